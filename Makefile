@@ -1,0 +1,40 @@
+# `make demo` and `make test` each do all their set-up: own .venv, build, install.
+SHELL   := /bin/bash
+PYTHON  ?= python3
+CXX     ?= c++
+VENV    ?= .venv
+BIN     := $(VENV)/bin
+SAN     := .venv-san
+SOURCES := pyproject.toml CMakeLists.txt $(shell find src/_native -type f) $(wildcard src/slotkern/*.pxd)
+
+.PHONY: help demo test bench lint sanitize clean toolchain
+.DELETE_ON_ERROR:
+
+help:
+	@echo "make demo      set up, then find the best windows in a random environment and draw them"
+	@echo "make test      set up, then run all tests"
+	@echo "make bench     set up, then run the benchmarks"
+	@echo "make lint      ruff, mypy --strict, stubs against the compiled modules"
+	@echo "make sanitize  the whole test suite under AddressSanitizer and UBSan"
+	@echo "make clean     remove everything that make built"
+
+toolchain:
+	@command -v $(PYTHON) >/dev/null || { echo "make: $(PYTHON) is missing: install Python >= 3.11 (Debian: python3 python3-dev python3-venv)" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "make: $(PYTHON) is older than 3.11" >&2; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "make: the venv module is missing (Debian: python3-venv)" >&2; exit 1; }
+	@$(PYTHON) -c 'import sysconfig, pathlib, sys; sys.exit(not (pathlib.Path(sysconfig.get_path("include")) / "Python.h").exists())' || { echo "make: Python.h is missing (Debian: python3-dev)" >&2; exit 1; }
+	@command -v $(CXX) >/dev/null || { echo "make: no C++ compiler: install one that knows C++20 (Debian: g++)" >&2; exit 1; }
+	@echo 'int main(){}' | $(CXX) -std=c++20 -x c++ - -o /dev/null 2>/dev/null || { echo "make: $(CXX) does not compile C++20 (Debian: g++ >= 10)" >&2; exit 1; }
+
+$(BIN)/python: | toolchain
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+
+# The build tools live in the environment, so that an editable rebuild takes seconds.
+$(VENV)/.tools: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet "scikit-build-core>=1.0" "cython>=3.1,<3.4" "numpy>=2.0" cmake ninja
+	@touch $@
+
+$(VENV)/.installed: $(SOURCES) $(VENV)/.tools
+	$(BIN)/python -m pip install --quiet --no-build-isolation -e ".[dev]"
+	@touch $@

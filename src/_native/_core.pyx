@@ -1,0 +1,2 @@
+# cython: language_level=3
+"""The doors: check, drop the GIL, call one C++ function, wrap the result."""
