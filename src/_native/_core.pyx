@@ -1,2 +1,721 @@
-# cython: language_level=3
 """The doors: check, drop the GIL, call one C++ function, wrap the result."""
+
+import operator
+
+import numpy as np
+
+cimport cython
+cimport numpy as cnp
+from libc.math cimport INFINITY, isfinite, isinf, isnan
+from libc.stdint cimport int32_t, int64_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy
+from libcpp.vector cimport vector
+
+from slotkern._kernels cimport (
+    Answer, Answers, Fault, Found, Part, Pool, Query, Shape, SlotView, Status, build_pool,
+    check, criterion_doc, criterion_name, find, find_many, kBuiltins,
+)
+
+cnp.import_array()
+
+cdef extern from "<limits>" nogil:
+    double DBL_MAX "std::numeric_limits<double>::max()"
+
+SLOT = np.dtype(
+    [("node", "i4"), ("start", "f8"), ("end", "f8"), ("performance", "f8"), ("price", "f8")],
+    align=True,
+)
+PART = np.dtype(
+    [("row", "i8"), ("node", "i4"), ("start", "f8"), ("end", "f8"), ("cost", "f8")], align=True
+)
+CRITERIA = {
+    (<bytes>criterion_name(i)).decode(): (<bytes>criterion_doc(i)).decode()
+    for i in range(kBuiltins)
+}
+cdef dict INDEX = {name: i for i, name in enumerate(CRITERIA)}
+
+# Pools from here on are searched without the GIL: below, handing it over costs more.
+cdef size_t LARGE = 8192
+
+
+# --- requests
+
+cdef double number(object value, str name) except? -1.0:
+    cdef double x
+    if isinstance(value, (str, bytes, bool, np.bool_)):
+        raise TypeError(f"{name} must be a number, got {value!r}")
+    try:
+        x = float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be a number, got {value!r}") from None
+    except OverflowError:
+        raise ValueError(f"{name} is too large: {value!r}") from None
+    if isnan(x):
+        raise ValueError(f"{name} must not be NaN")
+    return x
+
+
+cdef double at_least_zero(object value, str name, bint finite) except? -1.0:
+    cdef double x = number(value, name)
+    if x < 0:
+        raise ValueError(f"{name} must not be negative, got {value!r}")
+    if finite and isinf(x):
+        raise ValueError(f"{name} must be finite, got {value!r}")
+    return x
+
+
+cdef object checked_where(object where):
+    if where is None:
+        return None
+    if isinstance(where, str):
+        from slotkern.where import compile_where
+        compile_where(where)
+        return where
+    array = np.asarray(where)
+    if array.dtype != np.bool_ or array.ndim != 1:
+        raise TypeError(
+            "where must be an expression or a one-dimensional boolean array, "
+            f"got {type(where).__name__} of dtype {array.dtype}, {array.ndim}-dimensional"
+        )
+    array = array.copy()
+    array.flags.writeable = False
+    return array
+
+
+cdef class Request:
+    """What a job asks for: n nodes at once, for a volume of work on each.
+
+    Parameters
+    ----------
+    nodes : int
+        How many different nodes, starting together; at least 1.
+    volume : float
+        Work per node, > 0. A node of performance p needs ``volume / p`` time.
+    budget : float, optional
+        The most money for all parts together; inf by default.
+    min_performance : float, optional
+        Least performance of every node.
+    earliest : float, optional
+        Earliest start.
+    deadline : float, optional
+        Latest end of every part.
+    max_price : float, optional
+        Highest price per time unit of every single slot (the papers' ALP).
+    where : str or array of bool, optional
+        A filter: an expression over slot columns such as
+        ``"memory >= 64 and site == 'a'"`` (parsed, never evaluated as Python), or one
+        boolean for each row of exactly the array that will be searched.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Naming the field and its value.
+
+    Examples
+    --------
+    >>> import slotkern as sk
+    >>> sk.Request(5, 150, budget=1500)
+    Request(nodes=5, volume=150.0, budget=1500.0)
+    """
+
+    def __init__(self, nodes, volume, *, budget=INFINITY, min_performance=0.0, earliest=0.0,
+                 deadline=INFINITY, max_price=INFINITY, where=None):
+        if isinstance(nodes, (bool, np.bool_)):
+            raise TypeError(f"nodes must be an integer, got {nodes!r}")
+        try:
+            count = operator.index(nodes)
+        except TypeError:
+            raise TypeError(f"nodes must be an integer, got {nodes!r}") from None
+        if count < 1:
+            raise ValueError(f"nodes must be at least 1, got {count}")
+        if count > 0x7FFFFFFF:
+            raise ValueError(f"nodes is too large: {count}")
+        self.query.n = count
+        self.query.volume = number(volume, "volume")
+        if not (self.query.volume > 0 and isfinite(self.query.volume)):
+            raise ValueError(f"volume must be positive and finite, got {volume!r}")
+        self.query.budget = at_least_zero(budget, "budget", False)
+        self.query.min_performance = at_least_zero(min_performance, "min_performance", True)
+        self.query.earliest = number(earliest, "earliest")
+        if isinf(self.query.earliest):
+            raise ValueError(f"earliest must be finite, got {earliest!r}")
+        self.query.deadline = number(deadline, "deadline")
+        if self.query.deadline == -INFINITY:
+            raise ValueError(f"deadline must not be {deadline!r}")
+        self.query.deadline = min(self.query.deadline, DBL_MAX)
+        self.query.max_price = at_least_zero(max_price, "max_price", False)
+        self.query.mask = NULL
+        self.where = checked_where(where)
+
+    @property
+    def nodes(self):
+        """How many different nodes."""
+        return self.query.n
+
+    @property
+    def volume(self):
+        """Work per node."""
+        return self.query.volume
+
+    @property
+    def budget(self):
+        """The most money for all parts together."""
+        return self.query.budget
+
+    @property
+    def min_performance(self):
+        """Least performance of every node."""
+        return self.query.min_performance
+
+    @property
+    def earliest(self):
+        """Earliest start."""
+        return self.query.earliest
+
+    @property
+    def deadline(self):
+        """Latest end of every part."""
+        return INFINITY if self.query.deadline == DBL_MAX else self.query.deadline
+
+    @property
+    def max_price(self):
+        """Highest price per time unit of every single slot."""
+        return self.query.max_price
+
+    def _fields(self):
+        return {
+            "nodes": self.nodes, "volume": self.volume, "budget": self.budget,
+            "min_performance": self.min_performance, "earliest": self.earliest,
+            "deadline": self.deadline, "max_price": self.max_price, "where": self.where,
+        }
+
+    def replace(self, **changes):
+        """The same request with some fields changed."""
+        return _make_request({**self._fields(), **changes})
+
+    def __repr__(self):
+        defaults = Request(1, 1)._fields()
+        shown = [f"nodes={self.nodes}", f"volume={self.volume!r}"]
+        for name, value in list(self._fields().items())[2:]:
+            if value is not defaults[name] and not (
+                isinstance(value, float) and value == defaults[name]
+            ):
+                shown.append(f"{name}={value!r}")
+        return f"Request({', '.join(shown)})"
+
+    def __eq__(self, other):
+        if not isinstance(other, Request):
+            return NotImplemented
+        mine, theirs = self._fields(), other._fields()
+        return np.array_equal(mine.pop("where"), theirs.pop("where")) and mine == theirs
+
+    def __hash__(self):
+        fields = self._fields()
+        where = fields.pop("where")
+        return hash((*fields.values(), where if isinstance(where, str) else None))
+
+    def __reduce__(self):
+        return _make_request, (self._fields(),)
+
+
+def _make_request(fields):
+    return Request(fields.pop("nodes"), fields.pop("volume"), **fields)
+
+
+# --- slots
+
+cdef Py_ssize_t offset_of(object dtype, str name, object wanted) except -1:
+    try:
+        field = dtype.fields[name]
+    except KeyError:
+        raise ValueError(
+            f"slots have no field {name!r}; they have {', '.join(dtype.names)}"
+        ) from None
+    if field[0] != wanted or not field[0].isnative:
+        raise TypeError(f"field {name!r} of slots must be native {wanted}, got {field[0].str!r}")
+    return field[1]
+
+
+cdef int view_slots(object slots, SlotView* view) except -1:
+    if not isinstance(slots, np.ndarray):
+        raise TypeError(
+            f"slots must be a structured numpy array or a SlotPool, got {type(slots).__name__}"
+        )
+    cdef cnp.ndarray array = <cnp.ndarray>slots
+    dtype = array.dtype
+    if dtype.fields is None:
+        raise TypeError(f"slots must be a structured array with the fields of SLOT, got {dtype}")
+    if array.ndim != 1:
+        raise ValueError(f"slots must be one-dimensional, got {array.ndim} dimensions")
+    if dtype is SLOT:
+        view.node, view.start, view.end, view.performance, view.price = 0, 8, 16, 24, 32
+    else:
+        view.node = offset_of(dtype, "node", np.dtype(np.int32))
+        view.start = offset_of(dtype, "start", np.dtype(np.float64))
+        view.end = offset_of(dtype, "end", np.dtype(np.float64))
+        view.performance = offset_of(dtype, "performance", np.dtype(np.float64))
+        view.price = offset_of(dtype, "price", np.dtype(np.float64))
+    view.base = <const char*>cnp.PyArray_DATA(array)
+    view.stride = cnp.PyArray_STRIDE(array, 0)
+    view.size = cnp.PyArray_DIM(array, 0)
+    return 0
+
+
+cdef object fault_error(const Fault& fault, object slots):
+    """The one place where what check_slots found becomes an exception."""
+    if fault.status == Status.no_memory:
+        return MemoryError("not enough memory to prepare the slots")
+    if fault.status == Status.internal:
+        return RuntimeError("an unexpected error inside the slot check")
+    from slotkern.slots import SlotError
+    row, other = fault.row, fault.other
+    slot, clash = slots[row], slots[other]
+    if fault.status == Status.node_negative:
+        field, text = "node", f"node {slot['node']} is negative"
+    elif fault.status == Status.start_not_finite:
+        field, text = "start", f"start {slot['start']} is not finite"
+    elif fault.status == Status.end_is_nan:
+        field, text = "end", "end is nan"
+    elif fault.status == Status.end_not_after_start:
+        field, text = "end", f"end {slot['end']} is not after start {slot['start']}"
+    elif fault.status == Status.performance_not_positive:
+        field = "performance"
+        text = f"performance {slot['performance']} is not positive and finite"
+    elif fault.status == Status.price_not_valid:
+        field, text = "price", f"price {slot['price']} is negative or not finite"
+    elif fault.status == Status.not_sorted:
+        field = "start" if slot["start"] != clash["start"] else "node"
+        text = (f"slots are not sorted by (start, node): ({slot['start']}, {slot['node']}) comes "
+                f"after ({clash['start']}, {clash['node']}); make_slots sorts")
+    elif fault.status == Status.performance_differs:
+        field = "performance"
+        text = f"performance {slot['performance']} differs from {clash['performance']}"
+    else:
+        field = "start"
+        text = f"start {slot['start']} lies before end {clash['end']}: slots of one node overlap"
+    if fault.status != Status.not_sorted and fault.status != Status.node_negative:
+        text += f" (node {slot['node']})"
+    return SlotError(text, int(row), field, int(other))
+
+
+def check_slots(slots):
+    """Raise SlotError for the first bad row of a structured array."""
+    cdef SlotView view
+    view_slots(slots, &view)
+    cdef Fault fault
+    with nogil:
+        fault = check(view)
+    if fault.status != Status.ok:
+        raise fault_error(fault, slots)
+
+
+cdef class SlotPool:
+    """Slots prepared once, so that a repeated search pays no set-up.
+
+    Keeps columns, float32 screens for both shapes, the nodes by performance and the
+    cheapest node rates. Read-only; safe to search from several threads at once.
+
+    Parameters
+    ----------
+    slots : structured array
+        As for `find_window`: the fields of `SLOT`, sorted by (start, node). Copied.
+
+    Attributes
+    ----------
+    slots : structured array
+        The pool's own read-only copy; `Window.slots["row"]` counts in it.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Naming the first bad row, the field and the value.
+
+    Notes
+    -----
+    Preparing is O(m + N log N) for m slots of N nodes and takes about 100 bytes a slot
+    beside the copy. A filter expression is evaluated once and remembered (the last 64).
+
+    Examples
+    --------
+    >>> import slotkern as sk
+    >>> slots = sk.make_slots(node=[0, 1], start=[0, 2], end=[9, 9], performance=[1, 2],
+    ...                       price=[1, 3])
+    >>> pool = sk.SlotPool(slots)
+    >>> pool.find(sk.Request(2, 4)).start
+    2.0
+    """
+
+    def __init__(self, slots):
+        self.masks = {}
+        prepare(self, slots, True, Shape.square, 0)
+        self.slots = np.array(slots)
+        self.slots.flags.writeable = False
+
+    def __len__(self):
+        return len(self.slots)
+
+    @property
+    def nodes(self):
+        """The node ids, ascending (int32)."""
+        ids = np.empty(self.pool.nodes.size(), np.int32)
+        cdef int32_t[::1] view = ids
+        cdef size_t k
+        for k in range(self.pool.nodes.size()):
+            view[k] = self.pool.nodes[k].id
+        ids.sort()
+        return ids
+
+    def __repr__(self):
+        return f"SlotPool({len(self.slots)} slots of {self.pool.nodes.size()} nodes)"
+
+    def __reduce__(self):
+        return SlotPool, (self.slots,)
+
+    def find(self, request, criterion="finish", **options):
+        """`find_window` on this pool."""
+        return find_window(self, request, criterion, **options)
+
+    cdef object mask_of(self, object where):
+        """The rows that a filter lets in: None for all, or an array of bool."""
+        if isinstance(where, str):
+            mask = self.masks.get(where)
+            if mask is None:
+                from slotkern.where import evaluate
+                mask = np.ascontiguousarray(evaluate(where, self.slots), dtype=np.bool_)
+                if len(self.masks) >= 64:
+                    self.masks.clear()
+                self.masks[where] = mask
+            return mask
+        if where is not None and len(where) != len(self.slots):
+            raise ValueError(
+                f"where has {len(where)} values for {len(self.slots)} slots; "
+                "a boolean array must match the searched array row by row"
+            )
+        return where
+
+
+cdef int prepare(SlotPool self, object slots, bint both, Shape shape, size_t n) except -1:
+    cdef SlotView view
+    view_slots(slots, &view)
+    cdef Fault fault
+    with nogil:
+        fault = build_pool(self.pool, view, both, shape, n)
+    if fault.status != Status.ok:
+        raise fault_error(fault, slots)
+    return 0
+
+
+cdef SlotPool pool_of(object slots, bint both, Shape shape, size_t n):
+    """The pool itself, or one prepared for this call only."""
+    if isinstance(slots, SlotPool):
+        return <SlotPool>slots
+    cdef SlotPool pool = SlotPool.__new__(SlotPool)
+    pool.masks = {}
+    prepare(pool, slots, both, shape, n)
+    pool.slots = slots
+    return pool
+
+
+cdef Shape shape_of(str shape) except *:
+    if shape == "square":
+        return Shape.square
+    if shape == "ragged":
+        return Shape.ragged
+    raise ValueError(f"shape must be 'square' or 'ragged', got {shape!r}")
+
+
+# --- windows
+
+cdef object search_error(Status status, Query query):
+    if status == Status.no_memory:
+        return MemoryError("not enough memory for this search")
+    if status == Status.volume_too_small:
+        return ValueError(
+            f"volume {query.volume} is too small: beside times as large as these slots' the "
+            "fastest node would take no time at all"
+        )
+    return RuntimeError("an unexpected error inside the search")
+
+
+@cython.freelist(64)
+cdef class Window:
+    """n slots on n different nodes with one common start.
+
+    Attributes
+    ----------
+    start, finish, runtime : float
+        Time of the common start, of the end of the last part, and between them.
+    cost : float
+        Money for all parts together.
+    processor_time : float
+        Sum of the parts' lengths.
+    value : float
+        The criterion in its own units and direction.
+    proven : bool
+        Whether the value is known to be the best there is.
+    bound : float
+        No window has a better value than this.
+    criterion, shape : str
+        What was asked for.
+    slots : structured array
+        One row a part, ascending by node: row (of the array searched), node, start, end,
+        cost. Built on first access.
+    """
+
+    def __dealloc__(self):
+        free(self.parts)
+
+    @property
+    def slots(self):
+        """The parts: row, node, start, end, cost; ascending by node."""
+        cdef Py_ssize_t i
+        if self.table is None:
+            table = np.empty(self.count, PART)
+            table["row"] = [self.parts[i].row for i in range(self.count)]
+            table["node"] = [self.parts[i].node for i in range(self.count)]
+            table["start"] = self.start
+            table["end"] = [self.start + self.parts[i].length for i in range(self.count)]
+            table["cost"] = [self.parts[i].cost for i in range(self.count)]
+            self.table = table
+        return self.table
+
+    @property
+    def nodes(self):
+        """The node ids, ascending, as a tuple."""
+        cdef Py_ssize_t i
+        return tuple([self.parts[i].node for i in range(self.count)])
+
+    def __len__(self):
+        return self.count
+
+    def to_pandas(self):
+        """The parts as a pandas DataFrame."""
+        from slotkern.io import to_pandas
+        return to_pandas(self.slots)
+
+    def to_arrow(self):
+        """The parts as a pyarrow Table."""
+        from slotkern.io import to_arrow
+        return to_arrow(self.slots)
+
+    def to_dict(self):
+        """Everything as plain Python numbers, ready for JSON."""
+        return {
+            "criterion": self.criterion, "shape": self.shape, "value": self.value,
+            "proven": self.proven, "start": self.start, "finish": self.finish,
+            "runtime": self.runtime, "cost": self.cost, "processor_time": self.processor_time,
+            "slots": [dict(zip(PART.names, row)) for row in self.slots.tolist()],
+        }
+
+    def __repr__(self):
+        return (
+            f"Window({self.shape} {self.criterion}: start={self.start:g}, "
+            f"finish={self.finish:g}, runtime={self.runtime:g}, cost={self.cost:g}, "
+            f"nodes={list(self.nodes)})"
+        )
+
+    def __eq__(self, other):
+        if not isinstance(other, Window):
+            return NotImplemented
+        return self._state() == other._state()
+
+    def __hash__(self):
+        return hash((self.start, self.cost, self.nodes))
+
+    def _state(self):
+        cdef Py_ssize_t i
+        return (
+            self.start, self.finish, self.runtime, self.cost, self.processor_time, self.value,
+            self.bound, self.proven, self.criterion, self.shape,
+            tuple([(self.parts[i].row, self.parts[i].node, self.parts[i].length,
+                    self.parts[i].cost) for i in range(self.count)]),
+        )
+
+    def __reduce__(self):
+        return _restore_window, self._state()
+
+
+cdef int hold(Window window, Py_ssize_t n) except -1:
+    window.parts = <Part*>malloc(n * sizeof(Part))
+    if window.parts == NULL:
+        raise MemoryError
+    window.count = n
+    return 0
+
+
+def _restore_window(*state):
+    cdef Window self = Window.__new__(Window)
+    (self.start, self.finish, self.runtime, self.cost, self.processor_time, self.value,
+     self.bound, self.proven, self.criterion, self.shape, parts) = state
+    hold(self, len(parts))
+    for i, (row, node, length, cost) in enumerate(parts):
+        self.parts[i] = Part(row, node, length, cost)
+    return self
+
+
+cdef Window wrap(const Answer& answer, Py_ssize_t n, str criterion, str shape):
+    cdef Window self = Window.__new__(Window)
+    hold(self, n)
+    memcpy(self.parts, answer.parts, n * sizeof(Part))
+    self.start = answer.found.start
+    self.runtime = answer.found.runtime
+    self.finish = answer.found.start + answer.found.runtime
+    self.cost = answer.found.cost
+    self.processor_time = answer.found.processor_time
+    self.value = self.bound = answer.found.value
+    self.proven = True
+    self.criterion = criterion
+    self.shape = shape
+    return self
+
+
+# --- searches
+
+def find_window(slots, Request request not None, criterion="finish", *, str shape="square",
+                str method="exact", str placement="slot-start", gap=0.0, max_work=None, seed=0):
+    """The best window for a request, or None.
+
+    Parameters
+    ----------
+    slots : structured array or SlotPool
+        Free slots, sorted by (start, node). An array is checked and prepared at every
+        call; a pool was once.
+    request : Request
+        What the job asks for.
+    criterion : str
+        ``"first"`` (AMP and FirstFit), ``"start"``, ``"finish"``, ``"runtime"`` or
+        ``"cost"``; with the method ``"published"`` also ``"processor_time"``.
+    shape : {"square", "ragged"}
+        Whether all parts run as long as the slowest (T = volume / least performance), or
+        each for its own volume / performance.
+    method : {"exact", "published"}
+        The kernels, or the papers' algorithms step by step (numba; slow).
+    placement, gap, max_work
+        Apply to criteria that need more than a sweep; without effect on those above.
+    seed : int
+        For published methods that draw random windows.
+
+    Returns
+    -------
+    Window or None
+        None when nothing fits; `explain` says why. Exact windows are the best by value,
+        then earliest start, then lowest cost, then smallest node ids.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Naming the row, field or argument and its value.
+
+    Notes
+    -----
+    Expected O(m / 64 + candidates * n) time for m slots once prepared; scratch memory at
+    most 16 bytes a slot. AEP: Toporkov et al., "Slot Selection and Co-allocation
+    Algorithms for Economic Scheduling in Distributed Computing", section 2; square:
+    "Optimization of Resources Selection for Jobs Scheduling in Heterogeneous Distributed
+    Computing Environments", section 3.2.
+
+    Examples
+    --------
+    >>> import slotkern as sk
+    >>> slots = sk.make_slots(node=[0, 1, 2], start=[0, 0, 4], end=[10, 10, 10],
+    ...                       performance=[1, 2, 4], price=[1, 3, 5])
+    >>> sk.find_window(slots, sk.Request(2, 8), "finish")
+    Window(square finish: start=4, finish=8, runtime=4, cost=32, nodes=[1, 2])
+    """
+    cdef object index = INDEX.get(criterion) if type(criterion) is str else None
+    if index is None or method != "exact":
+        from slotkern.search import find_otherwise
+        return find_otherwise(slots, request, criterion, shape, method, placement, gap,
+                              max_work, seed)
+    cdef Shape form = shape_of(shape)
+    cdef SlotPool pool = pool_of(slots, False, form, request.query.n)
+    cdef Answer answer
+    cdef int which = index
+    cdef object mask
+    if request.where is not None:
+        mask = pool.mask_of(request.where)
+        request = request_with(request, mask)
+    if pool.pool.nodes.size() < LARGE:
+        answer = find(pool.pool, request.query, which, form)
+    else:
+        with nogil:
+            answer = find(pool.pool, request.query, which, form)
+    if answer.status == Status.ok:
+        return wrap(answer, request.query.n, <str>criterion, shape)
+    if answer.status == Status.none:
+        return None
+    raise search_error(answer.status, request.query)
+
+
+cdef Request request_with(Request request, object mask):
+    """A copy whose query points at the mask, which it keeps alive."""
+    cdef Request copy = Request.__new__(Request)
+    copy.query = request.query
+    copy.where = mask
+    copy.query.mask = <const unsigned char*>cnp.PyArray_DATA(<cnp.ndarray>mask)
+    return copy
+
+
+def find_windows(slots, requests, criterion="finish", *, str shape="square",
+                 str method="exact", threads=1, **options):
+    """`find_window` for many requests over the same slots, in one call without the GIL.
+
+    Parameters
+    ----------
+    slots, criterion, shape, method, **options
+        As for `find_window`.
+    requests : iterable of Request
+    threads : int
+        How many threads share the requests. The result does not depend on it.
+
+    Returns
+    -------
+    list of (Window or None)
+        One for each request, in order.
+    """
+    cdef list asked = list(requests)
+    for i, request in enumerate(asked):
+        if not isinstance(request, Request):
+            raise TypeError(f"requests[{i}] must be a Request, got {type(request).__name__}")
+    if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1:
+        raise ValueError(f"threads must be an integer of at least 1, got {threads!r}")
+    if criterion.__class__ is not str or criterion not in INDEX or method != "exact":
+        return [
+            find_window(slots, request, criterion, shape=shape, method=method, **options)
+            for request in asked
+        ]
+    if options:
+        find_window(slots, Request(1, 1), criterion, shape=shape, **options)  # checks names
+    cdef Shape form = shape_of(shape)
+    cdef size_t most = 1
+    cdef Request each
+    for each in asked:
+        most = max(most, <size_t>each.query.n)
+    cdef SlotPool pool = pool_of(slots, False, form, most)
+    cdef vector[Query] queries
+    queries.reserve(len(asked))
+    keep = []
+    for each in asked:
+        if each.where is not None:
+            each = request_with(each, pool.mask_of(each.where))
+            keep.append(each)
+        queries.push_back(each.query)
+    cdef Answers out
+    cdef Status status
+    cdef unsigned crew = min(threads, 1024)
+    cdef int which = INDEX[criterion]
+    with nogil:
+        status = find_many(pool.pool, queries, which, form, crew, out)
+    if status != Status.ok:
+        raise search_error(status, queries[0])
+    windows = []
+    cdef size_t k
+    for k in range(out.answers.size()):
+        if out.answers[k].status == Status.ok:
+            windows.append(wrap(out.answers[k], queries[k].n, <str>criterion, shape))
+        elif out.answers[k].status == Status.none:
+            windows.append(None)
+        else:
+            raise search_error(out.answers[k].status, queries[k])
+    return windows

@@ -1,3 +1,27 @@
 """slotkern: exact co-allocation windows over the free time slots of unlike nodes."""
 
+from slotkern._core import (
+    CRITERIA,
+    SLOT,
+    Request,
+    SlotPool,
+    Window,
+    find_window,
+    find_windows,
+)
+from slotkern.slots import SlotError, make_slots, validate_slots
+
 __version__ = "0.1.0"
+
+__all__ = [
+    "CRITERIA",
+    "SLOT",
+    "Request",
+    "SlotError",
+    "SlotPool",
+    "Window",
+    "find_window",
+    "find_windows",
+    "make_slots",
+    "validate_slots",
+]

@@ -1,0 +1,153 @@
+// Prepared slots: what every search over the same slots shares.
+//
+// Rows of doubles for the exact tests, a screen per shape (screen.hpp), the nodes by falling
+// performance, and sums of the cheapest node rates, which bound what the other n - 1 parts of
+// a window cost at least (live slots lie on distinct nodes). Build: O(m + N log N).
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "screen.hpp"
+#include "slots.hpp"
+
+namespace slotkern {
+
+// rate = price / performance: money per unit of work.
+struct Slot {
+  double start, end, performance, price, rate;
+  std::int32_t node;
+  std::int32_t place;  // index of the node in Pool::nodes
+};
+
+// One request, its numbers checked at the door. An infinite deadline is the largest finite
+// double, so that t + d = inf never counts as in time.
+struct Query {
+  std::int64_t n = 1;
+  double volume = 0;
+  double budget = kInfinity;
+  double min_performance = 0;
+  double earliest = 0;
+  double deadline = std::numeric_limits<double>::max();
+  double max_price = kInfinity;
+  const std::uint8_t* mask = nullptr;  // one byte a slot, 0 = filtered out
+
+  double step(const Slot& slot) const { return std::max(slot.start, earliest); }
+  double limit(const Slot& slot) const { return std::min(slot.end, deadline); }
+  bool admits(const Slot& slot, std::size_t row) const {
+    return slot.performance >= min_performance && slot.price <= max_price && (!mask || mask[row]);
+  }
+};
+
+// The slots of nodes with performance >= `performance`; `end` counts their nodes.
+struct Group {
+  double performance;
+  std::size_t end;
+};
+
+enum class Shape : int { square = 0, ragged = 1 };
+
+class Pool {
+ public:
+  std::vector<Slot> slots;
+  std::vector<Node> nodes;                // by falling performance, then id
+  std::vector<Group> groups;              // by falling performance
+  std::vector<double> cheapest_rates;     // [k]: sum of the k smallest node rates
+  Screen by_rate;                         // ragged: room = capacity in work
+  Screen by_price;                        // square: room = length in time
+  double latest = 0;                      // largest absolute time
+
+  // Checks and prepares. `all` prepares both shapes; else only `shape` for n parts.
+  Fault build(const SlotView& view, bool all, Shape shape, std::size_t n, CheckScratch& scratch) {
+    const Fault fault = check_slots(view, scratch);
+    if (fault.status != Status::ok) return fault;
+    const bool ragged = all || shape == Shape::ragged, square = all || shape == Shape::square;
+    load(view, scratch);
+    if (ragged) by_rate.reset(slots.size());
+    if (square) by_price.reset(slots.size());
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+      const Slot& s = slots[i];
+      const double length = s.end - s.start + 4 * ulp_of(s.end);
+      if (ragged) by_rate.put(i, s.rate, length * s.performance, s.performance, s.end);
+      if (square) by_price.put(i, s.price, length, s.performance, s.end);
+    }
+    if (ragged) sum_cheapest(all ? nodes.size() : n);
+    order_nodes();
+    return fault;
+  }
+
+  // Lower bound on the sum of the rates of any k live slots.
+  double rates_of(std::size_t k) const { return cheapest_rates[k]; }
+
+  // A volume so small that the clock does not move would let one node serve twice.
+  Status check(const Query& query) const {
+    if (nodes.empty()) return Status::ok;
+    const double t = std::max(latest, std::fabs(query.earliest));
+    return t + query.volume / nodes.front().performance > t ? Status::ok
+                                                            : Status::volume_too_small;
+  }
+
+ private:
+  // t + d <= end is a test on rounded sums: it can hold for d a little over end - t.
+  static double ulp_of(double end) { return std::isinf(end) ? 0.0 : std::fabs(end) * 0x1p-52; }
+
+  void load(const SlotView& view, const CheckScratch& scratch) {
+    slots.resize(view.size);
+    latest = 0;
+    for (std::size_t i = 0; i < view.size; ++i) {
+      Slot& s = slots[i];
+      s.start = view.load<double>(i, view.start);
+      s.end = view.load<double>(i, view.end);
+      s.performance = view.load<double>(i, view.performance);
+      s.price = view.load<double>(i, view.price);
+      s.rate = s.price / s.performance;
+      s.node = view.load<std::int32_t>(i, view.node);
+      s.place = scratch.places[i];
+      latest = std::max(latest, std::fabs(s.start));
+      if (!std::isinf(s.end)) latest = std::max(latest, std::fabs(s.end));
+    }
+    nodes = scratch.nodes;
+  }
+
+  void sum_cheapest(std::size_t most) {
+    most = std::min(most, nodes.size());
+    std::vector<double> rates;
+    rates.reserve(nodes.size());
+    for (const Node& node : nodes) rates.push_back(node.min_price / node.performance);
+    const auto middle = rates.begin() + static_cast<std::ptrdiff_t>(most);
+    std::partial_sort(rates.begin(), middle, rates.end());
+    cheapest_rates.assign(1, 0.0);
+    for (std::size_t k = 0; k < most; ++k)
+      cheapest_rates.push_back(cheapest_rates.back() + rates[k]);
+  }
+
+  void order_nodes() {
+    std::vector<std::int32_t> rank(nodes.size());
+    std::vector<std::size_t> order(nodes.size());
+    for (std::size_t k = 0; k < order.size(); ++k) order[k] = k;
+    std::sort(order.begin(), order.end(), [this](std::size_t a, std::size_t b) {
+      if (nodes[a].performance != nodes[b].performance)
+        return nodes[a].performance > nodes[b].performance;
+      return nodes[a].id < nodes[b].id;
+    });
+    std::vector<Node> sorted;
+    sorted.reserve(nodes.size());
+    for (std::size_t k = 0; k < order.size(); ++k) {
+      rank[order[k]] = static_cast<std::int32_t>(k);
+      sorted.push_back(nodes[order[k]]);
+    }
+    nodes.swap(sorted);
+    for (Slot& slot : slots) slot.place = rank[static_cast<std::size_t>(slot.place)];
+    groups.clear();
+    for (std::size_t k = 0; k < nodes.size(); ++k) {
+      if (groups.empty() || groups.back().performance != nodes[k].performance)
+        groups.push_back({nodes[k].performance, k});
+      groups.back().end = k + 1;
+    }
+  }
+};
+
+}  // namespace slotkern

@@ -1,0 +1,241 @@
+// The sweep: one pass over the slots by start, keeping the n cheapest live ones.
+//
+// This is the AEP scheme of Toporkov et al. (2013, section 2.1) and the inner loop of the
+// square search (2018, section 3.2). A step adds one slot; live are the slots with
+// t + d <= min(end, deadline). Two policies are compiled in, nothing is dispatched inside:
+//   Shape  how long a part takes and what it costs (Ragged, or Square for one group),
+//   Goal   what counts as better, which slots can still help, when to stop.
+//
+// Exact because (1) only a step whose slot enters the n cheapest can lower their sum;
+// (2) with expired slots among them the sum is a lower bound, so purging only the sums that
+// would win misses nothing; (3) the screen drops a slot only if it together with the n - 1
+// cheapest nodes is over the ceiling. Expected O(m / 64 + survivors * n).
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+#include "cheapest.hpp"
+#include "pool.hpp"
+
+namespace slotkern {
+
+struct Part {
+  std::size_t row;
+  std::int32_t node;
+  double length, cost;
+};
+
+// Scratch of one thread; it only grows.
+struct Workspace {
+  NCheapest top;
+  std::vector<Entry> candidates, chosen;
+  std::vector<Part> parts, trial_parts;
+  // A group of the square search: its span, the least a window of it costs, the least sum of
+  // prices of any n - 1 of its nodes.
+  struct Bound {
+    double span, total, others;
+    std::size_t group;
+  };
+  std::vector<Bound> bounds;
+  std::vector<std::size_t> order;
+};
+
+// What a sweep found: the step's time and row, the total, the longest part, and the n-th
+// smallest key, which bounds the keys of the canonical window at this time.
+struct Best {
+  bool found = false;
+  double start = 0, total = 0, longest = 0, finish = kInfinity, nth_key = 0;
+  std::size_t step = 0, group = 0;
+};
+
+// Part i runs d_i = V / performance_i and costs V * rate_i. Screen keys are rates.
+struct Ragged {
+  double volume;
+
+  static const Screen& screen(const Pool& pool) { return pool.by_rate; }
+  double length(const Slot& s) const { return volume / s.performance; }
+  double key(const Slot& s) const { return volume * s.rate; }
+  double total(double sum) const { return sum; }
+  double screened(double money) const { return money / volume; }
+  double room() const { return volume; }
+  double performance() const { return 0; }
+  double shortest(const Pool& pool) const { return volume / pool.nodes.front().performance; }
+};
+
+// All parts run T = V / P_k on nodes with performance >= P_k; the window costs
+// T * (sum of prices). Keys are prices.
+struct Square {
+  double span, least;
+
+  static const Screen& screen(const Pool& pool) { return pool.by_price; }
+  double length(const Slot&) const { return span; }
+  double key(const Slot& s) const { return s.price; }
+  double total(double sum) const { return span * sum; }
+  double screened(double money) const { return money / span; }
+  double room() const { return span; }
+  double performance() const { return least; }
+  double shortest(const Pool&) const { return span; }
+};
+
+template <class Shape>
+bool live(const Query& query, const Shape& shape, const Slot& slot, double t) {
+  return t + shape.length(slot) <= query.limit(slot);
+}
+
+// The screen keys of slots that fit under `ceiling` beside `others` (both sides rounded safe).
+inline float key_ceiling(double ceiling, double others) {
+  const double most = ceiling - others + kMargin * (ceiling + others);
+  return std::isnan(most) ? std::numeric_limits<float>::infinity() : round_up(most);
+}
+
+template <class Shape>
+Sieve first_sieve(const Query& query, const Shape& shape) {
+  Sieve sieve;
+  sieve.room = round_down(shape.room() * (1 - kMargin));
+  sieve.performance = round_down(std::max(query.min_performance, shape.performance()));
+  sieve.end = round_down(query.earliest);
+  return sieve;
+}
+
+// Says whether it found something better than goal.best. `others`: lower bound on the screen
+// keys of any n - 1 live slots together.
+template <class Shape, class Goal>
+bool sweep(const Pool& pool, const Query& query, const Shape& shape, double others, Goal& goal,
+           NCheapest& top) {
+  const std::size_t n = static_cast<std::size_t>(query.n), m = pool.slots.size();
+  bool better = false;
+  top.reset(n, m);
+  Sieve sieve = first_sieve(query, shape);
+  sieve.key = key_ceiling(shape.screened(goal.ceiling()), others);
+  const double shortest = shape.shortest(pool);
+  Shape::screen(pool).each(sieve, m - 1, [&](std::size_t row) {
+    const Slot& slot = pool.slots[row];
+    const double t = query.step(slot), length = shape.length(slot);
+    if (t + shortest > query.deadline || goal.past(t, shortest)) return false;
+    if (!(t + length <= query.limit(slot)) || !query.admits(slot, row) ||
+        slot.performance < shape.performance() || !goal.useful(t, length))
+      return true;
+    if (!top.offer(shape.key(slot), row)) return true;
+    while (top.full() && !(shape.total(top.lower()) > goal.ceiling())) {
+      if (top.purge([&](std::size_t other) {
+            const Slot& s = pool.slots[other];
+            return live(query, shape, s, t) && goal.useful(t, shape.length(s));
+          }))
+        continue;
+      const double total = shape.total(top.sum());
+      if (!goal.fits(t, total)) break;
+      Best& best = goal.best;
+      best.longest = 0;
+      for (std::size_t i = 0; i < n; ++i)
+        best.longest = std::max(best.longest, shape.length(pool.slots[top[i].row]));
+      better = best.found = true;
+      best.start = t;
+      best.total = total;
+      best.finish = t + best.longest;
+      best.nth_key = top[n - 1].key;
+      best.step = row;
+      if (goal.enough()) return false;
+      sieve.key = key_ceiling(shape.screened(goal.ceiling()), others);
+      sieve.performance =
+          std::max(sieve.performance, round_down(goal.least_performance(query.volume) *
+                                                 (1 - kMargin)));
+    }
+    return true;
+  });
+  return better;
+}
+
+// Goals. ceiling(): no total above it helps. past(t): no step from t on helps. useful(t, d):
+// a part of length d can be in a better window. enough(): stop at once.
+
+struct Goal {
+  double budget;
+  Best best;
+
+  double ceiling() const { return budget; }
+  bool past(double, double) const { return false; }
+  bool useful(double, double) const { return true; }
+  bool fits(double, double total) const { return total <= budget; }
+  bool enough() const { return true; }
+  double least_performance(double) const { return 0; }
+};
+
+// The first step whose n cheapest fit.
+struct EarliestStart : Goal {
+  bool past(double t, double) const { return best.found && t >= best.start; }
+};
+
+// The same, for the earliest finish over groups: later groups are slower, so at an equal
+// finish they start earlier.
+struct EarliestFinishOfGroups : Goal {
+  bool past(double t, double span) const {
+    return best.found &&
+           (t + span > best.finish || (t + span == best.finish && t >= best.start));
+  }
+};
+
+struct LowestCost : Goal {
+  double ceiling() const { return best.found ? best.total : budget; }
+  bool fits(double t, double total) const {
+    if (!best.found) return total <= budget;
+    return total < best.total || (total == best.total && t < best.start);
+  }
+  bool enough() const { return false; }
+};
+
+// The longest part only ever falls: drop all that are as long, look again.
+struct ShortestRuntime : Goal {
+  bool useful(double, double length) const { return !best.found || length < best.longest; }
+  bool enough() const { return false; }
+  double least_performance(double volume) const { return volume / best.longest; }
+};
+
+// The same with t + d; the sum is rounded, hence the extra room of an ulp of the finish.
+struct EarliestFinish : Goal {
+  bool past(double t, double shortest) const { return best.found && t + shortest >= best.finish; }
+  bool useful(double t, double length) const { return !best.found || t + length < best.finish; }
+  bool enough() const { return false; }
+  double least_performance(double volume) const {
+    return volume / (best.longest + std::fabs(best.finish) * 0x1p-51);
+  }
+};
+
+// The slots of steps up to `last` that are live at t, pass `useful` and cost at most
+// `nth_key`, into `into`: the window's parts are the cheapest n of these.
+template <class Shape, class Useful>
+void gather(const Pool& pool, const Query& query, const Shape& shape, double t, std::size_t last,
+            double nth_key, Useful useful, std::vector<Entry>& into) {
+  into.clear();
+  into.reserve(pool.nodes.size());
+  Sieve sieve = first_sieve(query, shape);
+  sieve.end = std::max(sieve.end, round_down(t));
+  sieve.key = key_ceiling(nth_key, 0);
+  Shape::screen(pool).each(sieve, last, [&](std::size_t row) {
+    const Slot& s = pool.slots[row];
+    if (live(query, shape, s, t) && query.admits(s, row) &&
+        s.performance >= shape.performance() && useful(s))
+      into.push_back({shape.key(s), row});
+    return true;
+  });
+}
+
+// The last row whose step is not after t.
+inline std::size_t last_row(const Pool& pool, double t) {
+  const auto after = std::upper_bound(pool.slots.begin(), pool.slots.end(), t,
+                                      [](double x, const Slot& s) { return x < s.start; });
+  return static_cast<std::size_t>(after - pool.slots.begin()) - 1;
+}
+
+// Moves the n cheapest of `entries` to the front, in (key, node) order: the tie rule.
+inline void cheapest_first(const Pool& pool, std::vector<Entry>& entries, std::size_t n) {
+  std::partial_sort(entries.begin(), entries.begin() + static_cast<std::ptrdiff_t>(n),
+                    entries.end(), [&pool](const Entry& a, const Entry& b) {
+                      if (a.key != b.key) return a.key < b.key;
+                      return pool.slots[a.row].node < pool.slots[b.row].node;
+                    });
+}
+
+}  // namespace slotkern

@@ -1,0 +1,26 @@
+# Types of slotkern for cimport.
+from slotkern._kernels cimport Answer, Part, Pool, Query
+
+
+cdef class Request:
+    cdef Query query
+    cdef readonly object where
+
+
+cdef class SlotPool:
+    cdef Pool pool
+    cdef readonly object slots
+    cdef dict masks
+    cdef object mask_of(self, object where)
+
+
+cdef class Window:
+    cdef readonly double start, finish, runtime, cost, processor_time, value, bound
+    cdef readonly bint proven
+    cdef readonly str criterion, shape
+    cdef Part* parts
+    cdef Py_ssize_t count
+    cdef object table
+
+
+cdef Window wrap(const Answer& answer, Py_ssize_t n, str criterion, str shape)

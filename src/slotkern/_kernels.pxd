@@ -1,0 +1,77 @@
+# What the doors see of the C++ headers. Not installed interface: see _core.pxd for that.
+from libc.stdint cimport int32_t, int64_t, uint8_t
+from libcpp cimport bool as cbool
+from libcpp.string_view cimport string_view
+from libcpp.vector cimport vector
+
+
+cdef extern from "slotkern/capi.hpp" namespace "slotkern" nogil:
+    cdef enum class Status(int):
+        ok
+        none
+        no_memory
+        internal
+        node_negative
+        start_not_finite
+        end_is_nan
+        end_not_after_start
+        performance_not_positive
+        price_not_valid
+        not_sorted
+        performance_differs
+        overlap
+        volume_too_small
+
+    cdef enum class Shape(int):
+        square
+        ragged
+
+    cdef struct Fault:
+        Status status
+        size_t row
+        size_t other
+
+    cdef cppclass SlotView:
+        const char* base
+        Py_ssize_t stride
+        Py_ssize_t node, start, end, performance, price
+        size_t size
+
+    cdef cppclass Query:
+        int64_t n
+        double volume, budget, min_performance, earliest, deadline, max_price
+        const uint8_t* mask
+
+    cdef cppclass Node:
+        int32_t id
+        double performance, min_price
+
+    cdef cppclass Pool:
+        vector[Node] nodes
+
+    cdef struct Part:
+        size_t row
+        int32_t node
+        double length, cost
+
+    cdef struct Found:
+        double start, runtime, cost, processor_time, value
+
+    cdef cppclass Answer:
+        Status status
+        Found found
+        const Part* parts
+
+    cdef cppclass Answers:
+        vector[Answer] answers
+
+    Fault check(const SlotView&) noexcept
+    Fault build_pool(Pool&, const SlotView&, cbool, Shape, size_t) noexcept
+    Answer find(const Pool&, const Query&, int, Shape) noexcept
+    Status find_many(const Pool&, const vector[Query]&, int, Shape, unsigned, Answers&) noexcept
+
+
+cdef extern from "slotkern/criteria.hpp" namespace "slotkern" nogil:
+    const int kBuiltins
+    string_view criterion_name(int)
+    string_view criterion_doc(int)

@@ -1,0 +1,153 @@
+"""Slots: the record format, building and checking arrays of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from slotkern._core import SLOT, check_slots
+
+__all__ = ["SLOT", "SlotError", "make_slots", "validate_slots"]
+
+
+class SlotError(ValueError):
+    """A slot that breaks a rule of the format.
+
+    Attributes
+    ----------
+    row, field : int, str
+        The first bad row and the field at fault.
+    other : int
+        The earlier row it clashes with, or `row` itself.
+    problem : str
+        What is wrong, without the row.
+    """
+
+    def __init__(self, problem: str, row: int, field: str, other: int) -> None:
+        clash = f"; see row {other}" if other != row else ""
+        super().__init__(f"slots, row {row}: {problem}{clash}")
+        self.problem, self.row, self.field, self.other = problem, row, field, other
+
+    def __reduce__(self) -> tuple[type[SlotError], tuple[str, int, str, int]]:
+        return SlotError, (self.problem, self.row, self.field, self.other)
+
+
+def validate_slots(slots: NDArray[np.void]) -> None:
+    """Raise an error that names the first bad row, the field and the value.
+
+    Parameters
+    ----------
+    slots : structured array, shape (m,)
+        Fields of `SLOT` in native types, at any offset; further fields are not looked at.
+
+    Raises
+    ------
+    SlotError
+        A ValueError: a negative node id, a start that is not finite, an end that is NaN or
+        not after the start, a performance that is not positive and finite or differs along
+        a node, a negative or infinite price, rows out of (start, node) order, overlapping
+        slots of one node.
+    ValueError, TypeError
+        A missing field, or one of the wrong type.
+
+    Notes
+    -----
+    O(m) expected: one pass, with a table from node id to its last slot.
+    """
+    check_slots(slots)
+
+
+def make_slots(
+    *,
+    node: ArrayLike,
+    start: ArrayLike,
+    end: ArrayLike,
+    performance: ArrayLike,
+    price: ArrayLike,
+    **extra: ArrayLike,
+) -> NDArray[np.void]:
+    """Build a sorted, checked slot array from columns.
+
+    Parameters
+    ----------
+    node : array_like of int
+        Node ids, >= 0 and below 2**31.
+    start, end : array_like of float
+        The free span [start, end) in the user's time units; end may be inf.
+    performance : array_like of float
+        Work per time unit, > 0, the same for all slots of a node.
+    price : array_like of float
+        Money per time unit, >= 0.
+    **extra : array_like
+        Further columns, kept as they are (memory, site, q, ...).
+
+    Returns
+    -------
+    structured array, shape (m,)
+        The fields of `SLOT`, then the extra ones; sorted by (start, node).
+
+    Raises
+    ------
+    ValueError, TypeError
+        Naming the column, or the row (as given) and the value. Columns of one value are
+        repeated.
+
+    Examples
+    --------
+    >>> import slotkern as sk
+    >>> sk.make_slots(node=[7, 3], start=[5, 0], end=[9, 4], performance=1, price=2)["node"]
+    array([3, 7], dtype=int32)
+    """
+    given: dict[str, ArrayLike] = {
+        "node": node,
+        "start": start,
+        "end": end,
+        "performance": performance,
+        "price": price,
+        **extra,
+    }
+    columns = {name: _column(name, values) for name, values in given.items()}
+    lengths = {name: len(c) for name, c in columns.items() if c.ndim == 1}
+    size = max(lengths.values(), default=1)
+    for name, length in lengths.items():
+        if length != size:
+            raise ValueError(f"column {name!r} has {length} values, others have {size}")
+    fields: list[Any] = [(name, SLOT[name]) for name in SLOT.names or ()]
+    fields += [(name, columns[name].dtype) for name in extra]
+    slots = np.empty(size, np.dtype(fields, align=True))
+    for name, column in columns.items():
+        slots[name] = column
+    order = np.lexsort((slots["node"], slots["start"]))
+    # NaN sorts last, so a bad start is found in its place.
+    ordered = slots[order]
+    try:
+        check_slots(ordered)
+    except SlotError as error:
+        raise SlotError(
+            error.problem, int(order[error.row]), error.field, int(order[error.other])
+        ) from None
+    return ordered
+
+
+def _column(name: str, values: ArrayLike) -> NDArray[Any]:
+    """One column as a 0- or 1-dimensional array of the right type."""
+    column = np.asarray(values)
+    if column.ndim > 1:
+        raise ValueError(f"column {name!r} has {column.ndim} dimensions instead of one")
+    if name not in (SLOT.names or ()):
+        return column
+    if column.dtype.kind not in "iuf" and column.size:
+        raise TypeError(f"column {name!r} must hold numbers, got dtype {column.dtype}")
+    if name != "node":
+        return column.astype(np.float64)
+    ids = column.astype(np.float64)
+    bad = np.flatnonzero(~((ids >= 0) & (ids < 2**31) & (ids == np.floor(ids))))
+    if bad.size:
+        row = int(bad[0])
+        value = column[()] if column.ndim == 0 else column[row]
+        raise SlotError(
+            f"node {value} is not an integer from 0 to {2**31 - 1}", row, "node", row
+        )
+    return column.astype(np.int32)
