@@ -1,11 +1,13 @@
 // The n smallest keys of a set that grows slot by slot and loses members at any time.
 //
-// A short sorted array holds the smallest known, a min-heap the rest; every key of the heap
+// A short sorted array holds the smallest known, a reserve the rest; every key of the reserve
 // is at least the array's largest. Members expire without a word: while one that has expired
 // sits among the n smallest it is no dearer than its replacement, so the sum is a LOWER bound
 // of the true one, and only a sum that would win need be purged and looked at again.
-// Offers are O(K) in the array (K = n + 8) and O(log m) in the heap; each member is popped at
-// most once. No allocation after reset().
+// The reserve is a min-heap with an unsorted tail: what arrives costs one append, and joins
+// the heap only if it is still alive when the array runs short. Offers are O(K) in the array
+// (K = n + 8), each member joins and leaves the heap at most once, O(log m). No allocation
+// after reset().
 #pragma once
 
 #include <algorithm>
@@ -24,13 +26,15 @@ struct Entry {
 
 class NCheapest {
  public:
-  // Room for n smallest among at most `members`.
-  void reset(std::size_t n, std::size_t members) {
+  // Room for n smallest among at most `members`; with no reserve what falls out of the
+  // array is gone, for sets that never lose a member.
+  void reset(std::size_t n, std::size_t members, bool reserve = true) {
     n_ = n;
     capacity_ = n + 8;
     if (array_.size() < capacity_) array_.resize(capacity_);
-    heap_.clear();
-    heap_.reserve(members);
+    reserve_ = reserve;
+    if (reserve && rest_.size() < members) rest_.resize(members);
+    heaped_ = rest_size_ = 0;
     size_ = 0;
     cut_ = kInfinity;
     sum_ = slack_ = 0;
@@ -39,13 +43,10 @@ class NCheapest {
   // Adds a member; true when it is among the n smallest now.
   bool offer(double key, std::size_t row) {
     if (key >= cut_) {
-      push(key, row);
+      put_aside({key, row});
       return false;
     }
-    if (size_ == capacity_) {
-      --size_;
-      push(array_[size_].key, array_[size_].row);
-    }
+    if (size_ == capacity_) put_aside(array_[--size_]);
     std::size_t at = size_++;
     if (capacity_ <= 40) {
       for (; at > 0 && array_[at - 1].key > key; --at) array_[at] = array_[at - 1];
@@ -57,7 +58,7 @@ class NCheapest {
       at = static_cast<std::size_t>(spot - first);
     }
     array_[at] = {key, row};
-    if (size_ == capacity_ || !heap_.empty()) cut_ = array_[size_ - 1].key;
+    if (size_ == capacity_ || rest_size_ > 0) cut_ = array_[size_ - 1].key;
     if (at >= n_) return false;
     sum_ += key;
     slack_ += sum_ * 4e-16;
@@ -89,12 +90,8 @@ class NCheapest {
     for (std::size_t i = kept + 1; i < size_; ++i)
       if (keep(array_[i].row)) array_[kept++] = array_[i];
     size_ = kept;
-    while (size_ < n_ && !heap_.empty()) {
-      std::pop_heap(heap_.begin(), heap_.end(), later);
-      if (keep(heap_.back().row)) array_[size_++] = heap_.back();
-      heap_.pop_back();
-    }
-    cut_ = heap_.empty() ? kInfinity : array_[size_ - 1].key;
+    if (size_ < n_) refill(keep);
+    cut_ = rest_size_ > 0 ? array_[size_ - 1].key : kInfinity;
     sum_ = slack_ = 0;
     for (std::size_t i = 0; i < std::min(n_, size_); ++i) {
       sum_ += array_[i].key;
@@ -104,17 +101,38 @@ class NCheapest {
   }
 
  private:
-  static bool later(const Entry& a, const Entry& b) { return a.key > b.key; }
+  struct Later {
+    bool operator()(const Entry& a, const Entry& b) const { return a.key > b.key; }
+  };
 
-  void push(double key, std::size_t row) {
-    heap_.push_back({key, row});
-    std::push_heap(heap_.begin(), heap_.end(), later);
+  void put_aside(const Entry& entry) {
+    if (reserve_) rest_[rest_size_++] = entry;
+  }
+
+  template <class Keep>
+  void refill(Keep keep) {
+    const auto first = rest_.begin();
+    const auto at = [first](std::size_t i) { return first + static_cast<std::ptrdiff_t>(i); };
+    for (std::size_t i = heaped_; i < rest_size_; ++i)
+      if (keep(rest_[i].row)) {
+        rest_[heaped_++] = rest_[i];
+        std::push_heap(first, at(heaped_), Later{});
+      }
+    rest_size_ = heaped_;
+    while (size_ < n_ && rest_size_ > 0) {
+      std::pop_heap(first, at(rest_size_), Later{});
+      const Entry& entry = rest_[--rest_size_];
+      if (keep(entry.row)) array_[size_++] = entry;
+    }
+    heaped_ = rest_size_;
   }
 
   std::size_t n_ = 0, capacity_ = 0, size_ = 0;
-  double cut_ = kInfinity;  // keys from here on belong to the heap
+  double cut_ = kInfinity;  // keys from here on belong to the reserve
   double sum_ = 0, slack_ = 0;
-  std::vector<Entry> array_, heap_;
+  bool reserve_ = true;
+  std::size_t heaped_ = 0, rest_size_ = 0;  // of rest_: the heap, then its tail
+  std::vector<Entry> array_, rest_;
 };
 
 }  // namespace slotkern

@@ -13,7 +13,7 @@ namespace slotkern {
 // Which step the ragged window is cut at, and which groups can hold the square one.
 struct CriterionDefaults {
   static constexpr bool up_to_step = false;      // take slots up to the step, not all of its time
-  static constexpr bool by_bound = false;        // square: groups by rising cost bound
+  static constexpr bool by_bound = false;        // the total is the value: cheap nodes first
   static constexpr bool first_group = false;     // square: the first group that fits wins
   static constexpr bool best_group_only = false; // square: ties do not cross groups
 

@@ -16,6 +16,12 @@
 
 namespace slotkern {
 
+struct Node {
+  std::int32_t id;
+  double performance;
+  double min_price;  // over its slots
+};
+
 // rate = price / performance: money per unit of work.
 struct Slot {
   double start, end, performance, price, rate;
@@ -94,22 +100,24 @@ class Pool {
   // t + d <= end is a test on rounded sums: it can hold for d a little over end - t.
   static double ulp_of(double end) { return std::isinf(end) ? 0.0 : std::fabs(end) * 0x1p-52; }
 
-  void load(const SlotView& view, const CheckScratch& scratch) {
+  void load(const SlotView& view, CheckScratch& scratch) {
+    std::vector<std::int32_t> places(scratch.index.size(), -1);
+    nodes.clear();
     slots.resize(view.size);
     latest = 0;
     for (std::size_t i = 0; i < view.size; ++i) {
-      Slot& s = slots[i];
-      s.start = view.load<double>(i, view.start);
-      s.end = view.load<double>(i, view.end);
-      s.performance = view.load<double>(i, view.performance);
-      s.price = view.load<double>(i, view.price);
-      s.rate = s.price / s.performance;
-      s.node = view.load<std::int32_t>(i, view.node);
-      s.place = scratch.places[i];
-      latest = std::max(latest, std::fabs(s.start));
-      if (!std::isinf(s.end)) latest = std::max(latest, std::fabs(s.end));
+      const Record r = Record::of(view, i);
+      std::int32_t& place = places[scratch.index.cell(r.node)];
+      if (place < 0) {
+        place = static_cast<std::int32_t>(nodes.size());
+        nodes.push_back({r.node, r.performance, r.price});
+      }
+      Node& node = nodes[static_cast<std::size_t>(place)];
+      node.min_price = std::min(node.min_price, r.price);
+      slots[i] = {r.start, r.end, r.performance, r.price, r.price / r.performance, r.node, place};
+      latest = std::max(latest, std::fabs(std::isinf(r.end) ? r.start : r.end));
+      latest = std::max(latest, std::fabs(r.start));
     }
-    nodes = scratch.nodes;
   }
 
   void sum_cheapest(std::size_t most) {

@@ -9,7 +9,6 @@
 #pragma once
 
 #include <bit>
-#include <cfloat>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -30,11 +29,13 @@ namespace slotkern {
 // Pre-filters work on rearranged expressions; this relative margin keeps them on the safe side.
 inline constexpr double kMargin = 1e-9;
 
+// The largest float not above x: one step of the bit pattern where rounding went up.
 inline float round_down(double x) {
-  if (x >= FLT_MAX) return x == kInfinity ? std::numeric_limits<float>::infinity() : FLT_MAX;
-  if (x <= -FLT_MAX) return -std::numeric_limits<float>::infinity();
   const float f = static_cast<float>(x);
-  return f > x ? std::nextafterf(f, -FLT_MAX) : f;
+  if (!(f > x)) return f;
+  const auto bits = std::bit_cast<std::int32_t>(f);
+  if (f == 0) return -std::numeric_limits<float>::denorm_min();
+  return std::bit_cast<float>(bits > 0 ? bits - 1 : bits + 1);
 }
 
 inline float round_up(double x) { return -round_down(-x); }

@@ -46,23 +46,37 @@ void settle(const Pool& pool, const Shape& shape, const std::vector<Entry>& chos
 }
 
 template <class Criterion>
+std::size_t last_step(const Pool& pool, const Best& best) {
+  return Criterion::up_to_step ? best.step : last_row(pool, best.start);
+}
+
+template <class Criterion>
 bool search_ragged(const Pool& pool, const Query& query, Workspace& work, Found& found) {
   const std::size_t n = static_cast<std::size_t>(query.n);
   const Ragged shape{query.volume};
-  typename Criterion::RaggedGoal goal;
-  goal.budget = query.budget;
-  sweep(pool, query, shape, pool.rates_of(n - 1), goal, work.top);
+  typename Criterion::RaggedGoal goal{{query.budget, {}}};
+  const double others = pool.rates_of(n - 1);
+  bool complete = false;
+  if (Criterion::by_bound) {  // a low ceiling early: first the slots of some cheap nodes only
+    const std::size_t some = 8 * n;
+    if (pool.nodes.size() > 16 * some && pool.cheapest_rates.size() > some) {
+      goal.probe = round_up(pool.rates_of(some) - pool.rates_of(some - 1));
+      sweep(pool, query, shape, others, goal, work.top);
+      complete = goal.best.found &&
+                 key_ceiling(shape.screened(goal.best.total), others) <= goal.probe;
+      goal.probe = std::numeric_limits<float>::infinity();
+    }
+  }
+  if (!complete) sweep(pool, query, shape, others, goal, work.top);
   const Best& best = goal.best;
   if (!best.found) return false;
-  const std::size_t last = Criterion::up_to_step ? best.step : last_row(pool, best.start);
-  gather(pool, query, shape, best.start, last, shape.screened(best.nth_key),
-         [&](const Slot& s) {
-           return shape.key(s) <= best.nth_key &&
-                  Criterion::part_ok(best, best.start, shape.length(s));
-         },
-         work.candidates);
-  cheapest_first(pool, work.candidates, n);
-  settle(pool, shape, work.candidates, n, best.start, found, work.parts);
+  cheapest_at(pool, query, shape, best.start, last_step<Criterion>(pool, best), best.nth_key,
+              goal.least_performance(query.volume),
+              [&](const Slot& s) {
+                return Criterion::part_ok(best, best.start, shape.length(s));
+              },
+              work.chosen);
+  settle(pool, shape, work.chosen, n, best.start, found, work.parts);
   return true;
 }
 
@@ -72,7 +86,7 @@ inline void bound_groups(const Pool& pool, const Query& query, Workspace& work) 
   const std::size_t n = static_cast<std::size_t>(query.n);
   work.bounds.clear();
   NCheapest& prices = work.top;
-  prices.reset(n, pool.nodes.size());
+  prices.reset(n, 0, false);
   double anchor = kInfinity;
   std::size_t next = 0;
   for (std::size_t k = 0; k < pool.groups.size(); ++k) {
@@ -95,68 +109,88 @@ inline void bound_groups(const Pool& pool, const Query& query, Workspace& work) 
   }
 }
 
-// The cheapest canonical window at best.start among the groups that give the same value.
+// The canonical window of one group at best.start, if it beats what `found` holds at `cost`.
+template <class Criterion>
+void take_group(const Pool& pool, const Query& query, const Best& best,
+                const Workspace::Bound& bound, double nth_key, double& cost, Workspace& work,
+                Found& found) {
+  const std::size_t n = static_cast<std::size_t>(query.n);
+  const Square shape{bound.span, pool.groups[bound.group].performance};
+  if (!cheapest_at(pool, query, shape, best.start, last_step<Criterion>(pool, best), nth_key, 0,
+                   [](const Slot&) { return true; }, work.chosen))
+    return;
+  double slowest = kInfinity;  // the window's own span: V / (its least performance)
+  for (const Entry& entry : work.chosen)
+    slowest = std::min(slowest, pool.slots[entry.row].performance);
+  Found trial;
+  settle(pool, Square{query.volume / slowest, slowest}, work.chosen, n, best.start, trial,
+         work.trial_parts);
+  trial.processor_time = static_cast<double>(n) * trial.runtime;
+  const auto by_node = [](const Part& a, const Part& b) { return a.node < b.node; };
+  if (trial.cost > cost ||
+      (trial.cost == cost &&
+       !std::lexicographical_compare(work.trial_parts.begin(), work.trial_parts.end(),
+                                     work.parts.begin(), work.parts.end(), by_node)))
+    return;
+  cost = trial.cost;
+  found = trial;
+  work.parts.swap(work.trial_parts);
+}
+
+// The cheapest canonical window at best.start. Where other groups may give the same value they
+// are swept at this one time: by falling performance slots join, longer spans expire them.
 template <class Criterion>
 void take_square(const Pool& pool, const Query& query, const Best& best, Workspace& work,
                  Found& found) {
   const std::size_t n = static_cast<std::size_t>(query.n);
-  const std::size_t last = Criterion::up_to_step ? best.step : last_row(pool, best.start);
+  double cost = kInfinity, others = kInfinity, least = kInfinity;
+  work.parts.clear();
+  for (const auto& bound : work.bounds)
+    if (bound.group == best.group)
+      take_group<Criterion>(pool, query, best, bound, best.nth_key, cost, work, found);
+  if (Criterion::best_group_only) return;
+
   const auto allowed = [&](const Workspace::Bound& bound) {
-    if (Criterion::best_group_only) return bound.group == best.group;
-    return Criterion::span_ok(best, bound.span) && !(bound.total > best.total);
+    return bound.group != best.group && Criterion::span_ok(best, bound.span) &&
+           !(bound.total > cost);
   };
-  // A slot's own span is the least it can run; beside it stand n - 1 parts.
-  double least = kInfinity, longest_least = 0, others = kInfinity;
   for (const auto& bound : work.bounds)
     if (allowed(bound)) {
-      least = std::min(least, pool.groups[bound.group].performance);
-      longest_least = std::max(longest_least, bound.span);
       others = std::min(others, bound.others);
+      least = pool.groups[bound.group].performance;
     }
-  const Square widest{Criterion::best_group_only ? longest_least : 0.0, least};
-  const bool one = Criterion::best_group_only;
-  gather(pool, query, widest, best.start, last, one ? best.nth_key : kInfinity,
-         [&](const Slot& s) {
-           if (one) return s.price <= best.nth_key;
-           const double own = query.volume / s.performance;
-           return best.start + own <= query.limit(s) &&
-                  !(own * (s.price + others) * (1 - kMargin) > best.total);
-         },
-         work.candidates);
-  cheapest_first(pool, work.candidates, one ? n : work.candidates.size());
+  if (least == kInfinity) return;
 
-  bool have = false;
-  double cheapest = kInfinity;
-  Found trial;
-  std::vector<Part>& parts = work.trial_parts;
+  constexpr std::size_t none = ~std::size_t{0};
+  work.row_at.assign(pool.nodes.size(), none);
+  Sieve sieve = first_sieve(query, Square{0, least});
+  sieve.end = std::max(sieve.end, round_down(best.start));
+  Square::screen(pool).each(sieve, last_row(pool, best.start), [&](std::size_t row) {
+    const Slot& s = pool.slots[row];
+    const double own = query.volume / s.performance;  // the least it can run
+    if (best.start + own <= query.limit(s) && query.admits(s, row) &&
+        !(own * (s.price + others) * (1 - kMargin) > cost))
+      work.row_at[static_cast<std::size_t>(s.place)] = row;
+    return true;
+  });
+  NCheapest& top = work.top;
+  top.reset(n, pool.nodes.size());
+  std::size_t place = 0;
   for (const auto& bound : work.bounds) {
-    if (!allowed(bound) || (have && bound.total > cheapest)) continue;
-    const Square shape{bound.span, pool.groups[bound.group].performance};
-    work.chosen.clear();
-    double sum = 0;
-    for (const Entry& entry : work.candidates) {
-      const Slot& s = pool.slots[entry.row];
-      if (s.performance < shape.least || !live(query, shape, s, best.start)) continue;
-      work.chosen.push_back(entry);
-      sum += entry.key;
-      if (work.chosen.size() == n) break;
+    for (; place < pool.groups[bound.group].end; ++place)
+      if (work.row_at[place] != none)
+        top.offer(pool.slots[work.row_at[place]].price, work.row_at[place]);
+    if (!allowed(bound)) continue;
+    while (top.full() && !(bound.span * top.lower() > cost)) {
+      if (top.purge([&](std::size_t row) {
+            return best.start + bound.span <= query.limit(pool.slots[row]);
+          }))
+        continue;
+      const double total = bound.span * top.sum();
+      if (total <= query.budget && total <= cost)
+        take_group<Criterion>(pool, query, best, bound, top[n - 1].key, cost, work, found);
+      break;
     }
-    const double total = shape.total(sum);
-    if (work.chosen.size() < n || !(total <= query.budget) || (have && total > cheapest)) continue;
-    double slowest = kInfinity;  // the window's own span: V / (its least performance)
-    for (const Entry& entry : work.chosen)
-      slowest = std::min(slowest, pool.slots[entry.row].performance);
-    settle(pool, Square{query.volume / slowest, slowest}, work.chosen, n, best.start, trial, parts);
-    trial.processor_time = static_cast<double>(n) * trial.runtime;
-    const auto by_nodes = [](const Part& a, const Part& b) { return a.node < b.node; };
-    if (have && trial.cost == cheapest &&
-        !std::lexicographical_compare(parts.begin(), parts.end(), work.parts.begin(),
-                                      work.parts.end(), by_nodes))
-      continue;
-    have = true;
-    cheapest = trial.cost;
-    found = trial;
-    work.parts.swap(parts);
   }
 }
 
@@ -173,8 +207,7 @@ bool search_square(const Pool& pool, const Query& query, Workspace& work, Found&
   };
   if (Criterion::by_bound) std::make_heap(work.order.begin(), work.order.end(), dearer);
 
-  typename Criterion::SquareGoal goal;
-  goal.budget = query.budget;
+  typename Criterion::SquareGoal goal{{query.budget, {}}};
   const double first = query.step(pool.slots.front());
   auto stop = work.order.end();
   for (auto it = work.order.begin(); it != stop;) {

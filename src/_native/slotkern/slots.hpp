@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -36,93 +37,94 @@ struct SlotView {
 class NodeIndex {
  public:
   void reset(std::int32_t largest, std::size_t slots) {
-    count_ = 0;
-    dense_ = static_cast<std::size_t>(largest) < 4 * slots + 1024;
-    std::size_t size = static_cast<std::size_t>(largest) + 1;
-    if (!dense_) {
-      size = 64;
-      while (size < 2 * slots) size *= 2;
-      ids_.assign(size, -1);
-    }
-    places_.assign(size, -1);
+    const auto ids = static_cast<std::size_t>(largest) + 1;
+    dense_ = ids <= 2 * slots + 1024;
+    size_ = dense_ ? ids : std::bit_ceil(2 * slots + 64);
+    if (!dense_) ids_.assign(size_, -1);
   }
 
-  // The place of a node in order of first appearance, and whether it is new.
-  std::int32_t place(std::int32_t id, bool& fresh) {
-    std::size_t cell = static_cast<std::size_t>(id);
-    if (!dense_) {
-      const std::size_t mask = ids_.size() - 1;
-      cell = (static_cast<std::uint64_t>(cell) * 0x9E3779B97F4A7C15u >> 32) & mask;
-      while (ids_[cell] != -1 && ids_[cell] != id) cell = (cell + 1) & mask;
-      ids_[cell] = id;
-    }
-    fresh = places_[cell] < 0;
-    if (fresh) places_[cell] = count_++;
-    return places_[cell];
+  std::size_t size() const { return size_; }
+
+  // The cell of a node, below size().
+  std::size_t cell(std::int32_t id) {
+    auto at = static_cast<std::size_t>(id);
+    if (dense_) return at;
+    const std::size_t mask = size_ - 1;
+    at = (static_cast<std::uint64_t>(at) * 0x9E3779B97F4A7C15u >> 32) & mask;
+    while (ids_[at] != -1 && ids_[at] != id) at = (at + 1) & mask;
+    ids_[at] = id;
+    return at;
   }
 
  private:
   bool dense_ = true;
-  std::int32_t count_ = 0;
-  std::vector<std::int32_t> ids_, places_;
-};
-
-// What the check learns about a node on its way.
-struct Node {
-  std::int32_t id;
-  double performance;
-  double min_price;     // over its slots
-  double last_end;      // of the slot seen last
-  std::size_t last_row;
+  std::size_t size_ = 0;
+  std::vector<std::int32_t> ids_;
 };
 
 struct CheckScratch {
+  struct Seen {
+    double end = -kInfinity;  // of the node's slot before
+    double performance = 0;   // 0: no slot yet
+  };
   NodeIndex index;
-  std::vector<Node> nodes;
-  std::vector<std::int32_t> places;  // per slot: the place of its node
+  std::vector<Seen> seen;
 };
 
-// Returns the first row that breaks a rule, fields in the order of the record, then order,
-// then the rules about one node. On success `scratch` holds the nodes and each slot's place.
+// One row's fields.
+struct Record {
+  std::int32_t node;
+  double start, end, performance, price;
+
+  static Record of(const SlotView& view, std::size_t row) {
+    return {view.load<std::int32_t>(row, view.node), view.load<double>(row, view.start),
+            view.load<double>(row, view.end), view.load<double>(row, view.performance),
+            view.load<double>(row, view.price)};
+  }
+  bool sane() const {  // no branches: every comparison with NaN is false
+    constexpr double most = std::numeric_limits<double>::max();
+    return (node >= 0) & (std::fabs(start) <= most) & (end > start) & (performance > 0) &
+           (performance <= most) & (price >= 0) & (price <= most);
+  }
+  // What is wrong with a row that is not sane, fields in the order of the record.
+  Status fault() const {
+    if (node < 0) return Status::node_negative;
+    if (!std::isfinite(start)) return Status::start_not_finite;
+    if (std::isnan(end)) return Status::end_is_nan;
+    if (!(end > start)) return Status::end_not_after_start;
+    if (!(performance > 0 && std::isfinite(performance))) return Status::performance_not_positive;
+    return Status::price_not_valid;
+  }
+};
+
+// Returns the first row that breaks a rule: its own fields, then the order, then the rules
+// about one node. On success scratch.index knows every node.
 inline Fault check_slots(const SlotView& view, CheckScratch& scratch) {
   std::int32_t largest = 0;
   for (std::size_t i = 0; i < view.size; ++i)
     largest = std::max(largest, view.load<std::int32_t>(i, view.node));
   scratch.index.reset(largest, view.size);
-  scratch.nodes.clear();
-  scratch.places.resize(view.size);
+  scratch.seen.assign(scratch.index.size(), {});
+  const auto clash = [&view](Status status, std::size_t row) {
+    const auto id = view.load<std::int32_t>(row, view.node);
+    std::size_t other = row - 1;
+    while (view.load<std::int32_t>(other, view.node) != id) --other;
+    return Fault{status, row, other};
+  };
   double previous_start = -kInfinity;
   std::int32_t previous_node = -1;
   for (std::size_t i = 0; i < view.size; ++i) {
-    const auto id = view.load<std::int32_t>(i, view.node);
-    const auto start = view.load<double>(i, view.start);
-    const auto end = view.load<double>(i, view.end);
-    const auto performance = view.load<double>(i, view.performance);
-    const auto price = view.load<double>(i, view.price);
-    if (id < 0) return {Status::node_negative, i, i};
-    if (!std::isfinite(start)) return {Status::start_not_finite, i, i};
-    if (std::isnan(end)) return {Status::end_is_nan, i, i};
-    if (!(end > start)) return {Status::end_not_after_start, i, i};
-    if (!(performance > 0) || !std::isfinite(performance))
-      return {Status::performance_not_positive, i, i};
-    if (!(price >= 0) || !std::isfinite(price)) return {Status::price_not_valid, i, i};
-    if (start < previous_start || (start == previous_start && id < previous_node))
+    const Record r = Record::of(view, i);
+    if (!r.sane()) return {r.fault(), i, i};
+    if ((r.start < previous_start) | ((r.start == previous_start) & (r.node < previous_node)))
       return {Status::not_sorted, i, i - 1};
-    previous_start = start;
-    previous_node = id;
-    bool fresh;
-    const std::int32_t place = scratch.index.place(id, fresh);
-    scratch.places[i] = place;
-    if (fresh) {
-      scratch.nodes.push_back({id, performance, price, end, i});
-      continue;
-    }
-    Node& node = scratch.nodes[static_cast<std::size_t>(place)];
-    if (node.performance != performance) return {Status::performance_differs, i, node.last_row};
-    if (start < node.last_end) return {Status::overlap, i, node.last_row};
-    node.min_price = std::min(node.min_price, price);
-    node.last_end = end;
-    node.last_row = i;
+    previous_start = r.start;
+    previous_node = r.node;
+    CheckScratch::Seen& seen = scratch.seen[scratch.index.cell(r.node)];
+    if ((r.performance != seen.performance) & (seen.performance != 0))
+      return clash(Status::performance_differs, i);
+    if (r.start < seen.end) return clash(Status::overlap, i);
+    seen = {r.end, r.performance};
   }
   return {};
 }

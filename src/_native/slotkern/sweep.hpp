@@ -31,8 +31,9 @@ struct Part {
 // Scratch of one thread; it only grows.
 struct Workspace {
   NCheapest top;
-  std::vector<Entry> candidates, chosen;
+  std::vector<Entry> chosen;
   std::vector<Part> parts, trial_parts;
+  std::vector<std::size_t> row_at;  // by place of the node
   // A group of the square search: its span, the least a window of it costs, the least sum of
   // prices of any n - 1 of its nodes.
   struct Bound {
@@ -58,8 +59,10 @@ struct Ragged {
   static const Screen& screen(const Pool& pool) { return pool.by_rate; }
   double length(const Slot& s) const { return volume / s.performance; }
   double key(const Slot& s) const { return volume * s.rate; }
+  double screen_key(const Slot& s) const { return s.rate; }
   double total(double sum) const { return sum; }
-  double screened(double money) const { return money / volume; }
+  double screened(double total) const { return total / volume; }      // screen units
+  double screen_key_of(double key) const { return key / volume; }
   double room() const { return volume; }
   double performance() const { return 0; }
   double shortest(const Pool& pool) const { return volume / pool.nodes.front().performance; }
@@ -73,8 +76,10 @@ struct Square {
   static const Screen& screen(const Pool& pool) { return pool.by_price; }
   double length(const Slot&) const { return span; }
   double key(const Slot& s) const { return s.price; }
+  double screen_key(const Slot& s) const { return s.price; }
   double total(double sum) const { return span * sum; }
-  double screened(double money) const { return money / span; }
+  double screened(double total) const { return total / span; }
+  double screen_key_of(double key) const { return key; }
   double room() const { return span; }
   double performance() const { return least; }
   double shortest(const Pool&) const { return span; }
@@ -109,7 +114,10 @@ bool sweep(const Pool& pool, const Query& query, const Shape& shape, double othe
   bool better = false;
   top.reset(n, m);
   Sieve sieve = first_sieve(query, shape);
-  sieve.key = key_ceiling(shape.screened(goal.ceiling()), others);
+  const auto key_most = [&] {
+    return std::min(goal.probe, key_ceiling(shape.screened(goal.ceiling()), others));
+  };
+  sieve.key = key_most();
   const double shortest = shape.shortest(pool);
   Shape::screen(pool).each(sieve, m - 1, [&](std::size_t row) {
     const Slot& slot = pool.slots[row];
@@ -122,7 +130,8 @@ bool sweep(const Pool& pool, const Query& query, const Shape& shape, double othe
     while (top.full() && !(shape.total(top.lower()) > goal.ceiling())) {
       if (top.purge([&](std::size_t other) {
             const Slot& s = pool.slots[other];
-            return live(query, shape, s, t) && goal.useful(t, shape.length(s));
+            return live(query, shape, s, t) && goal.useful(t, shape.length(s)) &&
+                   shape.screen_key(s) <= sieve.key;
           }))
         continue;
       const double total = shape.total(top.sum());
@@ -138,7 +147,7 @@ bool sweep(const Pool& pool, const Query& query, const Shape& shape, double othe
       best.nth_key = top[n - 1].key;
       best.step = row;
       if (goal.enough()) return false;
-      sieve.key = key_ceiling(shape.screened(goal.ceiling()), others);
+      sieve.key = key_most();
       sieve.performance =
           std::max(sieve.performance, round_down(goal.least_performance(query.volume) *
                                                  (1 - kMargin)));
@@ -154,6 +163,7 @@ bool sweep(const Pool& pool, const Query& query, const Shape& shape, double othe
 struct Goal {
   double budget;
   Best best;
+  float probe = std::numeric_limits<float>::infinity();  // look at screen keys up to here only
 
   double ceiling() const { return budget; }
   bool past(double, double) const { return false; }
@@ -188,6 +198,7 @@ struct LowestCost : Goal {
 
 // The longest part only ever falls: drop all that are as long, look again.
 struct ShortestRuntime : Goal {
+  bool past(double, double shortest) const { return best.found && best.longest <= shortest; }
   bool useful(double, double length) const { return !best.found || length < best.longest; }
   bool enough() const { return false; }
   double least_performance(double volume) const { return volume / best.longest; }
@@ -203,23 +214,45 @@ struct EarliestFinish : Goal {
   }
 };
 
-// The slots of steps up to `last` that are live at t, pass `useful` and cost at most
-// `nth_key`, into `into`: the window's parts are the cheapest n of these.
+// The tie rule: the n cheapest by (key, node) of the slots of rows 0..last that are live at t
+// and pass `useful`, in this order, into `chosen`; whether there are n. `nth_key` and
+// `least_performance` are bounds known before. Keeps a max-heap of n; its top tightens the
+// screen.
 template <class Shape, class Useful>
-void gather(const Pool& pool, const Query& query, const Shape& shape, double t, std::size_t last,
-            double nth_key, Useful useful, std::vector<Entry>& into) {
-  into.clear();
-  into.reserve(pool.nodes.size());
+bool cheapest_at(const Pool& pool, const Query& query, const Shape& shape, double t,
+                 std::size_t last, double nth_key, double least_performance, Useful useful,
+                 std::vector<Entry>& chosen) {
+  const std::size_t n = static_cast<std::size_t>(query.n);
+  const auto before = [&pool](const Entry& a, const Entry& b) {
+    if (a.key != b.key) return a.key < b.key;
+    return pool.slots[a.row].node < pool.slots[b.row].node;
+  };
+  chosen.clear();
+  chosen.reserve(n + 1);
   Sieve sieve = first_sieve(query, shape);
   sieve.end = std::max(sieve.end, round_down(t));
-  sieve.key = key_ceiling(nth_key, 0);
+  sieve.key = key_ceiling(shape.screen_key_of(nth_key), 0);
+  sieve.performance = std::max(sieve.performance, round_down(least_performance * (1 - kMargin)));
   Shape::screen(pool).each(sieve, last, [&](std::size_t row) {
     const Slot& s = pool.slots[row];
-    if (live(query, shape, s, t) && query.admits(s, row) &&
-        s.performance >= shape.performance() && useful(s))
-      into.push_back({shape.key(s), row});
+    if (!live(query, shape, s, t) || !query.admits(s, row) ||
+        s.performance < shape.performance() || !useful(s))
+      return true;
+    const Entry entry{shape.key(s), row};
+    if (chosen.size() == n) {
+      if (!before(entry, chosen.front())) return true;
+      std::pop_heap(chosen.begin(), chosen.end(), before);
+      chosen.back() = entry;
+    } else {
+      chosen.push_back(entry);
+    }
+    std::push_heap(chosen.begin(), chosen.end(), before);
+    if (chosen.size() == n)
+      sieve.key = std::min(sieve.key, key_ceiling(shape.screen_key_of(chosen.front().key), 0));
     return true;
   });
+  std::sort_heap(chosen.begin(), chosen.end(), before);
+  return chosen.size() == n;
 }
 
 // The last row whose step is not after t.
@@ -227,15 +260,6 @@ inline std::size_t last_row(const Pool& pool, double t) {
   const auto after = std::upper_bound(pool.slots.begin(), pool.slots.end(), t,
                                       [](double x, const Slot& s) { return x < s.start; });
   return static_cast<std::size_t>(after - pool.slots.begin()) - 1;
-}
-
-// Moves the n cheapest of `entries` to the front, in (key, node) order: the tie rule.
-inline void cheapest_first(const Pool& pool, std::vector<Entry>& entries, std::size_t n) {
-  std::partial_sort(entries.begin(), entries.begin() + static_cast<std::ptrdiff_t>(n),
-                    entries.end(), [&pool](const Entry& a, const Entry& b) {
-                      if (a.key != b.key) return a.key < b.key;
-                      return pool.slots[a.row].node < pool.slots[b.row].node;
-                    });
 }
 
 }  // namespace slotkern
