@@ -648,6 +648,56 @@ def find_window(slots, Request request not None, criterion="finish", *, str shap
     raise search_error(answer.status, request.query)
 
 
+def filter_rows(slots, where):
+    """The slot array behind `slots`, and its rows that `where` lets in (None: all)."""
+    cdef SlotPool pool
+    if isinstance(slots, SlotPool):
+        pool = <SlotPool>slots
+    else:
+        check_slots(slots)
+        pool = SlotPool.__new__(SlotPool)
+        pool.masks = {}
+        pool.slots = slots
+    return pool.slots, pool.mask_of(where)
+
+
+def window_of(slots, rows, double start, double volume, str criterion, str shape):
+    """The window of these rows at this start, in the one expression for each quantity.
+
+    For algorithms that choose rows themselves; `proven` is False and `bound` NaN.
+    """
+    cdef Shape form = shape_of(shape)
+    table = slots[rows]
+    rate = table["price"] / table["performance"]
+    key = rate if form == Shape.ragged else table["price"]
+    order = np.lexsort((table["node"], key))
+    rows, table, rate = np.asarray(rows)[order], table[order], rate[order]
+    lengths = volume / table["performance"]
+    span = lengths.max()
+    costs = volume * rate if form == Shape.ragged else table["price"]
+    if form == Shape.square:
+        lengths = np.full(len(rows), span)
+    cdef double total = 0, time = 0
+    for cost, length in zip(costs.tolist(), lengths.tolist()):
+        total += cost
+        time += length
+    if form == Shape.square:
+        total, costs, time = span * total, span * costs, len(rows) * span
+    cdef Window self = Window.__new__(Window)
+    self.start, self.runtime, self.finish = start, span, start + span
+    self.cost, self.processor_time = total, time
+    values = {"first": start, "start": start, "finish": self.finish, "runtime": self.runtime,
+              "cost": self.cost, "processor_time": self.processor_time}
+    self.value = values[criterion]
+    self.proven, self.bound = False, float("nan")
+    self.criterion, self.shape = criterion, shape
+    hold(self, len(rows))
+    cdef Py_ssize_t i
+    for i, k in enumerate(np.argsort(table["node"]).tolist()):
+        self.parts[i] = Part(rows[k], table["node"][k], lengths[k], costs[k])
+    return self
+
+
 cdef Request request_with(Request request, object mask):
     """A copy whose query points at the mask, which it keeps alive."""
     cdef Request copy = Request.__new__(Request)

@@ -9,6 +9,7 @@ from slotkern._core import (
     find_window,
     find_windows,
 )
+from slotkern.search import Explanation, explain
 from slotkern.slots import SlotError, make_slots, validate_slots
 
 __version__ = "0.1.0"
@@ -16,10 +17,12 @@ __version__ = "0.1.0"
 __all__ = [
     "CRITERIA",
     "SLOT",
+    "Explanation",
     "Request",
     "SlotError",
     "SlotPool",
     "Window",
+    "explain",
     "find_window",
     "find_windows",
     "make_slots",
