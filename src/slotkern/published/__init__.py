@@ -121,12 +121,14 @@ def find(
 
     Examples
     --------
-    >>> import numpy as np
+    >>> import slotkern as sk
     >>> from slotkern import published
-    >>> fields = [("node", "i4")]
-    >>> fields += [(name, "f8") for name in ("start", "end", "performance", "price")]
-    >>> slots = np.array(
-    ...     [(0, 0, 50, 2, 3), (1, 10, 50, 4, 4), (2, 20, 50, 4, 5)], dtype=fields
+    >>> slots = sk.make_slots(
+    ...     node=[0, 1, 2],
+    ...     start=[0, 10, 20],
+    ...     end=50,
+    ...     performance=[2, 4, 4],
+    ...     price=[3, 4, 5],
     ... )
     >>> start, rows = published.find(
     ...     slots, nodes=2, volume=40, criterion="runtime", shape="ragged"
