@@ -1,0 +1,221 @@
+"""AEP, the Algorithm searching for Extreme Performance, and what is built on it.
+
+"Slot selection and co-allocation algorithms for economic scheduling in distributed
+computing", section 2. Windows are ragged: every part starts at the window's start and
+runs for its own length, volume / performance. AMP, minCost, minRuntime, minFinish and
+minProcTime are one sweep over the slots by start and differ in the window they take
+from the slots that are live at a step.
+
+Complexity: linear in the slots; each step sorts the live slots, at most one a node.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .job import Job, compiled, in_order
+
+Numbers = NDArray[np.int64]
+Found = tuple[float, Numbers] | None
+
+START, COST, RUNTIME, FINISH, PROCESSOR_TIME = range(5)
+
+
+class SlotList(NamedTuple):
+    """The papers' slotList as columns, numbered by (rate, node): cheapest first."""
+
+    arrival: Numbers  # the numbers by non-decreasing start
+    proper: NDArray[np.bool_]  # properHardwareAndSoftware
+    start: NDArray[np.float64]  # not before the earliest start of the job
+    end: NDArray[np.float64]  # not after its deadline
+    length: NDArray[np.float64]  # getTime(Job)
+    cost: NDArray[np.float64]  # of using the slot for that length
+
+
+@compiled
+def total(window: Numbers, column: NDArray[np.float64]) -> float:
+    """Sum a column over a window, in the window's order."""
+    result = 0.0
+    for slot in window:
+        result += column[slot]
+    return result
+
+
+@compiled
+def drop_expired(extended: Numbers, size: int, start: float, slots: SlotList) -> int:
+    """Keep the slots that are long enough to begin at `start`; return how many."""
+    kept = 0
+    for slot in extended[:size]:
+        if start + slots.length[slot] <= slots.end[slot]:
+            extended[kept] = slot
+            kept += 1
+    return kept
+
+
+@compiled
+def longest(window: Numbers, slots: SlotList) -> int:
+    """Where in the window its first longest slot is."""
+    place = 0
+    for i in range(1, len(window)):
+        if slots.length[window[i]] > slots.length[window[place]]:
+            place = i
+    return place
+
+
+@compiled
+def exchange(window: Numbers, rest: Numbers, budget: float, slots: SlotList) -> None:
+    """Exchange the longest slot of the window for shorter ones as the budget allows.
+
+    `rest` comes cheapest first, and nothing in it is cheaper than the window. The
+    paper's test forgets to refund the long slot's cost; with the refund the runtime
+    left is the least that this step can offer.
+    """
+    n = len(window)
+    changed = np.empty(n, np.int64)
+    long_place = longest(window, slots)
+    for short_slot in rest:
+        if slots.length[short_slot] < slots.length[window[long_place]]:
+            changed[:long_place] = window[:long_place]
+            changed[long_place : n - 1] = window[long_place + 1 :]
+            changed[n - 1] = short_slot
+            if total(changed, slots.cost) <= budget:
+                window[:] = changed
+                long_place = longest(window, slots)
+
+
+@compiled
+def draw(extended: Numbers, n: int, random: np.random.Generator) -> Numbers:
+    """Draw n of the slots at random, each set of n equally likely; cheapest first."""
+    for i in range(n):
+        j = i + int(random.random() * (len(extended) - i))
+        extended[i], extended[j] = extended[j], extended[i]
+    return np.sort(extended[:n])
+
+
+@compiled
+def best_window(
+    extended: Numbers,
+    n: int,
+    budget: float,
+    criterion: int,
+    slots: SlotList,
+    random: np.random.Generator,
+) -> Numbers:
+    """Take the window of one step (getBestWindow): n slots, cheapest first."""
+    if criterion == PROCESSOR_TIME:
+        return draw(extended.copy(), n, random)
+    by_cost = np.sort(extended)
+    window = by_cost[:n]
+    if criterion in (RUNTIME, FINISH) and total(window, slots.cost) <= budget:
+        exchange(window, by_cost[n:], budget, slots)
+    return window
+
+
+@compiled
+def value_of(window: Numbers, start: float, criterion: int, slots: SlotList) -> float:
+    """Value a window (getCriterion): less is better."""
+    if criterion == COST:
+        return total(window, slots.cost)
+    runtime: float = slots.length[window[longest(window, slots)]]
+    if criterion == RUNTIME:
+        return runtime
+    if criterion == FINISH:
+        return start + runtime
+    if criterion == PROCESSOR_TIME:
+        return total(window, slots.length)
+    return start
+
+
+@compiled
+def aep(
+    slots: SlotList,
+    n: int,
+    budget: float,
+    criterion: int,
+    random: np.random.Generator,
+) -> tuple[float, Numbers]:
+    """Sweep the slots by start and keep the first of the best windows of all steps."""
+    extended = np.empty(len(slots.arrival), np.int64)
+    size = 0
+    best_start, best_value, best = 0.0, np.inf, np.empty(0, np.int64)
+    for next_slot in slots.arrival:
+        if not slots.proper[next_slot]:
+            continue
+        extended[size] = next_slot
+        size += 1
+        start = slots.start[next_slot]
+        size = drop_expired(extended, size, start, slots)
+        if size >= n:
+            window = best_window(extended[:size], n, budget, criterion, slots, random)
+            if total(window, slots.cost) <= budget:
+                value = value_of(window, start, criterion, slots)
+                if len(best) == 0 or value < best_value:
+                    best_start, best_value, best = start, value, window
+                if criterion == START:
+                    break  # no later step starts earlier
+    return best_start, best
+
+
+def search(
+    slots: NDArray[np.void],
+    proper: NDArray[np.bool_],
+    job: Job,
+    criterion: int,
+    seed: int,
+) -> Found:
+    """Number the slots by cost, sweep them, and tell the rows of the window."""
+    rate = slots["price"] / slots["performance"]
+    row, arrival = in_order(slots, rate)
+    columns = SlotList(
+        arrival,
+        proper[row],
+        np.maximum(slots["start"][row], job.earliest),
+        np.minimum(slots["end"][row], job.deadline),
+        job.volume / slots["performance"][row],
+        job.volume * rate[row],
+    )
+    random = np.random.default_rng(seed)
+    start, window = aep(columns, job.nodes, job.budget, criterion, random)
+    return (float(start), row[window]) if len(window) else None
+
+
+def amp(
+    slots: NDArray[np.void], proper: NDArray[np.bool_], job: Job, seed: int
+) -> Found:
+    """AMP (section 2.2): the first step whose n cheapest live slots fit the budget.
+
+    With a limit on the price of each slot and no budget this is ALP.
+    """
+    return search(slots, proper, job, START, seed)
+
+
+def min_cost(
+    slots: NDArray[np.void], proper: NDArray[np.bool_], job: Job, seed: int
+) -> Found:
+    """Find the window of least cost (section 2.2): the n cheapest of each step."""
+    return search(slots, proper, job, COST, seed)
+
+
+def min_runtime(
+    slots: NDArray[np.void], proper: NDArray[np.bool_], job: Job, seed: int
+) -> Found:
+    """Find the window whose longest part is shortest (section 2.2): by exchanges."""
+    return search(slots, proper, job, RUNTIME, seed)
+
+
+def min_finish(
+    slots: NDArray[np.void], proper: NDArray[np.bool_], job: Job, seed: int
+) -> Found:
+    """Find the window that finishes first (section 2.2): exchanges at each start."""
+    return search(slots, proper, job, FINISH, seed)
+
+
+def min_proc_time(
+    slots: NDArray[np.void], proper: NDArray[np.bool_], job: Job, seed: int
+) -> Found:
+    """Simplified minProcTime (section 3.1): the best of one random window a step.
+
+    It promises neither the least processor time nor that it finds a window at all.
+    """
+    return search(slots, proper, job, PROCESSOR_TIME, seed)

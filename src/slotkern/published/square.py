@@ -1,0 +1,144 @@
+"""The general square window search and its FirstFit, MinFinish, MinRuntime, MinCost.
+
+"Optimization of resources selection for jobs scheduling in heterogeneous distributed
+computing environments", section 3.2. All parts of a window start and finish together.
+The comments name the steps of the paper's list.
+
+Complexity: for each of the groups (one for each different performance) linear in the
+slots; each step sorts the live slots of the group, at most one a node.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .job import Job, compiled, in_order
+
+Numbers = NDArray[np.int64]
+Found = tuple[float, Numbers] | None
+
+START, FINISH, RUNTIME, COST = range(4)
+
+
+class SlotList(NamedTuple):
+    """The slots available as columns, numbered by (price, node): cheapest first."""
+
+    arrival: Numbers  # the numbers by non-decreasing start
+    proper: NDArray[np.bool_]  # satisfies the user's requirements
+    start: NDArray[np.float64]  # not before the earliest start of the job
+    end: NDArray[np.float64]  # not after its deadline
+    performance: NDArray[np.float64]
+    price: NDArray[np.float64]
+
+
+@compiled
+def window_cost(window: Numbers, length: float, slots: SlotList) -> float:
+    """Cost of reserving every slot of the window for `length`."""
+    prices = 0.0
+    for slot in window:
+        prices += slots.price[slot]
+    return length * prices
+
+
+@compiled
+def value_of(start: float, length: float, cost: float, criterion: int) -> float:
+    """Value a window: -f of the paper, so less is better."""
+    if criterion == FINISH:
+        return start + length
+    if criterion == RUNTIME:
+        return length
+    if criterion == COST:
+        return cost
+    return start
+
+
+@compiled
+def square_search(
+    slots: SlotList,
+    groups: NDArray[np.float64],
+    volume: float,
+    n: int,
+    budget: float,
+    criterion: int,
+) -> tuple[float, Numbers]:
+    """Sweep each group, fastest first, and keep the first of the best windows."""
+    best_start, best_value, best = 0.0, np.inf, np.empty(0, np.int64)  # 1
+    window_slots = np.empty(len(slots.arrival), np.int64)
+    for performance in groups:  # 3
+        length = volume / performance  # 3a
+        size = 0  # 3b
+        for slot in slots.arrival:  # 3c
+            if not slots.proper[slot] or slots.performance[slot] < performance:
+                continue  # i; slots of slower nodes are not in this group
+            start = slots.start[slot]  # iii
+            if start + length > slots.end[slot]:
+                continue  # ii
+            window_slots[size] = slot  # iv
+            size += 1
+            kept, slowest = 0, 0
+            for candidate in window_slots[:size]:  # v
+                if slots.performance[candidate] == performance:
+                    slowest += 1
+                if start + length <= slots.end[candidate]:  # B
+                    window_slots[kept] = candidate
+                    kept += 1
+            size = kept
+            if slowest == 0:
+                continue  # A: a faster group has had these slots
+            if size >= n:  # vi
+                window = np.sort(window_slots[:size])[:n]
+                cost = window_cost(window, length, slots)
+                if cost <= budget:
+                    value = value_of(start, length, cost, criterion)
+                    if len(best) == 0 or value < best_value:
+                        best_start, best_value, best = start, value, window
+    return best_start, best
+
+
+def search(
+    slots: NDArray[np.void], proper: NDArray[np.bool_], job: Job, criterion: int
+) -> Found:
+    """Number the slots by price, search the groups, and tell the rows of the window."""
+    row, arrival = in_order(slots, slots["price"])
+    columns = SlotList(
+        arrival,
+        proper[row],
+        np.maximum(slots["start"][row], job.earliest),
+        np.minimum(slots["end"][row], job.deadline),
+        slots["performance"][row],
+        slots["price"][row],
+    )
+    groups = np.unique(slots["performance"][proper])[::-1].copy()  # 2
+    start, window = square_search(
+        columns, groups, job.volume, job.nodes, job.budget, criterion
+    )
+    return (float(start), row[window]) if len(window) else None
+
+
+def first_fit(
+    slots: NDArray[np.void], proper: NDArray[np.bool_], job: Job, seed: int
+) -> Found:
+    """Find the window that starts first in any group, ties to the fastest group."""
+    return search(slots, proper, job, START)
+
+
+def min_finish(
+    slots: NDArray[np.void], proper: NDArray[np.bool_], job: Job, seed: int
+) -> Found:
+    """Find the window that finishes first (section 3.3): the n cheapest of a step."""
+    return search(slots, proper, job, FINISH)
+
+
+def min_runtime(
+    slots: NDArray[np.void], proper: NDArray[np.bool_], job: Job, seed: int
+) -> Found:
+    """Find the shortest window: the n cheapest of a step, valued by the length."""
+    return search(slots, proper, job, RUNTIME)
+
+
+def min_cost(
+    slots: NDArray[np.void], proper: NDArray[np.bool_], job: Job, seed: int
+) -> Found:
+    """Find the window of least cost (section 3.3): the n cheapest of each step."""
+    return search(slots, proper, job, COST)
