@@ -153,7 +153,8 @@ def _error(text: str, character: int, reason: str) -> ValueError:
 @lru_cache(maxsize=256)
 def _parse(text: str) -> ast.expr:
     try:
-        tree = ast.parse(text.strip(), mode="eval").body
+        one_line = text.replace("\n", " ").replace("\r", " ")
+        tree = ast.parse(one_line.strip(), mode="eval").body
         _check(tree, 0)
     except SyntaxError as error:
         at_end = len(text.strip()) + 1  # where the parser may not say so
