@@ -1,0 +1,302 @@
+"""Filters: expressions over slot columns, such as ``memory >= 64 and site == 'a'``.
+
+The text is parsed with Python's own grammar and checked against a short white list; it
+is never evaluated as Python. What the list lets through is computed column by column.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["compile_where", "evaluate"]
+
+_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+_MEMBERSHIP = (ast.In, ast.NotIn)
+_EQUALITY = (ast.Eq, ast.NotEq)
+_NAMES = {
+    ast.Attribute: "an attribute",
+    ast.BinOp: "arithmetic",
+    ast.Call: "a call",
+    ast.Dict: "a dictionary",
+    ast.IfExp: "a conditional",
+    ast.Is: "'is'",
+    ast.IsNot: "'is not'",
+    ast.JoinedStr: "a formatted string",
+    ast.Lambda: "a lambda",
+    ast.List: "a list",
+    ast.NamedExpr: "an assignment",
+    ast.Subscript: "an index",
+    ast.Tuple: "a tuple",
+    ast.UnaryOp: "this unary operator",
+}
+_MAX_DEPTH = 50
+
+
+def compile_where(text: str) -> ast.expr:
+    """Return the checked syntax tree of a filter expression.
+
+    Parameters
+    ----------
+    text : str
+        Comparisons (also chained) of column names with numbers, strings, True, False
+        or other columns, ``in`` and ``not in`` with a list or tuple of literals, and
+        boolean columns by themselves; joined by ``and``, ``or``, ``not`` and
+        parentheses.
+
+    Returns
+    -------
+    ast.expr
+        The tree, which `evaluate` computes. Equal texts share one tree.
+
+    Raises
+    ------
+    TypeError
+        If `text` is not a string.
+    ValueError
+        For wrong syntax, for anything else than the above (a call, arithmetic ...) and
+        for nesting deeper than 50; the message names it and the position.
+
+    Notes
+    -----
+    O(length of the text).
+
+    Examples
+    --------
+    >>> from slotkern.where import compile_where
+    >>> compile_where("memory >= 64 and ")
+    Traceback (most recent call last):
+    ...
+    ValueError: where 'memory >= 64 and ', character 17: invalid syntax
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"where must be a string, not {type(text).__name__}")
+    return _parse(text)
+
+
+def evaluate(text: str, slots: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which slots a filter expression lets through.
+
+    Parameters
+    ----------
+    text : str
+        The expression, see `compile_where`.
+    slots : structured array, shape (n,)
+        Every field is a column: numbers, booleans, or strings (also bytes in UTF-8,
+        and objects that are all ``str``).
+
+    Returns
+    -------
+    boolean array, shape (n,)
+
+    Raises
+    ------
+    TypeError
+        If `text` is not a string.
+    ValueError
+        As `compile_where` does; also for an unknown column, a comparison of unlike
+        kinds (a string with a number), and a NaN in a column that is compared.
+
+    Notes
+    -----
+    O(n) for each comparison, and for each literal after ``in``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slotkern.where import evaluate
+    >>> columns = [("memory", "i4"), ("site", "U1")]
+    >>> nodes = np.array([(32, "a"), (64, "b")], dtype=columns)
+    >>> evaluate("memory >= 64 or site in ('c', 'd')", nodes)
+    array([False,  True])
+    """
+    tree = compile_where(text)
+    try:
+        passed = _truth(tree, slots)
+    except _Fault as fault:
+        raise fault.error(text) from None
+    return np.array(np.broadcast_to(passed, slots.shape))
+
+
+class _Fault(Exception):
+    """What is wrong, and the part of the expression where it is."""
+
+    def __init__(self, node: ast.AST, reason: str) -> None:
+        self.position = getattr(node, "col_offset", 0)  # in bytes of UTF-8
+        self.reason = reason
+
+    def error(self, text: str) -> ValueError:
+        before = text.strip().encode()[: self.position].decode(errors="ignore")
+        return _error(text, len(before) + 1, self.reason)
+
+
+def _error(text: str, character: int, reason: str) -> ValueError:
+    """Return the error at a character of the stripped text, counted from 1."""
+    character += len(text) - len(text.lstrip())
+    shown = text if len(text) <= 200 else text[:200] + "..."
+    return ValueError(f"where {shown!r}, character {character}: {reason}")
+
+
+@lru_cache(maxsize=256)
+def _parse(text: str) -> ast.expr:
+    try:
+        one_line = text.replace("\n", " ").replace("\r", " ")
+        tree = ast.parse(one_line.strip(), mode="eval").body
+        _check(tree, 0)
+    except SyntaxError as error:
+        at_end = len(text.strip()) + 1  # where the parser may not say so
+        raise _error(text, error.offset or at_end, error.msg) from None
+    except (RecursionError, MemoryError):
+        raise _error(text, 1, "nested too deeply") from None
+    except _Fault as fault:
+        raise fault.error(text) from None
+    except ValueError as error:  # a NUL character, an integer of too many digits
+        raise _error(text, 1, str(error)) from None
+    return tree
+
+
+def _check(node: ast.expr, depth: int) -> None:
+    """Let through only what `_value` knows how to compute."""
+    if depth > _MAX_DEPTH:
+        raise _Fault(node, f"nested more than {_MAX_DEPTH} deep")
+    match node:
+        case ast.Name() | ast.Constant(value=bool() | int() | float() | str()):
+            parts: list[ast.expr] = []
+        case ast.BoolOp(values=parts):
+            pass
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            parts = [operand]
+        case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=ast.Constant(value=value)):
+            if not _is_number(value):
+                raise _Fault(node, f"a sign before {value!r} is not supported")
+            parts = []
+        case ast.Compare(left=left, ops=ops, comparators=rest):
+            parts = [left]
+            for op, right in zip(ops, rest, strict=True):
+                if isinstance(op, _MEMBERSHIP):
+                    if len(ops) > 1:
+                        raise _Fault(node, "'in' cannot be chained")
+                    parts += _literals(right)
+                elif type(op) in _COMPARE:
+                    parts.append(right)
+                else:
+                    raise _Fault(right, f"{_NAMES[type(op)]} is not supported")
+        case ast.BinOp(op=ast.BitAnd() | ast.BitOr()):
+            raise _Fault(node, "write 'and', 'or' in place of '&', '|'")
+        case _:
+            kind = type(node)
+            name = repr(node.value) if isinstance(node, ast.Constant) else None
+            name = name or _NAMES.get(kind, kind.__name__)
+            raise _Fault(node, f"{name} is not supported")
+    for part in parts:
+        _check(part, depth + 1)
+
+
+def _literals(node: ast.expr) -> list[ast.expr]:
+    """Return the literals of the list that stands after ``in``."""
+    if isinstance(node, ast.List | ast.Tuple) and all(
+        isinstance(literal, ast.Constant | ast.UnaryOp) for literal in node.elts
+    ):
+        return node.elts
+    raise _Fault(node, "'in' needs a list of literals, such as ('a', 'b')")
+
+
+def _truth(node: ast.expr, slots: NDArray[Any]) -> Any:
+    """Return the truth of `node` for each slot."""
+    value = _value(node, slots)
+    if _kind(value) != "truth value":
+        part = ast.unparse(node)
+        raise _Fault(node, f"{part} is a {_kind(value)}, not true or false: compare it")
+    return value
+
+
+def _value(node: ast.expr, slots: NDArray[Any]) -> Any:
+    """Return the value of a checked `node`: an array over the slots, or a literal."""
+    match node:
+        case ast.Constant(value=value):
+            return value
+        case ast.Name(id=name):
+            return _column(node, name, slots)
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return np.logical_not(_truth(operand, slots))
+        case ast.UnaryOp(op=sign, operand=ast.Constant(value=value)):
+            assert isinstance(value, int | float)
+            return -value if isinstance(sign, ast.USub) else value
+        case ast.BoolOp(op=joint, values=parts):
+            join = np.logical_and if isinstance(joint, ast.And) else np.logical_or
+            return join.reduce(
+                [np.broadcast_to(_truth(part, slots), slots.shape) for part in parts]
+            )
+    assert isinstance(node, ast.Compare)
+    passed: Any = True
+    left = node.left
+    for op, right in zip(node.ops, node.comparators, strict=True):
+        passed = np.logical_and(passed, _compare(left, op, right, slots))
+        left = right
+    return passed
+
+
+def _compare(
+    left: ast.expr, op: ast.cmpop, right: ast.expr, slots: NDArray[Any]
+) -> Any:
+    if isinstance(op, _MEMBERSHIP):
+        found: Any = np.zeros(np.shape(_value(left, slots)), np.bool_)
+        for literal in _literals(right):
+            found = np.logical_or(found, _compare(left, ast.Eq(), literal, slots))
+        return found if isinstance(op, ast.In) else np.logical_not(found)
+    a, b = _value(left, slots), _value(right, slots)
+    if _kind(a) != _kind(b):
+        one, other = ast.unparse(left), ast.unparse(right)
+        reason = f"{one} is a {_kind(a)}, but {other} is a {_kind(b)}: not comparable"
+        raise _Fault(left, reason)
+    if _kind(a) == "truth value" and not isinstance(op, _EQUALITY):
+        raise _Fault(left, f"{ast.unparse(left)} is a truth value, which has no order")
+    try:
+        return _COMPARE[type(op)](a, b)
+    except OverflowError:  # an integer literal beyond float64
+        raise _Fault(left, "the number is too large to compare") from None
+
+
+def _column(node: ast.expr, name: str, slots: NDArray[Any]) -> NDArray[Any]:
+    names = slots.dtype.names or ()
+    if name not in names:
+        raise _Fault(node, f"no column {name!r}; there are {', '.join(names)}")
+    column = slots[name]
+    if column.dtype.kind == "S":
+        try:
+            return np.strings.decode(column, "utf-8")
+        except UnicodeDecodeError as error:
+            raise _Fault(node, f"column {name!r} is not UTF-8: {error}") from None
+    if column.dtype.kind == "O" and all(
+        issubclass(kind, str) for kind in set(map(type, column))
+    ):
+        return column.astype(np.str_)
+    if column.dtype.kind not in "biufU" or column.ndim != 1:
+        kind = f"{column.dtype} of shape {column.shape}"
+        raise _Fault(node, f"column {name!r} cannot be compared: it is {kind}")
+    if column.dtype.kind == "f" and (missing := np.isnan(column)).any():
+        raise _Fault(node, f"column {name!r} is NaN in row {int(missing.argmax())}")
+    return column
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _kind(value: Any) -> str:
+    """Return whether a column or a literal is a truth, a string or a number."""
+    kind = np.asarray(value).dtype.kind if not _is_number(value) else "f"
+    return {"b": "truth value", "U": "string"}.get(kind, "number")
