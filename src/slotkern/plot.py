@@ -185,7 +185,7 @@ def plot_gantt(
     if title:
         ax.set_title(title, loc="left", fontsize=FONT + 2.5, color=INK)
     if target is not None:
-        _save(figure, target)
+        save_figure(figure, target)
     return figure
 
 
@@ -264,17 +264,23 @@ def _row_edges(used: npt.NDArray[np.bool_], tall: float) -> npt.NDArray[np.float
 def _lanes(
     row: npt.NDArray[np.intp], parts: npt.NDArray[Any]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """For each part its lane within its row, and the number of lanes of the row.
+    """For each part its lane within its row, and among how many lanes.
 
-    A row in which parts of different windows overlap has one lane for each window.
+    Parts of a row that overlap, directly or through others, share it out between
+    their windows.
     """
     lane = np.zeros(parts.size, np.int64)
     of = np.ones(parts.size, np.int64)
     order = np.lexsort((parts["start"], row))
-    follows = row[order][1:] == row[order][:-1]
-    clash = follows & (parts["start"][order][1:] < parts["end"][order][:-1])
-    for crowded in np.unique(row[order][1:][clash]):
-        here = row == crowded
+    cluster = np.zeros(parts.size, np.int64)
+    latest, last_row, count = -math.inf, -1, -1
+    for i in order:
+        if row[i] != last_row or parts["start"][i] >= latest:
+            count, latest = count + 1, -math.inf
+        cluster[i], last_row = count, row[i]
+        latest = max(latest, parts["end"][i])
+    for crowded in np.flatnonzero(np.bincount(cluster) > 1):
+        here = cluster == crowded
         present, lane[here] = np.unique(parts["window"][here], return_inverse=True)
         of[here] = present.size
     return lane, of
@@ -452,7 +458,7 @@ def _inches_tall(ax: Axes) -> float:
     return float(ax.get_window_extent().height / figure.dpi)
 
 
-def _save(figure: Figure, target: Path) -> None:
+def save_figure(figure: Figure, target: Path) -> None:
     """Write beside the target, then rename: whole or not at all, the same each time."""
     import matplotlib
 
