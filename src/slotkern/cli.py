@@ -26,6 +26,18 @@ from . import tables
 #: What to install for a module that is imported on first use.
 EXTRAS = {"pyarrow": "io", "matplotlib": "plot", "numba": "numba"}
 
+#: What `find --json` repeats of the request.
+REQUEST = (
+    "nodes",
+    "volume",
+    "budget",
+    "min_performance",
+    "earliest",
+    "deadline",
+    "max_price",
+    "where",
+)
+
 #: The base of all complaints about the arguments; typer exports no name for it.
 ClickException: type[Exception] = typer.BadParameter.__mro__[2]
 
@@ -179,23 +191,11 @@ def find(
     if as_json:
         answer = {
             "slotkern": sk.__version__,
-            "slots": str(slots),
+            "file": str(slots),
             "criterion": criterion,
             "shape": shape,
             "method": method,
-            "request": {
-                name: getattr(request, name)
-                for name in (
-                    "nodes",
-                    "volume",
-                    "budget",
-                    "min_performance",
-                    "earliest",
-                    "deadline",
-                    "max_price",
-                    "where",
-                )
-            },
+            "request": {name: getattr(request, name) for name in REQUEST},
             "window": None if window is None else _window_fields(free, window),
             "explanation": None if why is None else why.to_dict() | {"text": str(why)},
         }
@@ -220,7 +220,7 @@ def _window_fields(slots: Any, window: Any) -> dict[str, Any]:
         name: getattr(window, name)
         for name in (*tables.TOTALS, "value", "proven", "bound")
     }
-    return whole | {"parts": [dict(zip(columns, row, strict=True)) for row in rows]}
+    return whole | {"slots": [dict(zip(columns, row, strict=True)) for row in rows]}
 
 
 def _plain(value: Any) -> Any:

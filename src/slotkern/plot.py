@@ -7,6 +7,7 @@ is needed.
 
 from __future__ import annotations
 
+import io
 import math
 import os
 from collections.abc import Iterable, Mapping
@@ -15,6 +16,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
+
+from .io import write_bytes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -459,15 +462,12 @@ def _inches_tall(ax: Axes) -> float:
 
 
 def save_figure(figure: Figure, target: Path) -> None:
-    """Write beside the target, then rename: whole or not at all, the same each time."""
+    """Write a figure whole or not at all, and with the same bytes every time."""
     import matplotlib
 
     kind = target.suffix.lower()[1:]
     stamp = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        with matplotlib.rc_context({"svg.hashsalt": "slotkern"}):
-            figure.savefig(part, format=kind, metadata=stamp)
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
+    drawn = io.BytesIO()
+    with matplotlib.rc_context({"svg.hashsalt": "slotkern"}):
+        figure.savefig(drawn, format=kind, metadata=stamp)
+    write_bytes(target, drawn.getvalue())
