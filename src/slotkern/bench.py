@@ -1,0 +1,381 @@
+"""Working times by nodes and by interval, as in Tables 1 and 2 of the AEP paper.
+
+Toporkov et al. (000) time every algorithm on random environments, once over the number
+of nodes and once over the length of the scheduling interval. Here `published`, the
+algorithms as printed, and the kernels run on the same environments, on this machine,
+in turn, and must give the same answers. Every figure is a median over environments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+import slotkern as sk
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["ScalingReport", "scaling", "stream"]
+
+#: The papers' names and our criteria, in the order of Tables 1 and 2.
+ALGORITHMS = {
+    "AMP": "first",
+    "MinRuntime": "runtime",
+    "MinFinishTime": "finish",
+    "MinProcTime": "processor_time",
+    "MinCost": "cost",
+}
+CSA = "CSA"
+NODES = (50, 100, 200, 300, 400)
+INTERVALS = (600, 1200, 1800, 2400, 3000, 3600)
+
+#: Jobs of a stream that are searched in each environment by the kernels.
+JOBS = 32
+#: CSA as published takes seconds where the others take milliseconds: every tenth cycle.
+CSA_EVERY = 10
+
+
+def stream(
+    count: int,
+    seed: int | Sequence[int],
+    *,
+    nodes: int = 5,
+    volume: float = 310.0,
+    budget: float = 1500.0,
+) -> list[Any]:
+    """Return requests around a base job: volumes and budgets within a fifth of it.
+
+    Parameters
+    ----------
+    count : int
+        How many.
+    seed : int or sequence of int
+        The same seed, the same jobs.
+    nodes, volume, budget
+        The base job; by default that of 000, section 3.1.
+
+    Examples
+    --------
+    >>> import slotkern.bench
+    >>> [job.nodes for job in slotkern.bench.stream(3, seed=1)]
+    [5, 5, 5]
+    """
+    rng = np.random.default_rng(seed)
+    factors = rng.uniform(0.8, 1.2, (count, 2))
+    return [
+        sk.Request(nodes, volume * size, budget=budget * size * wealth)
+        for size, wealth in factors.tolist()
+    ]
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Median times in seconds over one axis: `times[engine][algorithm][i]`.
+
+    NaN stands where an engine does not have the algorithm.
+    """
+
+    axis: str
+    values: tuple[int, ...]
+    slots: npt.NDArray[np.float64]
+    preparation: npt.NDArray[np.float64]
+    alternatives: npt.NDArray[np.float64]
+    times: dict[str, dict[str, npt.NDArray[np.float64]]]
+
+    @property
+    def algorithms(self) -> list[str]:
+        """The rows, in the papers' order."""
+        return list(self.times["published"])
+
+    def exponent(self, engine: str, algorithm: str) -> float:
+        """Slope of log time over log nodes, or over log slots: least squares."""
+        x = self.slots if self.axis == "interval" else np.array(self.values, float)
+        return growth_exponent(x, self.times[engine][algorithm])
+
+
+def growth_exponent(x: npt.ArrayLike, time: npt.NDArray[np.float64]) -> float:
+    """Fit time = c * x**k by least squares of the logarithms and return k.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slotkern.bench import growth_exponent
+    >>> round(growth_exponent([1, 2, 4], np.array([3.0, 12.0, 48.0])), 6)
+    2.0
+    """
+    if not np.isfinite(time).all():
+        return float("nan")
+    log_x = np.log(np.asarray(x, float))
+    log_x -= log_x.mean()
+    return float(log_x @ np.log(time) / (log_x @ log_x))
+
+
+@dataclass(frozen=True)
+class ScalingReport:
+    """What `scaling` measured: tables for reading, figures for looking."""
+
+    by_nodes: Sweep
+    by_interval: Sweep
+    cycles: int
+
+    def tables(self) -> list[Table]:
+        """Return Tables 1 and 2 of 000, then the growth exponents."""
+        return [
+            _sweep_table("Table 1. CPU nodes number", self.by_nodes, self.cycles),
+            _sweep_table(
+                "Table 2. Scheduling interval length", self.by_interval, self.cycles
+            ),
+            self._exponents(),
+        ]
+
+    def _exponents(self) -> Table:
+        table = Table(title="Growth exponents of the time", box=SIMPLE_HEAD)
+        table.add_column("")
+        for engine in ("published", "kernels"):
+            table.add_column(f"{engine}, in nodes", justify="right")
+            table.add_column(f"{engine}, in slots", justify="right")
+        for name in self.by_nodes.algorithms:
+            exponents = [
+                sweep.exponent(engine, name)
+                for engine in ("published", "kernels")
+                for sweep in (self.by_nodes, self.by_interval)
+            ]
+            table.add_row(name, *(_cell(value, 1, 2) for value in exponents))
+        return table
+
+    def save_figures(self, folder: str | Path) -> list[Path]:
+        """Draw time by nodes and time by interval into `folder`; return the paths."""
+        from matplotlib.figure import Figure
+
+        from .plot import save_figure
+
+        paths = []
+        for sweep in (self.by_nodes, self.by_interval):
+            figure = Figure(figsize=(8, 5.2), dpi=150, layout="constrained")
+            _draw(figure.add_subplot(), sweep)
+            path = Path(folder) / f"time_by_{sweep.axis}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            save_figure(figure, path)
+            paths.append(path)
+        return paths
+
+
+def scaling(
+    *,
+    cycles: int = 20,
+    seed: int = 0,
+    nodes: Sequence[int] = NODES,
+    intervals: Sequence[int] = INTERVALS,
+) -> ScalingReport:
+    """Measure all algorithms of Tables 1 and 2 of 000 on this machine.
+
+    Parameters
+    ----------
+    cycles : int
+        Random environments for each size; the papers took 1,000.
+    seed : int
+        Seed of environments and jobs.
+    nodes, intervals : sequence of int
+        The columns: by default the papers'. By nodes the interval is 600; by interval
+        there are 100 nodes.
+
+    Returns
+    -------
+    ScalingReport
+
+    Raises
+    ------
+    AssertionError
+        If a kernel and the published algorithm differ in an answer.
+    """
+    _warm_up()
+    return ScalingReport(
+        _sweep("nodes", tuple(nodes), cycles, seed),
+        _sweep("interval", tuple(intervals), cycles, seed),
+        cycles,
+    )
+
+
+def _warm_up() -> None:
+    """Let numba compile, outside of all times."""
+    slots = sk.generate_environment("aep", nodes=20).slots
+    job = sk.Request(2, 310.0)
+    for criterion in ALGORITHMS.values():
+        sk.find_window(slots, job, criterion, shape="ragged", method="published")
+
+
+def _sweep(axis: str, values: tuple[int, ...], cycles: int, seed: int) -> Sweep:
+    points = [_point(axis, value, cycles, seed) for value in values]
+
+    def median(key: str) -> npt.NDArray[np.float64]:
+        return np.array([np.median(point.get(key, [np.nan])) for point in points])
+
+    rows = [*([CSA] if hasattr(sk, "find_alternatives") else []), *ALGORITHMS]
+    return Sweep(
+        axis,
+        values,
+        np.array([np.mean(point["slots"]) for point in points]),
+        median("preparation"),
+        np.array([np.mean(point.get("alternatives", np.nan)) for point in points]),
+        {
+            engine: {name: median(f"{engine} {name}") for name in rows}
+            for engine in ("published", "kernels")
+        },
+    )
+
+
+def _point(axis: str, value: int, cycles: int, seed: int) -> dict[str, list[float]]:
+    """All measurements of one column, cycle by cycle, the engines in turn."""
+    size = {"nodes": 100, "interval": 600} | {axis: value}
+    found: dict[str, list[float]] = {}
+
+    def note(key: str, value: float) -> None:
+        found.setdefault(key, []).append(value)
+
+    for cycle in range(cycles):
+        slots = sk.generate_environment("aep", seed=seed, cycle=cycle, **size).slots
+        jobs = stream(JOBS, (seed, cycle))
+        note("slots", slots.size)
+        seconds, pool = _timed(lambda slots=slots: sk.SlotPool(slots))
+        note("preparation", seconds)
+        for name, criterion in ALGORITHMS.items():
+            seconds, printed = _timed(
+                lambda slots=slots, job=jobs[0], criterion=criterion: sk.find_window(
+                    slots, job, criterion, shape="ragged", method="published"
+                )
+            )
+            note(f"published {name}", seconds)
+            if criterion not in sk.CRITERIA:
+                continue
+            seconds, windows = _timed(
+                lambda pool=pool, jobs=jobs, criterion=criterion: [
+                    sk.find_window(pool, job, criterion, shape="ragged") for job in jobs
+                ]
+            )
+            note(f"kernels {name}", seconds / len(jobs))
+            _same(criterion, printed, windows[0])
+        if hasattr(sk, "find_alternatives") and cycle % CSA_EVERY == 0:
+            counts = []
+            for engine, method in (("published", "published"), ("kernels", "exact")):
+                seconds, alternatives = _timed(
+                    lambda pool=pool, job=jobs[0], method=method: sk.find_alternatives(
+                        pool, job, "first", shape="ragged", method=method
+                    )
+                )
+                note(f"{engine} {CSA}", seconds)
+                counts.append(len(alternatives))
+            assert counts[0] == counts[1], f"CSA: {counts} alternatives"
+            note("alternatives", counts[0])
+    return found
+
+
+def _timed(call: Callable[[], Any]) -> tuple[float, Any]:
+    """Return the seconds that a call took, and its result."""
+    begin = perf_counter_ns()
+    result = call()
+    return (perf_counter_ns() - begin) * 1e-9, result
+
+
+def _same(criterion: str, printed: Any, fast: Any) -> None:
+    """Fail unless both engines found nothing, or windows of the same value."""
+    values = [None if window is None else window.value for window in (printed, fast)]
+    if criterion == "processor_time":  # 000's is a random search: no better than best
+        assert values[0] is None or values[1] is not None and values[1] <= values[0]
+        return
+    assert values[0] == values[1], f"{criterion}: published and exact differ: {values}"
+
+
+def _cell(value: float, scale: float, decimals: int | None = None) -> str:
+    """A number with so many decimals; by default with three significant digits."""
+    value *= scale
+    if np.isnan(value):
+        return "-"
+    if decimals is None:
+        decimals = int(np.clip(2 - np.floor(np.log10(max(value, 1e-9))), 0, 4))
+    return f"{value:,.{decimals}f}"
+
+
+def _sweep_table(title: str, sweep: Sweep, cycles: int) -> Table:
+    table = Table(
+        title=title,
+        box=SIMPLE_HEAD,
+        caption=f"Medians over {cycles} environments. The kernels search a prepared "
+        "SlotPool, whose time is given once.",
+    )
+    table.add_column(title.split(". ")[1])
+    for value in sweep.values:
+        table.add_column(str(value), justify="right")
+
+    def add(name: str, values: Any, scale: float = 1, decimals: int | None = None) -> None:
+        table.add_row(name, *(_cell(value, scale, decimals) for value in values))
+
+    add("Number of slots", sweep.slots, 1, 1)
+    published, kernels = sweep.times["published"], sweep.times["kernels"]
+    if CSA in sweep.algorithms:
+        add("CSA: Alternatives Num", sweep.alternatives, 1, 1)
+    for name in sweep.algorithms:
+        table.add_section()
+        if name == CSA:
+            per_alternative = published[name] / sweep.alternatives
+            add("CSA per Alt, published, ms", per_alternative, 1e3)
+        add(f"{name}, published, ms", published[name], 1e3)
+        add(f"{name}, kernels, us", kernels[name], 1e6)
+        add("  times faster", published[name] / kernels[name], 1, 0)
+    table.add_section()
+    add("SlotPool, once, us", sweep.preparation, 1e6)
+    return table
+
+
+def _draw(ax: Axes, sweep: Sweep) -> None:
+    """One line for each engine and algorithm, labelled where it ends."""
+    from matplotlib.ticker import FuncFormatter, NullFormatter
+
+    from .plot import FAINT, INK, WINDOW_COLOURS
+
+    ends: list[tuple[float, str, str]] = []
+    for engine, style in (("published", "-"), ("kernels", "--")):
+        for i, (name, times) in enumerate(sweep.times[engine].items()):
+            if np.isnan(times).any():
+                continue
+            colour = WINDOW_COLOURS[i]
+            ax.plot(
+                sweep.values, times * 1e3, style, color=colour, marker="o", ms=3, lw=1.4
+            )
+            ends.append((float(times[-1]) * 1e3, f"{name}, {engine}", colour))
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    low, high = np.log10(ax.get_ylim())
+    gap, level = 0.042 * (high - low), -np.inf
+    for end, words, colour in sorted(ends):
+        level = max(float(np.log10(end)), level + gap)
+        ax.annotate(
+            words,
+            (sweep.values[-1], 10**level),
+            xytext=(7, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=8,
+            color=colour,
+            annotation_clip=False,
+        )
+    what = "nodes" if sweep.axis == "nodes" else "length of the scheduling interval"
+    ax.set_xlabel(what, color=INK)
+    ax.set_title(f"Working time in ms by {what}", loc="left", fontsize=11, color=INK)
+    ax.set_xticks(sweep.values, [str(value) for value in sweep.values])
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_minor_formatter(NullFormatter())
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:g}"))
+    ax.grid(axis="y", color="#E3E7EC", lw=0.6)
+    ax.set_axisbelow(True)
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+    ax.tick_params(colors=FAINT, labelcolor=INK, labelsize=8.5)

@@ -1,0 +1,294 @@
+"""The command line: ``slotkern find``, ``slots-from-trace``, ``generate``, ``bench``.
+
+Exit codes: 0 when something was found or written, 1 when no window exists (the
+explanation is printed), 2 for bad input (one line on stderr), 130 when interrupted.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console, RenderableType
+from typer.core import TyperGroup
+
+import slotkern as sk
+
+from . import tables
+
+#: What to install for a module that is imported on first use.
+EXTRAS = {"pyarrow": "io", "matplotlib": "plot", "numba": "numba"}
+
+#: What `find --json` repeats of the request.
+REQUEST = (
+    "nodes",
+    "volume",
+    "budget",
+    "min_performance",
+    "earliest",
+    "deadline",
+    "max_price",
+    "where",
+)
+
+#: The base of all complaints about the arguments; typer exports no name for it.
+ClickException: type[Exception] = typer.BadParameter.__mro__[2]
+
+
+class OneLineErrors(TyperGroup):
+    """A group of commands whose every complaint is one line on stderr."""
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Run the command; without arguments, show the help."""
+        words = list(sys.argv[1:] if args is None else args) or ["--help"]
+        try:
+            code = super().main(words, prog_name, complete_var, False, **extra)
+            sys.stdout.flush()
+        except ClickException as error:
+            code = _complain(error.format_message(), getattr(error, "ctx", None))
+        except ModuleNotFoundError as error:
+            name = (error.name or "").split(".")[0]
+            if name not in EXTRAS:
+                raise
+            hint = f'pip install "slotkern[{EXTRAS[name]}]"'
+            code = _complain(f"this needs {name}: {hint}")
+        except BrokenPipeError:  # the reader has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            code = 141
+        except OSError as error:
+            code = _complain(f"{error.filename}: {error.strerror}")
+        except (ValueError, TypeError) as error:
+            code = _complain(str(error))
+        except (KeyboardInterrupt, typer.Abort):
+            code = 130
+        if standalone_mode:
+            sys.exit(code)
+        return code
+
+
+def _complain(message: str, context: Any = None) -> int:
+    """Print one line on stderr and return the exit code of bad input."""
+    command = getattr(context, "command_path", "slotkern")
+    print(f"{command}: {' '.join(message.split())}", file=sys.stderr)
+    return 2
+
+
+app = typer.Typer(
+    cls=OneLineErrors,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Exact co-allocation windows over the free time slots of unlike nodes.",
+)
+bench = typer.Typer(help="Measure the searches on this machine.")
+app.add_typer(bench, name="bench")
+
+
+def _show(*things: RenderableType) -> None:
+    """Print tables or text; lines are wrapped only to fit a terminal."""
+    console = Console(
+        width=None if sys.stdout.isatty() else 10_000, highlight=False, markup=False
+    )
+    with console.capture() as capture:
+        for thing in things:
+            console.print(thing)
+    sys.stdout.write(capture.get())
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"slotkern {sk.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_version, is_eager=True, help="Show the version."
+        ),
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def find(
+    slots: Annotated[
+        Path, typer.Argument(help="Free slots: .csv, .parquet, .json, .jsonl or .npz.")
+    ],
+    nodes: Annotated[int, typer.Option(help="How many nodes at once.")],
+    volume: Annotated[float, typer.Option(help="Work on each node.")],
+    budget: Annotated[float, typer.Option(help="Most money in total.")] = math.inf,
+    criterion: Annotated[
+        str, typer.Option(help="What is best: first, start, finish, runtime or cost.")
+    ] = "finish",
+    shape: Annotated[
+        str, typer.Option(help="square: all parts finish together; or ragged.")
+    ] = "square",
+    method: Annotated[
+        str, typer.Option(help="exact, or published: the papers' algorithm.")
+    ] = "exact",
+    min_performance: Annotated[
+        float, typer.Option(help="Least performance of a node.")
+    ] = 0.0,
+    earliest: Annotated[float, typer.Option(help="No start before this time.")] = 0.0,
+    deadline: Annotated[
+        float, typer.Option(help="No finish after this time.")
+    ] = math.inf,
+    max_price: Annotated[
+        float, typer.Option(help="Most money per time unit of one slot.")
+    ] = math.inf,
+    where: Annotated[
+        str | None,
+        typer.Option(help="Which slots may serve, as in \"memory >= 64 and site == 'a'\"."),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="For methods that draw at random.")] = 0,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw the window: .png, .svg or .pdf.")
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object (see docs/json.md).")
+    ] = False,
+) -> None:
+    """Find the best window for a job among free slots.
+
+    Exits with 1 and the explanation when there is no window.
+    """
+    request = sk.Request(
+        nodes,
+        volume,
+        budget=budget,
+        min_performance=min_performance,
+        earliest=earliest,
+        deadline=deadline,
+        max_price=max_price,
+        where=where,
+    )
+    free = sk.read_slots(slots)
+    window = sk.find_window(
+        free, request, criterion, shape=shape, method=method, seed=seed
+    )
+    why = None if window is not None else sk.explain(free, request, shape=shape)
+    if window is not None and plot is not None:
+        title = f"{slots.name}: {nodes} nodes, best by {criterion}, {shape}"
+        sk.plot_gantt(free, {criterion: window}, path=plot, title=title)
+    if as_json:
+        answer = {
+            "slotkern": sk.__version__,
+            "file": str(slots),
+            "criterion": criterion,
+            "shape": shape,
+            "method": method,
+            "request": {name: getattr(request, name) for name in REQUEST},
+            "window": None if window is None else _window_fields(free, window),
+            "explanation": None if why is None else why.to_dict() | {"text": str(why)},
+        }
+        print(json.dumps(_plain(answer), indent=2, allow_nan=False))
+    elif window is not None:
+        _show(tables.window_table(free, window), tables.totals(window))
+    else:
+        _show(str(why))
+    if window is None:
+        raise typer.Exit(1)
+
+
+def _window_fields(slots: Any, window: Any) -> dict[str, Any]:
+    """A window as docs/json.md describes it."""
+    parts = window.slots
+    chosen = slots[parts["row"]]
+    columns = {name: parts[name] for name in parts.dtype.names}
+    columns["length"] = parts["end"] - parts["start"]
+    columns |= {n: chosen[n] for n in chosen.dtype.names if n not in columns}
+    rows = zip(*(values.tolist() for values in columns.values()), strict=True)
+    whole = {
+        name: getattr(window, name)
+        for name in (*tables.TOTALS, "value", "proven", "bound")
+    }
+    return whole | {"slots": [dict(zip(columns, row, strict=True)) for row in rows]}
+
+
+def _plain(value: Any) -> Any:
+    """The same in strict JSON's types; what is not finite becomes null."""
+    match value:
+        case dict():
+            return {str(key): _plain(inner) for key, inner in value.items()}
+        case list() | tuple():
+            return [_plain(inner) for inner in value]
+        case np.ndarray() | np.generic():
+            return _plain(value.tolist())
+        case float():
+            return value if math.isfinite(value) else None
+        case None | bool() | int() | str():
+            return value
+        case bytes():
+            return value.decode(errors="replace")
+        case _:
+            return str(value)
+
+
+@app.command()
+def generate(
+    output: Annotated[Path, typer.Option(help="Where to write the slots.")],
+    preset: Annotated[
+        str,
+        typer.Option(help="The papers' environments: aep, square, placement, vo."),
+    ] = "aep",
+    nodes: Annotated[int | None, typer.Option(help="How many nodes.")] = None,
+    interval: Annotated[
+        int | None, typer.Option(help="Length of the scheduling interval.")
+    ] = None,
+    load: Annotated[
+        tuple[float, float] | None,
+        typer.Option(help="Least and greatest share of local tasks on a node."),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="The same seed, the same slots.")] = 0,
+) -> None:
+    """Write the free slots of a random environment to a file."""
+    environment = sk.generate_environment(
+        preset, nodes=nodes, interval=interval, load=load, seed=seed
+    )
+    sk.write_slots(output, environment.slots)
+    print(
+        f"{output}: {environment.slots.size:,} free slots of "
+        f"{environment.nodes.size:,} nodes in [0, {environment.horizon:,g}), "
+        f"{environment.tasks.size:,} local tasks"
+    )
+
+
+@bench.command()
+def scaling(
+    cycles: Annotated[
+        int, typer.Option(min=1, help="Environments for each size.")
+    ] = 20,
+    out: Annotated[Path, typer.Option(help="Folder for the two figures.")] = Path(
+        "out"
+    ),
+    seed: Annotated[int, typer.Option(help="Seed of the environments.")] = 0,
+) -> None:
+    """Print working times by nodes and by interval, published beside the kernels.
+
+    The layout is that of Tables 1 and 2 of the paper on AEP; below each stand the
+    growth exponents, fitted on this machine.
+    """
+    from . import bench as measured
+
+    report = measured.scaling(cycles=cycles, seed=seed)
+    _show(*report.tables())
+    for figure in report.save_figures(out):
+        print(figure)
