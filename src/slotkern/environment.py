@@ -25,7 +25,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .slots import SLOT
+from slotkern.slots import SLOT
 
 __all__ = [
     "PRESETS",
