@@ -1,0 +1,347 @@
+"""Campaigns: thousands of cycles, in parallel, on disk as they finish, resumable.
+
+A campaign is cut into chunks of consecutive cycles. Whoever computes a chunk, its
+contents are the same; the process that started the campaign writes each one, as soon
+as it is finished, to a file of its own, first under a temporary name. A file with its
+final name is therefore complete, and a campaign resumes by computing what is missing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slotkern.studies.cycle import run_cycles
+from slotkern.studies.study import Algorithm, Setting, Study
+
+__all__ = ["Campaign", "Chunk", "run"]
+
+#: Published twins are slow: their chunks are this much shorter.
+_TWIN_CHUNKS = 10
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Consecutive cycles of one setting: of its algorithms, or of their twins."""
+
+    setting: Setting
+    twins: bool
+    first: int
+    last: int
+
+    @property
+    def algorithms(self) -> tuple[Algorithm, ...]:
+        """What runs on each of these cycles."""
+        return self.setting.twins if self.twins else self.setting.algorithms
+
+    @property
+    def file_name(self) -> str:
+        """The name of the file that holds the results."""
+        part = "published" if self.twins else "cycles"
+        return f"{self.setting.name}.{part}-{self.first:07d}-{self.last:07d}.parquet"
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """The results of a study's cycles in a folder.
+
+    Attributes
+    ----------
+    study : Study
+        What was run.
+    folder : Path
+        ``cycles/*.parquet`` holds one row per cycle and algorithm (any Parquet reader
+        takes the folder ``cycles`` as one data set), ``study.json`` what was run.
+    cycles, published_cycles : int
+        How many cycles; on how many of them the published twins ran.
+    """
+
+    study: Study
+    folder: Path
+    cycles: int
+    published_cycles: int
+
+    def chunks(self, setting: Setting, *, twins: bool = False) -> Iterator[Chunk]:
+        """Yield the chunks of one setting in the order of their cycles."""
+        cycles, step = setting.cycles(self.cycles), self.study.chunk
+        if twins:
+            cycles = min(cycles, self.published_cycles) if setting.twins else 0
+            step = max(1, step // _TWIN_CHUNKS)
+        for first in range(0, cycles, step):
+            yield Chunk(setting, twins, first, min(first + step, cycles))
+
+    def all_chunks(self) -> Iterator[Chunk]:
+        """Yield every chunk of the campaign, the twins' ones last."""
+        for twins in (False, True):
+            for setting in self.study.settings:
+                yield from self.chunks(setting, twins=twins)
+
+    def path(self, chunk: Chunk) -> Path:
+        """Return where the results of a chunk are, or will be."""
+        return self.folder / "cycles" / chunk.file_name
+
+    def read(self, chunk: Chunk) -> dict[str, NDArray[Any]]:
+        """Return the arrays of `run_cycles` for a finished chunk."""
+        import pyarrow.parquet as parquet
+
+        table = parquet.ParquetFile(self.path(chunk)).read()
+        width = len(chunk.algorithms)
+        arrays: dict[str, NDArray[Any]] = {
+            "slots": table.column("slots").to_numpy()[::width]
+        }
+        for name in ("alternatives", *self.study.metrics):
+            arrays[name] = table.column(name).to_numpy().reshape(-1, width)
+        return arrays
+
+
+def run(
+    study: Study,
+    cycles: int | None = None,
+    *,
+    out: str | os.PathLike[str] | None = None,
+    workers: int = 1,
+    cluster: Any = None,
+    published_cycles: int | None = None,
+    progress: bool = False,
+) -> Campaign:
+    """Run the cycles of a study that are not yet in its folder.
+
+    Parameters
+    ----------
+    study : Study
+        What to run; see `load_study`.
+    cycles : int, optional
+        How many cycles; the study's own number if not given. A sweep with a share runs
+        that share of them. A finished campaign can be continued with more cycles.
+    out : path, optional
+        The folder of the results, ``out/NAME`` if not given. If it holds part of the
+        same study, only what is missing is computed, and the results are those of an
+        uninterrupted run.
+    workers : int
+        How many processes (joblib's loky); the results do not depend on it.
+    cluster : str or dask.distributed.Client, optional
+        The address of a dask scheduler, or a client of one: its workers then do the
+        work, and `workers` does not matter. They send results back; only the calling
+        process needs to see the folder.
+    published_cycles : int, optional
+        On how many of the first cycles the published twins run; the study's own number
+        if not given.
+    progress : bool
+        Show a progress bar on stderr.
+
+    Returns
+    -------
+    Campaign
+        Where the results are.
+
+    Raises
+    ------
+    ValueError
+        For an impossible number, for a folder with results of something else, and for
+        a study that asks the algorithms for something that does not exist.
+
+    Notes
+    -----
+    Memory does not grow with the number of cycles. Killed at any moment, a campaign
+    loses at most the chunks in work (``study.chunk`` cycles each).
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from slotkern import studies
+    >>> study = studies.load_study("aep")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     campaign = studies.run(study, 5, out=folder, published_cycles=0)
+    ...     len(list((campaign.folder / "cycles").glob("*.parquet")))
+    12
+    """
+    campaign = Campaign(
+        study,
+        Path("out") / study.name if out is None else Path(out),
+        _at_least("cycles", study.cycles if cycles is None else cycles, 1),
+        _at_least(
+            "published_cycles",
+            study.published_cycles if published_cycles is None else published_cycles,
+            0,
+        ),
+    )
+    _at_least("workers", workers, 1)
+    _claim(campaign)
+    done = {path.name for path in (campaign.folder / "cycles").glob("*.parquet")}
+    todo = [c for c in campaign.all_chunks() if c.file_name not in done]
+    if not todo:
+        return campaign
+    with _Progress(campaign, todo, shown=progress) as bar:
+        for chunk, results in _computed(study, todo, workers, cluster):
+            _write(campaign, chunk, results)
+            bar.advance(chunk.last - chunk.first)
+    return campaign
+
+
+def _computed(
+    study: Study, chunks: Sequence[Chunk], workers: int, cluster: Any
+) -> Iterator[tuple[Chunk, dict[str, NDArray[Any]]]]:
+    """Yield chunks and their results as they finish, in any order."""
+    import joblib
+
+    with contextlib.ExitStack() as stack:
+        if cluster is not None:
+            client = cluster
+            if isinstance(cluster, str):
+                from distributed import Client
+
+                client = stack.enter_context(Client(cluster))
+            stack.enter_context(joblib.parallel_config("dask", client=client))
+        parallel = joblib.Parallel(
+            workers, batch_size=1, return_as="generator_unordered"
+        )
+        yield from parallel(
+            joblib.delayed(_compute)(chunk, study.metrics, study.seed)
+            for chunk in chunks
+        )
+
+
+def _compute(
+    chunk: Chunk, metrics: tuple[str, ...], seed: int
+) -> tuple[Chunk, dict[str, NDArray[Any]]]:
+    """Run one chunk; what a worker process calls."""
+    results = run_cycles(
+        chunk.setting, chunk.algorithms, metrics, seed, chunk.first, chunk.last
+    )
+    return chunk, results
+
+
+def _write(campaign: Campaign, chunk: Chunk, results: dict[str, NDArray[Any]]) -> None:
+    """Write a chunk's file: complete, or not at all."""
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    names = [algorithm.name for algorithm in chunk.algorithms]
+    cycles = np.arange(chunk.first, chunk.last, dtype=np.int32)
+    rows = cycles.size * len(names)
+    code = pa.array(np.tile(np.arange(len(names), dtype=np.int32), cycles.size))
+    columns = {
+        "setting": pa.array([chunk.setting.name] * rows).dictionary_encode(),
+        "cycle": pa.array(cycles.repeat(len(names))),
+        "algorithm": pa.DictionaryArray.from_arrays(code, pa.array(names)),
+        "slots": pa.array(results["slots"].repeat(len(names))),
+    }
+    for name in ("alternatives", *campaign.study.metrics):
+        columns[name] = pa.array(results[name].ravel())
+    path = campaign.path(chunk)
+    _replace(path, lambda file: parquet.write_table(pa.table(columns), file))
+
+
+def _replace(path: Path, write: Callable[[BinaryIO], Any]) -> None:
+    """Write a file that is either complete or not there, whatever happens."""
+    with tempfile.TemporaryDirectory(prefix=".part-", dir=path.parent.parent) as part:
+        temporary = Path(part) / path.name
+        with open(temporary, "wb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+
+
+def _claim(campaign: Campaign) -> None:
+    """Make the folder this study's, or raise ValueError if it is another one's."""
+    from slotkern import __version__
+
+    (campaign.folder / "cycles").mkdir(parents=True, exist_ok=True)
+    path = campaign.folder / "study.json"
+    mine = {"slotkern": __version__, **campaign.study.identity}
+    mine = json.loads(json.dumps(mine))
+    if path.exists():
+        theirs = json.loads(path.read_text(encoding="utf-8"))
+        difference = _difference("", theirs, mine)
+        if difference:
+            raise ValueError(
+                f"{campaign.folder} holds the results of another study: {difference}; "
+                "choose another folder"
+            )
+        return
+    _replace(path, lambda file: file.write(json.dumps(mine, indent=1).encode()))
+
+
+def _difference(where: str, theirs: Any, mine: Any) -> str:
+    """Return words for the first difference between two plain values, or ''."""
+    if isinstance(theirs, dict) and isinstance(mine, dict):
+        for key in theirs | mine:
+            name = f"{where}.{key}" if where else key
+            found = _difference(name, theirs.get(key), mine.get(key))
+            if found:
+                return found
+        return ""
+    if isinstance(theirs, list) and isinstance(mine, list):
+        for index in range(max(len(theirs), len(mine))):
+            pair = [
+                part[index] if index < len(part) else None for part in (theirs, mine)
+            ]
+            found = _difference(f"{where}[{index}]", *pair)
+            if found:
+                return found
+        return ""
+    return "" if theirs == mine else f"there {where} is {theirs!r}, here {mine!r}"
+
+
+def _at_least(name: str, value: Any, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ValueError(f"{name} must be an integer >= {least}, not {value!r}")
+    return value
+
+
+class _Progress:
+    """A progress bar in cycles, with rate and time left, or nothing."""
+
+    def __init__(
+        self, campaign: Campaign, todo: Sequence[Chunk], *, shown: bool
+    ) -> None:
+        self._bar: Any = None
+        if not shown:
+            return
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeRemainingColumn,
+        )
+
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("cycles, {task.fields[rate]:.0f}/s, left"),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+        )
+        left = sum(chunk.last - chunk.first for chunk in todo)
+        total = sum(chunk.last - chunk.first for chunk in campaign.all_chunks())
+        self._task = self._bar.add_task(
+            campaign.study.name, total=total, completed=total - left, rate=0.0
+        )
+
+    def __enter__(self) -> _Progress:
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def advance(self, cycles: int) -> None:
+        """Tell the bar that these many cycles are on disk."""
+        if self._bar is not None:
+            speed = self._bar.tasks[self._task].speed or 0.0
+            self._bar.update(self._task, advance=cycles, rate=speed)
