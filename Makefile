@@ -38,3 +38,36 @@ $(VENV)/.tools: pyproject.toml | $(BIN)/python
 $(VENV)/.installed: $(SOURCES) $(VENV)/.tools
 	$(BIN)/python -m pip install --quiet --no-build-isolation -e ".[dev]"
 	@touch $@
+
+demo: $(VENV)/.installed
+	$(BIN)/python examples/demo.py
+
+test: $(VENV)/.installed
+	$(BIN)/python -m pytest -q
+
+bench: $(VENV)/.installed
+	$(BIN)/python -m pytest -q benchmarks --benchmark-columns=min,median,ops
+	$(BIN)/python benchmarks/ratios.py
+
+lint: $(VENV)/.installed
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest slotkern._core --ignore-disjoint-bases
+
+# The same tests against kernels and doors built with ASan, UBSan and bounds checks.
+# Python itself is not instrumented: the runtime is preloaded, and its leaks are not ours.
+$(SAN)/.installed: $(SOURCES) | toolchain
+	$(PYTHON) -m venv $(SAN)
+	$(SAN)/bin/python -m pip install --quiet --upgrade pip
+	$(SAN)/bin/python -m pip install --quiet "scikit-build-core>=1.0" "cython>=3.1,<3.4" "numpy>=2.0" cmake ninja
+	SLOTKERN_SANITIZE=1 $(SAN)/bin/python -m pip install --quiet --no-build-isolation -e ".[test]"
+	@touch $@
+
+sanitize: $(SAN)/.installed
+	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
+	ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc SLOTKERN_SANITIZED=1 \
+	$(SAN)/bin/python -m pytest -q -p no:cacheprovider
+
+clean:
+	rm -rf $(VENV) $(SAN) build dist out .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks

@@ -664,7 +664,7 @@ def filter_rows(slots, where):
 def window_of(slots, rows, double start, double volume, str criterion, str shape):
     """The window of these rows at this start, in the one expression for each quantity.
 
-    For algorithms that choose rows themselves; `proven` is False and `bound` NaN.
+    For algorithms that choose rows themselves; nothing is `proven` of it, and its `bound` is -inf.
     """
     cdef Shape form = shape_of(shape)
     table = slots[rows]
@@ -689,7 +689,7 @@ def window_of(slots, rows, double start, double volume, str criterion, str shape
     values = {"first": start, "start": start, "finish": self.finish, "runtime": self.runtime,
               "cost": self.cost, "processor_time": self.processor_time}
     self.value = values[criterion]
-    self.proven, self.bound = False, float("nan")
+    self.proven, self.bound = False, -INFINITY
     self.criterion, self.shape = criterion, shape
     hold(self, len(rows))
     cdef Py_ssize_t i

@@ -9,6 +9,7 @@ from slotkern._core import (
     find_window,
     find_windows,
 )
+from slotkern.environment import Environment, generate_environment
 from slotkern.search import Explanation, explain
 from slotkern.slots import SlotError, make_slots, validate_slots
 
@@ -17,6 +18,7 @@ __version__ = "0.1.0"
 __all__ = [
     "CRITERIA",
     "SLOT",
+    "Environment",
     "Explanation",
     "Request",
     "SlotError",
@@ -25,6 +27,7 @@ __all__ = [
     "explain",
     "find_window",
     "find_windows",
+    "generate_environment",
     "make_slots",
     "validate_slots",
 ]

@@ -1,0 +1,107 @@
+from collections.abc import Iterable
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+SLOT: np.dtype[np.void]
+PART: np.dtype[np.void]
+CRITERIA: dict[str, str]
+
+_Slots = NDArray[np.void]
+_Shape = Literal["square", "ragged"]
+
+class Request:
+    where: str | NDArray[np.bool_] | None
+    def __init__(
+        self,
+        nodes: int,
+        volume: float,
+        *,
+        budget: float = ...,
+        min_performance: float = ...,
+        earliest: float = ...,
+        deadline: float = ...,
+        max_price: float = ...,
+        where: str | ArrayLike | None = None,
+    ) -> None: ...
+    @property
+    def nodes(self) -> int: ...
+    @property
+    def volume(self) -> float: ...
+    @property
+    def budget(self) -> float: ...
+    @property
+    def min_performance(self) -> float: ...
+    @property
+    def earliest(self) -> float: ...
+    @property
+    def deadline(self) -> float: ...
+    @property
+    def max_price(self) -> float: ...
+    def replace(self, **changes: Any) -> Request: ...
+
+class SlotPool:
+    slots: _Slots
+    def __init__(self, slots: _Slots) -> None: ...
+    def __len__(self) -> int: ...
+    @property
+    def nodes(self) -> NDArray[np.int32]: ...
+    def find(
+        self, request: Request, criterion: Any = "finish", **options: Any
+    ) -> Window | None: ...
+
+class Window:
+    start: float
+    finish: float
+    runtime: float
+    cost: float
+    processor_time: float
+    value: float
+    bound: float
+    proven: bool
+    criterion: str
+    shape: str
+    @property
+    def slots(self) -> _Slots: ...
+    @property
+    def nodes(self) -> tuple[int, ...]: ...
+    def __len__(self) -> int: ...
+    def to_pandas(self) -> Any: ...
+    def to_arrow(self) -> Any: ...
+    def to_dict(self) -> dict[str, Any]: ...
+
+def check_slots(slots: _Slots) -> None: ...
+def filter_rows(
+    slots: _Slots | SlotPool, where: str | NDArray[np.bool_] | None
+) -> tuple[_Slots, NDArray[np.bool_] | None]: ...
+def window_of(
+    slots: _Slots,
+    rows: NDArray[np.int64],
+    start: float,
+    volume: float,
+    criterion: str,
+    shape: str,
+) -> Window: ...
+def find_window(
+    slots: _Slots | SlotPool,
+    request: Request,
+    criterion: Any = "finish",
+    *,
+    shape: str = "square",
+    method: str = "exact",
+    placement: str = "slot-start",
+    gap: float = 0.0,
+    max_work: int | None = None,
+    seed: int = 0,
+) -> Window | None: ...
+def find_windows(
+    slots: _Slots | SlotPool,
+    requests: Iterable[Request],
+    criterion: Any = "finish",
+    *,
+    shape: str = "square",
+    method: str = "exact",
+    threads: int = 1,
+    **options: Any,
+) -> list[Window | None]: ...

@@ -1,0 +1,254 @@
+"""Slot arrays and requests at the door: what is let in, and what is said otherwise."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import slotkern as sk
+
+GOOD = {
+    "node": [0, 1, 0],
+    "start": [0.0, 1.0, 5.0],
+    "end": [4.0, 9.0, 8.0],
+    "performance": [2.0, 3.0, 2.0],
+    "price": [1.0, 2.0, 3.0],
+}
+
+
+def slots(**changes):
+    """The good slots, unchecked, with single cells changed: field=(row, value)."""
+    array = np.empty(3, sk.SLOT)
+    for name, values in GOOD.items():
+        array[name] = values
+    for name, (row, value) in changes.items():
+        array[name][row] = value
+    return array
+
+
+def test_good_slots_pass_and_make_slots_sorts():
+    sk.validate_slots(slots())
+    shuffled = {name: np.array(values)[[2, 0, 1]] for name, values in GOOD.items()}
+    made = sk.make_slots(**shuffled, site=["c", "a", "b"])
+    assert made[list(GOOD)].tolist() == slots().tolist()
+    assert made["site"].tolist() == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "said"),
+    [
+        ({"node": (1, -3)}, "node", "row 1: node -3 is negative"),
+        ({"start": (1, np.nan)}, "start", "row 1: start nan is not finite (node 1)"),
+        ({"start": (1, -np.inf)}, "start", "row 1: start -inf is not finite"),
+        ({"end": (1, np.nan)}, "end", "row 1: end is nan"),
+        ({"end": (1, 1.0)}, "end", "row 1: end 1.0 is not after start 1.0"),
+        ({"performance": (2, 0.0)}, "performance", "row 2: performance 0.0 is not"),
+        ({"performance": (2, -2.0)}, "performance", "row 2: performance -2.0 is not"),
+        ({"performance": (2, np.inf)}, "performance", "row 2: performance inf is not"),
+        (
+            {"performance": (2, 5.0)},
+            "performance",
+            "5.0 differs from 2.0 (node 0); see row 0",
+        ),
+        ({"price": (0, -1.0)}, "price", "row 0: price -1.0 is negative or not finite"),
+        ({"price": (0, np.nan)}, "price", "row 0: price nan is negative or not finite"),
+        ({"price": (0, np.inf)}, "price", "row 0: price inf is negative or not finite"),
+        (
+            {"end": (0, 5.5)},
+            "start",
+            "start 5.0 lies before end 5.5: slots of one node",
+        ),
+        (
+            {"start": (0, 2.0)},
+            "start",
+            "not sorted by (start, node): (1.0, 1) comes after (2.0, 0)",
+        ),
+    ],
+)
+def test_the_first_bad_row_is_named(change, field, said):
+    bad = slots(**change)
+    job = sk.Request(1, 1)
+    for door in (sk.validate_slots, sk.SlotPool, lambda s: sk.find_window(s, job)):
+        with pytest.raises(sk.SlotError) as caught:
+            door(bad)
+        assert said in str(caught.value)
+        assert caught.value.field == field
+    assert pickle.loads(pickle.dumps(caught.value)).row == caught.value.row
+
+
+def test_the_first_of_two_bad_rows_is_named():
+    bad = slots(price=(0, -1.0), end=(2, 0.0))
+    with pytest.raises(sk.SlotError, match="row 0: price"):
+        sk.validate_slots(bad)
+
+
+def test_make_slots_names_the_row_as_given():
+    with pytest.raises(sk.SlotError, match=r"row 0: end 0\.5 .* \(node 7\)"):
+        sk.make_slots(node=[7, 3], start=[5, 0], end=[0.5, 4], performance=1, price=2)
+    with pytest.raises(
+        sk.SlotError, match=r"row 0: start 1.0 lies before end 4.0.*see row 1"
+    ):
+        sk.make_slots(node=[3, 3], start=[1, 0], end=[5, 4], performance=1, price=2)
+
+
+@pytest.mark.parametrize(
+    ("columns", "error", "said"),
+    [
+        ({"node": [0.5, 1]}, ValueError, "node 0.5 is not an integer"),
+        ({"node": [0, 2**31]}, ValueError, "node 2147483648 is not an integer from 0"),
+        ({"node": [0, np.nan]}, ValueError, "node nan is not an integer"),
+        ({"node": ["a", "b"]}, TypeError, "column 'node' must hold numbers"),
+        ({"price": ["a", "b"]}, TypeError, "column 'price' must hold numbers"),
+        ({"price": [1, 2, 3]}, ValueError, "column 'node' has 2 values, others have 3"),
+        ({"site": ["a"]}, ValueError, "column 'site' has 1 values, others have 2"),
+        ({"price": [[1, 2]]}, ValueError, "column 'price' has 2 dimensions"),
+    ],
+)
+def test_make_slots_names_the_column(columns, error, said):
+    good = {"node": [0, 1], "start": 0, "end": 4, "performance": 1, "price": 2}
+    with pytest.raises(error, match=said):
+        sk.make_slots(**{**good, **columns})
+
+
+def test_empty_slots_give_none():
+    empty = np.empty(0, sk.SLOT)
+    sk.validate_slots(empty)
+    assert len(sk.make_slots(node=[], start=[], end=[], performance=[], price=[])) == 0
+    for shape in ("square", "ragged"):
+        assert sk.find_window(empty, sk.Request(1, 1), shape=shape) is None
+        assert sk.find_window(sk.SlotPool(empty), sk.Request(1, 1), shape=shape) is None
+
+
+def test_any_native_layout_gives_the_same_window():
+    array = slots()
+    packed = array.astype(np.dtype([(n, array.dtype[n]) for n in array.dtype.names]))
+    wide = np.zeros(
+        3, [("site", "U3"), *[(n, array.dtype[n]) for n in array.dtype.names[::-1]]]
+    )
+    for name in array.dtype.names:
+        wide[name] = array[name]
+    strided = np.repeat(array, 2)[::2]
+    backwards = array[::-1].copy()[::-1]
+    readonly = array.copy()
+    readonly.flags.writeable = False
+    loaded = pickle.loads(pickle.dumps(array))
+    want = sk.find_window(array, sk.Request(2, 6), "cost")
+    for other in (
+        packed,
+        wide,
+        strided,
+        backwards,
+        readonly,
+        loaded,
+        array.view(np.recarray),
+    ):
+        assert sk.find_window(other, sk.Request(2, 6), "cost") == want
+        assert sk.find_window(sk.SlotPool(other), sk.Request(2, 6), "cost") == want
+
+
+@pytest.mark.parametrize(
+    ("bad", "error", "said"),
+    [
+        ([1, 2], TypeError, "must be a structured numpy array or a SlotPool, got list"),
+        (np.zeros(3), TypeError, "structured array with the fields of SLOT"),
+        (np.zeros(3, [("node", "i4")]), ValueError, "no field 'start'; they have node"),
+        (
+            slots().astype(slots().dtype.newbyteorder(">")),
+            TypeError,
+            "'node' .* got '>i4'",
+        ),
+        (
+            slots().astype([(n, "f8") for n in sk.SLOT.names]),
+            TypeError,
+            "field 'node' of slots must be native int32, got '<f8'",
+        ),
+        (slots().reshape(3, 1), ValueError, "one-dimensional, got 2"),
+        (None, TypeError, "got NoneType"),
+    ],
+)
+def test_what_is_not_a_slot_array_is_refused(bad, error, said):
+    for door in (sk.SlotPool, lambda s: sk.find_window(s, sk.Request(1, 1))):
+        with pytest.raises(error, match=said):
+            door(bad)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "said"),
+    [
+        ({"nodes": 0}, ValueError, "nodes must be at least 1, got 0"),
+        ({"nodes": 2.0}, TypeError, "nodes must be an integer, got 2.0"),
+        ({"nodes": True}, TypeError, "nodes must be an integer, got True"),
+        ({"nodes": "5"}, TypeError, "nodes must be an integer, got '5'"),
+        ({"nodes": 2**40}, ValueError, "nodes is too large"),
+        ({"volume": 0}, ValueError, "volume must be positive and finite, got 0"),
+        ({"volume": np.inf}, ValueError, "volume must be positive and finite, got inf"),
+        ({"volume": np.nan}, ValueError, "volume must not be NaN"),
+        ({"volume": None}, TypeError, "volume must be a number, got None"),
+        ({"volume": "7"}, TypeError, "volume must be a number, got '7'"),
+        ({"volume": 10**400}, ValueError, "volume is too large"),
+        ({"budget": -1}, ValueError, "budget must not be negative, got -1"),
+        ({"budget": np.nan}, ValueError, "budget must not be NaN"),
+        (
+            {"min_performance": np.inf},
+            ValueError,
+            "min_performance must be finite, got inf",
+        ),
+        ({"min_performance": -1}, ValueError, "min_performance must not be negative"),
+        ({"earliest": np.inf}, ValueError, "earliest must be finite, got inf"),
+        ({"earliest": -np.inf}, ValueError, "earliest must be finite, got -inf"),
+        ({"deadline": np.nan}, ValueError, "deadline must not be NaN"),
+        ({"deadline": -np.inf}, ValueError, "deadline must not be -inf"),
+        ({"max_price": -2}, ValueError, "max_price must not be negative"),
+        (
+            {"where": [1, 0]},
+            TypeError,
+            "where must be an expression or a one-dimensional bool",
+        ),
+        ({"where": "price >"}, ValueError, "price >"),
+    ],
+)
+def test_a_bad_request_names_the_field_and_the_value(arguments, error, said):
+    with pytest.raises(error, match=said):
+        sk.Request(**{"nodes": 1, "volume": 1, **arguments})
+
+
+def test_a_request_shows_compares_copies_and_pickles():
+    job = sk.Request(np.int64(3), 10, budget=5, where="price < 2", deadline=np.inf)
+    assert repr(job) == "Request(nodes=3, volume=10.0, budget=5.0, where='price < 2')"
+    assert pickle.loads(pickle.dumps(job)) == job == copy.deepcopy(job)
+    assert hash(job) == hash(copy.copy(job))
+    assert job.replace(budget=6).budget == 6
+    assert job.replace(budget=6) != job
+    masked = sk.Request(1, 1, where=np.array([True, False]))
+    assert pickle.loads(pickle.dumps(masked)) == masked
+    with pytest.raises(ValueError, match="read-only"):
+        masked.where[0] = False
+
+
+def test_a_volume_that_does_not_move_the_clock_is_refused():
+    late = sk.make_slots(
+        node=[0, 0], start=[1e17, 2e17], end=[2e17, 3e17], performance=1, price=1
+    )
+    with pytest.raises(ValueError, match=r"volume 1\.0 is too small"):
+        sk.find_window(late, sk.Request(1, 1))
+    with pytest.raises(ValueError, match="too small"):
+        sk.find_windows(late, [sk.Request(1, 1)])
+
+
+@pytest.mark.parametrize("name", ["criterion", "shape", "method", "placement"])
+def test_an_unknown_word_lists_the_known_ones(name):
+    arguments = {"criterion": "finish", "method": "published", name: "sideways"}
+    if name == "shape":
+        del arguments["method"]
+    with pytest.raises(ValueError, match="sideways"):
+        sk.find_window(slots(), sk.Request(1, 1), **arguments)
+
+
+def test_a_filter_array_must_match_the_slots():
+    job = sk.Request(1, 1, where=np.ones(2, bool))
+    for source in (slots(), sk.SlotPool(slots())):
+        with pytest.raises(ValueError, match="where has 2 values for 3 slots"):
+            sk.find_window(source, job)
+        with pytest.raises(ValueError, match="where has 2 values for 3 slots"):
+            sk.find_windows(source, [job])
