@@ -7,7 +7,6 @@ sorting, checking, naming the line of an error, writing without leaving a partia
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -147,7 +146,7 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
         When it cannot be written; nothing is left behind.
     """
     target = Path(os.path.realpath(path))
-    draft = target.with_name(f".{secrets.token_hex(8)}.tmp")
+    draft = target.with_name(f".{os.urandom(8).hex()}.tmp")
     try:
         with open(draft, "xb") as file:
             file.write(data)
