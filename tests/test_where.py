@@ -164,7 +164,10 @@ def test_wrong_syntax_is_refused_before_any_slot_is_seen(
         ("site > 3", "site is a string, but 3 is a number: not comparable"),
         ("1 < memory < 'a'", "memory is a number, but 'a' is a string"),
         ("memory in (1, 'a')", "memory is a number, but 'a' is a string"),
-        ("gpu and (\ngpu == 1)", "character 11: gpu is a truth value, but 1 is a number"),
+        (
+            "gpu and (\ngpu == 1)",
+            "character 11: gpu is a truth value, but 1 is a number",
+        ),
         ("gpu < True", "gpu is a truth value, which has no order"),
         ("load < 1" + "0" * 400, "the number is too large to compare"),
     ],

@@ -1,0 +1,14 @@
+"""File formats for slots, by suffix. A new one is a module and a line here."""
+
+from . import arrow, csv, json, npz
+from .columns import Format
+
+__all__ = ["FORMATS", "Format"]
+
+FORMATS: dict[str, Format] = {
+    ".csv": csv.FORMAT,
+    ".parquet": arrow.FORMAT,
+    ".json": json.JSON,
+    ".jsonl": json.JSON_LINES,
+    ".npz": npz.FORMAT,
+}

@@ -1,0 +1,118 @@
+"""What every format shares: columns, faults in them, and the words for a place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slotkern.slots import SLOT
+
+FIELDS = tuple(SLOT.names or ())
+
+Columns = dict[str, NDArray[Any]]
+
+
+class Format(NamedTuple):
+    """Bytes to columns, slots to bytes, and the place of a record in words."""
+
+    decode: Callable[[bytes], Columns]
+    encode: Callable[[NDArray[Any]], bytes]
+    place: Callable[[bytes, int], str]
+
+
+class Fault(Exception):
+    """What is wrong with the input, and where.
+
+    `at` is the number of a record, or a place in words, or None for the whole;
+    `clash` is the number of another record at odds with the first.
+    """
+
+    def __init__(
+        self, reason: str, at: int | str | None = None, clash: int | None = None
+    ) -> None:
+        self.reason, self.at, self.clash = reason, at, clash
+
+    def error(self, source: str, place: Callable[[int], str]) -> ValueError:
+        """Return the error to show, given the words for a record's place."""
+        where = place(self.at) if isinstance(self.at, int) else self.at
+        text = (
+            f"{source}, {where}: {self.reason}" if where else f"{source}: {self.reason}"
+        )
+        if self.clash is not None and self.clash != self.at:
+            text += f"; see {place(self.clash)}"
+        return ValueError(text)
+
+
+def row_place(record: int) -> str:
+    """Return the place of a record in memory or in a binary file, counted from 0."""
+    return f"row {record}"
+
+
+def column_names(names: Iterable[Any]) -> list[str]:
+    """Return the names, once it is sure that they are what slots need."""
+    found: dict[str, None] = {}
+    for number, name in enumerate(names, 1):
+        if not isinstance(name, str):
+            raise Fault(f"column {number} is named {name!r}, which is not a string")
+        if not name:
+            raise Fault(f"column {number} has no name")
+        if name in found:
+            raise Fault(f"column {name!r} is doubled")
+        found[name] = None
+    for name in FIELDS:
+        if name not in found:
+            there = ", ".join(found)
+            there = there if len(there) <= 200 else there[:200] + "..."
+            raise Fault(f"no column {name!r}; there are {there}")
+    return list(found)
+
+
+def plain_columns(
+    slots: NDArray[Any], target: str, text: bool = False
+) -> dict[str, NDArray[Any]]:
+    """Return contiguous native columns; with `text`, bytes and times become str."""
+    columns = {}
+    for name in slots.dtype.names or ():
+        column = slots[name]
+        kind = column.dtype.kind
+        if column.ndim != 1 or kind not in "biufUSOMm":
+            of = slots.dtype[name]
+            raise TypeError(f"column {name!r} is {of}, which cannot go to {target}")
+        if kind == "O" and not set(map(type, column)) <= {str}:
+            raise TypeError(f"column {name!r}: of objects only str can go to {target}")
+        if text and kind == "S":
+            try:
+                column = np.strings.decode(column, "utf-8")
+            except UnicodeDecodeError as error:
+                raise TypeError(f"column {name!r} is not UTF-8: {error}") from None
+        if text and kind in "Mm":
+            column = column.astype(np.str_)
+        columns[name] = column.astype(column.dtype.newbyteorder("="), order="C")
+    return columns
+
+
+def of_text(name: str, values: NDArray[Any]) -> NDArray[Any]:
+    """Return a column of objects as text; any other as it is."""
+    if values.dtype.kind != "O":
+        return values
+    kinds = set(map(type, values))
+    if kinds <= {str}:
+        return values.astype(np.str_)
+    if kinds == {bytes}:
+        return values.astype(np.bytes_)
+    row = next(i for i, value in enumerate(values) if type(value) is not str)
+    kind = type(values[row]).__name__
+    raise Fault(f"{name} {values[row]!r:.80} is of type {kind}", row)
+
+
+def utf8(data: bytes) -> str:
+    """Return the text of a file, without a byte-order mark."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        reason = f"byte {data[error.start]:#04x} is not UTF-8 text"
+        raise Fault(reason, f"line {line}") from None

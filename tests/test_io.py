@@ -1,0 +1,709 @@
+"""Round trips of every format, and every way a file can be wrong."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import stat
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import slotkern as sk
+from slotkern.io import (
+    from_arrow,
+    from_pandas,
+    read_slots,
+    to_arrow,
+    to_pandas,
+    write_slots,
+)
+
+SUFFIXES = [".csv", ".parquet", ".json", ".jsonl", ".npz"]
+EXACT = [".parquet", ".npz"]
+HEADER = "node,start,end,performance,price\n"
+SMALL = sk.make_slots(
+    node=[4, 2, 4],
+    start=[0, 0.1, 7],
+    end=[5, np.inf, 9],
+    performance=[2, 3.5, 2],
+    price=[0, 1 / 3, 5e-324],
+    memory=np.array([64, 128, 64], np.int16),
+    site=["a", "", 'say "é", ok'],
+    gpu=[True, False, True],
+    load=np.array([0.5, np.nan, -np.inf], np.float32),
+)
+
+
+def assert_same_bits(back: NDArray[Any], slots: NDArray[Any]) -> None:
+    assert back.dtype == slots.dtype
+    assert back.dtype.isalignedstruct
+    for name in slots.dtype.names or ():
+        assert back[name].tobytes() == slots[name].tobytes(), name
+
+
+def assert_same_values(back: NDArray[Any], slots: NDArray[Any]) -> None:
+    """Equal values, also the sign of zero; the width of a type may differ."""
+    assert back.dtype.names == slots.dtype.names
+    for name in slots.dtype.names or ():
+        expected, found = slots[name], back[name]
+        if expected.dtype.kind == "f":
+            assert found.dtype == np.float64
+            assert found.tobytes() == expected.astype(np.float64).tobytes(), name
+        else:
+            assert found.tolist() == expected.tolist(), name
+
+
+# Text that is no number, truth or word for one: CSV has no types.
+WORD = st.text(
+    st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=6
+).map(lambda text: "~" + text)
+FLOATS = st.floats(allow_nan=True, width=64)
+EXTRA = {
+    "i1": st.integers(-128, 127),
+    "u1": st.integers(0, 255),
+    "i2": st.integers(-(2**15), 2**15 - 1),
+    "u2": st.integers(0, 2**16 - 1),
+    "i4": st.integers(-(2**31), 2**31 - 1),
+    "u4": st.integers(0, 2**32 - 1),
+    "i8": st.integers(-(2**63), 2**63 - 1),
+    "u8": st.integers(0, 2**64 - 1),
+    "f2": st.floats(width=16),
+    "f4": st.floats(width=32),
+    "f8": FLOATS,
+    "?": st.booleans(),
+    "U9": WORD,
+}
+
+
+@st.composite
+def slot_arrays(draw: st.DrawFn, least: int = 0) -> NDArray[Any]:
+    """Valid slots, each on a node of its own, with a column of every type."""
+    size = draw(st.integers(least, 6))
+    node = draw(
+        st.lists(st.integers(0, 2**31 - 1), min_size=size, max_size=size, unique=True)
+    )
+
+    def column(values: st.SearchStrategy[Any], dtype: str = "f8") -> NDArray[Any]:
+        cells = draw(st.lists(values, min_size=size, max_size=size))
+        return np.array(cells, dtype)
+
+    finite = st.floats(allow_nan=False, allow_infinity=False)
+    start = column(finite)
+    with np.errstate(over="ignore"):
+        end = np.where(column(st.booleans(), "?"), np.inf, np.nextafter(start, np.inf))
+    positive = st.floats(0, exclude_min=True, allow_infinity=False)
+    extra = {f"x{dtype}": column(cells, dtype) for dtype, cells in EXTRA.items()}
+    return sk.make_slots(
+        node=node,
+        start=start,
+        end=end,
+        performance=column(positive),
+        price=column(st.floats(0, allow_infinity=False)),
+        **extra,
+    )
+
+
+@pytest.mark.parametrize("suffix", EXACT)
+@settings(max_examples=30)
+@given(slots=slot_arrays())
+def test_binary_formats_keep_every_bit(
+    suffix: str, slots: NDArray[Any], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.getbasetemp() / f"exact{suffix}"
+    write_slots(path, slots)
+    assert_same_bits(read_slots(path), slots)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".json", ".jsonl"])
+@settings(max_examples=30)
+@given(slots=slot_arrays(least=1))
+def test_text_formats_keep_every_value(
+    suffix: str, slots: NDArray[Any], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    slots = slots.copy()
+    for name in ("xf2", "xf4", "xf8"):
+        slots[name][np.isnan(slots[name])] = np.nan  # a NaN's payload is not written
+    path = tmp_path_factory.getbasetemp() / f"text{suffix}"
+    write_slots(path, slots)
+    assert_same_values(read_slots(path), slots)
+
+
+@settings(max_examples=30)
+@given(slot_arrays())
+def test_arrow_and_pandas_keep_every_bit(slots: NDArray[Any]) -> None:
+    assert_same_bits(from_arrow(to_arrow(slots)), slots)
+    if len(slots):
+        slots = slots.astype(
+            [
+                (name, f"U{max(map(len, slots[name]))}" if name == "xU9" else dtype)
+                for name, (dtype, *_) in slots.dtype.fields.items()
+            ]
+        )
+        slots = sk.make_slots(**{name: slots[name] for name in slots.dtype.names})
+        assert_same_bits(from_pandas(to_pandas(slots)), slots)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_round_trip_of_a_small_array(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"slots{suffix}"
+    write_slots(path, SMALL)
+    check = assert_same_bits if suffix in EXACT else assert_same_values
+    check(read_slots(path), SMALL)
+    assert os.listdir(tmp_path) == [path.name]
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_pools_empty_strided_and_read_only_arrays(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"slots{suffix.upper()}"
+    write_slots(path, SMALL[:0])
+    assert read_slots(path).shape == (0,)
+    wide = np.repeat(SMALL, 2)[::2]
+    wide.flags.writeable = False
+    write_slots(path, wide)
+    assert read_slots(path).tobytes() != b""
+    write_slots(path, sk.SlotPool(SMALL))
+    assert read_slots(path)["end"].tolist() == SMALL["end"].tolist()
+
+
+def test_text_of_several_kinds(tmp_path: Path) -> None:
+    slots = sk.make_slots(
+        node=[1, 2],
+        start=0,
+        end=1,
+        performance=1,
+        price=1,
+        raw=np.array([b"a", b"bc"], "S8"),
+        any=np.array(["x", "yy"], object),
+    )
+    expected = {
+        ".parquet": ("S8", "O"),
+        ".npz": ("S8", "U2"),
+        ".csv": ("U2", "U2"),
+        ".json": ("U2", "U2"),
+        ".jsonl": ("U2", "U2"),
+    }
+    for suffix, dtypes in expected.items():
+        write_slots(tmp_path / f"s{suffix}", slots)
+        back = read_slots(tmp_path / f"s{suffix}")
+        assert (back.dtype["raw"], back.dtype["any"]) == tuple(map(np.dtype, dtypes))
+        text = [c.decode() if isinstance(c, bytes) else c for c in back["raw"].tolist()]
+        assert text == ["a", "bc"]
+        assert back["any"].tolist() == ["x", "yy"]
+
+
+def test_json_is_strict_and_one_record_a_line(tmp_path: Path) -> None:
+    def refuse(word: str) -> None:
+        raise AssertionError(f"{word} is not JSON")
+
+    write_slots(tmp_path / "s.json", SMALL)
+    text = (tmp_path / "s.json").read_text()
+    records = json.loads(text, parse_constant=refuse)
+    assert [record["end"] for record in records] == [5.0, "Infinity", 9.0]
+    write_slots(tmp_path / "s.jsonl", SMALL)
+    lines = (tmp_path / "s.jsonl").read_text().splitlines()
+    assert [json.loads(line, parse_constant=refuse) for line in lines] == records
+    assert len(text.splitlines()) == len(lines) + 2
+
+
+def read_text(tmp_path: Path, text: str | bytes, suffix: str = ".csv") -> NDArray[Any]:
+    path = tmp_path / f"slots{suffix}"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return read_slots(path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        HEADER + "2,5,9,1,1\n1,0,3,2,0\n",
+        HEADER + "2,5,9,1,1\n1,0,3,2,0",
+        HEADER.replace("\n", "\r\n") + "2,5,9,1,1\r\n1,0,3,2,0\r\n\r\n",
+        "\ufeff" + HEADER + "2,5,9,1,1\n1,0,3,2,0\n",
+        "\n\n" + HEADER + "\n2,5,9,1,1\n\n1,0,3,2,0\n\n\n",
+        "node, start , end,performance,price\n 2, 5.0,9 ,1,+1\n1.0,0,3e0,2,0\n",
+        '"node","start","end","performance","price"\n"2","5","9","1","1"\n1,0,3,2,0\n',
+        "price,end,start,performance,node\n1,9,5,1,2\n0,3,0,2,1\n",
+    ],
+)
+def test_csv_in_many_spellings(tmp_path: Path, text: str) -> None:
+    slots = read_text(tmp_path, text)
+    assert slots.dtype == sk.SLOT
+    assert slots.tolist() == [(1, 0.0, 3.0, 2.0, 0.0), (2, 5.0, 9.0, 1.0, 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (["1", "-2"], np.array([1, -2])),
+        (["0", "18446744073709551615"], np.array([0, 2**64 - 1], "u8")),
+        (["1", "18446744073709551616"], np.array([1, 2.0**64])),
+        (["1", "-0"], np.array([1, -0.0])),
+        (["1", ".5"], np.array([1, 0.5])),
+        (["1e3", "nan"], np.array([1000, np.nan])),
+        (["-inf", "Infinity"], np.array([-np.inf, np.inf])),
+        (["true", "False"], np.array([True, False])),
+        (["true", "1"], np.array(["true", "1"])),
+        (["007", "8"], np.array(["007", "8"])),
+        (["0x10", "1"], np.array(["0x10", "1"])),
+        (["1_0", "1"], np.array(["1_0", "1"])),
+        (["a", ""], np.array(["a", ""])),
+        (["", ""], np.array(["", ""])),
+        (["5", '""'], np.array(["5", ""])),
+        (["2024-01-01", "12:00"], np.array(["2024-01-01", "12:00"])),
+        ([" a", "b "], np.array([" a", "b "])),
+    ],
+)
+def test_csv_guesses_the_type_of_a_further_column(
+    tmp_path: Path, cells: list[str], expected: NDArray[Any]
+) -> None:
+    rows = "".join(f"{i},0,1,1,1,{cell}\n" for i, cell in enumerate(cells))
+    column = read_text(tmp_path, HEADER[:-1] + ",x\n" + rows)["x"]
+    assert column.dtype == expected.dtype
+    assert column.tobytes() == expected.tobytes()
+
+
+GOOD = "4,9,12,1,1\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", ": the file is empty"),
+        ("\n \n", ": the file is empty"),
+        ("\r\n\r\n", ": the file is empty"),
+        (HEADER + GOOD * 0 + "4,5,3,1,1\n", ", line 2: end 3.0 is not after start 5.0"),
+        (HEADER + GOOD + "\n4,5,3,1,1\n", ", line 4: end 3.0 is not after start 5.0"),
+        (HEADER + GOOD + "4,1,x,1,1\n", ", line 3: end 'x' is not a number"),
+        (HEADER + GOOD + "4,1,,1,1\n", ", line 3: end is empty"),
+        (HEADER + GOOD + "4,1, ,1,1\n", ", line 3: end is empty"),
+        (HEADER + GOOD + '4,1,"",1,1\n', ", line 3: end is empty"),
+        (HEADER + GOOD + "4,1,1_0,1,1\n", ", line 3: end '1_0' is not a number"),
+        (HEADER + GOOD + "4,1,2,1\n", ", line 3: 4 cells, not 5"),
+        (HEADER + GOOD + "4,1,2,1,1,1\n", ", line 3: 6 cells, not 5"),
+        (HEADER + GOOD + "4,1,nan,1,1\n", ", line 3: end is nan"),
+        (HEADER + GOOD + "5,inf,inf,1,1\n", ", line 3: start inf"),
+        (HEADER + GOOD + "4.5,1,2,1,1\n", ", line 3: node 4.5 is not an integer"),
+        (HEADER + GOOD + "-1,1,2,1,1\n", ", line 3: node -1.0 is not an integer"),
+        (HEADER + GOOD + "2147483648,1,2,1,1\n", ", line 3: node 2147483648.0 is not"),
+        (HEADER + GOOD + "5,1,2,0,1\n", ", line 3: performance 0.0"),
+        (HEADER + GOOD + "5,1,2,inf,1\n", ", line 3: performance inf"),
+        (HEADER + GOOD + "5,1,2,1,-1\n", ", line 3: price -1.0"),
+        (HEADER + "4,9,12,2,1\n4,1,2,1,1\n", ", line 2: performance 2.0"),
+        (HEADER + "4,9,12,1,1\n" + "4,1,10,1,1\n", "; see line 3"),
+        (
+            "node,start,end,price\n1,2,3,4\n",
+            ": no column 'performance'; there are node",
+        ),
+        ("node,node,end,price\n1,2,3,4\n", ": column 'node' is doubled"),
+        (HEADER[:-1] + ",x, x\n", ": column 'x' is doubled"),
+        ("," + HEADER, ": column 1 has no name"),
+        (HEADER + GOOD + '4,1,2,1,"1\n', ": the file ends inside a quoted cell"),
+        (HEADER[:-1] + ",x\n1,2,3,4,5,6\n2,2,3,4,5,\n", ", line 3: x is empty"),
+        (HEADER[:-1] + ',x\n1,2,3,4,5,"a\nb"\n2,2,1,4,5,a\n', ", line 4: end 1.0"),
+        (
+            HEADER.encode() + GOOD.encode() + b"\xff\n",
+            ", line 3: byte 0xff is not UTF-8",
+        ),
+        (HEADER.encode("utf-16"), ", line 1: byte 0xff is not UTF-8"),
+        (bytes(range(128)) * 10, "there are"),
+        (b"\0" * 4096, ": no column 'node'"),
+        ("x" * 200_000, ", line 1: not CSV: field larger"),
+    ],
+)
+def test_csv_errors_name_the_line(
+    tmp_path: Path, text: str | bytes, message: str
+) -> None:
+    with pytest.raises(ValueError, match="slots") as caught:
+        read_text(tmp_path, text)
+    assert str(caught.value).startswith(str(tmp_path / "slots.csv"))
+    assert message in str(caught.value)
+    assert len(str(caught.value)) < 500
+
+
+def test_error_of_the_brief_example(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"{i + 10},{i},100,1,1\n" for i in range(15))
+    Path("slots.csv").write_text(HEADER + rows + "4,5,3,1,1\n")
+    with pytest.raises(ValueError, match="node 4") as caught:
+        read_slots("slots.csv")
+    assert str(caught.value) == (
+        "slots.csv, line 17: end 3.0 is not after start 5.0 (node 4)"
+    )
+
+
+@given(bad=st.integers(0, 199), field=st.sampled_from(HEADER.strip().split(",")))
+def test_any_bad_line_is_found(
+    bad: int, field: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "bad.csv"
+    rows = [[str(i), str(200 - i), "900", "1", "1"] for i in range(200)]
+    rows[bad][HEADER.strip().split(",").index(field)] = "1e"
+    path.write_text(HEADER + "".join(",".join(row) + "\n" for row in rows))
+    with pytest.raises(ValueError, match=f"line {bad + 2}: {field} '1e' is not"):
+        read_slots(path)
+
+
+R1 = '{"node": 1, "start": 0, "end": 9, "performance": 1, "price": 1}'
+R2 = R1.replace("1", "2", 1)
+
+
+@pytest.mark.parametrize("suffix", [".json", ".jsonl"])
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        (R2.replace("9", "-1"), "end -1.0 is not after start 0.0"),
+        (R2.replace("9", "null"), "end null is not a number"),
+        (R2.replace("9", '"9"'), 'end "9" is not a number'),
+        (R2.replace("9", "true"), "end true is not a number"),
+        (R2.replace("9", "[1]"), "end [1] is not a number"),
+        (R2.replace("9", "1" + "0" * 400), "end is an integer too large"),
+        (R2.replace("9", "NaN"), "end is nan"),
+        (R2.replace("2", "2.5"), "node 2.5 is not an integer"),
+        (R2.replace("2", '"Infinity"'), "node inf is not an integer"),
+        (R2.replace("end", "start"), "column 'start' is doubled"),
+        (R2.replace("end", "ende"), "no column 'end'"),
+        (R2.replace("}", ', "x": 1}'), "the first record has no column 'x'"),
+        (R2.replace('"end": 9, ', ""), "no column 'end'"),
+        ("[1]", "not an object"),
+        ("7", "not an object"),
+        ("{}", "no column"),
+        (R2[:-3], "not JSON: "),
+        (R2.replace("9", "9 9"), "not JSON: Expecting ',' delimiter at character"),
+        (R2.replace("9", "9" * 5000), "digits"),
+        (R2.replace("9", "[" * 100_000), "nested too deeply"),
+    ],
+)
+def test_json_errors_name_the_line(
+    tmp_path: Path, suffix: str, record: str, message: str
+) -> None:
+    good = R1.replace("1", "7", 1)
+    if suffix == ".json":
+        text = f"[\n{R1},\n\n{record},\n{good}]"
+    else:
+        text = f"\n{R1}\r\n\n{record}\n{good}\n"
+    with pytest.raises(ValueError, match="slots") as caught:
+        read_text(tmp_path, text, suffix)
+    assert str(caught.value).startswith(str(tmp_path / f"slots{suffix}"))
+    assert message in str(caught.value)
+    if message not in ("nested too deeply", "digits") or suffix == ".jsonl":
+        assert ", line 4: " in str(caught.value)
+    assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        (["1", '"a"'], 'x "a" is not a number'),
+        (['"a"', "1"], "x 1 is not a string"),
+        (["true", "1"], "x 1 is not true or false"),
+        (["1", "null"], "x null is not a number"),
+        (["null", "null"], "x null is not a number, a string, true or false"),
+        (["1", "[1]"], "x [1] is not a number"),
+    ],
+)
+def test_json_columns_are_of_one_kind(
+    tmp_path: Path, cells: list[str], message: str
+) -> None:
+    rows = [
+        record.replace("}", f', "x": {cell}}}')
+        for record, cell in zip([R1, R2], cells, strict=True)
+    ]
+    with pytest.raises(ValueError, match=r"line [12]: ") as caught:
+        read_text(tmp_path, "\n".join(rows), ".jsonl")
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (["1", "2.5"], np.array([1, 2.5])),
+        (["1", str(2**64 - 1)], np.array([1, 2**64 - 1], "u8")),
+        (["-1", str(2**64 - 1)], np.array([-1, 2.0**64])),
+        (['"NaN"', '"-Infinity"'], np.array([np.nan, -np.inf])),
+        (['"NaN"', '"-inf"'], np.array(["NaN", "-inf"])),
+        (["true", "false"], np.array([True, False])),
+    ],
+)
+def test_json_column_types(
+    tmp_path: Path, cells: list[str], expected: NDArray[Any]
+) -> None:
+    rows = [
+        record.replace("}", f', "x": {cell}}}')
+        for record, cell in zip([R1, R2], cells, strict=True)
+    ]
+    column = read_text(tmp_path, f"[{','.join(rows)}]", ".json")["x"]
+    assert column.dtype == expected.dtype
+    assert column.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("suffix", "text", "message"),
+    [
+        (".json", "", "the file is empty"),
+        (".json", "{}", "not an array of objects"),
+        (".json", "3", "not an array of objects"),
+        (".json", "[" + R1, "line 1: not JSON"),
+        (".json", b"[\n\xff]", "line 2: byte 0xff is not UTF-8"),
+        (".jsonl", "", "the file is empty"),
+        (".jsonl", f"{R1},{R2}\n", "line 1: not JSON: Extra data"),
+        (".jsonl", f"{R1}\n,\n{R2}\n", "line 2: not JSON"),
+    ],
+)
+def test_json_files_of_another_form(
+    tmp_path: Path, suffix: str, text: str | bytes, message: str
+) -> None:
+    with pytest.raises(ValueError, match="slots") as caught:
+        read_text(tmp_path, text, suffix)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("suffix", EXACT)
+@given(data=st.data())
+def test_damaged_binary_files_give_one_error(
+    suffix: str, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Cut off anywhere, or with bytes overwritten: an error, or nothing was lost."""
+    path = tmp_path_factory.getbasetemp() / f"damaged{suffix}"
+    write_slots(path, SMALL)
+    sound = path.read_bytes()
+    if data.draw(st.booleans()):
+        broken = sound[: data.draw(st.integers(0, len(sound) - 1))]
+    else:
+        at = data.draw(st.integers(0, len(sound) - 1))
+        broken = sound[:at] + bytes([sound[at] ^ data.draw(st.integers(1, 255))])
+        broken += sound[at + 1 :]
+    path.write_bytes(broken)
+    try:
+        back = read_slots(path)
+    except ValueError as error:
+        problem: str | None = str(error)
+    else:
+        problem = None
+        assert len(broken) == len(sound)
+        for name in set(sk.SLOT.names).intersection(back.dtype.names):
+            assert back[name].tobytes() == SMALL[name].tobytes()
+    assert problem is None or re.fullmatch(re.escape(str(path)) + "[:,] .+", problem)
+
+
+def npz(**arrays: Any) -> bytes:
+    sink = io.BytesIO()
+    np.savez(sink, **arrays)
+    return sink.getvalue()
+
+
+COLUMNS = {name: SMALL[name] for name in SMALL.dtype.names}
+
+
+def test_npz_may_hold_a_column_per_array(tmp_path: Path) -> None:
+    order = [2, 0, 1]
+    text = npz(**{name: column[order] for name, column in COLUMNS.items()})
+    assert_same_bits(read_text(tmp_path, text, ".npz"), SMALL)
+
+
+def test_npz_errors(tmp_path: Path) -> None:
+    pickled = io.BytesIO()
+    np.savez(pickled, **(COLUMNS | {"site": np.array([1, "a", None], object)}))
+    doubled = io.BytesIO(npz(**COLUMNS))
+    with zipfile.ZipFile(doubled, "a") as archive, pytest.warns(match="Duplicate name"):
+        archive.writestr("node.npy", archive.read("node.npy"))
+    plain = io.BytesIO()
+    np.save(plain, SMALL["start"])
+    lacking = {name: COLUMNS[name] for name in COLUMNS if name != "price"}
+    for text, message in [
+        (b"", ": the file is empty"),
+        (b"PK\x03\x04", ": not a sound npz file: "),
+        (b"rubbish", ": not a sound npz file: "),
+        (plain.getvalue(), ": not a sound npz file: "),
+        (pickled.getvalue(), ": not a sound npz file: Object arrays cannot"),
+        (doubled.getvalue(), ": column 'node' is doubled"),
+        (npz(**lacking), ": no column 'price'; there are node, start"),
+        (npz(slots=SMALL["end"]), ": slots is of float64, not a structured array"),
+        (npz(slots=SMALL[["node", "start", "end"]]), ": no column 'performance'"),
+        (npz(**(COLUMNS | {"end": SMALL["end"][:2]})), ": column 'end' has 2 values"),
+        (npz(**(COLUMNS | {"end": SMALL["site"]})), ": column 'end' must hold numbers"),
+        (npz(**(COLUMNS | {"x": np.eye(3)})), ": column 'x' has 2 dimensions"),
+        (npz(**(COLUMNS | {"end": [5, 0.1, 9]})), ", row 1: end 0.1 is not after"),
+        (npz(**(COLUMNS | {"node": [4, 2.5, 4]})), ", row 1: node 2.5 is not an int"),
+    ]:
+        with pytest.raises(ValueError, match="slots") as caught:
+            read_text(tmp_path, text, ".npz")
+        assert str(tmp_path / "slots.npz") + message in str(caught.value)
+
+
+def test_parquet_and_arrow_errors(tmp_path: Path) -> None:
+    table = to_arrow(SMALL)
+    none = pa.array([1.0, None, 2.0])
+    for changed, message in [
+        (table.drop(["price"]), ": no column 'price'; there are node, start"),
+        (table.append_column("end", table["end"]), ": column 'end' is doubled"),
+        (table.set_column(2, "end", none), ", row 1: end is missing (null)"),
+        (table.append_column("x", none), ", row 1: x is missing (null)"),
+        (table.set_column(2, "end", pa.array([9, 0, 9])), ", row 1: end 0.0 is not"),
+        (table.set_column(2, "end", pa.array("abc")), ": column 'end' must hold num"),
+        (table.append_column("x", pa.array([[1]] * 3)), ", row 0: x array([1]) is of"),
+        (table.set_column(0, "node", pa.array([4, -2, 4])), ", row 1: node -2 is not"),
+    ]:
+        with pytest.raises(ValueError, match="slots") as caught:
+            from_arrow(changed)
+        assert str(caught.value).startswith("slots" + message)
+        pq.write_table(changed, tmp_path / "slots.parquet")
+        with pytest.raises(ValueError, match="slots") as caught:
+            read_slots(tmp_path / "slots.parquet")
+        assert str(tmp_path / "slots.parquet") + message in str(caught.value)
+
+
+def test_arrow_tables_of_others() -> None:
+    table = pa.table(
+        {
+            "node": pa.array([2, 1], pa.uint8()),
+            "start": pa.array([0, 0], pa.int64()),
+            "end": pa.array([1, 2], pa.float32()),
+            "performance": [1, 1],
+            "price": [1, 1],
+            "site": pa.array(["a", "b"]).dictionary_encode(),
+            "long": pa.array(["a", "b"], pa.large_string()),
+            "day": pa.array([0, 1], pa.date32()),
+        }
+    )
+    slots = from_arrow(table)
+    assert slots[["node", "site", "long"]].tolist() == [(1, "b", "b"), (2, "a", "a")]
+    assert slots.dtype["day"] == np.dtype("M8[D]")
+    assert from_arrow(table.to_batches()[0]).tolist() == slots.tolist()
+    # A note of a narrower type never cuts text short.
+    field = pa.field("site", pa.string(), metadata={"numpy": "<U1"})
+    longer = table.set_column(5, field, pa.array(["ab", "abc"]))
+    assert from_arrow(longer)["site"].tolist() == ["abc", "ab"]
+
+
+def test_pandas_frames_of_others() -> None:
+    frame = pd.DataFrame(
+        {
+            "node": pd.array([2, 1], "Int64"),
+            "start": [0, 0],
+            "end": pd.array([1, 2], "Float64"),
+            "performance": 1,
+            "price": 1,
+            "site": pd.Categorical(["a", "b"]),
+            "old": np.array(["a", "b"], object),
+            "load": [np.nan, 1],
+        },
+        index=[7, 7],
+    )
+    slots = from_pandas(frame)
+    assert slots[["node", "site", "old"]].tolist() == [(1, "b", "b"), (2, "a", "a")]
+    assert np.isnan(slots["load"][1])
+    for changed, message in [
+        (frame.drop(columns="end"), "slots: no column 'end'"),
+        (frame.rename(columns={"site": "old"}), "slots: column 'old' is doubled"),
+        (frame.rename(columns={"site": 3}), "slots: column 6 is named 3"),
+        (frame.assign(end=[1, 0]), "slots, row 1: end 0.0 is not after start 0.0"),
+        (frame.assign(end=[1, np.nan]), "slots, row 1: end is nan"),
+        (frame.assign(end=pd.array([1, None])), "slots, row 1: end is missing"),
+        (frame.assign(site=["a", None]), "slots, row 1: site is missing"),
+        (frame.assign(site=["a", 3]), "slots, row 1: site 3 is of type int"),
+        (frame.assign(end=["1", "2"]), "slots: column 'end' must hold numbers"),
+    ]:
+        with pytest.raises(ValueError, match="slots") as caught:
+            from_pandas(changed)
+        assert str(caught.value).startswith(message)
+
+
+def test_windows_go_to_arrow_and_pandas() -> None:
+    window = sk.find_window(SMALL, sk.Request(2, 1))
+    assert window is not None
+    assert to_arrow(window)["node"].to_pylist() == [2, 4]
+    assert to_pandas(window)["node"].tolist() == [2, 4]
+
+
+@pytest.mark.parametrize("name", ["slots.txt", "slots", "slots.csv.gz", ".csv"])
+def test_unknown_suffix(tmp_path: Path, name: str) -> None:
+    for call in (read_slots, lambda path: write_slots(path, SMALL)):
+        with pytest.raises(ValueError, match=r"is not one of \.csv, \.parquet"):
+            call(tmp_path / name)
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_errors_of_the_system_are_its_own(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"slots{suffix}"
+    with pytest.raises(FileNotFoundError, match=f"slots{suffix}"):
+        read_slots(path)
+    with pytest.raises(FileNotFoundError, match=f"slots{suffix}"):
+        write_slots(tmp_path / "nowhere" / path.name, SMALL)
+    path.mkdir()
+    with pytest.raises(IsADirectoryError, match=f"slots{suffix}"):
+        read_slots(path)
+    with pytest.raises(IsADirectoryError, match=f"slots{suffix}"):
+        write_slots(path, SMALL)
+    assert os.listdir(tmp_path) == [path.name]
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_nothing_is_written_of_what_is_wrong(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"slots{suffix}"
+    path.write_text("as before")
+
+    def extra(column: NDArray[Any]) -> NDArray[Any]:
+        fields = [*((n, sk.SLOT[n]) for n in sk.SLOT.names), ("x", column.dtype)]
+        slots = np.zeros(len(column), fields)
+        for name in sk.SLOT.names:
+            slots[name] = SMALL[name][: len(column)]
+        slots["x"] = column
+        return slots
+
+    backwards = SMALL.copy()
+    backwards["end"][1] = 0
+    for slots, error, message in [
+        (backwards, ValueError, "row 1: end 0.0 is not after start 0.1"),
+        (SMALL[["node", "start"]], ValueError, "end"),
+        (3, TypeError, "slots must be a structured array, got int"),
+        (extra(np.array([1j, 2, 3])), TypeError, "column 'x' is complex128"),
+        (extra(np.array(["a", 2], object)), TypeError, "column 'x': of objects only"),
+    ]:
+        with pytest.raises(error, match=message):
+            write_slots(path, slots)
+    assert os.listdir(tmp_path) == [path.name]
+    assert path.read_text() == "as before"
+
+
+def test_a_failing_write_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "slots.json"
+    path.write_text("as before")
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match=r"No space left on device: .*slots\.json"):
+        write_slots(path, SMALL)
+    assert os.listdir(tmp_path) == [path.name]
+    assert path.read_text() == "as before"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX modes and links")
+def test_written_files_are_ordinary_files(tmp_path: Path) -> None:
+    link, target = tmp_path / "link.json", tmp_path / "target.json"
+    link.symlink_to(target)
+    before = os.umask(0o027)
+    try:
+        write_slots(link, SMALL)
+    finally:
+        os.umask(before)
+    assert link.is_symlink()
+    assert stat.S_IMODE(target.stat().st_mode) == 0o640
