@@ -6,8 +6,7 @@ the published algorithms and the fast kernels.
 """
 
 from collections.abc import Iterator
-from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -36,7 +35,7 @@ class Window(NamedTuple):
     start: float
     runtime: float
     cost: float
-    exact_cost: Fraction  # of prices or rates, where rounding hides the order
+    prices: tuple[float, ...]  # or rates, ascending: settles what rounding hides
     nodes: tuple[int, ...]
     rows: tuple[int, ...]
 
@@ -61,30 +60,47 @@ def proper_slots(
     ]
 
 
+def price_in(shape: str, slot: Slot) -> float:
+    """What orders slots by cost: the price of time, or (ragged) of work."""
+    return slot.price if shape == "square" else slot.price / slot.performance
+
+
 def window_of(start: float, parts, shape: str, volume: float) -> Window:
     """The window that n slots form at a start, fitting or not."""
     by_node = sorted(parts, key=lambda slot: slot.node)
     nodes = tuple(slot.node for slot in by_node)
     rows = tuple(slot.row for slot in by_node)
+    prices = tuple(sorted(price_in(shape, slot) for slot in parts))
+    runtime = volume / min(slot.performance for slot in parts)
     if shape == "square":
-        runtime = volume / min(slot.performance for slot in parts)
-        prices = sorted(slot.price for slot in parts)
         cost = runtime * add(prices)
-        return Window(start, runtime, cost, sum(map(Fraction, prices)), nodes, rows)
-    runtime = max(volume / slot.performance for slot in parts)
-    rates = sorted(slot.price / slot.performance for slot in parts)
-    cost = add(volume * rate for rate in rates)
-    return Window(start, runtime, cost, sum(map(Fraction, rates)), nodes, rows)
+    else:
+        cost = add(volume * rate for rate in prices)
+    return Window(start, runtime, cost, prices, nodes, rows)
 
 
 def is_live(slot: Slot, start: float, length: float, deadline: float) -> bool:
     return slot.start <= start and start + length <= min(slot.end, deadline)
 
 
+def cheapest_sets(
+    slots: list[Slot], start: float, shape: str, nodes: int, volume: float
+) -> Iterator[list[Slot]]:
+    """The n cheapest slots for each length that a window may have at most."""
+    slots = sorted(slots, key=lambda slot: (price_in(shape, slot), slot.node))
+    for limit in sorted({volume / slot.performance for slot in slots}):
+        allowed = [slot for slot in slots if volume / slot.performance <= limit]
+        if shape == "square":
+            allowed = [slot for slot in allowed if start + limit <= slot.end]
+        if len(allowed) >= nodes:
+            yield allowed[:nodes]
+
+
 def all_windows(
     slots: np.ndarray,
     shape: str,
     *,
+    only_cheapest: bool = False,
     nodes: int,
     volume: float,
     budget: float = INF,
@@ -92,23 +108,29 @@ def all_windows(
     deadline: float = INF,
     **filters,
 ) -> Iterator[Window]:
-    """Every window within budget and deadline at every start that can matter."""
+    """Every window within budget and deadline at every start that can matter.
+
+    For larger cases, `only_cheapest` takes the n cheapest slots for each length of a
+    window: exchanging a slot for a cheaper, no slower one never makes a window worse,
+    so the best is among these.
+    """
     usable = proper_slots(slots, **filters)
     for start in sorted({max(float(s), earliest) for s in slots["start"]}):
         known = [
             s for s in usable if is_live(s, start, volume / s.performance, deadline)
         ]
-        for parts in combinations(known, nodes):
+        if only_cheapest:
+            sets = cheapest_sets(known, start, shape, nodes, volume)
+        else:
+            sets = combinations(known, nodes)
+        for parts in sets:
             window = window_of(start, parts, shape, volume)
-            lengths = (
-                window.runtime if shape == "square" else volume / slot.performance
-                for slot in parts
-            )
+            lengths = [window.runtime] * nodes
+            if shape == "ragged":
+                lengths = [volume / slot.performance for slot in parts]
             if (
                 len(set(window.nodes)) == nodes
-                and all(
-                    map(is_live, parts, [start] * nodes, lengths, [deadline] * nodes)
-                )
+                and all(map(is_live, parts, repeat(start), lengths, repeat(deadline)))
                 and window.cost <= budget
             ):
                 yield window
@@ -133,9 +155,9 @@ def best_of(windows: list[Window], criterion: str, shape: str) -> Best | None:
     for window in windows:
         key = (value(window), window.start)
         key += (window.runtime,) if shape == "square" else ()
-        rank = (window.cost, window.exact_cost, window.nodes)
+        rank = (window.cost, window.prices, window.nodes)
         held = cheapest.get(key)
-        if held is None or rank < (held.cost, held.exact_cost, held.nodes):
+        if held is None or rank < (held.cost, held.prices, held.nodes):
             cheapest[key] = window
     return min(
         (Best(value(w), w.start, w.cost, w.nodes, w.rows) for w in cheapest.values()),
@@ -170,12 +192,7 @@ def first_window(
                     if s.performance >= group
                     and is_live(s, start, volume / (group or s.performance), deadline)
                 ]
-                live.sort(
-                    key=lambda s: (
-                        s.price if shape == "square" else s.price / s.performance,
-                        s.node,
-                    )
-                )
+                live.sort(key=lambda s: (price_in(shape, s), s.node))
                 if len(live) >= nodes:
                     found = window_of(start, live[:nodes], shape, volume)
                     if found.cost <= budget:
@@ -183,8 +200,10 @@ def first_window(
     return None
 
 
-def best_windows(slots: np.ndarray, shape: str, **request) -> dict[str, Best | None]:
+def best_windows(
+    slots: np.ndarray, shape: str, *, only_cheapest: bool = False, **request
+) -> dict[str, Best | None]:
     """The best window, or None, for first, start, finish, runtime and cost."""
-    windows = list(all_windows(slots, shape, **request))
+    windows = list(all_windows(slots, shape, only_cheapest=only_cheapest, **request))
     found = {name: best_of(windows, name, shape) for name in VALUE}
     return {"first": first_window(slots, shape, **request)} | found

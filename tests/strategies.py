@@ -70,7 +70,7 @@ def requests(draw, slots: np.ndarray) -> dict[str, Any]:
             draw(row)[draw(st.sampled_from(("start", "end")))]
             + draw(st.sampled_from((0.0, 0.5)))
         )
-        if not 0 <= request["earliest"] < INF:
+        if request["earliest"] == INF:
             del request["earliest"]
     earliest = request.get("earliest", 0.0)
     if draw(sometimes):  # a slot that is just long enough from the earliest start
@@ -91,8 +91,6 @@ def requests(draw, slots: np.ndarray) -> dict[str, Any]:
         request["deadline"] = float(finish)
         if draw(st.booleans()):
             request["deadline"] = just_below(finish)
-        if request["deadline"] < 0:
-            del request["deadline"]
     if draw(st.booleans()):
         request["budget"] = draw(budgets(slots, request))
     return request

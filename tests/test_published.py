@@ -127,11 +127,9 @@ def test_alp_takes_the_first_slots_below_the_price():
 
 def test_exchange_refunds_the_long_slot():
     # 4 + 4 = 8 already fills the budget; 4 + 5 fits only when a 4 is given back.
-    slots = np.array(
-        [slot(0, 0, 9, 1, 1), slot(1, 0, 9, 1, 1), slot(2, 0, 9, 2, 2.5)]
-        + [slot(3, 0, 9, 2, 2.5)],
-        dtype=SLOT,
-    )
+    slow = [slot(node, 0, 9, 1, 1) for node in (0, 1)]
+    fast = [slot(node, 0, 9, 2, 2.5) for node in (2, 3)]
+    slots = np.array([*slow, *fast], dtype=SLOT)
     search = {"nodes": 2, "volume": 4, "criterion": "runtime", "shape": "ragged"}
     assert published.find(slots, budget=10, **search)[1].tolist() == [2, 3]
     assert published.find(slots, budget=8, **search)[1].tolist() == [0, 1]
@@ -162,7 +160,7 @@ def test_nothing_to_find(shape, criterion):
     ("shape", "criterion"), [("square", "processor_time"), ("round", "cost")]
 )
 def test_unknown_algorithm_lists_what_exists(shape, criterion):
-    with pytest.raises(ValueError, match="ragged: first, start, cost.*square: first"):
+    with pytest.raises(ValueError, match=r"ragged: first, start, cost.*square: first"):
         published.find(
             np.empty(0, SLOT), nodes=1, volume=1.0, criterion=criterion, shape=shape
         )

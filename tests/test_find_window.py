@@ -1,0 +1,230 @@
+"""find_window against exhaustive search, the tie rule included, and `published`."""
+
+import numpy as np
+import oracle
+import pytest
+from environments import random_environment
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import SHAPES, SLOT, Case, cases
+
+import slotkern as sk
+from slotkern import published
+
+CRITERIA = ("first", *oracle.VALUE)
+SEARCHES = [(shape, criterion) for shape in SHAPES for criterion in CRITERIA]
+
+
+def as_request(request: dict) -> sk.Request:
+    request = dict(request)
+    return sk.Request(
+        request.pop("nodes"),
+        request.pop("volume"),
+        where=request.pop("proper", None),
+        **request,
+    )
+
+
+def as_best(window: sk.Window | None) -> oracle.Best | None:
+    if window is None:
+        return None
+    parts = window.slots
+    return oracle.Best(
+        window.value,
+        window.start,
+        window.cost,
+        tuple(parts["node"].tolist()),
+        tuple(parts["row"].tolist()),
+    )
+
+
+def check_parts(window: sk.Window, slots: np.ndarray, request: dict) -> None:
+    """Whether what the window says of itself fits together, bit for bit."""
+    parts, volume = window.slots, request["volume"]
+    chosen = slots[parts["row"]]
+    lengths = volume / chosen["performance"]
+    costs = volume * (chosen["price"] / chosen["performance"])
+    if window.shape == "square":
+        lengths[:] = volume / chosen["performance"].min()
+        costs = lengths * chosen["price"]
+    assert window.runtime == lengths.max()
+    assert window.finish == window.start + window.runtime
+    assert window.processor_time == pytest.approx(lengths.sum(), rel=1e-12)
+    assert (parts["node"] == chosen["node"]).all()
+    assert (parts["start"] == window.start).all()
+    assert (parts["end"] == window.start + lengths).all()
+    assert (parts["cost"] == costs).all()
+    assert window.proven
+    assert window.bound == window.value
+
+
+def check(slots: np.ndarray, request: dict, *, only_cheapest: bool = False) -> None:
+    """Compare all searches, of the array and of the pool, with the oracle."""
+    asked, pool = as_request(request), sk.SlotPool(slots)
+    for shape in SHAPES:
+        expected = oracle.best_windows(
+            slots, shape, only_cheapest=only_cheapest, **request
+        )
+        for criterion in CRITERIA:
+            window = sk.find_window(slots, asked, criterion, shape=shape)
+            assert as_best(window) == expected[criterion], (shape, criterion)
+            assert sk.find_window(pool, asked, criterion, shape=shape) == window
+            if window is not None:
+                check_parts(window, slots, request)
+
+
+@settings(max_examples=4 * settings.default.max_examples)
+@given(cases())
+def test_every_search_finds_the_best_of_all_windows(case: Case):
+    check(*case)
+
+
+@settings(max_examples=settings.default.max_examples // 5)
+@given(cases(max_nodes=7, max_per_node=4))
+def test_the_cheapest_sets_hold_the_best_of_all_windows(case: Case):
+    for shape in SHAPES:
+        assert oracle.best_windows(
+            case.slots, shape, only_cheapest=True, **case.request
+        ) == oracle.best_windows(case.slots, shape, **case.request)
+
+
+LOW = (0.0, 0.4)
+
+
+@st.composite
+def wide_cases(draw) -> Case:
+    """More nodes, many of the same price or performance, and large windows."""
+    random = np.random.default_rng(draw(st.integers(0, 2**32)))
+    count = draw(st.sampled_from((12, 24, 40, 60)))
+    seed, unit = int(random.integers(2**32)), draw(st.sampled_from((1.0, 0.1)))
+    slots = random_environment(count, draw(st.sampled_from((60, 150))), seed, load=LOW)
+    slots["node"] = random.permutation(3 * count)[slots["node"]]
+    slots["performance"] = (slots["performance"] - 1) * unit
+    slots["price"] = np.round(slots["price"] / 4, draw(st.integers(0, 1)))
+    slots["start"], slots["end"] = slots["start"] // 7, slots["end"] // 7
+    slots = slots[slots["start"] < slots["end"]]
+    slots = np.sort(slots, order=("start", "node"))
+    nodes = draw(st.sampled_from((1, 2, 5, 9, 19, 20, 21, 24, 30)))
+    volume = draw(st.sampled_from((2.0, 5.1))) * unit
+    request = {"nodes": min(nodes, count // 2), "volume": volume}
+    if draw(st.booleans()):
+        request["earliest"] = draw(st.sampled_from((0.5, 3.0)))
+    if draw(st.booleans()):
+        request["deadline"] = draw(st.sampled_from((6.0, 9.1)))
+    if draw(st.booleans()):
+        request["min_performance"] = 2 * unit
+    if draw(st.booleans()):
+        request["proper"] = random.random(len(slots)) < 0.8
+    windows = list(
+        oracle.all_windows(
+            slots, draw(st.sampled_from(SHAPES)), only_cheapest=True, **request
+        )
+    )
+    if windows:
+        request["budget"] = windows[random.integers(len(windows))].cost
+    return Case(slots, request)
+
+
+@settings(max_examples=settings.default.max_examples // 10)
+@given(wide_cases())
+def test_every_search_finds_the_best_of_the_cheapest_sets(case: Case):
+    check(*case, only_cheapest=True)
+
+
+def published_value(slots, shape, criterion, request):
+    """What the papers' window is worth, and the whole of it in the oracle's terms."""
+    found = published.find(slots, criterion=criterion, shape=shape, **request)
+    if found is None:
+        return None
+    start, rows = found
+    parts = [oracle.proper_slots(slots[[row]])[0]._replace(row=row) for row in rows]
+    window = oracle.window_of(start, parts, shape, request["volume"])
+    value = oracle.VALUE.get(criterion, oracle.VALUE["start"])(window)
+    return oracle.Best(value, start, window.cost, window.nodes, window.rows)
+
+
+LARGE = [
+    # nodes, interval, real-valued performance, nodes of the window
+    (100, 600, False, 5),
+    (100, 3600, True, 5),
+    (400, 600, False, 5),
+    (400, 600, True, 24),
+    (300, 600, False, 70),
+]
+
+
+@pytest.mark.parametrize(("count", "interval", "real", "nodes"), LARGE)
+@pytest.mark.parametrize(("shape", "criterion"), SEARCHES)
+def test_large_searches_match_the_published_ones(
+    shape, criterion, count, interval, real, nodes
+):
+    found = 0
+    for seed in range(3):
+        slots = random_environment(count, interval, seed, real_performance=real)
+        request = {
+            "nodes": nodes,
+            "volume": 200.0 + seed,
+            "budget": (250.0, 190.0, 300.0)[seed] * nodes,
+            "earliest": (0.0, 33.3, 100.0)[seed],
+            "deadline": (np.inf, 480.0, 0.9 * interval)[seed],
+            "min_performance": (0.0, 3.0, 2.5)[seed],
+        }
+        expected = published_value(slots, shape, criterion, request)
+        window = sk.find_window(slots, as_request(request), criterion, shape=shape)
+        best = as_best(window)
+        if expected is None:
+            assert best is None
+            continue
+        found += 1
+        assert best is not None
+        check_parts(window, slots, request)
+        assert best.value == expected.value
+        assert best[:4] <= expected[:4] or criterion == "first"
+        if criterion == "first":
+            assert best == expected
+    assert found
+
+
+@pytest.mark.parametrize(("shape", "criterion"), SEARCHES)
+def test_windows_of_thousands_of_nodes(shape, criterion):
+    random = np.random.default_rng(3)
+    slots = np.zeros(4000, SLOT)
+    slots["node"] = random.permutation(len(slots))
+    slots["start"] = np.sort(random.integers(0, 30, len(slots)))
+    slots["end"] = slots["start"] + random.integers(5, 60, len(slots))
+    slots["performance"] = random.integers(1, 4, len(slots))
+    slots["price"] = random.integers(1, 50, len(slots)) / 8
+    slots.sort(order=("start", "node"))
+    request = {"nodes": 1500, "volume": 9.0, "budget": 45_000.0}
+    expected = published_value(slots, shape, criterion, request)
+    window = sk.find_window(slots, as_request(request), criterion, shape=shape)
+    assert expected is not None
+    assert window is not None
+    check_parts(window, slots, request)
+    assert window.value == expected.value
+    assert as_best(window)[:4] <= expected[:4] or criterion == "first"
+
+
+@pytest.mark.parametrize(("shape", "criterion"), SEARCHES)
+def test_many_requests_in_one_call_find_what_each_finds(shape, criterion):
+    slots = random_environment(60, 600, seed=5)
+    random = np.random.default_rng(5)
+    asked = [
+        sk.Request(
+            int(random.integers(1, 30)),
+            random.uniform(50, 900),
+            budget=random.uniform(0, 8000),
+            earliest=random.uniform(0, 300),
+            deadline=random.uniform(100, 600),
+            where=random.random(len(slots)) < 0.9,
+        )
+        for _ in range(60)
+    ]
+    single = [sk.find_window(slots, each, criterion, shape=shape) for each in asked]
+    assert 10 < sum(window is not None for window in single) < 60
+    for given_slots in (slots, sk.SlotPool(slots)):
+        for threads in (1, 3):
+            windows = sk.find_windows(
+                given_slots, asked, criterion, shape=shape, threads=threads
+            )
+            assert windows == single
