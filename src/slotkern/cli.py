@@ -56,29 +56,34 @@ class OneLineErrors(TyperGroup):
     ) -> Any:
         """Run the command; without arguments, show the help."""
         words = list(sys.argv[1:] if args is None else args) or ["--help"]
+        name = prog_name or "slotkern"
         try:
-            code = super().main(words, prog_name, complete_var, False, **extra)
-            sys.stdout.flush()
+            code = super().main(words, name, complete_var, False, **extra)
         except ClickException as error:
             code = _complain(error.format_message(), getattr(error, "ctx", None))
         except ModuleNotFoundError as error:
-            name = (error.name or "").split(".")[0]
-            if name not in EXTRAS:
+            missing = (error.name or "").split(".")[0]
+            if missing not in EXTRAS:
                 raise
-            hint = f'pip install "slotkern[{EXTRAS[name]}]"'
-            code = _complain(f"this needs {name}: {hint}")
-        except BrokenPipeError:  # the reader has seen enough
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            code = 141
+            hint = f'pip install "slotkern[{EXTRAS[missing]}]"'
+            code = _complain(f"this needs {missing}: {hint}")
         except OSError as error:
             code = _complain(f"{error.filename}: {error.strerror}")
         except (ValueError, TypeError) as error:
             code = _complain(str(error))
-        except (KeyboardInterrupt, typer.Abort):
-            code = 130
         if standalone_mode:
             sys.exit(code)
         return code
+
+    def invoke(self, ctx: typer.Context) -> Any:
+        """Run the command and stop in silence when nobody reads on."""
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+            return result
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(141) from None  # as if killed by SIGPIPE
 
 
 def _complain(message: str, context: Any = None) -> int:
@@ -89,6 +94,7 @@ def _complain(message: str, context: Any = None) -> int:
 
 
 app = typer.Typer(
+    name="slotkern",
     cls=OneLineErrors,
     add_completion=False,
     pretty_exceptions_enable=False,
