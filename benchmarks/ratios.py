@@ -18,10 +18,10 @@ import numpy as np
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
+from slotkern.environment import Uniform
 
 import slotkern as sk
 from slotkern.bench import stream
-from slotkern.environment import Uniform
 
 ROUNDS = 20
 AEP_JOB = {"nodes": 5, "volume": 310.0, "budget": 1500.0}
@@ -37,10 +37,12 @@ class Row:
     aim: str = ""
 
 
-def nanoseconds(call: Callable[[], Any]) -> tuple[float, Any]:
+def nanoseconds(
+    call: Callable[..., Any], *given: Any, **options: Any
+) -> tuple[float, Any]:
     """The time of one call, and its result."""
     begin = perf_counter_ns()
-    result = call()
+    result = call(*given, **options)
     return perf_counter_ns() - begin, result
 
 
@@ -72,11 +74,9 @@ def against_published(
         sample = asked[:: max(1, per_round // 5)]
         sizes.append(slots.size)
         for criterion in criteria:
-            fast, windows = nanoseconds(
-                lambda a=(pool, asked, criterion, shape): search_all(*a)
-            )
+            fast, windows = nanoseconds(search_all, pool, asked, criterion, shape)
             slow, printed = nanoseconds(
-                lambda a=(slots, sample, criterion, shape): search_all(*a, "published")
+                search_all, slots, sample, criterion, shape, "published"
             )
             by_job = dict(zip(map(id, asked), windows, strict=True))
             for one, window in zip(sample, printed, strict=True):
@@ -147,9 +147,7 @@ def time_per_slot(overhead: float, jobs: int) -> list[Row]:
             asked = stream(jobs // ROUNDS, (2, cycle), **AEP_JOB)
             for size in sizes:
                 pool = pools[size][cycle % len(pools[size])]
-                total, _ = nanoseconds(
-                    lambda a=(pool, asked, criterion, "ragged"): search_all(*a)
-                )
+                total, _ = nanoseconds(search_all, pool, asked, criterion, "ragged")
                 each = total / len(asked) - overhead
                 times[size].append(each / len(pool))
         for size, aim in sizes.items():
@@ -183,9 +181,7 @@ def against_streaming(jobs: int) -> Row:
     times = []
     for cycle in range(-1, ROUNDS):
         asked = stream(jobs // ROUNDS, (3, max(cycle, 0)), **AEP_JOB)
-        search, _ = nanoseconds(
-            lambda a=(pool, asked, "cost", "ragged"): search_all(*a)
-        )
+        search, _ = nanoseconds(search_all, pool, asked, "cost", "ragged")
         begin = perf_counter_ns()
         for _ in asked:
             total = sum_of_columns(*columns)
@@ -205,7 +201,7 @@ def against_streaming(jobs: int) -> Row:
 def validation() -> Row:
     """Checking a raw array at the door."""
     slots = sk.generate_environment(nodes=20_000).slots
-    times = [nanoseconds(lambda: sk.validate_slots(slots))[0] for _ in range(30)]
+    times = [nanoseconds(sk.validate_slots, slots)[0] for _ in range(30)]
     each = np.median(times) / slots.size
     return Row(
         f"Validation of {slots.size:,} raw slots", f"{each:.2f} ns a slot", "<= 5 ns"
@@ -222,9 +218,7 @@ def threads(jobs: int) -> Row:
         pair = []
         for count in (1, 2):
             spent, found = nanoseconds(
-                lambda n=count, asked=asked: sk.find_windows(
-                    pool, asked, "cost", shape="ragged", threads=n
-                )
+                sk.find_windows, pool, asked, "cost", shape="ragged", threads=count
             )
             pair.append((spent, found))
         assert pair[0][1] == pair[1][1]

@@ -281,7 +281,7 @@ def test_bench_scaling(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("matplotlib")
     from slotkern import bench
 
-    asked = {}
+    asked: dict[str, int] = {}
 
     def small(*, cycles: int, seed: int) -> Any:
         asked.update(cycles=cycles, seed=seed)

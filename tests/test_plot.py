@@ -97,9 +97,7 @@ def test_the_horizon_is_the_latest_finite_time() -> None:
 def test_one_collection_a_colour(nodes: int) -> None:
     windows = [window_on(1, 2), window_on(3, 4, start=11, end=14)]
     figure = plot_gantt(slots_of(nodes), windows)
-    polygons = [
-        c for c in figure.axes[0].collections if isinstance(c, PolyCollection)
-    ]
+    polygons = [c for c in figure.axes[0].collections if isinstance(c, PolyCollection)]
     assert len(polygons) == 4
     assert len(boxes(figure, FREE)) == 3 * nodes
 
@@ -172,6 +170,7 @@ def test_many_windows_are_counted_in_the_legend() -> None:
     windows = [window_on(i % 5, start=i, end=i + 1) for i in range(20)]
     figure = plot_gantt(slots_of(5), windows)
     legend = figure.axes[0].get_legend()
+    assert legend is not None
     assert [text.get_text() for text in legend.get_texts()][2] == "20 windows"
     figure.draw_without_rendering()
     assert not legend.get_window_extent().overlaps(

@@ -245,31 +245,24 @@ def _point(axis: str, value: int, cycles: int, seed: int) -> dict[str, list[floa
         slots = sk.generate_environment("aep", seed=seed, cycle=cycle, **size).slots
         jobs = stream(JOBS, (seed, cycle))
         note("slots", slots.size)
-        seconds, pool = _timed(lambda slots=slots: sk.SlotPool(slots))
+        seconds, pool = _timed(sk.SlotPool, slots)
         note("preparation", seconds)
         for name, criterion in ALGORITHMS.items():
-            seconds, printed = _timed(
-                lambda slots=slots, job=jobs[0], criterion=criterion: sk.find_window(
-                    slots, job, criterion, shape="ragged", method="published"
-                )
-            )
+            seconds, printed = _timed(_search, slots, jobs[:1], criterion, "published")
             note(f"published {name}", seconds)
             if criterion not in sk.CRITERIA:
                 continue
-            seconds, windows = _timed(
-                lambda pool=pool, jobs=jobs, criterion=criterion: [
-                    sk.find_window(pool, job, criterion, shape="ragged") for job in jobs
-                ]
-            )
+            seconds, windows = _timed(_search, pool, jobs, criterion, "exact")
             note(f"kernels {name}", seconds / len(jobs))
-            _same(criterion, printed, windows[0])
+            _same(criterion, printed[0], windows[0])
         if hasattr(sk, "find_alternatives") and cycle % CSA_EVERY == 0:
             counts = []
             for engine, method in (("published", "published"), ("kernels", "exact")):
                 seconds, alternatives = _timed(
-                    lambda pool=pool, job=jobs[0], method=method: sk.find_alternatives(
-                        pool, job, "first", shape="ragged", method=method
-                    )
+                    sk.find_alternatives,
+                    *(pool, jobs[0], "first"),
+                    shape="ragged",
+                    method=method,
                 )
                 note(f"{engine} {CSA}", seconds)
                 counts.append(len(alternatives))
@@ -278,10 +271,16 @@ def _point(axis: str, value: int, cycles: int, seed: int) -> dict[str, list[floa
     return found
 
 
-def _timed(call: Callable[[], Any]) -> tuple[float, Any]:
+def _search(slots: Any, jobs: list[Any], criterion: str, method: str) -> list[Any]:
+    """One window for each job, by one call each, as a scheduler would ask."""
+    find = sk.find_window
+    return [find(slots, job, criterion, shape="ragged", method=method) for job in jobs]
+
+
+def _timed(call: Callable[..., Any], *given: Any, **options: Any) -> tuple[float, Any]:
     """Return the seconds that a call took, and its result."""
     begin = perf_counter_ns()
-    result = call()
+    result = call(*given, **options)
     return (perf_counter_ns() - begin) * 1e-9, result
 
 
@@ -289,7 +288,8 @@ def _same(criterion: str, printed: Any, fast: Any) -> None:
     """Fail unless both engines found nothing, or windows of the same value."""
     values = [None if window is None else window.value for window in (printed, fast)]
     if criterion == "processor_time":  # 000's is a random search: no better than best
-        assert values[0] is None or values[1] is not None and values[1] <= values[0]
+        slow, fast = values
+        assert slow is None or (fast is not None and fast <= slow), values
         return
     assert values[0] == values[1], f"{criterion}: published and exact differ: {values}"
 
@@ -315,7 +315,9 @@ def _sweep_table(title: str, sweep: Sweep, cycles: int) -> Table:
     for value in sweep.values:
         table.add_column(str(value), justify="right")
 
-    def add(name: str, values: Any, scale: float = 1, decimals: int | None = None) -> None:
+    def add(
+        name: str, values: Any, scale: float = 1, decimals: int | None = None
+    ) -> None:
         table.add_row(name, *(_cell(value, scale, decimals) for value in values))
 
     add("Number of slots", sweep.slots, 1, 1)

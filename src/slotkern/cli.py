@@ -39,7 +39,7 @@ REQUEST = (
 )
 
 #: The base of all complaints about the arguments; typer exports no name for it.
-ClickException: type[Exception] = typer.BadParameter.__mro__[2]
+ClickException: Any = typer.BadParameter.__mro__[2]
 
 
 class OneLineErrors(TyperGroup):
@@ -75,7 +75,7 @@ class OneLineErrors(TyperGroup):
             sys.exit(code)
         return code
 
-    def invoke(self, ctx: typer.Context) -> Any:
+    def invoke(self, ctx: Any) -> Any:
         """Run the command and stop in silence when nobody reads on."""
         try:
             result = super().invoke(ctx)
@@ -162,7 +162,9 @@ def find(
     ] = math.inf,
     where: Annotated[
         str | None,
-        typer.Option(help="Which slots may serve, as in \"memory >= 64 and site == 'a'\"."),
+        typer.Option(
+            help="Which slots may serve, as in \"memory >= 64 and site == 'a'\"."
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(help="For methods that draw at random.")] = 0,
     plot: Annotated[

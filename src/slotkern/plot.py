@@ -208,7 +208,7 @@ def _named(windows: Windows | None) -> dict[str, WindowLike]:
         return {}
     if isinstance(windows, Mapping):
         return {name: w for name, w in windows.items() if w is not None}
-    if hasattr(windows, "slots"):
+    if not isinstance(windows, Iterable):
         return {"window": windows}
     found = [w for w in windows if w is not None]
     criteria = [getattr(w, "criterion", None) for w in found]
@@ -447,7 +447,7 @@ def _legend(ax: Axes, windows: int) -> None:
 
 def _round_step(least: float) -> int:
     """The smallest of 1, 2, 5, 10, 20, 50 ... that is at least `least`."""
-    power = 10 ** max(0, math.floor(math.log10(least)))
+    power = int(10 ** max(0, math.floor(math.log10(least))))
     return next(k * power for k in (1, 2, 5, 10) if k * power >= least)
 
 
