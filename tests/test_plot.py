@@ -133,8 +133,8 @@ def test_each_window_is_written_with_its_times() -> None:
     windows = {"cheap": window_on(0, 1), "soon": None, "fast": window_on(1, end=1.25)}
     figure = plot_gantt(slots_of(3), windows)
     assert [text for text in texts(figure) if "to" in text] == [
-        "cheap  1 to 4",
-        "fast  1 to 1.25",
+        "cheap: 1 to 4",
+        "fast: 1 to 1.25",
     ]
 
 
@@ -147,7 +147,7 @@ def test_parts_that_end_before_the_window_say_when() -> None:
 @pytest.mark.parametrize(
     ("windows", "names"),
     [
-        (window_on(0), ["window"]),
+        (window_on(0), ["window 1"]),
         ([window_on(0), None, window_on(1)], ["window 1", "window 2"]),
         ([], []),
         (None, []),
@@ -155,15 +155,15 @@ def test_parts_that_end_before_the_window_say_when() -> None:
 )
 def test_forms_of_windows(windows: Any, names: list[str]) -> None:
     figure = plot_gantt(slots_of(3), windows)
-    assert [t.rsplit("  ")[0] for t in texts(figure)] == names
+    assert [t.split(":")[0] for t in texts(figure)] == names
 
 
 def test_windows_found_are_named_by_criterion() -> None:
     slots = slots_of(4)
     job = sk.Request(2, 3)
     found = [sk.find_window(slots, job, c) for c in ("finish", "cost")]
-    names = [t.split()[0] for t in texts(plot_gantt(slots, found))]
-    assert names == ["finish", "cost"]
+    names = [t.split(":")[0] for t in texts(plot_gantt(slots, found))]
+    assert names == ["best by finish", "best by cost"]
 
 
 def test_many_windows_are_counted_in_the_legend() -> None:

@@ -194,8 +194,8 @@ def find(
     )
     why = None if window is not None else sk.explain(free, request, shape=shape)
     if window is not None and plot is not None:
-        title = f"{slots.name}: {nodes} nodes, best by {criterion}, {shape}"
-        sk.plot_gantt(free, {criterion: window}, path=plot, title=title)
+        title = f"{slots.name}: {nodes} nodes at once, {shape}"
+        sk.plot_gantt(free, window, path=plot, title=title)
     if as_json:
         answer = {
             "slotkern": sk.__version__,
