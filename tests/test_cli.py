@@ -276,6 +276,37 @@ def test_generate_writes_the_environment(tmp_path: Path) -> None:
     refused(run("generate", "--output", tmp_path / "no" / "env.npz"), tmp_path / "no")
 
 
+def test_slots_from_trace(tmp_path: Path) -> None:
+    pytest.importorskip("numba")
+    trace, path = tmp_path / "small.swf", tmp_path / "slots.npz"
+    jobs = [(1, 0, 100, 2), (2, 10, 50, 1), (3, 20, 30, 2), (4, 30, 0, 1)]
+    trace.write_text(
+        "; MaxProcs: 4\n"
+        + "".join(
+            f"{job} {submit} 0 {length} {width}" + " -1" * 13 + "\n"
+            for job, submit, length, width in jobs
+        )
+    )
+    words = ("--at", 10, "--horizon", 200, "--price", 2, "--performance", 3)
+    result = run("slots-from-trace", trace, *words, "--output", path)
+    assert result.exit_code == 0, result.stderr
+    slots = sk.read_slots(path)
+    assert set(slots["price"].tolist()) == {2.0}
+    assert set(slots["performance"].tolist()) == {3.0}
+    assert result.stdout == (
+        f"{path}: {slots.size} free slots of 4 processors in [10, 210); "
+        "3 jobs placed, 1 of them delayed, 1 skipped\n"
+    )
+    free = (slots["end"] - slots["start"]).sum()
+    assert free == 4 * 200 - (2 * 90 + 50 + 2 * 30)
+    word = ("--price", "cheap")
+    refused(
+        run("slots-from-trace", trace, *words[:4], *word, "--output", path), "cheap"
+    )
+    trace.write_text("1 2 3\n")
+    refused(run("slots-from-trace", trace, *words, "--output", path), trace, "line 1")
+
+
 def test_bench_scaling(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("numba")
     pytest.importorskip("matplotlib")

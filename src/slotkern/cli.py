@@ -279,6 +279,52 @@ def generate(
     )
 
 
+@app.command("slots-from-trace")
+def slots_from_trace(
+    trace: Annotated[
+        Path, typer.Argument(help="Standard Workload Format: .swf or .swf.gz.")
+    ],
+    at: Annotated[float, typer.Option(help="First second of the trace to look at.")],
+    horizon: Annotated[float, typer.Option(help="How many seconds from there.")],
+    output: Annotated[Path, typer.Option(help="Where to write the slots.")],
+    processors: Annotated[
+        int | None,
+        typer.Option(help="Size of the machine, if not what the trace says."),
+    ] = None,
+    performance: Annotated[
+        str,
+        typer.Option(help="A number for all processors, or a law: uniform:LOW:HIGH."),
+    ] = "uniform:2:10",
+    price: Annotated[
+        str,
+        typer.Option(
+            help="Likewise, or market:LEVEL:EXPONENT:DEVIATION by performance."
+        ),
+    ] = "market:1.1",
+    seed: Annotated[int, typer.Option(help="Seed of the laws.")] = 0,
+) -> None:
+    """Write the free slots that a workload trace leaves on its machine.
+
+    Jobs stand where the trace records them; one that does not fit starts as soon as it
+    can, and is counted as delayed.
+    """
+    found = sk.slots_from_trace(
+        trace,
+        at,
+        horizon,
+        processors=processors,
+        performance=performance,
+        price=price,
+        seed=seed,
+    )
+    sk.write_slots(output, found.slots)
+    print(
+        f"{output}: {found.slots.size:,} free slots of {found.processors:,} processors "
+        f"in [{at:,.10g}, {at + horizon:,.10g}); {found.jobs:,} jobs placed, "
+        f"{found.delayed:,} of them delayed, {found.skipped:,} skipped"
+    )
+
+
 @bench.command()
 def scaling(
     cycles: Annotated[
