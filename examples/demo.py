@@ -44,7 +44,7 @@ def main(folder: Path = Path("out"), seed: int = 2) -> None:
     picture = folder / "gantt.png"
     sk.plot_gantt(
         slots,
-        {c: best["ragged"][c] for c in ("finish", "runtime", "cost")},
+        [best["ragged"][c] for c in ("finish", "runtime", "cost")],
         tasks=environment.tasks,
         horizon=environment.horizon,
         path=picture,

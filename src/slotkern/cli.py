@@ -39,7 +39,7 @@ REQUEST = (
 )
 
 #: The base of all complaints about the arguments; typer exports no name for it.
-ClickException: type[Exception] = typer.BadParameter.__mro__[2]
+ClickException: Any = typer.BadParameter.__mro__[2]
 
 
 class OneLineErrors(TyperGroup):
@@ -56,29 +56,34 @@ class OneLineErrors(TyperGroup):
     ) -> Any:
         """Run the command; without arguments, show the help."""
         words = list(sys.argv[1:] if args is None else args) or ["--help"]
+        name = prog_name or "slotkern"
         try:
-            code = super().main(words, prog_name, complete_var, False, **extra)
-            sys.stdout.flush()
+            code = super().main(words, name, complete_var, False, **extra)
         except ClickException as error:
             code = _complain(error.format_message(), getattr(error, "ctx", None))
         except ModuleNotFoundError as error:
-            name = (error.name or "").split(".")[0]
-            if name not in EXTRAS:
+            missing = (error.name or "").split(".")[0]
+            if missing not in EXTRAS:
                 raise
-            hint = f'pip install "slotkern[{EXTRAS[name]}]"'
-            code = _complain(f"this needs {name}: {hint}")
-        except BrokenPipeError:  # the reader has seen enough
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            code = 141
+            hint = f'pip install "slotkern[{EXTRAS[missing]}]"'
+            code = _complain(f"this needs {missing}: {hint}")
         except OSError as error:
             code = _complain(f"{error.filename}: {error.strerror}")
         except (ValueError, TypeError) as error:
             code = _complain(str(error))
-        except (KeyboardInterrupt, typer.Abort):
-            code = 130
         if standalone_mode:
             sys.exit(code)
         return code
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command and stop in silence when nobody reads on."""
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+            return result
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(141) from None  # as if killed by SIGPIPE
 
 
 def _complain(message: str, context: Any = None) -> int:
@@ -89,6 +94,7 @@ def _complain(message: str, context: Any = None) -> int:
 
 
 app = typer.Typer(
+    name="slotkern",
     cls=OneLineErrors,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -156,7 +162,9 @@ def find(
     ] = math.inf,
     where: Annotated[
         str | None,
-        typer.Option(help="Which slots may serve, as in \"memory >= 64 and site == 'a'\"."),
+        typer.Option(
+            help="Which slots may serve, as in \"memory >= 64 and site == 'a'\"."
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(help="For methods that draw at random.")] = 0,
     plot: Annotated[
@@ -186,8 +194,8 @@ def find(
     )
     why = None if window is not None else sk.explain(free, request, shape=shape)
     if window is not None and plot is not None:
-        title = f"{slots.name}: {nodes} nodes, best by {criterion}, {shape}"
-        sk.plot_gantt(free, {criterion: window}, path=plot, title=title)
+        title = f"{slots.name}: {nodes} nodes at once, {shape}"
+        sk.plot_gantt(free, window, path=plot, title=title)
     if as_json:
         answer = {
             "slotkern": sk.__version__,
@@ -268,6 +276,52 @@ def generate(
         f"{output}: {environment.slots.size:,} free slots of "
         f"{environment.nodes.size:,} nodes in [0, {environment.horizon:,g}), "
         f"{environment.tasks.size:,} local tasks"
+    )
+
+
+@app.command("slots-from-trace")
+def slots_from_trace(
+    trace: Annotated[
+        Path, typer.Argument(help="Standard Workload Format: .swf or .swf.gz.")
+    ],
+    at: Annotated[float, typer.Option(help="First second of the trace to look at.")],
+    horizon: Annotated[float, typer.Option(help="How many seconds from there.")],
+    output: Annotated[Path, typer.Option(help="Where to write the slots.")],
+    processors: Annotated[
+        int | None,
+        typer.Option(help="Size of the machine, if not what the trace says."),
+    ] = None,
+    performance: Annotated[
+        str,
+        typer.Option(help="A number for all processors, or a law: uniform:LOW:HIGH."),
+    ] = "uniform:2:10",
+    price: Annotated[
+        str,
+        typer.Option(
+            help="Likewise, or market:LEVEL:EXPONENT:DEVIATION by performance."
+        ),
+    ] = "market:1.1",
+    seed: Annotated[int, typer.Option(help="Seed of the laws.")] = 0,
+) -> None:
+    """Write the free slots that a workload trace leaves on its machine.
+
+    Jobs stand where the trace records them; one that does not fit starts as soon as it
+    can, and is counted as delayed.
+    """
+    found = sk.slots_from_trace(
+        trace,
+        at,
+        horizon,
+        processors=processors,
+        performance=performance,
+        price=price,
+        seed=seed,
+    )
+    sk.write_slots(output, found.slots)
+    print(
+        f"{output}: {found.slots.size:,} free slots of {found.processors:,} processors "
+        f"in [{at:,.10g}, {at + horizon:,.10g}); {found.jobs:,} jobs placed, "
+        f"{found.delayed:,} of them delayed, {found.skipped:,} skipped"
     )
 
 

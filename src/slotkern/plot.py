@@ -78,8 +78,8 @@ def plot_gantt(
         The free slots. A slot that ends at infinity is cut at the horizon.
     windows : Window, iterable of Window, or mapping of name to Window, optional
         Anything with ``start``, ``finish`` and ``slots`` (fields node, start, end) is a
-        window; None among them is left out. The names of a mapping are written beside
-        the windows; else the criteria are, where they differ.
+        window; None among them is left out. Beside each its name is written: its key in
+        a mapping, else its criterion where these differ, else its number.
     tasks : structured array, optional
         What occupies the nodes: fields node, start, end. Without it, all the time of a
         row that is not free is drawn as busy.
@@ -208,12 +208,11 @@ def _named(windows: Windows | None) -> dict[str, WindowLike]:
         return {}
     if isinstance(windows, Mapping):
         return {name: w for name, w in windows.items() if w is not None}
-    if hasattr(windows, "slots"):
-        return {"window": windows}
-    found = [w for w in windows if w is not None]
+    several = windows if isinstance(windows, Iterable) else [windows]
+    found = [w for w in several if w is not None]
     criteria = [getattr(w, "criterion", None) for w in found]
     if all(isinstance(c, str) for c in criteria) and len(set(criteria)) == len(found):
-        return {str(c): w for c, w in zip(criteria, found, strict=True)}
+        return {f"best by {c}": w for c, w in zip(criteria, found, strict=True)}
     return {f"window {i}": w for i, w in enumerate(found, 1)}
 
 
@@ -368,7 +367,7 @@ def _window_lanes(
         start, finish = window.start, window.finish
         ax.vlines([start, finish], y, bottom, colours[i], "dotted", lw=0.9, zorder=3)
         ax.plot([start, finish], [y, y], color=colours[i], lw=4, solid_capstyle="butt")
-        words = f"{name}  {_number(start, decimals)} to {_number(finish, decimals)}"
+        words = f"{name}: {_number(start, decimals)} to {_number(finish, decimals)}"
         room_right = finish < first + 0.7 * (last - first)
         ax.annotate(
             words,
@@ -447,7 +446,7 @@ def _legend(ax: Axes, windows: int) -> None:
 
 def _round_step(least: float) -> int:
     """The smallest of 1, 2, 5, 10, 20, 50 ... that is at least `least`."""
-    power = 10 ** max(0, math.floor(math.log10(least)))
+    power = int(10 ** max(0, math.floor(math.log10(least))))
     return next(k * power for k in (1, 2, 5, 10) if k * power >= least)
 
 
