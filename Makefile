@@ -43,7 +43,7 @@ demo: $(VENV)/.installed
 	$(BIN)/python examples/demo.py
 
 test: $(VENV)/.installed
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n auto
 
 bench: $(VENV)/.installed
 	$(BIN)/python -m pytest -q benchmarks --benchmark-columns=min,median,ops
@@ -53,7 +53,7 @@ lint: $(VENV)/.installed
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	$(BIN)/python -m mypy.stubtest slotkern._core --ignore-disjoint-bases
+	$(BIN)/python -m mypy.stubtest --ignore-disjoint-bases --allowlist ci/stubtest.txt slotkern._core
 
 # The same tests against kernels and doors built with ASan, UBSan and bounds checks.
 # Python itself is not instrumented: the runtime is preloaded, and its leaks are not ours.
@@ -67,7 +67,7 @@ $(SAN)/.installed: $(SOURCES) | toolchain
 sanitize: $(SAN)/.installed
 	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
 	ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc SLOTKERN_SANITIZED=1 \
-	$(SAN)/bin/python -m pytest -q -p no:cacheprovider
+	$(SAN)/bin/python -m pytest -q -n auto -p no:cacheprovider
 
 clean:
 	rm -rf $(VENV) $(SAN) build dist out .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks

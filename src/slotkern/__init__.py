@@ -10,6 +10,15 @@ from slotkern._core import (
     find_windows,
 )
 from slotkern.environment import Environment, generate_environment
+from slotkern.io import (
+    from_arrow,
+    from_pandas,
+    read_slots,
+    to_arrow,
+    to_pandas,
+    write_slots,
+)
+from slotkern.plot import plot_gantt
 from slotkern.search import Explanation, explain
 from slotkern.slots import SlotError, make_slots, validate_slots
 
@@ -27,7 +36,14 @@ __all__ = [
     "explain",
     "find_window",
     "find_windows",
+    "from_arrow",
+    "from_pandas",
     "generate_environment",
     "make_slots",
+    "plot_gantt",
+    "read_slots",
+    "to_arrow",
+    "to_pandas",
     "validate_slots",
+    "write_slots",
 ]

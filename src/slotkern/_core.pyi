@@ -1,5 +1,5 @@
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -8,8 +8,7 @@ SLOT: np.dtype[np.void]
 PART: np.dtype[np.void]
 CRITERIA: dict[str, str]
 
-_Slots = NDArray[np.void]
-_Shape = Literal["square", "ragged"]
+_Slots: TypeAlias = NDArray[np.void]
 
 class Request:
     where: str | NDArray[np.bool_] | None

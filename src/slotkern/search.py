@@ -87,16 +87,16 @@ class Explanation:
     """Why a request has no window, or what limits the one it has.
 
     Every figure is the answer of an exact search over the same slots, so each "smallest
-    change" is known to work: make it, and `find_window` finds a window; change less, and
-    it finds none.
+    change" is known to work: make it, and `find_window` finds a window; change less,
+    and it finds none.
 
     Attributes
     ----------
     fits : bool
         Whether there is a window.
     nodes_total, nodes_fast, nodes_proper : int
-        Nodes with slots; of these with enough performance; of these with a slot that also
-        passes the filter and the price limit.
+        Nodes with slots; of these with enough performance; of these with a slot that
+        also passes the filter and the price limit.
     slots_total, slots_long : int
         Slots; proper ones that can hold one part between earliest and deadline (square:
         a part as long as on their own node).
@@ -212,7 +212,9 @@ def explain(
     Examples
     --------
     >>> import slotkern as sk
-    >>> slots = sk.make_slots(node=[0, 1], start=[0, 4], end=[9, 9], performance=1, price=2)
+    >>> slots = sk.make_slots(
+    ...     node=[0, 1], start=[0, 4], end=[9, 9], performance=1, price=2
+    ... )
     >>> why = sk.explain(slots, sk.Request(2, 4, budget=10))
     >>> why.fits, why.cheapest, why.most_nodes
     (False, 16.0, 1)

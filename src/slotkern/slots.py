@@ -40,15 +40,15 @@ def validate_slots(slots: NDArray[np.void]) -> None:
     Parameters
     ----------
     slots : structured array, shape (m,)
-        Fields of `SLOT` in native types, at any offset; further fields are not looked at.
+        Fields of `SLOT` in native types, at any offset; further ones are not looked at.
 
     Raises
     ------
     SlotError
-        A ValueError: a negative node id, a start that is not finite, an end that is NaN or
-        not after the start, a performance that is not positive and finite or differs along
-        a node, a negative or infinite price, rows out of (start, node) order, overlapping
-        slots of one node.
+        A ValueError: a negative node id, a start that is not finite, an end that is
+        NaN or not after the start, a performance that is not positive and finite or
+        differs along a node, a negative or infinite price, rows out of (start, node)
+        order, overlapping slots of one node.
     ValueError, TypeError
         A missing field, or one of the wrong type.
 
@@ -97,7 +97,10 @@ def make_slots(
     Examples
     --------
     >>> import slotkern as sk
-    >>> sk.make_slots(node=[7, 3], start=[5, 0], end=[9, 4], performance=1, price=2)["node"]
+    >>> slots = sk.make_slots(
+    ...     node=[7, 3], start=[5, 0], end=[9, 4], performance=1, price=2
+    ... )
+    >>> slots["node"]
     array([3, 7], dtype=int32)
     """
     given: dict[str, ArrayLike] = {
