@@ -6,7 +6,7 @@
 // of the true one, and only a sum that would win need be purged and looked at again.
 // The reserve is a min-heap with an unsorted tail: what arrives costs one append, and joins
 // the heap only if it is still alive when the array runs short. Offers are O(K) in the array
-// (K = n + 8), each member joins and leaves the heap at most once, O(log m). No allocation
+// (K = n + 4), each member joins and leaves the heap at most once, O(log m). No allocation
 // after reset().
 #pragma once
 
@@ -30,7 +30,7 @@ class NCheapest {
   // array is gone, for sets that never lose a member.
   void reset(std::size_t n, std::size_t members, bool reserve = true) {
     n_ = n;
-    capacity_ = n + 8;
+    capacity_ = n + 4;
     if (array_.size() < capacity_) array_.resize(capacity_);
     reserve_ = reserve;
     if (reserve && rest_.size() < members) rest_.resize(members);

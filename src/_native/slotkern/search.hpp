@@ -58,7 +58,7 @@ bool search_ragged(const Pool& pool, const Query& query, Workspace& work, Found&
   const double others = pool.rates_of(n - 1);
   bool complete = false;
   if (Criterion::by_bound) {  // a low ceiling early: first the slots of some cheap nodes only
-    const std::size_t some = 8 * n;
+    const std::size_t some = 4 * n;
     if (pool.nodes.size() > 16 * some && pool.cheapest_rates.size() > some) {
       goal.probe = round_up(pool.rates_of(some) - pool.rates_of(some - 1));
       sweep(pool, query, shape, others, goal, work.top);

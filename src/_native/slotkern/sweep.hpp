@@ -121,6 +121,7 @@ bool sweep(const Pool& pool, const Query& query, const Shape& shape, double othe
   const double shortest = shape.shortest(pool);
   Shape::screen(pool).each(sieve, m - 1, [&](std::size_t row) {
     const Slot& slot = pool.slots[row];
+    if (shape.screen_key(slot) > sieve.key) return true;  // the ceiling fell within the block
     const double t = query.step(slot), length = shape.length(slot);
     if (t + shortest > query.deadline || goal.past(t, shortest)) return false;
     if (!(t + length <= query.limit(slot)) || !query.admits(slot, row) ||
@@ -130,16 +131,17 @@ bool sweep(const Pool& pool, const Query& query, const Shape& shape, double othe
     while (top.full() && !(shape.total(top.lower()) > goal.ceiling())) {
       if (top.purge([&](std::size_t other) {
             const Slot& s = pool.slots[other];
-            return live(query, shape, s, t) && goal.useful(t, shape.length(s)) &&
-                   shape.screen_key(s) <= sieve.key;
+            return shape.screen_key(s) <= sieve.key && live(query, shape, s, t) &&
+                   goal.useful(t, shape.length(s));
           }))
         continue;
       const double total = shape.total(top.sum());
       if (!goal.fits(t, total)) break;
       Best& best = goal.best;
       best.longest = 0;
-      for (std::size_t i = 0; i < n; ++i)
-        best.longest = std::max(best.longest, shape.length(pool.slots[top[i].row]));
+      if (Goal::times)
+        for (std::size_t i = 0; i < n; ++i)
+          best.longest = std::max(best.longest, shape.length(pool.slots[top[i].row]));
       better = best.found = true;
       best.start = t;
       best.total = total;
@@ -161,6 +163,7 @@ bool sweep(const Pool& pool, const Query& query, const Shape& shape, double othe
 // a part of length d can be in a better window. enough(): stop at once.
 
 struct Goal {
+  static constexpr bool times = true;  // needs best.longest and best.finish
   double budget;
   Best best;
   float probe = std::numeric_limits<float>::infinity();  // look at screen keys up to here only
@@ -188,6 +191,7 @@ struct EarliestFinishOfGroups : Goal {
 };
 
 struct LowestCost : Goal {
+  static constexpr bool times = false;
   double ceiling() const { return best.found ? best.total : budget; }
   bool fits(double t, double total) const {
     if (!best.found) return total <= budget;
