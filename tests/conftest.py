@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, settings
 
 settings.register_profile(
     "default",
-    max_examples=500,
+    max_examples=300,
     deadline=None,
     derandomize=True,
     database=None,

@@ -35,7 +35,7 @@ class Window(NamedTuple):
     start: float
     runtime: float
     cost: float
-    prices: tuple[float, ...]  # or rates, ascending: settles what rounding hides
+    prices: tuple[float, ...]  # or part costs, ascending: settle what rounding hides
     nodes: tuple[int, ...]
     rows: tuple[int, ...]
 
@@ -60,9 +60,9 @@ def proper_slots(
     ]
 
 
-def price_in(shape: str, slot: Slot) -> float:
-    """What orders slots by cost: the price of time, or (ragged) of work."""
-    return slot.price if shape == "square" else slot.price / slot.performance
+def price_of(slot: Slot, shape: str, volume: float) -> float:
+    """What orders slots by cost: the price, or (ragged) the cost of the part."""
+    return slot.price if shape == "square" else volume * (slot.price / slot.performance)
 
 
 def window_of(start: float, parts, shape: str, volume: float) -> Window:
@@ -70,12 +70,9 @@ def window_of(start: float, parts, shape: str, volume: float) -> Window:
     by_node = sorted(parts, key=lambda slot: slot.node)
     nodes = tuple(slot.node for slot in by_node)
     rows = tuple(slot.row for slot in by_node)
-    prices = tuple(sorted(price_in(shape, slot) for slot in parts))
+    prices = tuple(sorted(price_of(slot, shape, volume) for slot in parts))
     runtime = volume / min(slot.performance for slot in parts)
-    if shape == "square":
-        cost = runtime * add(prices)
-    else:
-        cost = add(volume * rate for rate in prices)
+    cost = runtime * add(prices) if shape == "square" else add(prices)
     return Window(start, runtime, cost, prices, nodes, rows)
 
 
@@ -87,7 +84,7 @@ def cheapest_sets(
     slots: list[Slot], start: float, shape: str, nodes: int, volume: float
 ) -> Iterator[list[Slot]]:
     """The n cheapest slots for each length that a window may have at most."""
-    slots = sorted(slots, key=lambda slot: (price_in(shape, slot), slot.node))
+    slots = sorted(slots, key=lambda slot: (price_of(slot, shape, volume), slot.node))
     for limit in sorted({volume / slot.performance for slot in slots}):
         allowed = [slot for slot in slots if volume / slot.performance <= limit]
         if shape == "square":
@@ -192,7 +189,7 @@ def first_window(
                     if s.performance >= group
                     and is_live(s, start, volume / (group or s.performance), deadline)
                 ]
-                live.sort(key=lambda s: (price_in(shape, s), s.node))
+                live.sort(key=lambda s: (price_of(s, shape, volume), s.node))
                 if len(live) >= nodes:
                     found = window_of(start, live[:nodes], shape, volume)
                     if found.cost <= budget:

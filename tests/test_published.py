@@ -8,7 +8,7 @@ import numpy as np
 import oracle
 import pytest
 from environments import random_environment
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import SHAPES, SLOT, Case, cases
 
@@ -83,6 +83,7 @@ def test_amp_and_first_fit_are_the_criterion_first(case: Case):
             assert window.rows == expected.rows
 
 
+@settings(max_examples=settings.default.max_examples // 2)
 @given(cases(), st.integers(0, 2**32))
 def test_min_proc_time_is_a_window_and_repeats(case: Case, seed: int):
     window = window_found(*case, "processor_time", "ragged", seed)

@@ -136,7 +136,8 @@ def find(
     >>> start, rows.tolist()
     (20.0, [1, 2])
     """
-    algorithm = ALGORITHMS.get((shape, criterion))
+    named = isinstance(criterion, str)
+    algorithm = ALGORITHMS.get((shape, criterion)) if named else None
     if algorithm is None:
         known = "; ".join(
             f"{kind}: {', '.join(c for s, c in ALGORITHMS if s == kind)}"

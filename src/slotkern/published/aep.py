@@ -23,7 +23,7 @@ START, COST, RUNTIME, FINISH, PROCESSOR_TIME = range(5)
 
 
 class SlotList(NamedTuple):
-    """The papers' slotList as columns, numbered by (rate, node): cheapest first."""
+    """The papers' slotList as columns, numbered by (cost, node): cheapest first."""
 
     arrival: Numbers  # the numbers by non-decreasing start
     proper: NDArray[np.bool_]  # properHardwareAndSoftware
@@ -165,15 +165,15 @@ def search(
     seed: int,
 ) -> Found:
     """Number the slots by cost, sweep them, and tell the rows of the window."""
-    rate = slots["price"] / slots["performance"]
-    row, arrival = in_order(slots, rate)
+    cost = job.volume * (slots["price"] / slots["performance"])
+    row, arrival = in_order(slots, cost)
     columns = SlotList(
         arrival,
         proper[row],
         np.maximum(slots["start"][row], job.earliest),
         np.minimum(slots["end"][row], job.deadline),
         job.volume / slots["performance"][row],
-        job.volume * rate[row],
+        cost[row],
     )
     random = np.random.default_rng(seed)
     start, window = aep(columns, job.nodes, job.budget, criterion, random)
