@@ -30,7 +30,6 @@ from .slots import SlotError, make_slots, validate_slots
 
 if TYPE_CHECKING:
     import pandas as pd
-    import pyarrow as pa
 
 __all__ = [
     "from_arrow",
@@ -191,13 +190,17 @@ def from_arrow(table: Any) -> NDArray[Any]:
     return _from_memory(lambda: arrow_columns(pyarrow().table(table)))
 
 
-def to_arrow(slots: Any) -> pa.Table:
+def to_arrow(slots: Any) -> Any:
     """Return slots as a pyarrow.Table.
 
     Parameters
     ----------
     slots : structured array, SlotPool, or Window
         Any structured array of one dimension, or what has one as its ``slots``.
+
+    Returns
+    -------
+    pyarrow.Table
 
     Raises
     ------
@@ -216,8 +219,7 @@ def to_arrow(slots: Any) -> pa.Table:
     >>> sk.to_arrow(slots).column_names
     ['node', 'start', 'end', 'performance', 'price']
     """
-    table: pa.Table = to_table(_structured(slots))
-    return table
+    return to_table(_structured(slots))
 
 
 def from_pandas(frame: pd.DataFrame) -> NDArray[Any]:
@@ -264,6 +266,10 @@ def to_pandas(slots: Any) -> pd.DataFrame:
     ----------
     slots : structured array, SlotPool, or Window
         Any structured array of one dimension, or what has one as its ``slots``.
+
+    Returns
+    -------
+    pandas.DataFrame
 
     Raises
     ------

@@ -83,8 +83,7 @@ def _decode(data: bytes) -> Columns:
         source = pa.BufferReader(data)
         table = pq.ParquetFile(source, page_checksum_verification=True).read()
     except Exception as error:  # whatever the parser trips over
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise Fault(f"not a sound parquet file: {reason}") from None
+        raise Fault(f"not a sound parquet file: {error}") from None
     return arrow_columns(table)
 
 

@@ -38,9 +38,9 @@ class Fault(Exception):
     def error(self, source: str, place: Callable[[int], str]) -> ValueError:
         """Return the error to show, given the words for a record's place."""
         where = place(self.at) if isinstance(self.at, int) else self.at
-        text = (
-            f"{source}, {where}: {self.reason}" if where else f"{source}: {self.reason}"
-        )
+        reason = " ".join(self.reason.splitlines())  # others' words may be many
+        reason = reason if len(reason) <= 300 else reason[:300] + "..."
+        text = f"{source}, {where}: {reason}" if where else f"{source}: {reason}"
         if self.clash is not None and self.clash != self.at:
             text += f"; see {place(self.clash)}"
         return ValueError(text)

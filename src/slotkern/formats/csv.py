@@ -44,7 +44,7 @@ def _decode(data: bytes) -> Columns:
         raise Fault("the file is empty")
     header = next(cells for _, cells in _records(text))
     if data.count(b'"') % 2:
-        raise Fault("the file ends inside a quoted cell")
+        raise Fault("a quoted cell is not closed")
     names = column_names(name.strip() for name in header)
     body = data.removeprefix(_BOM).lstrip(b"\r\n") + b"\n"
     try:
