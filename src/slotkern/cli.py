@@ -68,7 +68,8 @@ class OneLineErrors(TyperGroup):
             hint = f'pip install "slotkern[{EXTRAS[missing]}]"'
             code = _complain(f"this needs {missing}: {hint}")
         except OSError as error:
-            code = _complain(f"{error.filename}: {error.strerror}")
+            place = f"{error.filename}: " if error.filename else ""
+            code = _complain(f"{place}{error.strerror or error}")
         except (ValueError, TypeError) as error:
             code = _complain(str(error))
         if standalone_mode:
