@@ -2,7 +2,8 @@
 
 ``python benchmarks/ratios.py`` prints the table that the README quotes. Every ratio is
 the median over interleaved rounds, each on an environment of its own, of the CPU times
-of a stream of different jobs; every answer of `published` is compared with the kernels'.
+of a stream of different jobs; every answer of `published` is compared with the
+kernels'.
 """
 
 from __future__ import annotations

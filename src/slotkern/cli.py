@@ -309,7 +309,9 @@ def slots_from_trace(
     Jobs stand where the trace records them; one that does not fit starts as soon as it
     can, and is counted as delayed.
     """
-    found = sk.slots_from_trace(
+    from .trace import slots_from_trace as free_slots
+
+    found = free_slots(
         trace,
         at,
         horizon,
