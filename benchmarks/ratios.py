@@ -1,8 +1,9 @@
 """How much faster the kernels are than the papers' algorithms, measured in one run.
 
 ``python benchmarks/ratios.py`` prints the table that the README quotes. Every ratio is
-the median over interleaved rounds, each on an environment of its own, of the CPU times of
-a stream of different jobs; every answer of `published` is compared with the kernels'.
+the median over interleaved rounds, each on an environment of its own, of the CPU times
+of a stream of different jobs; every answer of `published` is compared with the
+kernels'.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ import numpy as np
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
-from slotkern.environment import Uniform
 
 import slotkern as sk
 from slotkern.bench import stream
+from slotkern.environment import Uniform
 
 ROUNDS = 20
 AEP_JOB = {"nodes": 5, "volume": 310.0, "budget": 1500.0}

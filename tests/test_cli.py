@@ -407,3 +407,15 @@ def test_a_reader_that_leaves_early_gives_no_traceback(tmp_path: Path) -> None:
         process.stdout.close()
         assert process.stderr.read() == ""
     assert process.returncode == 141
+
+
+def test_a_window_of_many_parts_is_shown_by_its_ends(tmp_path: Path) -> None:
+    slots = sk.make_slots(
+        node=np.arange(300), start=0.0, end=9.0, performance=1.0, price=1.0
+    )
+    path = tmp_path / "many.npz"
+    sk.write_slots(path, slots)
+    result = run("find", path, "--nodes", 300, "--volume", 1)
+    shown = [line.split()[0] for line in result.stdout.splitlines()[3:204]]
+    assert shown == [*map(str, range(100)), "...", *map(str, range(200, 300))]
+    assert "100 of 300 parts left out" in result.stdout

@@ -243,7 +243,9 @@ def _point(axis: str, value: int, cycles: int, seed: int) -> dict[str, list[floa
         found.setdefault(key, []).append(value)
 
     for cycle in range(cycles):
-        slots = sk.generate_environment("aep", seed=seed, cycle=cycle, **size).slots
+        slots = sk.generate_environment(
+            nodes=size["nodes"], interval=size["interval"], seed=seed, cycle=cycle
+        ).slots
         jobs = stream(JOBS, (seed, cycle))
         note("slots", slots.size)
         seconds, pool = _timed(sk.SlotPool, slots)

@@ -68,7 +68,8 @@ class OneLineErrors(TyperGroup):
             hint = f'pip install "slotkern[{EXTRAS[missing]}]"'
             code = _complain(f"this needs {missing}: {hint}")
         except OSError as error:
-            code = _complain(f"{error.filename}: {error.strerror}")
+            place = f"{error.filename}: " if error.filename else ""
+            code = _complain(f"{place}{error.strerror or error}")
         except (ValueError, TypeError) as error:
             code = _complain(str(error))
         if standalone_mode:
@@ -308,7 +309,9 @@ def slots_from_trace(
     Jobs stand where the trace records them; one that does not fit starts as soon as it
     can, and is counted as delayed.
     """
-    found = sk.slots_from_trace(
+    from .trace import slots_from_trace as free_slots
+
+    found = free_slots(
         trace,
         at,
         horizon,

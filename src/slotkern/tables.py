@@ -27,6 +27,8 @@ TOTALS = {
 
 #: Beyond this many extra columns of the slots, none is shown.
 FEW = 4
+#: Of a window with more than twice as many parts, so many are shown at either end.
+ENDS = 100
 
 
 def column(values: Any) -> list[str]:
@@ -41,6 +43,8 @@ def column(values: Any) -> list[str]:
 
 def window_table(slots: npt.NDArray[Any], window: Any) -> Table:
     """One row per part: where and when it runs, what it costs, what its slot offers.
+
+    Of a window with more than 200 parts the first and the last 100 are shown.
 
     Parameters
     ----------
@@ -66,8 +70,15 @@ def window_table(slots: npt.NDArray[Any], window: Any) -> Table:
     for name in columns:
         table.add_column(Text(name), justify="right")
     ids = [str(node) for node in columns.pop("node").tolist()]
-    for row in zip(ids, *map(column, columns.values()), strict=True):
+    rows = list(zip(ids, *map(column, columns.values()), strict=True))
+    hidden = rows[ENDS:-ENDS]
+    for row in rows[:ENDS] if hidden else rows:
         table.add_row(*map(Text, row))  # Text: names of a file are no markup
+    if hidden:
+        table.add_row(*["..."] * len(rows[0]))
+        for row in rows[-ENDS:]:
+            table.add_row(*map(Text, row))
+        table.caption = f"{len(hidden):,} of {len(rows):,} parts left out"
     return table
 
 
