@@ -1,6 +1,7 @@
 """Studies: files, campaigns (parallel, killed, resumed, on a cluster), summaries."""
 
 import contextlib
+import gc
 import io
 import os
 import signal
@@ -379,25 +380,37 @@ def test_impossible_campaigns_are_named(small, tmp_path, wrong):
         studies.run(small, out=tmp_path, **wrong)
 
 
-def test_memory_does_not_grow_with_the_cycles(tmp_path):
+def test_memory_does_not_grow_with_the_cycles(tmp_path, monkeypatch):
     path = tmp_path / "tiny.toml"
     text = SMALL[: SMALL.index("[[sweep]]")].replace("nodes = 20", "nodes = 4")
     path.write_text(text.replace("chunk = 10", "chunk = 5"))
     study = studies.load_study(path)
-    studies.Summary(studies.run(study, 10, out=tmp_path / "warm"))
+    in_use = []
 
-    def peak(cycles):
-        tracemalloc.start()
-        summary = studies.Summary(studies.run(study, cycles, out=tmp_path / "out"))
+    def measured(function):
+        def measure(*args):
+            result = function(*args)
+            gc.collect()  # empties the interpreter's free lists too
+            in_use.append(tracemalloc.get_traced_memory()[0])
+            return result
+
+        return measure
+
+    monkeypatch.setattr(campaign_module, "_write", measured(campaign_module._write))
+    tracemalloc.start()
+    try:
+        campaign = studies.run(study, 500, out=tmp_path / "out")
+        summary = studies.Summary(campaign)
+        monkeypatch.setattr(
+            studies.Campaign, "read", measured(studies.Campaign.read)
+        )
         summary.estimate(study.settings[0], "cost", "cost")
-        _, peak = tracemalloc.get_traced_memory()
+    finally:
         tracemalloc.stop()
-        return peak
-
-    few = peak(50)
-    many = peak(550)
-    # 500 more cycles of 3 algorithms and 7 numbers would be 84,000 bytes.
-    assert many - few < 60_000
+    assert len(in_use) == 200
+    # 400 cycles of 3 algorithms and 7 numbers of 8 bytes would be 67,000 bytes.
+    assert in_use[99] - in_use[20] < 10_000
+    assert in_use[199] - in_use[120] < 10_000
 
 
 def test_a_dask_cluster_gives_the_same_numbers(small, tmp_path):
@@ -481,7 +494,7 @@ def test_the_report_sets_published_beside_obtained(small, tmp_path):
     assert "Nobody knows why." in text
     line = next(line for line in text.splitlines() if "cost, AMP" in line)
     assert " 1 " in line
-    assert f"{rows[1].obtained.mean:.0f}." in line
+    assert f"{rows[1].obtained.mean:.1f} ±" in line
     assert "* [1]" in line
     written = {path.name: path for path in write_report(summary)}
     assert set(written) == {
