@@ -1,14 +1,13 @@
 """Studies: files, campaigns (parallel, killed, resumed, on a cluster), summaries."""
 
 import contextlib
-import gc
 import io
 import os
 import signal
 import subprocess
 import sys
 import time
-import tracemalloc
+import weakref
 
 import numpy as np
 import pandas as pd
@@ -51,7 +50,7 @@ name = "base"
 name = "budget"
 share = 0.5
 algorithms = ["cost"]
-grid.job.budget = [150, 200, 400]
+grid.job.budget = [125, 200, 400]
 
 [[compare]]
 metric = "cost"
@@ -116,8 +115,8 @@ def test_grids_make_settings(small):
         "budget-1",
         "budget-2",
     ]
-    assert [s.job["budget"] for s in small.settings] == [300, 150, 200, 400]
-    assert [s.label for s in small.settings][1] == "budget = 150"
+    assert [s.job["budget"] for s in small.settings] == [300, 125, 200, 400]
+    assert [s.label for s in small.settings][1] == "budget = 125"
     assert small.settings[1].cycles(100) == 50
 
 
@@ -170,10 +169,10 @@ def test_a_grid_alone_is_a_sweep(tmp_path):
         ("share = 0.5", "share = 0", ["sweep[1].share", "0"]),
         ('name = "budget"', 'name = "base"', ["sweep[1].name", "base"]),
         ('algorithms = ["cost"]\ngrid', 'algorithms = ["dear"]\ngrid', ["dear"]),
-        ("job.budget = [150", "job.budgets = [150", ["grid.job.budgets", "unknown"]),
-        ("grid.job.budget = [150", "grid.jobs.budget = [150", ["grid.jobs.budget"]),
-        ("budget = [150, 200, 400]", "budget = []", ["grid.job.budget", "[]"]),
-        ("budget = [150, 200, 400]", "budget = [1, 2, -3]", ["budget", "-3"]),
+        ("job.budget = [125", "job.budgets = [125", ["grid.job.budgets", "unknown"]),
+        ("grid.job.budget = [125", "grid.jobs.budget = [125", ["grid.jobs.budget"]),
+        ("budget = [125, 200, 400]", "budget = []", ["grid.job.budget", "[]"]),
+        ("budget = [125, 200, 400]", "budget = [1, 2, -3]", ["budget", "-3"]),
         ("[100, 200, 300]", "[100, 200]", ["compare[2].published"]),
         ("cost = 180.0", "csot = 180.0", ["compare[0].published", "csot"]),
         ("published = 0.1", 'published = "aep.nothing"', ["aep.nothing"]),
@@ -380,37 +379,32 @@ def test_impossible_campaigns_are_named(small, tmp_path, wrong):
         studies.run(small, out=tmp_path, **wrong)
 
 
-def test_memory_does_not_grow_with_the_cycles(tmp_path, monkeypatch):
-    path = tmp_path / "tiny.toml"
-    text = SMALL[: SMALL.index("[[sweep]]")].replace("nodes = 20", "nodes = 4")
-    path.write_text(text.replace("chunk = 10", "chunk = 5"))
-    study = studies.load_study(path)
-    in_use = []
+@pytest.mark.parametrize("workers", [1, 2])
+def test_memory_does_not_grow_with_the_cycles(small, tmp_path, monkeypatch, workers):
+    """No more than a few chunks' arrays are alive at any time."""
+    arrays, alive = [], []
 
-    def measured(function):
-        def measure(*args):
+    def watched(function):
+        def watch(*args):
             result = function(*args)
-            gc.collect()  # empties the interpreter's free lists too
-            in_use.append(tracemalloc.get_traced_memory()[0])
+            for values in (result or args[-1]).values():
+                arrays.append(weakref.ref(values))
+            alive.append(sum(array() is not None for array in arrays))
             return result
 
-        return measure
+        return watch
 
-    monkeypatch.setattr(campaign_module, "_write", measured(campaign_module._write))
-    tracemalloc.start()
-    try:
-        campaign = studies.run(study, 500, out=tmp_path / "out")
-        summary = studies.Summary(campaign)
-        monkeypatch.setattr(
-            studies.Campaign, "read", measured(studies.Campaign.read)
-        )
-        summary.estimate(study.settings[0], "cost", "cost")
-    finally:
-        tracemalloc.stop()
-    assert len(in_use) == 200
-    # 400 cycles of 3 algorithms and 7 numbers of 8 bytes would be 67,000 bytes.
-    assert in_use[99] - in_use[20] < 10_000
-    assert in_use[199] - in_use[120] < 10_000
+    monkeypatch.setattr(campaign_module, "_write", watched(campaign_module._write))
+    campaign = studies.run(small, 300, out=tmp_path / "out", workers=workers)
+    monkeypatch.setattr(studies.Campaign, "read", watched(studies.Campaign.read))
+    summary = studies.Summary(campaign)
+    for setting in small.settings:
+        summary.estimate(setting, "cost", "cost")
+    summary.advantage(small.settings[0], "cost", "first", "cost")
+    each = len(small.metrics) + 2
+    chunks = 30 + 3 * 15
+    assert len(arrays) == each * (chunks + chunks + 30)
+    assert max(alive) <= (3 + 2 * workers) * each
 
 
 def test_a_dask_cluster_gives_the_same_numbers(small, tmp_path):
