@@ -11,11 +11,13 @@ import weakref
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 from rich.console import Console
+from typer.testing import CliRunner
 
-from slotkern import studies
+from slotkern import cli, studies
 from slotkern.studies import campaign as campaign_module
 from slotkern.studies.cycle import run_cycles, windows_of_cycle
 from slotkern.studies.papers import published
@@ -74,6 +76,15 @@ kind = "unmatched"
 algorithms = ["first"]
 metrics = ["cost"]
 text = "Nobody knows why."
+
+[[figure]]
+name = "bars"
+metrics = ["cost"]
+
+[[figure]]
+name = "curves"
+sweep = "budget"
+metrics = ["cost"]
 """
 
 
@@ -433,6 +444,118 @@ def test_a_dask_cluster_gives_the_same_numbers(small, tmp_path):
     assert same(contents(tmp_path / "address"), expected)
 
 
+TWINS = (
+    SMALL[: SMALL.index("[[sweep]]")].replace(
+        'criterion = "cost" }', 'criterion = "cost", twin = true }'
+    )
+    + """
+[[compare]]
+metric = "cost"
+published = { cost = 120.0 }
+"""
+)
+
+
+def test_published_twins_run_on_the_first_cycles(tmp_path):
+    path = tmp_path / "twins.toml"
+    path.write_text(TWINS)
+    study = studies.load_study(path)
+    out = tmp_path / "out"
+    studies.run(study, 20, out=out, published_cycles=3)
+    assert len(list(out.glob("cycles/base.published-*"))) == 3
+    exact = {f: f.stat().st_mtime_ns for f in out.glob("cycles/base.cycles-*")}
+    campaign = studies.run(study, 20, out=out, published_cycles=12)
+    assert len(list(out.glob("cycles/base.published-*"))) == 12
+    assert exact == {f: f.stat().st_mtime_ns for f in out.glob("cycles/base.cycles-*")}
+
+    table = pd.read_parquet(out / "cycles")
+    twin = table[table["algorithm"] == "cost.published"]["cost"].to_numpy()
+    cost = table[table["algorithm"] == "cost"]["cost"].to_numpy()[:12]
+    assert np.allclose(twin, cost)  # minCost as published is exact
+    summary = studies.Summary(campaign)
+    (worth,) = summary.worth(study.settings[0])
+    assert worth.metric == "cost"
+    assert worth.exact.mean == pytest.approx(cost.mean())
+    assert worth.twin.mean == pytest.approx(twin.mean())
+    assert (worth.better, worth.worse, worth.only) == (0, 0, 0)
+    (row,) = summary.comparisons()
+    assert row.twin.mean == pytest.approx(twin.mean())
+    stream = io.StringIO()
+    print_report(summary, Console(file=stream, width=150))
+    assert "What exactness is worth, on the first 12 cycles" in stream.getvalue()
+
+
+def test_twins_that_find_less_are_told(tmp_path):
+    """A window better by the criterion is a gain; one found alone is counted."""
+    path = tmp_path / "twins.toml"
+    path.write_text(TWINS)
+    study = studies.load_study(path)
+    campaign = studies.run(study, 4, out=tmp_path / "out", published_cycles=4)
+    changes = [(1, 7.0), (2, np.nan), (3, -2.0)]
+    for cycle, dearer in changes:
+        name = f"base.published-{cycle:07d}-{cycle + 1:07d}.parquet"
+        file = tmp_path / "out" / "cycles" / name
+        table = parquet.read_table(file)
+        cost = pa.array(table["cost"].to_numpy() + dearer)
+        at = table.schema.get_field_index("cost")
+        parquet.write_table(table.set_column(at, "cost", cost), file)
+    (worth,) = studies.Summary(campaign).worth(study.settings[0])
+    assert (worth.better, worth.worse, worth.only) == (1, 1, 1)
+    assert worth.gain.mean == pytest.approx((0 + 7 - 2) / 3)
+    assert worth.gain.missing == 1
+
+
+# --- the command line -------------------------------------------------------------
+
+
+def run_command(*words):
+    return CliRunner().invoke(cli.app, [str(word) for word in words])
+
+
+def test_study_command(tmp_path):
+    path = tmp_path / "small.toml"
+    path.write_text(SMALL)
+    words = ("study", path, "--cycles", 20, "--out", tmp_path / "out")
+    result = run_command(*words)
+    assert result.exit_code == 0, result.output
+    assert "cost, minCost, budget = 125" in result.output
+    assert str(tmp_path / "out" / "comparison.csv") in result.output
+    assert run_command(*words).output == result.output
+    other = run_command(*words, "--seed", 8)
+    assert other.exit_code == 2
+    assert "seed is 7, here 8" in other.output
+    assert other.output.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["reproduce", "everything"], "everything"),
+        (["reproduce"], "Missing argument"),
+        (["reproduce", "aep", "--cycles", "0"], "cycles"),
+        (["reproduce", "aep", "--workers", "many"], "workers"),
+        (["study", "nowhere.toml"], "nowhere.toml: No such file"),
+    ],
+)
+def test_bad_words_are_one_line(words, told, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = run_command(*words)
+    assert result.exit_code == 2
+    assert told in result.output
+    assert result.output.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_wrong_study_files_are_one_line(tmp_path):
+    path = tmp_path / "wrong.toml"
+    path.write_text(SMALL.replace("seed = 7", "sead = 7"))
+    result = run_command("study", path, "--out", tmp_path / "out")
+    assert result.exit_code == 2
+    assert "sead: unknown key" in result.output
+    assert result.output.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
 # --- summaries --------------------------------------------------------------------
 
 
@@ -495,14 +618,31 @@ def test_the_report_sets_published_beside_obtained(small, tmp_path):
         "summary.csv",
         "comparison.csv",
         "report.txt",
-        "base.png",
-        "budget.png",
+        "bars.png",
+        "curves.png",
     }
     compared = pd.read_csv(written["comparison.csv"])
     assert np.allclose(compared["obtained"], [row.obtained.mean for row in rows])
     assert written["report.txt"].read_text() == text
-    for name in ("base.png", "budget.png"):
+    for name in ("bars.png", "curves.png"):
         assert written[name].read_bytes().startswith(b"\x89PNG")
+
+
+def test_every_sweep_has_a_figure_if_none_is_named(tmp_path):
+    path = tmp_path / "study.toml"
+    text = SMALL[: SMALL.index("[[sweep]]")].replace(
+        '"nearest", "farthest", "q"', '"q"'
+    )
+    path.write_text(
+        text + "[grid]\njob.budget = [125, 300]\nenvironment.nodes = [10, 20]\n"
+    )
+    study = studies.load_study(path)
+    summary = studies.Summary(studies.run(study, 20, out=tmp_path / "out"))
+    names = {path.name for path in write_report(summary)}
+    assert names == {"summary.csv", "report.txt", "base.png"}
+    table = pd.read_csv(tmp_path / "out" / "summary.csv")
+    assert set(table["job.budget"]) == {125, 300}
+    assert set(table["environment.nodes"]) == {10, 20}
 
 
 def test_published_figures_are_those_of_the_papers():
