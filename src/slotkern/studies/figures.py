@@ -104,11 +104,12 @@ def _bars(
     at = range(len(names))
     error = [2 * estimate.error for estimate in got]
     panel.bar(at, [e.mean for e in got], yerr=error, color=_BAR, capsize=3, width=0.7)
-    for x, estimate in zip(at, got, strict=True):
+    for x, estimate, name in zip(at, got, names, strict=True):
         if estimate.count:
+            tip = estimate.mean + (2 * estimate.error if estimate.count > 1 else 0)
             panel.annotate(
                 f"{estimate.mean:.4g}",
-                (x, estimate.mean),
+                (x, max(tip, marks.get((setting.name, name), tip))),
                 (0, 5),
                 textcoords="offset points",
                 ha="center",
@@ -144,6 +145,7 @@ def _curves(
         )
     path = next(iter(settings[0].values))
     values = list(dict.fromkeys(str(s.values[path]) for s in settings))
+    marked = False
     numeric = all(isinstance(s.values[path], int | float) for s in settings)
     for name in names if metric != "slots" else names[:1]:
         for rest, line in lines.items():
@@ -168,9 +170,10 @@ def _curves(
                 if (setting.name, name) in marks
             ]
             if told:
-                panel.plot(
-                    *zip(*told, strict=True), "D", color=_MARK, ms=5, label="published"
-                )
+                label = None if marked else "published"
+                marked = True
+                where = zip(*told, strict=True)
+                panel.plot(*where, "D", color=_MARK, ms=8, mfc="none", label=label)
     if not numeric:
         panel.set_xticks(range(len(values)), values)
     panel.set_xlabel(path.rpartition(".")[2].replace("_", " "))
