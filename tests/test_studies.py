@@ -482,7 +482,7 @@ def test_published_twins_run_on_the_first_cycles(tmp_path):
     assert row.twin.mean == pytest.approx(twin.mean())
     stream = io.StringIO()
     print_report(summary, Console(file=stream, width=150))
-    assert "What exactness is worth, on the first 12 cycles" in stream.getvalue()
+    assert "what exactness is worth, on the first 12 cycles" in stream.getvalue()
 
 
 def test_twins_that_find_less_are_told(tmp_path):
@@ -643,6 +643,21 @@ def test_every_sweep_has_a_figure_if_none_is_named(tmp_path):
     table = pd.read_csv(tmp_path / "out" / "summary.csv")
     assert set(table["job.budget"]) == {125, 300}
     assert set(table["environment.nodes"]) == {10, 20}
+
+
+def test_charts_show_one_cycle(tmp_path):
+    path = tmp_path / "study.toml"
+    path.write_text(
+        SMALL[: SMALL.index("[[figure]]")]
+        + '[[figure]]\nname = "load"\nkind = "utilization"\n'
+        + '[[figure]]\nname = "both"\nkind = "gantt"\ncycle = 3\n'
+        + 'algorithms = ["cost", "finish"]\n'
+    )
+    study = studies.load_study(path)
+    campaign = studies.run(study, 5, out=tmp_path / "out")
+    written = {path.name: path for path in write_report(studies.Summary(campaign))}
+    for name in ("load.png", "both.png"):
+        assert written[name].read_bytes().startswith(b"\x89PNG")
 
 
 def test_published_figures_are_those_of_the_papers():

@@ -194,7 +194,7 @@ def _computed(
     study: Study, chunks: Iterable[Chunk], workers: int, cluster: Any
 ) -> Iterator[tuple[Chunk, dict[str, NDArray[Any]]]]:
     """Yield chunks and their results as they finish, in any order."""
-    import joblib  # type: ignore[import-untyped]
+    import joblib
 
     with contextlib.ExitStack() as stack:
         if cluster is not None:
@@ -202,9 +202,7 @@ def _computed(
             if isinstance(cluster, str):
                 from distributed import Client
 
-                client = stack.enter_context(
-                    Client(cluster)  # type: ignore[no-untyped-call]
-                )
+                client = stack.enter_context(Client(cluster))
             stack.enter_context(joblib.parallel_config("dask", client=client))
         parallel = joblib.Parallel(
             workers, batch_size=1, return_as="generator_unordered"

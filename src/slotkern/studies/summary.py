@@ -280,7 +280,7 @@ class Summary:
         twin = None
         if best is None:
             obtained = self.estimate(setting, name, metric)
-            if self._has_twin(setting, name):
+            if metric != "slots" and self._has_twin(setting, name):
                 twin = self.estimate(setting, f"{name}.published", metric)
             label = f"{metric_label(metric)}, {labels[name]}"
             if metric == "slots":
