@@ -87,7 +87,8 @@ def _column(name: str) -> Metric:
     """Return the sum over the window of an extra column of the slots."""
 
     def total(windows: Windows) -> NDArray[np.float64]:
-        values: NDArray[np.float64] = windows.slots[name][windows.parts["row"]]
-        return values.sum(axis=1)
+        values = windows.slots[name][windows.parts["row"]]
+        totals: NDArray[np.float64] = values.sum(axis=1)
+        return totals
 
     return Metric(name, f"sum of {name}", True, total)
