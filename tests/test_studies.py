@@ -240,7 +240,7 @@ def test_metrics_of_a_cycle(small):
         environment, found = windows_of_cycle(setting, setting.algorithms, 7, cycle)
         slots, tasks = environment.slots, environment.tasks
         assert got["slots"][row] == slots.size
-        for column, (window,) in enumerate(found):
+        for column, window in enumerate(found):
             assert got["alternatives"][row, column] == 1
             for metric in ("start", "finish", "cost"):
                 assert got[metric][row, column] == getattr(window, metric)

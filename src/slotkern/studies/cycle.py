@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -44,13 +43,13 @@ def run_cycles(
     results |= {metric.name: np.full(shape, np.nan) for metric in chosen}
     for row, cycle in enumerate(range(first, last)):
         environment, found = windows_of_cycle(setting, algorithms, seed, cycle)
-        count = np.array([len(windows) for windows in found])
+        count = np.array([_count(some) for some in found])
         results["slots"][row] = environment.slots.size
         results["alternatives"][row] = count
         some = np.flatnonzero(count)
         if not some.size:
             continue
-        windows = Windows(environment.slots, list(chain.from_iterable(found)))
+        windows = Windows(environment.slots, [found[index] for index in some])
         first_of = (count.cumsum() - count)[some]
         for metric in chosen:
             best = np.maximum if metric.more_is_better else np.minimum
@@ -61,8 +60,11 @@ def run_cycles(
 
 def windows_of_cycle(
     setting: Setting, algorithms: Sequence[Algorithm], seed: int, cycle: int
-) -> tuple[Environment, list[Sequence[Any]]]:
-    """Return one cycle's environment and the windows that each algorithm finds."""
+) -> tuple[Environment, list[Any]]:
+    """Return one cycle's environment and what each algorithm finds in it.
+
+    That is a Window, Alternatives (with `alternatives`), or None.
+    """
     environment = generate_environment(**setting.environment, seed=seed, cycle=cycle)
     job = dict(setting.job)
     shape = job.pop("shape", "square")
@@ -73,27 +75,19 @@ def windows_of_cycle(
     ]
 
 
+def _count(found: Any) -> int:
+    """Return how many windows were found."""
+    return 1 if isinstance(found, sk.Window) else len(found or ())
+
+
 def _search(
     pool: sk.SlotPool, request: sk.Request, shape: str, algorithm: Algorithm, cycle: int
-) -> Sequence[Any]:
-    """Return the windows that the algorithm finds: none, one, or all alternatives."""
-    options: dict[str, Any] = {"shape": shape, **algorithm.options}
+) -> Any:
+    """Return what the algorithm finds: a Window, None, or Alternatives."""
+    options = {"shape": shape, "method": algorithm.method, **algorithm.options}
     try:
         if algorithm.alternatives:
-            if algorithm.method != "exact":
-                options["method"] = algorithm.method
-            found: Sequence[Any] = sk.find_alternatives(
-                pool, request, algorithm.criterion, **options
-            )
-            return found
-        window = sk.find_window(
-            pool,
-            request,
-            algorithm.criterion,
-            method=algorithm.method,
-            seed=cycle,
-            **options,
-        )
+            return sk.find_alternatives(pool, request, algorithm.criterion, **options)
+        return sk.find_window(pool, request, algorithm.criterion, seed=cycle, **options)
     except (TypeError, ValueError) as error:
         raise ValueError(f"algorithms.{algorithm.name}: {error}") from error
-    return [] if window is None else [window]

@@ -189,13 +189,13 @@ def _chart(record: Mapping[str, Any], summary: Summary, *, windows: bool) -> Any
     sweeps = summary.study.sweeps
     setting = sweeps[record.get("sweep", next(iter(sweeps)))][0]
     names = record.get("algorithms", []) if windows else []
-    chosen = [a for a in setting.algorithms if a.name in names]
+    chosen = [a for a in setting.algorithms if a.name in names and not a.alternatives]
     environment, found = windows_of_cycle(
         setting, chosen, summary.study.seed, record.get("cycle", 0)
     )
     return plot_gantt(
         environment.slots,
-        {a.label: w[0] for a, w in zip(chosen, found, strict=True) if w},
+        {a.label: w for a, w in zip(chosen, found, strict=True) if w is not None},
         tasks=environment.tasks,
         horizon=environment.horizon,
         title=record.get("title", summary.study.title),

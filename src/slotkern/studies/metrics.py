@@ -10,24 +10,34 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+import slotkern as sk
+
 __all__ = ["METRICS", "Metric", "Windows", "metric_of"]
 
 
 class Windows:
-    """Windows of one request in one environment, by columns; one row for each."""
+    """Windows of one request in one environment, by columns; one row for each.
 
-    def __init__(self, slots: NDArray[Any], windows: Sequence[Any]) -> None:
+    Parameters
+    ----------
+    slots : structured array
+        The free slots of the environment.
+    found : sequence of Window or Alternatives
+        What was found, one after the other.
+    """
+
+    def __init__(self, slots: NDArray[Any], found: Sequence[Any]) -> None:
         self.slots = slots
-        self.windows = windows
+        self.found = found
 
     def attribute(self, name: str) -> NDArray[np.float64]:
-        return np.array([getattr(w, name) for w in self.windows], np.float64)
+        return np.hstack([getattr(some, name) for some in self.found])
 
     @cached_property
     def parts(self) -> NDArray[Any]:
         """The parts of all windows, shape (windows, nodes)."""
-        return np.concatenate([w.slots for w in self.windows]).reshape(
-            len(self.windows), -1
+        return np.vstack(
+            [f.slots if isinstance(f, sk.Window) else f.parts for f in self.found]
         )
 
     @cached_property
