@@ -1,4 +1,5 @@
-"""The command line: ``slotkern find``, ``slots-from-trace``, ``generate``, ``bench``.
+"""The command line: ``slotkern find``, ``slots-from-trace``, ``generate``, ``bench``,
+``reproduce``, ``study``.
 
 Exit codes: 0 when something was found or written, 1 when no window exists (the
 explanation is printed), 2 for bad input (one line on stderr), 130 when interrupted.
@@ -22,9 +23,16 @@ from typer.core import TyperGroup
 import slotkern as sk
 
 from . import tables
+from .studies.commands import register
 
 #: What to install for a module that is imported on first use.
-EXTRAS = {"pyarrow": "io", "matplotlib": "plot", "numba": "numba"}
+EXTRAS = {
+    "pyarrow": "io",
+    "matplotlib": "plot",
+    "numba": "numba",
+    "joblib": "studies",
+    "distributed": "studies",
+}
 
 #: What `find --json` repeats of the request.
 REQUEST = (
@@ -349,3 +357,6 @@ def scaling(
     _show(*report.tables())
     for figure in report.save_figures(out):
         print(figure)
+
+
+register(app)

@@ -2,5 +2,6 @@
 
 from slotkern.studies.campaign import Campaign, run
 from slotkern.studies.study import PAPERS, Study, load_study
+from slotkern.studies.summary import Summary
 
-__all__ = ["PAPERS", "Campaign", "Study", "load_study", "run"]
+__all__ = ["PAPERS", "Campaign", "Study", "Summary", "load_study", "run"]

@@ -12,10 +12,10 @@ import contextlib
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,6 +84,10 @@ class Campaign:
         for twins in (False, True):
             for setting in self.study.settings:
                 yield from self.chunks(setting, twins=twins)
+
+    def missing_chunks(self) -> Iterator[Chunk]:
+        """Yield the chunks that are not on disk yet."""
+        return (c for c in self.all_chunks() if not self.path(c).exists())
 
     def path(self, chunk: Chunk) -> Path:
         """Return where the results of a chunk are, or will be."""
@@ -176,19 +180,18 @@ def run(
     )
     _at_least("workers", workers, 1)
     _claim(campaign)
-    done = {path.name for path in (campaign.folder / "cycles").glob("*.parquet")}
-    todo = [c for c in campaign.all_chunks() if c.file_name not in done]
-    if not todo:
+    if next(campaign.missing_chunks(), None) is None:
         return campaign
-    with _Progress(campaign, todo, shown=progress) as bar:
-        for chunk, results in _computed(study, todo, workers, cluster):
+    with _Progress(campaign, shown=progress) as bar:
+        missing = campaign.missing_chunks()
+        for chunk, results in _computed(study, missing, workers, cluster):
             _write(campaign, chunk, results)
             bar.advance(chunk.last - chunk.first)
     return campaign
 
 
 def _computed(
-    study: Study, chunks: Sequence[Chunk], workers: int, cluster: Any
+    study: Study, chunks: Iterable[Chunk], workers: int, cluster: Any
 ) -> Iterator[tuple[Chunk, dict[str, NDArray[Any]]]]:
     """Yield chunks and their results as they finish, in any order."""
     import joblib
@@ -228,8 +231,8 @@ def _write(campaign: Campaign, chunk: Chunk, results: dict[str, NDArray[Any]]) -
     names = [algorithm.name for algorithm in chunk.algorithms]
     cycles = np.arange(chunk.first, chunk.last, dtype=np.int32)
     rows = cycles.size * len(names)
-    code = pa.array(np.tile(np.arange(len(names), dtype=np.int32), cycles.size))
-    columns = {
+    code: Any = pa.array(np.tile(np.arange(len(names), dtype=np.int32), cycles.size))
+    columns: dict[str, Any] = {
         "setting": pa.array([chunk.setting.name] * rows).dictionary_encode(),
         "cycle": pa.array(cycles.repeat(len(names))),
         "algorithm": pa.DictionaryArray.from_arrays(code, pa.array(names)),
@@ -302,9 +305,7 @@ def _at_least(name: str, value: Any, least: int) -> int:
 class _Progress:
     """A progress bar in cycles, with rate and time left, or nothing."""
 
-    def __init__(
-        self, campaign: Campaign, todo: Sequence[Chunk], *, shown: bool
-    ) -> None:
+    def __init__(self, campaign: Campaign, *, shown: bool) -> None:
         self._bar: Any = None
         if not shown:
             return
@@ -325,13 +326,13 @@ class _Progress:
             TimeRemainingColumn(),
             console=Console(stderr=True),
         )
-        left = sum(chunk.last - chunk.first for chunk in todo)
+        left = sum(chunk.last - chunk.first for chunk in campaign.missing_chunks())
         total = sum(chunk.last - chunk.first for chunk in campaign.all_chunks())
         self._task = self._bar.add_task(
             campaign.study.name, total=total, completed=total - left, rate=0.0
         )
 
-    def __enter__(self) -> _Progress:
+    def __enter__(self) -> Self:
         if self._bar is not None:
             self._bar.start()
         return self

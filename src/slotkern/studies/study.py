@@ -12,18 +12,16 @@ import inspect
 import itertools
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, is_dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from slotkern.environment import PRESETS, generate_environment
+from slotkern.studies.metrics import METRICS
+from slotkern.studies.papers import PAPERS, published, study_text
 
 __all__ = ["PAPERS", "Algorithm", "Setting", "Study", "load_study"]
-
-#: The names of the papers' studies.
-PAPERS = ("aep", "square", "placement")
 
 _ENVIRONMENT_KEYS = tuple(
     name
@@ -43,9 +41,9 @@ _JOB_KEYS = (
 )
 _ALGORITHM_KEYS = ("label", "criterion", "method", "alternatives", "twin", "options")
 _SWEEP_KEYS = ("name", "share", "algorithms", "grid")
-_COMPARE_KEYS = ("metric", "published", "algorithm", "saving", "sweep", "label")
+_COMPARE_KEYS = ("metric", "sweep", "published", "against", "best", "worst")
 _REMARK_KEYS = ("kind", "algorithms", "metrics", "text")
-_FIGURE_KEYS = ("name", "title", "metrics", "algorithms", "sweep")
+_FIGURE_KEYS = ("name", "title", "kind", "metrics", "algorithms", "sweep", "cycle")
 _STUDY_KEYS = (
     "name",
     "title",
@@ -66,6 +64,7 @@ _STUDY_KEYS = (
 )
 METHODS = ("exact", "lite", "published")
 REMARKS = ("unmatched", "contradiction", "note")
+FIGURES = ("numbers", "gantt", "utilization")
 
 
 @dataclass(frozen=True)
@@ -211,9 +210,7 @@ def load_study(source: str | Path, *, seed: int | None = None) -> Study:
     5000
     """
     if source in PAPERS:
-        text = (
-            resources.files(__package__).joinpath(f"papers/{source}.toml").read_text()
-        )
+        text = study_text(str(source))
     else:
         try:
             text = Path(source).read_text(encoding="utf-8")
@@ -237,6 +234,10 @@ def _study(data: dict[str, Any]) -> Study:
     metrics = tuple(_texts("metrics", data.get("metrics")))
     algorithms = _algorithms(_table("algorithms", data.get("algorithms")))
     environment = _environment(_table("environment", data.get("environment", {})))
+    for metric in metrics:
+        if metric not in METRICS and metric not in environment["extra"]:
+            known = ", ".join((*METRICS, *environment["extra"]))
+            raise ValueError(f"metrics: {metric!r} is not one of {known}")
     job = _table("job", data.get("job"))
     _known("job", job, _JOB_KEYS)
     study = Study(
@@ -328,22 +329,70 @@ def _check_setting(setting: Setting) -> None:
 
 
 def _check_report(study: Study, algorithms: Mapping[str, Algorithm]) -> None:
-    """Raise ValueError for references to sweeps or algorithms that do not exist."""
+    """Raise ValueError for references of the report to what does not exist."""
     sweeps = study.sweeps
-    for kind, records in (("compare", study.compare), ("figure", study.figures)):
-        for number, record in enumerate(records):
-            sweep = record.get("sweep", next(iter(sweeps)))
-            if sweep not in sweeps:
-                raise ValueError(f"{kind}[{number}].sweep: {sweep!r} does not exist")
-    for number, remark in enumerate(study.remarks):
-        if remark.get("kind") not in REMARKS:
-            raise ValueError(
-                f"remark[{number}].kind: {remark.get('kind')!r} is not one of "
-                f"{', '.join(REMARKS)}"
-            )
+    metrics = ("slots", "alternatives", *study.metrics)
+
+    def check(where: str, record: Mapping[str, Any]) -> list[Setting]:
+        sweep = record.get("sweep", next(iter(sweeps)))
+        if sweep not in sweeps:
+            raise ValueError(f"{where}.sweep: there is no sweep {sweep!r}")
+        return sweeps[sweep]
+
+    def check_metric(where: str, metric: Any) -> None:
+        if metric not in metrics:
+            raise ValueError(f"{where}: {metric!r} is not one of {', '.join(metrics)}")
+
+    def check_names(where: str, names: Iterable[Any], settings: list[Setting]) -> None:
+        known = [a.name for a in settings[0].algorithms]
+        for name in names:
+            if name not in known:
+                raise ValueError(f"{where}: {name!r} is not one of {', '.join(known)}")
+
+    for number, record in enumerate(study.compare):
+        where = f"compare[{number}]"
+        settings = check(where, record)
+        check_metric(f"{where}.metric", record.get("metric"))
+        figures = record.get("published", {})
+        if isinstance(figures, str):
+            figures = published(figures)
+        if isinstance(figures, Mapping):
+            names = [name for name, f in figures.items() if not isinstance(f, str)]
+            if "against" not in record:
+                check_names(f"{where}.published", names, settings)
+        elif "against" not in record:
+            raise ValueError(f"{where}.against: say which algorithms the number is of")
+        if isinstance(figures, list) and len(figures) != len(settings):
+            raise ValueError(f"{where}.published: not one number for each setting")
+        if "against" in record:
+            against = _texts(f"{where}.against", record["against"])
+            check_names(f"{where}.against", against, settings)
+        if "best" in record:
+            check_names(f"{where}.best", [record["best"]], settings)
     for number, figure in enumerate(study.figures):
-        _text(f"figure[{number}].name", figure.get("name"))
-        _chosen(f"figure[{number}].algorithms", figure.get("algorithms"), algorithms)
+        where = f"figure[{number}]"
+        settings = check(where, figure)
+        _text(f"{where}.name", figure.get("name"))
+        if figure.get("kind", "numbers") not in FIGURES:
+            kinds = ", ".join(FIGURES)
+            raise ValueError(f"{where}.kind: {figure['kind']!r} is not one of {kinds}")
+        for metric in figure.get("metrics", ()):
+            check_metric(f"{where}.metrics", metric)
+        if "algorithms" in figure:
+            names = _texts(f"{where}.algorithms", figure["algorithms"])
+            check_names(f"{where}.algorithms", names, settings)
+    for number, remark in enumerate(study.remarks):
+        where = f"remark[{number}]"
+        _text(f"{where}.text", remark.get("text"))
+        _texts(f"{where}.metrics", remark.get("metrics"))
+        for name in _texts(f"{where}.algorithms", remark.get("algorithms")):
+            if name not in algorithms:
+                raise ValueError(f"{where}.algorithms: there is no {name!r}")
+        if remark.get("kind") not in REMARKS:
+            kinds = ", ".join(REMARKS)
+            raise ValueError(
+                f"{where}.kind: {remark.get('kind')!r} is not one of {kinds}"
+            )
 
 
 def _environment(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -443,9 +492,9 @@ def _chosen(
     if names is None:
         return tuple(algorithms.values())
     for name in _texts(where, names):
-        if name.removesuffix(".published") not in algorithms:
-            raise ValueError(f"{where}: {name!r} is not one of the algorithms")
-    return tuple(algorithms[name] for name in names if name in algorithms)
+        if name not in algorithms:
+            raise ValueError(f"{where}: there is no {name!r} among the algorithms")
+    return tuple(algorithms[name] for name in names)
 
 
 def _known(where: str, table: Mapping[str, Any], known: tuple[str, ...]) -> None:

@@ -1,0 +1,112 @@
+"""The commands ``slotkern reproduce`` and ``slotkern study``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from slotkern.studies.campaign import run
+from slotkern.studies.report import print_report, write_report
+from slotkern.studies.study import PAPERS, Study, load_study
+from slotkern.studies.summary import Summary
+
+__all__ = ["register"]
+
+Cycles = Annotated[
+    int | None, typer.Option(min=1, help="How many cycles; the study's own by default.")
+]
+Workers = Annotated[int, typer.Option(min=1, help="How many processes.")]
+PublishedCycles = Annotated[
+    int | None,
+    typer.Option(min=0, help="On how many of them the papers' own algorithms run."),
+]
+Seed = Annotated[int | None, typer.Option(min=0, help="Replaces the study's seed.")]
+Cluster = Annotated[
+    str | None,
+    typer.Option(help="Address of a dask scheduler whose workers do the work."),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the application."""
+    app.command()(reproduce)
+    app.command()(study)
+
+
+def reproduce(
+    name: Annotated[str, typer.Argument(help="aep, square, placement, or all.")],
+    cycles: Cycles = None,
+    workers: Workers = 1,
+    published_cycles: PublishedCycles = None,
+    seed: Seed = None,
+    out: Annotated[
+        Path,
+        typer.Option(help="Folder for the results; each study gets its own in it."),
+    ] = Path("out"),
+    cluster: Cluster = None,
+) -> None:
+    """Run the papers' studies and print published and obtained numbers side by side."""
+    if name not in (*PAPERS, "all"):
+        raise ValueError(f"reproduce: {name!r} is not one of {', '.join(PAPERS)}, all")
+    for paper in PAPERS if name == "all" else (name,):
+        _run(
+            load_study(paper, seed=seed),
+            cycles,
+            workers,
+            published_cycles,
+            out / paper,
+            cluster,
+        )
+
+
+def study(
+    file: Annotated[Path, typer.Argument(help="The study, a TOML file.")],
+    cycles: Cycles = None,
+    workers: Workers = 1,
+    published_cycles: PublishedCycles = None,
+    seed: Seed = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the results; out/NAME by default.")
+    ] = None,
+    cluster: Cluster = None,
+) -> None:
+    """Run a study of your own (docs/studies.md explains the file)."""
+    _run(load_study(file, seed=seed), cycles, workers, published_cycles, out, cluster)
+
+
+def _run(
+    study: Study,
+    cycles: int | None,
+    workers: int,
+    published_cycles: int | None,
+    out: Path | None,
+    cluster: str | None,
+) -> None:
+    """Run or resume a campaign, print its report, and say where everything is."""
+    errors = Console(stderr=True, highlight=False)
+    folder = Path("out") / study.name if out is None else out
+    try:
+        campaign = run(
+            study,
+            cycles,
+            out=folder,
+            workers=workers,
+            cluster=cluster,
+            published_cycles=published_cycles,
+            progress=errors.is_terminal,
+        )
+    except KeyboardInterrupt:
+        errors.print(
+            f"interrupted; what is finished is in {folder}, the same command resumes"
+        )
+        raise
+    summary = Summary(campaign)
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=150)
+    print_report(summary, console)
+    for path in write_report(summary):
+        console.print(str(path), highlight=False, soft_wrap=True, style="dim")

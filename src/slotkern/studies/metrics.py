@@ -1,0 +1,104 @@
+"""The numbers by which a study judges windows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import slotkern as sk
+
+__all__ = ["METRICS", "Metric", "Windows", "metric_of"]
+
+
+class Windows:
+    """Windows of one request in one environment, by columns; one row for each.
+
+    Parameters
+    ----------
+    slots : structured array
+        The free slots of the environment.
+    found : sequence of Window or Alternatives
+        What was found, one after the other.
+    """
+
+    def __init__(self, slots: NDArray[Any], found: Sequence[Any]) -> None:
+        self.slots = slots
+        self.found = found
+
+    def attribute(self, name: str) -> NDArray[np.float64]:
+        return np.hstack([getattr(some, name) for some in self.found])
+
+    @cached_property
+    def parts(self) -> NDArray[Any]:
+        """The parts of all windows, shape (windows, nodes)."""
+        return np.vstack(
+            [f.slots if isinstance(f, sk.Window) else f.parts for f in self.found]
+        )
+
+    @cached_property
+    def gaps(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The times from the previous and to the next task of each part."""
+        rows = self.parts["row"]
+        before = self.attribute("start")[:, None] - self.slots["start"][rows]
+        return before, self.slots["end"][rows] - self.parts["end"]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A number that describes a window, and whether more of it is better."""
+
+    name: str
+    label: str
+    more_is_better: bool
+    of: Callable[[Windows], NDArray[np.float64]]
+
+
+def _attribute(name: str, label: str) -> Metric:
+    return Metric(name, label, False, lambda windows: windows.attribute(name))
+
+
+_BUILT_IN = (
+    _attribute("start", "start time"),
+    _attribute("runtime", "runtime"),
+    _attribute("finish", "finish time"),
+    _attribute("processor_time", "processor time"),
+    _attribute("cost", "cost"),
+    # Mean over the parts of the distance to the nearer and to the farther of the two
+    # neighbouring local tasks; the edges of the interval count as tasks.
+    Metric(
+        "nearest",
+        "distance to the nearest task",
+        True,
+        lambda windows: np.minimum(*windows.gaps).mean(axis=1),
+    ),
+    Metric(
+        "farthest",
+        "distance to the farthest task",
+        False,
+        lambda windows: np.maximum(*windows.gaps).mean(axis=1),
+    ),
+)
+
+#: The metrics by name. The name of an extra column of the environment is one too.
+METRICS = {metric.name: metric for metric in _BUILT_IN}
+
+
+def metric_of(name: str) -> Metric:
+    """Return a metric by name; a name that is not built in is that of a column."""
+    return METRICS.get(name) or _column(name)
+
+
+def _column(name: str) -> Metric:
+    """Return the sum over the window of an extra column of the slots."""
+
+    def total(windows: Windows) -> NDArray[np.float64]:
+        values = windows.slots[name][windows.parts["row"]]
+        totals: NDArray[np.float64] = values.sum(axis=1)
+        return totals
+
+    return Metric(name, f"sum of {name}", True, total)

@@ -1,0 +1,57 @@
+"""The papers' studies as data: ``aep.toml``, ``square.toml``, ``placement.toml``, and
+``published.toml`` with the figures that the papers print."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from typing import Any
+
+__all__ = ["PAPERS", "published", "study_text"]
+
+#: The names of the papers' studies.
+PAPERS = ("aep", "square", "placement")
+
+
+def study_text(name: str) -> str:
+    """Return the TOML text of one of the papers' studies."""
+    return _read(f"{name}.toml")
+
+
+def published(path: str) -> Any:
+    """Return the published figures at a dotted path, such as ``aep.quality.start``.
+
+    Returns
+    -------
+    float, list or dict
+        A number, numbers along a sweep, or numbers by algorithm (a string where the
+        paper only gives words).
+
+    Raises
+    ------
+    ValueError
+        If there is nothing at the path.
+
+    Examples
+    --------
+    >>> from slotkern.studies.papers import published
+    >>> published("aep.quality.runtime")["minruntime"]
+    33
+    """
+    figures: Any = _all_published()
+    for key in path.split("."):
+        if not isinstance(figures, Mapping) or key not in figures:
+            raise ValueError(f"there are no published figures at {path!r}")
+        figures = figures[key]
+    return figures
+
+
+@cache
+def _all_published() -> dict[str, Any]:
+    return tomllib.loads(_read("published.toml"))
+
+
+def _read(name: str) -> str:
+    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")

@@ -1,0 +1,266 @@
+"""The report of a campaign: tables for people, CSV files for programs, figures."""
+
+from __future__ import annotations
+
+import csv
+import math
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from slotkern.studies.figures import draw_figures
+from slotkern.studies.study import Setting
+from slotkern.studies.summary import Comparison, Estimate, Summary
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+__all__ = ["print_report", "write_report"]
+
+_KINDS = {
+    "unmatched": "What cannot be matched, and why",
+    "contradiction": "Where the papers contradict themselves",
+    "note": "Notes",
+}
+
+
+def print_report(summary: Summary, console: Console) -> None:
+    """Print every table of the report.
+
+    Parameters
+    ----------
+    summary : Summary
+        Of a finished campaign.
+    console : rich.console.Console
+        Where to print.
+    """
+    study, campaign = summary.study, summary.campaign
+    console.print(f"[bold]{study.title}[/bold]")
+    if study.reference:
+        console.print(study.reference, style="dim")
+    console.print(
+        f"{campaign.cycles} cycles, seed {study.seed}; "
+        f"published twins on {campaign.published_cycles} of them"
+    )
+    comparisons = summary.comparisons()
+    if comparisons:
+        _print_comparisons(comparisons, console)
+    for sweep in study.sweeps.values():
+        for setting in sweep:
+            if not comparisons or not setting.label:
+                _print_metrics(setting, summary, console)
+            _print_worth(setting, summary, console)
+    _print_remarks(comparisons, summary, console)
+
+
+def write_report(summary: Summary) -> list[Path]:
+    """Write the report into the campaign's folder.
+
+    Returns
+    -------
+    list of Path
+        ``report.txt`` (the tables), ``summary.csv`` (every estimate),
+        ``comparison.csv`` (published against obtained) and the figures.
+    """
+    from rich.console import Console
+
+    folder = summary.campaign.folder
+    written = [folder / "summary.csv"]
+    _write_csv(written[0], summary.rows())
+    comparisons = summary.comparisons()
+    if comparisons:
+        written.append(folder / "comparison.csv")
+        _write_csv(written[-1], map(_comparison_row, comparisons))
+    written.append(folder / "report.txt")
+    with open(written[-1], "w", encoding="utf-8") as file:
+        print_report(summary, Console(file=file, width=150))
+    return written + draw_figures(summary, comparisons)
+
+
+def _print_comparisons(comparisons: list[Comparison], console: Console) -> None:
+    twins = any(row.twin for row in comparisons)
+    table = _table("Published and obtained")
+    table.add_column("quantity")
+    names = ["published", "obtained", "difference"]
+    names += ["paper's algorithm", "difference"] if twins else []
+    for name in names:
+        table.add_column(name, justify="right")
+    table.add_column("")
+    for row in comparisons:
+        figure = row.published
+        scale, unit = (100.0, "%") if row.percent else (1.0, "")
+        cells = [
+            row.label,
+            "" if figure is None else f"{figure * scale:g}{unit}",
+            _plus_minus(row.obtained, scale) + unit,
+            _difference(row.obtained, figure, scale),
+        ]
+        if twins and row.twin is None:
+            cells += ["", ""]
+        elif row.twin is not None:
+            cells += [_plus_minus(row.twin), _difference(row.twin, figure, scale)]
+        table.add_row(*cells, _flags(row))
+    console.print(table)
+    told = [row for row in comparisons if row.agrees is not None]
+    within = sum(bool(row.agrees) for row in told)
+    close = sum(map(_is_close, told))
+    console.print(
+        f"Of {len(told)} published numbers, {within} lie within three standard errors "
+        f"of an obtained mean, {close} within that or 5 %. "
+        "* differs by more; \\[n] see the remark.",
+        highlight=False,
+    )
+
+
+def _is_close(row: Comparison) -> bool:
+    """Whether a published number is matched to within 5 %, or within the errors."""
+    figure = row.published or 0.0
+    means = [got.mean for got in (row.obtained, row.twin) if got is not None]
+    near = any(abs(mean - figure) <= 0.05 * abs(figure) for mean in means)
+    return near or bool(row.agrees)
+
+
+def _difference(got: Estimate, figure: float | None, scale: float) -> str:
+    """Return obtained minus published, and relative to the published number."""
+    if figure is None or not got.count:
+        return ""
+    difference = got.mean - figure
+    text = f"{difference * scale:+.3g}"
+    if scale != 1.0:
+        return f"{text} points"
+    return f"{text} ({difference / figure:+.1%})" if figure else text
+
+
+def _flags(row: Comparison) -> str:
+    flags = ["*"] if row.agrees is False else []
+    return " ".join([*flags, *(f"\\[{index + 1}]" for index in row.remarks)])
+
+
+def _print_metrics(setting: Setting, summary: Summary, console: Console) -> None:
+    """Print the means of all algorithms and metrics in one setting."""
+    slots = summary.estimate(setting, setting.algorithms[0].name, "slots")
+    where = f"{setting.label}: " if setting.label else ""
+    title = f"{where}means ± standard errors; {_plus_minus(slots)} slots"
+    table = _table(title)
+    table.add_column("algorithm")
+    for metric in summary.study.metrics:
+        table.add_column(metric, justify="right")
+    table.add_column("alternatives", justify="right")
+    table.add_column("no window", justify="right")
+    for algorithm in setting.algorithms:
+        estimates = [
+            summary.estimate(setting, algorithm.name, metric)
+            for metric in summary.study.metrics
+        ]
+        count = summary.estimate(setting, algorithm.name, "alternatives")
+        missing = estimates[0].missing
+        table.add_row(
+            algorithm.label,
+            *map(_plus_minus, estimates),
+            _plus_minus(count) if algorithm.alternatives else "",
+            str(missing) if missing else "",
+        )
+    console.print(table)
+
+
+def _print_worth(setting: Setting, summary: Summary, console: Console) -> None:
+    """Print the exact searches beside their published twins."""
+    worth = summary.worth(setting)
+    if not worth:
+        return
+    cycles = max(row.twin.count + row.twin.missing for row in worth)
+    where = f"{setting.label}: " if setting.label else ""
+    table = _table(f"{where}what exactness is worth, on the first {cycles} cycles")
+    table.add_column("algorithm")
+    for name in ("metric", "exact", "published", "gain", "better in", "worse in"):
+        table.add_column(name, justify="right")
+    table.add_column("finds more in", justify="right")
+    for row in worth:
+        table.add_row(
+            row.algorithm.label,
+            row.metric,
+            _plus_minus(row.exact),
+            _plus_minus(row.twin),
+            _plus_minus(row.gain),
+            str(row.better),
+            str(row.worse),
+            str(row.only),
+        )
+    console.print(table)
+
+
+def _print_remarks(
+    comparisons: list[Comparison], summary: Summary, console: Console
+) -> None:
+    """Print the remarks by kind; first what cannot be matched, with the numbers."""
+    for kind, title in _KINDS.items():
+        remarks = [
+            (index, remark)
+            for index, remark in enumerate(summary.study.remarks)
+            if remark["kind"] == kind
+        ]
+        if not remarks:
+            continue
+        console.print(f"\n[bold]{title}[/bold]")
+        for index, remark in remarks:
+            console.print(f"\\[{index + 1}] {remark['text']}", highlight=False)
+            for row in comparisons:
+                figure = row.published
+                if figure is None or index not in row.remarks or row.agrees:
+                    continue
+                scale, unit = (100.0, "%") if row.percent else (1.0, "")
+                console.print(
+                    f"    {row.label}: published {figure * scale:g}{unit}, "
+                    f"obtained {_plus_minus(row.obtained, scale)}{unit}",
+                    highlight=False,
+                )
+
+
+def _comparison_row(row: Comparison) -> dict[str, Any]:
+    return {
+        "quantity": row.label,
+        "algorithm": row.algorithm,
+        "metric": row.metric,
+        "setting": row.setting.name,
+        "published": row.published,
+        "obtained": row.obtained.mean,
+        "standard_error": row.obtained.error,
+        "difference": row.difference,
+        "paper_algorithm": row.twin.mean if row.twin else None,
+        "paper_algorithm_error": row.twin.error if row.twin else None,
+        "within_three_errors": row.agrees,
+        "remarks": " ".join(str(index + 1) for index in row.remarks),
+    }
+
+
+def _write_csv(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write rows as CSV; columns in the order in which they first appear."""
+    rows = list(rows)
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    with open(temporary, "w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, columns)
+        writer.writeheader()
+        writer.writerows(rows)
+    os.replace(temporary, path)
+
+
+def _table(title: str) -> Table:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    return Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+
+
+def _plus_minus(estimate: Estimate, scale: float = 1.0) -> str:
+    """Return mean and standard error, the latter with two significant digits."""
+    if not estimate.count:
+        return "none"
+    mean, error = estimate.mean * scale, estimate.error * scale
+    digits = 2
+    if error > 0:
+        digits = min(max(1 - math.floor(math.log10(error)), 0), 3)
+    shown = "" if math.isnan(error) else f" ±{error:.{digits}f}"
+    return f"{mean:.{digits}f}{shown}"

@@ -1,0 +1,359 @@
+"""Means and standard errors of a campaign, next to the published figures.
+
+Chunk files are read one after the other, in the order of their cycles, and only their
+moments are kept: memory does not grow with the number of cycles, and the numbers do not
+depend on who computed which chunk when.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slotkern.studies.campaign import Campaign, Chunk
+from slotkern.studies.metrics import metric_of
+from slotkern.studies.papers import published
+from slotkern.studies.study import Algorithm, Setting
+
+__all__ = ["Comparison", "Estimate", "Summary", "Worth", "metric_label"]
+
+_LABELS = {"slots": "number of slots", "alternatives": "number of alternatives"}
+#: Which metric a built-in criterion optimizes, where the names differ.
+_METRIC_OF = {"first": "start", "dependable": "nearest", "coordinated": "farthest"}
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over the cycles in which something was found, with its standard error."""
+
+    mean: float
+    error: float
+    count: int
+    missing: int = 0
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One number of the report, next to the published one (if there is one).
+
+    `twin` is the same number by the paper's own algorithm, on the first cycles, and
+    `remarks` are indices into the study's remarks that concern this number.
+    """
+
+    label: str
+    algorithm: str
+    metric: str
+    setting: Setting
+    obtained: Estimate
+    published: float | None
+    percent: bool = False
+    twin: Estimate | None = None
+    remarks: tuple[int, ...] = ()
+
+    @property
+    def difference(self) -> float | None:
+        """Obtained minus published."""
+        return None if self.published is None else self.obtained.mean - self.published
+
+    @property
+    def agrees(self) -> bool | None:
+        """Whether the obtained number, or its twin, lies within three standard errors.
+
+        None if there is nothing to compare with.
+        """
+        if self.published is None:
+            return None
+        return any(
+            abs(got.mean - self.published) <= 3 * got.error + 1e-9
+            for got in (self.obtained, self.twin)
+            if got is not None and got.count
+        )
+
+
+@dataclass(frozen=True)
+class Worth:
+    """An exact search beside its published twin, on the same first cycles.
+
+    `gain` is the mean of what exactness saves or adds per cycle where both found a
+    window, `better` and `worse` count the cycles, `only` those where the exact search
+    alone found one.
+    """
+
+    algorithm: Algorithm
+    metric: str
+    exact: Estimate
+    twin: Estimate
+    gain: Estimate
+    better: int
+    worse: int
+    only: int
+
+
+class Summary:
+    """Estimates of everything in a finished campaign, computed when first asked for.
+
+    Parameters
+    ----------
+    campaign : Campaign
+        A campaign whose chunks are all on disk.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from slotkern import studies
+    >>> from slotkern.studies.summary import Summary
+    >>> study = studies.load_study("aep")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     campaign = studies.run(study, 5, out=folder, published_cycles=0)
+    ...     Summary(campaign).estimate(study.settings[0], "amp", "start").mean
+    0.0
+    """
+
+    def __init__(self, campaign: Campaign) -> None:
+        self.campaign = campaign
+        self.study = campaign.study
+        self._moments: dict[tuple[str, bool], _Moments] = {}
+
+    def estimate(self, setting: Setting, algorithm: str, metric: str) -> Estimate:
+        """Return the mean of a metric (or "slots", "alternatives") of an algorithm."""
+        twins = algorithm.endswith(".published")
+        key = setting.name, twins
+        if key not in self._moments:
+            chunks = self.campaign.chunks(setting, twins=twins)
+            self._moments[key] = _gather(map(self._columns, chunks))
+        moments = self._moments[key]
+        return moments.estimate(f"{algorithm}.{metric}")
+
+    def advantage(
+        self, setting: Setting, best: str, other: str, metric: str
+    ) -> Estimate:
+        """Return 1 - smaller/larger of two algorithms' means, where both found one.
+
+        The standard error is that of a ratio of means over the same cycles.
+        """
+
+        def pair(chunk: Chunk) -> dict[str, NDArray[np.float64]]:
+            columns = self._columns(chunk)
+            a, b = columns[f"{best}.{metric}"], columns[f"{other}.{metric}"]
+            both = ~np.isnan(a) & ~np.isnan(b)
+            x, y = np.where(both, a, np.nan), np.where(both, b, np.nan)
+            return {"x": x, "y": y, "plus": x + y, "minus": x - y}
+
+        moments = _gather(map(pair, self.campaign.chunks(setting)))
+        x, y = moments.estimate("x"), moments.estimate("y")
+        if _more_is_better(metric):
+            x, y = y, x
+        if not x.count or not y.mean:
+            return Estimate(math.nan, math.nan, x.count, x.missing)
+        ratio = x.mean / y.mean
+        covariance = (moments.variance("plus") - moments.variance("minus")) / 4
+        vx, vy = x.error**2 * x.count, y.error**2 * y.count
+        variance = vx - 2 * ratio * covariance + ratio**2 * vy
+        error = math.sqrt(max(variance, 0.0) / x.count) / abs(y.mean)
+        return Estimate(1 - ratio, error, x.count, x.missing)
+
+    def comparisons(self) -> list[Comparison]:
+        """Return the rows that the study asks for, in its order."""
+        rows: list[Comparison] = []
+        for record in self.study.compare:
+            rows.extend(self._compared(record))
+        return rows
+
+    def worth(self, setting: Setting) -> list[Worth]:
+        """Return what exactness is worth, for each algorithm with a twin."""
+        return [
+            self._worth(setting, algorithm)
+            for algorithm in setting.algorithms
+            if self._has_twin(setting, algorithm.name)
+        ]
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield the estimate of every algorithm and metric in every setting."""
+        for setting in self.study.settings:
+            twins = setting.twins if self.campaign.published_cycles else ()
+            for algorithm in (*setting.algorithms, *twins):
+                for metric in ("slots", "alternatives", *self.study.metrics):
+                    got = self.estimate(setting, algorithm.name, metric)
+                    yield {
+                        "setting": setting.name,
+                        **setting.values,
+                        "algorithm": algorithm.name,
+                        "metric": metric,
+                        "mean": got.mean,
+                        "standard_error": got.error,
+                        "cycles": got.count,
+                        "without_window": got.missing,
+                    }
+
+    def _columns(self, chunk: Chunk) -> dict[str, NDArray[np.float64]]:
+        """Return one array of cycles for each ``algorithm.metric`` of a chunk."""
+        arrays = self.campaign.read(chunk)
+        columns = {}
+        for index, algorithm in enumerate(chunk.algorithms):
+            columns[f"{algorithm.name}.slots"] = arrays["slots"].astype(np.float64)
+            for metric in ("alternatives", *self.study.metrics):
+                values = arrays[metric][:, index].astype(np.float64)
+                columns[f"{algorithm.name}.{metric}"] = values
+        return columns
+
+    def _worth(self, setting: Setting, algorithm: Algorithm) -> Worth:
+        metric = _METRIC_OF.get(algorithm.criterion, algorithm.criterion)
+        sign = 1.0 if _more_is_better(metric) else -1.0
+        name, twin = algorithm.name, algorithm.published.name
+        exact = self._first(setting, f"{name}.{metric}")
+        cycles = 0
+        better = worse = only = 0
+
+        def pair(chunk: Chunk) -> dict[str, NDArray[np.float64]]:
+            nonlocal cycles, better, worse, only
+            there = self._columns(chunk)[f"{twin}.{metric}"]
+            here = exact[chunk.first : chunk.last]
+            gain = sign * (here - there)
+            cycles += here.size
+            # Sums in another order differ in the last digits; that is no gain.
+            noise = 1e-9 * np.abs(there)
+            better += int((gain > noise).sum())
+            worse += int((gain < -noise).sum())
+            only += int((~np.isnan(here) & np.isnan(there)).sum())
+            return {"exact": here, "twin": there, "gain": gain}
+
+        moments = _gather(map(pair, self.campaign.chunks(setting, twins=True)))
+        estimate = moments.estimate
+        return Worth(
+            algorithm,
+            metric,
+            estimate("exact"),
+            estimate("twin"),
+            estimate("gain"),
+            better,
+            worse,
+            only,
+        )
+
+    def _first(self, setting: Setting, column: str) -> NDArray[np.float64]:
+        """Return a column over those first cycles that the twins ran on as well."""
+        parts = [np.empty(0)]
+        for chunk in self.campaign.chunks(setting):
+            if chunk.first >= self.campaign.published_cycles:
+                break
+            parts.append(self._columns(chunk)[column])
+        return np.concatenate(parts)
+
+    def _compared(self, record: Mapping[str, Any]) -> Iterator[Comparison]:
+        """Yield the rows of one ``[[compare]]`` table."""
+        sweeps = self.study.sweeps
+        settings = sweeps[record.get("sweep", next(iter(sweeps)))]
+        figures = record.get("published", {})
+        if isinstance(figures, str):
+            figures = published(figures)
+        if not isinstance(figures, Mapping):
+            figures = dict.fromkeys(record["against"], figures)
+        rows = []
+        for name in record.get("against", figures):
+            figure = figures.get(name)
+            if isinstance(figure, str):  # the paper only gives words
+                continue
+            along = figure if isinstance(figure, list) else [figure] * len(settings)
+            rows += [
+                self._row(record, setting, name, number)
+                for setting, number in zip(settings, along, strict=True)
+            ]
+        if record.get("worst"):  # the one that the best is furthest ahead of
+            rows = [max(rows, key=lambda row: row.obtained.mean)]
+        yield from rows
+
+    def _row(
+        self,
+        record: Mapping[str, Any],
+        setting: Setting,
+        name: str,
+        figure: float | None,
+    ) -> Comparison:
+        """Return one row: a mean, or the advantage of the best over another."""
+        labels = {a.name: a.label for a in setting.algorithms}
+        metric, best = record["metric"], record.get("best")
+        twin = None
+        if best is None:
+            obtained = self.estimate(setting, name, metric)
+            if metric != "slots" and self._has_twin(setting, name):
+                twin = self.estimate(setting, f"{name}.published", metric)
+            label = f"{metric_label(metric)}, {labels[name]}"
+            if metric == "slots":
+                label = metric_label(metric)
+        else:
+            obtained = self.advantage(setting, best, name, metric)
+            label = f"{metric_label(metric)}, {labels[best]} better than {labels[name]}"
+        if setting.label:
+            label += f", {setting.label}"
+        concerned = {name, best}
+        remarks = tuple(
+            index
+            for index, remark in enumerate(self.study.remarks)
+            if metric in remark["metrics"] and concerned & set(remark["algorithms"])
+        )
+        percent = best is not None
+        return Comparison(
+            label, name, metric, setting, obtained, figure, percent, twin, remarks
+        )
+
+    def _has_twin(self, setting: Setting, name: str) -> bool:
+        """Return whether the published twin of an algorithm ran."""
+        return self.campaign.published_cycles > 0 and any(
+            a.name == name and a.twin for a in setting.algorithms
+        )
+
+
+class _Moments:
+    """Counts, means and sums of squared deviations of named columns."""
+
+    def __init__(self) -> None:
+        self._of: dict[str, tuple[int, int, float, float]] = {}
+
+    def add(self, name: str, values: NDArray[np.float64]) -> None:
+        """Merge a chunk's values; NaN counts as missing (Chan et al., pairwise)."""
+        found = values[~np.isnan(values)]
+        count, missing, mean, squares = self._of.get(name, (0, 0, 0.0, 0.0))
+        missing += values.size - found.size
+        if found.size:
+            here = float(found.mean())
+            total = count + found.size
+            shift = here - mean
+            squares += float(((found - here) ** 2).sum())
+            squares += shift**2 * count * found.size / total
+            mean += shift * found.size / total
+            count = total
+        self._of[name] = count, missing, mean, squares
+
+    def variance(self, name: str) -> float:
+        """Return the sample variance, NaN with fewer than two values."""
+        count, _, _, squares = self._of[name]
+        return squares / (count - 1) if count > 1 else math.nan
+
+    def estimate(self, name: str) -> Estimate:
+        """Return mean and standard error of a column."""
+        count, missing, mean, _ = self._of[name]
+        if not count:
+            return Estimate(math.nan, math.nan, 0, missing)
+        return Estimate(mean, math.sqrt(self.variance(name) / count), count, missing)
+
+
+def _gather(chunks: Iterable[Mapping[str, NDArray[np.float64]]]) -> _Moments:
+    moments = _Moments()
+    for columns in chunks:
+        for name, values in columns.items():
+            moments.add(name, values)
+    return moments
+
+
+def _more_is_better(metric: str) -> bool:
+    return metric_of(metric).more_is_better
+
+
+def metric_label(metric: str) -> str:
+    """Return a metric's name for people."""
+    return _LABELS.get(metric) or metric_of(metric).label
