@@ -9,6 +9,7 @@ from slotkern._core import (
     find_window,
     find_windows,
 )
+from slotkern.choose import Choice, choose, choose_each
 from slotkern.environment import Environment, generate_environment
 from slotkern.io import (
     from_arrow,
@@ -27,12 +28,15 @@ __version__ = "0.1.0"
 __all__ = [
     "CRITERIA",
     "SLOT",
+    "Choice",
     "Environment",
     "Explanation",
     "Request",
     "SlotError",
     "SlotPool",
     "Window",
+    "choose",
+    "choose_each",
     "explain",
     "find_window",
     "find_windows",

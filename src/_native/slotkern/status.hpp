@@ -24,6 +24,12 @@ enum class Status : int {
   overlap,
   // what a search finds wrong with a request
   volume_too_small,        // time + volume / performance == time
+  // what choose finds wrong with its items
+  cost_not_valid,
+  value_not_finite,
+  sum_overflows,           // of n costs or values
+  cost_not_integer,        // the table needs integers
+  table_too_large,
 };
 
 // The first thing wrong with a slot array: `row`, and for the last two kinds the
