@@ -9,6 +9,7 @@ from slotkern._core import (
     find_window,
     find_windows,
 )
+from slotkern.alternatives import Alternatives, find_alternatives
 from slotkern.environment import Environment, generate_environment
 from slotkern.io import (
     from_arrow,
@@ -27,6 +28,7 @@ __version__ = "0.1.0"
 __all__ = [
     "CRITERIA",
     "SLOT",
+    "Alternatives",
     "Environment",
     "Explanation",
     "Request",
@@ -34,6 +36,7 @@ __all__ = [
     "SlotPool",
     "Window",
     "explain",
+    "find_alternatives",
     "find_window",
     "find_windows",
     "from_arrow",
