@@ -62,7 +62,7 @@ class AlternativesSweep {
 
   Status run() {
     if (groups_.empty() || limit_ == 0) return Status::ok;
-    Shape::screen(pool_).each(sieve_, pool_.slots.size() - 1, [&](std::size_t row) {
+    Shape::screen(pool_).each(pool_.order, sieve_, pool_.last_position(), [&](std::size_t row) {
       if (!query_.admits(pool_.slots[row], row)) return true;
       const Piece slot{pool_.slots[row].start, row, false};
       return take_until(&slot);
@@ -165,15 +165,15 @@ class AlternativesSweep {
     if constexpr (std::is_same_v<Shape, Square>)
       found.processor_time = static_cast<double>(n_) * found.runtime;
     found.value = found.start;
-    for (const Part& part : parts_) {
-      const Slot& slot = pool_.slots[part.row];
-      const double finish = cut_finish(t_ + part.length, slot.end);
+    for (const Entry& entry : chosen_) {
+      const Slot& slot = pool_.slots[entry.row];
+      const double finish = cut_finish(t_ + group.shape.length(slot), slot.end);
       if (!(finish > t_)) {
         status_ = Status::volume_too_small;
         return false;
       }
       if (!live(query_, groups_.front().shape, slot, finish) || !(finish < slot.end)) continue;
-      coming_.push_back({finish, part.row, false});
+      coming_.push_back({finish, entry.row, false});
       std::push_heap(coming_.begin(), coming_.end(), later());
     }
     out_.found.push_back(found);

@@ -24,6 +24,9 @@ enum class Status : int {
   overlap,
   // what a search finds wrong with a request
   volume_too_small,        // time + volume / performance == time
+  // what a pool finds wrong with a window
+  not_free,                // to be booked
+  not_booked,              // to be released
 };
 
 // The first thing wrong with a slot array: `row`, and for the last two kinds the
