@@ -9,6 +9,7 @@ from slotkern._core import (
     find_window,
     find_windows,
 )
+from slotkern.alternatives import Alternatives, find_alternatives
 from slotkern.choose import Choice, choose, choose_each
 from slotkern.environment import Environment, generate_environment
 from slotkern.io import (
@@ -28,6 +29,7 @@ __version__ = "0.1.0"
 __all__ = [
     "CRITERIA",
     "SLOT",
+    "Alternatives",
     "Choice",
     "Environment",
     "Explanation",
@@ -38,6 +40,7 @@ __all__ = [
     "choose",
     "choose_each",
     "explain",
+    "find_alternatives",
     "find_window",
     "find_windows",
     "from_arrow",

@@ -1,5 +1,5 @@
 # Types of slotkern for cimport.
-from slotkern._kernels cimport Answer, Part, Pool, Query
+from slotkern._kernels cimport Answer, Part, Pool, Query, Shape, Status
 
 
 cdef class Request:
@@ -24,3 +24,6 @@ cdef class Window:
 
 
 cdef Window wrap(const Answer& answer, Py_ssize_t n, str criterion, str shape)
+cdef SlotPool pool_of(object slots, bint both, Shape shape, size_t n)
+cdef Shape shape_of(str shape) except *
+cdef object search_error(Status status, Query query)

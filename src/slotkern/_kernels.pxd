@@ -21,6 +21,8 @@ cdef extern from "slotkern/capi.hpp" namespace "slotkern" nogil:
         performance_differs
         overlap
         volume_too_small
+        not_free
+        not_booked
 
     cdef enum class Shape(int):
         square

@@ -24,8 +24,17 @@ struct Entry {
   std::size_t row;
 };
 
-class NCheapest {
+// Any order of equal keys will do while only sums count.
+struct ByKey {
+  bool operator()(const Entry& a, const Entry& b) const { return a.key < b.key; }
+};
+
+template <class Order = ByKey>
+class SmallestOf {
  public:
+  SmallestOf() = default;
+  explicit SmallestOf(Order order) : order_(order) {}
+
   // Room for n smallest among at most `members`; with no reserve what falls out of the
   // array is gone, for sets that never lose a member.
   void reset(std::size_t n, std::size_t members, bool reserve = true) {
@@ -42,22 +51,22 @@ class NCheapest {
 
   // Adds a member; true when it is among the n smallest now.
   bool offer(double key, std::size_t row) {
-    if (key >= cut_) {
-      put_aside({key, row});
+    const Entry entry{key, row};
+    if (key >= cut_ && (key > cut_ || !order_(entry, array_[size_ - 1]))) {
+      put_aside(entry);
       return false;
     }
     if (size_ == capacity_) put_aside(array_[--size_]);
     std::size_t at = size_++;
     if (capacity_ <= 40) {
-      for (; at > 0 && array_[at - 1].key > key; --at) array_[at] = array_[at - 1];
+      for (; at > 0 && order_(entry, array_[at - 1]); --at) array_[at] = array_[at - 1];
     } else {
       const auto first = array_.begin(), last = first + static_cast<std::ptrdiff_t>(at);
-      const auto spot = std::upper_bound(
-          first, last, key, [](double k, const Entry& entry) { return k < entry.key; });
+      const auto spot = std::upper_bound(first, last, entry, order_);
       std::move_backward(spot, last, last + 1);
       at = static_cast<std::size_t>(spot - first);
     }
-    array_[at] = {key, row};
+    array_[at] = entry;
     if (size_ == capacity_ || rest_size_ > 0) cut_ = array_[size_ - 1].key;
     if (at >= n_) return false;
     sum_ += key;
@@ -90,23 +99,56 @@ class NCheapest {
     for (std::size_t i = kept + 1; i < size_; ++i)
       if (keep(array_[i].row)) array_[kept++] = array_[i];
     size_ = kept;
+    settle(keep);
+    return true;
+  }
+
+  // Takes the n smallest out, and drops what keep(row) refuses of what moves up.
+  template <class Keep>
+  void drop_front(Keep keep) {
+    const auto first = array_.begin();
+    std::copy(first + static_cast<std::ptrdiff_t>(n_), first + static_cast<std::ptrdiff_t>(size_),
+              first);
+    size_ -= n_;
+    settle(keep);
+  }
+
+  // Drops whatever keep(row) refuses, wherever it is: O(members).
+  template <class Keep>
+  void compact(Keep keep) {
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < rest_size_; ++i)
+      if (keep(rest_[i].row)) rest_[kept++] = rest_[i];
+    rest_size_ = kept;
+    heaped_ = 0;  // all of it is tail again
+    kept = 0;
+    for (std::size_t i = 0; i < size_; ++i)
+      if (keep(array_[i].row)) array_[kept++] = array_[i];
+    size_ = kept;
+    settle(keep);
+  }
+
+  std::size_t members() const { return size_ + rest_size_; }
+
+ private:
+  struct Later {
+    Order order;
+    bool operator()(const Entry& a, const Entry& b) const { return order(b, a); }
+  };
+
+  void put_aside(const Entry& entry) {
+    if (reserve_) rest_[rest_size_++] = entry;
+  }
+
+  template <class Keep>
+  void settle(Keep keep) {
     if (size_ < n_) refill(keep);
-    cut_ = rest_size_ > 0 ? array_[size_ - 1].key : kInfinity;
+    cut_ = rest_size_ > 0 || size_ == capacity_ ? array_[size_ - 1].key : kInfinity;
     sum_ = slack_ = 0;
     for (std::size_t i = 0; i < std::min(n_, size_); ++i) {
       sum_ += array_[i].key;
       slack_ += sum_ * 4e-16;
     }
-    return true;
-  }
-
- private:
-  struct Later {
-    bool operator()(const Entry& a, const Entry& b) const { return a.key > b.key; }
-  };
-
-  void put_aside(const Entry& entry) {
-    if (reserve_) rest_[rest_size_++] = entry;
   }
 
   template <class Keep>
@@ -116,17 +158,18 @@ class NCheapest {
     for (std::size_t i = heaped_; i < rest_size_; ++i)
       if (keep(rest_[i].row)) {
         rest_[heaped_++] = rest_[i];
-        std::push_heap(first, at(heaped_), Later{});
+        std::push_heap(first, at(heaped_), Later{order_});
       }
     rest_size_ = heaped_;
     while (size_ < n_ && rest_size_ > 0) {
-      std::pop_heap(first, at(rest_size_), Later{});
+      std::pop_heap(first, at(rest_size_), Later{order_});
       const Entry& entry = rest_[--rest_size_];
       if (keep(entry.row)) array_[size_++] = entry;
     }
     heaped_ = rest_size_;
   }
 
+  [[no_unique_address]] Order order_{};
   std::size_t n_ = 0, capacity_ = 0, size_ = 0;
   double cut_ = kInfinity;  // keys from here on belong to the reserve
   double sum_ = 0, slack_ = 0;
@@ -134,5 +177,7 @@ class NCheapest {
   std::size_t heaped_ = 0, rest_size_ = 0;  // of rest_: the heap, then its tail
   std::vector<Entry> array_, rest_;
 };
+
+using NCheapest = SmallestOf<>;
 
 }  // namespace slotkern

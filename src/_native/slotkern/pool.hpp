@@ -48,6 +48,11 @@ struct Query {
   }
 };
 
+// Where a part that is cut out of a slot ends: a rest of at most 4 ulp is rounding, not time.
+inline double cut_finish(double finish, double end) {
+  return end - finish <= 4 * 0x1p-52 * std::fabs(finish) ? end : finish;
+}
+
 // The slots of nodes with performance >= `performance`; `end` counts their nodes.
 struct Group {
   double performance;
@@ -66,6 +71,52 @@ class Pool {
   Screen by_price;                        // square: room = length in time
   double latest = 0;                      // largest absolute time
 
+  // A pool that has changed (timeline.hpp) keeps its slots in blocks of 64 rows with gaps at
+  // their ends. Empty while the rows stand in the order of time without gaps.
+  BlockOrder order;                       // [position of a block]: its rows start at 64 times this
+  std::vector<double> firsts;             // [position]: the start of its first slot
+  std::vector<std::uint8_t> counts;       // [order]: how many slots
+  std::vector<std::size_t> origins;       // [row]: the row of the array the slot came from
+
+  std::size_t origin(std::size_t row) const { return origins.empty() ? row : origins[row]; }
+
+  // Position in the order of time: of a row, the last one, that of the last slot with a start
+  // not after t.
+  std::size_t position(std::size_t row) const {
+    if (order.empty()) return row;
+    std::size_t block = block_at(slots[row].start);
+    while (order[block] != row / 64) --block;  // others begin at the same time
+    return block * 64 + row % 64;
+  }
+  std::size_t last_position() const {
+    return (order.empty() ? slots.size() : order.size() * 64) - 1;
+  }
+  std::size_t position_at(double t) const {
+    std::size_t begin = 0, count = slots.size(), block = 0;
+    if (!order.empty()) {
+      block = block_at(t);
+      begin = order[block] * std::size_t{64};
+      count = counts[order[block]];
+    }
+    const auto first = slots.begin() + static_cast<std::ptrdiff_t>(begin);
+    const auto after = std::upper_bound(first, first + static_cast<std::ptrdiff_t>(count), t,
+                                        [](double x, const Slot& s) { return x < s.start; });
+    return block * 64 + static_cast<std::size_t>(after - first) - 1;
+  }
+  // Position of the last block that begins at t or before, else of the first.
+  std::size_t block_at(double t) const {
+    const auto after = std::upper_bound(firsts.begin(), firsts.end(), t);
+    return static_cast<std::size_t>(std::max<std::ptrdiff_t>(after - firsts.begin(), 1)) - 1;
+  }
+  double first_start() const { return order.empty() ? slots.front().start : firsts.front(); }
+
+  // At least the length of a part that the slot can hold: t + d <= end is a test on rounded
+  // sums and can hold for d a little over end - t.
+  static double room(const Slot& s) {
+    const double ulp = std::isinf(s.end) ? 0.0 : std::fabs(s.end) * 0x1p-52;
+    return s.end - s.start + 4 * ulp;
+  }
+
   // Checks and prepares. `all` prepares both shapes; else only `shape` for n parts.
   Fault build(const SlotView& view, bool all, Shape shape, std::size_t n, CheckScratch& scratch) {
     const Fault fault = check_slots(view, scratch);
@@ -76,7 +127,7 @@ class Pool {
     if (square) by_price.reset(slots.size());
     for (std::size_t i = 0; i < slots.size(); ++i) {
       const Slot& s = slots[i];
-      const double length = s.end - s.start + 4 * ulp_of(s.end);
+      const double length = room(s);
       if (ragged) by_rate.put(i, s.rate, length * s.performance, s.performance, s.end);
       if (square) by_price.put(i, s.price, length, s.performance, s.end);
     }
@@ -97,9 +148,6 @@ class Pool {
   }
 
  private:
-  // t + d <= end is a test on rounded sums: it can hold for d a little over end - t.
-  static double ulp_of(double end) { return std::isinf(end) ? 0.0 : std::fabs(end) * 0x1p-52; }
-
   void load(const SlotView& view, CheckScratch& scratch) {
     std::vector<std::int32_t> places(scratch.index.size(), -1);
     nodes.clear();

@@ -73,15 +73,36 @@ SLOTKERN_CLONES [[maybe_unused]] static std::uint64_t pass64(const float* __rest
   return bits;
 }
 
+// Eight lanes at a time, which compilers turn into vectors.
+[[maybe_unused]] static inline float least64(const float* x) {
+  float lane[8];
+  for (int k = 0; k < 8; ++k) lane[k] = x[k];
+  for (int j = 8; j < 64; j += 8)
+    for (int k = 0; k < 8; ++k) lane[k] = x[j + k] < lane[k] ? x[j + k] : lane[k];
+  for (int k = 1; k < 8; ++k) lane[0] = std::min(lane[0], lane[k]);
+  return lane[0];
+}
+[[maybe_unused]] static inline float most64(const float* x) {
+  float lane[8];
+  for (int k = 0; k < 8; ++k) lane[k] = x[k];
+  for (int j = 8; j < 64; j += 8)
+    for (int k = 0; k < 8; ++k) lane[k] = x[j + k] > lane[k] ? x[j + k] : lane[k];
+  for (int k = 1; k < 8; ++k) lane[0] = std::max(lane[0], lane[k]);
+  return lane[0];
+}
+
 }  // namespace detail
+
+// Where the blocks of 64 rows stand in the order of time: empty while they stand in it.
+using BlockOrder = std::vector<std::uint32_t>;
 
 class Screen {
  public:
   void reset(std::size_t slots) {
     slots_ = slots;
-    const std::size_t blocks = (slots + 63) / 64;
-    fine_.reset(blocks * 64);
-    coarse_.reset((blocks + 63) / 64 * 64);
+    blocks_ = (slots + 63) / 64;
+    fine_.reset(blocks_ * 64);
+    coarse_.reset((blocks_ + 63) / 64 * 64);
   }
 
   void put(std::size_t i, double key, double room, double performance, double end) {
@@ -89,33 +110,75 @@ class Screen {
     coarse_.widen(i / 64, fine_, i);
   }
 
-  // Calls visit(i) for the slots 0..last that pass, in order, until it returns false.
-  // `sieve` may tighten meanwhile: the next block sees it.
+  // Calls visit(row) for the slots at positions 0..last of the order that pass, in order, until
+  // it returns false. `sieve` may tighten meanwhile: the next block sees it.
   template <class Visit>
-  void each(const Sieve& sieve, std::size_t last, Visit visit) const {
+  void each(const BlockOrder& order, const Sieve& sieve, std::size_t last, Visit visit) const {
     if (slots_ == 0) return;
     const std::size_t last_block = last / 64;
     for (std::size_t base = 0; base <= last_block; base += 64) {
       for (std::uint64_t blocks = coarse_.pass(base, sieve); blocks; blocks &= blocks - 1) {
         const std::size_t block = base + static_cast<std::size_t>(std::countr_zero(blocks));
         if (block > last_block) return;
-        for (std::uint64_t hits = fine_.pass(block * 64, sieve); hits; hits &= hits - 1) {
-          const std::size_t i = block * 64 + static_cast<std::size_t>(std::countr_zero(hits));
-          if (i > last || !visit(i)) return;
+        const std::size_t rows = (order.empty() ? block : order[block]) * 64;
+        for (std::uint64_t hits = fine_.pass(rows, sieve); hits; hits &= hits - 1) {
+          const auto offset = static_cast<std::size_t>(std::countr_zero(hits));
+          if (block * 64 + offset > last || !visit(rows + offset)) return;
         }
       }
     }
+  }
+
+  // For rows that change (timeline.hpp): blocks of rows come and go, rows move within one.
+  // `block` counts in the order of time, rows stand anywhere.
+  void add_rows() { fine_.resize(fine_.key.size() + 64); }
+
+  void insert_block(std::size_t block) {
+    if (++blocks_ > coarse_.key.size()) coarse_.resize(coarse_.key.size() + 64);
+    coarse_.move(block, block + 1, blocks_ - 1 - block);
+  }
+
+  void erase_block(std::size_t block) {
+    coarse_.move(block + 1, block, --blocks_ - block);
+    coarse_.clear(blocks_);
+  }
+
+  void move(std::size_t from, std::size_t to, std::size_t count) { fine_.move(from, to, count); }
+  void clear(std::size_t row) { fine_.clear(row); }
+
+  void set(std::size_t i, double key, double room, double performance, double end) {
+    fine_.put(i, round_down(key), round_up(room), round_up(performance), round_up(end));
+  }
+
+  // The extremes of a block, from its rows.
+  void fold(std::size_t block, std::size_t rows) {
+    coarse_.put(block, detail::least64(fine_.key.data() + rows),
+                detail::most64(fine_.room.data() + rows),
+                detail::most64(fine_.performance.data() + rows),
+                detail::most64(fine_.end.data() + rows));
   }
 
  private:
   struct Columns {
     std::vector<float> key, room, performance, end;
 
-    void reset(std::size_t size) {  // padding has no room, so it never passes
-      key.assign(size, std::numeric_limits<float>::infinity());
-      room.assign(size, -1.0f);
-      performance.assign(size, 0.0f);
-      end.assign(size, -std::numeric_limits<float>::infinity());
+    void reset(std::size_t size) {
+      for (std::vector<float>* column : {&key, &room, &performance, &end}) column->clear();
+      resize(size);
+    }
+    void resize(std::size_t size) {  // padding has no room, so it never passes
+      key.resize(size, std::numeric_limits<float>::infinity());
+      room.resize(size, -1.0f);
+      performance.resize(size, 0.0f);
+      end.resize(size, -std::numeric_limits<float>::infinity());
+    }
+    void clear(std::size_t i) {
+      put(i, std::numeric_limits<float>::infinity(), -1.0f, 0.0f,
+          -std::numeric_limits<float>::infinity());
+    }
+    void move(std::size_t from, std::size_t to, std::size_t count) {
+      for (std::vector<float>* column : {&key, &room, &performance, &end})
+        std::memmove(column->data() + to, column->data() + from, count * sizeof(float));
     }
     void put(std::size_t i, float k, float r, float p, float e) {
       key[i] = k, room[i] = r, performance[i] = p, end[i] = e;
@@ -132,7 +195,7 @@ class Screen {
     }
   };
 
-  std::size_t slots_ = 0;
+  std::size_t slots_ = 0, blocks_ = 0;
   Columns fine_, coarse_;
 };
 

@@ -37,7 +37,7 @@ void settle(const Pool& pool, const Shape& shape, const std::vector<Entry>& chos
     sum += chosen[i].key;
     time += length;
     found.runtime = std::max(found.runtime, length);
-    parts.push_back({chosen[i].row, s.node, length, shape.total(chosen[i].key)});
+    parts.push_back({pool.origin(chosen[i].row), s.node, length, shape.total(chosen[i].key)});
   }
   found.cost = shape.total(sum);
   found.processor_time = time;
@@ -47,7 +47,8 @@ void settle(const Pool& pool, const Shape& shape, const std::vector<Entry>& chos
 
 template <class Criterion>
 std::size_t last_step(const Pool& pool, const Best& best) {
-  return Criterion::up_to_step ? best.step : last_row(pool, best.start);
+  return Criterion::up_to_step ? pool.position(best.step)
+                                 : pool.position_at(best.start);
 }
 
 template <class Criterion>
@@ -165,7 +166,7 @@ void take_square(const Pool& pool, const Query& query, const Best& best, Workspa
   work.row_at.assign(pool.nodes.size(), none);
   Sieve sieve = first_sieve(query, Square{0, least});
   sieve.end = std::max(sieve.end, round_down(best.start));
-  Square::screen(pool).each(sieve, last_row(pool, best.start), [&](std::size_t row) {
+  Square::screen(pool).each(pool.order, sieve, pool.position_at(best.start), [&](std::size_t row) {
     const Slot& s = pool.slots[row];
     const double own = query.volume / s.performance;  // the least it can run
     if (best.start + own <= query.limit(s) && query.admits(s, row) &&
@@ -208,7 +209,7 @@ bool search_square(const Pool& pool, const Query& query, Workspace& work, Found&
   if (Criterion::by_bound) std::make_heap(work.order.begin(), work.order.end(), dearer);
 
   typename Criterion::SquareGoal goal{{query.budget, {}}};
-  const double first = query.step(pool.slots.front());
+  const double first = std::max(pool.first_start(), query.earliest);
   auto stop = work.order.end();
   for (auto it = work.order.begin(); it != stop;) {
     std::size_t k = *it;

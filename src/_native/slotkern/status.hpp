@@ -30,6 +30,9 @@ enum class Status : int {
   sum_overflows,           // of n costs or values
   cost_not_integer,        // the table needs integers
   table_too_large,
+  // what a pool finds wrong with a window
+  not_free,                // to be booked
+  not_booked,              // to be released
 };
 
 // The first thing wrong with a slot array: `row`, and for the last two kinds the

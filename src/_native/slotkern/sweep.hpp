@@ -119,7 +119,8 @@ bool sweep(const Pool& pool, const Query& query, const Shape& shape, double othe
   };
   sieve.key = key_most();
   const double shortest = shape.shortest(pool);
-  Shape::screen(pool).each(sieve, m - 1, [&](std::size_t row) {
+  sieve.end = std::max(sieve.end, round_down(query.earliest + shortest));
+  Shape::screen(pool).each(pool.order, sieve, pool.last_position(), [&](std::size_t row) {
     const Slot& slot = pool.slots[row];
     if (shape.screen_key(slot) > sieve.key) return true;  // the ceiling fell within the block
     const double t = query.step(slot), length = shape.length(slot);
@@ -218,7 +219,7 @@ struct EarliestFinish : Goal {
   }
 };
 
-// The tie rule: the n cheapest by (key, node) of the slots of rows 0..last that are live at t
+// The tie rule: the n cheapest by (key, node) of the slots at positions 0..last that are live at t
 // and pass `useful`, in this order, into `chosen`; whether there are n. `nth_key` and
 // `least_performance` are bounds known before. Keeps a max-heap of n; its top tightens the
 // screen.
@@ -237,7 +238,7 @@ bool cheapest_at(const Pool& pool, const Query& query, const Shape& shape, doubl
   sieve.end = std::max(sieve.end, round_down(t));
   sieve.key = key_ceiling(shape.screen_key_of(nth_key), 0);
   sieve.performance = std::max(sieve.performance, round_down(least_performance * (1 - kMargin)));
-  Shape::screen(pool).each(sieve, last, [&](std::size_t row) {
+  Shape::screen(pool).each(pool.order, sieve, last, [&](std::size_t row) {
     const Slot& s = pool.slots[row];
     if (!live(query, shape, s, t) || !query.admits(s, row) ||
         s.performance < shape.performance() || !useful(s))
@@ -257,13 +258,6 @@ bool cheapest_at(const Pool& pool, const Query& query, const Shape& shape, doubl
   });
   std::sort_heap(chosen.begin(), chosen.end(), before);
   return chosen.size() == n;
-}
-
-// The last row whose step is not after t.
-inline std::size_t last_row(const Pool& pool, double t) {
-  const auto after = std::upper_bound(pool.slots.begin(), pool.slots.end(), t,
-                                      [](double x, const Slot& s) { return x < s.start; });
-  return static_cast<std::size_t>(after - pool.slots.begin()) - 1;
 }
 
 }  // namespace slotkern

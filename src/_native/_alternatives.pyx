@@ -1,0 +1,320 @@
+"""The door of alternatives: all disjoint windows of a request, held in arrays."""
+
+import numpy as np
+
+cimport numpy as cnp
+from libcpp.vector cimport vector
+
+from slotkern._core cimport Request, SlotPool, Window, pool_of, search_error, shape_of, wrap
+from slotkern._core import PART
+from slotkern._kernels cimport Answer, Found, Part, Pool, Query, Shape, Status
+
+cnp.import_array()
+
+cdef extern from "slotkern/alternatives.hpp" namespace "slotkern" nogil:
+    cdef cppclass Windows:
+        vector[Found] found
+        vector[Part] parts
+    Status find_alternatives(const Pool&, const Query&, Shape, size_t, Windows&) noexcept
+
+TABLE = np.dtype([(name, "f8") for name in
+                  ("start", "finish", "runtime", "cost", "processor_time", "value")])
+
+
+cdef class Alternatives:
+    """Windows of one request that share no slot time, in the order they were found.
+
+    A sequence: indexing gives a `Window`, slicing gives `Alternatives`. Nothing is built
+    for a window before it is asked for.
+
+    Attributes
+    ----------
+    start, finish, runtime, cost, processor_time : ndarray of float64, shape (k,)
+        Of each window.
+    table : structured array, shape (k,)
+        The same and each window's value, as fields.
+    parts : structured array, shape (k, n)
+        The parts of each window as in `Window.slots`, ascending by node.
+    criterion, shape : str
+        What was asked for.
+    """
+
+    cdef Windows windows
+    cdef vector[double] bounds  # empty: every value is proven
+    cdef vector[char] proven
+    cdef Py_ssize_t n
+    cdef readonly str criterion, shape
+    cdef object columns, part_table
+
+    def __init__(self, *_args, **_options):
+        raise TypeError("Alternatives are made by find_alternatives")
+
+    def __len__(self):
+        return self.windows.found.size()
+
+    def __getitem__(self, index):
+        cdef Py_ssize_t size = self.windows.found.size(), i
+        if isinstance(index, slice):
+            return self._chosen(range(size)[index])
+        try:
+            i = index
+        except TypeError:
+            raise TypeError(
+                f"index must be an integer or a slice, got {type(index).__name__}"
+            ) from None
+        if i < 0:
+            i += size
+        if not 0 <= i < size:
+            raise IndexError(f"index {index} is out of range for {size} alternatives")
+        cdef Answer answer
+        answer.found = self.windows.found[i]
+        answer.parts = self.windows.parts.data() + i * self.n
+        cdef Window window = wrap(answer, self.n, self.criterion, self.shape)
+        if not self.bounds.empty():
+            window.bound = self.bounds[i]
+            window.proven = self.proven[i]
+        return window
+
+    def _chosen(self, rows):
+        """The windows of these rows, as Alternatives."""
+        cdef Alternatives chosen = empty(self.n, self.criterion, self.shape)
+        cdef Py_ssize_t i
+        for i in rows:
+            add(chosen, self, i)
+        return chosen
+
+    @property
+    def table(self):
+        """One row a window: start, finish, runtime, cost, processor_time, value."""
+        cdef Py_ssize_t size = self.windows.found.size(), i
+        cdef double[:, ::1] out
+        if self.columns is None:
+            values = np.empty((size, 6))
+            out = values
+            for i in range(size):
+                found = self.windows.found[i]
+                out[i, 0] = found.start
+                out[i, 1] = found.start + found.runtime
+                out[i, 2] = found.runtime
+                out[i, 3] = found.cost
+                out[i, 4] = found.processor_time
+                out[i, 5] = found.value
+            values.flags.writeable = False
+            self.columns = values.view(TABLE).reshape(size)
+        return self.columns
+
+    @property
+    def parts(self):
+        """The parts of every window, shape (k, n): row, node, start, end, cost."""
+        cdef Py_ssize_t size = self.windows.found.size(), i, j
+        cdef const Part* part
+        cdef double start
+        if self.part_table is None:
+            table = np.empty((size, self.n), PART)
+            rows = np.empty((size, self.n), np.int64)
+            nodes = np.empty((size, self.n), np.int32)
+            floats = np.empty((3, size, self.n))
+            self._fill(rows, nodes, floats)
+            table["row"] = rows
+            table["node"] = nodes
+            table["start"], table["end"], table["cost"] = floats
+            table.flags.writeable = False
+            self.part_table = table
+        return self.part_table
+
+    def _fill(self, long long[:, ::1] rows, int[:, ::1] nodes, double[:, :, ::1] floats):
+        cdef Py_ssize_t size = self.windows.found.size(), i, j
+        cdef const Part* part = self.windows.parts.data()
+        for i in range(size):
+            start = self.windows.found[i].start
+            for j in range(self.n):
+                rows[i, j] = part.row
+                nodes[i, j] = part.node
+                floats[0, i, j] = start
+                floats[1, i, j] = start + part.length
+                floats[2, i, j] = part.cost
+                part += 1
+
+    @property
+    def start(self):
+        """Start of each window."""
+        return self.table["start"]
+
+    @property
+    def finish(self):
+        """End of the last part of each window."""
+        return self.table["finish"]
+
+    @property
+    def runtime(self):
+        """Finish less start of each window."""
+        return self.table["runtime"]
+
+    @property
+    def cost(self):
+        """Money for all parts of each window."""
+        return self.table["cost"]
+
+    @property
+    def processor_time(self):
+        """Sum of the lengths of the parts of each window."""
+        return self.table["processor_time"]
+
+    def best(self, criterion="finish"):
+        """The window that is least by a criterion, the first of equals; None if empty.
+
+        Parameters
+        ----------
+        criterion : {"start", "finish", "runtime", "cost", "processor_time"}
+
+        Raises
+        ------
+        ValueError
+            For any other name.
+
+        Examples
+        --------
+        >>> import slotkern as sk
+        >>> slots = sk.make_slots(node=[0, 1], start=[0, 2], end=[9, 9], performance=1,
+        ...                       price=[3, 1])
+        >>> sk.find_alternatives(slots, sk.Request(1, 3)).best("cost").cost
+        3.0
+        """
+        values = self._column(criterion)
+        return self[int(values.argmin())] if len(values) else None
+
+    def pareto(self, *criteria):
+        """The windows that no other one beats, ascending by the first criterion.
+
+        A window is beaten by another that is as good in all the criteria and better in
+        one. Equals stay together, in the order they were found.
+
+        Parameters
+        ----------
+        *criteria : str
+            Two or more of the names that `best` takes.
+
+        Returns
+        -------
+        Alternatives
+
+        Raises
+        ------
+        ValueError
+            For fewer than two names, or another name.
+
+        Notes
+        -----
+        O(k log k) for two criteria, O(k * front) for more.
+        """
+        if len(criteria) < 2:
+            raise ValueError(f"pareto needs at least two criteria, got {len(criteria)}")
+        values = np.column_stack([self._column(name) for name in criteria])
+        order = np.lexsort(values.T[::-1])
+        values = values[order]
+        front = []  # rows of `values` not beaten so far; later ones never beat earlier
+        if values.shape[1] == 2 and len(values):
+            least = np.minimum.accumulate(values[:, 1])
+            first = np.concatenate(([True], values[1:, 1] < least[:-1]))
+            group = np.maximum.accumulate(np.where(first, np.arange(len(values)), 0))
+            front = np.flatnonzero((values == values[group]).all(axis=1)).tolist()
+        else:
+            for i, row in enumerate(values):
+                rivals = values[front]
+                no_worse = (rivals <= row).all(axis=1)
+                if not (no_worse & (rivals < row).any(axis=1)).any():
+                    front.append(i)
+        return self._chosen(order[front].tolist())
+
+    def _column(self, criterion):
+        if criterion not in ("start", "finish", "runtime", "cost", "processor_time"):
+            raise ValueError(
+                "criterion must be 'start', 'finish', 'runtime', 'cost' or "
+                f"'processor_time', got {criterion!r}"
+            )
+        return self.table[criterion]
+
+    def to_pandas(self):
+        """One row a window, as a pandas DataFrame."""
+        from slotkern.io import to_pandas
+        return to_pandas(self.table)
+
+    def to_arrow(self):
+        """One row a window, as a pyarrow Table."""
+        from slotkern.io import to_arrow
+        return to_arrow(self.table)
+
+    def __repr__(self):
+        return (
+            f"Alternatives({len(self)} {self.shape} windows of {self.n} nodes by "
+            f"{self.criterion})"
+        )
+
+    def __eq__(self, other):
+        if not isinstance(other, Alternatives):
+            return NotImplemented
+        return len(self) == len(other) and all(a == b for a, b in zip(self, other))
+
+    def __reduce__(self):
+        return gather, (list(self), self.n, self.criterion, self.shape)
+
+
+cdef Alternatives empty(Py_ssize_t n, str criterion, str shape):
+    cdef Alternatives self = Alternatives.__new__(Alternatives)
+    self.n, self.criterion, self.shape = n, criterion, shape
+    return self
+
+
+cdef int add(Alternatives to, Alternatives source, Py_ssize_t i) except -1:
+    cdef Py_ssize_t j
+    to.windows.found.push_back(source.windows.found[i])
+    for j in range(i * source.n, (i + 1) * source.n):
+        to.windows.parts.push_back(source.windows.parts[j])
+    if not source.bounds.empty():
+        to.bounds.push_back(source.bounds[i])
+        to.proven.push_back(source.proven[i])
+    return 0
+
+
+def gather(windows, n, criterion, shape, origin=None):
+    """Alternatives from windows of n parts; origin[k]: the origin rows of the k-th's rows."""
+    cdef Alternatives self = empty(n, criterion, shape)
+    cdef Window window
+    cdef Found found
+    cdef Part part
+    cdef Py_ssize_t i, k
+    for k, window in enumerate(windows):
+        found.start = window.start
+        found.runtime = window.runtime
+        found.cost = window.cost
+        found.processor_time = window.processor_time
+        found.value = window.value
+        self.windows.found.push_back(found)
+        self.bounds.push_back(window.bound)
+        self.proven.push_back(window.proven)
+        for i in range(window.count):
+            part = window.parts[i]
+            if origin is not None:
+                part.row = origin[k][part.row]
+            self.windows.parts.push_back(part)
+    return self
+
+
+def first_alternatives(slots, Request request not None, str shape, limit):
+    """All windows by the criterion "first", at most `limit` (None: all)."""
+    cdef SlotPool pool
+    cdef Query query
+    cdef Status status
+    cdef Shape form = shape_of(shape)
+    cdef size_t most = <size_t>-1 if limit is None else limit
+    cdef Alternatives self = empty(request.query.n, "first", shape)
+    pool = pool_of(slots, False, form, request.query.n)
+    query = request.query
+    mask = pool.mask_of(request.where)
+    if mask is not None:
+        query.mask = <const unsigned char*>cnp.PyArray_DATA(<cnp.ndarray>mask)
+    with nogil:
+        status = find_alternatives(pool.pool, query, form, most, self.windows)
+    if status != Status.ok:
+        raise search_error(status, request.query)
+    return self

@@ -1,0 +1,243 @@
+"""find_alternatives: one sweep against repeated search and cutting."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import slotkern as sk
+
+SHAPES = ["square", "ragged"]
+NAMES = ["start", "finish", "runtime", "cost", "processor_time"]
+
+
+@st.composite
+def slot_arrays(draw, most_nodes=6, most_slots=4):
+    """Small arrays with many ties, zero gaps and equal ends."""
+    rows = []
+    for node in range(draw(st.integers(1, most_nodes))):
+        performance = draw(st.sampled_from([1.0, 2.0, 3.0, 4.0]))
+        clock = draw(st.integers(0, 3))
+        for _ in range(draw(st.integers(1, most_slots))):
+            start = clock + draw(st.integers(0, 2))
+            clock = start + draw(st.integers(1, 12))
+            price = draw(st.sampled_from([0.0, 1.0, 1.0, 2.0, 2.5, 3.0]))
+            rows.append((7 * node, start, clock, performance, price))
+    node, start, end, performance, price = zip(*rows, strict=True)
+    return sk.make_slots(
+        node=node, start=start, end=end, performance=performance, price=price
+    )
+
+
+@st.composite
+def requests(draw, most_nodes=4):
+    return sk.Request(
+        draw(st.integers(1, most_nodes)),
+        draw(st.sampled_from([1.0, 2.0, 3.0, 5.0, 8.0, 0.1])),
+        budget=draw(st.sampled_from([np.inf, 30.0, 12.0, 8.0, 4.0])),
+        min_performance=draw(st.sampled_from([0.0, 0.0, 2.0])),
+        earliest=draw(st.sampled_from([0.0, 0.0, 3.0, 4.5])),
+        deadline=draw(st.sampled_from([np.inf, 25.0, 11.0])),
+        max_price=draw(st.sampled_from([np.inf, np.inf, 2.0])),
+    )
+
+
+def same_but_rows(a, b):
+    return (
+        (a.start, a.finish, a.runtime, a.cost, a.processor_time)
+        == (b.start, b.finish, b.runtime, b.cost, b.processor_time)
+    ) and (a.slots[["node", "start", "end", "cost"]].tolist()) == (
+        b.slots[["node", "start", "end", "cost"]].tolist()
+    )
+
+
+def search_and_cut(slots, request, criterion, shape):
+    """The general scheme on plain arrays, written without the package's own cutting."""
+    windows, free = [], [tuple(row) for row in slots.tolist()]
+    while True:
+        free.sort(key=lambda row: (row[1], row[0]))
+        if not free:
+            return windows
+        columns = dict(
+            zip(
+                ("node", "start", "end", "performance", "price"),
+                zip(*free, strict=True),
+                strict=True,
+            )
+        )
+        window = sk.find_window(
+            sk.make_slots(**columns), request, criterion, shape=shape
+        )
+        if window is None:
+            return windows
+        windows.append(window)
+        cut = {row: i for i, row in enumerate(window.slots["row"].tolist())}
+        left = [row for i, row in enumerate(free) if i not in cut]
+        for row, part in cut.items():
+            node, start, end, performance, price = free[row]
+            finish = float(window.slots["end"][part])
+            if end - finish <= 4 * 2.0**-52 * finish:
+                finish = end
+            left.append((node, start, window.start, performance, price))
+            left.append((node, finish, end, performance, price))
+        free = [row for row in left if row[1] < row[2]]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@given(slots=slot_arrays(), request_=requests())
+@settings(max_examples=120, deadline=None)
+def test_one_sweep_equals_repeated_search(shape, slots, request_):
+    found = sk.find_alternatives(slots, request_, shape=shape)
+    expected = search_and_cut(slots, request_, "first", shape)
+    assert len(found) == len(expected)
+    assert all(same_but_rows(a, b) for a, b in zip(found, expected, strict=True))
+    pooled = sk.find_alternatives(sk.SlotPool(slots), request_, shape=shape)
+    assert pooled == found
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("criterion", ["start", "finish", "runtime", "cost"])
+@given(slots=slot_arrays(most_nodes=4, most_slots=3), request_=requests(3))
+@settings(max_examples=20, deadline=None)
+def test_the_general_scheme(criterion, shape, slots, request_):
+    found = sk.find_alternatives(slots, request_, criterion, shape=shape)
+    expected = search_and_cut(slots, request_, criterion, shape)
+    assert len(found) == len(expected)
+    assert all(same_but_rows(a, b) for a, b in zip(found, expected, strict=True))
+
+
+@pytest.mark.parametrize("criterion", ["first", "cost"])
+@pytest.mark.parametrize("shape", SHAPES)
+@given(slots=slot_arrays(), request_=requests())
+@settings(max_examples=25, deadline=None)
+def test_alternatives_share_no_slot_time(criterion, shape, slots, request_):
+    found = sk.find_alternatives(slots, request_, criterion, shape=shape)
+    taken = {}
+    for part in found.parts.ravel():
+        slot = slots[part["row"]]
+        assert slot["node"] == part["node"]
+        assert slot["start"] <= part["start"] < part["end"] <= slot["end"]
+        taken.setdefault(int(part["row"]), []).append((part["start"], part["end"]))
+    for spans in taken.values():
+        spans.sort()
+        assert all(a[1] <= b[0] for a, b in itertools.pairwise(spans))
+    assert (found.cost <= request_.budget).all()
+
+
+@pytest.fixture(scope="module")
+def larger():
+    rng = np.random.default_rng(5)
+    node = np.repeat(np.arange(60), 8)
+    edges = np.sort(rng.integers(0, 900, (60, 16)), axis=1) + np.arange(16)
+    performance = np.repeat(rng.integers(2, 11, 60), 8)
+    return sk.make_slots(
+        node=node,
+        start=edges[:, ::2].ravel(),
+        end=edges[:, 1::2].ravel(),
+        performance=performance,
+        price=performance * rng.uniform(0.8, 1.2, 480),
+    )
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("nodes", [1, 3, 12])
+def test_larger_streams(larger, shape, nodes):
+    request = sk.Request(nodes, 90, budget=nodes * 90 * 1.05)
+    found = sk.find_alternatives(larger, request, shape=shape)
+    expected = search_and_cut(larger, request, "first", shape)
+    assert len(found) == len(expected) > 2
+    assert all(same_but_rows(a, b) for a, b in zip(found, expected, strict=True))
+
+
+def test_the_sequence(larger):
+    found = sk.find_alternatives(larger, sk.Request(2, 60, budget=130))
+    windows = list(found)
+    assert found[0] == windows[0]
+    assert found[-1] == windows[-1]
+    assert list(found[3:9:2]) == windows[3:9:2]
+    assert isinstance(found[:2], sk.Alternatives)
+    for name in NAMES:
+        assert getattr(found, name).tolist() == [getattr(w, name) for w in windows]
+        assert getattr(found.best(name), name) == min(getattr(w, name) for w in windows)
+    assert found.parts.shape == (len(windows), 2)
+    assert all(
+        row.tolist() == w.slots.tolist()
+        for row, w in zip(found.parts, windows, strict=True)
+    )
+    assert found.table["value"].tolist() == [w.value for w in windows]
+    assert pickle.loads(pickle.dumps(found)) == found
+    limited = sk.find_alternatives(larger, sk.Request(2, 60, budget=130), limit=4)
+    assert list(limited) == windows[:4]
+    with pytest.raises(IndexError, match="out of range"):
+        found[len(windows)]
+    with pytest.raises(TypeError, match="index"):
+        found["cost"]
+    with pytest.raises(ValueError, match="read-only"):
+        found.cost[0] = 1
+
+
+@pytest.mark.parametrize(
+    "criteria", [("cost", "finish"), ("runtime", "cost"), ("start", "cost", "finish")]
+)
+def test_pareto(larger, criteria):
+    found = sk.find_alternatives(larger, sk.Request(2, 60, budget=130), shape="ragged")
+    values = [tuple(getattr(w, name) for name in criteria) for w in found]
+    best = {
+        a
+        for a in values
+        if not any(
+            all(x <= y for x, y in zip(b, a, strict=True)) and b != a for b in values
+        )
+    }
+    front = found.pareto(*criteria)
+    got = [tuple(getattr(w, name) for name in criteria) for w in front]
+    assert set(got) == best
+    assert len(got) == sum(v in best for v in values)
+    assert got == sorted(got)
+
+
+def test_a_boolean_filter_follows_the_slots(larger):
+    where = larger["node"] % 2 == 0
+    request = sk.Request(2, 60, budget=130, where=where)
+    for criterion in ("first", "cost"):
+        found = sk.find_alternatives(larger, request, criterion)
+        alone = sk.find_alternatives(
+            larger[where], request.replace(where=None), criterion
+        )
+        assert len(found) == len(alone) > 0
+        assert (found.parts["node"] % 2 == 0).all()
+        assert (found.cost == alone.cost).all()
+
+
+def test_nothing_found_and_bad_input(larger):
+    none = sk.find_alternatives(larger, sk.Request(61, 1))
+    assert (len(none), none.best("cost"), none.parts.shape) == (0, None, (0, 61))
+    assert len(none.pareto("cost", "finish")) == 0
+    assert len(sk.find_alternatives(larger, sk.Request(1, 1), limit=0)) == 0
+    with pytest.raises(ValueError, match="'weight'"):
+        none.best("weight")
+    with pytest.raises(ValueError, match="two criteria"):
+        none.pareto("cost")
+    with pytest.raises(ValueError, match="-1"):
+        sk.find_alternatives(larger, sk.Request(1, 1), limit=-1)
+    with pytest.raises(TypeError, match="limit"):
+        sk.find_alternatives(larger, sk.Request(1, 1), limit=2.5)
+    with pytest.raises(ValueError, match="shape"):
+        sk.find_alternatives(larger, sk.Request(1, 1), shape="round")
+
+
+@pytest.mark.parametrize("criterion", ["first", "cost"])
+def test_endless_slots_need_a_bound(criterion):
+    slots = sk.make_slots(node=[0, 1], start=0, end=np.inf, performance=2, price=1)
+    request = sk.Request(2, 4)
+    with pytest.raises(ValueError, match="row 0: end is inf"):
+        sk.find_alternatives(slots, request, criterion)
+    assert len(sk.find_alternatives(slots, request, criterion, limit=5)) == 5
+    bounded = request.replace(deadline=10)
+    found = sk.find_alternatives(slots, bounded, criterion)
+    assert found.start.tolist() == [0, 2, 4, 6, 8]
