@@ -23,6 +23,7 @@ from slotkern.io import (
 from slotkern.plot import plot_gantt
 from slotkern.search import Explanation, explain
 from slotkern.slots import SlotError, make_slots, validate_slots
+from slotkern.trace import TraceSlots, slots_from_trace
 
 __version__ = "0.1.0"
 
@@ -36,6 +37,7 @@ __all__ = [
     "Request",
     "SlotError",
     "SlotPool",
+    "TraceSlots",
     "Window",
     "choose",
     "choose_each",
@@ -49,6 +51,7 @@ __all__ = [
     "make_slots",
     "plot_gantt",
     "read_slots",
+    "slots_from_trace",
     "to_arrow",
     "to_pandas",
     "validate_slots",
