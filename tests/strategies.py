@@ -14,8 +14,23 @@ SLOT = np.dtype(
 SHAPES = ("ragged", "square")
 NODE_IDS = (0, 1, 2, 5, 40, 41, 2**31 - 1)
 TIME_UNITS = (1.0, 0.1, 1 / 3)
-PERFORMANCES = ((1.0,), (1.0, 2.0, 3.0, 4.0), (0.3, 0.7, 0.9, 2.1), (0.1, 1 / 3, 7.3))
-PRICES = ((0.0,), (1.0,), (0.0, 1.0, 2.0, 3.0), (0.1, 0.3, 0.7, 0.9), (1 / 3, 5.0))
+ORIGINS = (0.0, 0.0, 0.0, 1.7e9)
+# The last of each are different numbers, but the same in single precision.
+PERFORMANCES = (
+    (1.0,),
+    (1.0, 2.0, 3.0, 4.0),
+    (0.3, 0.7, 0.9, 2.1),
+    (0.1, 1 / 3, 7.3),
+    (1.0, 3.0, 3.0 + 1e-10, 3.0 - 1e-10),
+)
+PRICES = (
+    (0.0,),
+    (1.0,),
+    (0.0, 1.0, 2.0, 3.0),
+    (0.1, 0.3, 0.7, 0.9),
+    (1 / 3, 5.0),
+    (2.0, 2.0 + 1e-10, 2.0 - 1e-10),
+)
 
 
 class Case(NamedTuple):
@@ -29,6 +44,7 @@ class Case(NamedTuple):
 def slot_arrays(draw, max_nodes: int = 5, max_per_node: int = 3) -> np.ndarray:
     """Slots of a few nodes: touching ones, equal ends, endless ones, equal prices."""
     unit = draw(st.sampled_from(TIME_UNITS))
+    origin = draw(st.sampled_from(ORIGINS))
     performances = st.sampled_from(draw(st.sampled_from(PERFORMANCES)))
     prices = st.sampled_from(draw(st.sampled_from(PRICES)))
     first = st.sampled_from(draw(st.sampled_from(((0,), (0, 1, 2, 3), (-4, -1, 0, 3)))))
@@ -40,8 +56,9 @@ def slot_arrays(draw, max_nodes: int = 5, max_per_node: int = 3) -> np.ndarray:
         for last in reversed(range(draw(st.integers(1, max_per_node)))):
             length = draw(st.integers(1, 6))
             endless = not last and draw(st.integers(0, 7)) == 7
-            end = INF if endless else (now + length) * unit
-            rows.append((node, now * unit, end, performance, draw(prices)))
+            start, end = origin + now * unit, origin + (now + length) * unit
+            end = INF if endless else end
+            rows.append((node, start, end, performance, draw(prices)))
             now += length + draw(st.sampled_from((0, 0, 1, 3)))
     rows.sort(key=lambda row: (row[1], row[0]))
     return np.array(rows, dtype=SLOT)
