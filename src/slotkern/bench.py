@@ -36,6 +36,8 @@ ALGORITHMS = {
     "MinCost": "cost",
 }
 CSA = "CSA"
+#: What is compared, and the method of `find_window` that reaches it.
+ENGINES = {"published": "published", "kernels": "exact"}
 NODES = (50, 100, 200, 300, 400)
 INTERVALS = (600, 1200, 1800, 2400, 3000, 3600)
 
@@ -82,7 +84,8 @@ def stream(
 class Sweep:
     """Median times in seconds over one axis: `times[engine][algorithm][i]`.
 
-    NaN stands where an engine does not have the algorithm.
+    `calls[engine][algorithm]` is what the call alone takes: a search of two slots. NaN
+    stands where an engine does not have the algorithm.
     """
 
     axis: str
@@ -91,6 +94,7 @@ class Sweep:
     preparation: npt.NDArray[np.float64]
     alternatives: npt.NDArray[np.float64]
     times: dict[str, dict[str, npt.NDArray[np.float64]]]
+    calls: dict[str, dict[str, float]]
 
     @property
     def algorithms(self) -> list[str]:
@@ -98,9 +102,10 @@ class Sweep:
         return list(self.times["published"])
 
     def exponent(self, engine: str, algorithm: str) -> float:
-        """Slope of log time over log nodes, or over log slots: least squares."""
+        """Slope of log time, less the call, over log nodes or log slots."""
         x = self.slots if self.axis == "interval" else np.array(self.values, float)
-        return growth_exponent(x, self.times[engine][algorithm])
+        time = self.times[engine][algorithm] - self.calls[engine][algorithm]
+        return growth_exponent(x, time)
 
 
 def growth_exponent(x: npt.ArrayLike, time: npt.NDArray[np.float64]) -> float:
@@ -113,7 +118,7 @@ def growth_exponent(x: npt.ArrayLike, time: npt.NDArray[np.float64]) -> float:
     >>> round(growth_exponent([1, 2, 4], np.array([3.0, 12.0, 48.0])), 6)
     2.0
     """
-    if not np.isfinite(time).all():
+    if not (time > 0).all():
         return float("nan")
     log_x = np.log(np.asarray(x, float))
     log_x -= log_x.mean()
@@ -139,18 +144,24 @@ class ScalingReport:
         ]
 
     def _exponents(self) -> Table:
-        table = Table(title="Growth exponents of the time", box=SIMPLE_HEAD)
+        table = Table(
+            title="Growth exponents of the time",
+            box=SIMPLE_HEAD,
+            caption="Least squares of the logarithms, less the time of a call: "
+            "a search of two slots.",
+        )
         table.add_column("")
-        for engine in ("published", "kernels"):
+        for engine in ENGINES:
             table.add_column(f"{engine}, in nodes", justify="right")
-            table.add_column(f"{engine}, in slots", justify="right")
+            table.add_column("in slots", justify="right")
+            table.add_column("call, us", justify="right")
         for name in self.by_nodes.algorithms:
-            exponents = [
-                sweep.exponent(engine, name)
-                for engine in ("published", "kernels")
-                for sweep in (self.by_nodes, self.by_interval)
-            ]
-            table.add_row(name, *(_cell(value, 1, 2) for value in exponents))
+            cells = []
+            for engine in ENGINES:
+                for sweep in (self.by_nodes, self.by_interval):
+                    cells.append(_cell(sweep.exponent(engine, name), 1, 2))
+                cells.append(_cell(self.by_nodes.calls[engine][name], 1e6))
+            table.add_row(name, *cells)
         return table
 
     def save_figures(self, folder: str | Path) -> list[Path]:
@@ -198,23 +209,41 @@ def scaling(
     AssertionError
         If a kernel and the published algorithm differ in an answer.
     """
-    _warm_up()
+    calls = _call_times()  # numba compiles here, outside of all other times
     return ScalingReport(
-        _sweep("nodes", tuple(nodes), cycles, seed),
-        _sweep("interval", tuple(intervals), cycles, seed),
+        _sweep("nodes", tuple(nodes), cycles, seed, calls),
+        _sweep("interval", tuple(intervals), cycles, seed, calls),
         cycles,
     )
 
 
-def _warm_up() -> None:
-    """Let numba compile, outside of all times."""
-    slots = sk.generate_environment("aep", nodes=20).slots
-    job = sk.Request(2, 310.0)
-    for criterion in ALGORITHMS.values():
-        sk.find_window(slots, job, criterion, shape="ragged", method="published")
+def _call_times() -> dict[str, dict[str, float]]:
+    """What a call takes when there is next to nothing to search: two slots."""
+    slots = sk.make_slots(node=[0, 1], start=0, end=1000, performance=1, price=1)
+    pool, job = sk.SlotPool(slots), sk.Request(2, 310.0)
+    # Compared with all the cuts of a CSA, its call is nothing.
+    calls: dict[str, dict[str, float]] = {engine: {CSA: 0.0} for engine in ENGINES}
+    for name, criterion in ALGORITHMS.items():
+        for engine, method in ENGINES.items():
+            if engine == "kernels" and criterion not in sk.CRITERIA:
+                calls[engine][name] = np.nan
+                continue
+            searched = slots if engine == "published" else pool
+            times = [
+                _timed(_search, searched, [job] * 9, criterion, method)[0] / 9
+                for _ in range(30)
+            ]
+            calls[engine][name] = float(np.median(times))
+    return calls
 
 
-def _sweep(axis: str, values: tuple[int, ...], cycles: int, seed: int) -> Sweep:
+def _sweep(
+    axis: str,
+    values: tuple[int, ...],
+    cycles: int,
+    seed: int,
+    calls: dict[str, dict[str, float]],
+) -> Sweep:
     points = [_point(axis, value, cycles, seed) for value in values]
 
     def median(key: str) -> npt.NDArray[np.float64]:
@@ -229,8 +258,9 @@ def _sweep(axis: str, values: tuple[int, ...], cycles: int, seed: int) -> Sweep:
         np.array([np.mean(point.get("alternatives", np.nan)) for point in points]),
         {
             engine: {name: median(f"{engine} {name}") for name in rows}
-            for engine in ("published", "kernels")
+            for engine in ENGINES
         },
+        calls,
     )
 
 
@@ -260,7 +290,7 @@ def _point(axis: str, value: int, cycles: int, seed: int) -> dict[str, list[floa
             _same(criterion, printed[0], windows[0])
         if hasattr(sk, "find_alternatives") and cycle % CSA_EVERY == 0:
             counts = []
-            for engine, method in (("published", "published"), ("kernels", "exact")):
+            for engine, method in ENGINES.items():
                 seconds, alternatives = _timed(
                     sk.find_alternatives,
                     *(pool, jobs[0], "first"),
@@ -325,7 +355,8 @@ def _sweep_table(title: str, sweep: Sweep, cycles: int) -> Table:
     def add(
         name: str, values: Any, scale: float = 1, decimals: int | None = None
     ) -> None:
-        table.add_row(name, *(_cell(value, scale, decimals) for value in values))
+        if not np.isnan(values).all():
+            table.add_row(name, *(_cell(value, scale, decimals) for value in values))
 
     add("Number of slots", sweep.slots, 1, 1)
     published, kernels = sweep.times["published"], sweep.times["kernels"]
@@ -351,7 +382,7 @@ def _draw(ax: Axes, sweep: Sweep) -> None:
     from .plot import FAINT, INK, WINDOW_COLOURS
 
     ends: list[tuple[float, str, str]] = []
-    for engine, style in (("published", "-"), ("kernels", "--")):
+    for engine, style in zip(ENGINES, ("-", "--"), strict=True):
         for i, (name, times) in enumerate(sweep.times[engine].items()):
             if np.isnan(times).any():
                 continue
