@@ -100,7 +100,8 @@ def _print_comparisons(comparisons: list[Comparison], console: Console) -> None:
         if twins and row.twin is None:
             cells += ["", ""]
         elif row.twin is not None:
-            cells += [_plus_minus(row.twin), _difference(row.twin, figure, scale)]
+            twin = row.twin
+            cells += [_plus_minus(twin, scale) + unit, _difference(twin, figure, scale)]
         table.add_row(*cells, _flags(row))
     console.print(table)
     told = [row for row in comparisons if row.agrees is not None]

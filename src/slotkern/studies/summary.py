@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -134,8 +134,10 @@ class Summary:
     ) -> Estimate:
         """Return 1 - smaller/larger of two algorithms' means, where both found one.
 
-        The standard error is that of a ratio of means over the same cycles.
+        The standard error is that of a ratio of means over the same cycles. Both
+        algorithms must be published twins, or neither.
         """
+        twins = best.endswith(".published")
 
         def pair(chunk: Chunk) -> dict[str, NDArray[np.float64]]:
             columns = self._columns(chunk)
@@ -144,7 +146,8 @@ class Summary:
             x, y = np.where(both, a, np.nan), np.where(both, b, np.nan)
             return {"x": x, "y": y, "plus": x + y, "minus": x - y}
 
-        moments = _gather(map(pair, self.campaign.chunks(setting)))
+        chunks = self.campaign.chunks(setting, twins=twins)
+        moments = _gather(map(pair, chunks))
         x, y = moments.estimate("x"), moments.estimate("y")
         if _more_is_better(metric):
             x, y = y, x
@@ -287,19 +290,24 @@ class Summary:
                 label = metric_label(metric)
         else:
             obtained = self.advantage(setting, best, name, metric)
+            if self._has_twin(setting, best) and self._has_twin(setting, name):
+                pair = f"{best}.published", f"{name}.published"
+                twin = self.advantage(setting, *pair, metric)
             label = f"{metric_label(metric)}, {labels[best]} better than {labels[name]}"
         if setting.label:
             label += f", {setting.label}"
-        concerned = {name, best}
-        remarks = tuple(
-            index
-            for index, remark in enumerate(self.study.remarks)
-            if metric in remark["metrics"] and concerned & set(remark["algorithms"])
-        )
         percent = best is not None
-        return Comparison(
-            label, name, metric, setting, obtained, figure, percent, twin, remarks
-        )
+        row = Comparison(label, name, metric, setting, obtained, figure, percent, twin)
+        return replace(row, remarks=tuple(self._remarks(row, {name, best})))
+
+    def _remarks(self, row: Comparison, concerned: set[str]) -> Iterator[int]:
+        """Yield the remarks that concern a row; what agrees needs no excuse."""
+        for index, remark in enumerate(self.study.remarks):
+            of_this = row.metric in remark.get("metrics", ()) and (
+                concerned & set(remark.get("algorithms", ()))
+            )
+            if of_this and not (remark["kind"] == "unmatched" and row.agrees):
+                yield index
 
     def _has_twin(self, setting: Setting, name: str) -> bool:
         """Return whether the published twin of an algorithm ran."""
