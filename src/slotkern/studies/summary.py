@@ -62,17 +62,13 @@ class Comparison:
 
     @property
     def agrees(self) -> bool | None:
-        """Whether the obtained number, or its twin, lies within three standard errors.
+        """Whether the difference is within three standard errors of the obtained mean.
 
-        None if there is nothing to compare with.
+        None if there is nothing to compare.
         """
-        if self.published is None:
+        if self.difference is None or not self.obtained.count:
             return None
-        return any(
-            abs(got.mean - self.published) <= 3 * got.error + 1e-9
-            for got in (self.obtained, self.twin)
-            if got is not None and got.count
-        )
+        return abs(self.difference) <= 3 * self.obtained.error + 1e-9
 
 
 @dataclass(frozen=True)
@@ -300,7 +296,7 @@ class Summary:
         row = Comparison(label, name, metric, setting, obtained, figure, percent, twin)
         return replace(row, remarks=tuple(self._remarks(row, {name, best})))
 
-    def _remarks(self, row: Comparison, concerned: set[str]) -> Iterator[int]:
+    def _remarks(self, row: Comparison, concerned: set[str | None]) -> Iterator[int]:
         """Yield the remarks that concern a row; what agrees needs no excuse."""
         for index, remark in enumerate(self.study.remarks):
             of_this = row.metric in remark.get("metrics", ()) and (
