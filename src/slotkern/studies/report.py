@@ -100,7 +100,8 @@ def _print_comparisons(comparisons: list[Comparison], console: Console) -> None:
         if twins and row.twin is None:
             cells += ["", ""]
         elif row.twin is not None:
-            cells += [_plus_minus(row.twin), _difference(row.twin, figure, scale)]
+            twin = row.twin
+            cells += [_plus_minus(twin, scale) + unit, _difference(twin, figure, scale)]
         table.add_row(*cells, _flags(row))
     console.print(table)
     told = [row for row in comparisons if row.agrees is not None]
@@ -108,7 +109,7 @@ def _print_comparisons(comparisons: list[Comparison], console: Console) -> None:
     close = sum(map(_is_close, told))
     console.print(
         f"Of {len(told)} published numbers, {within} lie within three standard errors "
-        f"of an obtained mean, {close} within that or 5 %. "
+        f"of the obtained mean, {close} within that or 5 %. "
         "* differs by more; \\[n] see the remark.",
         highlight=False,
     )
@@ -116,10 +117,9 @@ def _print_comparisons(comparisons: list[Comparison], console: Console) -> None:
 
 def _is_close(row: Comparison) -> bool:
     """Whether a published number is matched to within 5 %, or within the errors."""
-    figure = row.published or 0.0
-    means = [got.mean for got in (row.obtained, row.twin) if got is not None]
-    near = any(abs(mean - figure) <= 0.05 * abs(figure) for mean in means)
-    return near or bool(row.agrees)
+    assert row.published is not None
+    close = abs(row.obtained.mean - row.published) <= 0.05 * abs(row.published)
+    return close or bool(row.agrees)
 
 
 def _difference(got: Estimate, figure: float | None, scale: float) -> str:

@@ -384,10 +384,12 @@ def _check_report(study: Study, algorithms: Mapping[str, Algorithm]) -> None:
     for number, remark in enumerate(study.remarks):
         where = f"remark[{number}]"
         _text(f"{where}.text", remark.get("text"))
-        _texts(f"{where}.metrics", remark.get("metrics"))
-        for name in _texts(f"{where}.algorithms", remark.get("algorithms")):
-            if name not in algorithms:
-                raise ValueError(f"{where}.algorithms: there is no {name!r}")
+        if "metrics" in remark or "algorithms" in remark:  # else about the whole
+            for metric in _texts(f"{where}.metrics", remark.get("metrics")):
+                check_metric(f"{where}.metrics", metric)
+            for name in _texts(f"{where}.algorithms", remark.get("algorithms")):
+                if name not in algorithms:
+                    raise ValueError(f"{where}.algorithms: there is no {name!r}")
         if remark.get("kind") not in REMARKS:
             kinds = ", ".join(REMARKS)
             raise ValueError(

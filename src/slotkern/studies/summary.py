@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -62,17 +62,13 @@ class Comparison:
 
     @property
     def agrees(self) -> bool | None:
-        """Whether the obtained number, or its twin, lies within three standard errors.
+        """Whether the difference is within three standard errors of the obtained mean.
 
-        None if there is nothing to compare with.
+        None if there is nothing to compare.
         """
-        if self.published is None:
+        if self.difference is None or not self.obtained.count:
             return None
-        return any(
-            abs(got.mean - self.published) <= 3 * got.error + 1e-9
-            for got in (self.obtained, self.twin)
-            if got is not None and got.count
-        )
+        return abs(self.difference) <= 3 * self.obtained.error + 1e-9
 
 
 @dataclass(frozen=True)
@@ -134,8 +130,10 @@ class Summary:
     ) -> Estimate:
         """Return 1 - smaller/larger of two algorithms' means, where both found one.
 
-        The standard error is that of a ratio of means over the same cycles.
+        The standard error is that of a ratio of means over the same cycles. Both
+        algorithms must be published twins, or neither.
         """
+        twins = best.endswith(".published")
 
         def pair(chunk: Chunk) -> dict[str, NDArray[np.float64]]:
             columns = self._columns(chunk)
@@ -144,7 +142,8 @@ class Summary:
             x, y = np.where(both, a, np.nan), np.where(both, b, np.nan)
             return {"x": x, "y": y, "plus": x + y, "minus": x - y}
 
-        moments = _gather(map(pair, self.campaign.chunks(setting)))
+        chunks = self.campaign.chunks(setting, twins=twins)
+        moments = _gather(map(pair, chunks))
         x, y = moments.estimate("x"), moments.estimate("y")
         if _more_is_better(metric):
             x, y = y, x
@@ -287,19 +286,24 @@ class Summary:
                 label = metric_label(metric)
         else:
             obtained = self.advantage(setting, best, name, metric)
+            if self._has_twin(setting, best) and self._has_twin(setting, name):
+                pair = f"{best}.published", f"{name}.published"
+                twin = self.advantage(setting, *pair, metric)
             label = f"{metric_label(metric)}, {labels[best]} better than {labels[name]}"
         if setting.label:
             label += f", {setting.label}"
-        concerned = {name, best}
-        remarks = tuple(
-            index
-            for index, remark in enumerate(self.study.remarks)
-            if metric in remark["metrics"] and concerned & set(remark["algorithms"])
-        )
         percent = best is not None
-        return Comparison(
-            label, name, metric, setting, obtained, figure, percent, twin, remarks
-        )
+        row = Comparison(label, name, metric, setting, obtained, figure, percent, twin)
+        return replace(row, remarks=tuple(self._remarks(row, {name, best})))
+
+    def _remarks(self, row: Comparison, concerned: set[str | None]) -> Iterator[int]:
+        """Yield the remarks that concern a row; what agrees needs no excuse."""
+        for index, remark in enumerate(self.study.remarks):
+            of_this = row.metric in remark.get("metrics", ()) and (
+                concerned & set(remark.get("algorithms", ()))
+            )
+            if of_this and not (remark["kind"] == "unmatched" and row.agrees):
+                yield index
 
     def _has_twin(self, setting: Setting, name: str) -> bool:
         """Return whether the published twin of an algorithm ran."""

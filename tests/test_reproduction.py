@@ -1,0 +1,93 @@
+"""The papers' studies come out: at least as close as an independent simulation came.
+
+For each quantity the published number and what an independent simulation of the same
+settings obtained, with its standard error. What slotkern obtains must lie within four
+standard errors of that, or closer to the published number.
+"""
+
+import math
+
+import pytest
+
+from slotkern import studies
+
+AEP = [
+    # algorithm, metric, published, obtained independently, its standard error
+    ("amp", "start", 0, 0, 0),
+    ("minfinish", "start", 0, 0, 0.01),
+    ("csa", "start", 0, 0, 0),
+    ("minruntime", "start", 53, 45.5, 1.5),
+    ("mincost", "start", 193, 219.7, 2.4),
+    ("minruntime", "runtime", 33, 32.3, 0.05),
+    ("minfinish", "runtime", 34.4, 33.4, 0.05),
+    ("csa", "runtime", 38, 36.4, 0.05),
+    ("csa", "finish", 52.6, 55.7, 0.2),
+    ("mincost", "finish", 307.7, 318.4, 2.4),
+    ("minruntime.published", "processor_time", 158, 158.8, 0.1),
+    ("minfinish.published", "processor_time", 161.9, 161.8, 0.1),
+    ("csa", "processor_time", 168.6, 166.4, 0.1),
+    ("mincost", "cost", 1027.3, 1046.2, 1),
+    ("csa", "cost", 1352, 1353.3, 1),
+    ("minruntime.published", "cost", 1465.5, 1455.7, 1),
+    ("csa", "alternatives", 57, 57.95, 0.14),
+    ("minproctime", "start", 514.9, 315, 4),
+    ("minproctime", "runtime", 37.7, 47.1, 0.3),
+    ("minproctime", "processor_time", 171.6, 187.2, 0.5),
+]
+AEP_SWEEPS = {
+    # sweep, metric: published, obtained independently over 1000 cycles
+    ("nodes", "alternatives"): (
+        [25.9, 57, 128.4, 187.3, 252],
+        [25.1, 57.95, 121.7, 188.2, 255.3],
+    ),
+    ("interval", "alternatives"): (
+        [57, 125.4, 196.2, 269.8, 339.7, 412.5],
+        [57.3, 122.3, 189.1, 251.7, 317.2, 384.2],
+    ),
+    ("interval", "slots"): (
+        [472.6, 779.4, 1092, 1405.1, 1718.8, 2030.6],
+        [470.0, 781.9, 1092.6, 1403.7, 1716.9, 2028.4],
+    ),
+}
+
+
+def assert_as_close(name, got, printed, independent, error):
+    """Whether an estimate is within the errors, or closer to the printed number."""
+    away = abs(got.mean - independent)
+    within = away <= 4 * math.hypot(got.error, error) + 1e-9
+    closer = abs(got.mean - printed) <= abs(independent - printed)
+    assert within or closer, f"{name}: {got} where {independent} ±{error} was obtained"
+
+
+@pytest.fixture(scope="module")
+def aep(tmp_path_factory):
+    study = studies.load_study("aep")
+    folder = tmp_path_factory.mktemp("aep")
+    return studies.Summary(studies.run(study, 300, out=folder, published_cycles=60))
+
+
+def test_aep_figures(aep):
+    base = aep.study.settings[0]
+    for algorithm, metric, *numbers in AEP:
+        got = aep.estimate(base, algorithm, metric)
+        assert_as_close(f"{algorithm}.{metric}", got, *numbers)
+
+
+@pytest.mark.parametrize(("sweep", "metric"), AEP_SWEEPS)
+def test_aep_tables(aep, sweep, metric):
+    settings = aep.study.sweeps[sweep]
+    for setting, *numbers in zip(settings, *AEP_SWEEPS[sweep, metric], strict=True):
+        got = aep.estimate(setting, "csa", metric)
+        spread = got.error * math.sqrt(got.count / 1000)
+        assert_as_close(f"{setting.label}: {metric}", got, *numbers, spread)
+
+
+def test_aep_searches_are_exact(aep):
+    """The paper's searches are exact, and no random window beats the exact search."""
+    base = aep.study.settings[0]
+    for worth in aep.worth(base):
+        assert (worth.better, worth.worse, worth.only) == (0, 0, 0)
+    assert (
+        aep.advantage(base, "processor_time", "minproctime", "processor_time").mean
+        > 0.05
+    )
