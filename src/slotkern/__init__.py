@@ -10,6 +10,7 @@ from slotkern._core import (
     find_windows,
 )
 from slotkern.choose import Choice, choose, choose_each
+from slotkern.criterion import criterion, minimize
 from slotkern.environment import Environment, generate_environment
 from slotkern.io import (
     from_arrow,
@@ -20,7 +21,7 @@ from slotkern.io import (
     write_slots,
 )
 from slotkern.plot import plot_gantt
-from slotkern.search import Explanation, explain
+from slotkern.search import Explanation, explain, step_values
 from slotkern.slots import SlotError, make_slots, validate_slots
 
 __version__ = "0.1.0"
@@ -37,6 +38,7 @@ __all__ = [
     "Window",
     "choose",
     "choose_each",
+    "criterion",
     "explain",
     "find_window",
     "find_windows",
@@ -44,8 +46,10 @@ __all__ = [
     "from_pandas",
     "generate_environment",
     "make_slots",
+    "minimize",
     "plot_gantt",
     "read_slots",
+    "step_values",
     "to_arrow",
     "to_pandas",
     "validate_slots",

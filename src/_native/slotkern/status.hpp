@@ -30,6 +30,9 @@ enum class Status : int {
   sum_overflows,           // of n costs or values
   cost_not_integer,        // the table needs integers
   table_too_large,
+  // what a search by values finds
+  criterion_failed,        // a user's function raised, or its value is not finite
+  end_is_infinite,         // placement needs ends
 };
 
 // The first thing wrong with a slot array: `row`, and for the last two kinds the
