@@ -458,6 +458,9 @@ cdef class Window:
         No window has a better value than this.
     criterion, shape : str
         What was asked for.
+    effort : dict or None
+        Of a search by value: how many groups it swept, steps it looked at and knapsacks it
+        solved, and their units of work.
     slots : structured array
         One row a part, ascending by node: row (of the array searched), node, start, end,
         cost. Built on first access.

@@ -11,6 +11,7 @@ from slotkern._core import (
 )
 from slotkern.alternatives import Alternatives, find_alternatives
 from slotkern.choose import Choice, choose, choose_each
+from slotkern.criterion import criterion, minimize
 from slotkern.environment import Environment, generate_environment
 from slotkern.io import (
     from_arrow,
@@ -21,7 +22,7 @@ from slotkern.io import (
     write_slots,
 )
 from slotkern.plot import plot_gantt
-from slotkern.search import Explanation, explain
+from slotkern.search import Explanation, explain, step_values
 from slotkern.slots import SlotError, make_slots, validate_slots
 from slotkern.trace import TraceSlots, slots_from_trace
 
@@ -41,6 +42,7 @@ __all__ = [
     "Window",
     "choose",
     "choose_each",
+    "criterion",
     "explain",
     "find_alternatives",
     "find_window",
@@ -49,9 +51,11 @@ __all__ = [
     "from_pandas",
     "generate_environment",
     "make_slots",
+    "minimize",
     "plot_gantt",
     "read_slots",
     "slots_from_trace",
+    "step_values",
     "to_arrow",
     "to_pandas",
     "validate_slots",

@@ -18,6 +18,7 @@ cdef class Window:
     cdef readonly double start, finish, runtime, cost, processor_time, value, bound
     cdef readonly bint proven
     cdef readonly str criterion, shape
+    cdef readonly object effort
     cdef Part* parts
     cdef Py_ssize_t count
     cdef object table

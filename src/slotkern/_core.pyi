@@ -61,6 +61,7 @@ class Window:
     proven: bool
     criterion: str
     shape: str
+    effort: dict[str, int] | None
     @property
     def slots(self) -> _Slots: ...
     @property

@@ -18,7 +18,7 @@ from slotkern._core import (
     window_of,
 )
 
-__all__ = ["Explanation", "explain"]
+__all__ = ["Explanation", "explain", "step_values"]
 
 METHODS = ("exact", "lite", "published")
 PLACEMENTS = ("slot-start", "any")
@@ -46,10 +46,135 @@ def find_otherwise(
         )
     if method == "published":
         return _find_published(slots, request, criterion, shape, seed)
-    names = ", ".join(CRITERIA)
-    if not isinstance(criterion, str):
-        raise TypeError(f"criterion must be one of {names}, got {criterion!r}")
-    raise ValueError(f"criterion must be one of {names}, got {criterion!r}")
+    if isinstance(criterion, str) and criterion in CRITERIA:
+        return _find_lite_builtin(slots, request, criterion, shape)
+    window: Window | None = _search_by_value(
+        slots, request, criterion, shape, method, placement, gap, max_work, False
+    )
+    return window
+
+
+def step_values(
+    slots: NDArray[np.void] | SlotPool,
+    request: Request,
+    criterion: Any,
+    *,
+    shape: str = "square",
+    method: str = "exact",
+    placement: str = "slot-start",
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The value of the best window at each step of the sweep, for pictures.
+
+    Parameters
+    ----------
+    slots, request, criterion, shape, method, placement
+        As for `find_window`; the criterion is one of additive values: a field, an array,
+        ``minimize(...)``, a criterion of your own, ``"processor_time"``,
+        ``"dependable"`` or ``"coordinated"``.
+
+    Returns
+    -------
+    (starts, values) : pair of float64 arrays
+        Ascending starts, and for each the best value of a window that starts there, in
+        the criterion's own direction; infinite where none fits.
+
+    Notes
+    -----
+    A knapsack for every step and group of performance, without pruning between steps:
+    the best of the values is that of `find_window`.
+
+    Examples
+    --------
+    >>> import slotkern as sk
+    >>> slots = sk.make_slots(node=[0, 1, 2], start=[0, 0, 4], end=20, performance=2,
+    ...                       price=1, q=[1.0, 2.0, 5.0])
+    >>> starts, values = sk.step_values(slots, sk.Request(2, 8), "q")
+    >>> starts.tolist(), values.tolist()
+    ([0.0, 4.0], [3.0, 7.0])
+    """
+    if shape not in ("square", "ragged"):
+        raise ValueError(f"shape must be 'square' or 'ragged', got {shape!r}")
+    if method not in ("exact", "lite"):
+        raise ValueError(f"method must be 'exact' or 'lite', got {method!r}")
+    if isinstance(criterion, str) and criterion in CRITERIA:
+        raise ValueError(f"criterion {criterion!r} has no value at every step")
+    found: tuple[NDArray[np.float64], NDArray[np.float64]] = _search_by_value(
+        slots, request, criterion, shape, method, placement, 0.0, None, True
+    )
+    return found
+
+
+#: Units of work after which a search by value gives up proving, unless `max_work` says
+#: otherwise: about a second.
+WORK = 50_000_000
+MEMORY = 256 * 2**20
+
+
+def _search_by_value(
+    slots: NDArray[np.void] | SlotPool,
+    request: Request,
+    criterion: Any,
+    shape: str,
+    method: str,
+    placement: str,
+    gap: float,
+    max_work: int | None,
+    record: bool,
+) -> Any:
+    from slotkern import _valued
+    from slotkern.criterion import PLACEMENT_CRITERIA, valuation_of
+
+    pool = slots if isinstance(slots, SlotPool) else SlotPool(slots)
+    known = [*CRITERIA, "processor_time", *PLACEMENT_CRITERIA]
+    worth, data, sign, name = valuation_of(criterion, pool, known)
+    if placement not in PLACEMENTS:
+        raise ValueError(
+            f"placement must be one of {', '.join(PLACEMENTS)}, got {placement!r}"
+        )
+    uses_start = worth == "function" and (
+        _valued.capsule_signature(data) == _valued.MOVING_SIGNATURE
+    )
+    if placement == "any" and uses_start:
+        raise ValueError(
+            "placement='any' needs a criterion whose best start is known: dependable, "
+            "coordinated, or one that does not use the start"
+        )
+    if isinstance(gap, bool) or not isinstance(gap, (int, float, np.number)):
+        raise TypeError(f"gap must be a number, got {gap!r}")
+    if not 0 <= gap < np.inf:
+        raise ValueError(f"gap must be finite and not negative, got {gap!r}")
+    if max_work is not None:
+        if isinstance(max_work, bool) or not isinstance(max_work, (int, np.integer)):
+            raise TypeError(f"max_work must be an integer, got {max_work!r}")
+        if max_work < 0:
+            raise ValueError(f"max_work must be at least 0, got {max_work}")
+    return _valued.find(
+        pool,
+        request,
+        worth,
+        data,
+        sign,
+        name,
+        shape,
+        lite=method == "lite",
+        any_start=placement == "any" and worth in PLACEMENT_CRITERIA,
+        gap=float(gap),
+        max_work=WORK if max_work is None else min(int(max_work), 2**62),
+        memory=float(MEMORY),
+        record=record,
+    )
+
+
+def _find_lite_builtin(
+    slots: NDArray[np.void] | SlotPool, request: Request, criterion: str, shape: str
+) -> Window | None:
+    """Lite where the n cheapest of each step are optimal already: the exact window."""
+    if shape == "ragged" and criterion in ("runtime", "finish"):
+        raise ValueError(
+            f"method 'lite' does not apply to ragged {criterion}: its windows are not "
+            "valued part by part"
+        )
+    return find_window(slots, request, criterion, shape=shape)
 
 
 def _find_published(

@@ -25,10 +25,13 @@
 
 namespace slotkern {
 
-// An item that must be among the chosen; choosing `pick` others comes on top.
+// Items that must be among the chosen; choosing `pick` others comes on top.
 struct Forced {
-  double cost = 0, value = 0;
-  bool any = false;
+  int count = 0;  // 0, 1 or 2
+  double costs[2] = {0, 0};
+  double value = 0;
+
+  double cost() const { return costs[0] + costs[1]; }
 };
 
 struct Limits {
@@ -80,7 +83,7 @@ class Knapsack {
     bound = lagrange_.bound + forced.value;
     consider(lagrange_.under.chosen, lagrange_.under.cost, lagrange_.under.value + forced.value);
     if (lagrange_.closed) return found_;
-    tolerance_.noise = noise(lagrange_.lambda * room_);
+    tolerance_.noise = noise(pick, lagrange_.lambda * room_);
     if (open() && incumbent == -kInfinity) {
       stand_on(lagrange_.under.chosen);
       one_swaps();
@@ -90,13 +93,23 @@ class Knapsack {
     return found_;
   }
 
+  // What a bound of n items must exceed to be worth a look, where it holds the term `money` =
+  // lambda * budget.
+  double beat(int n, double incumbent, double money) const {
+    Tolerance tolerance = tolerance_of(n);
+    tolerance.noise = noise(n, money);
+    return tolerance.beat(incumbent);
+  }
+
+  double lambda() const { return lagrange_.lambda; }
+
   // The same for items that lie by falling weight = value - lambda * cost already: a short
   // depth-first search first, solve() only if that does not settle it.
   bool improve(const Items& items, const double* weight, int pick, double budget, double lambda,
                const Forced& forced, double incumbent) {
     start(items, pick, budget, forced, incumbent);
     if (pick == 0 || pick > items.count) return trivial();
-    tolerance_.noise = noise(lambda * room_);
+    tolerance_.noise = noise(pick, lambda * room_);
     core_.clear();
     core_.middle = weight[pick - 1];
     fixed_.clear();
@@ -126,7 +139,7 @@ class Knapsack {
     pick_ = pick;
     budget_ = budget;
     forced_ = forced;
-    room_ = budget - forced.cost;
+    room_ = budget - forced.cost();
     slack_ = 0x1p-50 * (pick + 8) * std::min(budget, DBL_MAX / 16);
     best = incumbent;
     bound = kInfinity;
@@ -134,8 +147,12 @@ class Knapsack {
     found_ = false;
     chosen.clear();
     random_ = 0x9E3779B97F4A7C15u;
-    const bool integers = scale.integers && (pick + 1) * scale.largest < kMostInteger;
-    tolerance_ = {integers ? gap : std::max(gap, 1e-12), integers ? 1.0 : 0.0, 0};
+    tolerance_ = tolerance_of(pick);
+  }
+
+  Tolerance tolerance_of(int pick) const {
+    const bool integers = scale.integers && (pick + 2) * scale.largest < kMostInteger;
+    return {integers ? gap : std::max(gap, 1e-12), integers ? 1.0 : 0.0, 0};
   }
 
   void conclude() {
@@ -146,7 +163,7 @@ class Knapsack {
   bool trivial() {
     bound = -kInfinity;
     if (pick_ > items_.count) return false;
-    if (forced_.cost <= budget_) {
+    if (fits_exactly({})) {
       bound = forced_.value;
       if (forced_.value > best) {
         best = forced_.value;
@@ -156,15 +173,15 @@ class Knapsack {
     return found_;
   }
 
-  double noise(double money) const {
-    return 0x1p-52 * (pick_ + 64) * ((pick_ + 1) * scale.largest + money);
+  double noise(int pick, double money) const {
+    return 0x1p-52 * (pick + 64) * ((pick + 2) * scale.largest + money);
   }
 
   // The exact budget test of `ids` (with what is fixed and forced).
   bool fits_exactly(const std::vector<int>& ids) {
     sum_.clear();
     for (const int i : ids) sum_.push_back(items_.cost[i]);
-    if (forced_.any) sum_.push_back(forced_.cost);
+    for (int k = 0; k < forced_.count; ++k) sum_.push_back(forced_.costs[k]);
     std::sort(sum_.begin(), sum_.end());
     return std::accumulate(sum_.begin(), sum_.end(), 0.0) <= budget_;
   }
@@ -421,7 +438,9 @@ class Knapsack {
     }
     for (const int i : fixed_)
       if (items_.cost[i] != std::floor(items_.cost[i])) return -1;
-    if (forced_.cost != std::floor(forced_.cost) || !(core_.room < kMostInteger)) return -1;
+    for (const double c : forced_.costs)
+      if (c != std::floor(c)) return -1;
+    if (!(core_.room < kMostInteger)) return -1;
     costs_.clear();
     divisor_ = 0;
     for (const double c : core_.cost) {

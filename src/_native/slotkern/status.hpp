@@ -33,6 +33,9 @@ enum class Status : int {
   // what a pool finds wrong with a window
   not_free,                // to be booked
   not_booked,              // to be released
+  // what a search by values finds
+  criterion_failed,        // a user's function raised, or its value is not finite
+  end_is_infinite,         // placement needs ends
 };
 
 // The first thing wrong with a slot array: `row`, and for the last two kinds the

@@ -1,0 +1,601 @@
+// The best window by any additive criterion: n slots of the largest total value within the
+// budget, at every step of the sweep (2018, sections 3.2 and 3.3).
+//
+// Budgets are in units of the key (square: prices, budget / T; ragged: money), so that only the
+// budget changes from group to group. Exact, because
+//   - a group's Lagrange bound over its nodes (best value, least price) holds for all its steps;
+//     groups are swept by falling bound until that is no better than the incumbent;
+//   - when values do not move with time, only a set that holds the newest slot is new at a step.
+//     Its bound: the weights of that slot and of the n - 1 heaviest others. The knapsack is
+//     solved only where this beats the incumbent; a slot that cannot beat it with the heaviest
+//     others of the whole group is never kept;
+//   - when they move (placement), every step is bounded anew and solved if it can win. A fixed
+//     set's total is piecewise linear in its start: concave for dependable, convex for
+//     coordinated. So starts of slots, middles (s + e - T) / 2, latest starts e - T, the
+//     earliest start and deadline - T hold the best of all starts.
+// A group's set without a slot of its performance P_k has its true length in a faster group. It
+// does no harm where longer is no better; else (`anchored`) sets must hold such a slot.
+// Lite (section 4): the n cheapest of each step, valued by the criterion.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+#include "knapsack.hpp"
+#include "search.hpp"
+#include "values.hpp"
+
+namespace slotkern {
+
+struct ValuedOptions {
+  bool lite = false, any_start = false;
+  double gap = 0;
+  Limits limits;
+};
+
+// What a search did: groups swept, steps looked at, knapsacks solved, units of their work.
+struct Effort {
+  std::int64_t groups = 0, steps = 0, subsets = 0, work = 0;
+};
+
+// The best total at a start, for pictures.
+struct StepValue {
+  double start, value;
+};
+
+struct ValuedWorkspace {
+  Workspace base;
+  Knapsack knapsack;
+  std::vector<StepValue> steps;  // filled by record()
+  // One entry a usable node, fastest first: its best value and its least key.
+  std::vector<double> node_value, node_key;
+  std::vector<double> best_of;  // by place of the node
+  struct Plan {
+    double span, budget, bound, lambda, others;
+    std::size_t group;
+  };
+  std::vector<Plan> plans;
+  // The live slots: by falling weight where values stay, else in order of arrival.
+  std::vector<double> weight, key, value, latest;
+  std::vector<std::size_t> row;
+  std::vector<double> some_weight, some_key, some_value;  // without the anchors that were tried
+  std::vector<int> some, order;
+  std::vector<std::size_t> chosen;
+  std::vector<double> times, sums;
+  Side side;
+};
+
+template <class Shape, class Source>
+class ValuedSearch {
+ public:
+  Effort effort;
+  Fault fault;           // a slot that the user's function cannot value
+  bool proven = true;
+  double best = -kInfinity, bound = -kInfinity;  // totals, larger is better
+  double start = 0;
+
+  ValuedSearch(const Pool& pool, const Query& query, const Source& source,
+               const ValuedOptions& options, ValuedWorkspace& work)
+      : pool_(pool), query_(query), source_(source), options_(options), w_(work),
+        knapsack_(work.knapsack), n_(static_cast<int>(query.n)) {
+    knapsack_.gap = options.gap;
+    knapsack_.scale = {};
+    knapsack_.scale.integers = std::is_same_v<Source, ColumnSource>;
+    knapsack_.limits = options.limits;
+    knapsack_.limits.table = false;  // the small knapsacks of a step never need it
+    knapsack_.work = 0;
+    for (const Slot& s : pool.slots)
+      dearest_ = std::max(dearest_, kSquare ? s.price : query.volume * s.rate);
+  }
+
+  // The rows of the best window are in work.chosen. False if there is none, or at a fault.
+  bool run() {
+    if (!plan()) return false;
+    std::sort(w_.plans.begin(), w_.plans.end(), [](const Plan& a, const Plan& b) {
+      return a.bound > b.bound || (a.bound == b.bound && a.group < b.group);
+    });
+    for (const Plan& plan : w_.plans) {
+      const double money = plan.lambda * plan.budget;
+      if (!(plan.bound > knapsack_.beat(n_, best, money))) break;
+      if (out_of_work()) {
+        give_up(plan.bound);
+        break;
+      }
+      ++effort.groups;
+      const Shape shape = shape_of(plan);
+      if (Source::moving || options_.lite)
+        sweep_steps(shape, plan);
+      else
+        sweep_newest(shape, plan);
+      if (fault.status != Status::ok) return false;
+    }
+    effort.work = knapsack_.work;
+    if (options_.lite) {
+      proven = false;
+      bound = kInfinity;
+    } else {
+      bound = std::max(bound, best);
+      if (best > -kInfinity && std::isfinite(best))
+        bound = std::max(bound, best + std::max(options_.gap, 1e-12) * std::fabs(best));
+    }
+    return !w_.chosen.empty();
+  }
+
+  // The best total of each step by itself, in work.steps.
+  bool record() {
+    if (!plan()) return false;
+    w_.steps.clear();
+    recording_ = true;
+    for (const Plan& plan : w_.plans) {
+      sweep_steps(shape_of(plan), plan);
+      if (fault.status != Status::ok) return false;
+    }
+    return true;
+  }
+
+ private:
+  using Plan = ValuedWorkspace::Plan;
+
+  static constexpr bool kSquare = std::is_same_v<Shape, Square>;
+
+  Shape shape_of(const Plan& plan) const {
+    if constexpr (kSquare)
+      return Square{plan.span, pool_.groups[plan.group].performance};
+    else
+      return Ragged{query_.volume};
+  }
+
+  bool out_of_work() const { return knapsack_.work >= options_.limits.work; }
+
+  void give_up(double open) {
+    proven = false;
+    bound = std::max(bound, open);
+  }
+
+  bool fail(std::size_t row) {
+    fault = {Status::criterion_failed, row, 0};
+    return false;
+  }
+
+  bool possible(const Shape& shape, const Slot& s, std::size_t row) const {
+    return live(query_, shape, s, query_.step(s)) && query_.admits(s, row) &&
+           s.performance >= shape.performance();
+  }
+
+  // The largest double b with total(b) <= budget, but no more than any n keys cost.
+  double key_budget(const Shape& shape) const {
+    const double cap = (n_ + 1) * dearest_ + 1;
+    if constexpr (kSquare) {
+      double b = std::min(query_.budget / shape.span, cap);
+      while (b > 0 && shape.span * b > query_.budget) b = std::nextafter(b, 0.0);
+      while (b < cap && shape.span * std::nextafter(b, kInfinity) <= query_.budget)
+        b = std::nextafter(b, kInfinity);
+      return b;
+    } else {
+      return std::min(query_.budget, cap);
+    }
+  }
+
+  // --- groups and their bounds
+
+  bool plan() {
+    w_.plans.clear();
+    if constexpr (kSquare) {
+      detail::bound_groups(pool_, query_, w_.base);
+      for (const auto& b : w_.base.bounds)
+        if (!(b.total > query_.budget))
+          w_.plans.push_back({b.span, 0, kInfinity, 0, b.others, b.group});
+    } else {
+      w_.plans.push_back({0, 0, kInfinity, 0, pool_.rates_of(n_ - 1u), pool_.groups.size() - 1});
+    }
+    double lambda = 0;
+    std::size_t kept = 0, from = 0;
+    for (std::size_t k = 0; k < w_.plans.size(); ++k) {
+      Plan plan = w_.plans[k];
+      const Shape shape = shape_of(plan);
+      if (Source::by_length || k == 0) {
+        if (!value_nodes(shape)) return false;
+        from = 0;
+      }
+      list_nodes(from, pool_.groups[plan.group].end);
+      from = pool_.groups[plan.group].end;
+      const int nodes = static_cast<int>(w_.node_value.size());
+      if (nodes < n_) continue;
+      plan.budget = key_budget(shape);
+      if (!std::is_same_v<Source, MovingFunctionSource>) {
+        const Items items{w_.node_key.data(), w_.node_value.data(), nodes};
+        // The multiplier of the group before is good enough to sort the groups; every sixteenth
+        // is solved. Any multiplier gives a bound.
+        if (Source::by_length || kept % 16 == 0) {
+          if (!solve_dual(items, plan, lambda)) continue;
+          lambda = plan.lambda;
+        } else {
+          Lagrange::top(items, n_, 1, lambda, w_.side);
+          plan.lambda = lambda;
+          plan.bound = w_.side.weight + lambda * plan.budget;
+        }
+      }
+      w_.plans[kept++] = plan;
+    }
+    w_.plans.resize(kept);
+    return true;
+  }
+
+  bool solve_dual(const Items& items, Plan& plan, double lambda) {
+    if (!dual_.solve(items, n_, plan.budget, lambda, -kInfinity,
+                     [&](const Side& side) { return side.cost <= plan.budget * (1 + kMargin); }))
+      return false;
+    plan.bound = dual_.bound + 1e-12 * std::fabs(dual_.bound);
+    plan.lambda = dual_.closed ? 0 : dual_.lambda;
+    return true;
+  }
+
+  // Columns of the usable nodes among from..end, after those before (from = 0: after none).
+  void list_nodes(std::size_t from, std::size_t end) {
+    if (from == 0) w_.node_value.clear(), w_.node_key.clear();
+    for (std::size_t k = from; k < end; ++k) {
+      if (w_.best_of[k] == -kInfinity) continue;
+      const Node& node = pool_.nodes[k];
+      w_.node_value.push_back(w_.best_of[k]);
+      w_.node_key.push_back(kSquare ? node.min_price
+                                    : query_.volume * (node.min_price / node.performance) *
+                                          (1 - kMargin));
+    }
+  }
+
+  // The best value of every node's slots; -inf where it has none to offer.
+  bool value_nodes(const Shape& shape) {
+    w_.best_of.assign(pool_.nodes.size(), -kInfinity);
+    for (std::size_t row = 0; row < pool_.slots.size(); ++row) {
+      const Slot& s = pool_.slots[row];
+      if (!query_.admits(s, row)) continue;
+      if (Source::by_length && !possible(shape, s, row)) continue;
+      double z = 0;
+      if (!source_.most(s, row, shape.length(s), z)) return fail(row);
+      if (std::isfinite(z)) note(z);
+      double& most = w_.best_of[static_cast<std::size_t>(s.place)];
+      most = std::max(most, z);
+    }
+    return true;
+  }
+
+  void note(double z) {
+    ValueScale& scale = knapsack_.scale;
+    scale.largest = std::max(scale.largest, std::fabs(z));
+    scale.integers &= z == std::floor(z);
+  }
+
+  // --- the sweep where values stay
+
+  void sweep_newest(const Shape& shape, const Plan& from) {
+    Plan plan = from;
+    double heaviest = 0;  // the n - 1 heaviest nodes
+    if (!tighten(plan, heaviest, shape)) return;
+    const double lambda = plan.lambda, money = lambda * plan.budget;
+    double beat = knapsack_.beat(n_, best, money);
+    clear_live();
+    double soonest = kInfinity;  // no live slot expires before
+    Sieve sieve = first_sieve(query_, shape);
+    sieve.key = key_ceiling(shape.screened(std::min(query_.budget, kMostMoney)), plan.others);
+    const double shortest = shape.shortest(pool_);
+    Shape::screen(pool_).each(sieve, pool_.slots.size() - 1, [&](std::size_t row) {
+      const Slot& s = pool_.slots[row];
+      const double t = query_.step(s), length = shape.length(s);
+      if (t + shortest > query_.deadline) return false;
+      if (!(t + length <= query_.limit(s)) || !query_.admits(s, row) ||
+          s.performance < shape.performance())
+        return true;
+      double z = 0;
+      if (!source_.value(s, row, t, length, z)) return fail(row);
+      const double key = shape.key(s), weight = z - lambda * key;
+      if (!(weight + heaviest + money > beat)) return true;
+      ++effort.steps;
+      if (t > soonest) soonest = purge(shape, t);
+      const int others = n_ - 1, count = static_cast<int>(w_.row.size());
+      if (count >= others) {
+        double top = weight + money;
+        for (int k = 0; k < others; ++k) top += w_.weight[at(k)];
+        if (top > beat) {
+          solve_newest(shape, plan, row, key, z, t, length);
+          beat = knapsack_.beat(n_, best, money);
+          if (out_of_work()) {
+            give_up(plan.bound);
+            return false;
+          }
+        }
+      }
+      insert(weight, key, z, latest(s, length), row);
+      soonest = std::min(soonest, w_.latest[at(inserted_)]);
+      return true;
+    });
+  }
+
+  // The group's own multiplier, and the weights of its n - 1 heaviest nodes under it.
+  bool tighten(Plan& plan, double& heaviest, const Shape& shape) {
+    if (Source::by_length && !value_nodes(shape)) return false;
+    list_nodes(0, pool_.groups[plan.group].end);
+    const Items items{w_.node_key.data(), w_.node_value.data(),
+                      static_cast<int>(w_.node_value.size())};
+    if (!solve_dual(items, plan, plan.lambda)) return false;
+    if (!(plan.bound > knapsack_.beat(n_, best, plan.lambda * plan.budget))) return false;
+    heaviest = 0;
+    if (n_ > 1) {
+      Lagrange::top(items, n_ - 1, 1, plan.lambda, w_.side);
+      heaviest = w_.side.weight + 1e-12 * std::fabs(w_.side.weight);
+    }
+    return true;
+  }
+
+  void solve_newest(const Shape& shape, const Plan& plan, std::size_t row, double key, double z,
+                    double t, double length) {
+    ++effort.subsets;
+    const double before = best;
+    const Forced forced{1, {key, 0}, z};
+    const Items items{w_.key.data(), w_.value.data(), static_cast<int>(w_.row.size())};
+    const bool found = knapsack_.improve(items, w_.weight.data(), n_ - 1, plan.budget,
+                                         plan.lambda, forced, before);
+    if (!found) {
+      if (!knapsack_.complete) give_up(knapsack_.bound);
+      return;
+    }
+    if (!Source::anchored || !kSquare || length == own_length(row) || any_anchor(shape)) {
+      if (!knapsack_.complete) give_up(knapsack_.bound);
+      take(t, row);
+      return;
+    }
+    incumbent_ = before;
+    // Not one of them has this group's length: force its slots in, one after the other.
+    with_anchors(shape, plan, t, [&](int anchor) {
+      return Forced{2, {key, w_.key[at(anchor)]}, z + w_.value[at(anchor)]};
+    }, n_ - 2, row);
+  }
+
+  double own_length(std::size_t row) const {
+    return query_.volume / pool_.slots[row].performance;
+  }
+
+  bool is_anchor(const Shape& shape, std::size_t row) const {
+    return !kSquare || own_length(row) == shape.length(pool_.slots[row]);
+  }
+
+  bool any_anchor(const Shape& shape) const {
+    for (const int j : knapsack_.chosen)
+      if (is_anchor(shape, w_.row[at(j)])) return true;
+    return false;
+  }
+
+  // Solves with every anchor among the live slots forced in, the ones before it left out.
+  template <class Force>
+  void with_anchors(const Shape& shape, const Plan& plan, double t, Force force, int pick,
+                    std::size_t newest) {
+    const int count = static_cast<int>(w_.row.size());
+    w_.order.clear();  // the items left
+    for (int j = 0; j < count; ++j) w_.order.push_back(j);
+    for (int anchor = 0; anchor < count && pick >= 0; ++anchor) {
+      if (!is_anchor(shape, w_.row[at(anchor)])) continue;
+      std::erase(w_.order, anchor);
+      w_.some_key.clear(), w_.some_value.clear(), w_.some = w_.order;
+      for (const int j : w_.some) {
+        w_.some_key.push_back(w_.key[at(j)]);
+        w_.some_value.push_back(w_.value[at(j)]);
+      }
+      const Items items{w_.some_key.data(), w_.some_value.data(),
+                        static_cast<int>(w_.some.size())};
+      ++effort.subsets;
+      const bool found = knapsack_.solve(items, pick, plan.budget, force(anchor), incumbent_,
+                                         plan.lambda);
+      if (!knapsack_.complete) give_up(knapsack_.bound);
+      if (!found) continue;
+      for (int& j : knapsack_.chosen) j = w_.some[at(j)];
+      knapsack_.chosen.push_back(anchor);
+      take(t, newest);
+    }
+  }
+
+  // knapsack_.chosen are live slots; `newest` comes on top unless it is kNone.
+  void take(double t, std::size_t newest) {
+    incumbent_ = knapsack_.best;
+    if (recording_) return;
+    best = knapsack_.best;
+    start = t;
+    w_.chosen.clear();
+    for (const int j : knapsack_.chosen) w_.chosen.push_back(w_.row[at(j)]);
+    if (newest != kNone) w_.chosen.push_back(newest);
+  }
+
+  // --- the sweep where values move, or only the cheapest count
+
+  void sweep_steps(const Shape& shape, const Plan& plan) {
+    fill_times(shape);
+    clear_live();
+    double soonest = kInfinity, lambda = plan.lambda;
+    std::size_t next = 0, record = 0;
+    const double most_key = plan.budget - plan.others * scale_of_others(shape);
+    for (const double t : w_.times) {
+      bool added = false;
+      for (; next < pool_.slots.size() && query_.step(pool_.slots[next]) <= t; ++next) {
+        const Slot& s = pool_.slots[next];
+        if (!possible(shape, s, next)) continue;
+        if (shape.key(s) > most_key + kMargin * (plan.budget + 1)) continue;
+        const double length = shape.length(s), until = latest(s, length);
+        w_.key.push_back(shape.key(s));
+        w_.latest.push_back(until);
+        w_.row.push_back(next);
+        soonest = std::min(soonest, until);
+        added = true;
+      }
+      if (t > soonest) soonest = purge(shape, t);
+      if (static_cast<int>(w_.row.size()) < n_ || (options_.lite && !added && !options_.any_start))
+        continue;
+      ++effort.steps;
+      incumbent_ = recording_ ? recorded(record, t) : best;
+      if (options_.lite)
+        cheapest_step(shape, plan, t);
+      else
+        solve_step(shape, plan, t, lambda);
+      if (fault.status != Status::ok) return;
+      if (recording_) w_.steps[record].value = incumbent_;
+      if (!recording_ && out_of_work()) return give_up(plan.bound);
+    }
+  }
+
+  static double scale_of_others(const Shape& shape) {
+    return kSquare ? 1 - kMargin : shape.room() * (1 - kMargin);
+  }
+
+  // The entry of t in steps, which lie by time; `at` only moves forward within a group.
+  double recorded(std::size_t& place, double t) {
+    while (place < w_.steps.size() && w_.steps[place].start < t) ++place;
+    if (place == w_.steps.size() || w_.steps[place].start != t)
+      w_.steps.insert(w_.steps.begin() + static_cast<std::ptrdiff_t>(place), {t, -kInfinity});
+    return w_.steps[place].value;
+  }
+
+  bool value_live(const Shape& shape, double t) {
+    w_.value.resize(w_.row.size());
+    for (std::size_t j = 0; j < w_.row.size(); ++j) {
+      const Slot& s = pool_.slots[w_.row[j]];
+      if (!source_.value(s, w_.row[j], t, shape.length(s), w_.value[j])) return fail(w_.row[j]);
+      note(w_.value[j]);
+    }
+    return true;
+  }
+
+  void solve_step(const Shape& shape, const Plan& plan, double t, double& lambda) {
+    if (Source::anchored && kSquare) {
+      bool any = false;
+      for (const std::size_t row : w_.row) any |= is_anchor(shape, row);
+      if (!any) return;
+    }
+    if (!value_live(shape, t)) return;
+    const Items items{w_.key.data(), w_.value.data(), static_cast<int>(w_.row.size())};
+    const double money = lambda * plan.budget;
+    Lagrange::top(items, n_, 1, lambda, w_.side);
+    if (!(w_.side.weight + money > knapsack_.beat(n_, incumbent_, money))) return;
+    ++effort.subsets;
+    const bool found = knapsack_.solve(items, n_, plan.budget, {}, incumbent_, lambda);
+    if (knapsack_.lambda() > 0) lambda = knapsack_.lambda();
+    if (!found) {
+      if (!knapsack_.complete) give_up(knapsack_.bound);
+      return;
+    }
+    if (!Source::anchored || !kSquare || any_anchor(shape)) {
+      if (!knapsack_.complete) give_up(knapsack_.bound);
+      take(t, kNone);
+      return;
+    }
+    with_anchors(shape, plan, t, [&](int anchor) {
+      return Forced{1, {w_.key[at(anchor)], 0}, w_.value[at(anchor)]};
+    }, n_ - 1, kNone);
+  }
+
+  void cheapest_step(const Shape& shape, const Plan& plan, double t) {
+    w_.order.resize(w_.row.size());
+    for (std::size_t j = 0; j < w_.order.size(); ++j) w_.order[j] = static_cast<int>(j);
+    std::partial_sort(w_.order.begin(), w_.order.begin() + n_, w_.order.end(), [&](int a, int b) {
+      const double x = w_.key[at(a)], y = w_.key[at(b)];
+      return x < y || (x == y && pool_.slots[w_.row[at(a)]].node < pool_.slots[w_.row[at(b)]].node);
+    });
+    w_.order.resize(at(n_));
+    double sum = 0, total = 0;
+    for (const int j : w_.order) sum += w_.key[at(j)];
+    if (!(sum <= plan.budget)) return;
+    for (const int j : w_.order) {
+      const std::size_t row = w_.row[at(j)];
+      double z = 0;
+      if (!source_.value(pool_.slots[row], row, t, shape.length(pool_.slots[row]), z)) {
+        fail(row);
+        return;
+      }
+      total += z;
+    }
+    if (!(total > incumbent_)) return;
+    knapsack_.best = total;
+    knapsack_.chosen = w_.order;
+    take(t, kNone);
+  }
+
+  // All starts that are looked at, ascending.
+  void fill_times(const Shape& shape) {
+    if (!options_.any_start && timed_) return;  // the same for all groups
+    timed_ = true;
+    w_.times.clear();
+    for (std::size_t row = 0; row < pool_.slots.size(); ++row) {
+      const Slot& s = pool_.slots[row];
+      if (!query_.admits(s, row)) continue;
+      const double first = query_.step(s), length = shape.length(s);
+      w_.times.push_back(first);
+      if (!options_.any_start || !possible(shape, s, row)) continue;
+      const double middle = 0.5 * (s.start + s.end - length);
+      if (middle > first && live(query_, shape, s, middle)) w_.times.push_back(middle);
+      double last = query_.limit(s) - length;
+      for (int k = 0; k < 4 && !live(query_, shape, s, last); ++k)  // t + d is rounded
+        last = std::nextafter(last, -kInfinity);
+      if (last > first && live(query_, shape, s, last)) w_.times.push_back(last);
+    }
+    std::sort(w_.times.begin(), w_.times.end());
+    w_.times.erase(std::unique(w_.times.begin(), w_.times.end()), w_.times.end());
+  }
+
+  // --- live slots
+
+  static std::size_t at(int j) { return static_cast<std::size_t>(j); }
+
+  void clear_live() {
+    w_.weight.clear(), w_.key.clear(), w_.value.clear(), w_.latest.clear(), w_.row.clear();
+  }
+
+  // Up to this time the slot is live for sure; the test itself is on a rounded sum.
+  double latest(const Slot& s, double length) const {
+    const double limit = query_.limit(s);
+    return limit - length - 4 * 0x1p-52 * (std::fabs(limit) + length);
+  }
+
+  void insert(double weight, double key, double value, double until, std::size_t row) {
+    std::size_t j = w_.row.size();
+    while (j > 0 && w_.weight[j - 1] < weight) --j;
+    const auto put = [j](auto& column, auto x) {
+      column.insert(column.begin() + static_cast<std::ptrdiff_t>(j), x);
+    };
+    put(w_.weight, weight), put(w_.key, key), put(w_.value, value), put(w_.latest, until);
+    put(w_.row, row);
+    inserted_ = static_cast<int>(j);
+  }
+
+  // Drops the slots that are not live at t; says until when none expires.
+  double purge(const Shape& shape, double t) {
+    double soonest = kInfinity;
+    std::size_t kept = 0;
+    const bool weighed = !w_.weight.empty();
+    for (std::size_t j = 0; j < w_.row.size(); ++j) {
+      if (t > w_.latest[j] && !live(query_, shape, pool_.slots[w_.row[j]], t)) continue;
+      if (weighed) w_.weight[kept] = w_.weight[j], w_.value[kept] = w_.value[j];
+      w_.key[kept] = w_.key[j], w_.latest[kept] = w_.latest[j], w_.row[kept] = w_.row[j];
+      soonest = std::min(soonest, w_.latest[kept++]);
+    }
+    if (weighed) w_.weight.resize(kept), w_.value.resize(kept);
+    w_.key.resize(kept), w_.latest.resize(kept), w_.row.resize(kept);
+    return soonest;
+  }
+
+  static constexpr double kMostMoney = 1e300;
+  static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+
+  const Pool& pool_;
+  const Query& query_;
+  const Source& source_;
+  const ValuedOptions& options_;
+  ValuedWorkspace& w_;
+  Knapsack& knapsack_;
+  Lagrange dual_;
+  int n_;
+  int inserted_ = 0;
+  double dearest_ = 0;  // largest key
+  double incumbent_ = -kInfinity;
+  bool recording_ = false, timed_ = false;
+};
+
+}  // namespace slotkern

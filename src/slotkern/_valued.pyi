@@ -1,0 +1,24 @@
+from typing import Any
+
+from slotkern._core import Request, SlotPool
+
+STATIC_SIGNATURE: str
+MOVING_SIGNATURE: str
+
+def capsule_signature(capsule: Any) -> str | None: ...
+def find(
+    pool: SlotPool,
+    request: Request,
+    worth: str,
+    data: Any,
+    sign: float,
+    name: str,
+    shape: str,
+    *,
+    lite: bool,
+    any_start: bool,
+    gap: float,
+    max_work: int,
+    memory: float,
+    record: bool,
+) -> Any: ...

@@ -1,0 +1,258 @@
+"""Criteria of the user's own, and what `find_window` makes of every kind of criterion."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slotkern._core import SlotPool
+from slotkern._valued import (
+    MOVING_SIGNATURE,
+    STATIC_SIGNATURE,
+    capsule_signature,
+)
+
+__all__ = ["PLACEMENT_CRITERIA", "Criterion", "Minimize", "criterion", "minimize"]
+
+#: Criteria that depend on where between its neighbours a window lies.
+PLACEMENT_CRITERIA = {
+    "dependable": "the largest mean time to the nearest neighbouring task",
+    "coordinated": "the smallest mean time to the farthest neighbouring task",
+}
+
+
+class Valuation(NamedTuple):
+    """What the kernel is told: the kind, its data, the sign of the sum, and a name."""
+
+    worth: str
+    data: Any
+    sign: float
+    name: str
+
+
+@dataclass(frozen=True)
+class Minimize:
+    """A criterion whose sum is to be as small as possible; made by `minimize`."""
+
+    criterion: Any
+
+
+def minimize(criterion: Any) -> Minimize:
+    """Turn a criterion round: its sum over the window is minimized.
+
+    Parameters
+    ----------
+    criterion : str, array of float64, or a function made by `criterion`
+        A field's name, one value a row, or a criterion of your own.
+
+    Examples
+    --------
+    >>> import slotkern as sk
+    >>> slots = sk.make_slots(node=[0, 1, 2], start=0, end=10, performance=2, price=1,
+    ...                       watts=[90.0, 60.0, 70.0])
+    >>> window = sk.find_window(slots, sk.Request(2, 8), sk.minimize("watts"))
+    >>> window.value, window.nodes
+    (130.0, (1, 2))
+    """
+    if isinstance(criterion, Minimize):
+        raise TypeError("minimize(minimize(...)) is the criterion itself")
+    return Minimize(criterion)
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """A compiled criterion of the user's own; made by `criterion`."""
+
+    function: Callable[..., float]
+    uses_start: bool
+
+    @property
+    def name(self) -> str:
+        """The function's name."""
+        return getattr(self.function, "__name__", "criterion")
+
+    def __call__(self, *arguments: Any) -> float:
+        """The plain Python function, for trying it out."""
+        return self.function(*arguments)
+
+    def capsule(self, dtype: np.dtype[np.void]) -> Any:
+        """The function compiled for slots of this dtype, as a capsule."""
+        return _compiled(self.function, self.uses_start, dtype).capsule
+
+
+@overload
+def criterion(function: Callable[..., float], /) -> Criterion: ...
+@overload
+def criterion(
+    *, uses_start: bool = False
+) -> Callable[[Callable[..., float]], Criterion]: ...
+def criterion(
+    function: Callable[..., float] | None = None, /, *, uses_start: bool = False
+) -> Criterion | Callable[[Callable[..., float]], Criterion]:
+    """Make a criterion of a Python function, compiled with numba.
+
+    The values of a window's n slots are summed, and the sum is maximized; `minimize`
+    turns that round. No Python runs while the kernel searches.
+
+    Parameters
+    ----------
+    function : callable
+        ``f(slot, length)`` gives the value of using a slot for `length`; `slot` is a
+        record with all fields of the array. With ``uses_start`` it is
+        ``f(slot, start, length)`` and is evaluated anew at each step.
+    uses_start : bool
+        Whether the value depends on the start of the window.
+
+    Returns
+    -------
+    Criterion
+        To be given to `find_window`.
+
+    Raises
+    ------
+    ImportError
+        If numba is missing, at the first search.
+    ValueError
+        At a search, if the function raises or its value is not finite; the message
+        names the row.
+
+    Notes
+    -----
+    The function is compiled once for each dtype of slots (about a second). A static one
+    is called at most twice a slot and group of performance.
+
+    Examples
+    --------
+    >>> import slotkern as sk
+    >>> @sk.criterion
+    ... def energy(slot, length):
+    ...     return (50 + 10 * slot.performance**2) * length
+    >>> slots = sk.make_slots(node=[0, 1, 2], start=0, end=20, performance=[2, 3, 4],
+    ...                       price=1)
+    >>> window = sk.find_window(slots, sk.Request(1, 24), sk.minimize(energy))
+    >>> window.nodes, window.value
+    ((0,), 1080.0)
+    """
+    if function is None:
+        return lambda f: criterion_of(f, uses_start)
+    return criterion_of(function, uses_start)
+
+
+def criterion_of(function: Callable[..., float], uses_start: bool) -> Criterion:
+    """Check that it is a function at all."""
+    if not callable(function):
+        raise TypeError(f"criterion needs a function, got {function!r}")
+    return Criterion(function, bool(uses_start))
+
+
+class _Compiled(NamedTuple):
+    capsule: Any
+    owner: Any  # keeps the machine code alive
+
+
+@lru_cache(maxsize=128)
+def _compiled(
+    function: Callable[..., float], uses_start: bool, dtype: np.dtype[np.void]
+) -> _Compiled:
+    try:
+        import numba
+    except ImportError as error:
+        raise ImportError(
+            "@sk.criterion needs numba: install slotkern[numba]"
+        ) from error
+    inner = function if hasattr(function, "py_func") else numba.njit(function)
+    record = numba.from_dtype(dtype)
+    pointer, real = numba.types.CPointer(record), numba.types.float64
+    out = numba.types.CPointer(real)
+
+    # The kernel wants a status: an exception must not get lost in machine code.
+    if uses_start:
+
+        def entry(slot, start, length, value):  # type: ignore[no-untyped-def]
+            try:
+                value[0] = inner(slot[0], start, length)
+            except Exception:
+                return 1
+            return 0
+
+        signature = numba.types.int32(pointer, real, real, out)
+        text = MOVING_SIGNATURE
+    else:
+
+        def entry(slot, length, value):  # type: ignore[no-untyped-def,misc]
+            try:
+                value[0] = inner(slot[0], length)
+            except Exception:
+                return 1
+            return 0
+
+        signature = numba.types.int32(pointer, real, out)
+        text = STATIC_SIGNATURE
+    compiled = numba.cfunc(signature)(entry)
+    name = ctypes.c_char_p(text.encode())
+    new = ctypes.pythonapi.PyCapsule_New
+    new.restype = ctypes.py_object
+    new.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+    return _Compiled(new(compiled.address, name, None), (compiled, name))
+
+
+def _column(values: NDArray[Any], rows: int, name: str) -> NDArray[np.float64]:
+    """One finite float64 a row, or one clear error."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "iuf":
+        raise TypeError(f"criterion {name} must hold numbers, got dtype {array.dtype}")
+    if array.shape != (rows,):
+        raise ValueError(
+            f"criterion {name} has shape {array.shape} for {rows} slots; it needs one "
+            "value for each row of the searched array"
+        )
+    column = np.ascontiguousarray(array, dtype=np.float64)
+    wrong = np.flatnonzero(~np.isfinite(column))
+    if len(wrong):
+        raise ValueError(
+            f"criterion {name}: the value of row {wrong[0]} is {column[wrong[0]]}"
+        )
+    return column
+
+
+def valuation_of(criterion: Any, pool: SlotPool, known: list[str]) -> Valuation:
+    """Find out what kind of criterion this is.
+
+    A string names a built-in criterion or a numeric field; an array holds one value a
+    row; a Criterion or a capsule is a function.
+    """
+    if isinstance(criterion, Minimize):
+        inner = valuation_of(criterion.criterion, pool, known)
+        if inner.worth not in ("column", "function"):
+            raise ValueError(f"minimize does not apply to criterion {inner.name!r}")
+        return inner._replace(sign=-1.0, name=f"minimize({inner.name})")
+    if isinstance(criterion, str):
+        if criterion in PLACEMENT_CRITERIA or criterion == "processor_time":
+            return Valuation(criterion, None, 1.0, criterion)
+        fields = pool.slots.dtype.fields or {}
+        if criterion in fields and fields[criterion][0].kind in "iuf":
+            column = _column(pool.slots[criterion], len(pool), repr(criterion))
+            return Valuation("column", column, 1.0, criterion)
+        numeric = [name for name, field in fields.items() if field[0].kind in "iuf"]
+        raise ValueError(
+            f"criterion must be one of {', '.join(known)}, or a numeric field "
+            f"({', '.join(numeric)}); got {criterion!r}"
+        )
+    if isinstance(criterion, Criterion):
+        return Valuation(
+            "function", criterion.capsule(pool.slots.dtype), 1.0, criterion.name
+        )
+    if capsule_signature(criterion) is not None:
+        return Valuation("function", criterion, 1.0, "capsule")
+    if isinstance(criterion, np.ndarray):
+        return Valuation("column", _column(criterion, len(pool), "array"), 1.0, "array")
+    raise TypeError(
+        f"criterion must be one of {', '.join(known)}, a field's name, an array, "
+        f"minimize(...), or made by @criterion; got {criterion!r}"
+    )
