@@ -281,7 +281,7 @@ class ValuedSearch {
     Sieve sieve = first_sieve(query_, shape);
     sieve.key = key_ceiling(shape.screened(std::min(query_.budget, kMostMoney)), plan.others);
     const double shortest = shape.shortest(pool_);
-    Shape::screen(pool_).each(sieve, pool_.slots.size() - 1, [&](std::size_t row) {
+    Shape::screen(pool_).each(pool_.order, sieve, pool_.last_position(), [&](std::size_t row) {
       const Slot& s = pool_.slots[row];
       const double t = query_.step(s), length = shape.length(s);
       if (t + shortest > query_.deadline) return false;
