@@ -213,3 +213,11 @@ def test_import_is_light():
         "sys.exit(str(heavy & set(sys.modules)) if heavy & set(sys.modules) else 0)"
     )
     subprocess.run([sys.executable, "-c", probe], check=True)
+
+
+def test_every_name_is_there_and_none_is_a_module():
+    for name in sk.__all__:
+        assert hasattr(sk, name), name
+        assert type(getattr(sk, name)).__name__ != "module", name
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        sk.nothing  # noqa: B018

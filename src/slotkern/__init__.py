@@ -1,5 +1,8 @@
 """slotkern: exact co-allocation windows over the free time slots of unlike nodes."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from slotkern._core import (
     CRITERIA,
     SLOT,
@@ -9,24 +12,59 @@ from slotkern._core import (
     find_window,
     find_windows,
 )
-from slotkern.alternatives import Alternatives, find_alternatives
-from slotkern.choose import Choice, choose, choose_each
-from slotkern.criterion import criterion, minimize
-from slotkern.environment import Environment, generate_environment
-from slotkern.io import (
-    from_arrow,
-    from_pandas,
-    read_slots,
-    to_arrow,
-    to_pandas,
-    write_slots,
-)
-from slotkern.plot import plot_gantt
-from slotkern.search import Explanation, explain, step_values
 from slotkern.slots import SlotError, make_slots, validate_slots
-from slotkern.trace import TraceSlots, slots_from_trace
+
+if TYPE_CHECKING:
+    from slotkern.alternatives import Alternatives, find_alternatives
+    from slotkern.criteria import criterion, minimize
+    from slotkern.environment import Environment, generate_environment
+    from slotkern.io import (
+        from_arrow,
+        from_pandas,
+        read_slots,
+        to_arrow,
+        to_pandas,
+        write_slots,
+    )
+    from slotkern.knapsack import Choice, choose, choose_each
+    from slotkern.plot import plot_gantt
+    from slotkern.search import Explanation, explain, step_values
+    from slotkern.trace import TraceSlots, slots_from_trace
 
 __version__ = "0.1.0"
+
+# What is imported on first use, so that `import slotkern` stays light.
+_LAZY = {
+    "alternatives": ("Alternatives", "find_alternatives"),
+    "knapsack": ("Choice", "choose", "choose_each"),
+    "criteria": ("criterion", "minimize"),
+    "environment": ("Environment", "generate_environment"),
+    "io": (
+        "from_arrow",
+        "from_pandas",
+        "read_slots",
+        "to_arrow",
+        "to_pandas",
+        "write_slots",
+    ),
+    "plot": ("plot_gantt",),
+    "search": ("Explanation", "explain", "step_values"),
+    "trace": ("TraceSlots", "slots_from_trace"),
+}
+_HOME = {name: module for module, names in _LAZY.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'slotkern' has no attribute {name!r}")
+    value = getattr(import_module(f"slotkern.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME})
+
 
 __all__ = [
     "CRITERIA",

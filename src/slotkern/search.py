@@ -122,7 +122,7 @@ def _search_by_value(
     record: bool,
 ) -> Any:
     from slotkern import _valued
-    from slotkern.criterion import PLACEMENT_CRITERIA, valuation_of
+    from slotkern.criteria import PLACEMENT_CRITERIA, valuation_of
 
     pool = slots if isinstance(slots, SlotPool) else SlotPool(slots)
     known = [*CRITERIA, "processor_time", *PLACEMENT_CRITERIA]
