@@ -623,8 +623,8 @@ def find_window(slots, Request request not None, criterion="finish", *, str shap
     >>> import slotkern as sk
     >>> slots = sk.make_slots(node=[0, 1, 2], start=[0, 0, 4], end=[10, 10, 10],
     ...                       performance=[1, 2, 4], price=[1, 3, 5])
-    >>> sk.find_window(slots, sk.Request(2, 8), "finish")
-    Window(square finish: start=4, finish=8, runtime=4, cost=32, nodes=[1, 2])
+    >>> sk.find_window(slots, sk.Request(2, 9), "finish")
+    Window(square finish: start=4, finish=8.5, runtime=4.5, cost=36, nodes=[1, 2])
     """
     cdef object index = INDEX.get(criterion) if type(criterion) is str else None
     if index is None or method != "exact":
