@@ -40,26 +40,45 @@ class Case(NamedTuple):
     request: dict[str, Any]
 
 
+class Picker:
+    """Picks from options by the digits of one drawn number: one draw, many picks."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __call__(self, options):
+        self.number, digit = divmod(self.number, len(options))
+        return options[digit]
+
+    def sometimes(self) -> bool:
+        return self(range(5)) == 4
+
+
+pickers = st.binary(min_size=16, max_size=16).map(
+    lambda digits: Picker(int.from_bytes(digits))
+)
+
+
 @st.composite
 def slot_arrays(draw, max_nodes: int = 5, max_per_node: int = 3) -> np.ndarray:
     """Slots of a few nodes: touching ones, equal ends, endless ones, equal prices."""
-    unit = draw(st.sampled_from(TIME_UNITS))
-    origin = draw(st.sampled_from(ORIGINS))
-    performances = st.sampled_from(draw(st.sampled_from(PERFORMANCES)))
-    prices = st.sampled_from(draw(st.sampled_from(PRICES)))
-    first = st.sampled_from(draw(st.sampled_from(((0,), (0, 1, 2, 3), (-4, -1, 0, 3)))))
-    ids = draw(st.permutations(NODE_IDS))
-    size = max_nodes - draw(st.sampled_from((0, 0, 0, 1, 1, 2, 2, 3, max_nodes)))
+    pick = draw(pickers)
+    origin, unit = pick(ORIGINS), pick(TIME_UNITS)
+    performances, prices = pick(PERFORMANCES), pick(PRICES)
+    first = pick(((0,), (0, 1, 2, 3), (-4, -1, 0, 3)))
+    ids = list(NODE_IDS)
     rows = []
-    for node in ids[:size]:
-        performance, now = draw(performances), draw(first)
-        for last in reversed(range(draw(st.integers(1, max_per_node)))):
-            length = draw(st.integers(1, 6))
-            endless = not last and draw(st.integers(0, 7)) == 7
+    for _ in range(max_nodes - pick((0, 0, 0, 1, 1, 2, 2, 3, max_nodes))):
+        node = ids.pop(pick(range(len(ids))))
+        pick_slot = draw(pickers)
+        performance, now = pick_slot(performances), pick_slot(first)
+        for last in reversed(range(pick_slot(range(max_per_node)) + 1)):
+            length = pick_slot(range(1, 7))
             start, end = origin + now * unit, origin + (now + length) * unit
-            end = INF if endless else end
-            rows.append((node, start, end, performance, draw(prices)))
-            now += length + draw(st.sampled_from((0, 0, 1, 3)))
+            if not last and pick_slot(range(8)) == 7:
+                end = INF
+            rows.append((node, start, end, performance, pick_slot(prices)))
+            now += length + pick_slot((0, 0, 1, 3))
     rows.sort(key=lambda row: (row[1], row[0]))
     return np.array(rows, dtype=SLOT)
 
@@ -71,58 +90,51 @@ def just_below(number: float) -> float:
 @st.composite
 def requests(draw, slots: np.ndarray) -> dict[str, Any]:
     """A request whose limits are often met exactly, or missed by one bit."""
+    pick = draw(pickers)
     count = len(np.unique(slots["node"]))
-    nodes = draw(st.sampled_from((2, 3, 1, count, 4, count + 1))) or 1
+    nodes = pick((2, 3, 1, count, 4, count + 1)) or 1
     if not len(slots):
         return {"nodes": nodes, "volume": 1.0}
-    row = st.sampled_from(slots)
-    slot = draw(row)
+    slot = pick(slots)
     length = slot["end"] - slot["start"] if slot["end"] < INF else 1.0
-    share = draw(st.sampled_from((1.0, 0.5, 1 / 3, 0.25, 0.1)))
-    volume = float(share * length * slot["performance"])
+    volume = float(pick((1.0, 0.5, 1 / 3, 0.25, 0.1)) * length * slot["performance"])
     request: dict[str, Any] = {"nodes": nodes, "volume": volume}
-    sometimes = st.sampled_from((False, False, False, False, True))
-    if draw(sometimes):
-        request["earliest"] = float(
-            draw(row)[draw(st.sampled_from(("start", "end")))]
-            + draw(st.sampled_from((0.0, 0.5)))
-        )
-        if request["earliest"] == INF:
-            del request["earliest"]
+    if pick.sometimes():
+        earliest = pick(slots)[pick(("start", "end"))] + pick((0.0, 0.5))
+        if earliest < INF:
+            request["earliest"] = float(earliest)
     earliest = request.get("earliest", 0.0)
-    if draw(sometimes):  # a slot that is just long enough from the earliest start
-        slot = draw(row)
+    if pick.sometimes():  # a slot that is just long enough from the earliest start
+        slot = pick(slots)
         length = slot["end"] - max(slot["start"], earliest)
         if 0 < length < INF:
             request["volume"] = volume = float(slot["performance"] * length)
-    if draw(sometimes):
-        request["min_performance"] = float(draw(row)["performance"])
-    if draw(sometimes):
-        request["max_price"] = float(draw(row)["price"])
-    if draw(sometimes):
-        request["proper"] = np.array(
-            draw(st.lists(st.booleans(), min_size=len(slots), max_size=len(slots)))
+    if pick.sometimes():
+        request["min_performance"] = float(pick(slots)["performance"])
+    if pick.sometimes():
+        request["max_price"] = float(pick(slots)["price"])
+    if pick.sometimes():
+        finish = (
+            max(pick(slots)["start"], earliest) + volume / pick(slots)["performance"]
         )
-    if draw(sometimes):
-        finish = max(draw(row)["start"], earliest) + volume / draw(row)["performance"]
-        request["deadline"] = float(finish)
-        if draw(st.booleans()):
-            request["deadline"] = just_below(finish)
-    if draw(st.booleans()):
-        request["budget"] = draw(budgets(slots, request))
+        request["deadline"] = pick((float(finish), just_below(finish)))
+    pick = draw(pickers)
+    if pick.sometimes():
+        request["proper"] = np.array([pick((True, False)) for _ in slots])
+    if pick((False, True)):
+        request["budget"] = pick_budget(pick, slots, request)
     return request
 
 
-@st.composite
-def budgets(draw, slots: np.ndarray, request: dict[str, Any]) -> float:
+def pick_budget(pick: Picker, slots: np.ndarray, request: dict[str, Any]) -> float:
     """What n of the slots cost in one of the shapes, or one bit less, or nothing."""
     usable = proper_slots(slots)
-    if len(usable) < request["nodes"] or draw(st.integers(0, 9)) == 9:
+    if len(usable) < request["nodes"] or pick(range(10)) == 9:
         return 0.0
-    parts = draw(st.permutations(usable))[: request["nodes"]]
-    shape = draw(st.sampled_from(SHAPES))
+    shape, exact = pick(SHAPES), pick((True, True, True, False))
+    parts = [usable.pop(pick(range(len(usable)))) for _ in range(request["nodes"])]
     cost = window_of(0.0, parts, shape, request["volume"]).cost
-    return max(just_below(cost), 0.0) if draw(st.integers(0, 3)) == 3 else cost
+    return cost if exact else max(just_below(cost), 0.0)
 
 
 @st.composite
