@@ -244,7 +244,11 @@ def _sweep(
     seed: int,
     calls: dict[str, dict[str, float]],
 ) -> Sweep:
-    points = [_point(axis, value, cycles, seed) for value in values]
+    points: list[dict[str, list[float]]] = [{} for _ in values]
+    for cycle in range(cycles):  # all sizes in turn: the machine's speed drifts
+        for value, point in zip(values, points, strict=True):
+            size = {"nodes": 100, "interval": 600} | {axis: value}
+            _measure(point, size["nodes"], size["interval"], (seed, cycle))
 
     def median(key: str) -> npt.NDArray[np.float64]:
         return np.array([np.median(point.get(key, [np.nan])) for point in points])
@@ -264,44 +268,42 @@ def _sweep(
     )
 
 
-def _point(axis: str, value: int, cycles: int, seed: int) -> dict[str, list[float]]:
-    """All measurements of one column, cycle by cycle, the engines in turn."""
-    size = {"nodes": 100, "interval": 600} | {axis: value}
-    found: dict[str, list[float]] = {}
+def _measure(
+    point: dict[str, list[float]], nodes: int, interval: int, cycle: tuple[int, int]
+) -> None:
+    """Add the measurements of one environment, the engines in turn."""
+    slots = sk.generate_environment(
+        nodes=nodes, interval=interval, seed=cycle[0], cycle=cycle[1]
+    ).slots
+    jobs = stream(JOBS, cycle)
 
     def note(key: str, value: float) -> None:
-        found.setdefault(key, []).append(value)
+        point.setdefault(key, []).append(value)
 
-    for cycle in range(cycles):
-        slots = sk.generate_environment(
-            nodes=size["nodes"], interval=size["interval"], seed=seed, cycle=cycle
-        ).slots
-        jobs = stream(JOBS, (seed, cycle))
-        note("slots", slots.size)
-        seconds, pool = _timed(sk.SlotPool, slots)
-        note("preparation", seconds)
-        for name, criterion in ALGORITHMS.items():
-            seconds, printed = _timed(_search, slots, jobs[:1], criterion, "published")
-            note(f"published {name}", seconds)
-            if criterion not in sk.CRITERIA:
-                continue
-            seconds, windows = _timed(_search, pool, jobs, criterion, "exact")
-            note(f"kernels {name}", seconds / len(jobs))
-            _same(criterion, printed[0], windows[0])
-        if hasattr(sk, "find_alternatives") and cycle % CSA_EVERY == 0:
-            counts = []
-            for engine, method in ENGINES.items():
-                seconds, alternatives = _timed(
-                    sk.find_alternatives,
-                    *(pool, jobs[0], "first"),
-                    shape="ragged",
-                    method=method,
-                )
-                note(f"{engine} {CSA}", seconds)
-                counts.append(len(alternatives))
-            assert counts[0] == counts[1], f"CSA: {counts} alternatives"
-            note("alternatives", counts[0])
-    return found
+    note("slots", slots.size)
+    seconds, pool = _timed(sk.SlotPool, slots)
+    note("preparation", seconds)
+    for name, criterion in ALGORITHMS.items():
+        seconds, printed = _timed(_search, slots, jobs[:1], criterion, "published")
+        note(f"published {name}", seconds)
+        if criterion not in sk.CRITERIA:
+            continue
+        seconds, windows = _timed(_search, pool, jobs, criterion, "exact")
+        note(f"kernels {name}", seconds / len(jobs))
+        _same(criterion, printed[0], windows[0])
+    if hasattr(sk, "find_alternatives") and cycle[1] % CSA_EVERY == 0:
+        counts = []
+        for engine, method in ENGINES.items():
+            seconds, alternatives = _timed(
+                sk.find_alternatives,
+                *(pool, jobs[0], "first"),
+                shape="ragged",
+                method=method,
+            )
+            note(f"{engine} {CSA}", seconds)
+            counts.append(len(alternatives))
+        assert counts[0] == counts[1], f"CSA: {counts} alternatives"
+        note("alternatives", counts[0])
 
 
 def _search(slots: Any, jobs: list[Any], criterion: str, method: str) -> list[Any]:
