@@ -138,6 +138,21 @@ def test_each_window_is_written_with_its_times() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("start", "end", "align"), [(1, 4, "left"), (20, 25, "right"), (1, 25, "center")]
+)
+def test_the_times_stay_inside_the_picture(
+    start: float, end: float, align: str
+) -> None:
+    figure = plot_gantt(slots_of(3), window_on(0, start=start, end=end))
+    figure.draw_without_rendering()
+    (text,) = figure.axes[0].texts
+    assert text.get_horizontalalignment() == align
+    left, right = text.get_window_extent().intervalx
+    edges = figure.axes[0].get_window_extent().intervalx
+    assert edges[0] <= left < right <= edges[1]
+
+
 def test_parts_that_end_before_the_window_say_when() -> None:
     window = window_on(0, 1)
     window.slots["end"][0] = 2.5

@@ -368,17 +368,24 @@ def _window_lanes(
         ax.vlines([start, finish], y, bottom, colours[i], "dotted", lw=0.9, zorder=3)
         ax.plot([start, finish], [y, y], color=colours[i], lw=4, solid_capstyle="butt")
         words = f"{name}: {_number(start, decimals)} to {_number(finish, decimals)}"
-        room_right = finish < first + 0.7 * (last - first)
+        # Beside the line where there is room, else upon it.
+        if finish < first + 0.7 * (last - first):
+            x, shift, align = finish, 5, "left"
+        elif start > first + 0.3 * (last - first):
+            x, shift, align = start, -5, "right"
+        else:
+            x, shift, align = (start + finish) / 2, 0, "center"
         ax.annotate(
             words,
-            (min(finish, last) if room_right else max(start, first), y),
-            xytext=(5 if room_right else -5, 0),
+            (min(max(x, first), last), y),
+            xytext=(shift, 0),
             textcoords="offset points",
-            ha="left" if room_right else "right",
+            ha=align,
             va="center_baseline",
             fontsize=FONT,
             color=INK,
             annotation_clip=False,
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5},
         )
 
 
