@@ -4,11 +4,11 @@ from slotkern._core import (
     CRITERIA,
     SLOT,
     Request,
-    SlotPool,
     Window,
     find_window,
     find_windows,
 )
+from slotkern._pool import SlotPool
 from slotkern.alternatives import Alternatives, find_alternatives
 from slotkern.environment import Environment, generate_environment
 from slotkern.io import (
