@@ -10,7 +10,7 @@ from libc.stdint cimport INT64_MAX, int64_t
 from libcpp cimport bool as cbool
 from libcpp.vector cimport vector
 
-from slotkern._core cimport Request, SlotPool, Window, wrap
+from slotkern._core cimport Request, PreparedSlots, Window, wrap
 from slotkern._kernels cimport Answer, Found, Part, Pool, Query, Shape, Status
 
 cnp.import_array()
@@ -103,7 +103,7 @@ cdef object error_of(const ValuedAnswer& answer, Query query, object slots, str 
     return RuntimeError("an unexpected error inside the search")
 
 
-def find(SlotPool pool not None, Request request not None, str worth, object data, double sign,
+def find(PreparedSlots pool not None, Request request not None, str worth, object data, double sign,
          str name, str shape, *, bint lite, bint any_start, double gap, int64_t max_work,
          double memory, bint record):
     """The best window by value, or with `record` the best value of each step.

@@ -7,11 +7,11 @@ from slotkern._core import (
     CRITERIA,
     SLOT,
     Request,
-    SlotPool,
     Window,
     find_window,
     find_windows,
 )
+from slotkern._pool import SlotPool
 from slotkern.slots import SlotError, make_slots, validate_slots
 
 if TYPE_CHECKING:

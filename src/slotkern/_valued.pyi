@@ -1,13 +1,13 @@
 from typing import Any
 
-from slotkern._core import Request, SlotPool
+from slotkern._core import Request, PreparedSlots
 
 STATIC_SIGNATURE: str
 MOVING_SIGNATURE: str
 
 def capsule_signature(capsule: Any) -> str | None: ...
 def find(
-    pool: SlotPool,
+    pool: PreparedSlots,
     request: Request,
     worth: str,
     data: Any,

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern._core import SlotPool
+from slotkern._core import PreparedSlots
 from slotkern._valued import (
     MOVING_SIGNATURE,
     STATIC_SIGNATURE,
@@ -221,7 +221,7 @@ def _column(values: NDArray[Any], rows: int, name: str) -> NDArray[np.float64]:
     return column
 
 
-def valuation_of(criterion: Any, pool: SlotPool, known: list[str]) -> Valuation:
+def valuation_of(criterion: Any, pool: PreparedSlots, known: list[str]) -> Valuation:
     """Find out what kind of criterion this is.
 
     A string names a built-in criterion or a numeric field; an array holds one value a

@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from slotkern._core import (
     CRITERIA,
+    PreparedSlots,
     Request,
-    SlotPool,
     Window,
     filter_rows,
     find_window,
+    prepared,
     window_of,
 )
 
@@ -25,7 +26,7 @@ PLACEMENTS = ("slot-start", "any")
 
 
 def find_otherwise(
-    slots: NDArray[np.void] | SlotPool,
+    slots: NDArray[np.void] | PreparedSlots,
     request: Request,
     criterion: Any,
     shape: str,
@@ -55,7 +56,7 @@ def find_otherwise(
 
 
 def step_values(
-    slots: NDArray[np.void] | SlotPool,
+    slots: NDArray[np.void] | PreparedSlots,
     request: Request,
     criterion: Any,
     *,
@@ -111,7 +112,7 @@ MEMORY = 256 * 2**20
 
 
 def _search_by_value(
-    slots: NDArray[np.void] | SlotPool,
+    slots: NDArray[np.void] | PreparedSlots,
     request: Request,
     criterion: Any,
     shape: str,
@@ -124,7 +125,7 @@ def _search_by_value(
     from slotkern import _valued
     from slotkern.criteria import PLACEMENT_CRITERIA, valuation_of
 
-    pool = slots if isinstance(slots, SlotPool) else SlotPool(slots)
+    pool = prepared(slots)
     known = [*CRITERIA, "processor_time", *PLACEMENT_CRITERIA]
     worth, data, sign, name = valuation_of(criterion, pool, known)
     if placement not in PLACEMENTS:
@@ -166,7 +167,7 @@ def _search_by_value(
 
 
 def _find_lite_builtin(
-    slots: NDArray[np.void] | SlotPool, request: Request, criterion: str, shape: str
+    slots: NDArray[np.void] | PreparedSlots, request: Request, criterion: str, shape: str
 ) -> Window | None:
     """Lite where the n cheapest of each step are optimal already: the exact window."""
     if shape == "ragged" and criterion in ("runtime", "finish"):
@@ -178,7 +179,7 @@ def _find_lite_builtin(
 
 
 def _find_published(
-    slots: NDArray[np.void] | SlotPool,
+    slots: NDArray[np.void] | PreparedSlots,
     request: Request,
     criterion: Any,
     shape: str,
@@ -308,7 +309,7 @@ class Explanation:
 
 
 def explain(
-    slots: NDArray[np.void] | SlotPool, request: Request, *, shape: str = "square"
+    slots: NDArray[np.void] | PreparedSlots, request: Request, *, shape: str = "square"
 ) -> Explanation:
     """Say why nothing fits a request, or what limits what does.
 
@@ -346,7 +347,7 @@ def explain(
     """
     table, proper = filter_rows(slots, request.where)
     # A raw array is checked and prepared once; a filter array still matches row by row.
-    pool = slots if isinstance(slots, SlotPool) else SlotPool(slots)
+    pool = prepared(slots)
     fast = table["performance"] >= request.min_performance
     good = fast & (table["price"] <= request.max_price)
     if proper is not None:
