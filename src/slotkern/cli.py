@@ -151,7 +151,11 @@ def find(
     volume: Annotated[float, typer.Option(help="Work on each node.")],
     budget: Annotated[float, typer.Option(help="Most money in total.")] = math.inf,
     criterion: Annotated[
-        str, typer.Option(help="What is best: first, start, finish, runtime or cost.")
+        str,
+        typer.Option(
+            help="What is best: first, start, finish, runtime, cost, processor_time, "
+            "or the name of a numeric column, whose sum is maximized."
+        ),
     ] = "finish",
     shape: Annotated[
         str, typer.Option(help="square: all parts finish together; or ragged.")
