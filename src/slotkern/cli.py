@@ -223,6 +223,8 @@ def find(
         print(json.dumps(_plain(answer), indent=2, allow_nan=False))
     elif window is not None:
         _show(tables.window_table(free, window), tables.totals(window))
+        if not window.proven:
+            print(f"not proven to be the best; no value is better than {window.bound}")
     else:
         _show(str(why))
     if window is None:
