@@ -16,7 +16,7 @@ from rich.console import Console
 import slotkern as sk
 from slotkern.tables import comparison_table
 
-CRITERIA = ("first", "start", "finish", "runtime", "cost")
+CRITERIA = ("first", "start", "finish", "runtime", "cost", "processor_time")
 SHAPES = ("ragged", "square")
 
 

@@ -86,9 +86,8 @@ def stream(
 class Sweep:
     """Median times in seconds over one axis: `times[engine][algorithm][i]`.
 
-    `calls[engine][algorithm]` is what the call alone takes: a search of two slots (next
-    to nothing for a CSA, which is left out). NaN stands where an engine does not have
-    the algorithm.
+    `calls[engine][algorithm]` is what the call alone takes: a search of two slots. It
+    is next to nothing for a CSA, which is left out.
     """
 
     axis: str
@@ -228,9 +227,6 @@ def _call_times() -> dict[str, dict[str, float]]:
     calls: dict[str, dict[str, float]] = {engine: {} for engine in ENGINES}
     for name, criterion in ALGORITHMS.items():
         for engine, method in ENGINES.items():
-            if engine == "kernels" and criterion not in sk.CRITERIA:
-                calls[engine][name] = np.nan
-                continue
             searched = slots if engine == "published" else pool
             times = [
                 _timed(_search, searched, [job] * 9, criterion, method)[0] / 9
@@ -254,7 +250,7 @@ def _sweep(
             _measure(point, size["nodes"], size["interval"], (seed, cycle))
 
     def median(key: str) -> npt.NDArray[np.float64]:
-        return np.array([np.median(point.get(key, [np.nan])) for point in points])
+        return np.array([np.median(point[key]) for point in points])
 
     return Sweep(
         axis,
@@ -288,8 +284,6 @@ def _measure(
     for name, criterion in ALGORITHMS.items():
         seconds, printed = _timed(_search, slots, jobs[:1], criterion, "published")
         note(f"published {name}", seconds)
-        if criterion not in sk.CRITERIA:
-            continue
         seconds, windows = _timed(_search, pool, jobs, criterion, "exact")
         note(f"kernels {name}", seconds / len(jobs))
         _same(criterion, printed[0], windows[0])
@@ -328,11 +322,12 @@ def _timed(call: Callable[..., Any], *given: Any, **options: Any) -> tuple[float
 def _same(criterion: str, printed: Any, fast: Any) -> None:
     """Fail unless both engines found nothing, or windows of the same value."""
     values = [None if window is None else window.value for window in (printed, fast)]
-    if criterion == "processor_time":  # 000's is a random search: no better than best
-        slow, fast = values
-        assert slow is None or (fast is not None and fast <= slow), values
-        return
-    assert values[0] == values[1], f"{criterion}: published and exact differ: {values}"
+    same = values[0] == values[1]
+    if criterion == "processor_time":  # 000's is a random search: at best the best
+        same = printed is None or (
+            fast is not None and fast.value <= printed.value * (1 + 1e-12)
+        )
+    assert same, f"{criterion}: published and exact differ: {values}"
 
 
 def _cell(value: float, scale: float, decimals: int | None = None) -> str:
@@ -359,8 +354,7 @@ def _sweep_table(title: str, sweep: Sweep, cycles: int) -> Table:
     def add(
         name: str, values: Any, scale: float = 1, decimals: int | None = None
     ) -> None:
-        if not np.isnan(values).all():
-            table.add_row(name, *(_cell(value, scale, decimals) for value in values))
+        table.add_row(name, *(_cell(value, scale, decimals) for value in values))
 
     add("Number of slots", sweep.slots, 1, 1)
     published, kernels = sweep.times["published"], sweep.times["kernels"]
@@ -391,8 +385,6 @@ def _draw(ax: Axes, sweep: Sweep) -> None:
     ends: list[tuple[float, str, str]] = []
     for engine, style in zip(ENGINES, ("-", "--"), strict=True):
         for i, (name, times) in enumerate(sweep.times[engine].items()):
-            if np.isnan(times).any():
-                continue
             colour = WINDOW_COLOURS[i]
             ax.plot(
                 sweep.values, times * 1e3, style, color=colour, marker="o", ms=3, lw=1.4

@@ -151,7 +151,11 @@ def find(
     volume: Annotated[float, typer.Option(help="Work on each node.")],
     budget: Annotated[float, typer.Option(help="Most money in total.")] = math.inf,
     criterion: Annotated[
-        str, typer.Option(help="What is best: first, start, finish, runtime or cost.")
+        str,
+        typer.Option(
+            help="What is best: first, start, finish, runtime, cost, processor_time, "
+            "or the name of a numeric column, whose sum is maximized."
+        ),
     ] = "finish",
     shape: Annotated[
         str, typer.Option(help="square: all parts finish together; or ragged.")
@@ -219,6 +223,8 @@ def find(
         print(json.dumps(_plain(answer), indent=2, allow_nan=False))
     elif window is not None:
         _show(tables.window_table(free, window), tables.totals(window))
+        if not window.proven:
+            print(f"not proven to be the best; no value is better than {window.bound}")
     else:
         _show(str(why))
     if window is None:

@@ -106,7 +106,7 @@ def comparison_table(
     """
     table = Table(box=SIMPLE_HEAD, caption="* the best of its column")
     table.add_column("shape", justify="left")
-    table.add_column("best by", justify="left")
+    table.add_column("best by", justify="left", no_wrap=True)
     for name in names:
         table.add_column(TOTALS[name], justify="right")
     for heading, windows in groups.items():
@@ -119,7 +119,9 @@ def comparison_table(
                 style = "[bold green]{}[/]*" if mark else "{} "
                 cells[row].append(style.format(text))
         for name in windows:
-            table.add_row(heading, name, *cells.get(name, ["no window"]))
+            table.add_row(
+                heading, TOTALS.get(name, name), *cells.get(name, ["no window"])
+            )
             heading = ""
         table.add_section()
     return table
