@@ -44,6 +44,7 @@ class NodeIndex {
   }
 
   std::size_t size() const { return size_; }
+  bool dense() const { return dense_; }  // a cell is the id itself
 
   // The cell of a node, below size().
   std::size_t cell(std::int32_t id) {
@@ -111,22 +112,27 @@ inline Fault check_slots(const SlotView& view, CheckScratch& scratch) {
     while (view.load<std::int32_t>(other, view.node) != id) --other;
     return Fault{status, row, other};
   };
-  double previous_start = -kInfinity;
-  std::int32_t previous_node = -1;
-  for (std::size_t i = 0; i < view.size; ++i) {
-    const Record r = Record::of(view, i);
-    if (!r.sane()) return {r.fault(), i, i};
-    if ((r.start < previous_start) | ((r.start == previous_start) & (r.node < previous_node)))
-      return {Status::not_sorted, i, i - 1};
-    previous_start = r.start;
-    previous_node = r.node;
-    CheckScratch::Seen& seen = scratch.seen[scratch.index.cell(r.node)];
-    if ((r.performance != seen.performance) & (seen.performance != 0))
-      return clash(Status::performance_differs, i);
-    if (r.start < seen.end) return clash(Status::overlap, i);
-    seen = {r.end, r.performance};
-  }
-  return {};
+  const auto scan = [&](auto cell_of) -> Fault {
+    double previous_start = -kInfinity;
+    std::int32_t previous_node = -1;
+    CheckScratch::Seen* const seen_at = scratch.seen.data();
+    for (std::size_t i = 0; i < view.size; ++i) {
+      const Record r = Record::of(view, i);
+      if (!r.sane()) return {r.fault(), i, i};
+      if (r.start <= previous_start && (r.start < previous_start || r.node < previous_node))
+        return {Status::not_sorted, i, i - 1};
+      previous_start = r.start;
+      previous_node = r.node;
+      CheckScratch::Seen& seen = seen_at[cell_of(r.node)];
+      if (r.performance != seen.performance && seen.performance != 0)
+        return clash(Status::performance_differs, i);
+      if (r.start < seen.end) return clash(Status::overlap, i);
+      seen = {r.end, r.performance};
+    }
+    return {};
+  };
+  if (scratch.index.dense()) return scan([](std::int32_t id) { return static_cast<std::size_t>(id); });
+  return scan([&](std::int32_t id) { return scratch.index.cell(id); });
 }
 
 }  // namespace slotkern
