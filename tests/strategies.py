@@ -61,8 +61,12 @@ pickers = st.binary(min_size=16, max_size=16).map(
 
 @st.composite
 def slot_arrays(draw, max_nodes: int = 5, max_per_node: int = 3) -> np.ndarray:
-    """Slots of a few nodes: touching ones, equal ends, endless ones, equal prices."""
+    """Slots of a few nodes: touching ones, equal ends, endless ones, equal prices.
+
+    Often fast nodes are dear, so that slow windows compete with short ones.
+    """
     pick = draw(pickers)
+    dearness = pick((0, 0, 1, 2))
     origin, unit = pick(ORIGINS), pick(TIME_UNITS)
     performances, prices = pick(PERFORMANCES), pick(PRICES)
     first = pick(((0,), (0, 1, 2, 3), (-4, -1, 0, 3)))
@@ -77,7 +81,8 @@ def slot_arrays(draw, max_nodes: int = 5, max_per_node: int = 3) -> np.ndarray:
             start, end = origin + now * unit, origin + (now + length) * unit
             if not last and pick_slot(range(8)) == 7:
                 end = INF
-            rows.append((node, start, end, performance, pick_slot(prices)))
+            price = pick_slot(prices) * performance**dearness
+            rows.append((node, start, end, performance, price))
             now += length + pick_slot((0, 0, 1, 3))
     rows.sort(key=lambda row: (row[1], row[0]))
     return np.array(rows, dtype=SLOT)
@@ -141,3 +146,25 @@ def pick_budget(pick: Picker, slots: np.ndarray, request: dict[str, Any]) -> flo
 def cases(draw, **sizes: int) -> Case:
     slots = draw(slot_arrays(**sizes))
     return Case(slots, draw(requests(slots)))
+
+
+@st.composite
+def rival_groups(draw) -> Case:
+    """Groups that compete at one start: slow ones cheaper, some slots too short."""
+    pick = draw(pickers)
+    nodes, starts = pick((1, 2, 2, 3)), pick(((0.0,), (0.0, 1.0)))
+    rows = []
+    for node in range(nodes + pick(range(1, 6))):
+        pick_slot = draw(pickers)
+        performance, start = pick_slot((1.0, 2.0, 3.0, 4.0)), pick_slot(starts)
+        end = start + 12.0 / pick_slot((1.0, 2.0, 3.0, 4.0))
+        price = pick_slot((0.0, 0.5, 1.0, 2.0)) * performance ** pick_slot((1, 1, 2))
+        rows.append((node, start, end, performance, price))
+    rows.sort(key=lambda row: (row[1], row[0]))
+    request = {"nodes": nodes, "volume": 12.0}
+    if pick.sometimes():
+        request["earliest"] = 1.0
+    slots = np.array(rows, dtype=SLOT)
+    if pick.sometimes():
+        request["budget"] = pick_budget(pick, slots, request)
+    return Case(slots, request)

@@ -8,7 +8,7 @@ import pytest
 from environments import random_environment
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import SHAPES, SLOT, Case, cases
+from strategies import SHAPES, SLOT, Case, cases, rival_groups
 
 import slotkern as sk
 from slotkern import published
@@ -84,6 +84,12 @@ def check(slots: np.ndarray, request: dict, *, only_cheapest: bool = False) -> N
 @settings(max_examples=5 * settings.default.max_examples)
 @given(cases())
 def test_every_search_finds_the_best_of_all_windows(case: Case):
+    check(*case)
+
+
+@settings(max_examples=2 * settings.default.max_examples)
+@given(rival_groups())
+def test_groups_that_compete_at_one_start(case: Case):
     check(*case)
 
 
