@@ -25,28 +25,28 @@ from slotkern.studies.study import Algorithm, Setting, Study
 
 __all__ = ["Campaign", "Chunk", "run"]
 
-#: Published twins are slow: their chunks are this much shorter.
-_TWIN_CHUNKS = 10
+#: The papers' own algorithms are slow: their chunks are at least this much shorter.
+_SHORTER = 10
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """Consecutive cycles of one setting: of its algorithms, or of their twins."""
+    """Consecutive cycles of one setting: exact algorithms, or published ones."""
 
     setting: Setting
-    twins: bool
+    published: bool
     first: int
     last: int
 
     @property
     def algorithms(self) -> tuple[Algorithm, ...]:
         """What runs on each of these cycles."""
-        return self.setting.twins if self.twins else self.setting.algorithms
+        return self.setting.published if self.published else self.setting.exact
 
     @property
     def file_name(self) -> str:
         """The name of the file that holds the results."""
-        part = "published" if self.twins else "cycles"
+        part = "published" if self.published else "cycles"
         return f"{self.setting.name}.{part}-{self.first:07d}-{self.last:07d}.parquet"
 
 
@@ -62,7 +62,7 @@ class Campaign:
         ``cycles/*.parquet`` holds one row per cycle and algorithm (any Parquet reader
         takes the folder ``cycles`` as one data set), ``study.json`` what was run.
     cycles, published_cycles : int
-        How many cycles; on how many of them the published twins ran.
+        How many cycles; on how many of them the published algorithms ran.
     """
 
     study: Study
@@ -70,20 +70,27 @@ class Campaign:
     cycles: int
     published_cycles: int
 
-    def chunks(self, setting: Setting, *, twins: bool = False) -> Iterator[Chunk]:
-        """Yield the chunks of one setting in the order of their cycles."""
+    def chunks(
+        self, setting: Setting, *, published: bool = False, start: int = 0
+    ) -> Iterator[Chunk]:
+        """Yield the chunks of one setting from a cycle on, in their order.
+
+        A chunk of published algorithms lies within one of the exact ones.
+        """
         cycles, step = setting.cycles(self.cycles), self.study.chunk
-        if twins:
-            cycles = min(cycles, self.published_cycles) if setting.twins else 0
-            step = max(1, step // _TWIN_CHUNKS)
-        for first in range(0, cycles, step):
-            yield Chunk(setting, twins, first, min(first + step, cycles))
+        if published:
+            cycles = min(cycles, self.published_cycles)
+            short = max(1, step // _SHORTER)
+            step = next(s for s in range(short, 0, -1) if step % s == 0)
+        if setting.published if published else setting.exact:
+            for first in range(start - start % step, cycles, step):
+                yield Chunk(setting, published, first, min(first + step, cycles))
 
     def all_chunks(self) -> Iterator[Chunk]:
-        """Yield every chunk of the campaign, the twins' ones last."""
-        for twins in (False, True):
+        """Yield every chunk of the campaign, those of published algorithms last."""
+        for published in (False, True):
             for setting in self.study.settings:
-                yield from self.chunks(setting, twins=twins)
+                yield from self.chunks(setting, published=published)
 
     def missing_chunks(self) -> Iterator[Chunk]:
         """Yield the chunks that are not on disk yet."""
@@ -137,8 +144,8 @@ def run(
         work, and `workers` does not matter. They send results back; only the calling
         process needs to see the folder.
     published_cycles : int, optional
-        On how many of the first cycles the published twins run; the study's own number
-        if not given.
+        On how many of the first cycles the papers' own algorithms run; the study's own
+        number if not given.
     progress : bool
         Show a progress bar on stderr.
 

@@ -42,7 +42,7 @@ def print_report(summary: Summary, console: Console) -> None:
         console.print(study.reference, style="dim")
     console.print(
         f"{campaign.cycles} cycles, seed {study.seed}; "
-        f"published twins on {campaign.published_cycles} of them"
+        f"the papers' own algorithms on {campaign.published_cycles} of them"
     )
     comparisons = summary.comparisons()
     if comparisons:
@@ -140,7 +140,8 @@ def _flags(row: Comparison) -> str:
 
 def _print_metrics(setting: Setting, summary: Summary, console: Console) -> None:
     """Print the means of all algorithms and metrics in one setting."""
-    slots = summary.estimate(setting, setting.algorithms[0].name, "slots")
+    some = (*setting.exact, *setting.published)[0]
+    slots = summary.estimate(setting, some.name, "slots")
     where = f"{setting.label}: " if setting.label else ""
     title = f"{where}means ± standard errors; {_plus_minus(slots)} slots"
     table = _table(title)
@@ -257,7 +258,7 @@ def _table(title: str) -> Table:
 def _plus_minus(estimate: Estimate, scale: float = 1.0) -> str:
     """Return mean and standard error, the latter with two significant digits."""
     if not estimate.count:
-        return "none"
+        return "none" if estimate.missing else "-"
     mean, error = estimate.mean * scale, estimate.error * scale
     digits = 2
     if error > 0:

@@ -93,7 +93,7 @@ class Algorithm:
 
     @property
     def published(self) -> Algorithm:
-        """The paper's own algorithm for the same purpose."""
+        """Its twin, the paper's own algorithm for the same purpose."""
         return Algorithm(
             f"{self.name}.published",
             f"{self.label}, as published",
@@ -130,9 +130,18 @@ class Setting:
         return max(1, round(cycles * self.share))
 
     @property
-    def twins(self) -> tuple[Algorithm, ...]:
-        """The published twins of the algorithms that ask for one."""
-        return tuple(a.published for a in self.algorithms if a.twin)
+    def exact(self) -> tuple[Algorithm, ...]:
+        """What runs on every cycle: all but the papers' own algorithms."""
+        return tuple(a for a in self.algorithms if a.method != "published")
+
+    @property
+    def published(self) -> tuple[Algorithm, ...]:
+        """The papers' own algorithms, twins of exact ones or not; they are slow."""
+        return tuple(
+            a.published if a.twin else a
+            for a in self.algorithms
+            if a.twin or a.method == "published"
+        )
 
 
 @dataclass(frozen=True)
@@ -254,6 +263,12 @@ def _study(data: dict[str, Any]) -> Study:
         remarks=_records("remark", data, _REMARK_KEYS),
         figures=_records("figure", data, _FIGURE_KEYS),
     )
+    for algorithm in algorithms.values():
+        if algorithm.method == "published" and not study.published_cycles:
+            raise ValueError(
+                f"algorithms.{algorithm.name}: published algorithms run on the first "
+                "published_cycles cycles, which is 0"
+            )
     _check_report(study, algorithms)
     return study
 
@@ -442,6 +457,8 @@ def _algorithms(table: Mapping[str, Any]) -> dict[str, Algorithm]:
             raise ValueError(
                 f"{where}.method: {method!r} is not one of {', '.join(METHODS)}"
             )
+        if method == "published" and entry.get("twin"):
+            raise ValueError(f"{where}.twin: a published algorithm has none")
         for key in ("alternatives", "twin"):
             if not isinstance(entry.get(key, False), bool):
                 raise ValueError(f"{where}.{key}: {entry[key]!r} is not true or false")

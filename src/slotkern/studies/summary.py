@@ -117,38 +117,33 @@ class Summary:
 
     def estimate(self, setting: Setting, algorithm: str, metric: str) -> Estimate:
         """Return the mean of a metric (or "slots", "alternatives") of an algorithm."""
-        twins = algorithm.endswith(".published")
-        key = setting.name, twins
+        published = _is_published(setting, algorithm)
+        key = setting.name, published
         if key not in self._moments:
-            chunks = self.campaign.chunks(setting, twins=twins)
+            chunks = self.campaign.chunks(setting, published=published)
             self._moments[key] = _gather(map(self._columns, chunks))
-        moments = self._moments[key]
-        return moments.estimate(f"{algorithm}.{metric}")
+        return self._moments[key].estimate(f"{algorithm}.{metric}")
 
     def advantage(
         self, setting: Setting, best: str, other: str, metric: str
     ) -> Estimate:
         """Return 1 - smaller/larger of two algorithms' means, where both found one.
 
-        The standard error is that of a ratio of means over the same cycles. Both
-        algorithms must be published twins, or neither.
+        The standard error is that of a ratio of means over the same cycles.
         """
-        twins = best.endswith(".published")
-
-        def pair(chunk: Chunk) -> dict[str, NDArray[np.float64]]:
-            columns = self._columns(chunk)
-            a, b = columns[f"{best}.{metric}"], columns[f"{other}.{metric}"]
+        moments = _Moments()
+        for a, b in self._joined(setting, metric, best, other):
             both = ~np.isnan(a) & ~np.isnan(b)
-            x, y = np.where(both, a, np.nan), np.where(both, b, np.nan)
-            return {"x": x, "y": y, "plus": x + y, "minus": x - y}
-
-        chunks = self.campaign.chunks(setting, twins=twins)
-        moments = _gather(map(pair, chunks))
+            x_values, y_values = np.where(both, a, np.nan), np.where(both, b, np.nan)
+            moments.add("x", x_values)
+            moments.add("y", y_values)
+            moments.add("plus", x_values + y_values)
+            moments.add("minus", x_values - y_values)
         x, y = moments.estimate("x"), moments.estimate("y")
         if _more_is_better(metric):
             x, y = y, x
         if not x.count or not y.mean:
-            return Estimate(math.nan, math.nan, x.count, x.missing)
+            return Estimate(math.nan, math.nan, 0, x.missing)
         ratio = x.mean / y.mean
         covariance = (moments.variance("plus") - moments.variance("minus")) / 4
         vx, vy = x.error**2 * x.count, y.error**2 * y.count
@@ -174,8 +169,8 @@ class Summary:
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yield the estimate of every algorithm and metric in every setting."""
         for setting in self.study.settings:
-            twins = setting.twins if self.campaign.published_cycles else ()
-            for algorithm in (*setting.algorithms, *twins):
+            published = setting.published if self.campaign.published_cycles else ()
+            for algorithm in (*setting.exact, *published):
                 for metric in ("slots", "alternatives", *self.study.metrics):
                     got = self.estimate(setting, algorithm.name, metric)
                     yield {
@@ -204,44 +199,37 @@ class Summary:
         metric = _METRIC_OF.get(algorithm.criterion, algorithm.criterion)
         sign = 1.0 if _more_is_better(metric) else -1.0
         name, twin = algorithm.name, algorithm.published.name
-        exact = self._first(setting, f"{name}.{metric}")
-        cycles = 0
+        moments = _Moments()
         better = worse = only = 0
-
-        def pair(chunk: Chunk) -> dict[str, NDArray[np.float64]]:
-            nonlocal cycles, better, worse, only
-            there = self._columns(chunk)[f"{twin}.{metric}"]
-            here = exact[chunk.first : chunk.last]
+        for here, there in self._joined(setting, metric, name, twin):
             gain = sign * (here - there)
-            cycles += here.size
             # Sums in another order differ in the last digits; that is no gain.
             noise = 1e-9 * np.abs(there)
             better += int((gain > noise).sum())
             worse += int((gain < -noise).sum())
             only += int((~np.isnan(here) & np.isnan(there)).sum())
-            return {"exact": here, "twin": there, "gain": gain}
+            moments.add("exact", here)
+            moments.add("twin", there)
+            moments.add("gain", gain)
+        exact, paper, gained = map(moments.estimate, ("exact", "twin", "gain"))
+        return Worth(algorithm, metric, exact, paper, gained, better, worse, only)
 
-        moments = _gather(map(pair, self.campaign.chunks(setting, twins=True)))
-        estimate = moments.estimate
-        return Worth(
-            algorithm,
-            metric,
-            estimate("exact"),
-            estimate("twin"),
-            estimate("gain"),
-            better,
-            worse,
-            only,
-        )
-
-    def _first(self, setting: Setting, column: str) -> NDArray[np.float64]:
-        """Return a column over those first cycles that the twins ran on as well."""
-        parts = [np.empty(0)]
-        for chunk in self.campaign.chunks(setting):
-            if chunk.first >= self.campaign.published_cycles:
-                break
-            parts.append(self._columns(chunk)[column])
-        return np.concatenate(parts)
+    def _joined(
+        self, setting: Setting, metric: str, *names: str
+    ) -> Iterator[list[NDArray[np.float64]]]:
+        """Yield, chunk by chunk, a metric of several algorithms on the same cycles."""
+        published = [_is_published(setting, name) for name in names]
+        whole: Chunk | None = None
+        exact: dict[str, NDArray[np.float64]] = {}
+        for chunk in self.campaign.chunks(setting, published=any(published)):
+            columns = self._columns(chunk)
+            if any(published) and not all(published):
+                if whole is None or chunk.first >= whole.last:
+                    whole = next(self.campaign.chunks(setting, start=chunk.first))
+                    exact = self._columns(whole)
+                part = slice(chunk.first - whole.first, chunk.last - whole.first)
+                columns |= {name: values[part] for name, values in exact.items()}
+            yield [columns[f"{name}.{metric}"] for name in names]
 
     def _compared(self, record: Mapping[str, Any]) -> Iterator[Comparison]:
         """Yield the rows of one ``[[compare]]`` table."""
@@ -340,10 +328,15 @@ class _Moments:
 
     def estimate(self, name: str) -> Estimate:
         """Return mean and standard error of a column."""
-        count, missing, mean, _ = self._of[name]
+        count, missing, mean, _ = self._of.get(name, (0, 0, math.nan, 0.0))
         if not count:
             return Estimate(math.nan, math.nan, 0, missing)
         return Estimate(mean, math.sqrt(self.variance(name) / count), count, missing)
+
+
+def _is_published(setting: Setting, name: str) -> bool:
+    """Whether an algorithm is one of the slow ones, run on the first cycles."""
+    return any(algorithm.name == name for algorithm in setting.published)
 
 
 def _gather(chunks: Iterable[Mapping[str, NDArray[np.float64]]]) -> _Moments:
