@@ -82,6 +82,7 @@ def window_of(
     volume: float,
     criterion: str,
     shape: str,
+    value: float | None = None,
 ) -> Window: ...
 def find_window(
     slots: _Slots | SlotPool,
