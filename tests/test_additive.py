@@ -177,3 +177,268 @@ def test_placement_equals_exhaustive_search(case: Case):
             check_window(anywhere, case, shape)
             assert anywhere.proven
             assert sign * anywhere.value >= sign * window.value - 1e-9
+
+
+# --- middle-sized environments
+
+
+def environment(cycle, *, real=False):
+    """The papers' environment, with real-valued performance if asked for."""
+    slots = sk.generate_environment("square", seed=3, cycle=cycle).slots
+    if real:
+        rng = np.random.default_rng(cycle)
+        performance = rng.uniform(2, 10, slots["node"].max() + 1)
+        price = 0.115 * performance * rng.uniform(0.6, 1.4, len(performance))
+        slots = slots.copy()
+        slots["performance"] = performance[slots["node"]]
+        slots["price"] = price[slots["node"]]
+    return slots
+
+
+PAPER = sk.Request(7, 800, budget=644, min_performance=1)
+
+
+@pytest.mark.parametrize("real", [False, True])
+def test_steps_hold_the_best_window(real):
+    for cycle in range(3):
+        slots = environment(cycle, real=real)
+        for criterion, pick in (("q", max), ("dependable", max), ("coordinated", min)):
+            window = sk.find_window(slots, PAPER, criterion)
+            starts, values = sk.step_values(slots, PAPER, criterion)
+            assert (np.diff(starts) > 0).all()
+            found = values[np.isfinite(values)]
+            assert window.value == pytest.approx(pick(found), rel=1e-11)
+            assert window.effort["subsets"] < len(starts)
+
+
+def test_exact_is_never_below_published():
+    for cycle in range(2):
+        slots = environment(cycle)
+        for criterion, sign in (("q", 1), ("dependable", 1)):
+            exact = sk.find_window(slots, PAPER, criterion)
+            lite = sk.find_window(slots, PAPER, criterion, method="lite")
+            published = sk.find_window(slots, PAPER, criterion, method="published")
+            assert sign * exact.value >= sign * published.value - 1e-9
+            assert sign * exact.value >= sign * lite.value - 1e-9
+            assert exact.proven
+            assert not published.proven
+            assert not lite.proven
+            assert published.cost <= PAPER.budget
+
+
+def test_published_table_equals_exact_for_integer_costs():
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        m = 12
+        slots = sk.make_slots(
+            node=np.arange(m),
+            start=rng.integers(0, 10, m),
+            end=rng.integers(30, 60, m),
+            performance=rng.choice([1.0, 2.0], m),
+            price=rng.integers(1, 9, m),
+            q=rng.uniform(0, 10, m),
+        )
+        request = sk.Request(3, 10, budget=float(rng.integers(60, 200)))
+        exact = sk.find_window(slots, request, "q")
+        published = sk.find_window(slots, request, "q", method="published")
+        assert (exact is None) == (published is None)
+        if exact is not None:
+            assert exact.value == pytest.approx(published.value, rel=1e-12)
+
+
+def test_any_start_is_the_best_of_a_fine_grid():
+    slots = environment(0)
+    for criterion, sign in (("dependable", 1), ("coordinated", -1)):
+        at_slots = sk.find_window(slots, PAPER, criterion)
+        anywhere = sk.find_window(slots, PAPER, criterion, placement="any")
+        assert sign * anywhere.value >= sign * at_slots.value
+        assert anywhere.proven
+        # the same search from many earliest starts in between finds nothing better
+        for earliest in np.linspace(anywhere.start - 5, anywhere.start + 5, 21):
+            moved = sk.find_window(
+                slots, PAPER.replace(earliest=max(0.0, float(earliest))), criterion
+            )
+            assert sign * moved.value <= sign * anywhere.value + 1e-9
+
+
+def test_lite_takes_the_cheapest_of_some_step():
+    slots = environment(1)
+    lite = sk.find_window(slots, PAPER, "q", method="lite")
+    starts, values = sk.step_values(slots, PAPER, "q", method="lite")
+    assert lite.value == pytest.approx(values.max(), rel=1e-12)
+    assert lite.start in starts[np.isclose(values, values.max())]
+
+
+# --- the user's own
+
+
+@sk.criterion
+def the_column(slot, length):
+    return slot.q
+
+
+@sk.criterion
+def work_done(slot, length):
+    return slot.performance * length
+
+
+@sk.criterion(uses_start=True)
+def nearest_task(slot, start, length):
+    return min(start - slot.start, slot.end - start - length)
+
+
+@sk.criterion(uses_start=True)
+def farthest_task(slot, start, length):
+    return max(start - slot.start, slot.end - start - length)
+
+
+@sk.criterion
+def divides(slot, length):
+    return 1 / (slot.performance - slot.performance)
+
+
+@sk.criterion
+def not_a_number(slot, length):
+    return np.nan
+
+
+@sk.criterion
+def no_such_field(slot, length):
+    return slot.memory
+
+
+def test_own_criteria_equal_the_built_in_ones():
+    slots = environment(2)
+    for shape in SHAPES:
+        for own, same, scale in (
+            (the_column, "q", 1),
+            (nearest_task, "dependable", 7),
+            (sk.minimize(farthest_task), "coordinated", 7),
+        ):
+            mine = sk.find_window(slots, PAPER, own, shape=shape)
+            theirs = sk.find_window(slots, PAPER, same, shape=shape)
+            assert mine.value == pytest.approx(theirs.value * scale, rel=1e-11)
+            assert mine.proven
+
+
+@settings(max_examples=100, deadline=None)
+@given(cases())
+def test_own_criterion_equals_exhaustive_search(case: Case):
+    request = request_of(case)
+    for shape in SHAPES:
+        best = best_total(
+            case, shape, lambda s, row, t, d: s["performance"][row] * d, 1
+        )
+        window = sk.find_window(case.slots, request, work_done, shape=shape)
+        value = None
+        if window is not None:
+            again = check_window(window, case, shape)
+            value = total(
+                lambda s, row, t, d: s["performance"][row] * d,
+                again,
+                case.slots,
+                shape,
+                case.request["volume"],
+            )
+        judge(window, best, 1, value)
+
+
+def capsule_of(function, text):
+    new = ctypes.pythonapi.PyCapsule_New
+    new.restype = ctypes.py_object
+    new.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+    return new(ctypes.cast(function, ctypes.c_void_p), text, None)
+
+
+@ctypes.CFUNCTYPE(
+    ctypes.c_int, ctypes.c_void_p, ctypes.c_double, ctypes.POINTER(ctypes.c_double)
+)
+def c_length(slot, length, value):
+    value[0] = length
+    return 0
+
+
+STATIC_NAME = b"int (const void *, double, double *)"
+
+
+def test_capsule_of_a_c_function():
+    slots = environment(0)
+    capsule = capsule_of(c_length, STATIC_NAME)
+    window = sk.find_window(slots, PAPER, sk.minimize(capsule))
+    best = sk.find_window(slots, PAPER, "processor_time")
+    assert window.value == pytest.approx(best.value)
+    wrong = capsule_of(c_length, b"double (double)")
+    with pytest.raises(TypeError, match=r"capsule must be named .* got 'double"):
+        sk.find_window(slots, PAPER, wrong)
+
+
+@pytest.mark.parametrize(
+    ("criterion", "error", "text"),
+    [
+        (divides, ValueError, r"criterion divides raised, .* of row \d+"),
+        (not_a_number, ValueError, r"criterion not_a_number raised, .* of row \d+"),
+        (no_such_field, TypeError, "criterion no_such_field does not compile"),
+        (12345678, TypeError, "criterion must be one of"),
+        (len, TypeError, "criterion must be one of"),
+        ("memory", ValueError, "criterion must be one of .*, or a numeric field"),
+        (np.ones(3), ValueError, r"shape \(3,\) for \d+ slots"),
+        (sk.minimize("cost"), ValueError, "criterion must be one of"),
+        (sk.minimize("dependable"), ValueError, "minimize does not apply"),
+    ],
+)
+def test_bad_criteria(criterion, error, text):
+    with pytest.raises(error, match=text):
+        sk.find_window(environment(0), PAPER, criterion)
+
+
+def test_bad_values_and_options():
+    slots = environment(0)
+    column = slots["q"].copy()
+    column[5] = np.nan
+    with pytest.raises(ValueError, match="the value of row 5 is nan"):
+        sk.find_window(slots, PAPER, column)
+    with pytest.raises(TypeError, match="must hold numbers"):
+        sk.find_window(slots, PAPER, np.array(["a"] * len(slots)))
+    for option, error in (
+        (dict(gap=-1.0), ValueError),
+        (dict(gap=np.nan), ValueError),
+        (dict(gap="1"), TypeError),
+        (dict(max_work=-1), ValueError),
+        (dict(max_work=1.0), TypeError),
+        (dict(placement="middle"), ValueError),
+        (dict(method="fast"), ValueError),
+    ):
+        with pytest.raises(error, match=next(iter(option))):
+            sk.find_window(slots, PAPER, "q", **option)
+    with pytest.raises(ValueError, match="placement='any' needs"):
+        sk.find_window(slots, PAPER, nearest_task, placement="any")
+    with pytest.raises(TypeError, match="criterion needs a function"):
+        sk.criterion(3)
+    with pytest.raises(TypeError, match="is the criterion itself"):
+        sk.minimize(sk.minimize("q"))
+    endless = slots.copy()
+    endless["end"][-1] = np.inf
+    with pytest.raises(ValueError, match=r"end is inf, but dependable needs"):
+        sk.find_window(endless, PAPER, "dependable")
+
+
+def test_work_limit_is_kept_and_told():
+    slots = environment(0, real=True)
+    exact = sk.find_window(slots, PAPER, "q")
+    cut = sk.find_window(slots, PAPER, "q", max_work=1)
+    assert not cut.proven
+    assert cut.value <= exact.value <= cut.bound * (1 + 1e-12)
+    near = sk.find_window(slots, PAPER, "q", gap=0.05)
+    assert near.value * 1.05 >= exact.value
+
+
+def test_picture_of_the_steps(tmp_path):
+    slots = environment(0)
+    figure = sk.plot_steps(slots, PAPER, "q", path=tmp_path / "steps.svg")
+    assert (tmp_path / "steps.svg").stat().st_size > 1000
+    window = sk.find_window(slots, PAPER, "q")
+    line, mark = figure.axes[0].lines
+    assert mark.get_xydata().tolist() == [[window.start, window.value]]
+    assert np.nanmax(line.get_ydata()) == pytest.approx(window.value)
+    with pytest.raises(ValueError, match="no value at every step"):
+        sk.plot_steps(slots, PAPER, "cost")

@@ -692,7 +692,7 @@ def filter_rows(slots, where):
     return pool.slots, pool.mask_of(where)
 
 
-def window_of(slots, rows, double start, double volume, str criterion, str shape):
+def window_of(slots, rows, double start, double volume, str criterion, str shape, value=None):
     """The window of these rows at this start, in the one expression for each quantity.
 
     For algorithms that choose rows themselves; nothing is `proven` of it, and its `bound` is -inf.
@@ -719,7 +719,7 @@ def window_of(slots, rows, double start, double volume, str criterion, str shape
     self.cost, self.processor_time = total, time
     values = {"first": start, "start": start, "finish": self.finish, "runtime": self.runtime,
               "cost": self.cost, "processor_time": self.processor_time}
-    self.value = values[criterion]
+    self.value = values[criterion] if value is None else value
     self.proven, self.bound = False, -INFINITY
     self.criterion, self.shape = criterion, shape
     hold(self, len(rows))

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from slotkern.knapsack import Choice, choose, choose_each
     from slotkern.plot import plot_gantt
     from slotkern.search import Explanation, explain, step_values
+    from slotkern.steps import plot_steps
     from slotkern.trace import TraceSlots, slots_from_trace
 
 __version__ = "0.1.0"
@@ -49,6 +50,7 @@ _LAZY = {
     ),
     "plot": ("plot_gantt",),
     "search": ("Explanation", "explain", "step_values"),
+    "steps": ("plot_steps",),
     "trace": ("TraceSlots", "slots_from_trace"),
 }
 _HOME = {name: module for module, names in _LAZY.items() for name in names}
@@ -91,6 +93,7 @@ __all__ = [
     "make_slots",
     "minimize",
     "plot_gantt",
+    "plot_steps",
     "read_slots",
     "slots_from_trace",
     "step_values",

@@ -84,6 +84,7 @@ def window_of(
     volume: float,
     criterion: str,
     shape: str,
+    value: float | None = None,
 ) -> Window: ...
 def find_window(
     slots: _Slots | PreparedSlots,

@@ -174,9 +174,14 @@ def _compiled(
     # The kernel wants a status: an exception must not get lost in machine code.
     if uses_start:
 
+        @numba.njit
+        def moving_value(slots, start, length):  # type: ignore[no-untyped-def]
+            return float(inner(slots[0], start, length))
+
         def entry(slot, start, length, value):  # type: ignore[no-untyped-def]
+            slots = numba.carray(slot, 1)
             try:
-                value[0] = inner(slot[0], start, length)
+                value[0] = moving_value(slots, start, length)
             except Exception:
                 return 1
             return 0
@@ -185,16 +190,25 @@ def _compiled(
         text = MOVING_SIGNATURE
     else:
 
+        @numba.njit
+        def static_value(slots, length):  # type: ignore[no-untyped-def]
+            return float(inner(slots[0], length))
+
         def entry(slot, length, value):  # type: ignore[no-untyped-def,misc]
+            slots = numba.carray(slot, 1)
             try:
-                value[0] = inner(slot[0], length)
+                value[0] = static_value(slots, length)
             except Exception:
                 return 1
             return 0
 
         signature = numba.types.int32(pointer, real, out)
         text = STATIC_SIGNATURE
-    compiled = numba.cfunc(signature)(entry)
+    try:
+        compiled = numba.cfunc(signature)(entry)
+    except numba.core.errors.NumbaError as error:
+        title = getattr(function, "__name__", "criterion")
+        raise TypeError(f"criterion {title} does not compile: {error}") from error
     name = ctypes.c_char_p(text.encode())
     new = ctypes.pythonapi.PyCapsule_New
     new.restype = ctypes.py_object

@@ -188,6 +188,10 @@ def _find_published(
     from slotkern import published
 
     table, proper = filter_rows(slots, request.where)
+    if (shape, criterion if isinstance(criterion, str) else "") not in (
+        published.ALGORITHMS
+    ) and (shape == "square"):
+        return _find_published_by_value(slots, table, proper, request, criterion)
     found = published.find(
         table,
         nodes=request.nodes,
@@ -206,6 +210,47 @@ def _find_published(
         return None
     start, rows = found
     return window_of(table, rows, start, request.volume, criterion, shape)
+
+
+def _find_published_by_value(
+    slots: NDArray[np.void] | SlotPool,
+    table: NDArray[np.void],
+    proper: NDArray[np.bool_] | None,
+    request: Request,
+    criterion: Any,
+) -> Window | None:
+    """MaxQ, DEP and COORD, with the table at every step."""
+    from slotkern.criteria import PLACEMENT_CRITERIA, valuation_of
+    from slotkern.published import Job
+    from slotkern.published.valued import find_valued
+
+    pool = slots if isinstance(slots, SlotPool) else SlotPool(slots)
+    worth, data, sign, name = valuation_of(criterion, pool, list(CRITERIA))
+    if worth != "column" and worth not in PLACEMENT_CRITERIA:
+        raise ValueError(f"no published algorithm for criterion {name!r}")
+    suitable = table["performance"] >= request.min_performance
+    suitable &= table["price"] <= request.max_price
+    if proper is not None:
+        suitable &= proper
+    n = request.nodes
+    if n > len(table):
+        return None
+    job = Job(n, request.volume, request.budget, request.earliest, request.deadline)
+    found = find_valued(
+        table, suitable, job, sign * data if worth == "column" else worth
+    )
+    if found is None:
+        return None
+    start, rows = found
+    span = request.volume / table["performance"][rows].min()
+    if worth == "column":
+        value = float(data[rows].sum())
+    else:
+        before = start - table["start"][rows]
+        after = table["end"][rows] - start - span
+        pick = np.minimum if worth == "dependable" else np.maximum
+        value = float(pick(before, after).mean())
+    return window_of(table, rows, start, request.volume, name, "square", value)
 
 
 @dataclass(frozen=True)

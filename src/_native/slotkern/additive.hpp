@@ -24,49 +24,10 @@
 #include <type_traits>
 #include <vector>
 
-#include "knapsack.hpp"
-#include "search.hpp"
+#include "live.hpp"
 #include "values.hpp"
 
 namespace slotkern {
-
-struct ValuedOptions {
-  bool lite = false, any_start = false;
-  double gap = 0;
-  Limits limits;
-};
-
-// What a search did: groups swept, steps looked at, knapsacks solved, units of their work.
-struct Effort {
-  std::int64_t groups = 0, steps = 0, subsets = 0, work = 0;
-};
-
-// The best total at a start, for pictures.
-struct StepValue {
-  double start, value;
-};
-
-struct ValuedWorkspace {
-  Workspace base;
-  Knapsack knapsack;
-  std::vector<StepValue> steps;  // filled by record()
-  // One entry a usable node, fastest first: its best value and its least key.
-  std::vector<double> node_value, node_key;
-  std::vector<double> best_of;  // by place of the node
-  struct Plan {
-    double span, budget, bound, lambda, others;
-    std::size_t group;
-  };
-  std::vector<Plan> plans;
-  // The live slots: by falling weight where values stay, else in order of arrival.
-  std::vector<double> weight, key, value, latest;
-  std::vector<std::size_t> row;
-  std::vector<double> some_weight, some_key, some_value;  // without the anchors that were tried
-  std::vector<int> some, order;
-  std::vector<std::size_t> chosen;
-  std::vector<double> times, sums;
-  Side side;
-};
 
 template <class Shape, class Source>
 class ValuedSearch {
@@ -87,8 +48,10 @@ class ValuedSearch {
     knapsack_.limits = options.limits;
     knapsack_.limits.table = false;  // the small knapsacks of a step never need it
     knapsack_.work = 0;
-    for (const Slot& s : pool.slots)
+    each_row(pool, [&](std::size_t row) {
+      const Slot& s = pool.slots[row];
       dearest_ = std::max(dearest_, kSquare ? s.price : query.volume * s.rate);
+    });
   }
 
   // The rows of the best window are in work.chosen. False if there is none, or at a fault.
@@ -156,7 +119,7 @@ class ValuedSearch {
   }
 
   bool fail(std::size_t row) {
-    fault = {Status::criterion_failed, row, 0};
+    fault = {Status::criterion_failed, pool_.origin(row), 0};
     return false;
   }
 
@@ -197,7 +160,7 @@ class ValuedSearch {
       Plan plan = w_.plans[k];
       const Shape shape = shape_of(plan);
       if (Source::by_length || k == 0) {
-        if (!value_nodes(shape)) return false;
+        if (!value_nodes(shape, plan.others)) return false;
         from = 0;
       }
       list_nodes(from, pool_.groups[plan.group].end);
@@ -209,7 +172,7 @@ class ValuedSearch {
         const Items items{w_.node_key.data(), w_.node_value.data(), nodes};
         // The multiplier of the group before is good enough to sort the groups; every sixteenth
         // is solved. Any multiplier gives a bound.
-        if (Source::by_length || kept % 16 == 0) {
+        if (kept % 16 == 0) {
           if (!solve_dual(items, plan, lambda)) continue;
           lambda = plan.lambda;
         } else {
@@ -247,25 +210,41 @@ class ValuedSearch {
   }
 
   // The best value of every node's slots; -inf where it has none to offer.
-  bool value_nodes(const Shape& shape) {
+  bool value_nodes(const Shape& shape, double others) {
     w_.best_of.assign(pool_.nodes.size(), -kInfinity);
-    for (std::size_t row = 0; row < pool_.slots.size(); ++row) {
+    const auto visit = [&](std::size_t row) {
       const Slot& s = pool_.slots[row];
-      if (!query_.admits(s, row)) continue;
-      if (Source::by_length && !possible(shape, s, row)) continue;
       double z = 0;
       if (!source_.most(s, row, shape.length(s), z)) return fail(row);
       if (std::isfinite(z)) note(z);
       double& most = w_.best_of[static_cast<std::size_t>(s.place)];
       most = std::max(most, z);
+      return true;
+    };
+    if (Source::by_length) {  // only slots that this group may use
+      each_possible(shape, others, visit);
+    } else {
+      each_row(pool_, [&](std::size_t row) {
+        if (query_.admits(pool_.slots[row], row)) visit(row);
+      });
     }
-    return true;
+    return fault.status == Status::ok;
+  }
+
+  // Calls visit(row) for the slots that a window of this shape may use, until it says false.
+  template <class Visit>
+  void each_possible(const Shape& shape, double others, Visit visit) {
+    Sieve sieve = first_sieve(query_, shape);
+    sieve.key = key_ceiling(shape.screened(std::min(query_.budget, kMostMoney)), others);
+    Shape::screen(pool_).each(pool_.order, sieve, pool_.last_position(), [&](std::size_t row) {
+      return !possible(shape, pool_.slots[row], row) || visit(row);
+    });
   }
 
   void note(double z) {
     ValueScale& scale = knapsack_.scale;
     scale.largest = std::max(scale.largest, std::fabs(z));
-    scale.integers &= z == std::floor(z);
+    if (!Source::by_length) scale.integers &= z == std::floor(z);
   }
 
   // --- the sweep where values stay
@@ -276,30 +255,25 @@ class ValuedSearch {
     if (!tighten(plan, heaviest, shape)) return;
     const double lambda = plan.lambda, money = lambda * plan.budget;
     double beat = knapsack_.beat(n_, best, money);
-    clear_live();
+    w_.clear();
     double soonest = kInfinity;  // no live slot expires before
-    Sieve sieve = first_sieve(query_, shape);
-    sieve.key = key_ceiling(shape.screened(std::min(query_.budget, kMostMoney)), plan.others);
-    const double shortest = shape.shortest(pool_);
-    Shape::screen(pool_).each(pool_.order, sieve, pool_.last_position(), [&](std::size_t row) {
+    each_possible(shape, plan.others, [&](std::size_t row) {
       const Slot& s = pool_.slots[row];
       const double t = query_.step(s), length = shape.length(s);
-      if (t + shortest > query_.deadline) return false;
-      if (!(t + length <= query_.limit(s)) || !query_.admits(s, row) ||
-          s.performance < shape.performance())
-        return true;
       double z = 0;
       if (!source_.value(s, row, t, length, z)) return fail(row);
       const double key = shape.key(s), weight = z - lambda * key;
       if (!(weight + heaviest + money > beat)) return true;
       ++effort.steps;
-      if (t > soonest) soonest = purge(shape, t);
+      if (t > soonest) soonest = w_.purge(t, [&](std::size_t row) {
+        return live(query_, shape, pool_.slots[row], t);
+      });
       const int others = n_ - 1, count = static_cast<int>(w_.row.size());
       if (count >= others) {
         double top = weight + money;
         for (int k = 0; k < others; ++k) top += w_.weight[at(k)];
         if (top > beat) {
-          solve_newest(shape, plan, row, key, z, t, length);
+          solve_newest(plan, row, key, z, t, length);
           beat = knapsack_.beat(n_, best, money);
           if (out_of_work()) {
             give_up(plan.bound);
@@ -307,15 +281,16 @@ class ValuedSearch {
           }
         }
       }
-      insert(weight, key, z, latest(s, length), row);
-      soonest = std::min(soonest, w_.latest[at(inserted_)]);
+      const double until = latest(s, length);
+      w_.insert(weight, key, z, until, row, is_anchor(shape, row));
+      soonest = std::min(soonest, until);
       return true;
     });
   }
 
   // The group's own multiplier, and the weights of its n - 1 heaviest nodes under it.
   bool tighten(Plan& plan, double& heaviest, const Shape& shape) {
-    if (Source::by_length && !value_nodes(shape)) return false;
+    if (Source::by_length && !value_nodes(shape, plan.others)) return false;
     list_nodes(0, pool_.groups[plan.group].end);
     const Items items{w_.node_key.data(), w_.node_value.data(),
                       static_cast<int>(w_.node_value.size())};
@@ -329,8 +304,8 @@ class ValuedSearch {
     return true;
   }
 
-  void solve_newest(const Shape& shape, const Plan& plan, std::size_t row, double key, double z,
-                    double t, double length) {
+  void solve_newest(const Plan& plan, std::size_t row, double key, double z, double t,
+                    double length) {
     ++effort.subsets;
     const double before = best;
     const Forced forced{1, {key, 0}, z};
@@ -341,14 +316,14 @@ class ValuedSearch {
       if (!knapsack_.complete) give_up(knapsack_.bound);
       return;
     }
-    if (!Source::anchored || !kSquare || length == own_length(row) || any_anchor(shape)) {
+    if (!Source::anchored || !kSquare || length == own_length(row) || any_anchor()) {
       if (!knapsack_.complete) give_up(knapsack_.bound);
       take(t, row);
       return;
     }
     incumbent_ = before;
     // Not one of them has this group's length: force its slots in, one after the other.
-    with_anchors(shape, plan, t, [&](int anchor) {
+    with_anchors(plan, t, [&](int anchor) {
       return Forced{2, {key, w_.key[at(anchor)]}, z + w_.value[at(anchor)]};
     }, n_ - 2, row);
   }
@@ -361,21 +336,20 @@ class ValuedSearch {
     return !kSquare || own_length(row) == shape.length(pool_.slots[row]);
   }
 
-  bool any_anchor(const Shape& shape) const {
+  bool any_anchor() const {
     for (const int j : knapsack_.chosen)
-      if (is_anchor(shape, w_.row[at(j)])) return true;
+      if (w_.anchor[at(j)]) return true;
     return false;
   }
 
   // Solves with every anchor among the live slots forced in, the ones before it left out.
   template <class Force>
-  void with_anchors(const Shape& shape, const Plan& plan, double t, Force force, int pick,
-                    std::size_t newest) {
+  void with_anchors(const Plan& plan, double t, Force force, int pick, std::size_t newest) {
     const int count = static_cast<int>(w_.row.size());
     w_.order.clear();  // the items left
     for (int j = 0; j < count; ++j) w_.order.push_back(j);
     for (int anchor = 0; anchor < count && pick >= 0; ++anchor) {
-      if (!is_anchor(shape, w_.row[at(anchor)])) continue;
+      if (!w_.anchor[at(anchor)]) continue;
       std::erase(w_.order, anchor);
       w_.some_key.clear(), w_.some_value.clear(), w_.some = w_.order;
       for (const int j : w_.some) {
@@ -408,26 +382,44 @@ class ValuedSearch {
 
   // --- the sweep where values move, or only the cheapest count
 
-  void sweep_steps(const Shape& shape, const Plan& plan) {
+  void sweep_steps(const Shape& shape, const Plan& from) {
+    // A slot that cannot win even with the heaviest others of the group is never kept. Lite
+    // keeps all, for the cheapest are its choice; so does a record, for every step counts.
+    constexpr bool bounded = !std::is_same_v<Source, MovingFunctionSource>;
+    const bool sieved = bounded && !options_.lite && !recording_;
+    Plan plan = from;
+    double heaviest = 0;
+    if (sieved && !tighten(plan, heaviest, shape)) return;
+    const double money = plan.lambda * plan.budget;
+    const double beat = knapsack_.beat(n_, best, money);
+    w_.candidates.clear();
+    each_possible(shape, plan.others, [&](std::size_t row) {
+      const Slot& s = pool_.slots[row];
+      double z = 0;
+      if (!sieved || (source_.most(s, row, shape.length(s), z) &&
+                      z - plan.lambda * shape.key(s) + heaviest + money > beat))
+        w_.candidates.push_back(row);
+      return true;
+    });
+    if (static_cast<int>(w_.candidates.size()) < n_) return;
     fill_times(shape);
-    clear_live();
+    w_.clear();
     double soonest = kInfinity, lambda = plan.lambda;
     std::size_t next = 0, record = 0;
-    const double most_key = plan.budget - plan.others * scale_of_others(shape);
     for (const double t : w_.times) {
       bool added = false;
-      for (; next < pool_.slots.size() && query_.step(pool_.slots[next]) <= t; ++next) {
-        const Slot& s = pool_.slots[next];
-        if (!possible(shape, s, next)) continue;
-        if (shape.key(s) > most_key + kMargin * (plan.budget + 1)) continue;
-        const double length = shape.length(s), until = latest(s, length);
-        w_.key.push_back(shape.key(s));
-        w_.latest.push_back(until);
-        w_.row.push_back(next);
+      for (; next < w_.candidates.size() && query_.step(pool_.slots[w_.candidates[next]]) <= t;
+           ++next) {
+        const std::size_t row = w_.candidates[next];
+        const Slot& s = pool_.slots[row];
+        const double until = latest(s, shape.length(s));
+        w_.append(shape.key(s), until, row, is_anchor(shape, row));
         soonest = std::min(soonest, until);
         added = true;
       }
-      if (t > soonest) soonest = purge(shape, t);
+      if (t > soonest) soonest = w_.purge(t, [&](std::size_t row) {
+        return live(query_, shape, pool_.slots[row], t);
+      });
       if (static_cast<int>(w_.row.size()) < n_ || (options_.lite && !added && !options_.any_start))
         continue;
       ++effort.steps;
@@ -440,10 +432,6 @@ class ValuedSearch {
       if (recording_) w_.steps[record].value = incumbent_;
       if (!recording_ && out_of_work()) return give_up(plan.bound);
     }
-  }
-
-  static double scale_of_others(const Shape& shape) {
-    return kSquare ? 1 - kMargin : shape.room() * (1 - kMargin);
   }
 
   // The entry of t in steps, which lie by time; `at` only moves forward within a group.
@@ -465,31 +453,36 @@ class ValuedSearch {
   }
 
   void solve_step(const Shape& shape, const Plan& plan, double t, double& lambda) {
-    if (Source::anchored && kSquare) {
-      bool any = false;
-      for (const std::size_t row : w_.row) any |= is_anchor(shape, row);
-      if (!any) return;
-    }
-    if (!value_live(shape, t)) return;
+    // A set without a slot of the group's performance is looked at in its own group.
+    const auto anchors = std::count(w_.anchor.begin(), w_.anchor.end(), char{1});
+    if (anchors == 0 || !value_live(shape, t)) return;
     const Items items{w_.key.data(), w_.value.data(), static_cast<int>(w_.row.size())};
     const double money = lambda * plan.budget;
     Lagrange::top(items, n_, 1, lambda, w_.side);
-    if (!(w_.side.weight + money > knapsack_.beat(n_, incumbent_, money))) return;
-    ++effort.subsets;
-    const bool found = knapsack_.solve(items, n_, plan.budget, {}, incumbent_, lambda);
-    if (knapsack_.lambda() > 0) lambda = knapsack_.lambda();
-    if (!found) {
-      if (!knapsack_.complete) give_up(knapsack_.bound);
-      return;
+    double top = w_.side.weight;
+    bool anchored = false;
+    for (const int j : w_.side.chosen) anchored |= w_.anchor[at(j)] != 0;
+    if (!anchored) {  // the heaviest one takes the place of the last
+      double heaviest = -kInfinity;
+      for (std::size_t j = 0; j < w_.row.size(); ++j)
+        if (w_.anchor[j]) heaviest = std::max(heaviest, w_.value[j] - lambda * w_.key[j]);
+      top += heaviest - w_.side.last;
     }
-    if (!Source::anchored || !kSquare || any_anchor(shape)) {
-      if (!knapsack_.complete) give_up(knapsack_.bound);
-      take(t, kNone);
-      return;
+    if (!(top + money > knapsack_.beat(n_, incumbent_, money))) return;
+    if (anchors > kFewAnchors) {
+      ++effort.subsets;
+      const bool found = knapsack_.solve(items, n_, plan.budget, {}, incumbent_, lambda);
+      if (knapsack_.lambda() > 0) lambda = knapsack_.lambda();
+      if (!found || !Source::anchored || !kSquare || any_anchor()) {
+        if (!knapsack_.complete) give_up(knapsack_.bound);
+        if (found) take(t, kNone);
+        return;
+      }
     }
-    with_anchors(shape, plan, t, [&](int anchor) {
+    with_anchors(plan, t, [&](int anchor) {
       return Forced{1, {w_.key[at(anchor)], 0}, w_.value[at(anchor)]};
     }, n_ - 1, kNone);
+    if (knapsack_.lambda() > 0) lambda = knapsack_.lambda();
   }
 
   void cheapest_step(const Shape& shape, const Plan& plan, double t) {
@@ -523,19 +516,19 @@ class ValuedSearch {
     if (!options_.any_start && timed_) return;  // the same for all groups
     timed_ = true;
     w_.times.clear();
-    for (std::size_t row = 0; row < pool_.slots.size(); ++row) {
+    each_row(pool_, [&](std::size_t row) {
       const Slot& s = pool_.slots[row];
-      if (!query_.admits(s, row)) continue;
+      if (!query_.admits(s, row)) return;
       const double first = query_.step(s), length = shape.length(s);
       w_.times.push_back(first);
-      if (!options_.any_start || !possible(shape, s, row)) continue;
+      if (!options_.any_start || !possible(shape, s, row)) return;
       const double middle = 0.5 * (s.start + s.end - length);
       if (middle > first && live(query_, shape, s, middle)) w_.times.push_back(middle);
       double last = query_.limit(s) - length;
       for (int k = 0; k < 4 && !live(query_, shape, s, last); ++k)  // t + d is rounded
         last = std::nextafter(last, -kInfinity);
       if (last > first && live(query_, shape, s, last)) w_.times.push_back(last);
-    }
+    });
     std::sort(w_.times.begin(), w_.times.end());
     w_.times.erase(std::unique(w_.times.begin(), w_.times.end()), w_.times.end());
   }
@@ -544,44 +537,14 @@ class ValuedSearch {
 
   static std::size_t at(int j) { return static_cast<std::size_t>(j); }
 
-  void clear_live() {
-    w_.weight.clear(), w_.key.clear(), w_.value.clear(), w_.latest.clear(), w_.row.clear();
-  }
-
   // Up to this time the slot is live for sure; the test itself is on a rounded sum.
   double latest(const Slot& s, double length) const {
     const double limit = query_.limit(s);
-    return limit - length - 4 * 0x1p-52 * (std::fabs(limit) + length);
-  }
-
-  void insert(double weight, double key, double value, double until, std::size_t row) {
-    std::size_t j = w_.row.size();
-    while (j > 0 && w_.weight[j - 1] < weight) --j;
-    const auto put = [j](auto& column, auto x) {
-      column.insert(column.begin() + static_cast<std::ptrdiff_t>(j), x);
-    };
-    put(w_.weight, weight), put(w_.key, key), put(w_.value, value), put(w_.latest, until);
-    put(w_.row, row);
-    inserted_ = static_cast<int>(j);
-  }
-
-  // Drops the slots that are not live at t; says until when none expires.
-  double purge(const Shape& shape, double t) {
-    double soonest = kInfinity;
-    std::size_t kept = 0;
-    const bool weighed = !w_.weight.empty();
-    for (std::size_t j = 0; j < w_.row.size(); ++j) {
-      if (t > w_.latest[j] && !live(query_, shape, pool_.slots[w_.row[j]], t)) continue;
-      if (weighed) w_.weight[kept] = w_.weight[j], w_.value[kept] = w_.value[j];
-      w_.key[kept] = w_.key[j], w_.latest[kept] = w_.latest[j], w_.row[kept] = w_.row[j];
-      soonest = std::min(soonest, w_.latest[kept++]);
-    }
-    if (weighed) w_.weight.resize(kept), w_.value.resize(kept);
-    w_.key.resize(kept), w_.latest.resize(kept), w_.row.resize(kept);
-    return soonest;
+    return std::isinf(limit) ? limit : limit - length - 4 * 0x1p-52 * (std::fabs(limit) + length);
   }
 
   static constexpr double kMostMoney = 1e300;
+  static constexpr std::ptrdiff_t kFewAnchors = 2;  // forced in at once
   static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
   const Pool& pool_;
@@ -592,7 +555,6 @@ class ValuedSearch {
   Knapsack& knapsack_;
   Lagrange dual_;
   int n_;
-  int inserted_ = 0;
   double dearest_ = 0;  // largest key
   double incumbent_ = -kInfinity;
   bool recording_ = false, timed_ = false;

@@ -82,7 +82,7 @@ template <class Shape>
 Status search_valued(const Pool& pool, const Query& query, const Valuation& v,
                      const ValuedOptions& options, bool record, ValuedWorkspace& work,
                      ValuedAnswer& answer) {
-  return with_source(v, [&](const auto& source) {
+  return with_source(pool, v, [&](const auto& source) {
     using Source = std::remove_cvref_t<decltype(source)>;
     ValuedSearch<Shape, Source> search(pool, query, source, options, work);
     const bool any = record ? search.record() : search.run();
@@ -105,12 +105,12 @@ Status search_valued(const Pool& pool, const Query& query, const Valuation& v,
 }
 
 inline Status check_ends(const Pool& pool, const Query& query, Fault& fault) {
-  for (std::size_t row = 0; row < pool.slots.size(); ++row)
-    if (std::isinf(pool.slots[row].end) && query.admits(pool.slots[row], row)) {
-      fault = {Status::end_is_infinite, row, 0};
-      return fault.status;
-    }
-  return Status::ok;
+  each_row(pool, [&](std::size_t row) {
+    if (std::isinf(pool.slots[row].end) && query.admits(pool.slots[row], row) &&
+        fault.status == Status::ok)
+      fault = {Status::end_is_infinite, pool.origin(row), 0};
+  });
+  return fault.status;
 }
 
 }  // namespace detail

@@ -7,7 +7,8 @@
 //   by_length   z changes with the length: bounds are made for each group
 //   anchored    a longer window may look better, so that a group's window must hold a slot of
 //               its own performance (else its true length is another group's)
-// To add a criterion, write its source and give it a line in with_source.
+// Columns and records are those of the array that the pool was made of: a slot cut from a row
+// keeps its values. To add a criterion, write its source and give it a line in with_source.
 #pragma once
 
 #include <algorithm>
@@ -38,11 +39,12 @@ struct Valuation {
 // A finite column, from an extra field or an array.
 struct ColumnSource {
   static constexpr bool moving = false, by_length = false, anchored = false;
+  const Pool& pool;
   const double* z;
   double sign;
 
   bool value(const Slot&, std::size_t row, double, double, double& out) const {
-    out = sign * z[row];
+    out = sign * z[pool.origin(row)];
     return true;
   }
   bool most(const Slot& s, std::size_t row, double d, double& out) const {
@@ -65,13 +67,15 @@ struct PartTimeSource {
 
 struct StaticFunctionSource {
   static constexpr bool moving = false, by_length = true, anchored = true;
+  const Pool& pool;
   StaticValue function;
   const char* records;
   std::ptrdiff_t stride;
   double sign;
 
   bool value(const Slot&, std::size_t row, double, double length, double& out) const {
-    if (function(records + static_cast<std::ptrdiff_t>(row) * stride, length, &out)) return false;
+    const char* record = records + static_cast<std::ptrdiff_t>(pool.origin(row)) * stride;
+    if (function(record, length, &out)) return false;
     out *= sign;
     return std::isfinite(out);
   }
@@ -82,14 +86,15 @@ struct StaticFunctionSource {
 
 struct MovingFunctionSource {
   static constexpr bool moving = true, by_length = true, anchored = true;
+  const Pool& pool;
   MovingValue function;
   const char* records;
   std::ptrdiff_t stride;
   double sign;
 
   bool value(const Slot&, std::size_t row, double t, double length, double& out) const {
-    if (function(records + static_cast<std::ptrdiff_t>(row) * stride, t, length, &out))
-      return false;
+    const char* record = records + static_cast<std::ptrdiff_t>(pool.origin(row)) * stride;
+    if (function(record, t, length, &out)) return false;
     out *= sign;
     return std::isfinite(out);
   }
@@ -130,22 +135,22 @@ struct CoordinatedSource {
 
 // Calls f with the source: the one dispatch of a search.
 template <class F>
-auto with_source(const Valuation& v, F f) {
+auto with_source(const Pool& pool, const Valuation& v, F f) {
   switch (v.worth) {
     case Worth::part_time:
       return f(PartTimeSource{});
     case Worth::static_function:
-      return f(StaticFunctionSource{reinterpret_cast<StaticValue>(v.function), v.records,
+      return f(StaticFunctionSource{pool, reinterpret_cast<StaticValue>(v.function), v.records,
                                     v.stride, v.sign});
     case Worth::moving_function:
-      return f(MovingFunctionSource{reinterpret_cast<MovingValue>(v.function), v.records,
+      return f(MovingFunctionSource{pool, reinterpret_cast<MovingValue>(v.function), v.records,
                                     v.stride, v.sign});
     case Worth::dependable:
       return f(DependableSource{});
     case Worth::coordinated:
       return f(CoordinatedSource{});
     default:
-      return f(ColumnSource{v.column, v.sign});
+      return f(ColumnSource{pool, v.column, v.sign});
   }
 }
 

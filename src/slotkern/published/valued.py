@@ -1,0 +1,184 @@
+"""MaxQ, DEP, COORD and their Lite forms: the square search with a choice of n by value.
+
+"Optimization of resources selection for jobs scheduling in heterogeneous distributed
+computing environments", sections 3.2 and 3.3; "Dependable and coordinated resources
+allocation algorithms", sections 3.3, 3.4 and 4. At every step the table of eq. (2) over
+an integer budget, the costs rounded up; Lite takes the n cheapest slots instead. As
+printed, the window of a group may lack a slot of the group's own performance.
+
+Complexity: for each group and step O(a n C) for the a live slots and the budget C; Lite
+sorts them.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .job import Job, compiled, in_order
+from .square import SlotList
+
+Numbers = NDArray[np.int64]
+Found = tuple[float, Numbers] | None
+
+COLUMN, DEPENDABLE, COORDINATED = range(3)
+
+
+@compiled
+def table_choice(
+    values: NDArray[np.float64], costs: Numbers, n: int, budget: int
+) -> tuple[float, Numbers]:
+    """Eq. (2): f[k, j] is the best value of k of the slots so far at cost j or less."""
+    f = np.full((n + 1, budget + 1), -np.inf)
+    f[0] = 0.0
+    taken = np.zeros((len(values), n + 1, budget + 1), np.bool_)
+    for i in range(len(values)):
+        cost, value = costs[i], values[i]
+        if cost > budget:
+            continue
+        for k in range(min(n, i + 1), 0, -1):
+            for j in range(cost, budget + 1):
+                better = f[k - 1, j - cost] + value
+                if better > f[k, j]:
+                    f[k, j] = better
+                    taken[i, k, j] = True
+    chosen = np.empty(n, np.int64)
+    k, j = n, budget
+    for i in range(len(values) - 1, -1, -1):  # the backward induction
+        if k > 0 and taken[i, k, j]:
+            k -= 1
+            chosen[k] = i
+            j -= costs[i]
+    return f[n, budget], chosen
+
+
+@compiled
+def worth(
+    kind: int, z: float, begin: float, end: float, start: float, length: float
+) -> float:
+    """How much a slot is worth to a window; the more, the better."""
+    if kind == DEPENDABLE:
+        return min(start - begin, end - start - length)
+    if kind == COORDINATED:
+        return -max(start - begin, end - start - length)
+    return z
+
+
+@compiled
+def valued_search(
+    slots: SlotList,
+    begin: NDArray[np.float64],
+    end: NDArray[np.float64],
+    z: NDArray[np.float64],
+    groups: NDArray[np.float64],
+    volume: float,
+    n: int,
+    budget: float,
+    kind: int,
+    lite: bool,
+) -> tuple[float, Numbers]:
+    """Sweep each group, fastest first, and keep the first of the best windows."""
+    best_start, best_value, best = 0.0, -np.inf, np.empty(0, np.int64)  # 1
+    live = np.empty(len(slots.arrival), np.int64)
+    for performance in groups:  # 3
+        length = volume / performance  # 3a
+        size = 0  # 3b
+        for slot in slots.arrival:  # 3c
+            if not slots.proper[slot] or slots.performance[slot] < performance:
+                continue  # i
+            start = slots.start[slot]  # iii
+            if start + length > slots.end[slot]:
+                continue  # ii
+            live[size] = slot  # iv
+            size += 1
+            kept, slowest = 0, 0
+            for candidate in live[:size]:  # v
+                if start + length <= slots.end[candidate]:  # B
+                    live[kept] = candidate
+                    kept += 1
+                    if slots.performance[candidate] == performance:
+                        slowest += 1
+            size = kept
+            if slowest == 0 or size < n:
+                continue  # A: a faster group has had these slots
+            window = np.sort(live[:size])  # vi
+            if lite:
+                window = window[:n]
+                prices = 0.0
+                for member in window:
+                    prices += slots.price[member]
+                if length * prices > budget:
+                    continue
+                value = 0.0
+                for s in window:
+                    value += worth(kind, z[s], begin[s], end[s], start, length)
+            else:
+                values = np.empty(size)
+                costs = np.empty(size, np.int64)
+                for i, s in enumerate(window):
+                    values[i] = worth(kind, z[s], begin[s], end[s], start, length)
+                    costs[i] = np.int64(np.ceil(length * slots.price[s] - 1e-9))
+                value, chosen = table_choice(values, costs, n, np.int64(budget))
+                if value == -np.inf:
+                    continue
+                window = window[chosen]
+            if value > best_value:
+                best_start, best_value, best = start, value, window
+    return best_start, best
+
+
+def find_valued(
+    slots: NDArray[np.void],
+    proper: NDArray[np.bool_],
+    job: Job,
+    criterion: str | NDArray[np.float64],
+    *,
+    lite: bool = False,
+) -> Found:
+    """Find MaxQ's window (an array of values to maximize), DEP's or COORD's.
+
+    Parameters
+    ----------
+    slots, proper, job
+        As for the other published algorithms.
+    criterion : float64 array of shape (m,), "dependable" or "coordinated"
+        What a slot is worth.
+    lite : bool
+        Take the n cheapest slots of each step.
+
+    Returns
+    -------
+    (float, int64 array) or None
+        The start, and the rows of the window.
+
+    Raises
+    ------
+    ValueError
+        If the budget is infinite, for which there is no table.
+    """
+    if not lite and not np.isfinite(job.budget):
+        raise ValueError("the published table needs a finite budget, got inf")
+    row, arrival = in_order(slots, slots["price"])
+    kinds = {"dependable": DEPENDABLE, "coordinated": COORDINATED}
+    kind = kinds[criterion] if isinstance(criterion, str) else COLUMN
+    z = np.zeros(len(slots)) if isinstance(criterion, str) else criterion
+    columns = SlotList(
+        arrival,
+        proper[row],
+        np.maximum(slots["start"][row], job.earliest),
+        np.minimum(slots["end"][row], job.deadline),
+        slots["performance"][row],
+        slots["price"][row],
+    )
+    groups = np.unique(slots["performance"][proper])[::-1].copy()  # 2
+    start, window = valued_search(
+        columns,
+        slots["start"][row],
+        slots["end"][row],
+        z[row].astype(np.float64),
+        groups,
+        job.volume,
+        job.nodes,
+        job.budget,
+        kind,
+        lite,
+    )
+    return (float(start), row[np.sort(window)]) if len(window) else None
