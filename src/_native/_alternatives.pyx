@@ -5,7 +5,7 @@ import numpy as np
 cimport numpy as cnp
 from libcpp.vector cimport vector
 
-from slotkern._core cimport Request, SlotPool, Window, pool_of, search_error, shape_of, wrap
+from slotkern._core cimport PreparedSlots, Request, Window, pool_of, search_error, shape_of, wrap
 from slotkern._core import PART
 from slotkern._kernels cimport Answer, Found, Part, Pool, Query, Shape, Status
 
@@ -215,7 +215,7 @@ cdef class Alternatives:
         front = []  # rows of `values` not beaten so far; later ones never beat earlier
         if values.shape[1] == 2 and len(values):
             least = np.minimum.accumulate(values[:, 1])
-            first = np.concatenate(([True], values[1:, 1] < least[:-1]))
+            first = np.concatenate(([True], values[1:, 1] < least[:len(least) - 1]))
             group = np.maximum.accumulate(np.where(first, np.arange(len(values)), 0))
             front = np.flatnonzero((values == values[group]).all(axis=1)).tolist()
         else:
@@ -302,7 +302,7 @@ def gather(windows, n, criterion, shape, origin=None):
 
 def first_alternatives(slots, Request request not None, str shape, limit):
     """All windows by the criterion "first", at most `limit` (None: all)."""
-    cdef SlotPool pool
+    cdef PreparedSlots pool
     cdef Query query
     cdef Status status
     cdef Shape form = shape_of(shape)
@@ -313,8 +313,10 @@ def first_alternatives(slots, Request request not None, str shape, limit):
     mask = pool.mask_of(request.where)
     if mask is not None:
         query.mask = <const unsigned char*>cnp.PyArray_DATA(<cnp.ndarray>mask)
+    pool.enter(query.volume)
     with nogil:
         status = find_alternatives(pool.pool, query, form, most, self.windows)
+        pool.leave()
     if status != Status.ok:
         raise search_error(status, request.query)
     return self

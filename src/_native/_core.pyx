@@ -310,50 +310,25 @@ def check_slots(slots):
         raise fault_error(fault, slots)
 
 
-cdef class SlotPool:
-    """Slots prepared once, so that a repeated search pays no set-up.
+cdef class PreparedSlots:
+    """Checked slots with columns, screens and nodes prepared: what searches run on.
 
-    Keeps columns, float32 screens for both shapes, the nodes by performance and the
-    cheapest node rates. Read-only; safe to search from several threads at once.
-
-    Parameters
-    ----------
-    slots : structured array
-        As for `find_window`: the fields of `SLOT`, sorted by (start, node). Copied.
-
-    Attributes
-    ----------
-    slots : structured array
-        The pool's own read-only copy; `Window.slots["row"]` counts in it.
-
-    Raises
-    ------
-    ValueError, TypeError
-        Naming the first bad row, the field and the value.
-
-    Notes
-    -----
-    Preparing is O(m + N log N) for m slots of N nodes and takes about 100 bytes a slot
-    beside the copy. A filter expression is evaluated once and remembered (the last 64).
-
-    Examples
-    --------
-    >>> import slotkern as sk
-    >>> slots = sk.make_slots(node=[0, 1], start=[0, 2], end=[9, 9], performance=[1, 2],
-    ...                       price=[1, 3])
-    >>> pool = sk.SlotPool(slots)
-    >>> pool.find(sk.Request(2, 4)).start
-    2.0
+    Read-only, and safe to search from several threads at once. `SlotPool` adds change.
     """
 
     def __init__(self, slots):
         self.masks = {}
         prepare(self, slots, True, Shape.square, 0)
-        self.slots = np.array(slots)
-        self.slots.flags.writeable = False
+        self.table = np.array(slots)
+        self.table.flags.writeable = False
+
+    @property
+    def slots(self):
+        """The free slots: a read-only structured array, sorted by (start, node)."""
+        return self.array()
 
     def __len__(self):
-        return len(self.slots)
+        return len(self.array())
 
     @property
     def nodes(self):
@@ -367,10 +342,10 @@ cdef class SlotPool:
         return ids
 
     def __repr__(self):
-        return f"SlotPool({len(self.slots)} slots of {self.pool.nodes.size()} nodes)"
+        return f"{type(self).__name__}({len(self)} slots of {self.pool.nodes.size()} nodes)"
 
     def __reduce__(self):
-        return SlotPool, (self.slots,)
+        return PreparedSlots, (self.table,)
 
     def find(self, request, criterion="finish", **options):
         """`find_window` on this pool."""
@@ -382,20 +357,44 @@ cdef class SlotPool:
             mask = self.masks.get(where)
             if mask is None:
                 from slotkern.where import evaluate
-                mask = np.ascontiguousarray(evaluate(where, self.slots), dtype=np.bool_)
+                mask = np.ascontiguousarray(evaluate(where, self.table), dtype=np.bool_)
                 if len(self.masks) >= 64:
                     self.masks.clear()
                 self.masks[where] = mask
             return mask
-        if where is not None and len(where) != len(self.slots):
+        if where is not None and len(where) != len(self.table):
             raise ValueError(
-                f"where has {len(where)} values for {len(self.slots)} slots; "
+                f"where has {len(where)} values for {len(self.table)} slots; "
                 "a boolean array must match the searched array row by row"
             )
         return where
 
+    # What a pool that changes does in another way.
 
-cdef int prepare(SlotPool self, object slots, bint both, Shape shape, size_t n) except -1:
+    cdef object array(self):
+        """The slots that are free now."""
+        return self.table
+
+    cdef PreparedSlots settled(self):
+        """These slots as they are now, rows in the order of `array`."""
+        return self
+
+    cdef void enter(self, double least_volume) noexcept:
+        """Before a search for such volumes or larger, and `leave` after it."""
+
+    cdef void leave(self) noexcept nogil:
+        pass
+
+    cdef Answer search(self, const Query& query, int criterion, Shape shape):
+        cdef Answer answer
+        if self.pool.nodes.size() < LARGE:
+            return find(self.pool, query, criterion, shape)
+        with nogil:
+            answer = find(self.pool, query, criterion, shape)
+        return answer
+
+
+cdef int prepare(PreparedSlots self, object slots, bint both, Shape shape, size_t n) except -1:
     cdef SlotView view
     view_slots(slots, &view)
     cdef Fault fault
@@ -406,14 +405,14 @@ cdef int prepare(SlotPool self, object slots, bint both, Shape shape, size_t n) 
     return 0
 
 
-cdef SlotPool pool_of(object slots, bint both, Shape shape, size_t n):
+cdef PreparedSlots pool_of(object slots, bint both, Shape shape, size_t n):
     """The pool itself, or one prepared for this call only."""
-    if isinstance(slots, SlotPool):
-        return <SlotPool>slots
-    cdef SlotPool pool = SlotPool.__new__(SlotPool)
+    if isinstance(slots, PreparedSlots):
+        return <PreparedSlots>slots
+    cdef PreparedSlots pool = PreparedSlots.__new__(PreparedSlots)
     pool.masks = {}
     prepare(pool, slots, both, shape, n)
-    pool.slots = slots
+    pool.table = slots
     return pool
 
 
@@ -627,23 +626,24 @@ def find_window(slots, Request request not None, criterion="finish", *, str shap
     Window(square finish: start=4, finish=8.5, runtime=4.5, cost=36, nodes=[1, 2])
     """
     cdef object index = INDEX.get(criterion) if type(criterion) is str else None
+    if (isinstance(slots, PreparedSlots) and (<PreparedSlots>slots).changed
+            and (index is None or method != "exact" or request.where is not None)):
+        return find_settled(<PreparedSlots>slots, request, criterion, dict(
+            shape=shape, method=method, placement=placement, gap=gap, max_work=max_work,
+            seed=seed))
     if index is None or method != "exact":
         from slotkern.search import find_otherwise
         return find_otherwise(slots, request, criterion, shape, method, placement, gap,
                               max_work, seed)
     cdef Shape form = shape_of(shape)
-    cdef SlotPool pool = pool_of(slots, False, form, request.query.n)
+    cdef PreparedSlots pool = pool_of(slots, False, form, request.query.n)
     cdef Answer answer
     cdef int which = index
     cdef object mask
     if request.where is not None:
         mask = pool.mask_of(request.where)
         request = request_with(request, mask)
-    if pool.pool.nodes.size() < LARGE:
-        answer = find(pool.pool, request.query, which, form)
-    else:
-        with nogil:
-            answer = find(pool.pool, request.query, which, form)
+    answer = pool.search(request.query, which, form)
     if answer.status == Status.ok:
         return wrap(answer, request.query.n, <str>criterion, shape)
     if answer.status == Status.none:
@@ -651,16 +651,37 @@ def find_window(slots, Request request not None, criterion="finish", *, str shap
     raise search_error(answer.status, request.query)
 
 
+cdef object find_settled(PreparedSlots pool, Request request, object criterion, dict options):
+    """find_window on what a changed pool is now, with rows of its origin array."""
+    if request.where is not None and not isinstance(request.where, str):
+        raise ValueError(
+            "where is a boolean array, but the pool has changed since its slots had these "
+            "rows; filter by an expression"
+        )
+    if isinstance(criterion, np.ndarray):
+        raise ValueError(
+            "criterion is an array, but the pool has changed since its slots had these rows"
+        )
+    cdef PreparedSlots settled = pool.settled()
+    cdef Window window = find_window(settled, request, criterion, **options)
+    cdef Py_ssize_t i
+    if window is not None:
+        for i in range(window.count):
+            window.parts[i].row = settled.origin[window.parts[i].row]
+        window.table = None
+    return window
+
+
 def filter_rows(slots, where):
     """The slot array behind `slots`, and its rows that `where` lets in (None: all)."""
-    cdef SlotPool pool
-    if isinstance(slots, SlotPool):
-        pool = <SlotPool>slots
+    cdef PreparedSlots pool
+    if isinstance(slots, PreparedSlots):
+        pool = (<PreparedSlots>slots).settled()
     else:
         check_slots(slots)
-        pool = SlotPool.__new__(SlotPool)
+        pool = PreparedSlots.__new__(PreparedSlots)
         pool.masks = {}
-        pool.slots = slots
+        pool.table = slots
     return pool.slots, pool.mask_of(where)
 
 
@@ -745,7 +766,9 @@ def find_windows(slots, requests, criterion="finish", *, str shape="square",
     cdef Request each
     for each in asked:
         most = max(most, <size_t>each.query.n)
-    cdef SlotPool pool = pool_of(slots, False, form, most)
+    cdef PreparedSlots pool = pool_of(slots, False, form, most)
+    if pool.changed and any([each.where is not None for each in asked]):
+        return [find_window(slots, each, criterion, shape=shape) for each in asked]
     cdef vector[Query] queries
     queries.reserve(len(asked))
     keep = []
@@ -758,8 +781,11 @@ def find_windows(slots, requests, criterion="finish", *, str shape="square",
     cdef Status status
     cdef unsigned crew = min(threads, 1024)
     cdef int which = INDEX[criterion]
+    cdef double least_volume = min([each.volume for each in asked], default=0)
+    pool.enter(least_volume)
     with nogil:
         status = find_many(pool.pool, queries, which, form, crew, out)
+        pool.leave()
     if status != Status.ok:
         raise search_error(status, queries[0])
     windows = []

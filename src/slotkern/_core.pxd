@@ -7,11 +7,17 @@ cdef class Request:
     cdef readonly object where
 
 
-cdef class SlotPool:
+cdef class PreparedSlots:
     cdef Pool pool
-    cdef readonly object slots
+    cdef object table, origin
     cdef dict masks
+    cdef bint changed
     cdef object mask_of(self, object where)
+    cdef object array(self)
+    cdef PreparedSlots settled(self)
+    cdef void enter(self, double least_volume) noexcept
+    cdef void leave(self) noexcept nogil
+    cdef Answer search(self, const Query& query, int criterion, Shape shape)
 
 
 cdef class Window:
@@ -25,6 +31,6 @@ cdef class Window:
 
 
 cdef Window wrap(const Answer& answer, Py_ssize_t n, str criterion, str shape)
-cdef SlotPool pool_of(object slots, bint both, Shape shape, size_t n)
+cdef PreparedSlots pool_of(object slots, bint both, Shape shape, size_t n)
 cdef Shape shape_of(str shape) except *
 cdef object search_error(Status status, Query query)

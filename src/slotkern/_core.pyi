@@ -40,8 +40,9 @@ class Request:
     def max_price(self) -> float: ...
     def replace(self, **changes: Any) -> Request: ...
 
-class SlotPool:
-    slots: _Slots
+class PreparedSlots:
+    @property
+    def slots(self) -> _Slots: ...
     def __init__(self, slots: _Slots) -> None: ...
     def __len__(self) -> int: ...
     @property
@@ -73,7 +74,7 @@ class Window:
 
 def check_slots(slots: _Slots) -> None: ...
 def filter_rows(
-    slots: _Slots | SlotPool, where: str | NDArray[np.bool_] | None
+    slots: _Slots | PreparedSlots, where: str | NDArray[np.bool_] | None
 ) -> tuple[_Slots, NDArray[np.bool_] | None]: ...
 def window_of(
     slots: _Slots,
@@ -84,7 +85,7 @@ def window_of(
     shape: str,
 ) -> Window: ...
 def find_window(
-    slots: _Slots | SlotPool,
+    slots: _Slots | PreparedSlots,
     request: Request,
     criterion: Any = "finish",
     *,
@@ -96,7 +97,7 @@ def find_window(
     seed: int = 0,
 ) -> Window | None: ...
 def find_windows(
-    slots: _Slots | SlotPool,
+    slots: _Slots | PreparedSlots,
     requests: Iterable[Request],
     criterion: Any = "finish",
     *,

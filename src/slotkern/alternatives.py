@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern._alternatives import Alternatives, first_alternatives, gather
-from slotkern._core import Request, SlotPool, Window, find_window
+from slotkern._core import PreparedSlots, Request, Window, find_window
 
 __all__ = ["Alternatives", "cut_window", "find_alternatives"]
 
 
 def find_alternatives(
-    slots: NDArray[np.void] | SlotPool,
+    slots: NDArray[np.void] | PreparedSlots,
     request: Request,
     criterion: Any = "first",
     *,
@@ -81,7 +81,7 @@ def find_alternatives(
             raise TypeError(f"limit must be an integer or None, got {limit!r}")
         if limit < 0:
             raise ValueError(f"limit must not be negative, got {limit}")
-    table = slots.slots if isinstance(slots, SlotPool) else slots
+    table = slots.slots if isinstance(slots, PreparedSlots) else slots
     if limit is None and np.isinf(request.deadline) and isinstance(table, np.ndarray):
         endless = np.flatnonzero(np.isinf(table["end"])) if table.dtype.names else []
         if len(endless):
@@ -97,7 +97,7 @@ def find_alternatives(
 
 
 def _best_and_cut(
-    slots: NDArray[np.void] | SlotPool,
+    slots: NDArray[np.void] | PreparedSlots,
     request: Request,
     criterion: Any,
     shape: str,
@@ -106,8 +106,8 @@ def _best_and_cut(
     options: dict[str, Any],
 ) -> Alternatives:
     """The general scheme: every window is the best of what the ones before leave."""
-    table = slots.slots if isinstance(slots, SlotPool) else slots
-    source: NDArray[np.void] | SlotPool = slots
+    table = slots.slots if isinstance(slots, PreparedSlots) else slots
+    source: NDArray[np.void] | PreparedSlots = slots
     origin = np.arange(len(table))
     windows: list[Window] = []
     origins: list[NDArray[np.intp]] = []

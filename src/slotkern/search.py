@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from slotkern._core import (
     CRITERIA,
     Request,
-    SlotPool,
+    PreparedSlots,
     Window,
     filter_rows,
     find_window,
@@ -25,7 +25,7 @@ PLACEMENTS = ("slot-start", "any")
 
 
 def find_otherwise(
-    slots: NDArray[np.void] | SlotPool,
+    slots: NDArray[np.void] | PreparedSlots,
     request: Request,
     criterion: Any,
     shape: str,
@@ -178,7 +178,7 @@ def _find_lite_builtin(
 
 
 def _find_published(
-    slots: NDArray[np.void] | SlotPool,
+    slots: NDArray[np.void] | PreparedSlots,
     request: Request,
     criterion: Any,
     shape: str,
@@ -308,7 +308,7 @@ class Explanation:
 
 
 def explain(
-    slots: NDArray[np.void] | SlotPool, request: Request, *, shape: str = "square"
+    slots: NDArray[np.void] | PreparedSlots, request: Request, *, shape: str = "square"
 ) -> Explanation:
     """Say why nothing fits a request, or what limits what does.
 
@@ -346,7 +346,7 @@ def explain(
     """
     table, proper = filter_rows(slots, request.where)
     # A raw array is checked and prepared once; a filter array still matches row by row.
-    pool = slots if isinstance(slots, SlotPool) else SlotPool(slots)
+    pool = slots if isinstance(slots, PreparedSlots) else PreparedSlots(slots)
     fast = table["performance"] >= request.min_performance
     good = fast & (table["price"] <= request.max_price)
     if proper is not None:

@@ -23,7 +23,7 @@ enum class Reason : std::uint8_t {
 
 struct Schedule {
   std::vector<Found> found;         // by request; only where it was booked
-  std::vector<Reason> reasons;
+  std::vector<std::uint8_t> reasons;  // of Reason
   std::vector<std::size_t> firsts;  // [i]: where its parts begin; one more at the end
   std::vector<Part> parts;
 };
@@ -49,6 +49,52 @@ inline Reason why_not(Timeline& timeline, const Pool& pool, const Query& query, 
 
 }  // namespace detail
 
+// find() of capi.hpp on a pool that has changed.
+inline Answer find(Timeline& timeline, const Query& query, int criterion, Shape shape) noexcept {
+  Answer answer;
+  answer.status = guarded([&] {
+    Workspace& work = workspace();
+    const Status status = timeline.find(query, criterion, shape, work, answer.found);
+    answer.parts = work.parts.data();
+    return status;
+  });
+  return answer;
+}
+
+// The doors of a Timeline; `bad` is the part at fault.
+
+inline Status open_timeline(Timeline& timeline, Pool& pool, const std::vector<double>& prices,
+                            const PoolState* state) noexcept {
+  return guarded([&] { return timeline.open(pool, prices, state), Status::ok; });
+}
+
+inline Status state_of(const Timeline& timeline, PoolState& state) noexcept {
+  return guarded([&] { return state = timeline.state(), Status::ok; });
+}
+
+inline Status reach(Timeline& timeline, double volume) noexcept {
+  return guarded([&] { return timeline.reach(volume), Status::ok; });
+}
+
+inline Status book(Timeline& timeline, double start, const Part* parts, std::size_t n,
+                   std::size_t& bad) noexcept {
+  return guarded([&] { return timeline.book(start, parts, n, bad); });
+}
+
+inline Status release(Timeline& timeline, double start, const Part* parts, std::size_t n,
+                      std::size_t& bad) noexcept {
+  return guarded([&] { return timeline.release(start, parts, n, bad); });
+}
+
+inline Status advance(Timeline& timeline, double now) noexcept {
+  return guarded([&] { return timeline.advance(now), Status::ok; });
+}
+
+// none: there is no such node.
+inline Status remove_node(Timeline& timeline, std::int32_t node) noexcept {
+  return guarded([&] { return timeline.remove(node) ? Status::ok : Status::none; });
+}
+
 // Appends one entry a request.
 inline Status schedule(Timeline& timeline, const Pool& pool, const std::vector<Query>& queries,
                        int criterion, Shape shape, Schedule& out) noexcept {
@@ -70,7 +116,7 @@ inline Status schedule(Timeline& timeline, const Pool& pool, const std::vector<Q
         reason = detail::why_not(timeline, pool, query, shape, work);
       }
       out.found.push_back(found);
-      out.reasons.push_back(reason);
+      out.reasons.push_back(static_cast<std::uint8_t>(reason));
       out.firsts.push_back(out.parts.size());
     }
     return Status::ok;

@@ -32,12 +32,20 @@ struct Span {
   std::size_t row;
 };
 
+// All that a pool is, beside its origin array; spans of each node ascending.
+struct PoolState {
+  double now = -kInfinity;
+  std::vector<std::int32_t> free_nodes, booked_nodes, gone;
+  std::vector<Span> free, booked;
+  std::size_t known = 0;  // free spans from here on are new
+};
+
 class Timeline {
  public:
-  // Takes over a pool just built. `origins`: where its rows come from (empty: from themselves);
-  // prices: of the origin array.
-  void open(Pool& pool, const std::vector<std::size_t>& origins,
-            const std::vector<double>& prices) {
+  // Takes over a pool just built from all slots of the origin array, whose prices these are.
+  // All of it is free, or `state` tells what is.
+  void open(Pool& pool, const std::vector<double>& prices, const PoolState* state) {
+    ++version_;
     pool_ = &pool;
     prices_ = prices;
     free_.assign(pool.nodes.size(), {});
@@ -47,11 +55,44 @@ class Timeline {
     for (std::size_t k = 0; k < pool.nodes.size(); ++k)
       ids_.push_back({pool.nodes[k].id, static_cast<std::int32_t>(k)});
     std::sort(ids_.begin(), ids_.end());
-    for (std::size_t i = 0; i < pool.slots.size(); ++i) {
-      const Slot& slot = pool.slots[i];
-      free_[place(slot)].push_back({slot.start, slot.end, origins.empty() ? i : origins[i]});
+    if (!state) {
+      for (std::size_t i = 0; i < pool.slots.size(); ++i)
+        free_[place(pool.slots[i])].push_back({pool.slots[i].start, pool.slots[i].end, i});
+    } else {
+      now_ = state->now;
+      for (const std::int32_t node : state->gone)
+        gone_[static_cast<std::size_t>(place_of(node))] = 1;
+      for (std::size_t i = 0; i < state->booked.size(); ++i)
+        booked_[static_cast<std::size_t>(place_of(state->booked_nodes[i]))].push_back(
+            state->booked[i]);
+      for (std::size_t i = 0; i < state->free.size(); ++i) {
+        const auto k = static_cast<std::size_t>(place_of(state->free_nodes[i]));
+        free_[k].push_back(state->free[i]);
+        if (i < state->known) continue;
+        const Slot slot = slot_of(k, state->free[i]);
+        for (Hints& hints : hints_) hints.lower(slot);
+      }
+      for (std::vector<Span>& spans : free_)
+        std::sort(spans.begin(), spans.end(),
+                  [](const Span& a, const Span& b) { return a.start < b.start; });
     }
     lay_out(0);
+  }
+
+  // What is free, booked and removed, nodes by id.
+  PoolState state() const {
+    PoolState out;
+    out.now = now_;
+    for (const auto& [id, place] : ids_) {
+      const auto k = static_cast<std::size_t>(place);
+      if (gone_[k]) out.gone.push_back(id);
+      out.free.insert(out.free.end(), free_[k].begin(), free_[k].end());
+      out.free_nodes.resize(out.free.size(), id);
+      for (const Span& span : booked_[k])
+        if (span.end > now_) out.booked.push_back(span);
+      out.booked_nodes.resize(out.booked.size(), id);
+    }
+    return out;
   }
 
   // Call before a search for parts of this volume: the rows hold no slots too short for what
@@ -59,14 +100,6 @@ class Timeline {
   void reach(double volume) {
     asked_ = std::min(asked_, volume);
     if (volume < least_) lay_out(volume / 4);
-  }
-
-  // What was booked before the pool was opened.
-  bool restore_booked(std::int32_t node, const Span& span) {
-    const std::int32_t k = place_of(node);
-    if (k < 0) return false;
-    booked_[static_cast<std::size_t>(k)].push_back(span);
-    return true;
   }
 
   // Books the parts (ascending by node), or changes nothing and says which part is not free.
@@ -80,6 +113,7 @@ class Timeline {
       if (i == spans.size() || !(start + part.length <= spans[i].end) || !(part.length > 0))
         return Status::not_free;
     }
+    ++version_;
     for (std::size_t j = 0; j < n; ++j)
       cut(static_cast<std::size_t>(place_of(parts[j].node)), start, start + parts[j].length);
     tidy();
@@ -101,6 +135,7 @@ class Timeline {
           spans[i].end != cut_finish(finish, spans[i].end))
         return Status::not_booked;
     }
+    ++version_;
     for (std::size_t j = 0; j < n; ++j) {
       const auto k = static_cast<std::size_t>(place_of(parts[j].node));
       if (gone_[k] || start + parts[j].length <= now_) continue;
@@ -115,6 +150,7 @@ class Timeline {
 
   // The time before `now` leaves.
   void advance(double now) {
+    ++version_;
     now_ = now;
     for (std::size_t k = 0; k < free_.size(); ++k) {
       std::vector<Span>& spans = free_[k];
@@ -134,6 +170,7 @@ class Timeline {
     const std::int32_t found = place_of(node);
     if (found < 0 || gone_[static_cast<std::size_t>(found)]) return false;
     const auto k = static_cast<std::size_t>(found);
+    ++version_;
     for (const Span& span : free_[k]) erase(k, span);
     free_[k].clear();
     booked_[k].clear();
@@ -167,10 +204,7 @@ class Timeline {
   }
 
   double now() const { return now_; }
-  void set_now(double now) { now_ = now; }
-  // By place of the node, ascending by start.
-  const std::vector<std::vector<Span>>& free() const { return free_; }
-  const std::vector<std::vector<Span>>& booked() const { return booked_; }
+  std::size_t version() const { return version_; }  // another after every change
   const std::vector<std::uint8_t>& gone() const { return gone_; }
 
  private:
@@ -461,6 +495,7 @@ class Timeline {
 
   Pool* pool_ = nullptr;
   double now_ = -kInfinity;
+  std::size_t version_ = 0;
   std::vector<double> prices_;                          // by row of the origin array
   std::vector<std::pair<std::int32_t, std::int32_t>> ids_;  // (node id, place), ascending
   std::vector<std::vector<Span>> free_, booked_;        // by place of the node, by start

@@ -1,0 +1,825 @@
+"""The door of the pool that changes: book, release, advance, schedule, save."""
+
+import os
+import tempfile
+import zipfile
+
+import numpy as np
+
+cimport numpy as cnp
+from libc.stdint cimport int32_t, int64_t, uint8_t
+from libcpp.vector cimport vector
+
+from slotkern._core cimport (
+    PreparedSlots, Request, Window, search_error, shape_of, wrap,
+)
+from slotkern._core import CRITERIA, PART, check_slots, find_window
+from slotkern._kernels cimport Answer, Found, Part, Pool, Query, Shape, Status, find
+from slotkern.slots import SlotError
+
+cnp.import_array()
+
+cdef extern from "slotkern/loop.hpp" namespace "slotkern" nogil:
+    cdef cppclass Schedule:
+        vector[Found] found
+        vector[uint8_t] reasons
+        vector[size_t] firsts
+        vector[Part] parts
+
+    Answer find_in "slotkern::find"(Timeline&, const Query&, int, Shape) noexcept
+    Status open_timeline(Timeline&, Pool&, const vector[double]&, const PoolState*) noexcept
+    Status state_of(const Timeline&, PoolState&) noexcept
+    Status reach(Timeline&, double) noexcept
+    Status book(Timeline&, double, const Part*, size_t, size_t&) noexcept
+    Status release(Timeline&, double, const Part*, size_t, size_t&) noexcept
+    Status advance(Timeline&, double) noexcept
+    Status remove_node(Timeline&, int32_t) noexcept
+    Status schedule(Timeline&, const Pool&, const vector[Query]&, int, Shape,
+                    Schedule&) noexcept
+
+cdef extern from "slotkern/embed.hpp" nogil:
+    int slotkern_find(void*, const double*, int, int, double*, int64_t*, int32_t*, double*,
+                      double*) noexcept
+    int slotkern_book(void*, double, int64_t, const int64_t*, const int32_t*,
+                      const double*) noexcept
+    int slotkern_release(void*, double, int64_t, const int64_t*, const int32_t*,
+                         const double*) noexcept
+
+FORMAT = "slotkern pool 1"
+REASONS = ("booked", "nodes", "budget", "time", "volume")
+SPAN = np.dtype([("row", "i8"), ("node", "i4"), ("start", "f8"), ("end", "f8")], align=True)
+ADDRESSES = {
+    "slotkern_find": <size_t>&slotkern_find,
+    "slotkern_book": <size_t>&slotkern_book,
+    "slotkern_release": <size_t>&slotkern_release,
+}
+cdef dict INDEX = {name: i for i, name in enumerate(CRITERIA)}
+
+
+cdef class SlotPool(PreparedSlots):
+    """Slots prepared once for many searches, that can be booked and released.
+
+    Stands wherever ``slots`` may be given. Until its first change a pool is what searches
+    prepare anyway: columns, screens, nodes. The first change lays it out anew, O(m log m),
+    with a list of free and booked time for each node and blocks of slots in the order of
+    time; every later one touches a few rows only.
+
+    Parameters
+    ----------
+    slots : structured array
+        As for `find_window`: the fields of `SLOT`, sorted by (start, node). Copied.
+
+    Attributes
+    ----------
+    slots : structured array
+        What is free now, sorted by (start, node); read-only, a snapshot.
+    origin : structured array
+        What was given, and what `add_slots` added behind it. ``Window.slots["row"]`` is a
+        row of this array.
+    booked : structured array
+        Booked parts that are not past: row (of origin), node, start, end.
+    nodes : ndarray of int32
+        The node ids, ascending, without the removed ones.
+    now : float
+        What `advance` was given last; -inf before.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Naming the first bad row, the field and the value.
+
+    Notes
+    -----
+    *Searches after a change.* Every answer is what `find_window` gives on ``pool.slots``,
+    with rows of ``pool.origin``. The criteria of `CRITERIA` run on the changed pool as it
+    is. A search for the earliest start also remembers that no such request, and no harder
+    one, fits before the time found; booking keeps what is remembered true, and a release
+    lowers only the times before which the freed slot could serve. Everything else (a
+    filter expression, another criterion, the methods "lite" and "published", `explain`)
+    runs on a copy of the free slots that is prepared at the first such search after a
+    change, O(m log m), and kept until the next. Boolean filters and value arrays
+    are refused once the pool has changed, because their rows are no longer its slots'.
+
+    *Threads.* Searches may run in several threads at once while none writes. `book`,
+    `release`, `schedule` and the other writers wait for each other and for searches, and
+    never hold the interpreter while they wait; searches of a changed pool take turns.
+
+    *Memory.* About 100 bytes a slot beside the copy; once changed 250 bytes a slot and 24 a
+    booked part.
+
+    Examples
+    --------
+    >>> import slotkern as sk
+    >>> slots = sk.make_slots(node=[0, 1], start=[0, 2], end=[9, 9], performance=[1, 2],
+    ...                       price=[1, 3])
+    >>> pool = sk.SlotPool(slots)
+    >>> window = pool.find(sk.Request(2, 4))
+    >>> pool.book(window)
+    >>> pool.slots[["node", "start", "end"]].tolist()
+    [(0, 0.0, 2.0), (0, 6.0, 9.0), (1, 6.0, 9.0)]
+    >>> pool.release(window)
+    >>> (pool.slots == slots).all()
+    True
+    """
+
+    # --- reading
+
+    @property
+    def origin(self):
+        """What was given and added; rows of windows count in it."""
+        return self.table
+
+    @property
+    def now(self):
+        """The time before which nothing is free."""
+        return self.timeline.now()
+
+    @property
+    def nodes(self):
+        """The node ids that can have slots, ascending (int32)."""
+        ids = PreparedSlots.nodes.__get__(self)
+        return np.setdiff1d(ids, self._state()["gone"]) if self.changed else ids
+
+    @property
+    def booked(self):
+        """Booked parts that are not past, by (node, start): row, node, start, end."""
+        return self._state()["booked"]
+
+    def __iter__(self):
+        """Pairs of a node and its free slots, ascending by node."""
+        slots = self.slots
+        order = np.lexsort((slots["start"], slots["node"]))
+        ids, firsts = np.unique(slots["node"][order], return_index=True)
+        for node, rows in zip(ids.tolist(), np.split(order, firsts[1:])):
+            yield node, slots[rows]
+
+    cdef object array(self):
+        return self._free()[0]
+
+    def _free(self):
+        """The free slots and their rows of origin."""
+        if not self.changed:
+            return self.table, None
+        cdef size_t version = self.timeline.version()
+        found = self.snapshot
+        if found is None or found[0] != version:
+            spans = self._state()["free"]
+            spans = spans[np.lexsort((spans["node"], spans["start"]))]
+            slots = self.table[spans["row"]]
+            slots["start"], slots["end"] = spans["start"], spans["end"]
+            slots.flags.writeable = False
+            self.snapshot = found = version, slots, spans["row"]
+        return found[1], found[2]
+
+    cdef PreparedSlots settled(self):
+        cdef PreparedSlots current = self.current
+        if not self.changed:
+            return self
+        slots, rows = self._free()
+        if current is None or current.origin is not rows:
+            current = PreparedSlots(slots)
+            current.origin = rows
+            self.current = current
+        return current
+
+    def _state(self):
+        """What is free and booked, by (node, start), and what is gone, as arrays."""
+        cdef PoolState state
+        cdef Status status = Status.ok
+        if not self.changed:
+            rows = np.empty(len(self.table), SPAN)
+            rows["row"] = np.arange(len(rows))
+            for name in ("node", "start", "end"):
+                rows[name] = self.table[name]
+            return {"free": rows[np.lexsort((rows["start"], rows["node"]))],
+                    "booked": np.empty(0, SPAN), "gone": np.empty(0, np.int32)}
+        self.lock()
+        status = state_of(self.timeline, state)
+        self.mutex.unlock()
+        check_status(status)
+        return {"free": span_table(state.free_nodes, state.free),
+                "booked": span_table(state.booked_nodes, state.booked),
+                "gone": np.array(state.gone, np.int32)}
+
+    # The mutex is never held while a thread waits for the interpreter: it is taken with the
+    # interpreter or waited for without both, and let go before the interpreter is asked for.
+
+    cdef void enter(self, double least_volume) noexcept:
+        while not self.changed:
+            if self.mutex.try_lock_shared():
+                if not self.changed:
+                    return
+                self.mutex.unlock_shared()
+            else:
+                with nogil:
+                    self.mutex.lock_shared()
+                    self.mutex.unlock_shared()
+        self.lock()
+        reach(self.timeline, least_volume)
+
+    cdef void leave(self) noexcept nogil:
+        if self.changed:
+            self.mutex.unlock()
+        else:
+            self.mutex.unlock_shared()
+
+    cdef void lock(self) noexcept:
+        while not self.mutex.try_lock():
+            with nogil:
+                self.mutex.lock()
+                self.mutex.unlock()
+
+    cdef Answer search(self, const Query& query, int criterion, Shape shape):
+        cdef Answer answer
+        self.enter(query.volume)
+        if self.changed:
+            answer = find_in(self.timeline, query, criterion, shape)
+            self.leave()
+        elif self.pool.nodes.size() < 8192:  # below, letting the interpreter go costs more
+            answer = find(self.pool, query, criterion, shape)
+            self.leave()
+        else:
+            with nogil:
+                answer = find(self.pool, query, criterion, shape)
+                self.leave()
+        return answer
+
+    def find(self, request, criterion="finish", **options):
+        """`find_window` on this pool."""
+        return find_window(self, request, criterion, **options)
+
+    def find_alternatives(self, request, criterion="first", **options):
+        """`find_alternatives` on this pool, which it does not change."""
+        from slotkern.alternatives import find_alternatives
+        return find_alternatives(self, request, criterion, **options)
+
+    def handle(self):
+        """The address that functions of `slotkern.numba` take; valid while the pool lives."""
+        self.start_change()
+        self.mutex.unlock()
+        self.door.pool, self.door.timeline = &self.pool, &self.timeline
+        self.door.mutex = &self.mutex
+        return <size_t>&self.door
+
+    # --- writing
+
+    cdef int start_change(self) except -1:
+        """Locks the pool and makes it ready to change."""
+        cdef Status status = Status.ok
+        cdef vector[double] prices
+        if not self.changed:
+            prices = prices_of(self.table)
+        self.lock()
+        if not self.changed:
+            status = open_timeline(self.timeline, self.pool, prices, NULL)
+            self.changed = status == Status.ok
+        if status != Status.ok:
+            self.mutex.unlock()
+            raise failure(status)
+        return 0
+
+    def book(self, Window window not None):
+        """Take a window's time out of the free slots.
+
+        Parameters
+        ----------
+        window : Window
+            Found in this pool, or in the array it was made from.
+
+        Raises
+        ------
+        ValueError
+            If a part is not free, naming its node and time. Nothing is changed then.
+
+        Notes
+        -----
+        O(n (log m + 64 + slots of the node)) for n parts. A part that ends within 4 ulp of
+        its slot's end takes the slot to its end.
+        """
+        cdef size_t bad = 0
+        self.start_change()
+        cdef Status status = book(self.timeline, window.start, window.parts, window.count, bad)
+        self.mutex.unlock()
+        if status == Status.not_free:
+            raise ValueError(f"the window cannot be booked: {part_text(window, bad)} is not free")
+        check_status(status)
+
+    def release(self, Window window not None):
+        """Give a booked window's time back, as far as it is not past.
+
+        Parameters
+        ----------
+        window : Window
+            As it was booked.
+
+        Raises
+        ------
+        ValueError
+            If a part is not booked (any more), naming its node and time. Nothing is changed
+            then. Parts that are past or whose node was removed are passed over.
+
+        Notes
+        -----
+        Free time of one origin row grows together again, so that releasing everything
+        brings back the pool bit for bit. Cost as of `book`, and a pass over what is
+        remembered.
+        """
+        cdef size_t bad = 0
+        if not self.changed:
+            raise ValueError("the window cannot be released: nothing is booked in this pool")
+        self.start_change()
+        cdef Status status = release(self.timeline, window.start, window.parts, window.count, bad)
+        self.mutex.unlock()
+        if status == Status.not_booked:
+            raise ValueError(
+                f"the window cannot be released: {part_text(window, bad)} is not booked")
+        check_status(status)
+
+    def advance(self, now):
+        """Let the time before `now` leave: slots end there or are cut to start at `now`.
+
+        Parameters
+        ----------
+        now : float
+            Not before the pool's `now`.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For a time that is not finite or goes backwards.
+
+        Notes
+        -----
+        O(N + k (log m + 64)) for N nodes of which k have free time before `now`.
+        """
+        cdef double time = float(now)
+        if not np.isfinite(time) or time < self.timeline.now():
+            raise ValueError(
+                f"now must be finite and not before {self.timeline.now()}, got {now!r}")
+        cdef Status status
+        self.start_change()
+        with nogil:
+            status = advance(self.timeline, time)
+            self.mutex.unlock()
+        check_status(status)
+
+    def remove_node(self, node):
+        """Take a node and all its time, free and booked, out of the pool for good.
+
+        Windows booked on it can still be released; its parts are passed over.
+
+        Parameters
+        ----------
+        node : int
+
+        Raises
+        ------
+        ValueError
+            For a node that the pool does not have (any more).
+        """
+        cdef int64_t wanted = node
+        cdef Status status = Status.none
+        self.start_change()
+        if 0 <= wanted <= 0x7FFFFFFF:
+            status = remove_node(self.timeline, <int32_t>wanted)
+        self.mutex.unlock()
+        if status == Status.none:
+            raise ValueError(f"node {node} is not in the pool")
+        check_status(status)
+
+    def add_slots(self, slots):
+        """Add free time: new nodes, or more slots of known ones.
+
+        Parameters
+        ----------
+        slots : structured array
+            With the fields of ``pool.origin``, sorted by (start, node). Its rows follow
+            those that ``pool.origin`` has so far.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As for the first slots; also for slots that overlap those of ``pool.origin``
+            (booked or not), that start before `now`, or whose node was removed. Nothing is
+            changed then.
+
+        Notes
+        -----
+        O(m log m): the pool is laid out anew. What earlier searches taught is kept where
+        the new slots do not touch it.
+        """
+        check_slots(slots)
+        if slots.dtype.names != self.table.dtype.names:
+            raise ValueError(
+                f"slots must have the fields {', '.join(self.table.dtype.names)}, got "
+                f"{', '.join(slots.dtype.names)}"
+            )
+        state = self._state()
+        gone = np.isin(slots["node"], state["gone"])
+        if gone.any():
+            row = int(np.flatnonzero(gone)[0])
+            node = slots["node"][row]
+            raise SlotError(f"node {node} was removed from the pool", row, "node", row)
+        early = slots["start"] < self.timeline.now()
+        if early.any():
+            row = int(np.flatnonzero(early)[0])
+            raise SlotError(f"start {slots['start'][row]} lies before the pool's now, "
+                            f"{self.timeline.now()}", row, "start", row)
+        origin = np.concatenate([self.table, slots.astype(self.table.dtype)])
+        order = np.lexsort((origin["node"], origin["start"]))
+        try:
+            check_slots(origin[order])
+        except SlotError as error:
+            row, other = int(order[error.row]), int(order[error.other])
+            old = len(self.table)
+            text = f"{error.problem}; it clashes with row {min(row, other)} of the pool's origin"
+            raise SlotError(text, max(row, other) - old, error.field,
+                            max(row, other) - old) from None
+        fresh = np.empty(len(slots), SPAN)
+        fresh["row"] = np.arange(len(self.table), len(origin))
+        for name in ("node", "start", "end"):
+            fresh[name] = slots[name]
+        known = len(state["free"])
+        state["free"] = np.concatenate([state["free"], fresh])
+        self._restore(origin, state, self.timeline.now(), known)
+
+    def _restore(self, origin, arrays, double now, size_t known):
+        """Become a pool of these slots, free and booked spans, and removed nodes."""
+        cdef PoolState state
+        cdef Status status
+        cdef PreparedSlots fresh
+        cdef vector[double] prices
+        origin = np.array(origin)
+        origin.flags.writeable = False
+        fresh = PreparedSlots(origin[np.lexsort((origin["node"], origin["start"]))])
+        prices = prices_of(origin)
+        state.now, state.known = now, known
+        fill_spans(arrays["free"], state.free_nodes, state.free)
+        fill_spans(arrays["booked"], state.booked_nodes, state.booked)
+        state.gone = arrays["gone"].tolist()
+        self.lock()
+        self.pool = fresh.pool
+        self.table = origin
+        self.changed = True
+        status = open_timeline(self.timeline, self.pool, prices, &state)
+        self.mutex.unlock()
+        check_status(status)
+
+    def schedule(self, requests, criterion="start", *, str shape="square"):
+        """Find and book a window for each request, in order, in one call.
+
+        Parameters
+        ----------
+        requests : iterable of Request
+        criterion : str
+            A name of `CRITERIA`: each request gets the best window by it that the ones
+            before leave.
+        shape : {"square", "ragged"}
+            As for `find_window`.
+
+        Returns
+        -------
+        Bookings
+            Arrays with one entry a request: start, finish, cost, reason and more.
+
+        Raises
+        ------
+        ValueError, TypeError
+            Before anything is booked: for a request with a filter (their rows change with
+            every booking; find and book one by one), or another criterion.
+
+        Notes
+        -----
+        The interpreter is released once for all requests. As fast as the search alone for
+        early starts: it begins where earlier requests that were as easy found no room.
+
+        Examples
+        --------
+        >>> import slotkern as sk
+        >>> pool = sk.SlotPool(sk.make_slots(node=[0, 1], start=0, end=9, performance=1,
+        ...                                  price=2))
+        >>> done = pool.schedule([sk.Request(2, 4), sk.Request(1, 4), sk.Request(2, 4)])
+        >>> done.start
+        array([ 0.,  4., nan])
+        >>> done.reasons
+        ['booked', 'booked', 'time']
+        """
+        cdef Shape form = shape_of(shape)
+        if type(criterion) is not str or criterion not in INDEX:
+            raise ValueError(
+                f"criterion must be one of {', '.join(CRITERIA)}, got {criterion!r}")
+        cdef vector[Query] queries
+        cdef Request each
+        for i, request in enumerate(requests):
+            if not isinstance(request, Request):
+                raise TypeError(
+                    f"requests[{i}] must be a Request, got {type(request).__name__}")
+            each = request
+            if each.where is not None:
+                raise ValueError(f"requests[{i}] has a filter; find and book it by itself")
+            queries.push_back(each.query)
+        cdef Bookings out = Bookings.__new__(Bookings)
+        out.criterion, out.shape = criterion, shape
+        cdef int which = INDEX[criterion]
+        cdef Status status
+        self.start_change()
+        with nogil:
+            status = schedule(self.timeline, self.pool, queries, which, form, out.done)
+            self.mutex.unlock()
+        check_status(status)
+        return out
+
+    # --- files
+
+    def save(self, path):
+        """Write the pool to one file, which `load` reads.
+
+        The file is written beside `path`, flushed to the disk and renamed: killed at any
+        moment, `path` is either what it was or complete.
+
+        Parameters
+        ----------
+        path : str or path-like
+            A numpy archive (.npz) without pickles, format "slotkern pool 1".
+
+        Raises
+        ------
+        TypeError
+            If a field of the slots holds Python objects.
+        OSError
+            If the file cannot be written; `path` is as it was.
+        """
+        if self.table.dtype.hasobject:
+            raise TypeError(f"slots of type {self.table.dtype} hold objects: cannot be saved")
+        path = os.fspath(path)
+        state = self._state()
+        folder = os.path.dirname(os.path.abspath(path))
+        handle, draft = tempfile.mkstemp(prefix=os.path.basename(path) + ".", dir=folder)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                np.savez(file, format=np.array(FORMAT), origin=self.table,
+                         now=np.array(self.now), **state)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(draft, path)
+        except BaseException:
+            os.unlink(draft)
+            raise
+        if os.name == "posix":
+            folder_handle = os.open(folder, os.O_RDONLY)
+            try:
+                os.fsync(folder_handle)
+            finally:
+                os.close(folder_handle)
+
+    @staticmethod
+    def load(path):
+        """The pool that `save` wrote.
+
+        Parameters
+        ----------
+        path : str or path-like
+
+        Returns
+        -------
+        SlotPool
+            Equal in slots, origin, booked time and `now`.
+
+        Raises
+        ------
+        ValueError
+            If the file is not whole or not of this format, naming it and what is wrong.
+        OSError
+            If it cannot be read.
+        """
+        path = os.fspath(path)
+        try:
+            with np.load(path, allow_pickle=False) as archive:
+                arrays = {name: archive[name] for name in archive.files}
+            if str(arrays.pop("format")) != FORMAT:
+                raise ValueError(f"its format is not {FORMAT!r}")
+            origin, now = arrays.pop("origin"), float(arrays.pop("now"))
+            check_state(origin, arrays, now)
+            pool = restored(origin, arrays, now)
+        except (ValueError, TypeError, KeyError, IndexError, EOFError, zipfile.BadZipFile,
+                AttributeError, NotImplementedError) as error:
+            raise ValueError(f"{path}: not a whole slotkern pool: {error}") from None
+        return pool
+
+    def __reduce__(self):
+        if not self.changed:
+            return type(self), (self.table,)
+        return restored, (self.table, self._state(), self.now)
+
+
+def restored(origin, state, now):
+    """The pool of these arrays."""
+    pool = SlotPool(origin[:0])
+    pool._restore(origin, state, now, len(state["free"]))
+    return pool
+
+
+def check_state(origin, state, now):
+    """Raise ValueError unless these arrays can be a pool."""
+    check_slots(origin[np.lexsort((origin["node"], origin["start"]))])
+    if np.isnan(now):
+        raise ValueError("now is nan")
+    if not np.isin(state["gone"], origin["node"]).all():
+        raise ValueError("a removed node is unknown")
+    spans = np.concatenate([state["free"], state["booked"]])
+    if spans.dtype != SPAN:
+        raise ValueError(f"spans have the type {spans.dtype}")
+    if not ((spans["row"] >= 0) & (spans["row"] < len(origin))).all():
+        raise ValueError("a span is of no row")
+    slots = origin[spans["row"]]
+    inside = (
+        (spans["node"] == slots["node"]) & (slots["start"] <= spans["start"])
+        & (spans["start"] < spans["end"]) & (spans["end"] <= slots["end"])
+    )
+    if not inside.all():
+        raise ValueError("a span lies outside its slot")
+    ordered = spans[np.lexsort((spans["start"], spans["node"]))]
+    b = ordered[1:]
+    a = ordered[:len(b)]
+    if ((a["node"] == b["node"]) & (a["end"] > b["start"])).any():
+        raise ValueError("spans overlap")
+
+
+cdef object failure(Status status):
+    cdef Query query
+    return search_error(status, query)
+
+
+cdef int check_status(Status status) except -1:
+    if status != Status.ok:
+        raise failure(status)
+    return 0
+
+
+cdef vector[double] prices_of(object table) except *:
+    cdef vector[double] prices
+    cdef double[::1] column = np.ascontiguousarray(table["price"])
+    if column.shape[0]:
+        prices.assign(&column[0], &column[0] + column.shape[0])
+    return prices
+
+
+cdef int fill_spans(object table, vector[int32_t]& nodes, vector[Span]& spans) except -1:
+    cdef Span span
+    for row, node, start, end in table.tolist():
+        span.row, span.start, span.end = row, start, end
+        spans.push_back(span)
+        nodes.push_back(node)
+    return 0
+
+
+cdef object span_table(const vector[int32_t]& nodes, const vector[Span]& spans):
+    cdef size_t k, size = spans.size()
+    cdef int64_t[::1] rows = np.empty(size, np.int64)
+    cdef int32_t[::1] ids = np.empty(size, np.int32)
+    cdef double[:, ::1] times = np.empty((2, size))
+    for k in range(size):
+        rows[k] = spans[k].row
+        ids[k] = nodes[k]
+        times[0, k] = spans[k].start
+        times[1, k] = spans[k].end
+    out = np.empty(size, SPAN)
+    out["row"], out["node"] = rows, ids
+    out["start"], out["end"] = times
+    return out
+
+
+cdef str part_text(Window window, size_t bad):
+    cdef Part part = window.parts[bad]
+    return f"node {part.node} from {window.start} to {window.start + part.length}"
+
+
+cdef class Bookings:
+    """What `SlotPool.schedule` did with each request; a sequence of `Window` or None.
+
+    Attributes
+    ----------
+    start, finish, runtime, cost, processor_time : ndarray of float64, shape (k,)
+        NaN where nothing was booked.
+    booked : ndarray of bool, shape (k,)
+    reason : ndarray of uint8, shape (k,)
+        0 booked; 1 nodes: there are not as many nodes of this performance; 2 budget: it
+        fits, but not for its money; 3 time: as many proper slots are never free together;
+        4 volume: so small that the clock does not move.
+    reasons : list of str
+        The same in words.
+    parts : structured array
+        All booked parts: row, node, start, end, cost; those of request i are
+        ``parts[first[i]:first[i + 1]]``.
+    first : ndarray of int64, shape (k + 1,)
+    """
+
+    cdef Schedule done
+    cdef readonly str criterion, shape
+
+    def __init__(self):
+        raise TypeError("Bookings are made by SlotPool.schedule")
+
+    def __len__(self):
+        return self.done.found.size()
+
+    def __getitem__(self, index):
+        cdef Py_ssize_t size = self.done.found.size(), i
+        if isinstance(index, slice):
+            return [self[k] for k in range(size)[index]]
+        i = index
+        if i < 0:
+            i += size
+        if not 0 <= i < size:
+            raise IndexError(f"index {index} is out of range for {size} requests")
+        if self.done.reasons[i] != 0:
+            return None
+        cdef Answer answer
+        answer.found = self.done.found[i]
+        answer.parts = self.done.parts.data() + self.done.firsts[i]
+        return wrap(answer, self.done.firsts[i + 1] - self.done.firsts[i], self.criterion,
+                    self.shape)
+
+    @property
+    def reason(self):
+        """Why each request was not booked; 0 where it was."""
+        cdef size_t i
+        out = np.empty(self.done.reasons.size(), np.uint8)
+        cdef uint8_t[::1] view = out
+        for i in range(self.done.reasons.size()):
+            view[i] = self.done.reasons[i]
+        return out
+
+    @property
+    def reasons(self):
+        """The reasons in words."""
+        return [REASONS[code] for code in self.reason.tolist()]
+
+    @property
+    def booked(self):
+        """Where a window was booked."""
+        return self.reason == 0
+
+    cdef object column(self, int which):
+        cdef size_t i
+        cdef Found found
+        out = np.full(self.done.found.size(), np.nan)
+        cdef double[::1] view = out
+        for i in range(self.done.found.size()):
+            if self.done.reasons[i] == 0:
+                found = self.done.found[i]
+                view[i] = (found.start if which == 0 else found.runtime if which == 1
+                           else found.cost if which == 2 else found.processor_time)
+        return out
+
+    @property
+    def start(self):
+        """Start of each window."""
+        return self.column(0)
+
+    @property
+    def runtime(self):
+        """From start to finish."""
+        return self.column(1)
+
+    @property
+    def finish(self):
+        """End of the last part."""
+        return self.start + self.runtime
+
+    @property
+    def cost(self):
+        """Money for all parts."""
+        return self.column(2)
+
+    @property
+    def processor_time(self):
+        """Sum of the parts' lengths."""
+        return self.column(3)
+
+    @property
+    def first(self):
+        """Where the parts of each request begin."""
+        return np.array(self.done.firsts, np.int64)
+
+    @property
+    def parts(self):
+        """All booked parts: row, node, start, end, cost."""
+        cdef size_t k
+        cdef size_t size = self.done.parts.size()
+        cdef int64_t[::1] rows = np.empty(size, np.int64)
+        cdef int32_t[::1] nodes = np.empty(size, np.int32)
+        cdef double[:, ::1] numbers = np.empty((2, size))
+        for k in range(size):
+            rows[k] = self.done.parts[k].row
+            nodes[k] = self.done.parts[k].node
+            numbers[0, k] = self.done.parts[k].length
+            numbers[1, k] = self.done.parts[k].cost
+        out = np.empty(size, PART)
+        out["row"], out["node"] = rows, nodes
+        starts = np.repeat(self.start, np.diff(self.first))
+        out["start"], out["end"], out["cost"] = starts, starts + numbers[0], numbers[1]
+        return out
+
+    def __repr__(self):
+        return f"Bookings({int(self.booked.sum())} of {len(self)} booked)"

@@ -1,0 +1,47 @@
+# Types of slotkern for cimport: a pool that changes.
+from libc.stdint cimport int32_t, uint8_t
+from libcpp.vector cimport vector
+
+from slotkern._core cimport PreparedSlots
+
+
+cdef extern from "<shared_mutex>" namespace "std" nogil:
+    cdef cppclass shared_mutex:
+        void lock()
+        bint try_lock()
+        void unlock()
+        void lock_shared()
+        bint try_lock_shared()
+        void unlock_shared()
+
+
+cdef extern from "slotkern/embed.hpp" namespace "slotkern" nogil:
+    cdef struct Span:
+        double start, end
+        size_t row
+
+    cdef cppclass PoolState:
+        double now
+        vector[int32_t] free_nodes, booked_nodes, gone
+        vector[Span] free, booked
+        size_t known
+
+    cdef cppclass Timeline:
+        double now()
+        size_t version()
+        const vector[uint8_t]& gone()
+
+    cdef cppclass PoolDoor:
+        void* pool
+        void* timeline
+        shared_mutex* mutex
+
+
+cdef class SlotPool(PreparedSlots):
+    cdef Timeline timeline
+    cdef shared_mutex mutex
+    cdef PoolDoor door
+    cdef object snapshot          # (version, slots, their rows of origin), or None
+    cdef PreparedSlots current    # prepared from the snapshot, or None
+    cdef void lock(self) noexcept
+    cdef int start_change(self) except -1
