@@ -235,9 +235,37 @@ def test_nothing_found_and_bad_input(larger):
 def test_endless_slots_need_a_bound(criterion):
     slots = sk.make_slots(node=[0, 1], start=0, end=np.inf, performance=2, price=1)
     request = sk.Request(2, 4)
-    with pytest.raises(ValueError, match="row 0: end is inf"):
+    with pytest.raises(ValueError, match="infinite end"):
         sk.find_alternatives(slots, request, criterion)
     assert len(sk.find_alternatives(slots, request, criterion, limit=5)) == 5
     bounded = request.replace(deadline=10)
     found = sk.find_alternatives(slots, bounded, criterion)
     assert found.start.tolist() == [0, 2, 4, 6, 8]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("nodes", [2, 5])
+def test_equal_to_the_published_schemes(larger, shape, nodes):
+    """CSA and MultipleBest as printed."""
+    pytest.importorskip("numba")
+    from slotkern.published.alternatives import all_windows
+
+    budget = nodes * 90 * 1.05
+    found = sk.find_alternatives(
+        larger, sk.Request(nodes, 90, budget=budget), shape=shape
+    )
+    expected = all_windows(larger, shape, nodes, 90.0, budget=budget)
+    assert len(found) == len(expected) > 5
+    for window, (start, rows, finish) in zip(found, expected, strict=True):
+        order = np.argsort(larger["node"][rows])
+        assert window.start == start
+        assert window.slots["row"].tolist() == rows[order].tolist()
+        assert window.slots["end"].tolist() == finish[order].tolist()
+    general = sk.find_alternatives(
+        larger,
+        sk.Request(nodes, 90, budget=budget),
+        shape=shape,
+        method="published",
+        limit=4,
+    )
+    assert (general.parts["row"] == found.parts["row"][:4]).all()

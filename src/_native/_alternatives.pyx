@@ -17,6 +17,10 @@ cdef extern from "slotkern/alternatives.hpp" namespace "slotkern" nogil:
         vector[Part] parts
     Status find_alternatives(const Pool&, const Query&, Shape, size_t, Windows&) noexcept
 
+ENDLESS = (
+    "slots have an infinite end, so that there may be endlessly many alternatives; give the "
+    "request a deadline, or a limit"
+)
 TABLE = np.dtype([(name, "f8") for name in
                   ("start", "finish", "runtime", "cost", "processor_time", "value")])
 
@@ -317,6 +321,8 @@ def first_alternatives(slots, Request request not None, str shape, limit):
     with nogil:
         status = find_alternatives(pool.pool, query, form, most, self.windows)
         pool.leave()
+    if status == Status.endless:
+        raise ValueError(ENDLESS)
     if status != Status.ok:
         raise search_error(status, request.query)
     return self

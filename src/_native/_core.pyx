@@ -679,6 +679,16 @@ def prepared(slots):
     return PreparedSlots(slots)
 
 
+def settled_slots(slots):
+    """What to search, its slot array, and that array's rows of the origin (None: its own)."""
+    cdef PreparedSlots pool
+    if not isinstance(slots, PreparedSlots):
+        check_slots(slots)
+        return slots, slots, None
+    pool = (<PreparedSlots>slots).settled()
+    return pool, pool.table, pool.origin
+
+
 def filter_rows(slots, where):
     """The slot array behind `slots`, and its rows that `where` lets in (None: all)."""
     cdef PreparedSlots pool

@@ -1,8 +1,6 @@
 """The door of the pool that changes: book, release, advance, schedule, save."""
 
 import os
-import tempfile
-import zipfile
 
 import numpy as np
 
@@ -551,6 +549,7 @@ cdef class SlotPool(PreparedSlots):
         """
         if self.table.dtype.hasobject:
             raise TypeError(f"slots of type {self.table.dtype} hold objects: cannot be saved")
+        import tempfile  # here and in load: a search does not need them
         path = os.fspath(path)
         state = self._state()
         folder = os.path.dirname(os.path.abspath(path))
@@ -592,6 +591,7 @@ cdef class SlotPool(PreparedSlots):
         OSError
             If it cannot be read.
         """
+        import zipfile
         path = os.fspath(path)
         try:
             with np.load(path, allow_pickle=False) as archive:
@@ -626,9 +626,12 @@ def check_state(origin, state, now):
         raise ValueError("now is nan")
     if not np.isin(state["gone"], origin["node"]).all():
         raise ValueError("a removed node is unknown")
+    for name in ("free", "booked"):
+        spans = state[name]
+        if spans.dtype.names != SPAN.names or spans.ndim != 1:
+            raise ValueError(f"{name} has the type {spans.dtype}")
+        state[name] = spans.astype(SPAN)
     spans = np.concatenate([state["free"], state["booked"]])
-    if spans.dtype != SPAN:
-        raise ValueError(f"spans have the type {spans.dtype}")
     if not ((spans["row"] >= 0) & (spans["row"] < len(origin))).all():
         raise ValueError("a span is of no row")
     slots = origin[spans["row"]]

@@ -3,6 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from slotkern import _core
 from slotkern._core import (
     CRITERIA,
     SLOT,
@@ -11,7 +12,7 @@ from slotkern._core import (
     find_window,
     find_windows,
 )
-from slotkern._pool import SlotPool
+from slotkern._pool import Bookings, SlotPool
 from slotkern.slots import SlotError, make_slots, validate_slots
 
 if TYPE_CHECKING:
@@ -56,6 +57,27 @@ _LAZY = {
 _HOME = {name: module for module, names in _LAZY.items() for name in names}
 
 
+def get_include() -> str:
+    """Directory of the C++ headers, for ``-I`` (``#include "slotkern/loop.hpp"``).
+
+    Returns
+    -------
+    str
+        Needs a C++20 compiler and nothing else; no Python.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the package was built without them.
+    """
+    from pathlib import Path
+
+    folder = Path(_core.__file__).parent / "include"
+    if not (folder / "slotkern" / "loop.hpp").exists():
+        raise FileNotFoundError(f"no slotkern headers in {folder}")
+    return str(folder)
+
+
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'slotkern' has no attribute {name!r}")
@@ -72,6 +94,7 @@ __all__ = [
     "CRITERIA",
     "SLOT",
     "Alternatives",
+    "Bookings",
     "Choice",
     "Environment",
     "Explanation",
@@ -90,6 +113,7 @@ __all__ = [
     "from_arrow",
     "from_pandas",
     "generate_environment",
+    "get_include",
     "make_slots",
     "minimize",
     "plot_gantt",

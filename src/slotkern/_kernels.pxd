@@ -21,6 +21,7 @@ cdef extern from "slotkern/capi.hpp" namespace "slotkern" nogil:
         performance_differs
         overlap
         volume_too_small
+        endless
         not_free
         not_booked
 

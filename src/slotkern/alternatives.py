@@ -1,4 +1,4 @@
-"""Several windows for one request: all by one sweep, or the best, cut, the best again."""
+"""Several windows for one request: by one sweep, or the best, cut, the best again."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern._alternatives import Alternatives, first_alternatives, gather
-from slotkern._core import PreparedSlots, Request, Window, find_window
+from slotkern._alternatives import ENDLESS, Alternatives, first_alternatives, gather
+from slotkern._core import PreparedSlots, Request, Window, find_window, settled_slots
 
 __all__ = ["Alternatives", "cut_window", "find_alternatives"]
 
@@ -32,13 +32,14 @@ def find_alternatives(
     request : Request
         What the job asks for.
     criterion : optional
-        ``"first"`` finds all windows of the papers' CSA (ragged, by AMP) and MultipleBest
-        (square, by FirstFit) in one sweep. Any other criterion that `find_window` takes:
-        the best window, then the best of what is left when it is cut out, and so on.
+        ``"first"`` finds all windows of the papers' CSA (ragged, by AMP) and
+        MultipleBest (square, by FirstFit) in one sweep. Any other criterion that
+        `find_window` takes: the best window, then the best of what is left when it is
+        cut out, and so on.
     shape : {"square", "ragged"}
         As for `find_window`.
     method : {"exact", "lite", "published"}
-        As for `find_window`; anything but ``"exact"`` searches and cuts again and again.
+        As for `find_window`; anything but ``"exact"`` searches and cuts repeatedly.
     limit : int, optional
         The most windows; None for all.
     **options
@@ -59,11 +60,12 @@ def find_alternatives(
     Notes
     -----
     One sweep: O((m + k n) log m) expected for k windows of n parts from m slots, square
-    times the performance groups that can fit the budget; 24 bytes for each slot and part
-    and 32 for each node of each such group. The general scheme: k searches and cuts of
-    O(m) each. CSA: "Slot Selection and Co-allocation Algorithms for Economic Scheduling in
-    Distributed Computing", section 3.1; MultipleBest: "Optimization of Resources Selection
-    for Jobs Scheduling in Heterogeneous Distributed Computing Environments", section 4.
+    times the performance groups that can fit the budget; 24 bytes for each slot and
+    part and 32 for each node of each such group. The general scheme: k searches and
+    cuts of O(m) each. CSA: "Slot Selection and Co-allocation Algorithms for Economic
+    Scheduling in Distributed Computing", section 3.1; MultipleBest: "Optimization of
+    Resources Selection for Jobs Scheduling in Heterogeneous Distributed Computing
+    Environments", section 4.
 
     Examples
     --------
@@ -81,14 +83,6 @@ def find_alternatives(
             raise TypeError(f"limit must be an integer or None, got {limit!r}")
         if limit < 0:
             raise ValueError(f"limit must not be negative, got {limit}")
-    table = slots.slots if isinstance(slots, PreparedSlots) else slots
-    if limit is None and np.isinf(request.deadline) and isinstance(table, np.ndarray):
-        endless = np.flatnonzero(np.isinf(table["end"])) if table.dtype.names else []
-        if len(endless):
-            raise ValueError(
-                f"slots, row {endless[0]}: end is inf, so that there may be endlessly many "
-                "alternatives; give the request a deadline, or a limit"
-            )
     if isinstance(criterion, str) and criterion == "first" and method == "exact":
         if options:  # their names and values
             find_window(slots, request, "first", shape=shape, **options)
@@ -106,9 +100,11 @@ def _best_and_cut(
     options: dict[str, Any],
 ) -> Alternatives:
     """The general scheme: every window is the best of what the ones before leave."""
-    table = slots.slots if isinstance(slots, PreparedSlots) else slots
-    source: NDArray[np.void] | PreparedSlots = slots
-    origin = np.arange(len(table))
+    source, table, origin = settled_slots(slots)
+    if origin is None:
+        origin = np.arange(len(table))
+    if limit is None and np.isinf(request.deadline) and np.isinf(table["end"]).any():
+        raise ValueError(ENDLESS)
     windows: list[Window] = []
     origins: list[NDArray[np.intp]] = []
     per_slot = request.where is not None and not isinstance(request.where, str)

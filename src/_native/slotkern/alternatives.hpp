@@ -62,8 +62,14 @@ class AlternativesSweep {
 
   Status run() {
     if (groups_.empty() || limit_ == 0) return Status::ok;
+    const bool endless = limit_ == ~std::size_t{0} &&
+                         query_.deadline == std::numeric_limits<double>::max();
     Shape::screen(pool_).each(pool_.order, sieve_, pool_.last_position(), [&](std::size_t row) {
       if (!query_.admits(pool_.slots[row], row)) return true;
+      if (endless && std::isinf(pool_.slots[row].end)) {
+        status_ = Status::endless;
+        return going_ = false;
+      }
       const Piece slot{pool_.slots[row].start, row, false};
       return take_until(&slot);
     });

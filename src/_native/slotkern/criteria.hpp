@@ -85,6 +85,13 @@ auto with_criterion(int index, F f) {
 inline std::string_view criterion_name(int index) {
   return with_criterion(index, [](auto c) { return decltype(c)::name; });
 }
+// -1 for a name that is not in the list.
+inline int criterion_index(std::string_view name) {
+  int index = kBuiltins;
+  while (--index >= 0 && criterion_name(index) != name) {
+  }
+  return index;
+}
 inline std::string_view criterion_doc(int index) {
   return with_criterion(index, [](auto c) { return decltype(c)::doc; });
 }

@@ -1,0 +1,187 @@
+"""Search a pool and book in it from inside one's own numba functions.
+
+The functions here are compiled: call them from an ``@njit`` function, with
+``cache=True`` or without. They wait for their turn at the pool like every writer.
+
+A request is an array of seven float64 (`request`), a window a `FoundWindow` of arrays
+(`window`) that `find` fills. Both are made once, outside the loop.
+
+Examples
+--------
+>>> import numba, slotkern as sk, slotkern.numba as sn
+>>> @numba.njit
+... def place(pool, volumes):
+...     window, placed = sn.window(2), 0
+...     for volume in volumes:
+...         asked = sn.request(2, volume)
+...         if sn.find(pool, asked, window, sn.START, sn.SQUARE) == 0:
+...             placed += sn.book(pool, window) == 0
+...     return placed
+>>> pool = sk.SlotPool(
+...     sk.make_slots(node=[0, 1], start=0, end=9, performance=1, price=2)
+... )
+>>> place(pool.handle(), (4.0, 4.0, 4.0))
+2
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import llvmlite.binding
+import numba
+import numpy as np
+from numba import types
+from numpy.typing import NDArray
+
+from slotkern._core import CRITERIA
+from slotkern._pool import ADDRESSES
+
+__all__ = [
+    "COST",
+    "FINISH",
+    "FIRST",
+    "RAGGED",
+    "RUNTIME",
+    "SQUARE",
+    "START",
+    "FoundWindow",
+    "book",
+    "find",
+    "release",
+    "request",
+    "window",
+]
+
+# Symbols, not addresses, go into compiled code: so it can be cached.
+for _name, _address in ADDRESSES.items():
+    llvmlite.binding.add_symbol(_name, _address)
+
+FIRST, START, FINISH, RUNTIME, COST = (
+    list(CRITERIA).index(name)
+    for name in ("first", "start", "finish", "runtime", "cost")
+)
+SQUARE, RAGGED = 0, 1
+
+_find = types.ExternalFunction(
+    "slotkern_find",
+    types.int32(
+        types.uintp,
+        types.uintp,
+        types.int32,
+        types.int32,
+        types.uintp,
+        types.uintp,
+        types.uintp,
+        types.uintp,
+        types.uintp,
+    ),
+)
+_parts = types.int32(
+    types.uintp, types.float64, types.int64, types.uintp, types.uintp, types.uintp
+)
+_book = types.ExternalFunction("slotkern_book", _parts)
+_release = types.ExternalFunction("slotkern_release", _parts)
+
+
+class FoundWindow(NamedTuple):
+    """A window as arrays.
+
+    Attributes
+    ----------
+    totals : ndarray of float64, shape (5,)
+        Start, finish, runtime, cost, processor time.
+    rows, nodes : ndarray of int64 and int32, shape (n,)
+        Row of the pool's origin and node of each part, ascending by node.
+    lengths, costs : ndarray of float64, shape (n,)
+    """
+
+    totals: NDArray[np.float64]
+    rows: NDArray[np.int64]
+    nodes: NDArray[np.int32]
+    lengths: NDArray[np.float64]
+    costs: NDArray[np.float64]
+
+
+@numba.njit(cache=True)
+def request(
+    nodes: int,
+    volume: float,
+    budget: float = np.inf,
+    min_performance: float = 0.0,
+    earliest: float = 0.0,
+    deadline: float = np.inf,
+    max_price: float = np.inf,
+) -> NDArray[np.float64]:
+    """A request for `find`; the fields of `slotkern.Request`, unchecked."""
+    return np.array(
+        [nodes, volume, budget, min_performance, earliest, deadline, max_price]
+    )
+
+
+@numba.njit(cache=True)
+def window(nodes: int) -> FoundWindow:
+    """Room for a window of this many nodes."""
+    return FoundWindow(
+        np.zeros(5),
+        np.zeros(nodes, np.int64),
+        np.zeros(nodes, np.int32),
+        np.zeros(nodes),
+        np.zeros(nodes),
+    )
+
+
+@numba.njit(cache=True)
+def find(pool: int, asked: Any, found: FoundWindow, criterion: int, shape: int) -> int:
+    """Search; 0 if `found` holds the best window, another number if there is none.
+
+    Parameters
+    ----------
+    pool : int
+        ``SlotPool.handle()`` of a pool that is kept alive.
+    asked : ndarray
+        From `request`.
+    found : FoundWindow
+        From `window`, for as many nodes as asked for (-1 is returned otherwise).
+    criterion, shape : int
+        ``START``, ``COST``, ... and ``SQUARE`` or ``RAGGED``.
+    """
+    if not asked[0] == len(found.nodes) >= 1 or not asked[1] > 0:
+        return -1
+    return _find(
+        np.uintp(pool),
+        asked.ctypes.data,
+        np.int32(criterion),
+        np.int32(shape),
+        found.totals.ctypes.data,
+        found.rows.ctypes.data,
+        found.nodes.ctypes.data,
+        found.lengths.ctypes.data,
+        found.costs.ctypes.data,
+    )
+
+
+@numba.njit(cache=True)
+def book(pool: int, found: FoundWindow) -> int:
+    """Book a window that `find` found; 0 if all of it was free, else nothing changes."""
+    return _book(
+        np.uintp(pool),
+        found.totals[0],
+        len(found.nodes),
+        found.rows.ctypes.data,
+        found.nodes.ctypes.data,
+        found.lengths.ctypes.data,
+    )
+
+
+@numba.njit(cache=True)
+def release(pool: int, found: FoundWindow) -> int:
+    """Give a booked window back; 0 if all of it was booked, else nothing changes."""
+    return _release(
+        np.uintp(pool),
+        found.totals[0],
+        len(found.nodes),
+        found.rows.ctypes.data,
+        found.nodes.ctypes.data,
+        found.lengths.ctypes.data,
+    )

@@ -1,0 +1,84 @@
+"""Schemes that find several windows for one job: search, cut the window out, search on.
+
+CSA ("Slot selection and co-allocation algorithms for economic scheduling in distributed
+computing", section 3.1) repeats AMP; MultipleBest ("Optimization of resources selection
+for jobs scheduling in heterogeneous distributed computing environments", section 4)
+repeats FirstFit. What remains of a cut slot returns to the list, in its place.
+
+Complexity: k + 1 searches of the whole list for k windows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Window = tuple[float, NDArray[np.int64], NDArray[np.float64]]
+
+
+def cut(
+    slots: NDArray[np.void],
+    rows: NDArray[np.int64],
+    start: float,
+    finish: NDArray[np.float64],
+) -> tuple[NDArray[np.void], NDArray[np.int64]]:
+    """The list without these parts, and the row that each of its slots comes from."""
+    ends = slots["end"][rows]
+    rounding = ends - finish <= 4 * 2.0**-52 * np.abs(finish)
+    left, right = slots[rows], slots[rows]
+    left["end"], right["start"] = start, np.where(rounding, ends, finish)
+    others = np.setdiff1d(np.arange(len(slots)), rows)
+    table = np.concatenate([slots[others], left, right])
+    origin = np.concatenate([others, rows, rows])
+    order = np.lexsort((table["node"], table["start"]))
+    order = order[(table["start"] < table["end"])[order]]
+    return table[order], origin[order]
+
+
+def all_windows(
+    slots: NDArray[np.void],
+    shape: str,
+    nodes: int,
+    volume: float,
+    limit: int | None = None,
+    **job: Any,
+) -> list[Window]:
+    """Repeat AMP (ragged) or FirstFit (square) until it finds nothing.
+
+    Parameters
+    ----------
+    slots : structured array
+        As for `slotkern.published.find`.
+    shape : {"ragged", "square"}
+        CSA, or MultipleBest.
+    nodes, volume, **job
+        As for `slotkern.published.find`.
+    limit : int, optional
+        The most windows.
+
+    Returns
+    -------
+    list of (start, rows, finish)
+        In order of discovery: the start, the rows of `slots` cheapest first, and where
+        each part ends.
+    """
+    from slotkern.published import find
+
+    windows: list[Window] = []
+    table, origin = slots, np.arange(len(slots))
+    while limit is None or len(windows) < limit:
+        found = find(
+            table, nodes=nodes, volume=volume, criterion="first", shape=shape, **job
+        )
+        if found is None:
+            break
+        start, rows = found
+        lengths = volume / table["performance"][rows]
+        if shape == "square":
+            lengths = np.full(nodes, lengths.max())
+        windows.append((start, origin[rows], start + lengths))
+        table, kept = cut(table, rows, start, start + lengths)
+        origin = origin[kept]
+    return windows
