@@ -233,7 +233,11 @@ def test_a_volume_that_does_not_move_the_clock_is_refused():
     with pytest.raises(ValueError, match=r"volume 1\.0 is too small"):
         sk.find_window(late, sk.Request(1, 1))
     with pytest.raises(ValueError, match="too small"):
+        sk.find_window(late, sk.Request(1, 1), method="published")
+    with pytest.raises(ValueError, match="too small"):
         sk.find_windows(late, [sk.Request(1, 1)])
+    endless = sk.make_slots(node=[0, 1], start=[0, 5], end=1e18, performance=1, price=1)
+    assert sk.find_window(endless, sk.Request(2, 10)).start == 5
 
 
 @pytest.mark.parametrize("name", ["criterion", "shape", "method", "placement"])

@@ -611,6 +611,7 @@ def find_window(slots, Request request not None, criterion="finish", *, str shap
 
     Notes
     -----
+    A part so long or so dear that it overflows a float64 fits nowhere.
     Expected O(m / 64 + candidates * n) time for m slots once prepared; scratch memory at
     most 16 bytes a slot. AEP: Toporkov et al., "Slot Selection and Co-allocation
     Algorithms for Economic Scheduling in Distributed Computing", section 2; square:
@@ -687,6 +688,14 @@ def settled_slots(slots):
         return slots, slots, None
     pool = (<PreparedSlots>slots).settled()
     return pool, pool.table, pool.origin
+
+
+def check_volume(slots, Request request not None):
+    """Raise the error of a volume so small that the clock does not move."""
+    cdef PreparedSlots pool = prepared(slots)
+    cdef Status status = pool.pool.check(request.query)
+    if status != Status.ok:
+        raise search_error(status, request.query)
 
 
 def filter_rows(slots, where):

@@ -51,6 +51,7 @@ cdef extern from "slotkern/capi.hpp" namespace "slotkern" nogil:
 
     cdef cppclass Pool:
         vector[Node] nodes
+        Status check(const Query&)
 
     cdef struct Part:
         size_t row

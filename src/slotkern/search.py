@@ -13,6 +13,7 @@ from slotkern._core import (
     PreparedSlots,
     Request,
     Window,
+    check_volume,
     filter_rows,
     find_window,
     prepared,
@@ -187,6 +188,7 @@ def _find_published(
 ) -> Window | None:
     from slotkern import published
 
+    check_volume(slots, request)
     table, proper = filter_rows(slots, request.where)
     if (shape, criterion if isinstance(criterion, str) else "") not in (
         published.ALGORITHMS
@@ -213,7 +215,7 @@ def _find_published(
 
 
 def _find_published_by_value(
-    slots: NDArray[np.void] | SlotPool,
+    slots: NDArray[np.void] | PreparedSlots,
     table: NDArray[np.void],
     proper: NDArray[np.bool_] | None,
     request: Request,
@@ -224,7 +226,7 @@ def _find_published_by_value(
     from slotkern.published import Job
     from slotkern.published.valued import find_valued
 
-    pool = slots if isinstance(slots, SlotPool) else SlotPool(slots)
+    pool = prepared(slots)
     worth, data, sign, name = valuation_of(criterion, pool, list(CRITERIA))
     if worth != "column" and worth not in PLACEMENT_CRITERIA:
         raise ValueError(f"no published algorithm for criterion {name!r}")

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from slotkern._core import Request, SlotPool, find_window
+from slotkern._core import Request, find_window
+from slotkern._pool import SlotPool
 from slotkern.plot import _checked_path, save_figure
 from slotkern.search import step_values
 

@@ -211,7 +211,7 @@ inline Status find_alternatives(const Pool& pool, const Query& query, Shape shap
                                 std::size_t limit, Windows& out) noexcept {
   return guarded([&] {
     if (query.n > static_cast<std::int64_t>(pool.nodes.size())) return Status::ok;
-    const Status status = pool.check(query);
+    const Status status = pool.check(query, true);
     if (status != Status::ok) return status;
     if (shape == Shape::ragged) {
       detail::AlternativesSweep<Ragged> sweep(pool, query, limit, out);

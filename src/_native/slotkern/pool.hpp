@@ -69,7 +69,7 @@ class Pool {
   std::vector<double> cheapest_rates;     // [k]: sum of the k smallest node rates
   Screen by_rate;                         // ragged: room = capacity in work
   Screen by_price;                        // square: room = length in time
-  double latest = 0;                      // largest absolute time
+  double latest_start = 0, latest_end = 0;  // largest absolute ones, of ends the finite ones
 
   // A pool that has changed (timeline.hpp) keeps its slots in blocks of 64 rows with gaps at
   // their ends. Empty while the rows stand in the order of time without gaps.
@@ -139,10 +139,12 @@ class Pool {
   // Lower bound on the sum of the rates of any k live slots.
   double rates_of(std::size_t k) const { return cheapest_rates[k]; }
 
-  // A volume so small that the clock does not move would let one node serve twice.
-  Status check(const Query& query) const {
+  // A volume so small that the clock does not move would let one node serve twice. Windows
+  // start at a slot's start or at `earliest`; `anywhere` where slots are cut or starts move.
+  Status check(const Query& query, bool anywhere = false) const {
     if (nodes.empty()) return Status::ok;
-    const double t = std::max(latest, std::fabs(query.earliest));
+    double t = std::max(latest_start, std::fabs(query.earliest));
+    if (anywhere) t = std::max(t, latest_end);
     return t + query.volume / nodes.front().performance > t ? Status::ok
                                                             : Status::volume_too_small;
   }
@@ -152,7 +154,7 @@ class Pool {
     std::vector<std::int32_t> places(scratch.index.size(), -1);
     nodes.clear();
     slots.resize(view.size);
-    latest = 0;
+    latest_start = latest_end = 0;
     for (std::size_t i = 0; i < view.size; ++i) {
       const Record r = Record::of(view, i);
       std::int32_t& place = places[scratch.index.cell(r.node)];
@@ -163,8 +165,8 @@ class Pool {
       Node& node = nodes[static_cast<std::size_t>(place)];
       node.min_price = std::min(node.min_price, r.price);
       slots[i] = {r.start, r.end, r.performance, r.price, r.price / r.performance, r.node, place};
-      latest = std::max(latest, std::fabs(std::isinf(r.end) ? r.start : r.end));
-      latest = std::max(latest, std::fabs(r.start));
+      latest_start = std::max(latest_start, std::fabs(r.start));
+      if (!std::isinf(r.end)) latest_end = std::max(latest_end, std::fabs(r.end));
     }
   }
 

@@ -188,7 +188,7 @@ class Timeline {
     const bool plain = !query.mask && query.max_price == kInfinity &&
                        query.deadline == std::numeric_limits<double>::max();
     if (known == kInfinity) {
-      const Status status = pool_->check(query);
+      const Status status = pool_->check(query, true);
       return status == Status::ok ? Status::none : status;
     }
     const double floor = from.earliest;

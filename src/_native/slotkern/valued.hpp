@@ -126,7 +126,7 @@ inline ValuedAnswer find_valued(const Pool& pool, const Query& query, const Valu
     work.chosen.clear();
     work.steps.clear();
     if (query.n > static_cast<std::int64_t>(pool.nodes.size())) return Status::none;
-    if (const Status status = pool.check(query); status != Status::ok) return status;
+    if (const Status status = pool.check(query, options.any_start); status != Status::ok) return status;
     if (valuation.worth == Worth::dependable || valuation.worth == Worth::coordinated)
       if (const Status status = detail::check_ends(pool, query, answer.fault);
           status != Status::ok)
