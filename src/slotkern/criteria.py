@@ -1,4 +1,4 @@
-"""Criteria of the user's own, and what `find_window` makes of every kind of criterion."""
+"""Criteria of the user's own, and what `find_window` makes of every kind."""
 
 from __future__ import annotations
 
@@ -168,6 +168,7 @@ def _compiled(
         ) from error
     inner = function if hasattr(function, "py_func") else numba.njit(function)
     record = numba.from_dtype(dtype)
+    carray = numba.carray  # type: ignore[attr-defined]
     pointer, real = numba.types.CPointer(record), numba.types.float64
     out = numba.types.CPointer(real)
 
@@ -179,7 +180,7 @@ def _compiled(
             return float(inner(slots[0], start, length))
 
         def entry(slot, start, length, value):  # type: ignore[no-untyped-def]
-            slots = numba.carray(slot, 1)
+            slots = carray(slot, 1)
             try:
                 value[0] = moving_value(slots, start, length)
             except Exception:
@@ -195,7 +196,7 @@ def _compiled(
             return float(inner(slots[0], length))
 
         def entry(slot, length, value):  # type: ignore[no-untyped-def,misc]
-            slots = numba.carray(slot, 1)
+            slots = carray(slot, 1)
             try:
                 value[0] = static_value(slots, length)
             except Exception:
@@ -206,7 +207,7 @@ def _compiled(
         text = STATIC_SIGNATURE
     try:
         compiled = numba.cfunc(signature)(entry)
-    except numba.core.errors.NumbaError as error:
+    except Exception as error:  # numba lets KeyError and others through
         title = getattr(function, "__name__", "criterion")
         raise TypeError(f"criterion {title} does not compile: {error}") from error
     name = ctypes.c_char_p(text.encode())
@@ -249,7 +250,7 @@ def valuation_of(criterion: Any, pool: PreparedSlots, known: list[str]) -> Valua
     if isinstance(criterion, str):
         if criterion in PLACEMENT_CRITERIA or criterion == "processor_time":
             return Valuation(criterion, None, 1.0, criterion)
-        fields = pool.slots.dtype.fields or {}
+        fields: Any = pool.slots.dtype.fields or {}
         if criterion in fields and fields[criterion][0].kind in "iuf":
             column = _column(pool.slots[criterion], len(pool), repr(criterion))
             return Valuation("column", column, 1.0, criterion)

@@ -69,8 +69,8 @@ def step_values(
     Parameters
     ----------
     slots, request, criterion, shape, method, placement
-        As for `find_window`; the criterion is one of additive values: a field, an array,
-        ``minimize(...)``, a criterion of your own, ``"processor_time"``,
+        As for `find_window`; the criterion is one of additive values: a field, an
+        array, ``minimize(...)``, a criterion of your own, ``"processor_time"``,
         ``"dependable"`` or ``"coordinated"``.
 
     Returns

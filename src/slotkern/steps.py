@@ -92,7 +92,7 @@ def plot_steps(
     ax.set_xlabel("start of the window")
     ax.margins(y=0.15)
     ax.spines[["top", "right"]].set_visible(False)
-    figure: Figure = ax.figure.figure  # type: ignore[assignment]
+    figure: Figure = ax.figure.figure
     if target is not None:
         save_figure(figure, target)
     return figure
