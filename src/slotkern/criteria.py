@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import dis
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -34,6 +35,7 @@ class Valuation(NamedTuple):
     data: Any
     sign: float
     name: str
+    fixed: bool = False
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,22 @@ class Criterion:
         """The plain Python function, for trying it out."""
         return self.function(*arguments)
 
+    @property
+    def fixed(self) -> bool:
+        """Whether the value depends on the slot alone, as a column's does."""
+        if self.uses_start:
+            return False
+        code = getattr(
+            getattr(self.function, "py_func", self.function), "__code__", None
+        )
+        if code is None:
+            return False
+        length = code.co_varnames[1] if code.co_argcount == 2 else ""
+        return not any(
+            length in str(instruction.argrepr)
+            for instruction in dis.get_instructions(code)
+        )
+
     def capsule(self, dtype: np.dtype[np.void]) -> Any:
         """The function compiled for slots of this dtype, as a capsule."""
         return _compiled(self.function, self.uses_start, dtype).capsule
@@ -125,7 +143,8 @@ def criterion(
     Notes
     -----
     The function is compiled once for each dtype of slots (about a second). A static one
-    is called at most twice a slot and group of performance.
+    is called at most three times a slot and group of performance; one that does not
+    use `length` at all, once a slot.
 
     Examples
     --------
@@ -261,7 +280,11 @@ def valuation_of(criterion: Any, pool: PreparedSlots, known: list[str]) -> Valua
         )
     if isinstance(criterion, Criterion):
         return Valuation(
-            "function", criterion.capsule(pool.slots.dtype), 1.0, criterion.name
+            "function",
+            criterion.capsule(pool.slots.dtype),
+            1.0,
+            criterion.name,
+            criterion.fixed,
         )
     if capsule_signature(criterion) is not None:
         return Valuation("function", criterion, 1.0, "capsule")
