@@ -28,8 +28,8 @@ out = []
 for cost, value, n, budget, solvers in json.load(open(sys.argv[1])):
     row = {}
     if "ortools" in solvers:
-        # Exactly n: a second dimension in which every item weighs 1 with room for n, and
-        # values lifted so far that n items are worth more than any n - 1.
+        # Exactly n: a second dimension in which every item weighs 1 with room for n,
+        # and values lifted so far that n items are worth more than any n - 1.
         lift = sum(sorted(value)[-n:]) + 1
         solver = ks.KnapsackSolver(
             ks.SolverType.KNAPSACK_MULTIDIMENSION_BRANCH_AND_BOUND_SOLVER, "")

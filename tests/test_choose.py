@@ -1,4 +1,4 @@
-"""The cardinality-constrained knapsack against exhaustive search, its twin and HiGHS."""
+"""The cardinality-constrained knapsack: exhaustive search, its table, HiGHS."""
 
 from __future__ import annotations
 

@@ -36,6 +36,7 @@ cdef extern from "slotkern/valued.hpp" namespace "slotkern" nogil:
         double sign
         const double* column
         void* function
+        cbool fixed
         const char* records
         Py_ssize_t stride
 
@@ -105,11 +106,11 @@ cdef object error_of(const ValuedAnswer& answer, Query query, object slots, str 
 
 def find(PreparedSlots pool not None, Request request not None, str worth, object data, double sign,
          str name, str shape, *, bint lite, bint any_start, double gap, int64_t max_work,
-         double memory, bint record):
+         double memory, bint record, bint fixed=False):
     """The best window by value, or with `record` the best value of each step.
 
     `data` is a float64 column, or a capsule of a function; which, `worth` and the capsule's
-    name say. Returns None, a Window, or a pair of arrays (starts, values).
+    name say. A `fixed` function does not look at the length. Returns None, a Window, or a pair of arrays (starts, values).
     """
     cdef Valuation valuation
     cdef ValuedOptions options
@@ -125,6 +126,7 @@ def find(PreparedSlots pool not None, Request request not None, str worth, objec
         else:
             raise TypeError(f"a criterion's capsule must be named {STATIC_SIGNATURE!r} or "
                             f"{MOVING_SIGNATURE!r}, got {signature!r}")
+        valuation.fixed = fixed
         valuation.function = PyCapsule_GetPointer(data, PyCapsule_GetName(data))
         array = <cnp.ndarray>pool.slots
         valuation.records = <const char*>cnp.PyArray_DATA(array)

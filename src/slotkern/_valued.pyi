@@ -21,4 +21,5 @@ def find(
     max_work: int,
     memory: float,
     record: bool,
+    fixed: bool = False,
 ) -> Any: ...

@@ -1,8 +1,9 @@
-"""Criteria of the user's own, and what `find_window` makes of every kind of criterion."""
+"""Criteria of the user's own, and what `find_window` makes of every kind."""
 
 from __future__ import annotations
 
 import ctypes
+import dis
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -34,6 +35,7 @@ class Valuation(NamedTuple):
     data: Any
     sign: float
     name: str
+    fixed: bool = False
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,22 @@ class Criterion:
         """The plain Python function, for trying it out."""
         return self.function(*arguments)
 
+    @property
+    def fixed(self) -> bool:
+        """Whether the value depends on the slot alone, as a column's does."""
+        if self.uses_start:
+            return False
+        code = getattr(
+            getattr(self.function, "py_func", self.function), "__code__", None
+        )
+        if code is None:
+            return False
+        length = code.co_varnames[1] if code.co_argcount == 2 else ""
+        return not any(
+            length in str(instruction.argrepr)
+            for instruction in dis.get_instructions(code)
+        )
+
     def capsule(self, dtype: np.dtype[np.void]) -> Any:
         """The function compiled for slots of this dtype, as a capsule."""
         return _compiled(self.function, self.uses_start, dtype).capsule
@@ -125,7 +143,8 @@ def criterion(
     Notes
     -----
     The function is compiled once for each dtype of slots (about a second). A static one
-    is called at most twice a slot and group of performance.
+    is called at most three times a slot and group of performance; one that does not
+    use `length` at all, once a slot.
 
     Examples
     --------
@@ -168,6 +187,7 @@ def _compiled(
         ) from error
     inner = function if hasattr(function, "py_func") else numba.njit(function)
     record = numba.from_dtype(dtype)
+    carray = numba.carray  # type: ignore[attr-defined]
     pointer, real = numba.types.CPointer(record), numba.types.float64
     out = numba.types.CPointer(real)
 
@@ -179,7 +199,7 @@ def _compiled(
             return float(inner(slots[0], start, length))
 
         def entry(slot, start, length, value):  # type: ignore[no-untyped-def]
-            slots = numba.carray(slot, 1)
+            slots = carray(slot, 1)
             try:
                 value[0] = moving_value(slots, start, length)
             except Exception:
@@ -195,7 +215,7 @@ def _compiled(
             return float(inner(slots[0], length))
 
         def entry(slot, length, value):  # type: ignore[no-untyped-def,misc]
-            slots = numba.carray(slot, 1)
+            slots = carray(slot, 1)
             try:
                 value[0] = static_value(slots, length)
             except Exception:
@@ -206,7 +226,7 @@ def _compiled(
         text = STATIC_SIGNATURE
     try:
         compiled = numba.cfunc(signature)(entry)
-    except numba.core.errors.NumbaError as error:
+    except Exception as error:  # numba lets KeyError and others through
         title = getattr(function, "__name__", "criterion")
         raise TypeError(f"criterion {title} does not compile: {error}") from error
     name = ctypes.c_char_p(text.encode())
@@ -249,7 +269,7 @@ def valuation_of(criterion: Any, pool: PreparedSlots, known: list[str]) -> Valua
     if isinstance(criterion, str):
         if criterion in PLACEMENT_CRITERIA or criterion == "processor_time":
             return Valuation(criterion, None, 1.0, criterion)
-        fields = pool.slots.dtype.fields or {}
+        fields: Any = pool.slots.dtype.fields or {}
         if criterion in fields and fields[criterion][0].kind in "iuf":
             column = _column(pool.slots[criterion], len(pool), repr(criterion))
             return Valuation("column", column, 1.0, criterion)
@@ -260,7 +280,11 @@ def valuation_of(criterion: Any, pool: PreparedSlots, known: list[str]) -> Valua
         )
     if isinstance(criterion, Criterion):
         return Valuation(
-            "function", criterion.capsule(pool.slots.dtype), 1.0, criterion.name
+            "function",
+            criterion.capsule(pool.slots.dtype),
+            1.0,
+            criterion.name,
+            criterion.fixed,
         )
     if capsule_signature(criterion) is not None:
         return Valuation("function", criterion, 1.0, "capsule")

@@ -1,4 +1,4 @@
-"""The cardinality-constrained knapsack by itself: n items, the most value, within a budget."""
+"""The cardinality-constrained knapsack by itself: n items within a budget."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def choose(
 ) -> Choice | None:
     """Choose exactly n items of the most value whose costs fit the budget.
 
-    This is the subset problem of the square window search (Toporkov et al. 2018, section
-    3.3, eq. 1): maximize ``sum(value[rows])`` with ``len(rows) == n`` and
+    This is the subset problem of the square window search (Toporkov et al. 2018,
+    section 3.3, eq. 1): maximize ``sum(value[rows])`` with ``len(rows) == n`` and
     ``sum(cost[rows]) <= budget``, for real costs and values.
 
     Parameters
@@ -45,37 +45,37 @@ def choose(
     gap : float, optional
         An answer within this relative distance of the optimum is good enough.
     max_work : int, optional
-        Stop after about this many units of work: a unit is a node of the search, a state
-        of the dynamic program or 64 cells of the table. Work is counted, not timed, so
-        the answer is the same on every machine.
+        Stop after about this many units of work: a unit is a node of the search, a
+        state of the dynamic program or 64 cells of the table. Work is counted, not
+        timed, so the answer is the same on every machine.
     memory_limit : float, optional
         Bytes that the dynamic program may take, 256 MiB by default.
     method : {"auto", "table", "search"}, optional
-        "table" is the dynamic program of eq. (2) over integer costs, O(m n budget) time and
-        about m n budget / 8 bytes; "search" is branch and bound with core lists, for any
-        costs; "auto" takes the cheaper of the two by their work.
+        "table" is the dynamic program of eq. (2) over integer costs, O(m n budget) time
+        and about m n budget / 8 bytes; "search" is branch and bound with core lists,
+        for any costs; "auto" takes the cheaper of the two by their work.
 
     Returns
     -------
     Choice or None
         None if no n items fit. Otherwise ``rows`` (ascending), ``value``, ``cost``,
-        ``proven`` and ``bound``. `proven` is False only if `max_work` or `memory_limit`
-        ended the search: the answer is then the best one found, and `bound` says how much
-        better another could be.
+        ``proven`` and ``bound``. `proven` is False only if a limit ended the search
+        (`max_work`, `memory_limit`, or else ten million states): the answer is then the
+        best one found, and `bound` says how much better another could be.
 
     Raises
     ------
     ValueError, TypeError
-        For a NaN or infinite value, a negative or infinite cost (naming the row), lengths
-        that differ, n < 1, sums that overflow; for method "table" also costs that are not
-        integers and a table beyond `memory_limit`.
+        For a NaN or infinite value, a negative or infinite cost (naming the row),
+        lengths that differ, n < 1, sums that overflow; for method "table" also costs
+        that are not integers and a table beyond `memory_limit`.
 
     Notes
     -----
-    The budget test is on the sum of the chosen costs in ascending order, and the value is
-    summed in that order. Values that follow real-valued costs exactly (subset sum) are hard
-    to prove: give a `gap`. Time is typically O(m + n log m) for the bound and a few hundred
-    units of work; in the worst case it is exponential, within the limits.
+    The budget test is on the sum of the chosen costs in ascending order, and the value
+    is summed in that order. Values that follow real-valued costs exactly (subset sum)
+    are hard to prove: give a `gap`. Time is typically O(m + n log m) for the bound and
+    a few hundred units of work; in the worst case exponential, within the limits.
 
     Examples
     --------

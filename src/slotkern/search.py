@@ -70,8 +70,8 @@ def step_values(
     Parameters
     ----------
     slots, request, criterion, shape, method, placement
-        As for `find_window`; the criterion is one of additive values: a field, an array,
-        ``minimize(...)``, a criterion of your own, ``"processor_time"``,
+        As for `find_window`; the criterion is one of additive values: a field, an
+        array, ``minimize(...)``, a criterion of your own, ``"processor_time"``,
         ``"dependable"`` or ``"coordinated"``.
 
     Returns
@@ -128,7 +128,7 @@ def _search_by_value(
 
     pool = prepared(slots)
     known = [*CRITERIA, "processor_time", *PLACEMENT_CRITERIA]
-    worth, data, sign, name = valuation_of(criterion, pool, known)
+    worth, data, sign, name, fixed = valuation_of(criterion, pool, known)
     if placement not in PLACEMENTS:
         raise ValueError(
             f"placement must be one of {', '.join(PLACEMENTS)}, got {placement!r}"
@@ -164,11 +164,15 @@ def _search_by_value(
         max_work=WORK if max_work is None else min(int(max_work), 2**62),
         memory=float(MEMORY),
         record=record,
+        fixed=fixed,
     )
 
 
 def _find_lite_builtin(
-    slots: NDArray[np.void] | PreparedSlots, request: Request, criterion: str, shape: str
+    slots: NDArray[np.void] | PreparedSlots,
+    request: Request,
+    criterion: str,
+    shape: str,
 ) -> Window | None:
     """Lite where the n cheapest of each step are optimal already: the exact window."""
     if shape == "ragged" and criterion in ("runtime", "finish"):
@@ -227,7 +231,7 @@ def _find_published_by_value(
     from slotkern.published.valued import find_valued
 
     pool = prepared(slots)
-    worth, data, sign, name = valuation_of(criterion, pool, list(CRITERIA))
+    worth, data, sign, name, _ = valuation_of(criterion, pool, list(CRITERIA))
     if worth != "column" and worth not in PLACEMENT_CRITERIA:
         raise ValueError(f"no published algorithm for criterion {name!r}")
     suitable = table["performance"] >= request.min_performance

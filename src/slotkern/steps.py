@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from slotkern._core import Request, find_window
-from slotkern._pool import SlotPool
+from slotkern._core import PreparedSlots, Request, find_window, prepared
 from slotkern.plot import _checked_path, save_figure
 from slotkern.search import step_values
 
@@ -23,7 +22,7 @@ LINE, CHOSEN = "#4c78a8", "#d62728"
 
 
 def plot_steps(
-    slots: NDArray[np.void] | SlotPool,
+    slots: NDArray[np.void] | PreparedSlots,
     request: Request,
     criterion: Any,
     *,
@@ -69,7 +68,7 @@ def plot_steps(
     'start of the window'
     """
     target = None if path is None else _checked_path(path)
-    pool = slots if isinstance(slots, SlotPool) else SlotPool(slots)
+    pool = prepared(slots)
     starts, values = step_values(
         pool, request, criterion, shape=shape, placement=placement
     )
@@ -93,7 +92,7 @@ def plot_steps(
     ax.set_xlabel("start of the window")
     ax.margins(y=0.15)
     ax.spines[["top", "right"]].set_visible(False)
-    figure: Figure = ax.figure.figure  # type: ignore[assignment]
+    figure: Figure = ax.figure.figure
     if target is not None:
         save_figure(figure, target)
     return figure

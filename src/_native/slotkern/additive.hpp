@@ -21,6 +21,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <type_traits>
 #include <vector>
 
@@ -111,7 +112,8 @@ class ValuedSearch {
       return Ragged{query_.volume};
   }
 
-  bool out_of_work() const { return knapsack_.work >= options_.limits.work; }
+  // Not before there is a window at all, for None means that nothing fits.
+  bool out_of_work() const { return best > -kInfinity && knapsack_.work >= options_.limits.work; }
 
   void give_up(double open) {
     proven = false;
@@ -156,6 +158,8 @@ class ValuedSearch {
     }
     double lambda = 0;
     std::size_t kept = 0, from = 0;
+    const std::size_t every = std::max<std::size_t>(16, w_.plans.size() / 16);
+    int counted = 0;  // nodes that heaviest_ has seen
     for (std::size_t k = 0; k < w_.plans.size(); ++k) {
       Plan plan = w_.plans[k];
       const Shape shape = shape_of(plan);
@@ -170,21 +174,42 @@ class ValuedSearch {
       plan.budget = key_budget(shape);
       if (!std::is_same_v<Source, MovingFunctionSource>) {
         const Items items{w_.node_key.data(), w_.node_value.data(), nodes};
-        // The multiplier of the group before is good enough to sort the groups; every sixteenth
-        // is solved. Any multiplier gives a bound.
-        if (kept % 16 == 0) {
+        // Any multiplier gives a bound; that of a group before is good enough to sort the
+        // groups. Under it the heaviest n grow by the nodes that a slower group adds.
+        if (kept % every == 0) {
           if (!solve_dual(items, plan, lambda)) continue;
           lambda = plan.lambda;
-        } else {
-          Lagrange::top(items, n_, 1, lambda, w_.side);
+          heaviest_.clear();
+          counted = 0;
+        } else if (Source::by_length) {
+          heaviest_.clear();
+          counted = 0;
+        }
+        add_heaviest(items, lambda, counted);
+        counted = nodes;
+        if (kept % every != 0) {
           plan.lambda = lambda;
-          plan.bound = w_.side.weight + lambda * plan.budget;
+          plan.bound = lambda * plan.budget;
+          for (const double weight : heaviest_) plan.bound += weight;
         }
       }
       w_.plans[kept++] = plan;
     }
     w_.plans.resize(kept);
     return true;
+  }
+
+  // Keeps the n largest weights, falling, of the items from `first` on and those before.
+  void add_heaviest(const Items& items, double lambda, int first) {
+    const std::size_t n = static_cast<std::size_t>(n_);
+    for (int i = first; i < items.count; ++i) {
+      const double weight = items.value[i] - lambda * items.cost[i];
+      if (heaviest_.size() == n && !(weight > heaviest_.back())) continue;
+      if (heaviest_.size() == n) heaviest_.pop_back();
+      heaviest_.insert(std::upper_bound(heaviest_.begin(), heaviest_.end(), weight,
+                                        std::greater<>()),
+                       weight);
+    }
   }
 
   bool solve_dual(const Items& items, Plan& plan, double lambda) {
@@ -555,6 +580,7 @@ class ValuedSearch {
   Knapsack& knapsack_;
   Lagrange dual_;
   int n_;
+  std::vector<double> heaviest_;  // weights, while planning
   double dearest_ = 0;  // largest key
   double incumbent_ = -kInfinity;
   bool recording_ = false, timed_ = false;

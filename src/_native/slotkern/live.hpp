@@ -86,6 +86,7 @@ struct ValuedWorkspace : LiveSlots {
   std::vector<int> some, order;
   std::vector<std::size_t> chosen;
   std::vector<double> times;
+  std::vector<double> column;  // of a function that does not look at the length
   std::vector<std::size_t> candidates;
   Side side;
 };

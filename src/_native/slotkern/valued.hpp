@@ -113,11 +113,30 @@ inline Status check_ends(const Pool& pool, const Query& query, Fault& fault) {
   return fault.status;
 }
 
+// The values of a fixed function, one a row of the records; 0 for slots that are filtered out.
+inline Status fill_column(const Pool& pool, const Query& query, Valuation& v,
+                          ValuedWorkspace& work, Fault& fault) {
+  std::size_t rows = pool.slots.size();
+  each_row(pool, [&](std::size_t row) { rows = std::max(rows, pool.origin(row) + 1); });
+  work.column.assign(rows, 0.0);
+  const StaticFunctionSource source{pool, reinterpret_cast<StaticValue>(v.function), v.records,
+                                    v.stride, 1};
+  each_row(pool, [&](std::size_t row) {
+    const Slot& s = pool.slots[row];
+    if (fault.status != Status::ok || !query.admits(s, row)) return;
+    if (!source.value(s, row, 0, query.volume / s.performance, work.column[pool.origin(row)]))
+      fault = {Status::criterion_failed, pool.origin(row), 0};
+  });
+  v.worth = Worth::column;
+  v.column = work.column.data();
+  return fault.status;
+}
+
 }  // namespace detail
 
 // The best window by a valuation; with `record` the best value of each step instead, in
 // valued_workspace().steps.
-inline ValuedAnswer find_valued(const Pool& pool, const Query& query, const Valuation& valuation,
+inline ValuedAnswer find_valued(const Pool& pool, const Query& query, Valuation valuation,
                                 Shape shape, const ValuedOptions& options,
                                 bool record) noexcept {
   ValuedAnswer answer;
@@ -129,6 +148,10 @@ inline ValuedAnswer find_valued(const Pool& pool, const Query& query, const Valu
     if (const Status status = pool.check(query, options.any_start); status != Status::ok) return status;
     if (valuation.worth == Worth::dependable || valuation.worth == Worth::coordinated)
       if (const Status status = detail::check_ends(pool, query, answer.fault);
+          status != Status::ok)
+        return status;
+    if (valuation.worth == Worth::static_function && valuation.fixed)
+      if (const Status status = detail::fill_column(pool, query, valuation, work, answer.fault);
           status != Status::ok)
         return status;
     return shape == Shape::ragged

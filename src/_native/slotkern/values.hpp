@@ -32,6 +32,7 @@ struct Valuation {
   double sign = 1;                 // -1 turns minimize round
   const double* column = nullptr;  // one value a row
   void* function = nullptr;
+  bool fixed = false;  // a static function that does not look at the length: a column
   const char* records = nullptr;
   std::ptrdiff_t stride = 0;
 };

@@ -116,7 +116,7 @@ def valued_search(
                 for i, s in enumerate(window):
                     values[i] = worth(kind, z[s], begin[s], end[s], start, length)
                     costs[i] = np.int64(np.ceil(length * slots.price[s] - 1e-9))
-                value, chosen = table_choice(values, costs, n, np.int64(budget))
+                value, chosen = table_choice(values, costs, n, int(budget))
                 if value == -np.inf:
                     continue
                 window = window[chosen]
