@@ -93,8 +93,7 @@ def loop(sizes: list[tuple[int, int, int, int, int]]) -> dict[tuple[int, int], f
         slots = sk.generate_environment("aep", nodes=nodes, interval=interval).slots
         asked = jobs(count, n, seed=nodes)
         pool = sk.SlotPool(slots)
-        pool.schedule(asked[:1], shape="ragged")
-        pool = sk.SlotPool(slots)
+        pool.schedule([])  # lays the pool out
         first, begun = cpu(pool.schedule, asked[:few], shape="ragged")
         naive, windows = cpu(list, naive_loop(slots, asked[:few]))
         mine = [w and (w.start, w.cost, w.nodes) for w in begun]
@@ -113,7 +112,8 @@ def loop(sizes: list[tuple[int, int, int, int, int]]) -> dict[tuple[int, int], f
         assert [w and w.start for w in tail] == [w and w.start for w in tail_naive]
         print(
             f"{nodes:6} nodes, n = {n:2}, {len(slots):7,} slots: "
-            f"{1 / each:9,.0f} jobs/s ({each * 1e6:6.1f} us), {done.booked.sum():,} of {len(done):,} booked;"
+            f"{1 / each:9,.0f} jobs/s ({each * 1e6:6.1f} us), "
+            f"{done.booked.sum():,} of {len(done):,} booked;"
             f" naive / loop {naive / first:6,.0f} early, {scan / again:6,.0f} late,"
             f" numpy / loop {hand / by_hand / (first / few):8,.0f}"
         )

@@ -107,9 +107,9 @@ def _best_and_cut(
         raise ValueError(ENDLESS)
     windows: list[Window] = []
     origins: list[NDArray[np.intp]] = []
-    per_slot = request.where is not None and not isinstance(request.where, str)
+    where = request.where if isinstance(request.where, np.ndarray) else None
     while limit is None or len(windows) < limit:
-        asked = request.replace(where=request.where[origin]) if per_slot else request
+        asked = request if where is None else request.replace(where=where[origin])
         value = criterion[origin] if isinstance(criterion, np.ndarray) else criterion
         window = find_window(
             source, asked, value, shape=shape, method=method, **options

@@ -249,7 +249,7 @@ def valuation_of(criterion: Any, pool: PreparedSlots, known: list[str]) -> Valua
     if isinstance(criterion, str):
         if criterion in PLACEMENT_CRITERIA or criterion == "processor_time":
             return Valuation(criterion, None, 1.0, criterion)
-        fields = pool.slots.dtype.fields or {}
+        fields: Any = pool.slots.dtype.fields or {}
         if criterion in fields and fields[criterion][0].kind in "iuf":
             column = _column(pool.slots[criterion], len(pool), repr(criterion))
             return Valuation("column", column, 1.0, criterion)
