@@ -60,7 +60,7 @@ def find_alternatives(
     Notes
     -----
     One sweep: O((m + k n) log m) expected for k windows of n parts from m slots, square
-    times the performance groups that can fit the budget; 24 bytes for each slot and
+    times the performance groups that can fit the budget; 32 bytes for each slot and
     part and 32 for each node of each such group. The general scheme: k searches and
     cuts of O(m) each. CSA: "Slot Selection and Co-allocation Algorithms for Economic
     Scheduling in Distributed Computing", section 3.1; MultipleBest: "Optimization of
