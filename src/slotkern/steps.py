@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from slotkern._core import Request, SlotPool, find_window
+from slotkern._core import PreparedSlots, Request, find_window, prepared
 from slotkern.plot import _checked_path, save_figure
 from slotkern.search import step_values
 
@@ -22,7 +22,7 @@ LINE, CHOSEN = "#4c78a8", "#d62728"
 
 
 def plot_steps(
-    slots: NDArray[np.void] | SlotPool,
+    slots: NDArray[np.void] | PreparedSlots,
     request: Request,
     criterion: Any,
     *,
@@ -68,7 +68,7 @@ def plot_steps(
     'start of the window'
     """
     target = None if path is None else _checked_path(path)
-    pool = slots if isinstance(slots, SlotPool) else SlotPool(slots)
+    pool = prepared(slots)
     starts, values = step_values(
         pool, request, criterion, shape=shape, placement=placement
     )
