@@ -2,14 +2,14 @@
 
     python benchmarks/loop.py [--quick]
 
-Everything is a ratio of times taken interleaved in this process on a stream of different
-jobs, with the answers compared. Baselines:
+Ratios of CPU times taken in this process on a stream of different jobs, with the
+answers compared. Baselines:
 
 naive       `find_window` on a plain array for every job, then the array is cut;
-numpy       what a user would write: sort the slots by price, walk the starts, keep arrays;
-count-only  how many nodes are free at each time, no budget, no node named: the planner of
-            a batch system. The figures it is held against were measured elsewhere.
-csa         the papers' scheme for alternatives (`slotkern.published`), compiled by numba.
+numpy       what a user would write: walk the starts, mask, partition by cost;
+count-only  how many nodes are free at each time, no budget, no node named: the planner
+            of a batch system. Its figures were measured elsewhere, on such a machine;
+csa         the papers' scheme for alternatives (`slotkern.published`), by numba.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ def jobs(count: int, nodes: int, seed: int) -> list[sk.Request]:
     ]
 
 
-def cpu(function: Callable[[], Any]) -> tuple[float, Any]:
+def cpu(function: Callable[..., Any], *args: Any, **options: Any) -> tuple[float, Any]:
     """CPU seconds of a call, and its result."""
     begin = time.process_time()
-    result = function()
+    result = function(*args, **options)
     return time.process_time() - begin, result
 
 
@@ -93,33 +93,35 @@ def loop(sizes: list[tuple[int, int, int, int, int]]) -> dict[tuple[int, int], f
         slots = sk.generate_environment("aep", nodes=nodes, interval=interval).slots
         asked = jobs(count, n, seed=nodes)
         pool = sk.SlotPool(slots)
-        pool.schedule(asked[:1], shape="ragged")
-        pool = sk.SlotPool(slots)
-        first, begun = cpu(lambda: pool.schedule(asked[:few], shape="ragged"))
-        naive, windows = cpu(lambda: list(naive_loop(slots, asked[:few])))
+        pool.schedule([])  # lays the pool out
+        first, begun = cpu(pool.schedule, asked[:few], shape="ragged")
+        naive, windows = cpu(list, naive_loop(slots, asked[:few]))
         mine = [w and (w.start, w.cost, w.nodes) for w in begun]
         assert mine == [w and (w.start, w.cost, w.nodes) for w in windows]
         by_hand = min(few, 3)
-        hand, starts = cpu(lambda: list(numpy_loop(slots, asked[:by_hand])))
+        hand, starts = cpu(list, numpy_loop(slots, asked[:by_hand]))
         assert starts == [w and w.start for w in windows[:by_hand]]
-        rest, done = cpu(lambda: pool.schedule(asked[few:], shape="ragged"))
+        rest, done = cpu(pool.schedule, asked[few:], shape="ragged")
         each = (first + rest) / count
         times[nodes, n] = each
-        # Late in the stream the naive way scans a longer list; both are asked again there.
+        # Late in the stream the naive way scans a longer list: ask both again.
         late = jobs(few, n, seed=1)
         free = pool.slots
-        again, tail = cpu(lambda: pool.schedule(late, shape="ragged"))
-        scan, tail_naive = cpu(lambda: list(naive_loop(free, late)))
+        again, tail = cpu(pool.schedule, late, shape="ragged")
+        scan, tail_naive = cpu(list, naive_loop(free, late))
         assert [w and w.start for w in tail] == [w and w.start for w in tail_naive]
         print(
-            f"{nodes:6} nodes, n = {n:2}, {len(slots):7,} slots: {1 / each:9,.0f} jobs/s"
-            f" ({each * 1e6:6.1f} us), {done.booked.sum():,} of {len(done):,} booked;"
+            f"{nodes:6} nodes, n = {n:2}, {len(slots):7,} slots: "
+            f"{1 / each:9,.0f} jobs/s ({each * 1e6:6.1f} us), "
+            f"{done.booked.sum():,} of {len(done):,} booked;"
             f" naive / loop {naive / first:6,.0f} early, {scan / again:6,.0f} late,"
             f" numpy / loop {hand / by_hand / (first / few):8,.0f}"
         )
         if n == 5 and nodes in COUNT_ONLY:
             ratio = 1 / each / COUNT_ONLY[nodes]
-            print(f"{'':9}{ratio:.1f} times the count-only figure {COUNT_ONLY[nodes]:,}")
+            print(
+                f"{'':9}{ratio:.1f} times the count-only figure {COUNT_ONLY[nodes]:,}"
+            )
         rebooking(pool, [*begun, *done], n, each)
     return times
 
@@ -131,13 +133,21 @@ def rebooking(
     held = [w for w in windows if w is not None]
     rng = np.random.default_rng(0)
     some = [held[i] for i in rng.permutation(len(held))[: len(held) // 5]]
-    release, _ = cpu(lambda: [pool.release(window) for window in some])
-    again, _ = cpu(lambda: pool.schedule(jobs(len(some), n, seed=2), shape="ragged"))
+    release, _ = cpu(lambda: [pool.release(w) for w in some])
+    again, _ = cpu(pool.schedule, jobs(len(some), n, seed=2), shape="ragged")
+    anew = again / len(some)
     print(
         f"{'':9}release {release / len(some) * 1e6:.1f} us; rebooking"
-        f" {again / len(some) * 1e6:.1f} us a job, speed {each / (again / len(some)):.2f}"
-        " of booking"
+        f" {anew * 1e6:.1f} us a job, speed {each / anew:.2f} of booking"
     )
+
+
+def by_one(pool: sk.SlotPool, asked: list[sk.Request]) -> None:
+    """schedule() from Python."""
+    for request in asked:
+        window = pool.find(request, "start", shape="ragged")
+        if window is not None:
+            pool.book(window)
 
 
 def from_python(count: int) -> None:
@@ -148,17 +158,20 @@ def from_python(count: int) -> None:
     for _ in range(5):
         one, many = sk.SlotPool(slots), sk.SlotPool(slots)
 
-        def by_one(pool: sk.SlotPool = one) -> None:
-            for request in asked:
-                window = pool.find(request, "start", shape="ragged")
-                if window is not None:
-                    pool.book(window)
-
-        in_call, _ = cpu(lambda pool=many: pool.schedule(asked, shape="ragged"))
-        singly, _ = cpu(by_one)
+        in_call, _ = cpu(many.schedule, asked, shape="ragged")
+        singly, _ = cpu(by_one, one, asked)
         assert (one.slots == many.slots).all()
         extra.append((singly - in_call) / count * 1e6)
-    print(f"one find + book from Python: {np.median(extra):.2f} us more than in schedule")
+    print(
+        f"one find + book from Python: {np.median(extra):.2f} us more than in schedule"
+    )
+
+
+def ten_times(pool: sk.SlotPool, request: sk.Request) -> sk.Alternatives:
+    """All alternatives, again and again."""
+    for _ in range(10):
+        found = sk.find_alternatives(pool, request, shape="ragged")
+    return found
 
 
 def alternatives(rounds: int) -> None:
@@ -172,19 +185,13 @@ def alternatives(rounds: int) -> None:
             slots, pool = environment.slots, sk.SlotPool(environment.slots)
             request = sk.Request(5, 310, budget=1500)
             all_windows(slots, "ragged", 5, 310.0, budget=1500.0, limit=1)  # compiles
-            slow, published = cpu(
-                lambda s=slots: all_windows(s, "ragged", 5, 310.0, budget=1500.0)
-            )
+            slow, published = cpu(all_windows, slots, "ragged", 5, 310.0, budget=1500.0)
             quick = []
             for _ in range(50):
-                fast, found = cpu(
-                    lambda p=pool, r=request: [
-                        sk.find_alternatives(p, r, shape="ragged") for _ in range(10)
-                    ]
-                )
+                fast, found = cpu(ten_times, pool, request)
                 quick.append(fast / 10)
-            rows = [window.slots["row"].tolist() for window in found[0]]
-            assert found[0].start.tolist() == [start for start, _, _ in published]
+            rows = [window.slots["row"].tolist() for window in found]
+            assert found.start.tolist() == [start for start, _, _ in published]
             assert rows == [
                 r[np.argsort(slots["node"][r])].tolist() for _, r, _ in published
             ]

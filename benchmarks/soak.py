@@ -1,6 +1,6 @@
 """Millions of operations on one pool: memory must not grow, everything must come back.
 
-    python benchmarks/soak.py [operations]
+python benchmarks/soak.py [operations]
 """
 
 from __future__ import annotations

@@ -196,7 +196,7 @@ class PoolMachine(RuleBasedStateMachine):
             with pytest.raises(ValueError, match="not free"):
                 self.pool.book(window)
         if not NaivePool.release(copy_of(self.naive), window):
-            with pytest.raises(ValueError, match="not booked|nothing is booked"):
+            with pytest.raises(ValueError, match=r"not booked|nothing is booked"):
                 self.pool.release(window)
         assert before.tolist() == self.pool.slots.tolist()
 
@@ -250,7 +250,7 @@ TestPoolMachine = PoolMachine.TestCase
 
 @pytest.mark.parametrize("shape", ["square", "ragged"])
 def test_thousands_of_slots_in_many_blocks(shape):
-    """Splits, merges and re-layouts of blocks, against a fresh pool of the same slots."""
+    """Splits, merges and layouts of blocks, against a fresh pool of the same slots."""
     rng = np.random.default_rng(2)
     slots = random_slots(11, nodes=60, slots=40)
     pool, held = sk.SlotPool(slots), []
@@ -367,9 +367,9 @@ def test_partly_past_windows_give_back_the_rest():
     assert pool.slots[FIELDS].tolist() == [(1, 6, 20), (0, 8, 20)]
     pool.release(window)
     assert pool.slots[FIELDS].tolist() == [(0, 6, 20), (1, 6, 20)]
-    with pytest.raises(ValueError, match="node 0 from 0.0 to 8.0 is not booked"):
+    with pytest.raises(ValueError, match=r"node 0 from 0\.0 to 8\.0 is not booked"):
         pool.release(window)
-    with pytest.raises(ValueError, match="node 0 from 0.0 to 8.0 is not free"):
+    with pytest.raises(ValueError, match=r"node 0 from 0\.0 to 8\.0 is not free"):
         pool.book(window)
     pool.advance(9)
     pool.release(window)  # all of it is past
@@ -417,7 +417,7 @@ def test_remove_node_and_add_slots():
     with pytest.raises(ValueError, match="node 3 was removed"):
         pool.add_slots(slots[slots["node"] == 3])
     with pytest.raises(ValueError, match="overlap"):
-        pool.add_slots(slots[:1])
+        pool.add_slots(slots[slots["node"] == 6][:1])
     with pytest.raises(ValueError, match="must have the fields"):
         pool.add_slots(sk.make_slots(node=9, start=0, end=1, performance=1, price=1))
     late = slots[slots["node"] == 6][-1:].copy()

@@ -14,9 +14,9 @@ def place(pool, volumes, nodes):
     window = sn.window(nodes)
     for i in range(len(volumes)):
         asked = sn.request(nodes, volumes[i])
-        if sn.find(pool, asked, window, sn.START, sn.RAGGED) == 0:
-            if sn.book(pool, window) == 0:
-                starts[i] = window.totals[0]
+        found = sn.find(pool, asked, window, sn.START, sn.RAGGED) == 0
+        if found and sn.book(pool, window) == 0:
+            starts[i] = window.totals[0]
     return starts
 
 

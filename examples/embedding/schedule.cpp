@@ -33,8 +33,7 @@ int main() {
   job.n = 2, job.volume = 8, job.budget = 40;
   slotkern::Schedule done;
   const int start = slotkern::criterion_index("start");
-  if (schedule(timeline, pool, {job, job, job, job, job}, start, slotkern::Shape::ragged,
-               done) != slotkern::Status::ok)
+  if (schedule(timeline, pool, std::vector(12, job), start, slotkern::Shape::ragged, done) != slotkern::Status::ok)
     return 1;
   for (std::size_t i = 0; i < done.found.size(); ++i)
     if (done.reasons[i] == 0)

@@ -60,7 +60,7 @@ def find_alternatives(
     Notes
     -----
     One sweep: O((m + k n) log m) expected for k windows of n parts from m slots, square
-    times the performance groups that can fit the budget; 24 bytes for each slot and
+    times the performance groups that can fit the budget; 32 bytes for each slot and
     part and 32 for each node of each such group. The general scheme: k searches and
     cuts of O(m) each. CSA: "Slot Selection and Co-allocation Algorithms for Economic
     Scheduling in Distributed Computing", section 3.1; MultipleBest: "Optimization of
@@ -107,9 +107,9 @@ def _best_and_cut(
         raise ValueError(ENDLESS)
     windows: list[Window] = []
     origins: list[NDArray[np.intp]] = []
-    per_slot = request.where is not None and not isinstance(request.where, str)
+    where = request.where if isinstance(request.where, np.ndarray) else None
     while limit is None or len(windows) < limit:
-        asked = request.replace(where=request.where[origin]) if per_slot else request
+        asked = request if where is None else request.replace(where=where[origin])
         value = criterion[origin] if isinstance(criterion, np.ndarray) else criterion
         window = find_window(
             source, asked, value, shape=shape, method=method, **options

@@ -163,7 +163,7 @@ def find(pool: int, asked: Any, found: FoundWindow, criterion: int, shape: int) 
 
 @numba.njit(cache=True)
 def book(pool: int, found: FoundWindow) -> int:
-    """Book a window that `find` found; 0 if all of it was free, else nothing changes."""
+    """Book what `find` found; 0 if all of it was free, else nothing changes."""
     return _book(
         np.uintp(pool),
         found.totals[0],

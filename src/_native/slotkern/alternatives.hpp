@@ -11,7 +11,7 @@
 // A group that found nothing at t finds nothing after a cut, so no group is looked at twice.
 //
 // Ragged O((m + k n) log m) expected for k alternatives of n parts, square that times the
-// groups that can fit the budget. Memory: 24 bytes for each slot and part taken, 32 bytes
+// groups that can fit the budget. Memory: 32 bytes for each slot and part taken, 32 bytes
 // for each node of each group.
 #pragma once
 
@@ -36,6 +36,7 @@ namespace detail {
 // What is left of a slot: from `start` to the end of the slot.
 struct Piece {
   double start;
+  double own;  // ragged: how long a part on it runs
   std::size_t row;
   bool taken;
 };
@@ -53,6 +54,7 @@ class AlternativesSweep {
     if (groups_.empty()) {
       sieve_ = first_sieve(query_, shape);
       sieve_.key = ceiling;
+      shortest_ = shape.shortest(pool_);
     }
     sieve_.key = std::max(sieve_.key, ceiling);
     sieve_.performance = std::min(sieve_.performance, first_sieve(query_, shape).performance);
@@ -65,12 +67,13 @@ class AlternativesSweep {
     const bool endless = limit_ == ~std::size_t{0} &&
                          query_.deadline == std::numeric_limits<double>::max();
     Shape::screen(pool_).each(pool_.order, sieve_, pool_.last_position(), [&](std::size_t row) {
-      if (!query_.admits(pool_.slots[row], row)) return true;
-      if (endless && std::isinf(pool_.slots[row].end)) {
+      const Slot& s = pool_.slots[row];
+      if (!query_.admits(s, row)) return true;
+      if (endless && std::isinf(s.end)) {
         status_ = Status::endless;
         return going_ = false;
       }
-      const Piece slot{pool_.slots[row].start, row, false};
+      const Piece slot{s.start, groups_.front().shape.length(s), row, false};
       return take_until(&slot);
     });
     if (going_) take_until(nullptr);
@@ -92,6 +95,13 @@ class AlternativesSweep {
     float ceiling;  // of the screen keys of its parts
     SmallestOf<ByNode> top;
   };
+
+  // live(), without a division.
+  bool lives(const Shape& shape, const Piece& piece, double t) const {
+    double length = piece.own;
+    if constexpr (std::is_same_v<Shape, Square>) length = shape.span;
+    return t + length <= query_.limit(pool_.slots[piece.row]);
+  }
 
   const Slot& slot_of(std::size_t piece) const { return pool_.slots[pieces_[piece].row]; }
 
@@ -119,7 +129,7 @@ class AlternativesSweep {
         continue;  // the step may have queued what comes before
       }
       t_ = t;
-      if (t + groups_.front().shape.shortest(pool_) > query_.deadline) return going_ = false;
+      if (t + shortest_ > query_.deadline) return going_ = false;
       pieces_.push_back(next);
       if (!remnant) return true;
       std::pop_heap(coming_.begin(), coming_.end(), later());
@@ -136,11 +146,11 @@ class AlternativesSweep {
       for (std::size_t id = begin; id < end; ++id) {
         if (pieces_[id].taken) continue;
         const Slot& slot = slot_of(id);
-        if (slot.performance < shape.performance() || !live(query_, shape, slot, t_) ||
+        if (slot.performance < shape.performance() || !lives(shape, pieces_[id], t_) ||
             shape.screen_key(slot) > static_cast<double>(group.ceiling))
           continue;
         const auto usable = [&](std::size_t other) {
-          return !pieces_[other].taken && live(query_, shape, slot_of(other), t_);
+          return !pieces_[other].taken && lives(shape, pieces_[other], t_);
         };
         if (group.top.members() == capacity()) group.top.compact(usable);
         if (!group.top.offer(shape.key(slot), id)) continue;
@@ -171,15 +181,19 @@ class AlternativesSweep {
     if constexpr (std::is_same_v<Shape, Square>)
       found.processor_time = static_cast<double>(n_) * found.runtime;
     found.value = found.start;
-    for (const Entry& entry : chosen_) {
-      const Slot& slot = pool_.slots[entry.row];
-      const double finish = cut_finish(t_ + group.shape.length(slot), slot.end);
-      if (!(finish > t_)) {
+    for (std::size_t i = 0; i < n_; ++i) {
+      Piece rest = pieces_[group.top[i].row];
+      const Slot& slot = pool_.slots[rest.row];
+      double length = rest.own;
+      if constexpr (std::is_same_v<Shape, Square>) length = group.shape.span;
+      rest.start = cut_finish(t_ + length, slot.end);
+      if (!(rest.start > t_)) {
         status_ = Status::volume_too_small;
         return false;
       }
-      if (!live(query_, groups_.front().shape, slot, finish) || !(finish < slot.end)) continue;
-      coming_.push_back({finish, entry.row, false});
+      if (!(rest.start < slot.end) || !lives(groups_.front().shape, rest, rest.start)) continue;
+      rest.taken = false;
+      coming_.push_back(rest);
       std::push_heap(coming_.begin(), coming_.end(), later());
     }
     out_.found.push_back(found);
@@ -193,7 +207,7 @@ class AlternativesSweep {
   Windows& out_;
   Status status_ = Status::ok;
   bool going_ = true;
-  double t_ = -kInfinity;
+  double t_ = -kInfinity, shortest_ = 0;
   Sieve sieve_;
   std::vector<Group> groups_;
   std::vector<Piece> pieces_;       // all that came so far; those of this t from step_begin_

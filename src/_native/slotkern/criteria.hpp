@@ -17,6 +17,9 @@ struct CriterionDefaults {
   static constexpr bool first_group = false;     // square: the first group that fits wins
   static constexpr bool best_group_only = false; // square: ties do not cross groups
 
+  static constexpr bool sweep_ends_there = false;  // ragged: with the n cheapest of the window
+  static constexpr bool earliest = false;          // nothing better starts earlier
+
   static bool part_ok(const Best&, double, double) { return true; }
   static bool span_ok(const Best&, double) { return true; }
 };
@@ -26,6 +29,7 @@ struct First : CriterionDefaults {
   static constexpr std::string_view doc =
       "the papers' AMP and FirstFit: the first step whose n cheapest slots fit the budget";
   using RaggedGoal = EarliestStart;
+  static constexpr bool sweep_ends_there = true, earliest = true;
   using SquareGoal = EarliestStart;
   static constexpr bool up_to_step = true, best_group_only = true;
   static double value(double start, double, double) { return start; }
@@ -34,7 +38,8 @@ struct First : CriterionDefaults {
 struct Start : CriterionDefaults {
   static constexpr std::string_view name = "start";
   static constexpr std::string_view doc = "the earliest start, then the lowest cost";
-  using RaggedGoal = EarliestStart;
+  using RaggedGoal = CheapestAtEarliestStart;
+  static constexpr bool sweep_ends_there = true, earliest = true;
   using SquareGoal = EarliestStart;
   static double value(double start, double, double) { return start; }
 };

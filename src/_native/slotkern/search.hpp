@@ -71,12 +71,20 @@ bool search_ragged(const Pool& pool, const Query& query, Workspace& work, Found&
   if (!complete) sweep(pool, query, shape, others, goal, work.top);
   const Best& best = goal.best;
   if (!best.found) return false;
-  cheapest_at(pool, query, shape, best.start, last_step<Criterion>(pool, best), best.nth_key,
-              goal.least_performance(query.volume),
-              [&](const Slot& s) {
-                return Criterion::part_ok(best, best.start, shape.length(s));
-              },
-              work.chosen);
+  if (Criterion::sweep_ends_there && work.top.distinct()) {
+    work.chosen.clear();
+    for (std::size_t i = 0; i < n; ++i) work.chosen.push_back(work.top[i]);
+    std::sort(work.chosen.begin(), work.chosen.end(), [&pool](const Entry& a, const Entry& b) {
+      return cheaper(pool, a, b);
+    });
+  } else {
+    cheapest_at(pool, query, shape, best.start, last_step<Criterion>(pool, best), best.nth_key,
+                goal.least_performance(query.volume),
+                [&](const Slot& s) {
+                  return Criterion::part_ok(best, best.start, shape.length(s));
+                },
+                work.chosen);
+  }
   settle(pool, shape, work.chosen, n, best.start, found, work.parts);
   return true;
 }

@@ -30,6 +30,7 @@ enum class Status : int {
   sum_overflows,           // of n costs or values
   cost_not_integer,        // the table needs integers
   table_too_large,
+  // what a search for alternatives finds
   endless,                 // alternatives without number in slots that never end
   // what a pool finds wrong with a window
   not_free,                // to be booked

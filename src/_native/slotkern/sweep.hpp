@@ -182,6 +182,16 @@ struct EarliestStart : Goal {
   bool past(double t, double) const { return best.found && t >= best.start; }
 };
 
+// The same, but all steps of that time are looked at, so that the n cheapest are the window's.
+struct CheapestAtEarliestStart : Goal {
+  double ceiling() const { return best.found ? best.total : budget; }
+  bool past(double t, double) const { return best.found && t > best.start; }
+  bool fits(double, double total) const {
+    return best.found ? total < best.total : total <= budget;
+  }
+  bool enough() const { return false; }
+};
+
 // The same, for the earliest finish over groups: later groups are slower, so at an equal
 // finish they start earlier.
 struct EarliestFinishOfGroups : Goal {
@@ -219,6 +229,12 @@ struct EarliestFinish : Goal {
   }
 };
 
+// The order of the tie rule.
+inline bool cheaper(const Pool& pool, const Entry& a, const Entry& b) {
+  if (a.key != b.key) return a.key < b.key;
+  return pool.slots[a.row].node < pool.slots[b.row].node;
+}
+
 // The tie rule: the n cheapest by (key, node) of the slots at positions 0..last that are live at t
 // and pass `useful`, in this order, into `chosen`; whether there are n. `nth_key` and
 // `least_performance` are bounds known before. Keeps a max-heap of n; its top tightens the
@@ -228,10 +244,7 @@ bool cheapest_at(const Pool& pool, const Query& query, const Shape& shape, doubl
                  std::size_t last, double nth_key, double least_performance, Useful useful,
                  std::vector<Entry>& chosen) {
   const std::size_t n = static_cast<std::size_t>(query.n);
-  const auto before = [&pool](const Entry& a, const Entry& b) {
-    if (a.key != b.key) return a.key < b.key;
-    return pool.slots[a.row].node < pool.slots[b.row].node;
-  };
+  const auto before = [&pool](const Entry& a, const Entry& b) { return cheaper(pool, a, b); };
   chosen.clear();
   chosen.reserve(n + 1);
   Sieve sieve = first_sieve(query, shape);

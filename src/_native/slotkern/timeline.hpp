@@ -211,9 +211,7 @@ class Timeline {
   static constexpr std::size_t kBlock = 64, kFill = 48;
 
   static bool finds_earliest(int criterion) {
-    return with_criterion(criterion, [](auto c) {
-      return std::is_same_v<typename decltype(c)::RaggedGoal, EarliestStart>;
-    });
+    return with_criterion(criterion, [](auto c) { return decltype(c)::earliest; });
   }
 
   static std::size_t place(const Slot& slot) { return static_cast<std::size_t>(slot.place); }
