@@ -213,7 +213,7 @@ def _find_published(
 
 
 def _find_published_by_value(
-    slots: NDArray[np.void] | SlotPool,
+    slots: NDArray[np.void] | PreparedSlots,
     table: NDArray[np.void],
     proper: NDArray[np.bool_] | None,
     request: Request,
@@ -224,7 +224,7 @@ def _find_published_by_value(
     from slotkern.published import Job
     from slotkern.published.valued import find_valued
 
-    pool = slots if isinstance(slots, SlotPool) else SlotPool(slots)
+    pool = prepared(slots)
     worth, data, sign, name = valuation_of(criterion, pool, list(CRITERIA))
     if worth != "column" and worth not in PLACEMENT_CRITERIA:
         raise ValueError(f"no published algorithm for criterion {name!r}")
