@@ -167,7 +167,10 @@ def _search_by_value(
 
 
 def _find_lite_builtin(
-    slots: NDArray[np.void] | PreparedSlots, request: Request, criterion: str, shape: str
+    slots: NDArray[np.void] | PreparedSlots,
+    request: Request,
+    criterion: str,
+    shape: str,
 ) -> Window | None:
     """Lite where the n cheapest of each step are optimal already: the exact window."""
     if shape == "ragged" and criterion in ("runtime", "finish"):
