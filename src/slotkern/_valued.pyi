@@ -1,6 +1,6 @@
 from typing import Any
 
-from slotkern._core import Request, PreparedSlots
+from slotkern._core import PreparedSlots, Request
 
 STATIC_SIGNATURE: str
 MOVING_SIGNATURE: str
