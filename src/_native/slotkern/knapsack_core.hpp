@@ -197,7 +197,7 @@ class CoreLists {
       }
       std::swap(now_, next_);
       if (now_.states.empty()) return true;
-      states += static_cast<std::int64_t>(now_.states.size() + now_.ends.size() / 4);
+      states += static_cast<std::int64_t>(now_.states.size() + now_.ends.size() / 4 + kRound);
       const double held = 100.0 * static_cast<double>(now_.states.size()) +
                           16.0 * static_cast<double>(trace_.size());
       if (held >= memory || trace_.size() >= kMostSteps) return false;
@@ -207,6 +207,7 @@ class CoreLists {
 
  private:
   static constexpr std::size_t kMostSteps = std::size_t{1} << 30;
+  static constexpr std::size_t kRound = 3;  // a round by itself costs as much as some states
 
   struct State {
     double cost, value;
