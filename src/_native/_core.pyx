@@ -807,7 +807,7 @@ def find_windows(slots, requests, criterion="finish", *, str shape="square",
     cdef Status status
     cdef unsigned crew = min(threads, 1024)
     cdef int which = INDEX[criterion]
-    cdef double least_volume = min([each.volume for each in asked], default=0)
+    cdef double least_volume = min([each.volume for each in asked], default=INFINITY)
     pool.enter(least_volume)
     with nogil:
         status = find_many(pool.pool, queries, which, form, crew, out)

@@ -116,7 +116,7 @@ cdef class SlotPool(PreparedSlots):
     >>> pool.slots[["node", "start", "end"]].tolist()
     [(0, 0.0, 2.0), (0, 6.0, 9.0), (1, 6.0, 9.0)]
     >>> pool.release(window)
-    >>> (pool.slots == slots).all()
+    >>> pool.slots.tolist() == slots.tolist()
     True
     """
 

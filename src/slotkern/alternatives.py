@@ -76,7 +76,7 @@ def find_alternatives(
     >>> [window.nodes for window in found]
     [(0, 1)]
     >>> sk.find_alternatives(slots, sk.Request(1, 8), "cost").cost
-    array([ 8., 10., 10., 10., 12.])
+    array([ 8., 10., 10., 10., 10., 12., 12.])
     """
     if limit is not None:
         if isinstance(limit, bool) or not isinstance(limit, (int, np.integer)):
