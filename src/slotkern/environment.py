@@ -367,7 +367,9 @@ def _draw_lengths(
     before = total - lengths
     needed = before < busy[:, None]
     count = needed.sum(axis=1)
-    lengths = np.where(needed, lengths, 0)[:, : int(count.max()) + 1]
+    most = int(count.max())
+    filled = np.zeros((busy.size, most + 1), np.int64)
+    np.multiply(lengths[:, :most], needed[:, :most], out=filled[:, :most])
 
     loaded = rows[count > 0]
     last = count[loaded] - 1
@@ -378,11 +380,9 @@ def _draw_lengths(
     # A random order of the tasks. All but the cut one are exchangeable already, so
     # that it is enough to let the cut one change places with a random task.
     place = (rng.random(busy.size)[loaded] * (last + 1)).astype(np.int64)
-    lengths[loaded, last] = lengths[loaded, place]
-    lengths[loaded, place] = rest
-    if int(count.max()) == before.shape[1]:
-        lengths = np.pad(lengths, ((0, 0), (0, 1)))
-    return lengths
+    filled[loaded, last] = filled[loaded, place]
+    filled[loaded, place] = rest
+    return filled
 
 
 def _place(
