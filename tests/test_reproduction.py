@@ -7,6 +7,7 @@ standard errors of that, or closer to the published number.
 
 import math
 
+import numpy as np
 import pytest
 
 from slotkern import studies
@@ -33,6 +34,28 @@ AEP = [
     ("minproctime", "start", 514.9, 315, 4),
     ("minproctime", "runtime", 37.7, 47.1, 0.3),
     ("minproctime", "processor_time", 171.6, 187.2, 0.5),
+]
+SQUARE = [
+    ("firstfit", "start", 0, 0, 0),
+    ("mincost", "cost", 477, 484.0, 0.55),
+    ("multiplebest", "cost", 574.7, 579.7, 0.36),
+    ("maxq", "cost", 627.6, 633.6, 0.2),
+    ("maxq", "q", 61.8, 61.60, 0.05),
+    ("multiplebest", "q", 50.7, 50.15, 0.07),
+    ("firstfit", "q", 34.6, 34.92, 0.14),
+    ("multiplebest", "alternatives", 50, 50.2, 0.13),
+]
+PLACEMENT = [
+    ("maxq_lite", "q", 50, 51.62, 0.1),
+    ("dep", "nearest", 369, 367.4, 1.1),
+    ("dep", "farthest", 480, 481.1, 1.0),
+    ("dep_lite", "nearest", 275, 269.6, 0.9),
+    ("dep_lite", "farthest", 440, 439.6, 1.2),
+    ("coord", "farthest", 52, 50.5, 0.4),
+    ("multiplebest", "nearest", 253, 254.1, 0.7),
+    ("multiplebest", "farthest", 159, 164.8, 0.8),
+    ("firstfit", "nearest", 85, 0, 0),
+    ("firstfit", "farthest", 342, 371, 2.2),
 ]
 AEP_SWEEPS = {
     # sweep, metric: published, obtained independently over 1000 cycles
@@ -80,6 +103,32 @@ def test_aep_tables(aep, sweep, metric):
         got = aep.estimate(setting, "csa", metric)
         spread = got.error * math.sqrt(got.count / 1000)
         assert_as_close(f"{setting.label}: {metric}", got, *numbers, spread)
+
+
+@pytest.mark.parametrize(
+    ("name", "table"), [("square", SQUARE), ("placement", PLACEMENT)]
+)
+def test_square_and_placement_figures(name, table, tmp_path):
+    study = studies.load_study(name)
+    summary = studies.Summary(studies.run(study, 200, out=tmp_path, published_cycles=0))
+    for algorithm, metric, *numbers in table:
+        got = summary.estimate(study.settings[0], algorithm, metric)
+        assert_as_close(f"{algorithm}.{metric}", got, *numbers)
+
+
+def test_placement_is_exact_in_every_cycle(tmp_path):
+    """No other window is further from, or closer to, the local tasks."""
+    study = studies.load_study("placement")
+    campaign = studies.run(study, 60, out=tmp_path, published_cycles=0)
+    (setting,) = study.settings
+    names = [algorithm.name for algorithm in setting.exact]
+    for chunk in campaign.chunks(setting):
+        got = campaign.read(chunk)
+        nearest, farthest = got["nearest"], got["farthest"]
+        far, close = names.index("dep_any"), names.index("coord_any")
+        assert np.allclose(nearest[:, far], nearest.max(axis=1))
+        assert np.allclose(farthest[:, close], farthest.min(axis=1))
+        assert (farthest[:, close] < farthest[:, names.index("coord")] - 1e-9).any()
 
 
 def test_aep_searches_are_exact(aep):

@@ -485,6 +485,41 @@ def test_published_twins_run_on_the_first_cycles(tmp_path):
     assert "what exactness is worth, on the first 12 cycles" in stream.getvalue()
 
 
+def test_published_and_exact_algorithms_are_joined_by_cycle(tmp_path):
+    path = tmp_path / "joined.toml"
+    text = TWINS[: TWINS.index("[[compare]]")].replace("chunk = 10", "chunk = 30")
+    text = text.replace("seed = 7", "seed = 7\npublished_cycles = 50")
+    path.write_text(
+        text + 'random.criterion = "processor_time"\nrandom.method = "published"\n'
+    )
+    study = studies.load_study(path)
+    out = tmp_path / "out"
+    summary = studies.Summary(studies.run(study, 70, out=out))
+    (setting,) = study.settings
+    assert len(list(out.glob("cycles/base.published-*"))) == 17
+    table = pd.read_parquet(out / "cycles").pivot(
+        index="cycle", columns="algorithm", values="cost"
+    )
+    assert table["random"].notna().sum() == 50
+    both = table[["cost", "random"]].dropna()
+    got = summary.advantage(setting, "cost", "random", "cost")
+    assert got.count == len(both)
+    assert got.mean == pytest.approx(1 - both["cost"].mean() / both["random"].mean())
+    (worth,) = summary.worth(setting)
+    assert worth.exact.mean == pytest.approx(table["cost"][:50].mean())
+
+
+def test_published_algorithms_need_cycles(tmp_path):
+    path = tmp_path / "never.toml"
+    path.write_text(
+        SMALL.replace(
+            'criterion = "cost" }', 'criterion = "cost", method = "published" }'
+        )
+    )
+    with pytest.raises(ValueError, match=r"algorithms\.cost: .*published_cycles"):
+        studies.load_study(path)
+
+
 def test_twins_that_find_less_are_told(tmp_path):
     """A window better by the criterion is a gain; one found alone is counted."""
     path = tmp_path / "twins.toml"
