@@ -4,7 +4,7 @@ On a real cluster, start a scheduler and workers with slotkern installed, and pa
 scheduler's address:
 
     dask scheduler
-    dask worker tcp://SCHEDULER:8786 --nworkers auto --nthreads 1      (on every machine)
+    dask worker tcp://SCHEDULER:8786 --nworkers auto --nthreads 1   (on each machine)
     python examples/cluster.py tcp://SCHEDULER:8786
 
 Without an address, a cluster of two worker processes on this machine is started. The
