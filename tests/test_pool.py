@@ -315,7 +315,7 @@ def test_reasons():
         sk.Request(2, 1, min_performance=2),
         sk.Request(2, 4, budget=15),
         sk.Request(3, 5),
-        sk.Request(2, 1e-300),
+        sk.Request(2, 1e-300, earliest=1),
         sk.Request(2, 4),
     ]
     done = pool.schedule(asked)
