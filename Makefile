@@ -5,7 +5,8 @@ CXX     ?= c++
 VENV    ?= .venv
 BIN     := $(VENV)/bin
 SAN     := .venv-san
-SOURCES := pyproject.toml CMakeLists.txt $(shell find src/_native -type f) $(wildcard src/slotkern/*.pxd)
+DOORS   := $(patsubst src/_native/%.pyx,slotkern.%,$(wildcard src/_native/*.pyx))
+SOURCES := pyproject.toml CMakeLists.txt $(shell find src -type f -not -name "*.pyc")
 
 .PHONY: help demo test bench lint sanitize clean toolchain
 .DELETE_ON_ERROR:
@@ -53,7 +54,7 @@ lint: $(VENV)/.installed
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	$(BIN)/python -m mypy.stubtest --ignore-disjoint-bases --allowlist ci/stubtest.txt slotkern._core
+	$(BIN)/python -m mypy.stubtest --ignore-disjoint-bases --allowlist ci/stubtest.txt $(DOORS)
 
 # The same tests against kernels and doors built with ASan, UBSan and bounds checks.
 # Python itself is not instrumented: the runtime is preloaded, and its leaks are not ours.

@@ -53,5 +53,5 @@ def test_readme_example(capsys):
     code = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)[1]
     exec(compile(code, "README.md", "exec"), {})
     printed = capsys.readouterr().out
-    promised = re.search(r"print\(window\)\s+# (.*)", code)[1]
+    promised = re.search(r"print\(window\)\n# (.*)", code)[1]
     assert printed.splitlines()[0] == promised

@@ -312,9 +312,11 @@ def test_finished_chunks_are_not_computed_again(small, tmp_path, monkeypatch):
     studies.run(small, 40, out=tmp_path)
 
 
+# Where tests run in the background, the interrupt may arrive switched off.
 RUN_FOREVER = """
-import sys
+import signal, sys
 from slotkern import studies
+signal.signal(signal.SIGINT, signal.default_int_handler)
 studies.run(studies.load_study(sys.argv[1]), 100_000, out=sys.argv[2], workers=2)
 """
 

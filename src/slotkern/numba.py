@@ -63,7 +63,7 @@ FIRST, START, FINISH, RUNTIME, COST = (
 )
 SQUARE, RAGGED = 0, 1
 
-_find = types.ExternalFunction(
+_find: Any = types.ExternalFunction(
     "slotkern_find",
     types.int32(
         types.uintp,
@@ -80,8 +80,8 @@ _find = types.ExternalFunction(
 _parts = types.int32(
     types.uintp, types.float64, types.int64, types.uintp, types.uintp, types.uintp
 )
-_book = types.ExternalFunction("slotkern_book", _parts)
-_release = types.ExternalFunction("slotkern_release", _parts)
+_book: Any = types.ExternalFunction("slotkern_book", _parts)
+_release: Any = types.ExternalFunction("slotkern_release", _parts)
 
 
 class FoundWindow(NamedTuple):
@@ -148,7 +148,7 @@ def find(pool: int, asked: Any, found: FoundWindow, criterion: int, shape: int) 
     """
     if not asked[0] == len(found.nodes) >= 1 or not asked[1] > 0:
         return -1
-    return _find(
+    status: int = _find(
         np.uintp(pool),
         asked.ctypes.data,
         np.int32(criterion),
@@ -159,12 +159,13 @@ def find(pool: int, asked: Any, found: FoundWindow, criterion: int, shape: int) 
         found.lengths.ctypes.data,
         found.costs.ctypes.data,
     )
+    return status
 
 
 @numba.njit(cache=True)
 def book(pool: int, found: FoundWindow) -> int:
     """Book what `find` found; 0 if all of it was free, else nothing changes."""
-    return _book(
+    status: int = _book(
         np.uintp(pool),
         found.totals[0],
         len(found.nodes),
@@ -172,12 +173,13 @@ def book(pool: int, found: FoundWindow) -> int:
         found.nodes.ctypes.data,
         found.lengths.ctypes.data,
     )
+    return status
 
 
 @numba.njit(cache=True)
 def release(pool: int, found: FoundWindow) -> int:
     """Give a booked window back; 0 if all of it was booked, else nothing changes."""
-    return _release(
+    status: int = _release(
         np.uintp(pool),
         found.totals[0],
         len(found.nodes),
@@ -185,3 +187,4 @@ def release(pool: int, found: FoundWindow) -> int:
         found.nodes.ctypes.data,
         found.lengths.ctypes.data,
     )
+    return status
