@@ -1,0 +1,182 @@
+# Part of _core.pyx: what a job asks for, checked field by field.
+
+cdef double number(object value, str name) except? -1.0:
+    cdef double x
+    if isinstance(value, (str, bytes, bool, np.bool_)):
+        raise TypeError(f"{name} must be a number, got {value!r}")
+    try:
+        x = float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be a number, got {value!r}") from None
+    except OverflowError:
+        raise ValueError(f"{name} is too large: {value!r}") from None
+    if isnan(x):
+        raise ValueError(f"{name} must not be NaN")
+    return x
+
+
+cdef double at_least_zero(object value, str name, bint finite) except? -1.0:
+    cdef double x = number(value, name)
+    if x < 0:
+        raise ValueError(f"{name} must not be negative, got {value!r}")
+    if finite and isinf(x):
+        raise ValueError(f"{name} must be finite, got {value!r}")
+    return x
+
+
+cdef object checked_where(object where):
+    if where is None:
+        return None
+    if isinstance(where, str):
+        from slotkern.where import compile_where
+        compile_where(where)
+        return where
+    array = np.asarray(where)
+    if array.dtype != np.bool_ or array.ndim != 1:
+        raise TypeError(
+            "where must be an expression or a one-dimensional boolean array, "
+            f"got {type(where).__name__} of dtype {array.dtype}, {array.ndim}-dimensional"
+        )
+    array = array.copy()
+    array.flags.writeable = False
+    return array
+
+
+cdef class Request:
+    """What a job asks for: n nodes at once, for a volume of work on each.
+
+    Parameters
+    ----------
+    nodes : int
+        How many different nodes, starting together; at least 1.
+    volume : float
+        Work per node, > 0. A node of performance p needs ``volume / p`` time.
+    budget : float, optional
+        The most money for all parts together; inf by default.
+    min_performance : float, optional
+        Least performance of every node.
+    earliest : float, optional
+        Earliest start.
+    deadline : float, optional
+        Latest end of every part.
+    max_price : float, optional
+        Highest price per time unit of every single slot (the papers' ALP).
+    where : str or array of bool, optional
+        A filter: an expression over slot columns such as
+        ``"memory >= 64 and site == 'a'"`` (parsed, never evaluated as Python), or one
+        boolean for each row of exactly the array that will be searched.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Naming the field and its value.
+
+    Examples
+    --------
+    >>> import slotkern as sk
+    >>> sk.Request(5, 150, budget=1500)
+    Request(nodes=5, volume=150.0, budget=1500.0)
+    """
+
+    def __init__(self, nodes, volume, *, budget=INFINITY, min_performance=0.0, earliest=0.0,
+                 deadline=INFINITY, max_price=INFINITY, where=None):
+        if isinstance(nodes, (bool, np.bool_)):
+            raise TypeError(f"nodes must be an integer, got {nodes!r}")
+        try:
+            count = operator.index(nodes)
+        except TypeError:
+            raise TypeError(f"nodes must be an integer, got {nodes!r}") from None
+        if count < 1:
+            raise ValueError(f"nodes must be at least 1, got {count}")
+        if count > 0x7FFFFFFF:
+            raise ValueError(f"nodes is too large: {count}")
+        self.query.n = count
+        self.query.volume = number(volume, "volume")
+        if not (self.query.volume > 0 and isfinite(self.query.volume)):
+            raise ValueError(f"volume must be positive and finite, got {volume!r}")
+        self.query.budget = at_least_zero(budget, "budget", False)
+        self.query.min_performance = at_least_zero(min_performance, "min_performance", True)
+        self.query.earliest = number(earliest, "earliest")
+        if isinf(self.query.earliest):
+            raise ValueError(f"earliest must be finite, got {earliest!r}")
+        self.query.deadline = number(deadline, "deadline")
+        if self.query.deadline == -INFINITY:
+            raise ValueError(f"deadline must not be {deadline!r}")
+        self.query.deadline = min(self.query.deadline, DBL_MAX)
+        self.query.max_price = at_least_zero(max_price, "max_price", False)
+        self.query.mask = NULL
+        self.where = checked_where(where)
+
+    @property
+    def nodes(self):
+        """How many different nodes."""
+        return self.query.n
+
+    @property
+    def volume(self):
+        """Work per node."""
+        return self.query.volume
+
+    @property
+    def budget(self):
+        """The most money for all parts together."""
+        return self.query.budget
+
+    @property
+    def min_performance(self):
+        """Least performance of every node."""
+        return self.query.min_performance
+
+    @property
+    def earliest(self):
+        """Earliest start."""
+        return self.query.earliest
+
+    @property
+    def deadline(self):
+        """Latest end of every part."""
+        return INFINITY if self.query.deadline == DBL_MAX else self.query.deadline
+
+    @property
+    def max_price(self):
+        """Highest price per time unit of every single slot."""
+        return self.query.max_price
+
+    def _fields(self):
+        return {
+            "nodes": self.nodes, "volume": self.volume, "budget": self.budget,
+            "min_performance": self.min_performance, "earliest": self.earliest,
+            "deadline": self.deadline, "max_price": self.max_price, "where": self.where,
+        }
+
+    def replace(self, **changes):
+        """The same request with some fields changed."""
+        return _make_request({**self._fields(), **changes})
+
+    def __repr__(self):
+        defaults = Request(1, 1)._fields()
+        shown = [f"nodes={self.nodes}", f"volume={self.volume!r}"]
+        for name, value in list(self._fields().items())[2:]:
+            if value is not defaults[name] and not (
+                isinstance(value, float) and value == defaults[name]
+            ):
+                shown.append(f"{name}={value!r}")
+        return f"Request({', '.join(shown)})"
+
+    def __eq__(self, other):
+        if not isinstance(other, Request):
+            return NotImplemented
+        mine, theirs = self._fields(), other._fields()
+        return np.array_equal(mine.pop("where"), theirs.pop("where")) and mine == theirs
+
+    def __hash__(self):
+        fields = self._fields()
+        where = fields.pop("where")
+        return hash((*fields.values(), where if isinstance(where, str) else None))
+
+    def __reduce__(self):
+        return _make_request, (self._fields(),)
+
+
+def _make_request(fields):
+    return Request(fields.pop("nodes"), fields.pop("volume"), **fields)

@@ -1,0 +1,131 @@
+# Part of _pool.pyx: what a stream of requests was given.
+
+cdef class Bookings:
+    """What `SlotPool.schedule` did with each request; a sequence of `Window` or None.
+
+    Attributes
+    ----------
+    start, finish, runtime, cost, processor_time : ndarray of float64, shape (k,)
+        NaN where nothing was booked.
+    booked : ndarray of bool, shape (k,)
+    reason : ndarray of uint8, shape (k,)
+        0 booked; 1 nodes: there are not as many nodes of this performance; 2 budget: it
+        fits, but not for its money; 3 time: as many proper slots are never free together;
+        4 volume: so small that the clock does not move.
+    reasons : list of str
+        The same in words.
+    parts : structured array
+        All booked parts: row, node, start, end, cost; those of request i are
+        ``parts[first[i]:first[i + 1]]``.
+    first : ndarray of int64, shape (k + 1,)
+    """
+
+    cdef Schedule done
+    cdef readonly str criterion, shape
+
+    def __init__(self):
+        raise TypeError("Bookings are made by SlotPool.schedule")
+
+    def __len__(self):
+        return self.done.found.size()
+
+    def __getitem__(self, index):
+        cdef Py_ssize_t size = self.done.found.size(), i
+        if isinstance(index, slice):
+            return [self[k] for k in range(size)[index]]
+        i = index
+        if i < 0:
+            i += size
+        if not 0 <= i < size:
+            raise IndexError(f"index {index} is out of range for {size} requests")
+        if self.done.reasons[i] != 0:
+            return None
+        cdef Answer answer
+        answer.found = self.done.found[i]
+        answer.parts = self.done.parts.data() + self.done.firsts[i]
+        return wrap(answer, self.done.firsts[i + 1] - self.done.firsts[i], self.criterion,
+                    self.shape)
+
+    @property
+    def reason(self):
+        """Why each request was not booked; 0 where it was."""
+        cdef size_t i
+        out = np.empty(self.done.reasons.size(), np.uint8)
+        cdef uint8_t[::1] view = out
+        for i in range(self.done.reasons.size()):
+            view[i] = self.done.reasons[i]
+        return out
+
+    @property
+    def reasons(self):
+        """The reasons in words."""
+        return [REASONS[code] for code in self.reason.tolist()]
+
+    @property
+    def booked(self):
+        """Where a window was booked."""
+        return self.reason == 0
+
+    cdef object column(self, int which):
+        cdef size_t i
+        cdef Found found
+        out = np.full(self.done.found.size(), np.nan)
+        cdef double[::1] view = out
+        for i in range(self.done.found.size()):
+            if self.done.reasons[i] == 0:
+                found = self.done.found[i]
+                view[i] = (found.start if which == 0 else found.runtime if which == 1
+                           else found.cost if which == 2 else found.processor_time)
+        return out
+
+    @property
+    def start(self):
+        """Start of each window."""
+        return self.column(0)
+
+    @property
+    def runtime(self):
+        """From start to finish."""
+        return self.column(1)
+
+    @property
+    def finish(self):
+        """End of the last part."""
+        return self.start + self.runtime
+
+    @property
+    def cost(self):
+        """Money for all parts."""
+        return self.column(2)
+
+    @property
+    def processor_time(self):
+        """Sum of the parts' lengths."""
+        return self.column(3)
+
+    @property
+    def first(self):
+        """Where the parts of each request begin."""
+        return np.array(self.done.firsts, np.int64)
+
+    @property
+    def parts(self):
+        """All booked parts: row, node, start, end, cost."""
+        cdef size_t k
+        cdef size_t size = self.done.parts.size()
+        cdef int64_t[::1] rows = np.empty(size, np.int64)
+        cdef int32_t[::1] nodes = np.empty(size, np.int32)
+        cdef double[:, ::1] numbers = np.empty((2, size))
+        for k in range(size):
+            rows[k] = self.done.parts[k].row
+            nodes[k] = self.done.parts[k].node
+            numbers[0, k] = self.done.parts[k].length
+            numbers[1, k] = self.done.parts[k].cost
+        out = np.empty(size, PART)
+        out["row"], out["node"] = rows, nodes
+        starts = np.repeat(self.start, np.diff(self.first))
+        out["start"], out["end"], out["cost"] = starts, starts + numbers[0], numbers[1]
+        return out
+
+    def __repr__(self):
+        return f"Bookings({int(self.booked.sum())} of {len(self)} booked)"
