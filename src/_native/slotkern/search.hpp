@@ -62,13 +62,13 @@ bool search_ragged(const Pool& pool, const Query& query, Workspace& work, Found&
     const std::size_t some = 4 * n;
     if (pool.nodes.size() > 16 * some && pool.cheapest_rates.size() > some) {
       goal.probe = round_up(pool.rates_of(some) - pool.rates_of(some - 1));
-      sweep(pool, query, shape, others, goal, work.top);
+      sweep(pool, query, shape, others, goal, work);
       complete = goal.best.found &&
                  key_ceiling(shape.screened(goal.best.total), others) <= goal.probe;
       goal.probe = std::numeric_limits<float>::infinity();
     }
   }
-  if (!complete) sweep(pool, query, shape, others, goal, work.top);
+  if (!complete) sweep(pool, query, shape, others, goal, work);
   const Best& best = goal.best;
   if (!best.found) return false;
   if (Criterion::sweep_ends_there && work.top.distinct()) {
@@ -234,7 +234,7 @@ bool search_square(const Pool& pool, const Query& query, Workspace& work, Found&
     }
     if (goal.past(first, bound.span)) continue;
     if (sweep(pool, query, Square{bound.span, pool.groups[bound.group].performance},
-              bound.others, goal, work.top))
+              bound.others, goal, work))
       goal.best.group = bound.group;
     if (Criterion::first_group && goal.best.found) break;
   }

@@ -30,7 +30,7 @@ struct Part {
 
 // Scratch of one thread; it only grows.
 struct Workspace {
-  NCheapest top;
+  NCheapest top, rates;
   std::vector<Entry> chosen;
   std::vector<Part> parts, trial_parts;
   std::vector<std::size_t> row_at;  // by place of the node
@@ -54,6 +54,7 @@ struct Best {
 
 // Part i runs d_i = V / performance_i and costs V * rate_i. Screen keys are rates.
 struct Ragged {
+  static constexpr bool own_lengths = true;
   double volume;
 
   static const Screen& screen(const Pool& pool) { return pool.by_rate; }
@@ -71,6 +72,7 @@ struct Ragged {
 // All parts run T = V / P_k on nodes with performance >= P_k; the window costs
 // T * (sum of prices). Keys are prices.
 struct Square {
+  static constexpr bool own_lengths = false;
   double span, least;
 
   static const Screen& screen(const Pool& pool) { return pool.by_price; }
@@ -105,13 +107,34 @@ Sieve first_sieve(const Query& query, const Shape& shape) {
   return sieve;
 }
 
+// After an improvement at t only nodes fast enough for a better one count: raises `others` to
+// what n - 1 of these cost at least. False when no n of them fit the ceiling: nothing is better.
+template <class Goal>
+bool narrow(const Pool& pool, const Query& query, const Goal& goal, double t, double& others,
+            NCheapest& rates) {
+  constexpr std::size_t most = 512;  // beyond, the bound costs more than it saves
+  const std::size_t n = static_cast<std::size_t>(query.n);
+  rates.reset(n, 0, false);
+  for (std::size_t k = 0; k < pool.nodes.size(); ++k) {
+    const Node& node = pool.nodes[k];
+    if (!goal.useful(t, query.volume / node.performance)) break;  // by falling performance
+    if (k == most) return true;
+    if (node.performance >= query.min_performance)
+      rates.offer(node.min_price / node.performance, k);
+  }
+  if (!rates.full() || query.volume * rates.lower() * (1 - kMargin) > goal.ceiling()) return false;
+  others = std::max(others, rates.lower() - rates[n - 1].key);
+  return true;
+}
+
 // Says whether it found something better than goal.best. `others`: lower bound on the screen
 // keys of any n - 1 live slots together.
 template <class Shape, class Goal>
 bool sweep(const Pool& pool, const Query& query, const Shape& shape, double others, Goal& goal,
-           NCheapest& top) {
+           Workspace& work) {
   const std::size_t n = static_cast<std::size_t>(query.n), m = pool.slots.size();
   bool better = false;
+  NCheapest& top = work.top;
   top.reset(n, m);
   Sieve sieve = first_sieve(query, shape);
   const auto key_most = [&] {
@@ -150,6 +173,8 @@ bool sweep(const Pool& pool, const Query& query, const Shape& shape, double othe
       best.nth_key = top[n - 1].key;
       best.step = row;
       if (goal.enough()) return false;
+      if constexpr (Shape::own_lengths && Goal::times)
+        if (!narrow(pool, query, goal, t, others, work.rates)) return false;
       sieve.key = key_most();
       sieve.performance =
           std::max(sieve.performance, round_down(goal.least_performance(query.volume) *
