@@ -112,13 +112,16 @@ Sieve first_sieve(const Query& query, const Shape& shape) {
 template <class Goal>
 bool narrow(const Pool& pool, const Query& query, const Goal& goal, double t, double& others,
             NCheapest& rates) {
-  constexpr std::size_t most = 512;  // beyond, the bound costs more than it saves
+  constexpr std::size_t most = 64;  // beyond, the bound costs more than it saves
   const std::size_t n = static_cast<std::size_t>(query.n);
+  const auto useful = [&](const Node& node) {
+    return goal.useful(t, query.volume / node.performance);
+  };
+  if (pool.nodes.size() > most && useful(pool.nodes[most])) return true;
   rates.reset(n, 0, false);
   for (std::size_t k = 0; k < pool.nodes.size(); ++k) {
     const Node& node = pool.nodes[k];
-    if (!goal.useful(t, query.volume / node.performance)) break;  // by falling performance
-    if (k == most) return true;
+    if (!useful(node)) break;  // they stand by falling performance
     if (node.performance >= query.min_performance)
       rates.offer(node.min_price / node.performance, k);
   }
@@ -173,7 +176,7 @@ bool sweep(const Pool& pool, const Query& query, const Shape& shape, double othe
       best.nth_key = top[n - 1].key;
       best.step = row;
       if (goal.enough()) return false;
-      if constexpr (Shape::own_lengths && Goal::times)
+      if constexpr (Shape::own_lengths && Goal::narrows)
         if (!narrow(pool, query, goal, t, others, work.rates)) return false;
       sieve.key = key_most();
       sieve.performance =
@@ -189,7 +192,8 @@ bool sweep(const Pool& pool, const Query& query, const Shape& shape, double othe
 // a part of length d can be in a better window. enough(): stop at once.
 
 struct Goal {
-  static constexpr bool times = true;  // needs best.longest and best.finish
+  static constexpr bool times = true;     // needs best.longest and best.finish
+  static constexpr bool narrows = false;  // worth bounding the rest by fast nodes only
   double budget;
   Best best;
   float probe = std::numeric_limits<float>::infinity();  // look at screen keys up to here only
@@ -238,6 +242,7 @@ struct LowestCost : Goal {
 
 // The longest part only ever falls: drop all that are as long, look again.
 struct ShortestRuntime : Goal {
+  static constexpr bool narrows = true;
   bool past(double, double shortest) const { return best.found && best.longest <= shortest; }
   bool useful(double, double length) const { return !best.found || length < best.longest; }
   bool enough() const { return false; }
