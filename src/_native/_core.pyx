@@ -259,16 +259,23 @@ def find_window(slots, Request request not None, criterion="finish", *, str shap
         call; a pool was once.
     request : Request
         What the job asks for.
-    criterion : str
+    criterion : str, array, or other
         ``"first"`` (AMP and FirstFit), ``"start"``, ``"finish"``, ``"runtime"`` or
-        ``"cost"``; with the method ``"published"`` also ``"processor_time"``.
+        ``"cost"``; a sum of values: ``"processor_time"``, ``"dependable"``,
+        ``"coordinated"``, the name of a numeric field or a float64 array with one value a
+        row (both maximized), ``minimize(...)`` of those, or a function made by
+        `criterion`.
     shape : {"square", "ragged"}
         Whether all parts run as long as the slowest (T = volume / least performance), or
         each for its own volume / performance.
-    method : {"exact", "published"}
-        The kernels, or the papers' algorithms step by step (numba; slow).
-    placement, gap, max_work
-        Apply to criteria that need more than a sweep; without effect on those above.
+    method : {"exact", "lite", "published"}
+        The kernels; the n cheapest of each step, valued; or the papers' algorithms step by
+        step (numba; slow).
+    placement : {"slot-start", "any"}
+        For sums of values: whether windows start where slots do, or anywhere.
+    gap, max_work : float, int, optional
+        For sums of values: a relative distance from the optimum that is good enough, and
+        the most units of work, counted and not timed; `Window.proven` says what came of it.
     seed : int
         For published methods that draw random windows.
 
