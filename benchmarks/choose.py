@@ -178,7 +178,16 @@ def main() -> None:
         if (m * n * budget) < 2e8:
             whole, table = timed(sk.choose, cost, value, n, budget, method="table")
             assert table.value == choice.value, (kind, m, n)
-            worst = max(worst, spent / whole)
+            if spent > worst * whole:  # looks worse than all: a closer look, in turns
+                turns = [
+                    [
+                        timed(sk.choose, cost, value, n, budget, method=method)[0]
+                        for method in ("auto", "table")
+                    ]
+                    for _ in range(15)
+                ]
+                again, whole = np.min(turns, axis=0)
+                worst = max(worst, again / whole)
         solvers = ["cpsat"]
         if kind in KINDS[:2] and m <= 100:
             solvers.append("ortools")

@@ -24,7 +24,6 @@ struct Choice {
 
 struct Chooser {
   Knapsack knapsack;
-  KnapsackTable table;
   std::vector<std::int64_t> costs;
   std::vector<double> sorted;
   std::vector<Choice> choices;
@@ -87,12 +86,12 @@ struct Chooser {
     if (!(KnapsackTable::bytes(items.count, n, columns) <= memory))
       return {Status::table_too_large, 0, 0};
     const std::size_t last = static_cast<std::size_t>(columns) - 1;
-    table.run(costs.data(), items.value, static_cast<std::size_t>(items.count),
+    knapsack.table.run(costs.data(), items.value, static_cast<std::size_t>(items.count),
               static_cast<std::size_t>(n), last + 1, from < n);
     for (int k = from; k <= n; ++k) {
       Choice& choice = choices[static_cast<std::size_t>(k - from)];
-      if (table.best(static_cast<std::size_t>(k), last) == -kInfinity) continue;
-      table.trace(static_cast<std::size_t>(k), last, choice.rows);
+      if (knapsack.table.best(static_cast<std::size_t>(k), last) == -kInfinity) continue;
+      knapsack.table.trace(static_cast<std::size_t>(k), last, choice.rows);
       settle(items, choice);
       choice.bound = choice.value;
     }
@@ -115,12 +114,13 @@ struct Chooser {
     if (const Fault fault = check(items, n); fault.status != Status::ok) return fault;
     const int most = std::min(n, items.count);
     if (most < from) return {};
-    if (method == Method::fastest && from < n &&
-        integer_costs(items).status == Status::ok) {
-      // One table serves all cardinalities; one search of m items costs about kSearch * m.
+    if (method == Method::fastest && integer_costs(items).status == Status::ok) {
+      // One table serves all cardinalities; a search of m items costs about kSearch * m each.
       const double columns = width(items, most, budget);
-      const double cells = KnapsackTable::cells(items.count, most, columns);
-      if (cells / KnapsackTable::kCellsPerUnit < kSearch * items.count * (most - from + 1) &&
+      const double units =
+          KnapsackTable::cells(items.count, most, columns) / KnapsackTable::kCellsPerUnit;
+      if (units < std::min(kSearch * items.count * (most - from + 1),
+                           static_cast<double>(limits.work)) &&
           KnapsackTable::bytes(items.count, most, columns) <= limits.memory)
         method = Method::table;
     }
@@ -135,7 +135,7 @@ struct Chooser {
     return {};
   }
 
-  static constexpr double kSearch = 8;
+  static constexpr double kSearch = 16;
 };
 
 inline Chooser& chooser() {

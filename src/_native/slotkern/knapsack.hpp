@@ -68,6 +68,8 @@ class Knapsack {
   std::vector<int> chosen;   // without the forced item
   std::int64_t work = 0;     // grows over all calls
 
+  KnapsackTable table;  // also at the caller's disposal between calls
+
   // A set of `pick` items that, with the forced one, beats `incumbent`. False if there is none
   // (or none was found: see `complete`).
   bool solve(const Items& items, int pick, double budget, const Forced& forced, double incumbent,
@@ -208,8 +210,9 @@ class Knapsack {
     return found_ = true;
   }
 
-  // Decides all items that no better set can exchange; the others become the core.
-  void reduce() {
+  // Decides all items that no better set can exchange; the others become the core, which is
+  // `sorted` by falling weight unless only the table shall see it.
+  void reduce(bool sorted = true) {
     const double lambda = lagrange_.lambda;
     Lagrange::top(items_, pick_, 1, lambda, side_);
     mark(side_.chosen);
@@ -236,10 +239,11 @@ class Knapsack {
         order_.push_back(i);
       }
     }
-    std::sort(order_.begin(), order_.end(), [this](int a, int b) {
-      const double x = weight_[at(a)], y = weight_[at(b)];
-      return x > y || (x == y && a < b);
-    });
+    if (sorted)
+      std::sort(order_.begin(), order_.end(), [this](int a, int b) {
+        const double x = weight_[at(a)], y = weight_[at(b)];
+        return x > y || (x == y && a < b);
+      });
     core_.pick = pick_ - static_cast<int>(fixed_.size());
     core_.lambda = lambda;
     core_.middle = 0.5 * (last + next);
@@ -250,10 +254,17 @@ class Knapsack {
   }
 
   void search() {
+    if (limits.table) {  // a small one is done before the others have begun
+      reduce(false);
+      const std::int64_t small = table_work();
+      if (small >= 0 && small <= kSmallTable * static_cast<std::int64_t>(core_.size()) &&
+          small <= left())
+        return run_table();
+    }
     reduce();
-    const std::int64_t table = table_work();
-    const std::int64_t share = table >= 0 ? table / 16 + 40 : left();
-    const bool few = sets() < (table >= 0 ? static_cast<double>(table) / 2 : kFewSets);
+    const std::int64_t whole = table_work();
+    const std::int64_t share = whole >= 0 ? whole / 32 + 40 : left();
+    const bool few = sets() < (whole >= 0 ? static_cast<double>(whole) / 2 : kFewSets);
     if (depth_first(few ? left() : std::min({kShortSearch, share, left()}))) return;
     if (few) {
       complete = false;
@@ -270,12 +281,12 @@ class Knapsack {
         return;
       }
       if (lists(std::min({share - first, left(), kMostStates}))) return;
-      if (table < 0) {
+      if (whole < 0) {
         climb(std::min(kLastClimb, left()));
         if (!open()) return;
       }
     }
-    if (table >= 0 && table_work() <= left())
+    if (whole >= 0 && table_work() <= left())
       run_table();
     else
       complete = false;
@@ -466,14 +477,15 @@ class Knapsack {
     work += table_work();
     const std::size_t pick = static_cast<std::size_t>(core_.pick);
     const std::size_t width = static_cast<std::size_t>(width_);
-    table_.run(costs_.data(), core_.value.data(), core_.size(), pick, width, false);
-    const double value = core_.base_value + table_.best(pick, width - 1);
+    table.run(costs_.data(), core_.value.data(), core_.size(), pick, width, false);
+    const double value = core_.base_value + table.best(pick, width - 1);
     if (!(value > best)) return;
     positions_.clear();
-    table_.trace(pick, width - 1, positions_);
+    table.trace(pick, width - 1, positions_);
     if (accept(positions_, false)) best = value;
   }
 
+  static constexpr std::int64_t kSmallTable = 32;  // work for each item of the core
   static constexpr std::int64_t kShortSearch = 300, kFirstStates = 20000, kClimb = 200000;
   static constexpr std::int64_t kMostStates = 10000000, kLastClimb = 20000000;
   static constexpr double kFewSets = 20000, kManySets = 4e6;
@@ -500,7 +512,6 @@ class Knapsack {
   Core core_;
   CoreSearch depth_;
   CoreLists lists_;
-  KnapsackTable table_;
   std::vector<int> fixed_, order_, set_, positions_;
   std::vector<int> in_, out_;
   double in_cost_ = 0, in_value_ = 0;
