@@ -34,7 +34,7 @@ EXTRAS = {
     "distributed": "studies",
 }
 
-#: What ``--json`` repeats of the request.
+#: The fields of a request: options of a command, and repeated by ``--json``.
 REQUEST = (
     "nodes",
     "volume",
@@ -218,16 +218,7 @@ def find(
 
     Exits with 1 and the explanation when there is no window.
     """
-    request = sk.Request(
-        nodes,
-        volume,
-        budget=budget,
-        min_performance=min_performance,
-        earliest=earliest,
-        deadline=deadline,
-        max_price=max_price,
-        where=where,
-    )
+    request = _request(locals())
     free = sk.read_slots(slots)
     window = sk.find_window(
         free,
@@ -299,16 +290,7 @@ def alternatives(
 
     Exits with 1 and the explanation when there is none.
     """
-    request = sk.Request(
-        nodes,
-        volume,
-        budget=budget,
-        min_performance=min_performance,
-        earliest=earliest,
-        deadline=deadline,
-        max_price=max_price,
-        where=where,
-    )
+    request = _request(locals())
     free = sk.read_slots(slots)
     found = sk.find_alternatives(
         free, request, criterion, shape=shape, method=method, limit=limit
@@ -334,6 +316,11 @@ def alternatives(
         _show(str(why))
     if not fits:
         raise typer.Exit(1)
+
+
+def _request(options: dict[str, Any]) -> sk.Request:
+    """The request that a command's options make."""
+    return sk.Request(**{name: options[name] for name in REQUEST})
 
 
 def _print_json(
