@@ -351,12 +351,25 @@ def test_group_spans_and_lite_are_the_published_ones(criterion):
     assert (looser > 0) == (criterion == "coordinated") or criterion == "dependable"
 
 
-@pytest.mark.parametrize("criterion", PLACEMENTS)
-def test_a_window_takes_its_own_time_among_many_slow_nodes(criterion):
+@sk.criterion(uses_start=True)
+def used(slot, start, length):
+    return start + length - slot.start
+
+
+@pytest.mark.parametrize(
+    ("criterion", "distance", "scale", "longer_is_better"),
+    [
+        ("dependable", nearest, 0.5, False),
+        ("coordinated", farthest, -0.5, True),
+        (used, lambda s, row, t, d: t + d - s["start"][row], 1, True),
+    ],
+)
+def test_a_window_takes_its_own_time_among_many_slow_nodes(
+    criterion, distance, scale, longer_is_better
+):
     # With the time of the slow slots fast sets would come closer to the next task.
     rng = np.random.default_rng(3)
-    sign, distance = (1, nearest) if criterion == "dependable" else (-1, farthest)
-    looser = 0
+    sign, looser = np.sign(scale), 0
     for _ in range(60):
         slots = small_integers(rng, 12)
         slots["performance"] = rng.choice([1.0, 1.0, 2.0], 12)
@@ -369,8 +382,8 @@ def test_a_window_takes_its_own_time_among_many_slow_nodes(criterion):
                 continue
             for t in np.unique(slots["start"]):
                 if (part["start"] <= t).all() and (t + span <= part["end"]).all():
-                    worth = [sign * distance(slots, row, t, span) for row in rows]
-                    best = max(best, sum(worth) / 2)
+                    worth = sum(distance(slots, row, t, span) for row in rows)
+                    best = max(best, scale * worth)
         window = sk.find_window(slots, request, criterion)
         assert (window is None) == np.isinf(best)
         if window is not None:
@@ -378,7 +391,7 @@ def test_a_window_takes_its_own_time_among_many_slow_nodes(criterion):
             loose = sk.find_window(slots, request, criterion, span="group")
             assert sign * (loose.value - window.value) >= -1e-9
             looser += sign * (loose.value - window.value) > 1e-9
-    assert (looser > 5) == (criterion == "coordinated")
+    assert (looser > 5) == longer_is_better
 
 
 def test_group_span_of_a_function_is_that_of_the_built_in_criterion():
