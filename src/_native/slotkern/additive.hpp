@@ -14,46 +14,37 @@
 //     coordinated. So starts of slots, middles (s + e - T) / 2, latest starts e - T, the
 //     earliest start and deadline - T hold the best of all starts.
 // A group's set without a slot of its performance P_k has its true length in a faster group. It
-// does no harm where longer is no better; else (`anchored`) sets must hold such a slot.
-// Lite (section 4): the n cheapest of each step, valued by the criterion.
+// does no harm where longer is no better; else (`anchored`) sets must hold such a slot. With
+// `group_span` they need not, as long as one is live (the papers' procedure): T is the group's.
+// Lite (section 4): the n cheapest of each step that the group's time T_k can pay for, valued
+// as the window that they are.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <functional>
 #include <type_traits>
 #include <vector>
 
-#include "live.hpp"
-#include "values.hpp"
+#include "groups.hpp"
 
 namespace slotkern {
 
 template <class Shape, class Source>
-class ValuedSearch {
+class ValuedSearch : private ValuedGroups<Shape, Source> {
+  using Groups = ValuedGroups<Shape, Source>;
+
  public:
+  using Groups::fault;
   Effort effort;
-  Fault fault;           // a slot that the user's function cannot value
   bool proven = true;
   double best = -kInfinity, bound = -kInfinity;  // totals, larger is better
   double start = 0;
+  double span = 0;  // of the group that the best window was found in
 
   ValuedSearch(const Pool& pool, const Query& query, const Source& source,
                const ValuedOptions& options, ValuedWorkspace& work)
-      : pool_(pool), query_(query), source_(source), options_(options), w_(work),
-        knapsack_(work.knapsack), n_(static_cast<int>(query.n)) {
-    knapsack_.gap = options.gap;
-    knapsack_.scale = {};
-    knapsack_.scale.integers = std::is_same_v<Source, ColumnSource>;
-    knapsack_.limits = options.limits;
-    knapsack_.limits.table = false;  // the small knapsacks of a step never need it
-    knapsack_.work = 0;
-    each_row(pool, [&](std::size_t row) {
-      const Slot& s = pool.slots[row];
-      dearest_ = std::max(dearest_, kSquare ? s.price : query.volume * s.rate);
-    });
-  }
+      : Groups(pool, query, source, options, work) {}
 
   // The rows of the best window are in work.chosen. False if there is none, or at a fault.
   bool run() {
@@ -63,7 +54,9 @@ class ValuedSearch {
     });
     for (const Plan& plan : w_.plans) {
       const double money = plan.lambda * plan.budget;
-      if (!(plan.bound > knapsack_.beat(n_, best, money))) break;
+      // A Lite window shorter than its group's time may be worth more than the group's bound.
+      const bool sure = !options_.lite || !kSquare || !Source::by_length || options_.group_span;
+      if (sure && !(plan.bound > knapsack_.beat(n_, best, money))) break;
       if (out_of_work()) {
         give_up(plan.bound);
         break;
@@ -101,16 +94,14 @@ class ValuedSearch {
   }
 
  private:
-  using Plan = ValuedWorkspace::Plan;
+  using typename Groups::Plan;
+  using Groups::kNone, Groups::kSquare;
+  using Groups::pool_, Groups::query_, Groups::source_, Groups::options_, Groups::w_,
+      Groups::knapsack_, Groups::n_;
+  using Groups::each_possible, Groups::fail, Groups::list_nodes, Groups::note, Groups::plan,
+      Groups::possible, Groups::shape_of, Groups::solve_dual, Groups::value_nodes;
 
-  static constexpr bool kSquare = std::is_same_v<Shape, Square>;
-
-  Shape shape_of(const Plan& plan) const {
-    if constexpr (kSquare)
-      return Square{plan.span, pool_.groups[plan.group].performance};
-    else
-      return Ragged{query_.volume};
-  }
+  static constexpr bool kAnchored = kSquare && Source::anchored;
 
   // Not before there is a window at all, for None means that nothing fits.
   bool out_of_work() const { return best > -kInfinity && knapsack_.work >= options_.limits.work; }
@@ -118,158 +109,6 @@ class ValuedSearch {
   void give_up(double open) {
     proven = false;
     bound = std::max(bound, open);
-  }
-
-  bool fail(std::size_t row) {
-    fault = {Status::criterion_failed, pool_.origin(row), 0};
-    return false;
-  }
-
-  bool possible(const Shape& shape, const Slot& s, std::size_t row) const {
-    return live(query_, shape, s, query_.step(s)) && query_.admits(s, row) &&
-           s.performance >= shape.performance();
-  }
-
-  // The largest double b with total(b) <= budget, but no more than any n keys cost.
-  double key_budget(const Shape& shape) const {
-    const double cap = (n_ + 1) * dearest_ + 1;
-    if constexpr (kSquare) {
-      double b = std::min(query_.budget / shape.span, cap);
-      while (b > 0 && shape.span * b > query_.budget) b = std::nextafter(b, 0.0);
-      while (b < cap && shape.span * std::nextafter(b, kInfinity) <= query_.budget)
-        b = std::nextafter(b, kInfinity);
-      return b;
-    } else {
-      return std::min(query_.budget, cap);
-    }
-  }
-
-  // --- groups and their bounds
-
-  bool plan() {
-    w_.plans.clear();
-    if constexpr (kSquare) {
-      detail::bound_groups(pool_, query_, w_.base);
-      for (const auto& b : w_.base.bounds)
-        if (!(b.total > query_.budget))
-          w_.plans.push_back({b.span, 0, kInfinity, 0, b.others, b.group});
-    } else {
-      w_.plans.push_back({0, 0, kInfinity, 0, pool_.rates_of(n_ - 1u), pool_.groups.size() - 1});
-    }
-    double lambda = 0;
-    std::size_t kept = 0, from = 0;
-    const std::size_t every = std::max<std::size_t>(16, w_.plans.size() / 16);
-    int counted = 0;  // nodes that heaviest_ has seen
-    for (std::size_t k = 0; k < w_.plans.size(); ++k) {
-      Plan plan = w_.plans[k];
-      const Shape shape = shape_of(plan);
-      if (Source::by_length || k == 0) {
-        if (!value_nodes(shape, plan.others)) return false;
-        from = 0;
-      }
-      list_nodes(from, pool_.groups[plan.group].end);
-      from = pool_.groups[plan.group].end;
-      const int nodes = static_cast<int>(w_.node_value.size());
-      if (nodes < n_) continue;
-      plan.budget = key_budget(shape);
-      if (!std::is_same_v<Source, MovingFunctionSource>) {
-        const Items items{w_.node_key.data(), w_.node_value.data(), nodes};
-        // Any multiplier gives a bound; that of a group before is good enough to sort the
-        // groups. Under it the heaviest n grow by the nodes that a slower group adds.
-        if (kept % every == 0) {
-          if (!solve_dual(items, plan, lambda)) continue;
-          lambda = plan.lambda;
-          heaviest_.clear();
-          counted = 0;
-        } else if (Source::by_length) {
-          heaviest_.clear();
-          counted = 0;
-        }
-        add_heaviest(items, lambda, counted);
-        counted = nodes;
-        if (kept % every != 0) {
-          plan.lambda = lambda;
-          plan.bound = lambda * plan.budget;
-          for (const double weight : heaviest_) plan.bound += weight;
-        }
-      }
-      w_.plans[kept++] = plan;
-    }
-    w_.plans.resize(kept);
-    return true;
-  }
-
-  // Keeps the n largest weights, falling, of the items from `first` on and those before.
-  void add_heaviest(const Items& items, double lambda, int first) {
-    const std::size_t n = static_cast<std::size_t>(n_);
-    for (int i = first; i < items.count; ++i) {
-      const double weight = items.value[i] - lambda * items.cost[i];
-      if (heaviest_.size() == n && !(weight > heaviest_.back())) continue;
-      if (heaviest_.size() == n) heaviest_.pop_back();
-      heaviest_.insert(std::upper_bound(heaviest_.begin(), heaviest_.end(), weight,
-                                        std::greater<>()),
-                       weight);
-    }
-  }
-
-  bool solve_dual(const Items& items, Plan& plan, double lambda) {
-    if (!dual_.solve(items, n_, plan.budget, lambda, -kInfinity,
-                     [&](const Side& side) { return side.cost <= plan.budget * (1 + kMargin); }))
-      return false;
-    plan.bound = dual_.bound + 1e-12 * std::fabs(dual_.bound);
-    plan.lambda = dual_.closed ? 0 : dual_.lambda;
-    return true;
-  }
-
-  // Columns of the usable nodes among from..end, after those before (from = 0: after none).
-  void list_nodes(std::size_t from, std::size_t end) {
-    if (from == 0) w_.node_value.clear(), w_.node_key.clear();
-    for (std::size_t k = from; k < end; ++k) {
-      if (w_.best_of[k] == -kInfinity) continue;
-      const Node& node = pool_.nodes[k];
-      w_.node_value.push_back(w_.best_of[k]);
-      w_.node_key.push_back(kSquare ? node.min_price
-                                    : query_.volume * (node.min_price / node.performance) *
-                                          (1 - kMargin));
-    }
-  }
-
-  // The best value of every node's slots; -inf where it has none to offer.
-  bool value_nodes(const Shape& shape, double others) {
-    w_.best_of.assign(pool_.nodes.size(), -kInfinity);
-    const auto visit = [&](std::size_t row) {
-      const Slot& s = pool_.slots[row];
-      double z = 0;
-      if (!source_.most(s, row, shape.length(s), z)) return fail(row);
-      if (std::isfinite(z)) note(z);
-      double& most = w_.best_of[static_cast<std::size_t>(s.place)];
-      most = std::max(most, z);
-      return true;
-    };
-    if (Source::by_length) {  // only slots that this group may use
-      each_possible(shape, others, visit);
-    } else {
-      each_row(pool_, [&](std::size_t row) {
-        if (query_.admits(pool_.slots[row], row)) visit(row);
-      });
-    }
-    return fault.status == Status::ok;
-  }
-
-  // Calls visit(row) for the slots that a window of this shape may use, until it says false.
-  template <class Visit>
-  void each_possible(const Shape& shape, double others, Visit visit) {
-    Sieve sieve = first_sieve(query_, shape);
-    sieve.key = key_ceiling(shape.screened(std::min(query_.budget, kMostMoney)), others);
-    Shape::screen(pool_).each(pool_.order, sieve, pool_.last_position(), [&](std::size_t row) {
-      return !possible(shape, pool_.slots[row], row) || visit(row);
-    });
-  }
-
-  void note(double z) {
-    ValueScale& scale = knapsack_.scale;
-    scale.largest = std::max(scale.largest, std::fabs(z));
-    if (!Source::by_length) scale.integers &= z == std::floor(z);
   }
 
   // --- the sweep where values stay
@@ -282,11 +121,15 @@ class ValuedSearch {
     double beat = knapsack_.beat(n_, best, money);
     w_.clear();
     double soonest = kInfinity;  // no live slot expires before
+    std::size_t place = plan.memo;
     each_possible(shape, plan.others, [&](std::size_t row) {
       const Slot& s = pool_.slots[row];
       const double t = query_.step(s), length = shape.length(s);
       double z = 0;
-      if (!source_.value(s, row, t, length, z)) return fail(row);
+      if (plan.memo != kNone)
+        z = w_.memo[place++];
+      else if (!source_.value(s, row, t, length, z))
+        return fail(row);
       const double key = shape.key(s), weight = z - lambda * key;
       if (!(weight + heaviest + money > beat)) return true;
       ++effort.steps;
@@ -298,7 +141,7 @@ class ValuedSearch {
         double top = weight + money;
         for (int k = 0; k < others; ++k) top += w_.weight[at(k)];
         if (top > beat) {
-          solve_newest(plan, row, key, z, t, length);
+          solve_newest(shape, plan, row, key, z, t);
           beat = knapsack_.beat(n_, best, money);
           if (out_of_work()) {
             give_up(plan.bound);
@@ -315,7 +158,7 @@ class ValuedSearch {
 
   // The group's own multiplier, and the weights of its n - 1 heaviest nodes under it.
   bool tighten(Plan& plan, double& heaviest, const Shape& shape) {
-    if (Source::by_length && !value_nodes(shape, plan.others)) return false;
+    if (Source::by_length && !value_nodes(shape, plan)) return false;
     list_nodes(0, pool_.groups[plan.group].end);
     const Items items{w_.node_key.data(), w_.node_value.data(),
                       static_cast<int>(w_.node_value.size())};
@@ -329,8 +172,8 @@ class ValuedSearch {
     return true;
   }
 
-  void solve_newest(const Plan& plan, std::size_t row, double key, double z, double t,
-                    double length) {
+  void solve_newest(const Shape& shape, const Plan& plan, std::size_t row, double key, double z,
+                    double t) {
     ++effort.subsets;
     const double before = best;
     const Forced forced{1, {key, 0}, z};
@@ -341,24 +184,21 @@ class ValuedSearch {
       if (!knapsack_.complete) give_up(knapsack_.bound);
       return;
     }
-    if (!Source::anchored || !kSquare || length == own_length(row) || any_anchor()) {
+    if (!kAnchored || is_anchor(shape, row) || any_anchor()) {
       if (!knapsack_.complete) give_up(knapsack_.bound);
-      take(t, row);
+      take(shape, t, row);
       return;
     }
     incumbent_ = before;
     // Not one of them has this group's length: force its slots in, one after the other.
-    with_anchors(plan, t, [&](int anchor) {
+    with_anchors(shape, plan, t, [&](int anchor) {
       return Forced{2, {key, w_.key[at(anchor)]}, z + w_.value[at(anchor)]};
     }, n_ - 2, row);
   }
 
-  double own_length(std::size_t row) const {
-    return query_.volume / pool_.slots[row].performance;
-  }
-
   bool is_anchor(const Shape& shape, std::size_t row) const {
-    return !kSquare || own_length(row) == shape.length(pool_.slots[row]);
+    const Slot& s = pool_.slots[row];
+    return !kSquare || query_.volume / s.performance == shape.length(s);
   }
 
   bool any_anchor() const {
@@ -369,7 +209,8 @@ class ValuedSearch {
 
   // Solves with every anchor among the live slots forced in, the ones before it left out.
   template <class Force>
-  void with_anchors(const Plan& plan, double t, Force force, int pick, std::size_t newest) {
+  void with_anchors(const Shape& shape, const Plan& plan, double t, Force force, int pick,
+                    std::size_t newest) {
     const int count = static_cast<int>(w_.row.size());
     w_.order.clear();  // the items left
     for (int j = 0; j < count; ++j) w_.order.push_back(j);
@@ -390,16 +231,17 @@ class ValuedSearch {
       if (!found) continue;
       for (int& j : knapsack_.chosen) j = w_.some[at(j)];
       knapsack_.chosen.push_back(anchor);
-      take(t, newest);
+      take(shape, t, newest);
     }
   }
 
   // knapsack_.chosen are live slots; `newest` comes on top unless it is kNone.
-  void take(double t, std::size_t newest) {
+  void take(const Shape& shape, double t, std::size_t newest) {
     incumbent_ = knapsack_.best;
     if (recording_) return;
     best = knapsack_.best;
     start = t;
+    if constexpr (kSquare) span = shape.span;
     w_.chosen.clear();
     for (const int j : knapsack_.chosen) w_.chosen.push_back(w_.row[at(j)]);
     if (newest != kNone) w_.chosen.push_back(newest);
@@ -412,6 +254,7 @@ class ValuedSearch {
     // keeps all, for the cheapest are its choice; so does a record, for every step counts.
     constexpr bool bounded = !std::is_same_v<Source, MovingFunctionSource>;
     const bool sieved = bounded && !options_.lite && !recording_;
+    const bool keep_anchors = options_.group_span;  // they allow the group's time to others
     Plan plan = from;
     double heaviest = 0;
     if (sieved && !tighten(plan, heaviest, shape)) return;
@@ -421,7 +264,8 @@ class ValuedSearch {
     each_possible(shape, plan.others, [&](std::size_t row) {
       const Slot& s = pool_.slots[row];
       double z = 0;
-      if (!sieved || (source_.most(s, row, shape.length(s), z) &&
+      if (!sieved || (keep_anchors && is_anchor(shape, row)) ||
+          (source_.most(s, row, shape.length(s), z) &&
                       z - plan.lambda * shape.key(s) + heaviest + money > beat))
         w_.candidates.push_back(row);
       return true;
@@ -432,7 +276,10 @@ class ValuedSearch {
     double soonest = kInfinity, lambda = plan.lambda;
     std::size_t next = 0, record = 0;
     for (const double t : w_.times) {
-      bool added = false;
+      if (t > soonest) soonest = w_.purge(t, [&](std::size_t row) {
+        return live(query_, shape, pool_.slots[row], t);
+      });
+      incumbent_ = recording_ ? recorded(record, t) : best;
       for (; next < w_.candidates.size() && query_.step(pool_.slots[w_.candidates[next]]) <= t;
            ++next) {
         const std::size_t row = w_.candidates[next];
@@ -440,19 +287,12 @@ class ValuedSearch {
         const double until = latest(s, shape.length(s));
         w_.append(shape.key(s), until, row, is_anchor(shape, row));
         soonest = std::min(soonest, until);
-        added = true;
+        if (options_.lite) cheapest_step(shape, plan, t);  // after each slot, as in the papers
       }
-      if (t > soonest) soonest = w_.purge(t, [&](std::size_t row) {
-        return live(query_, shape, pool_.slots[row], t);
-      });
-      if (static_cast<int>(w_.row.size()) < n_ || (options_.lite && !added && !options_.any_start))
-        continue;
-      ++effort.steps;
-      incumbent_ = recording_ ? recorded(record, t) : best;
-      if (options_.lite)
-        cheapest_step(shape, plan, t);
-      else
+      if (!options_.lite)
         solve_step(shape, plan, t, lambda);
+      else if (options_.any_start)
+        cheapest_step(shape, plan, t);
       if (fault.status != Status::ok) return;
       if (recording_) w_.steps[record].value = incumbent_;
       if (!recording_ && out_of_work()) return give_up(plan.bound);
@@ -480,37 +320,42 @@ class ValuedSearch {
   void solve_step(const Shape& shape, const Plan& plan, double t, double& lambda) {
     // A set without a slot of the group's performance is looked at in its own group.
     const auto anchors = std::count(w_.anchor.begin(), w_.anchor.end(), char{1});
-    if (anchors == 0 || !value_live(shape, t)) return;
+    if (anchors == 0 || static_cast<int>(w_.row.size()) < n_) return;
+    ++effort.steps;
+    if (!value_live(shape, t)) return;
     const Items items{w_.key.data(), w_.value.data(), static_cast<int>(w_.row.size())};
     const double money = lambda * plan.budget;
     Lagrange::top(items, n_, 1, lambda, w_.side);
     double top = w_.side.weight;
     bool anchored = false;
     for (const int j : w_.side.chosen) anchored |= w_.anchor[at(j)] != 0;
-    if (!anchored) {  // the heaviest one takes the place of the last
+    if (!anchored && !options_.group_span) {  // the heaviest one takes the place of the last
       double heaviest = -kInfinity;
       for (std::size_t j = 0; j < w_.row.size(); ++j)
         if (w_.anchor[j]) heaviest = std::max(heaviest, w_.value[j] - lambda * w_.key[j]);
       top += heaviest - w_.side.last;
     }
     if (!(top + money > knapsack_.beat(n_, incumbent_, money))) return;
-    if (anchors > kFewAnchors) {
+    if (anchors > kFewAnchors || options_.group_span) {
       ++effort.subsets;
       const bool found = knapsack_.solve(items, n_, plan.budget, {}, incumbent_, lambda);
       if (knapsack_.lambda() > 0) lambda = knapsack_.lambda();
-      if (!found || !Source::anchored || !kSquare || any_anchor()) {
+      if (!found || !kAnchored || options_.group_span || any_anchor()) {
         if (!knapsack_.complete) give_up(knapsack_.bound);
-        if (found) take(t, kNone);
+        if (found) take(shape, t, kNone);
         return;
       }
     }
-    with_anchors(plan, t, [&](int anchor) {
+    with_anchors(shape, plan, t, [&](int anchor) {
       return Forced{1, {w_.key[at(anchor)], 0}, w_.value[at(anchor)]};
     }, n_ - 1, kNone);
     if (knapsack_.lambda() > 0) lambda = knapsack_.lambda();
   }
 
-  void cheapest_step(const Shape& shape, const Plan& plan, double t) {
+  void cheapest_step(const Shape& group, const Plan& plan, double t) {
+    if (static_cast<int>(w_.row.size()) < n_) return;
+    if (std::count(w_.anchor.begin(), w_.anchor.end(), char{1}) == 0) return;
+    ++effort.steps;
     w_.order.resize(w_.row.size());
     for (std::size_t j = 0; j < w_.order.size(); ++j) w_.order[j] = static_cast<int>(j);
     std::partial_sort(w_.order.begin(), w_.order.begin() + n_, w_.order.end(), [&](int a, int b) {
@@ -518,9 +363,15 @@ class ValuedSearch {
       return x < y || (x == y && pool_.slots[w_.row[at(a)]].node < pool_.slots[w_.row[at(b)]].node);
     });
     w_.order.resize(at(n_));
-    double sum = 0, total = 0;
-    for (const int j : w_.order) sum += w_.key[at(j)];
+    double sum = 0, total = 0, slowest = kInfinity;
+    for (const int j : w_.order) {
+      sum += w_.key[at(j)];
+      slowest = std::min(slowest, pool_.slots[w_.row[at(j)]].performance);
+    }
     if (!(sum <= plan.budget)) return;
+    Shape shape = group;
+    if constexpr (kSquare)
+      if (!options_.group_span) shape = Square{query_.volume / slowest, slowest};
     for (const int j : w_.order) {
       const std::size_t row = w_.row[at(j)];
       double z = 0;
@@ -533,7 +384,7 @@ class ValuedSearch {
     if (!(total > incumbent_)) return;
     knapsack_.best = total;
     knapsack_.chosen = w_.order;
-    take(t, kNone);
+    take(group, t, kNone);
   }
 
   // All starts that are looked at, ascending.
@@ -568,20 +419,8 @@ class ValuedSearch {
     return std::isinf(limit) ? limit : limit - length - 4 * 0x1p-52 * (std::fabs(limit) + length);
   }
 
-  static constexpr double kMostMoney = 1e300;
   static constexpr std::ptrdiff_t kFewAnchors = 2;  // forced in at once
-  static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
-  const Pool& pool_;
-  const Query& query_;
-  const Source& source_;
-  const ValuedOptions& options_;
-  ValuedWorkspace& w_;
-  Knapsack& knapsack_;
-  Lagrange dual_;
-  int n_;
-  std::vector<double> heaviest_;  // weights, while planning
-  double dearest_ = 0;  // largest key
   double incumbent_ = -kInfinity;
   bool recording_ = false, timed_ = false;
 };

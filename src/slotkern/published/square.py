@@ -13,10 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .job import Job, compiled, in_order
+from .job import Found, Job, compiled, in_order
 
 Numbers = NDArray[np.int64]
-Found = tuple[float, Numbers] | None
 
 START, FINISH, RUNTIME, COST = range(4)
 
@@ -96,10 +95,10 @@ def square_search(
     return best_start, best
 
 
-def search(
-    slots: NDArray[np.void], proper: NDArray[np.bool_], job: Job, criterion: int
-) -> Found:
-    """Number the slots by price, search the groups, and tell the rows of the window."""
+def numbered(
+    slots: NDArray[np.void], proper: NDArray[np.bool_], job: Job
+) -> tuple[Numbers, SlotList, NDArray[np.float64]]:
+    """Number the slots by price: rows of the numbers, the columns, and the groups."""
     row, arrival = in_order(slots, slots["price"])
     columns = SlotList(
         arrival,
@@ -110,35 +109,43 @@ def search(
         slots["price"][row],
     )
     groups = np.unique(slots["performance"][proper])[::-1].copy()  # 2
+    return row, columns, groups
+
+
+def search(
+    slots: NDArray[np.void], proper: NDArray[np.bool_], job: Job, criterion: int
+) -> Found | None:
+    """Search the groups, and tell the rows of the window."""
+    row, columns, groups = numbered(slots, proper, job)
     start, window = square_search(
         columns, groups, job.volume, job.nodes, job.budget, criterion
     )
-    return (float(start), row[window]) if len(window) else None
+    return Found(float(start), row[window]) if len(window) else None
 
 
 def first_fit(
     slots: NDArray[np.void], proper: NDArray[np.bool_], job: Job, seed: int
-) -> Found:
+) -> Found | None:
     """Find the window that starts first in any group, ties to the fastest group."""
     return search(slots, proper, job, START)
 
 
 def min_finish(
     slots: NDArray[np.void], proper: NDArray[np.bool_], job: Job, seed: int
-) -> Found:
+) -> Found | None:
     """Find the window that finishes first (section 3.3): the n cheapest of a step."""
     return search(slots, proper, job, FINISH)
 
 
 def min_runtime(
     slots: NDArray[np.void], proper: NDArray[np.bool_], job: Job, seed: int
-) -> Found:
+) -> Found | None:
     """Find the shortest window: the n cheapest of a step, valued by the length."""
     return search(slots, proper, job, RUNTIME)
 
 
 def min_cost(
     slots: NDArray[np.void], proper: NDArray[np.bool_], job: Job, seed: int
-) -> Found:
+) -> Found | None:
     """Find the window of least cost (section 3.3): the n cheapest of each step."""
     return search(slots, proper, job, COST)
