@@ -10,13 +10,14 @@ import time
 import numpy as np
 
 import slotkern as sk
-from slotkern.published.alternatives import all_windows
+from slotkern.published import SCHEMES
 
 JOB = {"nodes": 5, "volume": 310.0, "budget": 1500.0}
 
 
 def alternatives(rounds: int) -> None:
     """Environments once by CSA, many times by one sweep: equal window by window."""
+    csa = SCHEMES["ragged"].search
     for nodes, interval in ((100, 3600), (400, 3600), (400, 600)):
         ratios, counts = [], []
         for seed in range(rounds):
@@ -24,9 +25,9 @@ def alternatives(rounds: int) -> None:
                 "aep", nodes=nodes, interval=interval, seed=seed
             )
             slots, pool = environment.slots, sk.SlotPool(environment.slots)
-            all_windows(slots, "ragged", limit=1, **JOB)  # compiles
+            csa(slots, limit=1, **JOB)  # compiles
             begin = time.process_time()
-            published = all_windows(slots, "ragged", **JOB)
+            published = csa(slots, **JOB)
             slow = time.process_time() - begin
             request, quick = sk.Request(**JOB), []
             for _ in range(50):

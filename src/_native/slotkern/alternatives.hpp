@@ -245,10 +245,12 @@ class AlternativesSweep {
 }  // namespace detail
 
 // Appends at most `limit` windows, in the order in which repeated search by "first" and
-// cutting finds them.
-inline Status find_alternatives(const Pool& pool, const Query& query, Shape shape,
+// cutting finds them. The mask of a pool that has changed is by origin row.
+inline Status find_alternatives(const Pool& pool, const Query& asked, Shape shape,
                                 std::size_t limit, Windows& out) noexcept {
   return guarded([&] {
+    Query query = asked;
+    query.origins = pool.origins.empty() ? nullptr : pool.origins.data();
     if (query.n > static_cast<std::int64_t>(pool.nodes.size())) return Status::ok;
     const Status status = pool.check(query, true);
     if (status != Status::ok) return status;

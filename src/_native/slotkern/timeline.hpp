@@ -179,12 +179,13 @@ class Timeline {
     return true;
   }
 
-  // As search(), but starts from what is remembered, and remembers.
+  // As search(), but starts from what is remembered, and remembers. A mask is by origin row.
   Status find(const Query& query, int criterion, Shape shape, Workspace& work, Found& found) {
     reach(query.volume);
     Hints& hints = hints_[static_cast<std::size_t>(shape)];
     Query from = query;
     from.earliest = std::max(query.earliest, now_);
+    from.origins = pool_->origins.data();
     const double known = hints.bound(from);
     const bool plain = !query.mask && query.max_price == kInfinity &&
                        query.deadline == std::numeric_limits<double>::max();
