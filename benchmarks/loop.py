@@ -1,33 +1,33 @@
-"""The scheduling loop and all alternatives, against what they replace, in one run.
+"""The scheduling loop, against what else could be its backend, in one run.
 
     python benchmarks/loop.py [--quick]
 
-Ratios of CPU times taken in this process on a stream of different jobs, with the
-answers compared. Baselines:
-
-naive       `find_window` on a plain array for every job, then the array is cut;
-numpy       what a user would write: walk the starts, mask, partition by cost;
-count-only  how many nodes are free at each time, no budget, no node named: the planner
-            of a batch system. Its figures were measured elsewhere, on such a machine;
-csa         the papers' scheme for alternatives (`slotkern.published`), by numba.
+Every stream books different jobs into a pool like the papers' until it is full. All
+times are CPU times of this process, unless said otherwise, and the answers of the
+rivals (rivals.py) are compared. `naive` and `numpy` take a few jobs at several
+fillings of the pool; count-only planners take the whole stream, in two versions: one
+that knows beforehand how short a job can be, and one that does not.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from alternatives import alternatives
 from numpy.typing import NDArray
+from rivals import by_numpy, check_count_only, count_only, free_counts, rescan
 
 import slotkern as sk
-from slotkern.alternatives import cut_window
-from slotkern.published.alternatives import all_windows
 
-# Jobs a second of a count-only planner, n = 5, by nodes: find and book, no node named.
-COUNT_ONLY = {100: 85_700, 1_000: 15_600, 4_000: 18_800}
+# Jobs a second of a count-only planner measured elsewhere, n = 5, by nodes.
+ELSEWHERE = {100: 85_700, 1_000: 15_600, 4_000: 18_800}
+MEAN_VOLUME = 150
 
 
 def jobs(count: int, nodes: int, seed: int) -> list[sk.Request]:
@@ -48,98 +48,106 @@ def cpu(function: Callable[..., Any], *args: Any, **options: Any) -> tuple[float
     return time.process_time() - begin, result
 
 
-def naive_loop(
-    slots: NDArray[np.void], asked: list[sk.Request]
-) -> Iterator[sk.Window | None]:
-    """Search the whole array again for every job."""
-    for request in asked:
-        window = sk.find_window(slots, request, "start", shape="ragged")
-        if window is not None:
-            slots, _ = cut_window(slots, window)
-        yield window
+@dataclass
+class Stream:
+    """A pool to fill: `few` jobs at each of the checkpoints go to the rivals too."""
 
+    nodes: int
+    wanted: int
+    few: int
+    checkpoints: int = 5
 
-def numpy_loop(
-    slots: NDArray[np.void], asked: list[sk.Request]
-) -> Iterator[float | None]:
-    """The earliest start by numpy alone."""
-    for request in asked:
-        length = request.volume / slots["performance"]
-        cost = request.volume * (slots["price"] / slots["performance"])
-        latest = slots["end"] - length
-        start = None
-        for t in np.unique(slots["start"]):
-            rows = np.flatnonzero((slots["start"] <= t) & (t <= latest))
-            if len(rows) < request.nodes:
-                continue
-            best = rows[np.argpartition(cost[rows], request.nodes - 1)][: request.nodes]
-            if np.sort(cost[best]).sum() <= request.budget:
-                start = float(t)
-                break
-        yield start
-        if start is None:
-            continue
-        left, right = slots[best], slots[best]
-        left["end"], right["start"] = start, start + length[best]
-        table = np.concatenate([np.delete(slots, best), left, right])
-        table = table[table["start"] < table["end"]]
-        slots = table[np.lexsort((table["node"], table["start"]))]
-
-
-def loop(sizes: list[tuple[int, int, int, int, int]]) -> dict[tuple[int, int], float]:
-    """Report jobs a second and ratios for (nodes, n, interval, jobs, naive jobs)."""
-    times = {}
-    for nodes, n, interval, count, few in sizes:
-        slots = sk.generate_environment("aep", nodes=nodes, interval=interval).slots
-        asked = jobs(count, n, seed=nodes)
-        pool = sk.SlotPool(slots)
-        pool.schedule([])  # lays the pool out
-        first, begun = cpu(pool.schedule, asked[:few], shape="ragged")
-        naive, windows = cpu(list, naive_loop(slots, asked[:few]))
-        mine = [w and (w.start, w.cost, w.nodes) for w in begun]
-        assert mine == [w and (w.start, w.cost, w.nodes) for w in windows]
-        by_hand = min(few, 3)
-        hand, starts = cpu(list, numpy_loop(slots, asked[:by_hand]))
-        assert starts == [w and w.start for w in windows[:by_hand]]
-        rest, done = cpu(pool.schedule, asked[few:], shape="ragged")
-        each = (first + rest) / count
-        times[nodes, n] = each
-        # Late in the stream the naive way scans a longer list: ask both again.
-        late = jobs(few, n, seed=1)
-        free = pool.slots
-        again, tail = cpu(pool.schedule, late, shape="ragged")
-        scan, tail_naive = cpu(list, naive_loop(free, late))
-        assert [w and w.start for w in tail] == [w and w.start for w in tail_naive]
+    def run(self) -> float:
+        """Fill the pool, print what was measured; seconds a job."""
+        slots = sk.generate_environment("aep", nodes=self.nodes, interval=3600).slots
+        work = ((slots["end"] - slots["start"]) * slots["performance"]).sum()
+        size = int(0.95 * work / (self.wanted * MEAN_VOLUME))  # the last find nothing
+        asked = jobs(size, self.wanted, seed=self.nodes)
+        pool = laid_out(slots)
+        spent, naive, hand = [0.0], [], []
+        windows: list[sk.Window | None] = []
+        for rows in np.array_split(np.arange(size), self.checkpoints):
+            free, part = pool.slots, [asked[i] for i in rows]
+            few, rest = part[: self.few], part[self.few :]
+            first, begun = cpu(pool.schedule, few, shape="ragged")
+            scan, same = cpu(list, rescan(free, few))
+            assert answers(begun) == answers(same)
+            by_hand, starts = cpu(list, by_numpy(free, few))
+            assert starts == [w and w.start for w in same]
+            after, done = cpu(pool.schedule, rest, shape="ragged")
+            spent[0] += first + after
+            naive.append(scan / len(few))
+            hand.append(by_hand / len(few))
+            windows += [*begun, *done]
+        for _ in range(2):
+            again = laid_out(slots)
+            spent.append(cpu(again.schedule, asked, shape="ragged")[0])
+            assert (again.slots == pool.slots).all()
+        each = float(np.median(spent)) / size
+        nothing = np.array([window is None for window in windows])
+        assert nothing[-size // 100 :].mean() > 0.9  # it is full
         print(
-            f"{nodes:6} nodes, n = {n:2}, {len(slots):7,} slots: "
-            f"{1 / each:9,.0f} jobs/s ({each * 1e6:6.1f} us), "
-            f"{done.booked.sum():,} of {len(done):,} booked;"
-            f" naive / loop {naive / first:6,.0f} early, {scan / again:6,.0f} late,"
-            f" numpy / loop {hand / by_hand / (first / few):8,.0f}"
+            f"{self.nodes:,} nodes, n = {self.wanted}: {len(slots):,} slots,"
+            f" {size:,} jobs, {nothing.mean():.1%} of them got nothing"
         )
-        if n == 5 and nodes in COUNT_ONLY:
-            ratio = 1 / each / COUNT_ONLY[nodes]
-            print(
-                f"{'':9}{ratio:.1f} times the count-only figure {COUNT_ONLY[nodes]:,}"
+        self.show("schedule", each, f"{each * 1e6:.1f} us")
+        for name, times in (("naive", naive), ("numpy", hand)):
+            early, mean = times[0] / each, np.mean(times) / each
+            text = (
+                f"schedule is {mean:,.0f} times faster ({early:,.0f} in the beginning)"
             )
-        rebooking(pool, [*begun, *done], n, each)
-    return times
+            self.show(name, float(np.mean(times)), text)
+        self.count(slots, asked, each)
+        self.rebook(pool, windows, each)
+        return each
+
+    def show(self, name: str, each: float, text: str) -> None:
+        """One line of the report."""
+        print(f"  {name:24}{1 / each:11,.0f} jobs/s, {text}")
+
+    def count(
+        self, slots: NDArray[np.void], asked: list[sk.Request], each: float
+    ) -> None:
+        """Count-only planners on the same pool; a job takes its mean time on a node."""
+        lengths = np.array([r.volume for r in asked]) / slots["performance"].mean()
+        profile, least = free_counts(slots), float(lengths.min())
+        count_only(*profile, self.wanted, lengths[:2], least)  # compiles
+        for name, shortest in (("count-only", 0.0), ("count-only, least known", least)):
+            spent, starts = cpu(count_only, *profile, self.wanted, lengths, shortest)
+            check_count_only(slots, self.wanted, lengths, starts)
+            one = spent / len(lengths)
+            self.show(name, one, f"schedule at {one / each:.2f} times its speed")
+        if self.wanted == 5 and self.nodes in ELSEWHERE:
+            one = 1 / ELSEWHERE[self.nodes]
+            text = f"schedule at {one / each:.2f} times its speed"
+            self.show("count-only, elsewhere", one, text)
+
+    def rebook(
+        self, pool: sk.SlotPool, windows: list[sk.Window | None], each: float
+    ) -> None:
+        """Release a fifth at random and book again as many."""
+        held = [w for w in windows if w is not None]
+        rng = np.random.default_rng(0)
+        some = [held[i] for i in rng.permutation(len(held))[: len(held) // 5]]
+        release, _ = cpu(lambda: [pool.release(w) for w in some])
+        asked = jobs(len(some), self.wanted, seed=2)
+        again, done = cpu(pool.schedule, asked, shape="ragged")
+        anew, got = again / len(some), done.booked.mean()
+        text = f"{got:.0%} booked, {each / anew:.2f} times the speed of booking"
+        self.show("release", release / len(some), "one by one from Python")
+        self.show("rebook a fifth", anew, text)
 
 
-def rebooking(
-    pool: sk.SlotPool, windows: list[sk.Window | None], n: int, each: float
-) -> None:
-    """Release a fifth at random and book again."""
-    held = [w for w in windows if w is not None]
-    rng = np.random.default_rng(0)
-    some = [held[i] for i in rng.permutation(len(held))[: len(held) // 5]]
-    release, _ = cpu(lambda: [pool.release(w) for w in some])
-    again, _ = cpu(pool.schedule, jobs(len(some), n, seed=2), shape="ragged")
-    anew = again / len(some)
-    print(
-        f"{'':9}release {release / len(some) * 1e6:.1f} us; rebooking"
-        f" {anew * 1e6:.1f} us a job, speed {each / anew:.2f} of booking"
-    )
+def laid_out(slots: NDArray[np.void]) -> sk.SlotPool:
+    """A pool that is ready for its first booking."""
+    pool = sk.SlotPool(slots)
+    pool.schedule([])
+    return pool
+
+
+def answers(windows: Any) -> list[Any]:
+    """What must be equal."""
+    return [w and (w.start, w.cost, w.nodes) for w in windows]
 
 
 def by_one(pool: sk.SlotPool, asked: list[sk.Request]) -> None:
@@ -155,9 +163,8 @@ def from_python(count: int) -> None:
     slots = sk.generate_environment("aep", nodes=100, interval=20_000).slots
     asked = jobs(count, 5, seed=3)
     extra = []
-    for _ in range(5):
-        one, many = sk.SlotPool(slots), sk.SlotPool(slots)
-
+    for _ in range(9):
+        one, many = laid_out(slots), laid_out(slots)
         in_call, _ = cpu(many.schedule, asked, shape="ragged")
         singly, _ = cpu(by_one, one, asked)
         assert (one.slots == many.slots).all()
@@ -167,56 +174,42 @@ def from_python(count: int) -> None:
     )
 
 
-def ten_times(pool: sk.SlotPool, request: sk.Request) -> sk.Alternatives:
-    """All alternatives, again and again."""
-    for _ in range(10):
-        found = sk.find_alternatives(pool, request, shape="ragged")
-    return found
+def prepare(count: int) -> None:
+    """What a thread or process searches: a pool and jobs."""
+    global POOL, ASKED
+    slots = sk.generate_environment("aep", nodes=1000, interval=3600).slots
+    POOL, ASKED = sk.SlotPool(slots), jobs(count, 5, seed=4)
 
 
-def alternatives(rounds: int) -> None:
-    """All alternatives against CSA."""
-    for nodes, interval in ((100, 3600), (400, 600)):
-        ratios, counts = [], []
-        for seed in range(rounds):
-            environment = sk.generate_environment(
-                "aep", nodes=nodes, interval=interval, seed=seed
-            )
-            slots, pool = environment.slots, sk.SlotPool(environment.slots)
-            request = sk.Request(5, 310, budget=1500)
-            all_windows(slots, "ragged", 5, 310.0, budget=1500.0, limit=1)  # compiles
-            slow, published = cpu(all_windows, slots, "ragged", 5, 310.0, budget=1500.0)
-            quick = []
-            for _ in range(50):
-                fast, found = cpu(ten_times, pool, request)
-                quick.append(fast / 10)
-            rows = [window.slots["row"].tolist() for window in found]
-            assert found.start.tolist() == [start for start, _, _ in published]
-            assert rows == [
-                r[np.argsort(slots["node"][r])].tolist() for _, r, _ in published
-            ]
-            ratios.append(slow / np.median(quick))
-            counts.append(len(published))
-        print(
-            f"all alternatives, {nodes} nodes, interval {interval}: {counts} windows,"
-            f" CSA / one sweep {np.median(ratios):,.0f}"
-        )
+def search(part: slice, threads: int = 1) -> int:
+    """How many windows there are for a part of the jobs."""
+    found = sk.find_windows(POOL, ASKED[part], "finish", threads=threads)
+    return sum(window is not None for window in found)
 
 
 def threads(count: int) -> None:
-    """find_windows by one and two threads."""
-    slots = sk.generate_environment("aep", nodes=1000, interval=3600).slots
-    pool, asked = sk.SlotPool(slots), jobs(count, 5, seed=4)
-    ratios = []
-    for _ in range(7):
-        wall = {}
-        for crew in (1, 2):
-            begin = time.perf_counter()
-            found = sk.find_windows(pool, asked, "cost", threads=crew)
-            wall[crew] = time.perf_counter() - begin
-        assert len(found) == count
-        ratios.append(wall[1] / wall[2])
-    print(f"find_windows by 2 threads: {np.median(ratios):.2f} times one (wall clock)")
+    """find_windows by one thread, by two, and by two processes, in turns."""
+    prepare(count)
+    wall: dict[str, list[float]] = {}
+    halves = [slice(0, count // 2), slice(count // 2, count)]
+    with ProcessPoolExecutor(2, initializer=prepare, initargs=(count,)) as crew:
+        sum(crew.map(search, halves))  # starts them
+        ways: dict[str, Callable[[], int]] = {
+            "one thread": lambda: search(slice(count)),
+            "two threads": lambda: search(slice(count), 2),
+            "two processes": lambda: sum(crew.map(search, halves)),
+        }
+        for _ in range(9):
+            for name, way in ways.items():
+                begin = time.perf_counter()
+                assert way() == count
+                wall.setdefault(name, []).append(time.perf_counter() - begin)
+    one, two, both = (np.array(times) for times in wall.values())
+    print(
+        f"find_windows (wall clock): two threads {np.median(one / two):.2f} times one"
+        f" thread (best times: {one.min() / two.min():.2f}), two processes"
+        f" {np.median(one / both):.2f} times ({one.min() / both.min():.2f})"
+    )
 
 
 def main() -> None:
@@ -224,17 +217,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small sizes only")
     quick = parser.parse_args().quick
-    sizes = [(100, 5, 80_000, 20_000, 60), (1_000, 5, 40_000, 100_000, 20)]
-    if quick:
-        sizes = [(100, 5, 20_000, 4_000, 30), (1_000, 5, 6_000, 10_000, 10)]
-    else:
-        sizes += [(4_000, 5, 16_000, 100_000, 10), (10_000, 5, 12_000, 200_000, 5)]
-    times = loop(sizes)
-    loop([(1_000, 50, 10_000 if quick else 40_000, 500 if quick else 10_000, 10)])
-    few, many = min(times), max(times)
-    growth = times[many] / times[few]
-    print(f"time a job, {many[0]} nodes / {few[0]} nodes: {growth:.1f}")
-    from_python(1000 if quick else 5000)
+    streams = [Stream(100, 5, 20), Stream(1_000, 5, 5)]
+    if not quick:
+        streams += [Stream(4_000, 5, 3), Stream(10_000, 5, 2)]
+    times = [stream.run() for stream in streams]
+    Stream(1_000, 50, 5).run()
+    print(f"time a job, most nodes / least nodes: {times[-1] / times[0]:.1f}")
+    from_python(1000 if quick else 3000)
     alternatives(1 if quick else 5)
     threads(2000 if quick else 20_000)
 

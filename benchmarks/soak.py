@@ -7,10 +7,16 @@ from __future__ import annotations
 
 import resource
 import sys
+import time
 
 import numpy as np
 
 import slotkern as sk
+
+
+def memory() -> int:
+    """The most memory that was resident so far, in kB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def main(operations: int) -> None:
@@ -19,8 +25,7 @@ def main(operations: int) -> None:
     pool = sk.SlotPool(slots)
     rng = np.random.default_rng(0)
     held: list[sk.Window] = []
-    done = 0
-    peak = 0
+    done, begin, first = 0, time.process_time(), 0
     while done < operations:
         asked = [
             sk.Request(int(n), float(v), budget=float(n * v * b))
@@ -38,17 +43,20 @@ def main(operations: int) -> None:
         for window in held[:free]:
             pool.release(window)
         held = held[free:]
+        sk.find_alternatives(pool, asked[0], shape="ragged", limit=20)
         done += len(asked) + free
-        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        if done < operations // 4:
-            peak = memory
-        elif memory > peak * 1.05:
-            raise SystemExit(f"memory grew from {peak} to {memory} kB after {done}")
+        if not first and done > operations // 20:
+            first = memory()  # all buffers have met their sizes
+            print(f"after {done:,} operations {first:,} kB", flush=True)
+    last, spent = memory(), time.process_time() - begin
     for window in held:
         pool.release(window)
     if pool.slots.tolist() != slots.tolist():
         raise SystemExit("the pool is not what it was")
-    print(f"{done:,} operations, at most {memory:,} kB, the pool is what it was")
+    print(f"after {done:,} operations {last:,} kB, {spent / done * 1e6:.1f} us each;")
+    print("everything released, the pool is what it was bit for bit")
+    if last > first * 1.05:
+        raise SystemExit(f"memory grew from {first:,} to {last:,} kB")
 
 
 if __name__ == "__main__":

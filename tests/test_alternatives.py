@@ -214,6 +214,28 @@ def test_a_boolean_filter_follows_the_slots(larger):
         assert (found.cost == alone.cost).all()
 
 
+@pytest.mark.parametrize("method", ["exact", "lite"])
+def test_arrays_and_fields_are_the_same_criterion(larger, method):
+    """The general scheme takes arrays along when it cuts."""
+    where, value = larger["node"] % 2 == 0, np.cos(np.arange(len(larger)))
+    named = sk.make_slots(
+        **{name: larger[name] for name in sk.SLOT.names}, q=value, even=where
+    )
+    assert (named["node"] == larger["node"]).all()
+    request, options = sk.Request(2, 60, budget=130), {"limit": 6, "method": method}
+    for by_array, by_field in ((value, "q"), (sk.minimize(value), sk.minimize("q"))):
+        found = sk.find_alternatives(
+            larger, request.replace(where=where), by_array, **options
+        )
+        expected = sk.find_alternatives(
+            named, request.replace(where="even"), by_field, **options
+        )
+        assert len(found) == 6
+        assert (found.parts == expected.parts).all()
+        assert (found.table["value"] == expected.table["value"]).all()
+        assert found.criterion == ("array" if by_field == "q" else "minimize(array)")
+
+
 def test_nothing_found_and_bad_input(larger):
     none = sk.find_alternatives(larger, sk.Request(61, 1))
     assert (len(none), none.best("cost"), none.parts.shape) == (0, None, (0, 61))
@@ -248,13 +270,14 @@ def test_endless_slots_need_a_bound(criterion):
 def test_equal_to_the_published_schemes(larger, shape, nodes):
     """CSA and MultipleBest as printed."""
     pytest.importorskip("numba")
-    from slotkern.published.alternatives import all_windows
+    from slotkern.published import SCHEMES
 
     budget = nodes * 90 * 1.05
     found = sk.find_alternatives(
         larger, sk.Request(nodes, 90, budget=budget), shape=shape
     )
-    expected = all_windows(larger, shape, nodes, 90.0, budget=budget)
+    search = SCHEMES[shape].search
+    expected = search(larger, nodes=nodes, volume=90.0, budget=budget)
     assert len(found) == len(expected) > 5
     for window, (start, rows, finish) in zip(found, expected, strict=True):
         order = np.argsort(larger["node"][rows])

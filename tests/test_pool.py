@@ -325,38 +325,6 @@ def test_reasons():
     assert pool.schedule([]).start.shape == (0,)
 
 
-def test_what_a_changed_pool_runs_on_its_slots():
-    slots = random_slots(8, nodes=20, slots=8)
-    pool = sk.SlotPool(slots)
-    request = sk.Request(2, 9, where="tag >= 3")
-    where = slots["tag"] >= 3
-    assert pool.find(request) == pool.find(request.replace(where=where))
-    for _ in range(5):
-        pool.book(pool.find(sk.Request(3, 9)))
-    assert_same_but_rows(pool.find(request), sk.find_window(pool.slots, request))
-    assert (pool.origin["tag"][pool.find(request).slots["row"]] >= 3).all()
-    with pytest.raises(ValueError, match="has changed"):
-        pool.find(request.replace(where=where))
-    with pytest.raises(ValueError, match="filter"):
-        pool.schedule([request])
-    assert str(sk.explain(pool, request)) == str(sk.explain(pool.slots, request))
-    asked = [random_request(np.random.default_rng(k)) for k in range(80)]
-    for found, single in zip(
-        sk.find_windows(pool, asked, "cost", threads=2),
-        [sk.find_window(pool.slots, r, "cost") for r in asked],
-        strict=True,
-    ):
-        assert_same_but_rows(found, single)
-    for criterion in ("first", "cost"):
-        plain = sk.Request(2, 9, budget=40)
-        found = pool.find_alternatives(plain, criterion)
-        expected = sk.find_alternatives(pool.slots, plain, criterion)
-        assert (found.table == expected.table).all()
-        rows = pool.origin["node"][found.parts["row"]]
-        assert (rows == found.parts["node"]).all()
-        assert (found.parts["node"] == expected.parts["node"]).all()
-
-
 def test_partly_past_windows_give_back_the_rest():
     slots = sk.make_slots(node=[0, 1], start=0, end=20, performance=[1, 2], price=1)
     pool = sk.SlotPool(slots)

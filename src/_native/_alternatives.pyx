@@ -5,7 +5,9 @@ import numpy as np
 cimport numpy as cnp
 from libcpp.vector cimport vector
 
-from slotkern._core cimport PreparedSlots, Request, Window, pool_of, search_error, shape_of, wrap
+from slotkern._core cimport (
+    PreparedSlots, Request, Window, lasting, pool_of, search_error, shape_of, wrap,
+)
 from slotkern._core import PART
 from slotkern._kernels cimport Answer, Found, Part, Pool, Query, Shape, Status
 
@@ -280,14 +282,13 @@ cdef int add(Alternatives to, Alternatives source, Py_ssize_t i) except -1:
     return 0
 
 
-def gather(windows, n, criterion, shape, origin=None):
-    """Alternatives from windows of n parts; origin[k]: the origin rows of the k-th's rows."""
+def gather(windows, n, criterion, shape):
+    """Alternatives from windows of n parts."""
     cdef Alternatives self = empty(n, criterion, shape)
     cdef Window window
     cdef Found found
-    cdef Part part
-    cdef Py_ssize_t i, k
-    for k, window in enumerate(windows):
+    cdef Py_ssize_t i
+    for window in windows:
         found.start = window.start
         found.runtime = window.runtime
         found.cost = window.cost
@@ -297,10 +298,7 @@ def gather(windows, n, criterion, shape, origin=None):
         self.bounds.push_back(window.bound)
         self.proven.push_back(window.proven)
         for i in range(window.count):
-            part = window.parts[i]
-            if origin is not None:
-                part.row = origin[k][part.row]
-            self.windows.parts.push_back(part)
+            self.windows.parts.push_back(window.parts[i])
     return self
 
 
@@ -312,11 +310,15 @@ def first_alternatives(slots, Request request not None, str shape, limit):
     cdef Shape form = shape_of(shape)
     cdef size_t most = <size_t>-1 if limit is None else limit
     cdef Alternatives self = empty(request.query.n, "first", shape)
+    cdef size_t k
     pool = pool_of(slots, False, form, request.query.n)
+    if pool.changed and not lasting(request.where):
+        pool = pool.settled()
     query = request.query
     mask = pool.mask_of(request.where)
     if mask is not None:
         query.mask = <const unsigned char*>cnp.PyArray_DATA(<cnp.ndarray>mask)
+        query.masked = len(mask)
     pool.enter(query.volume)
     with nogil:
         status = find_alternatives(pool.pool, query, form, most, self.windows)
@@ -325,4 +327,7 @@ def first_alternatives(slots, Request request not None, str shape, limit):
         raise ValueError(ENDLESS)
     if status != Status.ok:
         raise search_error(status, request.query)
+    if pool.origin is not None:  # rows of the free slots, prepared anew
+        for k in range(self.windows.parts.size()):
+            self.windows.parts[k].row = pool.origin[self.windows.parts[k].row]
     return self

@@ -136,6 +136,8 @@ cdef class PreparedSlots:
     """
 
     def __init__(self, slots):
+        if self.table is not None:
+            raise TypeError(f"a {type(self).__name__} is made once; make another for other slots")
         self.masks = {}
         prepare(self, slots, True, Shape.square, 0)
         self.table = np.array(slots)
@@ -181,12 +183,22 @@ cdef class PreparedSlots:
                     self.masks.clear()
                 self.masks[where] = mask
             return mask
+        if where is not None:
+            self.check_rows("where")
         if where is not None and len(where) != len(self.table):
             raise ValueError(
                 f"where has {len(where)} values for {len(self.table)} slots; "
                 "a boolean array must match the searched array row by row"
             )
         return where
+
+    def check_rows(self, name):
+        """Refuse an argument with one value for each row, where the pool has changed."""
+        if self.changed or self.origin is not None:
+            raise ValueError(
+                f"{name} is an array, but the pool has changed since its slots had these rows; "
+                "use an expression or a field"
+            )
 
     # What a pool that changes does in another way.
 
@@ -314,7 +326,7 @@ def find_window(slots, Request request not None, criterion="finish", *, str shap
     """
     cdef object index = INDEX.get(criterion) if type(criterion) is str else None
     if (isinstance(slots, PreparedSlots) and (<PreparedSlots>slots).changed
-            and (index is None or method != "exact" or request.where is not None)):
+            and (index is None or method != "exact" or not lasting(request.where))):
         return find_settled(<PreparedSlots>slots, request, criterion, dict(
             shape=shape, method=method, placement=placement, span=span, gap=gap,
             max_work=max_work, seed=seed))
@@ -339,17 +351,18 @@ def find_window(slots, Request request not None, criterion="finish", *, str shap
     raise search_error(answer.status, request.query)
 
 
+cdef bint lasting(object where) except -1:
+    """Whether a filter lets in the same slots after bookings, and is no array of rows."""
+    if where is None:
+        return True
+    if not isinstance(where, str):
+        return False
+    from slotkern.where import columns
+    return columns(where).isdisjoint(("start", "end"))
+
+
 cdef object find_settled(PreparedSlots pool, Request request, object criterion, dict options):
     """find_window on what a changed pool is now, with rows of its origin array."""
-    if request.where is not None and not isinstance(request.where, str):
-        raise ValueError(
-            "where is a boolean array, but the pool has changed since its slots had these "
-            "rows; filter by an expression"
-        )
-    if isinstance(criterion, np.ndarray):
-        raise ValueError(
-            "criterion is an array, but the pool has changed since its slots had these rows"
-        )
     cdef PreparedSlots settled = pool.settled()
     cdef Window window = find_window(settled, request, criterion, **options)
     cdef Py_ssize_t i
@@ -365,16 +378,6 @@ def prepared(slots):
     if isinstance(slots, PreparedSlots):
         return (<PreparedSlots>slots).settled()
     return PreparedSlots(slots)
-
-
-def settled_slots(slots):
-    """What to search, its slot array, and that array's rows of the origin (None: its own)."""
-    cdef PreparedSlots pool
-    if not isinstance(slots, PreparedSlots):
-        check_slots(slots)
-        return slots, slots, None
-    pool = (<PreparedSlots>slots).settled()
-    return pool, pool.table, pool.origin
 
 
 def check_volume(slots, Request request not None):
@@ -442,6 +445,7 @@ cdef Request request_with(Request request, object mask):
     copy.query = request.query
     copy.where = mask
     copy.query.mask = <const unsigned char*>cnp.PyArray_DATA(<cnp.ndarray>mask)
+    copy.query.masked = len(mask)
     return copy
 
 

@@ -9,7 +9,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 from libcpp.vector cimport vector
 
 from slotkern._core cimport (
-    PreparedSlots, Request, Window, search_error, shape_of, wrap,
+    PreparedSlots, Request, Window, lasting, request_with, search_error, shape_of, wrap,
 )
 from slotkern._core import CRITERIA, PART, check_slots, find_window
 from slotkern._kernels cimport Answer, Found, Part, Pool, Query, Shape, Status, find
@@ -90,13 +90,15 @@ cdef class SlotPool(PreparedSlots):
     -----
     *Searches after a change.* Every answer is what `find_window` gives on ``pool.slots``,
     with rows of ``pool.origin``. The criteria of `CRITERIA` run on the changed pool as it
-    is. A search for the earliest start also remembers that no such request, and no harder
-    one, fits before the time found; booking keeps what is remembered true, and a release
-    lowers only the times before which the freed slot could serve. Everything else (a
-    filter expression, another criterion, the methods "lite" and "published", `explain`)
-    runs on a copy of the free slots that is prepared at the first such search after a
-    change, O(m log m), and kept until the next. Boolean filters and value arrays
-    are refused once the pool has changed, because their rows are no longer its slots'.
+    is, also with a filter expression, whose rows are evaluated once. A search for the
+    earliest start also remembers that no such request, and no harder one, fits before the
+    time found; booking keeps what is remembered true, and a release lowers only the times
+    before which the freed slot could serve. Everything else (a filter that names start or
+    end, another criterion, the methods "lite" and "published", `explain`) runs on a copy
+    of the free slots that is prepared at the first such search after a change,
+    O(m log m), and kept until the next. Boolean filters and value arrays, also inside
+    `minimize`, are refused once the pool has changed, because their rows are no longer
+    its slots'.
 
     *Threads.* Searches may run in several threads at once while none writes. `book`,
     `release`, `schedule` and the other writers wait for each other and for searches, and
@@ -348,7 +350,8 @@ cdef class SlotPool(PreparedSlots):
 
         Notes
         -----
-        O(N + k (log m + 64)) for N nodes of which k have free time before `now`.
+        O(N + k (log m + 64)) for N nodes, all of which are looked at, and k slots with time
+        before `now`.
         """
         cdef double time = float(now)
         if not np.isfinite(time) or time < self.timeline.now():
@@ -458,6 +461,7 @@ cdef class SlotPool(PreparedSlots):
         self.lock()
         self.pool = fresh.pool
         self.table = origin
+        self.masks.clear()
         self.changed = True
         status = open_timeline(self.timeline, self.pool, prices, &state)
         self.mutex.unlock()
@@ -483,8 +487,9 @@ cdef class SlotPool(PreparedSlots):
         Raises
         ------
         ValueError, TypeError
-            Before anything is booked: for a request with a filter (their rows change with
-            every booking; find and book one by one), or another criterion.
+            Before anything is booked: for another criterion, or a request whose filter is
+            a boolean array or names start or end (both change with every booking; find
+            and book one by one).
 
         Notes
         -----
@@ -508,13 +513,20 @@ cdef class SlotPool(PreparedSlots):
                 f"criterion must be one of {', '.join(CRITERIA)}, got {criterion!r}")
         cdef vector[Query] queries
         cdef Request each
+        masked = []
         for i, request in enumerate(requests):
             if not isinstance(request, Request):
                 raise TypeError(
                     f"requests[{i}] must be a Request, got {type(request).__name__}")
             each = request
             if each.where is not None:
-                raise ValueError(f"requests[{i}] has a filter; find and book it by itself")
+                if not lasting(each.where):
+                    raise ValueError(
+                        f"requests[{i}]: a filter must be an expression without start and end, "
+                        "which change with every booking; find and book it by itself"
+                    )
+                each = request_with(each, self.mask_of(each.where))
+                masked.append(each)  # keeps the mask
             queries.push_back(each.query)
         cdef Bookings out = Bookings.__new__(Bookings)
         out.criterion, out.shape = criterion, shape
@@ -547,29 +559,7 @@ cdef class SlotPool(PreparedSlots):
         OSError
             If the file cannot be written; `path` is as it was.
         """
-        if self.table.dtype.hasobject:
-            raise TypeError(f"slots of type {self.table.dtype} hold objects: cannot be saved")
-        import tempfile  # here and in load: a search does not need them
-        path = os.fspath(path)
-        state = self._state()
-        folder = os.path.dirname(os.path.abspath(path))
-        handle, draft = tempfile.mkstemp(prefix=os.path.basename(path) + ".", dir=folder)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                np.savez(file, format=np.array(FORMAT), origin=self.table,
-                         now=np.array(self.now), **state)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(draft, path)
-        except BaseException:
-            os.unlink(draft)
-            raise
-        if os.name == "posix":
-            folder_handle = os.open(folder, os.O_RDONLY)
-            try:
-                os.fsync(folder_handle)
-            finally:
-                os.close(folder_handle)
+        save_pool(self, os.fspath(path))
 
     @staticmethod
     def load(path):
@@ -591,20 +581,7 @@ cdef class SlotPool(PreparedSlots):
         OSError
             If it cannot be read.
         """
-        import zipfile
-        path = os.fspath(path)
-        try:
-            with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
-                arrays = {name: archive[name] for name in archive.files}
-            if str(arrays.pop("format")) != FORMAT:
-                raise ValueError(f"its format is not {FORMAT!r}")
-            origin, now = arrays.pop("origin"), float(arrays.pop("now"))
-            check_state(origin, arrays, now)
-            pool = restored(origin, arrays, now)
-        except (ValueError, TypeError, KeyError, IndexError, EOFError, zipfile.BadZipFile,
-                AttributeError, NotImplementedError) as error:
-            raise ValueError(f"{path}: not a whole slotkern pool: {error}") from None
-        return pool
+        return load_pool(os.fspath(path))
 
     def __reduce__(self):
         if not self.changed:

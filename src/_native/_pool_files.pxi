@@ -1,4 +1,46 @@
-# Part of _pool.pyx: states as arrays, checked when they come from a file.
+# Part of _pool.pyx: pools as files, and states as arrays, checked when they come from one.
+
+cdef int save_pool(SlotPool pool, str path) except -1:
+    """Write a draft beside `path`, flush it to the disk, rename it."""
+    if pool.table.dtype.hasobject:
+        raise TypeError(f"slots of type {pool.table.dtype} hold objects: cannot be saved")
+    import tempfile  # here and in load_pool: a search does not need them
+    state = pool._state()
+    folder = os.path.dirname(os.path.abspath(path))
+    handle, draft = tempfile.mkstemp(prefix=os.path.basename(path) + ".", dir=folder)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            np.savez(file, format=np.array(FORMAT), origin=pool.table,
+                     now=np.array(pool.now), **state)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(draft, path)
+    except BaseException:
+        os.unlink(draft)
+        raise
+    if os.name == "posix":
+        folder_handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(folder_handle)
+        finally:
+            os.close(folder_handle)
+
+
+cdef SlotPool load_pool(str path):
+    """The pool in this file, or one ValueError that says what is wrong with it."""
+    import zipfile
+    try:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        if str(arrays.pop("format")) != FORMAT:
+            raise ValueError(f"its format is not {FORMAT!r}")
+        origin, now = arrays.pop("origin"), float(arrays.pop("now"))
+        check_state(origin, arrays, now)
+        return restored(origin, arrays, now)
+    except (ValueError, TypeError, KeyError, IndexError, EOFError, zipfile.BadZipFile,
+            AttributeError, NotImplementedError) as error:
+        raise ValueError(f"{path}: not a whole slotkern pool: {error}") from None
+
 
 def restored(origin, state, now):
     """The pool of these arrays."""
@@ -52,7 +94,7 @@ cdef int check_status(Status status) except -1:
 
 cdef vector[double] prices_of(object table) except *:
     cdef vector[double] prices
-    cdef double[::1] column = np.ascontiguousarray(table["price"])
+    cdef const double[::1] column = np.ascontiguousarray(table["price"])
     if column.shape[0]:
         prices.assign(&column[0], &column[0] + column.shape[0])
     return prices

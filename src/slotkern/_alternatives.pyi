@@ -39,11 +39,7 @@ class Alternatives:
     def to_arrow(self) -> Any: ...
 
 def gather(
-    windows: Sequence[Window],
-    n: int,
-    criterion: str,
-    shape: str,
-    origin: Sequence[NDArray[np.integer[Any]]] | None = None,
+    windows: Sequence[Window], n: int, criterion: str, shape: str
 ) -> Alternatives: ...
 def first_alternatives(
     slots: NDArray[np.void] | PreparedSlots,

@@ -44,6 +44,7 @@ cdef extern from "slotkern/capi.hpp" namespace "slotkern" nogil:
         int64_t n
         double volume, budget, min_performance, earliest, deadline, max_price
         const uint8_t* mask
+        size_t masked
 
     cdef cppclass Node:
         int32_t id

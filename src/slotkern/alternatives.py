@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slotkern._alternatives import ENDLESS, Alternatives, first_alternatives, gather
-from slotkern._core import PreparedSlots, Request, Window, find_window, settled_slots
+from slotkern._core import PreparedSlots, Request, Window, find_window
+from slotkern._pool import SlotPool
+from slotkern.criteria import Minimize, minimize
 
 __all__ = ["Alternatives", "cut_window", "find_alternatives"]
 
@@ -60,12 +63,12 @@ def find_alternatives(
     Notes
     -----
     One sweep: O((m + k n) log m) expected for k windows of n parts from m slots, square
-    times the performance groups that can fit the budget; 32 bytes for each slot and
-    part and 32 for each node of each such group. The general scheme: k searches and
-    cuts of O(m) each. CSA: "Slot Selection and Co-allocation Algorithms for Economic
-    Scheduling in Distributed Computing", section 3.1; MultipleBest: "Optimization of
-    Resources Selection for Jobs Scheduling in Heterogeneous Distributed Computing
-    Environments", section 4.
+    times the performance groups that can fit the budget; 48 bytes for each slot and
+    part and 32 for each node of each such group. The general scheme: k searches in a
+    `SlotPool` that is a copy of the slots, where each window is booked. CSA: "Slot
+    Selection and Co-allocation Algorithms for Economic Scheduling in Distributed
+    Computing", section 3.1; MultipleBest: "Optimization of Resources Selection for Jobs
+    Scheduling in Heterogeneous Distributed Computing Environments", section 4.
 
     Examples
     --------
@@ -100,30 +103,70 @@ def _best_and_cut(
     options: dict[str, Any],
 ) -> Alternatives:
     """The general scheme: every window is the best of what the ones before leave."""
-    source, table, origin = settled_slots(slots)
-    if origin is None:
-        origin = np.arange(len(table))
-    if limit is None and np.isinf(request.deadline) and np.isinf(table["end"]).any():
-        raise ValueError(ENDLESS)
-    windows: list[Window] = []
-    origins: list[NDArray[np.intp]] = []
-    where = request.where if isinstance(request.where, np.ndarray) else None
-    while limit is None or len(windows) < limit:
-        asked = request if where is None else request.replace(where=where[origin])
-        value = criterion[origin] if isinstance(criterion, np.ndarray) else criterion
-        window = find_window(
-            source, asked, value, shape=shape, method=method, **options
-        )
-        if window is None:
-            break
-        windows.append(window)
-        origins.append(origin)
-        table, kept = cut_window(table, window)
-        origin, source = origin[kept], table
+    options = {"shape": shape, "method": method, **options}
+    window = find_window(slots, request, criterion, **options)
     name = criterion if isinstance(criterion, str) else type(criterion).__name__
-    if windows:
-        name = windows[0].criterion
-    return gather(windows, request.nodes, name, shape, origins)
+    windows: list[Window] = []
+    if window is not None and limit != 0:
+        name = window.criterion
+        table = slots.slots if isinstance(slots, PreparedSlots) else slots
+        if (
+            limit is None
+            and np.isinf(request.deadline)
+            and np.isinf(table["end"]).any()
+        ):
+            raise ValueError(ENDLESS)
+        named, request, criterion = _arrays_as_fields(table, request, criterion)
+        if named is table and isinstance(slots, SlotPool):
+            pool = copy.copy(slots)
+        else:
+            pool = SlotPool(named)
+        while window is not None:
+            windows.append(window)
+            if len(windows) == limit:
+                break
+            pool.book(window)
+            window = find_window(pool, request, criterion, **options)
+    return gather(windows, request.nodes, name, shape)
+
+
+def _arrays_as_fields(
+    table: NDArray[np.void], request: Request, criterion: Any
+) -> tuple[NDArray[np.void], Request, Any]:
+    """What has one value a row as fields of the slots: such follow them when cut."""
+    value = criterion.criterion if isinstance(criterion, Minimize) else criterion
+    arrays = [a for a in (request.where, value) if isinstance(a, np.ndarray)]
+    if not arrays:
+        return table, request, criterion
+    dtype: Any = table.dtype
+    names = [*dtype.names]
+    offsets = [dtype.fields[name][1] for name in names]  # as they are: C functions look
+    formats = [dtype[name] for name in names]
+    size = dtype.itemsize + -dtype.itemsize % 8
+    for k, array in enumerate(arrays):
+        names.append(f"{max(names, key=len)}_")  # longer than any other
+        offsets.append(size + 8 * k)
+        formats.append(array.dtype)
+    wide = np.zeros(
+        len(table),
+        {
+            "names": names,
+            "offsets": offsets,
+            "formats": formats,
+            "itemsize": size + 8 * len(arrays),
+        },
+    )
+    for name in dtype.names:
+        wide[name] = table[name]
+    for name, array in zip(names[-len(arrays) :], arrays, strict=True):
+        wide[name] = array
+        if array is request.where:
+            request = request.replace(where=name)
+        elif isinstance(criterion, Minimize):
+            criterion = minimize(name)
+        else:
+            criterion = name
+    return wide, request, criterion
 
 
 def cut_window(

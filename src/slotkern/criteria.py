@@ -294,6 +294,7 @@ def valuation_of(criterion: Any, pool: PreparedSlots, known: list[str]) -> Valua
     if capsule_signature(criterion) is not None:
         return Valuation("function", criterion, 1.0, "capsule")
     if isinstance(criterion, np.ndarray):
+        pool.check_rows("criterion")
         return Valuation("column", _column(criterion, len(pool), "array"), 1.0, "array")
     raise TypeError(
         f"criterion must be one of {', '.join(known)}, a field's name, an array, "

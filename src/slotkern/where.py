@@ -87,6 +87,19 @@ def compile_where(text: str) -> ast.expr:
     return _parse(text)
 
 
+def columns(text: str) -> frozenset[str]:
+    """The names of the columns that a filter expression looks at.
+
+    Examples
+    --------
+    >>> from slotkern.where import columns
+    >>> sorted(columns("memory >= 64 and site in ['a', 'b']"))
+    ['memory', 'site']
+    """
+    names = ast.walk(compile_where(text))
+    return frozenset(node.id for node in names if isinstance(node, ast.Name))
+
+
 def evaluate(text: str, slots: NDArray[Any]) -> NDArray[np.bool_]:
     """Return which slots a filter expression lets through.
 

@@ -11,8 +11,8 @@
 // A group that found nothing at t finds nothing after a cut, so no group is looked at twice.
 //
 // Ragged O((m + k n) log m) expected for k alternatives of n parts, square that times the
-// groups that can fit the budget. Memory: 32 bytes for each slot and part taken, 32 bytes
-// for each node of each group.
+// groups that can fit the budget. Memory: 48 bytes for each slot and part taken, kept for the
+// next search of the thread, and 32 bytes for each node of each group.
 #pragma once
 
 #include <algorithm>
@@ -35,18 +35,49 @@ namespace detail {
 
 // What is left of a slot: from `start` to the end of the slot.
 struct Piece {
-  double start;
-  double own;  // ragged: how long a part on it runs
+  double start, limit;  // of a part on it: the earliest start, the latest finish
+  double own;           // ragged: how long the part runs
   std::size_t row;
+  std::int32_t node;
   bool taken;
 };
+
+// A right remnant that has not come yet, in the order of slots. Small, for the heap.
+struct Coming {
+  double start;
+  std::int32_t node;
+  std::uint32_t piece;
+  bool operator<(const Coming& other) const {  // the heap gives the largest
+    return start != other.start ? start > other.start : node > other.node;
+  }
+};
+
+// Scratch of one thread; it only grows.
+struct AlternativesScratch {
+  std::vector<Piece> pieces;
+  std::vector<std::uint32_t> step;  // pieces that start at this t
+  std::vector<Coming> coming;       // a heap
+  std::vector<Entry> chosen;
+  std::vector<Part> parts;
+
+  AlternativesScratch& cleared() {
+    pieces.clear(), step.clear(), coming.clear();
+    return *this;
+  }
+};
+
+inline AlternativesScratch& alternatives_scratch() {
+  static thread_local AlternativesScratch scratch;
+  return scratch.cleared();
+}
 
 template <class Shape>
 class AlternativesSweep {
  public:
   AlternativesSweep(const Pool& pool, const Query& query, std::size_t limit, Windows& out)
       : pool_(pool), query_(query), n_(static_cast<std::size_t>(query.n)), limit_(limit),
-        out_(out) {}
+        out_(out), work_(alternatives_scratch()), pieces_(work_.pieces), step_(work_.step),
+        coming_(work_.coming) {}
 
   // A group to search, fastest first. `others` as in sweep().
   void add_group(const Shape& shape, double others) {
@@ -73,7 +104,8 @@ class AlternativesSweep {
         status_ = Status::endless;
         return going_ = false;
       }
-      const Piece slot{s.start, groups_.front().shape.length(s), row, false};
+      const Piece slot{s.start, query_.limit(s), groups_.front().shape.length(s), row, s.node,
+                       false};
       return take_until(&slot);
     });
     if (going_) take_until(nullptr);
@@ -86,7 +118,7 @@ class AlternativesSweep {
     const AlternativesSweep* sweep = nullptr;
     bool operator()(const Entry& a, const Entry& b) const {
       if (a.key != b.key) return a.key < b.key;
-      return sweep->slot_of(a.row).node < sweep->slot_of(b.row).node;
+      return sweep->pieces_[a.row].node < sweep->pieces_[b.row].node;
     }
   };
 
@@ -100,52 +132,44 @@ class AlternativesSweep {
   bool lives(const Shape& shape, const Piece& piece, double t) const {
     double length = piece.own;
     if constexpr (std::is_same_v<Shape, Square>) length = shape.span;
-    return t + length <= query_.limit(pool_.slots[piece.row]);
+    return t + length <= piece.limit;
   }
 
   const Slot& slot_of(std::size_t piece) const { return pool_.slots[pieces_[piece].row]; }
 
-  bool earlier(const Piece& a, const Piece& b) const {
-    if (a.start != b.start) return a.start < b.start;
-    return pool_.slots[a.row].node < pool_.slots[b.row].node;
-  }
-  auto later() const {
-    return [this](const Piece& a, const Piece& b) { return earlier(b, a); };
-  }
-
   // Takes in all remnants that come before `slot`, then the slot (or all that are left).
   bool take_until(const Piece* slot) {
     for (;;) {
-      const bool remnant = !coming_.empty() && (!slot || earlier(coming_.front(), *slot));
-      if (!remnant && !slot && step_begin_ == pieces_.size()) return true;
-      if (!remnant && !slot) {
-        if (!search_step()) return false;
-        continue;  // the step may have queued more
-      }
-      const Piece next = remnant ? coming_.front() : *slot;
-      const double t = std::max(next.start, query_.earliest);
-      if (t != t_ && step_begin_ < pieces_.size()) {
+      const bool remnant =
+          !coming_.empty() && (!slot || Coming{slot->start, slot->node, 0} < coming_.front());
+      const bool none = !remnant && !slot;
+      if (none && step_.empty()) return true;
+      const double start = none ? kInfinity : remnant ? coming_.front().start : slot->start;
+      const double t = std::max(start, query_.earliest);
+      if (t != t_ && !step_.empty()) {
         if (!search_step()) return false;
         continue;  // the step may have queued what comes before
       }
       t_ = t;
       if (t + shortest_ > query_.deadline) return going_ = false;
-      pieces_.push_back(next);
-      if (!remnant) return true;
-      std::pop_heap(coming_.begin(), coming_.end(), later());
+      if (!remnant) {
+        step_.push_back(static_cast<std::uint32_t>(pieces_.size()));
+        pieces_.push_back(*slot);
+        return true;
+      }
+      step_.push_back(coming_.front().piece);
+      std::pop_heap(coming_.begin(), coming_.end());
       coming_.pop_back();
     }
   }
 
   // Offers the pieces of this t to each group, and takes every window that fits.
   bool search_step() {
-    const std::size_t begin = step_begin_, end = pieces_.size();
-    step_begin_ = end;
     for (Group& group : groups_) {
       const Shape& shape = group.shape;
-      for (std::size_t id = begin; id < end; ++id) {
+      for (const std::uint32_t id : step_) {
         if (pieces_[id].taken) continue;
-        const Slot& slot = slot_of(id);
+        const Slot& slot = pool_.slots[pieces_[id].row];
         if (slot.performance < shape.performance() || !lives(shape, pieces_[id], t_) ||
             shape.screen_key(slot) > static_cast<double>(group.ceiling))
           continue;
@@ -162,6 +186,7 @@ class AlternativesSweep {
         }
       }
     }
+    step_.clear();
     return true;
   }
 
@@ -170,34 +195,35 @@ class AlternativesSweep {
 
   // Moves the n cheapest of a group into the result and queues their right remnants.
   bool take(Group& group) {
-    chosen_.clear();
+    work_.chosen.clear();
     for (std::size_t i = 0; i < n_; ++i) {
       Piece& piece = pieces_[group.top[i].row];
       piece.taken = true;
-      chosen_.push_back({group.top[i].key, piece.row});
+      work_.chosen.push_back({group.top[i].key, piece.row});
     }
     Found found;
-    settle(pool_, group.shape, chosen_, n_, t_, found, parts_);
+    settle(pool_, group.shape, work_.chosen, n_, t_, found, work_.parts);
     if constexpr (std::is_same_v<Shape, Square>)
       found.processor_time = static_cast<double>(n_) * found.runtime;
     found.value = found.start;
     for (std::size_t i = 0; i < n_; ++i) {
       Piece rest = pieces_[group.top[i].row];
-      const Slot& slot = pool_.slots[rest.row];
+      const double end = pool_.slots[rest.row].end;
       double length = rest.own;
       if constexpr (std::is_same_v<Shape, Square>) length = group.shape.span;
-      rest.start = cut_finish(t_ + length, slot.end);
+      rest.start = cut_finish(t_ + length, end);
       if (!(rest.start > t_)) {
         status_ = Status::volume_too_small;
         return false;
       }
-      if (!(rest.start < slot.end) || !lives(groups_.front().shape, rest, rest.start)) continue;
+      if (!(rest.start < end) || !lives(groups_.front().shape, rest, rest.start)) continue;
       rest.taken = false;
-      coming_.push_back(rest);
-      std::push_heap(coming_.begin(), coming_.end(), later());
+      coming_.push_back({rest.start, rest.node, static_cast<std::uint32_t>(pieces_.size())});
+      std::push_heap(coming_.begin(), coming_.end());
+      pieces_.push_back(rest);
     }
     out_.found.push_back(found);
-    out_.parts.insert(out_.parts.end(), parts_.begin(), parts_.end());
+    out_.parts.insert(out_.parts.end(), work_.parts.begin(), work_.parts.end());
     return out_.found.size() < limit_;
   }
 
@@ -210,20 +236,21 @@ class AlternativesSweep {
   double t_ = -kInfinity, shortest_ = 0;
   Sieve sieve_;
   std::vector<Group> groups_;
-  std::vector<Piece> pieces_;       // all that came so far; those of this t from step_begin_
-  std::vector<Piece> coming_;       // right remnants, a heap by (start, node)
-  std::size_t step_begin_ = 0;
-  std::vector<Entry> chosen_;
-  std::vector<Part> parts_;
+  AlternativesScratch& work_;
+  std::vector<Piece>& pieces_;
+  std::vector<std::uint32_t>& step_;
+  std::vector<Coming>& coming_;
 };
 
 }  // namespace detail
 
 // Appends at most `limit` windows, in the order in which repeated search by "first" and
-// cutting finds them.
-inline Status find_alternatives(const Pool& pool, const Query& query, Shape shape,
+// cutting finds them. The mask of a pool that has changed is by origin row.
+inline Status find_alternatives(const Pool& pool, const Query& asked, Shape shape,
                                 std::size_t limit, Windows& out) noexcept {
   return guarded([&] {
+    Query query = asked;
+    query.origins = pool.origins.empty() ? nullptr : pool.origins.data();
     if (query.n > static_cast<std::int64_t>(pool.nodes.size())) return Status::ok;
     const Status status = pool.check(query, true);
     if (status != Status::ok) return status;

@@ -43,6 +43,8 @@ class SmallestOf {
     if (array_.size() < capacity_) array_.resize(capacity_);
     reserve_ = reserve;
     if (reserve && rest_.size() < members) rest_.resize(members);
+    lazy_ = reserve && n > 8;
+    sorted_ = true;
     heaped_ = rest_size_ = 0;
     size_ = 0;
     cut_ = kInfinity;
@@ -52,6 +54,14 @@ class SmallestOf {
   // Adds a member; true when it is among the n smallest now.
   bool offer(double key, std::size_t row) {
     const Entry entry{key, row};
+    if (size_ < n_ && lazy_) {
+      array_[size_++] = entry;
+      sorted_ = false;
+      sum_ += key;
+      slack_ += sum_ * 4e-16;
+      return true;
+    }
+    if (!sorted_) sort();
     if (key >= cut_ && (key > cut_ || !order_(entry, array_[size_ - 1]))) {
       put_aside(entry);
       return false;
@@ -99,7 +109,10 @@ class SmallestOf {
     const std::size_t front = std::min(n_, size_);
     std::size_t kept = 0;
     while (kept < front && keep(array_[kept].row)) ++kept;
-    if (kept == front) return false;
+    if (kept == front) {
+      if (!sorted_) sort();
+      return false;
+    }
     for (std::size_t i = kept + 1; i < size_; ++i)
       if (keep(array_[i].row)) array_[kept++] = array_[i];
     size_ = kept;
@@ -140,6 +153,11 @@ class SmallestOf {
     bool operator()(const Entry& a, const Entry& b) const { return order(b, a); }
   };
 
+  void sort() {
+    std::sort(array_.begin(), array_.begin() + static_cast<std::ptrdiff_t>(size_), order_);
+    sorted_ = true;
+  }
+
   void put_aside(const Entry& entry) {
     if (reserve_) rest_[rest_size_++] = entry;
   }
@@ -178,6 +196,7 @@ class SmallestOf {
   double cut_ = kInfinity;  // keys from here on belong to the reserve
   double sum_ = 0, slack_ = 0;
   bool reserve_ = true;
+  bool lazy_ = false, sorted_ = true;  // fewer than n are kept as they came, until they are n
   std::size_t heaped_ = 0, rest_size_ = 0;  // of rest_: the heap, then its tail
   std::vector<Entry> array_, rest_;
 };

@@ -47,6 +47,18 @@ SLOTKERN_CLONES [[maybe_unused]] static double latest_bound(
   return lane[0];
 }
 
+// Lowers the starts that a slot can serve.
+SLOTKERN_CLONES [[maybe_unused]] static void lower_starts(
+    const double* n, const double* volume, const double* performance, const double* rate,
+    double* start, std::size_t size, double capacity, const Slot& slot) {
+  const double from = slot.start, fast = slot.performance, price = slot.rate;
+  for (std::size_t i = 0; i < size; ++i) {
+    const bool serves = (start[i] > from) & (volume[i] <= capacity) & (performance[i] <= fast) &
+                        (price <= n[i] * rate[i] * (1 + 4 * kMargin));
+    start[i] = serves ? from : start[i];
+  }
+}
+
 }  // namespace detail
 
 class Hints {
@@ -81,12 +93,8 @@ class Hints {
   // The slot has come to be free, or has grown.
   void lower(const Slot& slot) {
     const double capacity = Pool::room(slot) * slot.performance * (1 + kMargin);
-    for (std::size_t i = 0; i < n_.size(); ++i) {
-      const bool serves = (start_[i] > slot.start) & (volume_[i] <= capacity) &
-                          (performance_[i] <= slot.performance) &
-                          (slot.rate <= n_[i] * rate_[i] * (1 + 4 * kMargin));
-      start_[i] = serves ? slot.start : start_[i];
-    }
+    detail::lower_starts(n_.data(), volume_.data(), performance_.data(), rate_.data(),
+                         start_.data(), n_.size(), capacity, slot);
   }
 
   void clear() {

@@ -40,12 +40,19 @@ struct Query {
   double deadline = std::numeric_limits<double>::max();
   double max_price = kInfinity;
   const std::uint8_t* mask = nullptr;  // one byte a slot, 0 = filtered out
+  // For a mask by origin row (Pool::origins) of so many rows; those behind are filtered out.
+  const std::size_t* origins = nullptr;
+  std::size_t masked = 0;
 
   double step(const Slot& slot) const { return std::max(slot.start, earliest); }
   double limit(const Slot& slot) const { return std::min(slot.end, deadline); }
   bool admits(const Slot& slot, std::size_t row) const {
-    return slot.performance >= min_performance && slot.price <= max_price && (!mask || mask[row]);
+    return slot.performance >= min_performance && slot.price <= max_price &&
+           (!mask || passes(origins ? origins[row] : row));
   }
+
+ private:
+  bool passes(std::size_t row) const { return !(origins && row >= masked) && mask[row]; }
 };
 
 // Where a part that is cut out of a slot ends: a rest of at most 4 ulp is rounding, not time.

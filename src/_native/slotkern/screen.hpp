@@ -150,6 +150,16 @@ class Screen {
     fine_.put(i, round_down(key), round_up(room), round_up(performance), round_up(end));
   }
 
+  // The row has joined the block.
+  void widen(std::size_t block, std::size_t row) { coarse_.widen(block, fine_, row); }
+
+  // Whether the block would be narrower without the row.
+  bool bounds(std::size_t block, std::size_t row) const {
+    return (fine_.key[row] <= coarse_.key[block]) | (fine_.room[row] >= coarse_.room[block]) |
+           (fine_.performance[row] >= coarse_.performance[block]) |
+           (fine_.end[row] >= coarse_.end[block]);
+  }
+
   // The extremes of a block, from its rows.
   void fold(std::size_t block, std::size_t rows) {
     coarse_.put(block, detail::least64(fine_.key.data() + rows),

@@ -104,6 +104,7 @@ class Timeline {
 
   // Books the parts (ascending by node), or changes nothing and says which part is not free.
   Status book(double start, const Part* parts, std::size_t n, std::size_t& bad) {
+    places_.clear();
     for (bad = 0; bad < n; ++bad) {
       const Part& part = parts[bad];
       const std::int32_t k = place_of(part.node);
@@ -112,10 +113,11 @@ class Timeline {
       const std::size_t i = last_at(spans, start);
       if (i == spans.size() || !(start + part.length <= spans[i].end) || !(part.length > 0))
         return Status::not_free;
+      places_.push_back({static_cast<std::size_t>(k), i});
     }
     ++version_;
     for (std::size_t j = 0; j < n; ++j)
-      cut(static_cast<std::size_t>(place_of(parts[j].node)), start, start + parts[j].length);
+      cut(places_[j].node, places_[j].span, start, start + parts[j].length);
     tidy();
     return Status::ok;
   }
@@ -123,6 +125,7 @@ class Timeline {
   // Gives the parts back as far as they are not past, or changes nothing and says which part
   // is not booked. Parts of removed nodes are gone with them.
   Status release(double start, const Part* parts, std::size_t n, std::size_t& bad) {
+    places_.clear();
     for (bad = 0; bad < n; ++bad) {
       const Part& part = parts[bad];
       const std::int32_t k = place_of(part.node);
@@ -134,16 +137,14 @@ class Timeline {
       if (i == spans.size() || spans[i].start != start ||
           spans[i].end != cut_finish(finish, spans[i].end))
         return Status::not_booked;
+      places_.push_back({static_cast<std::size_t>(k), i});
     }
     ++version_;
-    for (std::size_t j = 0; j < n; ++j) {
-      const auto k = static_cast<std::size_t>(place_of(parts[j].node));
-      if (gone_[k] || start + parts[j].length <= now_) continue;
-      std::vector<Span>& spans = booked_[k];
-      const std::size_t i = last_at(spans, start);
-      const Span span = spans[i];
-      spans.erase(at(spans, i));
-      give_back(k, {std::max(span.start, now_), span.end, span.row});
+    for (const Place& place : places_) {
+      std::vector<Span>& spans = booked_[place.node];
+      const Span span = spans[place.span];
+      spans.erase(at(spans, place.span));
+      give_back(place.node, {std::max(span.start, now_), span.end, span.row});
     }
     return Status::ok;
   }
@@ -178,12 +179,13 @@ class Timeline {
     return true;
   }
 
-  // As search(), but starts from what is remembered, and remembers.
+  // As search(), but starts from what is remembered, and remembers. A mask is by origin row.
   Status find(const Query& query, int criterion, Shape shape, Workspace& work, Found& found) {
     reach(query.volume);
     Hints& hints = hints_[static_cast<std::size_t>(shape)];
     Query from = query;
     from.earliest = std::max(query.earliest, now_);
+    from.origins = pool_->origins.data();
     const double known = hints.bound(from);
     const bool plain = !query.mask && query.max_price == kInfinity &&
                        query.deadline == std::numeric_limits<double>::max();
@@ -214,6 +216,10 @@ class Timeline {
     return with_criterion(criterion, [](auto c) { return decltype(c)::earliest; });
   }
 
+  struct Place {
+    std::size_t node, span;  // indices
+  };
+
   static std::size_t place(const Slot& slot) { return static_cast<std::size_t>(slot.place); }
   static std::vector<Span>::iterator at(std::vector<Span>& spans, std::size_t i) {
     return spans.begin() + static_cast<std::ptrdiff_t>(i);
@@ -232,9 +238,9 @@ class Timeline {
                                   : static_cast<std::size_t>(after - spans.begin()) - 1;
   }
 
-  void cut(std::size_t k, double start, double finish) {
+  // Cuts [start, finish) out of the i-th free span of a node.
+  void cut(std::size_t k, std::size_t i, double start, double finish) {
     std::vector<Span>& spans = free_[k];
-    const std::size_t i = last_at(spans, start);
     const Span span = spans[i];
     finish = cut_finish(finish, span.end);
     std::vector<Span>& booked = booked_[k];
@@ -371,12 +377,26 @@ class Timeline {
     pool.by_price.set(row, slot.price, room, slot.performance, slot.end);
   }
 
+  // What the screens say of a block: after any change, after one more row, and whether it
+  // changes when a row leaves or shrinks, which is rare.
   void fold(std::size_t block) {
     Pool& pool = *pool_;
     const std::size_t rows = pool.order[block] * kBlock;
-    pool.firsts[block] = pool.counts[pool.order[block]] ? pool.slots[rows].start : -kInfinity;
+    mark_first(block);
     pool.by_rate.fold(block, rows);
     pool.by_price.fold(block, rows);
+  }
+  void widen(std::size_t block, std::size_t row) {
+    mark_first(block);
+    pool_->by_rate.widen(block, row);
+    pool_->by_price.widen(block, row);
+  }
+  bool bounds(std::size_t block, std::size_t row) const {
+    return pool_->by_rate.bounds(block, row) || pool_->by_price.bounds(block, row);
+  }
+  void mark_first(std::size_t block) {
+    const std::uint32_t rows = pool_->order[block];
+    pool_->firsts[block] = pool_->counts[rows] ? pool_->slots[rows * kBlock].start : -kInfinity;
   }
 
   void move_rows(std::size_t from, std::size_t to, std::size_t count) {
@@ -402,14 +422,14 @@ class Timeline {
     move_rows(row, row + 1, count - here.offset);
     put(row, slot, span.row);
     ++count;
-    fold(here.block);
+    widen(here.block, row);
   }
 
   void erase(std::size_t k, const Span& span) {
     if (!serves(k, span)) return;
     --rows_;
     const Spot here = spot(span.start, pool_->nodes[k].id);
-    close_gap(here.block, here.offset, 1);
+    close_gap(here.block, here.offset);
   }
 
   void set_end(std::size_t k, const Span& span, double end) {
@@ -418,21 +438,23 @@ class Timeline {
     if (!serves(k, wanted)) return erase(k, span);
     const Spot here = spot(span.start, pool_->nodes[k].id);
     const std::size_t row = row_of(here);
+    const bool shrinks = end < span.end && bounds(here.block, row);
     Slot slot = pool_->slots[row];
     slot.end = end;
     put(row, slot, pool_->origins[row]);
-    fold(here.block);
+    shrinks ? fold(here.block) : widen(here.block, row);
   }
 
-  // Takes `gap` rows out of a block, and the block when nothing is left or its neighbour
-  // can take the rest.
-  void close_gap(std::size_t block, std::size_t offset, std::size_t gap) {
+  // Takes a row out of a block, and the block when nothing is left or its neighbour can take
+  // the rest.
+  void close_gap(std::size_t block, std::size_t offset) {
     Pool& pool = *pool_;
     const std::size_t rows = pool.order[block] * kBlock;
+    const bool narrower = bounds(block, rows + offset);
     std::uint8_t& count = pool.counts[pool.order[block]];
-    move_rows(rows + offset + gap, rows + offset, count - offset - gap);
-    count = static_cast<std::uint8_t>(count - gap);
-    clear(rows + count, gap);
+    --count;
+    move_rows(rows + offset + 1, rows + offset, count - offset);
+    clear(rows + count, 1);
     if (block + 1 < pool.order.size() && count + pool.counts[pool.order[block + 1]] <= kFill) {
       const std::size_t next = pool.order[block + 1];
       for (std::size_t j = 0; j < pool.counts[next]; ++j)
@@ -444,6 +466,8 @@ class Timeline {
     } else if (count == 0 && pool.order.size() > 1) {
       drop_block(block);
       return;
+    } else if (!narrower) {
+      return mark_first(block);
     }
     fold(block);
   }
@@ -498,6 +522,7 @@ class Timeline {
   std::vector<std::pair<std::int32_t, std::int32_t>> ids_;  // (node id, place), ascending
   std::vector<std::vector<Span>> free_, booked_;        // by place of the node, by start
   std::vector<std::uint8_t> gone_;                      // by place: removed
+  std::vector<Place> places_;                           // scratch: of the parts
   std::vector<std::uint32_t> spare_;                    // blocks of rows that are empty
   double least_ = 0, asked_ = kInfinity;                // least work a row serves; asked for
   std::size_t rows_ = 0, laid_ = 0;                     // slots in rows, now and when laid out

@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import aep, square, valued
+from .alternatives import SCHEMES, Scheme
 from .job import Found, Job
 
-__all__ = ["ALGORITHMS", "Algorithm", "Found", "Job", "find"]
+__all__ = ["ALGORITHMS", "SCHEMES", "Algorithm", "Found", "Job", "Scheme", "find"]
 
 
 class Algorithm(NamedTuple):

@@ -10,12 +10,25 @@ Complexity: k + 1 searches of the whole list for k windows.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 Window = tuple[float, NDArray[np.int64], NDArray[np.float64]]
+
+
+class Scheme(NamedTuple):
+    """A published scheme: its name, where it is printed, and the function.
+
+    It takes what `all_windows` does after the shape.
+    """
+
+    name: str
+    paper: str
+    search: Callable[..., list[Window]]
 
 
 def cut(
@@ -39,6 +52,7 @@ def cut(
 
 def all_windows(
     slots: NDArray[np.void],
+    *,
     shape: str,
     nodes: int,
     volume: float,
@@ -82,3 +96,18 @@ def all_windows(
         table, kept = cut(table, rows, start, start + lengths)
         origin = origin[kept]
     return windows
+
+
+#: Every published scheme for several windows, by shape.
+SCHEMES = {
+    "ragged": Scheme(
+        "CSA",
+        "Slot selection and co-allocation algorithms for economic scheduling, 3.1",
+        partial(all_windows, shape="ragged"),
+    ),
+    "square": Scheme(
+        "MultipleBest",
+        "Optimization of resources selection for jobs scheduling, 4",
+        partial(all_windows, shape="square"),
+    ),
+}

@@ -1,0 +1,52 @@
+"""All alternatives of a job in one sweep, against the papers' CSA, in one run.
+
+python benchmarks/alternatives.py
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+import slotkern as sk
+from slotkern.published import SCHEMES
+
+JOB = {"nodes": 5, "volume": 310.0, "budget": 1500.0}
+
+
+def alternatives(rounds: int) -> None:
+    """Environments once by CSA, many times by one sweep: equal window by window."""
+    csa = SCHEMES["ragged"].search
+    for nodes, interval in ((100, 3600), (400, 3600), (400, 600)):
+        ratios, counts = [], []
+        for seed in range(rounds):
+            environment = sk.generate_environment(
+                "aep", nodes=nodes, interval=interval, seed=seed
+            )
+            slots, pool = environment.slots, sk.SlotPool(environment.slots)
+            csa(slots, limit=1, **JOB)  # compiles
+            begin = time.process_time()
+            published = csa(slots, **JOB)
+            slow = time.process_time() - begin
+            request, quick = sk.Request(**JOB), []
+            for _ in range(50):
+                begin = time.process_time()
+                for _ in range(10):
+                    found = sk.find_alternatives(pool, request, shape="ragged")
+                quick.append((time.process_time() - begin) / 10)
+            rows = [window.slots["row"].tolist() for window in found]
+            assert found.start.tolist() == [start for start, _, _ in published]
+            assert rows == [
+                r[np.argsort(slots["node"][r])].tolist() for _, r, _ in published
+            ]
+            ratios.append(slow / np.median(quick))
+            counts.append(len(published))
+        print(
+            f"all alternatives, {nodes} nodes, interval {interval}: {counts} windows,"
+            f" CSA / one sweep {np.median(ratios):,.0f}"
+        )
+
+
+if __name__ == "__main__":
+    alternatives(5)
