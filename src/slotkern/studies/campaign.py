@@ -20,6 +20,7 @@ from typing import Any, BinaryIO, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from slotkern.environment import generate_environment
 from slotkern.studies.cycle import run_cycles
 from slotkern.studies.study import Algorithm, Setting, Study
 
@@ -186,6 +187,7 @@ def run(
         ),
     )
     _at_least("workers", workers, 1)
+    _try_out(campaign)
     _claim(campaign)
     if next(campaign.missing_chunks(), None) is None:
         return campaign
@@ -195,6 +197,14 @@ def run(
             _write(campaign, chunk, results)
             bar.advance(chunk.last - chunk.first)
     return campaign
+
+
+def _try_out(campaign: Campaign) -> None:
+    """Raise ValueError now for published algorithms that do not exist."""
+    for setting in campaign.study.settings if campaign.published_cycles else ():
+        none = generate_environment(**setting.environment).slots[:0]
+        for algorithm in setting.published:
+            algorithm.search(none, setting.request, setting.shape, 0)
 
 
 def _computed(

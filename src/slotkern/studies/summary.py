@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from slotkern.studies.campaign import Campaign, Chunk
 from slotkern.studies.metrics import metric_of
 from slotkern.studies.papers import published
 from slotkern.studies.study import Algorithm, Setting
+from slotkern.studies.times import Timing, measure_times
 
 __all__ = ["Comparison", "Estimate", "Summary", "Worth", "metric_label"]
 
@@ -151,6 +153,11 @@ class Summary:
         error = math.sqrt(max(variance, 0.0) / x.count) / abs(y.mean)
         return Estimate(1 - ratio, error, x.count, x.missing)
 
+    @cached_property
+    def times(self) -> list[list[Timing]]:
+        """What `measure_times` measures, once for all tables and figures."""
+        return measure_times(self.study, twins=self.campaign.published_cycles > 0)
+
     def comparisons(self) -> list[Comparison]:
         """Return the rows that the study asks for, in its order."""
         rows: list[Comparison] = []
@@ -233,11 +240,8 @@ class Summary:
 
     def _compared(self, record: Mapping[str, Any]) -> Iterator[Comparison]:
         """Yield the rows of one ``[[compare]]`` table."""
-        sweeps = self.study.sweeps
-        settings = sweeps[record.get("sweep", next(iter(sweeps)))]
-        figures = record.get("published", {})
-        if isinstance(figures, str):
-            figures = published(figures)
+        settings = self.study.sweep_of(record)
+        figures = published(record.get("published", {}))
         if not isinstance(figures, Mapping):
             figures = dict.fromkeys(record["against"], figures)
         rows = []
