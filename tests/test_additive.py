@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
+import re
 
 import numpy as np
 import oracle
@@ -179,6 +181,60 @@ def test_placement_equals_exhaustive_search(case: Case):
             assert sign * anywhere.value >= sign * window.value - 1e-9
 
 
+def anywhere_by_hand(slots, shape, distance, sign, request):
+    """The best mean over all sets of slots and a fine choice of starts for each."""
+    n, volume = request["nodes"], request["volume"]
+    best = -np.inf
+    for rows in itertools.combinations(range(len(slots)), n):
+        part = slots[list(rows)]
+        if len(set(part["node"])) < n:
+            continue
+        length = volume / part["performance"]
+        if shape == "square":
+            length[:] = length.max()
+        low = max(part["start"].max(), request.get("earliest", 0.0))
+        ends = np.minimum(part["end"], request.get("deadline", np.inf))
+        high = (ends - length).min()
+        window = oracle.window_of(low, oracle.proper_slots(part), shape, volume)
+        if window.cost > request.get("budget", np.inf) or (low + length > ends).any():
+            continue
+        middles = (part["start"] + part["end"] - length) / 2
+        grid = np.linspace(low, max(low, high), 33)
+        for t in [*grid, *middles[(middles > low) & (middles < high)]]:
+            values = map(lambda k, t=t: distance(part, k, t, length[k]), range(n))
+            best = max(best, sign * sum(values) / n)
+    return sign * best
+
+
+@settings(max_examples=150, deadline=None)
+@given(cases())
+def test_placement_anywhere_equals_exhaustive_search(case: Case):
+    case = with_ends(case)
+    wanted = dict(case.request)
+    usable = case.slots["performance"] >= wanted.pop("min_performance", 0)
+    usable &= case.slots["price"] <= wanted.pop("max_price", np.inf)
+    proper = wanted.pop("proper", None)
+    if proper is not None:
+        usable &= proper
+    slots = case.slots[usable].copy()
+    for shape in SHAPES:
+        for criterion, distance, sign in (
+            ("dependable", nearest, 1),
+            ("coordinated", farthest, -1),
+        ):
+            best = anywhere_by_hand(slots, shape, distance, sign, wanted)
+            window = sk.find_window(
+                case.slots,
+                request_of(case),
+                criterion,
+                shape=shape,
+                placement="any",
+            )
+            assert (window is None) == np.isinf(best)
+            if window is not None:
+                assert window.value == pytest.approx(best, rel=1e-9, abs=1e-7)
+
+
 # --- middle-sized environments
 
 
@@ -244,6 +300,102 @@ def test_published_table_equals_exact_for_integer_costs():
         assert (exact is None) == (published is None)
         if exact is not None:
             assert exact.value == pytest.approx(published.value, rel=1e-12)
+
+
+def small_integers(rng, m=14):
+    """Slots whose costs are whole numbers: the published table loses nothing."""
+    performance = rng.choice([1.0, 2.0, 4.0], m)
+    start = rng.integers(0, 20, m)
+    return sk.make_slots(
+        node=np.arange(m),
+        start=start,
+        end=start + rng.integers(8, 40, m),
+        performance=performance,
+        price=rng.integers(1, 9, m),
+        q=rng.uniform(0, 10, m),
+    )
+
+
+@pytest.mark.parametrize("criterion", ["q", *PLACEMENTS])
+def test_group_spans_and_lite_are_the_published_ones(criterion):
+    rng = np.random.default_rng(7)
+    looser = 0
+    for _ in range(150):
+        slots = small_integers(rng)
+        request = sk.Request(3, 8, budget=float(rng.integers(40, 150)))
+        for method in ("exact", "lite"):
+            twin = "published" if method == "exact" else "published-lite"
+            theirs = sk.find_window(slots, request, criterion, method=twin)
+            span = "window" if criterion == "q" else "group"
+            mine = sk.find_window(slots, request, criterion, method=method, span=span)
+            assert (mine is None) == (theirs is None)
+            if mine is None:
+                continue
+            # The kernel also starts windows where slots outside the group start.
+            ahead = mine.value - theirs.value
+            ahead = -ahead if criterion == "coordinated" else ahead
+            assert ahead >= -1e-9
+            if method == "lite" or criterion == "q":
+                assert ahead <= 1e-9
+            assert mine.cost <= request.budget
+            own = request.volume / slots["performance"][mine.slots["row"]].min()
+            assert mine.runtime >= own
+            looser += mine.runtime > own
+            strict = sk.find_window(slots, request, criterion, method=method)
+            if method == "exact" and strict is not None:
+                assert strict.runtime == pytest.approx(
+                    request.volume / slots["performance"][strict.slots["row"]].min()
+                )
+                better = mine.value - strict.value
+                assert (-better if criterion == "coordinated" else better) >= -1e-9
+    assert (looser > 0) == (criterion == "coordinated") or criterion == "dependable"
+
+
+def test_group_span_of_a_function_is_that_of_the_built_in_criterion():
+    for cycle in range(3):
+        slots = environment(cycle)
+        mine = sk.find_window(slots, PAPER, sk.minimize(farthest_task), span="group")
+        theirs = sk.find_window(slots, PAPER, "coordinated", span="group")
+        assert mine.value == pytest.approx(theirs.value * 7, rel=1e-11)
+        assert theirs.value <= sk.find_window(slots, PAPER, "coordinated").value
+
+
+def test_lite_is_worth_what_it_says():
+    # The n cheapest of a group may all be faster than the group: their own time counts.
+    for cycle in range(3):
+        slots = environment(cycle)
+        for criterion, pick in (
+            ("dependable", np.minimum),
+            ("coordinated", np.maximum),
+        ):
+            window = sk.find_window(slots, PAPER, criterion, method="lite")
+            rows, span = window.slots["row"], window.runtime
+            assert span == PAPER.volume / slots["performance"][rows].min()
+            before = window.start - slots["start"][rows]
+            after = slots["end"][rows] - window.start - span
+            assert window.value == pytest.approx(pick(before, after).mean())
+            values = sk.step_values(slots, PAPER, criterion, method="lite")[1]
+            best = values.max() if criterion == "dependable" else values.min()
+            assert window.value == pytest.approx(best)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"span": "any"}, "span must be one of window, group, got 'any'"),
+        ({"span": "group", "shape": "ragged"}, "span='group' is for square windows"),
+        ({"span": "group", "criterion": "q"}, "span='group' is for dependable"),
+        ({"span": "group", "criterion": "cost"}, "span='group' is for dependable"),
+        ({"placement": "best", "criterion": "cost"}, "placement must be one of"),
+        ({"gap": -1, "criterion": "start"}, "gap must be finite and not negative"),
+        ({"method": "published", "placement": "any"}, "start windows at slots' starts"),
+        ({"method": "published-lite", "criterion": "cost"}, "MinCost has no Lite form"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(options, message):
+    criterion = options.pop("criterion", "dependable")
+    with pytest.raises(ValueError, match=re.escape(message)):
+        sk.find_window(environment(0), PAPER, criterion, **options)
 
 
 def test_any_start_is_the_best_of_a_fine_grid():

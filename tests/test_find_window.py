@@ -152,7 +152,7 @@ def published_best(slots, shape, criterion, request, seed=0):
     )
     if found is None:
         return None
-    start, rows = found
+    start, rows = found.start, found.rows
     parts = [oracle.proper_slots(slots[[row]])[0]._replace(row=row) for row in rows]
     window = oracle.window_of(start, parts, shape, request["volume"])
     value = oracle.VALUE.get(criterion, oracle.VALUE["start"])(window)
@@ -203,7 +203,10 @@ def test_large_searches_match_the_published_ones(
     assert found
 
 
-@pytest.mark.parametrize(("shape", "criterion"), published.ALGORITHMS)
+@pytest.mark.parametrize(
+    ("shape", "criterion"),
+    [key for key, algorithm in published.ALGORITHMS.items() if algorithm.lite is None],
+)
 def test_the_published_method_gives_the_published_window(shape, criterion):
     slots = environment(100, 600, 7)
     request = {

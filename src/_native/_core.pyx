@@ -249,7 +249,8 @@ include "_core_windows.pxi"
 # --- searches
 
 def find_window(slots, Request request not None, criterion="finish", *, str shape="square",
-                str method="exact", str placement="slot-start", gap=0.0, max_work=None, seed=0):
+                str method="exact", str placement="slot-start", str span="window", gap=0.0,
+                max_work=None, seed=0):
     """The best window for a request, or None.
 
     Parameters
@@ -268,11 +269,15 @@ def find_window(slots, Request request not None, criterion="finish", *, str shap
     shape : {"square", "ragged"}
         Whether all parts run as long as the slowest (T = volume / least performance), or
         each for its own volume / performance.
-    method : {"exact", "lite", "published"}
+    method : {"exact", "lite", "published", "published-lite"}
         The kernels; the n cheapest of each step, valued; or the papers' algorithms step by
         step (numba; slow).
     placement : {"slot-start", "any"}
         For sums of values: whether windows start where slots do, or anywhere.
+    span : {"window", "group"}
+        For ``"dependable"``, ``"coordinated"`` and criteria that use the start, square:
+        whether T is volume / least performance of the window, or that of any slower slot
+        which could start at the same time, as in the papers' procedure.
     gap, max_work : float, int, optional
         For sums of values: a relative distance from the optimum that is good enough, and
         the most units of work, counted and not timed; `Window.proven` says what came of it.
@@ -311,11 +316,12 @@ def find_window(slots, Request request not None, criterion="finish", *, str shap
     if (isinstance(slots, PreparedSlots) and (<PreparedSlots>slots).changed
             and (index is None or method != "exact" or request.where is not None)):
         return find_settled(<PreparedSlots>slots, request, criterion, dict(
-            shape=shape, method=method, placement=placement, gap=gap, max_work=max_work,
-            seed=seed))
-    if index is None or method != "exact":
+            shape=shape, method=method, placement=placement, span=span, gap=gap,
+            max_work=max_work, seed=seed))
+    if (index is None or method != "exact" or placement != "slot-start" or span != "window"
+            or gap != 0.0 or max_work is not None):
         from slotkern.search import find_otherwise
-        return find_otherwise(slots, request, criterion, shape, method, placement, gap,
+        return find_otherwise(slots, request, criterion, shape, method, placement, span, gap,
                               max_work, seed)
     cdef Shape form = shape_of(shape)
     cdef PreparedSlots pool = pool_of(slots, False, form, request.query.n)
@@ -392,10 +398,11 @@ def filter_rows(slots, where):
     return pool.slots, pool.mask_of(where)
 
 
-def window_of(slots, rows, double start, double volume, str criterion, str shape, value=None):
+def window_of(slots, rows, double start, double volume, str criterion, str shape, value=None,
+              double longest=0):
     """The window of these rows at this start, in the one expression for each quantity.
 
-    For algorithms that choose rows themselves; nothing is `proven` of it, and its `bound` is -inf.
+    A square window takes as long as its slowest part, or `longest` if that is longer. For algorithms that choose rows themselves; nothing is `proven` of it, and its `bound` is -inf.
     """
     cdef Shape form = shape_of(shape)
     table = slots[rows]
@@ -404,7 +411,7 @@ def window_of(slots, rows, double start, double volume, str criterion, str shape
     order = np.lexsort((table["node"], key))
     rows, table, rate = np.asarray(rows)[order], table[order], rate[order]
     lengths = volume / table["performance"]
-    span = lengths.max()
+    span = max(lengths.max(), longest)
     costs = volume * rate if form == Shape.ragged else table["price"]
     if form == Shape.square:
         lengths = np.full(len(rows), span)

@@ -45,7 +45,7 @@ cdef extern from "slotkern/valued.hpp" namespace "slotkern" nogil:
         double memory
 
     cdef cppclass ValuedOptions:
-        cbool lite, any_start
+        cbool lite, any_start, group_span
         double gap
         Limits limits
 
@@ -105,7 +105,7 @@ cdef object error_of(const ValuedAnswer& answer, Query query, object slots, str 
 
 
 def find(PreparedSlots pool not None, Request request not None, str worth, object data, double sign,
-         str name, str shape, *, bint lite, bint any_start, double gap, int64_t max_work,
+         str name, str shape, *, bint lite, bint any_start, bint group_span, double gap, int64_t max_work,
          double memory, bint record, bint fixed=False):
     """The best window by value, or with `record` the best value of each step.
 
@@ -139,6 +139,7 @@ def find(PreparedSlots pool not None, Request request not None, str worth, objec
         mask = pool.mask_of(request.where)
         query.mask = <const unsigned char*>cnp.PyArray_DATA(<cnp.ndarray>mask)
     options.lite, options.any_start, options.gap = lite, any_start, gap
+    options.group_span = group_span
     options.limits.work, options.limits.memory = max_work, memory
     cdef Shape form = Shape.ragged if shape == "ragged" else Shape.square
     cdef ValuedAnswer answer

@@ -89,6 +89,7 @@ def window_of(
     criterion: str,
     shape: str,
     value: float | None = None,
+    longest: float = 0,
 ) -> Window: ...
 def find_window(
     slots: _Slots | PreparedSlots,
@@ -98,6 +99,7 @@ def find_window(
     shape: str = "square",
     method: str = "exact",
     placement: str = "slot-start",
+    span: str = "window",
     gap: float = 0.0,
     max_work: int | None = None,
     seed: int = 0,

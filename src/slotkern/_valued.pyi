@@ -17,6 +17,7 @@ def find(
     *,
     lite: bool,
     any_start: bool,
+    group_span: bool,
     gap: float,
     max_work: int,
     memory: float,

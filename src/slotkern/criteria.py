@@ -143,8 +143,9 @@ def criterion(
     Notes
     -----
     The function is compiled once for each dtype of slots (about a second). A static one
-    is called at most three times a slot and group of performance; one that does not
-    use `length` at all, once a slot.
+    is called once a slot and group of performance, and once more for the parts of the
+    answer; one that does not use `length` at all, once a slot. ``method="lite"`` and
+    `step_values` call it at every step.
 
     Examples
     --------

@@ -22,8 +22,9 @@ from slotkern._core import (
 
 __all__ = ["Explanation", "explain", "step_values"]
 
-METHODS = ("exact", "lite", "published")
+METHODS = ("exact", "lite", "published", "published-lite")
 PLACEMENTS = ("slot-start", "any")
+SPANS = ("window", "group")
 
 
 def find_otherwise(
@@ -33,27 +34,55 @@ def find_otherwise(
     shape: str,
     method: str,
     placement: str,
+    span: str,
     gap: float,
     max_work: int | None,
     seed: int,
 ) -> Window | None:
     """`find_window` for everything that is not one sweep of a built-in criterion."""
-    if shape not in ("square", "ragged"):
-        raise ValueError(f"shape must be 'square' or 'ragged', got {shape!r}")
-    if method not in METHODS:
-        raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
-    if placement not in PLACEMENTS:
-        raise ValueError(
-            f"placement must be one of {', '.join(PLACEMENTS)}, got {placement!r}"
-        )
-    if method == "published":
-        return _find_published(slots, request, criterion, shape, seed)
+    _check_choice("method", method, METHODS)
+    how = _How(shape, method, placement, span, gap, max_work)
+    if method.startswith("published"):
+        return _find_published(slots, request, criterion, how, seed)
     if isinstance(criterion, str) and criterion in CRITERIA:
-        return _find_lite_builtin(slots, request, criterion, shape)
-    window: Window | None = _search_by_value(
-        slots, request, criterion, shape, method, placement, gap, max_work, False
-    )
+        return _find_builtin(slots, request, criterion, how)
+    window: Window | None = _search_by_value(slots, request, criterion, how)
     return window
+
+
+def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
+
+
+@dataclass(frozen=True)
+class _How:
+    """The options of a search, checked."""
+
+    shape: str
+    method: str = "exact"
+    placement: str = "slot-start"
+    span: str = "window"
+    gap: float = 0.0
+    max_work: int | None = None
+
+    def __post_init__(self) -> None:
+        _check_choice("shape", self.shape, ("square", "ragged"))
+        _check_choice("placement", self.placement, PLACEMENTS)
+        _check_choice("span", self.span, SPANS)
+        if self.span == "group" and self.shape == "ragged":
+            raise ValueError("span='group' is for square windows; shape is 'ragged'")
+        gap, max_work = self.gap, self.max_work
+        if isinstance(gap, bool) or not isinstance(gap, (int, float, np.number)):
+            raise TypeError(f"gap must be a number, got {gap!r}")
+        if not 0 <= gap < np.inf:
+            raise ValueError(f"gap must be finite and not negative, got {gap!r}")
+        if max_work is None:
+            return
+        if isinstance(max_work, bool) or not isinstance(max_work, (int, np.integer)):
+            raise TypeError(f"max_work must be an integer, got {max_work!r}")
+        if max_work < 0:
+            raise ValueError(f"max_work must be at least 0, got {max_work}")
 
 
 def step_values(
@@ -64,12 +93,13 @@ def step_values(
     shape: str = "square",
     method: str = "exact",
     placement: str = "slot-start",
+    span: str = "window",
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The value of the best window at each step of the sweep, for pictures.
 
     Parameters
     ----------
-    slots, request, criterion, shape, method, placement
+    slots, request, criterion, shape, method, placement, span
         As for `find_window`; the criterion is one of additive values: a field, an
         array, ``minimize(...)``, a criterion of your own, ``"processor_time"``,
         ``"dependable"`` or ``"coordinated"``.
@@ -94,14 +124,12 @@ def step_values(
     >>> starts.tolist(), values.tolist()
     ([0.0, 4.0], [3.0, 7.0])
     """
-    if shape not in ("square", "ragged"):
-        raise ValueError(f"shape must be 'square' or 'ragged', got {shape!r}")
-    if method not in ("exact", "lite"):
-        raise ValueError(f"method must be 'exact' or 'lite', got {method!r}")
+    _check_choice("method", method, ("exact", "lite"))
+    how = _How(shape, method, placement, span)
     if isinstance(criterion, str) and criterion in CRITERIA:
         raise ValueError(f"criterion {criterion!r} has no value at every step")
     found: tuple[NDArray[np.float64], NDArray[np.float64]] = _search_by_value(
-        slots, request, criterion, shape, method, placement, 0.0, None, True
+        slots, request, criterion, how, record=True
     )
     return found
 
@@ -116,12 +144,8 @@ def _search_by_value(
     slots: NDArray[np.void] | PreparedSlots,
     request: Request,
     criterion: Any,
-    shape: str,
-    method: str,
-    placement: str,
-    gap: float,
-    max_work: int | None,
-    record: bool,
+    how: _How,
+    record: bool = False,
 ) -> Any:
     from slotkern import _valued
     from slotkern.criteria import PLACEMENT_CRITERIA, valuation_of
@@ -129,27 +153,19 @@ def _search_by_value(
     pool = prepared(slots)
     known = [*CRITERIA, "processor_time", *PLACEMENT_CRITERIA]
     worth, data, sign, name, fixed = valuation_of(criterion, pool, known)
-    if placement not in PLACEMENTS:
-        raise ValueError(
-            f"placement must be one of {', '.join(PLACEMENTS)}, got {placement!r}"
-        )
     uses_start = worth == "function" and (
         _valued.capsule_signature(data) == _valued.MOVING_SIGNATURE
     )
-    if placement == "any" and uses_start:
+    if how.placement == "any" and uses_start:
         raise ValueError(
             "placement='any' needs a criterion whose best start is known: dependable, "
             "coordinated, or one that does not use the start"
         )
-    if isinstance(gap, bool) or not isinstance(gap, (int, float, np.number)):
-        raise TypeError(f"gap must be a number, got {gap!r}")
-    if not 0 <= gap < np.inf:
-        raise ValueError(f"gap must be finite and not negative, got {gap!r}")
-    if max_work is not None:
-        if isinstance(max_work, bool) or not isinstance(max_work, (int, np.integer)):
-            raise TypeError(f"max_work must be an integer, got {max_work!r}")
-        if max_work < 0:
-            raise ValueError(f"max_work must be at least 0, got {max_work}")
+    if how.span == "group" and not (uses_start or worth in PLACEMENT_CRITERIA):
+        raise ValueError(
+            "span='group' is for dependable, coordinated and criteria that use the "
+            f"start, got {name!r}"
+        )
     return _valued.find(
         pool,
         request,
@@ -157,47 +173,68 @@ def _search_by_value(
         data,
         sign,
         name,
-        shape,
-        lite=method == "lite",
-        any_start=placement == "any" and worth in PLACEMENT_CRITERIA,
-        gap=float(gap),
-        max_work=WORK if max_work is None else min(int(max_work), 2**62),
+        how.shape,
+        lite=how.method == "lite",
+        any_start=how.placement == "any" and worth in PLACEMENT_CRITERIA,
+        group_span=how.span == "group",
+        gap=float(how.gap),
+        max_work=WORK if how.max_work is None else min(int(how.max_work), 2**62),
         memory=float(MEMORY),
         record=record,
         fixed=fixed,
     )
 
 
-def _find_lite_builtin(
+def _find_builtin(
     slots: NDArray[np.void] | PreparedSlots,
     request: Request,
     criterion: str,
-    shape: str,
+    how: _How,
 ) -> Window | None:
-    """Lite where the n cheapest of each step are optimal already: the exact window."""
-    if shape == "ragged" and criterion in ("runtime", "finish"):
+    """The exact window, which is also Lite's and the best anywhere.
+
+    The n cheapest of each step are optimal already, and waiting for later than a slot's
+    start helps none of these criteria.
+    """
+    if how.method == "lite" and (how.shape, criterion) in (
+        ("ragged", "runtime"),
+        ("ragged", "finish"),
+    ):
         raise ValueError(
             f"method 'lite' does not apply to ragged {criterion}: its windows are not "
             "valued part by part"
         )
-    return find_window(slots, request, criterion, shape=shape)
+    if how.span == "group":
+        raise ValueError(
+            "span='group' is for dependable, coordinated and criteria that use the "
+            f"start, got {criterion!r}"
+        )
+    return find_window(slots, request, criterion, shape=how.shape)
 
 
 def _find_published(
     slots: NDArray[np.void] | PreparedSlots,
     request: Request,
     criterion: Any,
-    shape: str,
+    how: _How,
     seed: int,
 ) -> Window | None:
     from slotkern import published
+    from slotkern.criteria import valuation_of
 
+    if how.placement == "any":
+        raise ValueError("the published algorithms start windows at slots' starts only")
     check_volume(slots, request)
     table, proper = filter_rows(slots, request.where)
-    if (shape, criterion if isinstance(criterion, str) else "") not in (
-        published.ALGORITHMS
-    ) and (shape == "square"):
-        return _find_published_by_value(slots, table, proper, request, criterion)
+    name, named = criterion, published.ALGORITHMS
+    if not (isinstance(criterion, str) and (how.shape, criterion) in named):
+        worth, data, sign, name, _ = valuation_of(
+            criterion, prepared(slots), list(CRITERIA)
+        )
+        if worth == "column":
+            criterion = sign * data
+        elif (how.shape, worth) not in named:
+            raise ValueError(f"no published algorithm for criterion {name!r}")
     found = published.find(
         table,
         nodes=request.nodes,
@@ -209,54 +246,27 @@ def _find_published(
         max_price=request.max_price,
         proper=proper,
         criterion=criterion,
-        shape=shape,
+        shape=how.shape,
+        lite=how.method == "published-lite",
         seed=seed,
     )
     if found is None:
         return None
-    start, rows = found
-    return window_of(table, rows, start, request.volume, criterion, shape)
-
-
-def _find_published_by_value(
-    slots: NDArray[np.void] | PreparedSlots,
-    table: NDArray[np.void],
-    proper: NDArray[np.bool_] | None,
-    request: Request,
-    criterion: Any,
-) -> Window | None:
-    """MaxQ, DEP and COORD, with the table at every step."""
-    from slotkern.criteria import PLACEMENT_CRITERIA, valuation_of
-    from slotkern.published import Job
-    from slotkern.published.valued import find_valued
-
-    pool = prepared(slots)
-    worth, data, sign, name, _ = valuation_of(criterion, pool, list(CRITERIA))
-    if worth != "column" and worth not in PLACEMENT_CRITERIA:
-        raise ValueError(f"no published algorithm for criterion {name!r}")
-    suitable = table["performance"] >= request.min_performance
-    suitable &= table["price"] <= request.max_price
-    if proper is not None:
-        suitable &= proper
-    n = request.nodes
-    if n > len(table):
-        return None
-    job = Job(n, request.volume, request.budget, request.earliest, request.deadline)
-    found = find_valued(
-        table, suitable, job, sign * data if worth == "column" else worth
+    value = None
+    if isinstance(criterion, np.ndarray):
+        value = float(data[found.rows].sum())
+    elif found.value is not None:
+        value = abs(found.value) / request.nodes
+    return window_of(
+        table,
+        found.rows,
+        found.start,
+        request.volume,
+        name,
+        how.shape,
+        value,
+        found.length,
     )
-    if found is None:
-        return None
-    start, rows = found
-    span = request.volume / table["performance"][rows].min()
-    if worth == "column":
-        value = float(data[rows].sum())
-    else:
-        before = start - table["start"][rows]
-        after = table["end"][rows] - start - span
-        pick = np.minimum if worth == "dependable" else np.maximum
-        value = float(pick(before, after).mean())
-    return window_of(table, rows, start, request.volume, name, "square", value)
 
 
 @dataclass(frozen=True)

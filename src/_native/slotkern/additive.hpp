@@ -14,8 +14,10 @@
 //     coordinated. So starts of slots, middles (s + e - T) / 2, latest starts e - T, the
 //     earliest start and deadline - T hold the best of all starts.
 // A group's set without a slot of its performance P_k has its true length in a faster group. It
-// does no harm where longer is no better; else (`anchored`) sets must hold such a slot.
-// Lite (section 4): the n cheapest of each step, valued by the criterion.
+// does no harm where longer is no better; else (`anchored`) sets must hold such a slot. With
+// `group_span` they need not, as long as one is live (the papers' procedure): T is the group's.
+// Lite (section 4): the n cheapest of each step that the group's time T_k can pay for, valued
+// as the window that they are.
 #pragma once
 
 #include <algorithm>
@@ -38,6 +40,7 @@ class ValuedSearch {
   bool proven = true;
   double best = -kInfinity, bound = -kInfinity;  // totals, larger is better
   double start = 0;
+  double span = 0;  // of the group that the best window was found in
 
   ValuedSearch(const Pool& pool, const Query& query, const Source& source,
                const ValuedOptions& options, ValuedWorkspace& work)
@@ -63,7 +66,9 @@ class ValuedSearch {
     });
     for (const Plan& plan : w_.plans) {
       const double money = plan.lambda * plan.budget;
-      if (!(plan.bound > knapsack_.beat(n_, best, money))) break;
+      // A Lite window shorter than its group's time may be worth more than the group's bound.
+      const bool sure = !options_.lite || !kSquare || !Source::by_length || options_.group_span;
+      if (sure && !(plan.bound > knapsack_.beat(n_, best, money))) break;
       if (out_of_work()) {
         give_up(plan.bound);
         break;
@@ -104,6 +109,7 @@ class ValuedSearch {
   using Plan = ValuedWorkspace::Plan;
 
   static constexpr bool kSquare = std::is_same_v<Shape, Square>;
+  static constexpr bool kAnchored = kSquare && Source::anchored;
 
   Shape shape_of(const Plan& plan) const {
     if constexpr (kSquare)
@@ -148,13 +154,15 @@ class ValuedSearch {
 
   bool plan() {
     w_.plans.clear();
+    w_.memo.clear();
     if constexpr (kSquare) {
       detail::bound_groups(pool_, query_, w_.base);
       for (const auto& b : w_.base.bounds)
-        if (!(b.total > query_.budget))
-          w_.plans.push_back({b.span, 0, kInfinity, 0, b.others, b.group});
+        if (!(b.total > query_.budget) || options_.lite || options_.group_span)
+          w_.plans.push_back({b.span, 0, kInfinity, 0, b.others, b.group, kNone});
     } else {
-      w_.plans.push_back({0, 0, kInfinity, 0, pool_.rates_of(n_ - 1u), pool_.groups.size() - 1});
+      w_.plans.push_back({0, 0, kInfinity, 0, pool_.rates_of(n_ - 1u), pool_.groups.size() - 1,
+                          kNone});
     }
     double lambda = 0;
     std::size_t kept = 0, from = 0;
@@ -164,7 +172,7 @@ class ValuedSearch {
       Plan plan = w_.plans[k];
       const Shape shape = shape_of(plan);
       if (Source::by_length || k == 0) {
-        if (!value_nodes(shape, plan.others)) return false;
+        if (!value_nodes(shape, plan)) return false;
         from = 0;
       }
       list_nodes(from, pool_.groups[plan.group].end);
@@ -235,19 +243,28 @@ class ValuedSearch {
   }
 
   // The best value of every node's slots; -inf where it has none to offer.
-  bool value_nodes(const Shape& shape, double others) {
+  bool value_nodes(const Shape& shape, Plan& plan) {
+    const bool known = plan.memo != kNone;
+    std::size_t place = known ? plan.memo : w_.memo.size();
+    if (Source::dear && 8.0 * static_cast<double>(place) < options_.limits.memory)
+      plan.memo = place;
     w_.best_of.assign(pool_.nodes.size(), -kInfinity);
     const auto visit = [&](std::size_t row) {
       const Slot& s = pool_.slots[row];
       double z = 0;
-      if (!source_.most(s, row, shape.length(s), z)) return fail(row);
+      if (known) {
+        z = w_.memo[place++];
+      } else {
+        if (!source_.most(s, row, shape.length(s), z)) return fail(row);
+        if (plan.memo != kNone) w_.memo.push_back(z);
+      }
       if (std::isfinite(z)) note(z);
       double& most = w_.best_of[static_cast<std::size_t>(s.place)];
       most = std::max(most, z);
       return true;
     };
     if (Source::by_length) {  // only slots that this group may use
-      each_possible(shape, others, visit);
+      each_possible(shape, plan.others, visit);
     } else {
       each_row(pool_, [&](std::size_t row) {
         if (query_.admits(pool_.slots[row], row)) visit(row);
@@ -260,7 +277,9 @@ class ValuedSearch {
   template <class Visit>
   void each_possible(const Shape& shape, double others, Visit visit) {
     Sieve sieve = first_sieve(query_, shape);
-    sieve.key = key_ceiling(shape.screened(std::min(query_.budget, kMostMoney)), others);
+    // Slots too dear for any window still make a step of Lite, and a group's time possible.
+    if (!options_.lite && !options_.group_span)
+      sieve.key = key_ceiling(shape.screened(std::min(query_.budget, kMostMoney)), others);
     Shape::screen(pool_).each(pool_.order, sieve, pool_.last_position(), [&](std::size_t row) {
       return !possible(shape, pool_.slots[row], row) || visit(row);
     });
@@ -282,11 +301,15 @@ class ValuedSearch {
     double beat = knapsack_.beat(n_, best, money);
     w_.clear();
     double soonest = kInfinity;  // no live slot expires before
+    std::size_t place = plan.memo;
     each_possible(shape, plan.others, [&](std::size_t row) {
       const Slot& s = pool_.slots[row];
       const double t = query_.step(s), length = shape.length(s);
       double z = 0;
-      if (!source_.value(s, row, t, length, z)) return fail(row);
+      if (plan.memo != kNone)
+        z = w_.memo[place++];
+      else if (!source_.value(s, row, t, length, z))
+        return fail(row);
       const double key = shape.key(s), weight = z - lambda * key;
       if (!(weight + heaviest + money > beat)) return true;
       ++effort.steps;
@@ -298,7 +321,7 @@ class ValuedSearch {
         double top = weight + money;
         for (int k = 0; k < others; ++k) top += w_.weight[at(k)];
         if (top > beat) {
-          solve_newest(plan, row, key, z, t, length);
+          solve_newest(shape, plan, row, key, z, t);
           beat = knapsack_.beat(n_, best, money);
           if (out_of_work()) {
             give_up(plan.bound);
@@ -315,7 +338,7 @@ class ValuedSearch {
 
   // The group's own multiplier, and the weights of its n - 1 heaviest nodes under it.
   bool tighten(Plan& plan, double& heaviest, const Shape& shape) {
-    if (Source::by_length && !value_nodes(shape, plan.others)) return false;
+    if (Source::by_length && !value_nodes(shape, plan)) return false;
     list_nodes(0, pool_.groups[plan.group].end);
     const Items items{w_.node_key.data(), w_.node_value.data(),
                       static_cast<int>(w_.node_value.size())};
@@ -329,8 +352,8 @@ class ValuedSearch {
     return true;
   }
 
-  void solve_newest(const Plan& plan, std::size_t row, double key, double z, double t,
-                    double length) {
+  void solve_newest(const Shape& shape, const Plan& plan, std::size_t row, double key, double z,
+                    double t) {
     ++effort.subsets;
     const double before = best;
     const Forced forced{1, {key, 0}, z};
@@ -341,24 +364,21 @@ class ValuedSearch {
       if (!knapsack_.complete) give_up(knapsack_.bound);
       return;
     }
-    if (!Source::anchored || !kSquare || length == own_length(row) || any_anchor()) {
+    if (!kAnchored || is_anchor(shape, row) || any_anchor()) {
       if (!knapsack_.complete) give_up(knapsack_.bound);
-      take(t, row);
+      take(shape, t, row);
       return;
     }
     incumbent_ = before;
     // Not one of them has this group's length: force its slots in, one after the other.
-    with_anchors(plan, t, [&](int anchor) {
+    with_anchors(shape, plan, t, [&](int anchor) {
       return Forced{2, {key, w_.key[at(anchor)]}, z + w_.value[at(anchor)]};
     }, n_ - 2, row);
   }
 
-  double own_length(std::size_t row) const {
-    return query_.volume / pool_.slots[row].performance;
-  }
-
   bool is_anchor(const Shape& shape, std::size_t row) const {
-    return !kSquare || own_length(row) == shape.length(pool_.slots[row]);
+    const Slot& s = pool_.slots[row];
+    return !kSquare || query_.volume / s.performance == shape.length(s);
   }
 
   bool any_anchor() const {
@@ -369,7 +389,8 @@ class ValuedSearch {
 
   // Solves with every anchor among the live slots forced in, the ones before it left out.
   template <class Force>
-  void with_anchors(const Plan& plan, double t, Force force, int pick, std::size_t newest) {
+  void with_anchors(const Shape& shape, const Plan& plan, double t, Force force, int pick,
+                    std::size_t newest) {
     const int count = static_cast<int>(w_.row.size());
     w_.order.clear();  // the items left
     for (int j = 0; j < count; ++j) w_.order.push_back(j);
@@ -390,16 +411,17 @@ class ValuedSearch {
       if (!found) continue;
       for (int& j : knapsack_.chosen) j = w_.some[at(j)];
       knapsack_.chosen.push_back(anchor);
-      take(t, newest);
+      take(shape, t, newest);
     }
   }
 
   // knapsack_.chosen are live slots; `newest` comes on top unless it is kNone.
-  void take(double t, std::size_t newest) {
+  void take(const Shape& shape, double t, std::size_t newest) {
     incumbent_ = knapsack_.best;
     if (recording_) return;
     best = knapsack_.best;
     start = t;
+    if constexpr (kSquare) span = shape.span;
     w_.chosen.clear();
     for (const int j : knapsack_.chosen) w_.chosen.push_back(w_.row[at(j)]);
     if (newest != kNone) w_.chosen.push_back(newest);
@@ -412,6 +434,7 @@ class ValuedSearch {
     // keeps all, for the cheapest are its choice; so does a record, for every step counts.
     constexpr bool bounded = !std::is_same_v<Source, MovingFunctionSource>;
     const bool sieved = bounded && !options_.lite && !recording_;
+    const bool keep_anchors = options_.group_span;  // they allow the group's time to others
     Plan plan = from;
     double heaviest = 0;
     if (sieved && !tighten(plan, heaviest, shape)) return;
@@ -421,7 +444,8 @@ class ValuedSearch {
     each_possible(shape, plan.others, [&](std::size_t row) {
       const Slot& s = pool_.slots[row];
       double z = 0;
-      if (!sieved || (source_.most(s, row, shape.length(s), z) &&
+      if (!sieved || (keep_anchors && is_anchor(shape, row)) ||
+          (source_.most(s, row, shape.length(s), z) &&
                       z - plan.lambda * shape.key(s) + heaviest + money > beat))
         w_.candidates.push_back(row);
       return true;
@@ -432,7 +456,10 @@ class ValuedSearch {
     double soonest = kInfinity, lambda = plan.lambda;
     std::size_t next = 0, record = 0;
     for (const double t : w_.times) {
-      bool added = false;
+      if (t > soonest) soonest = w_.purge(t, [&](std::size_t row) {
+        return live(query_, shape, pool_.slots[row], t);
+      });
+      incumbent_ = recording_ ? recorded(record, t) : best;
       for (; next < w_.candidates.size() && query_.step(pool_.slots[w_.candidates[next]]) <= t;
            ++next) {
         const std::size_t row = w_.candidates[next];
@@ -440,19 +467,12 @@ class ValuedSearch {
         const double until = latest(s, shape.length(s));
         w_.append(shape.key(s), until, row, is_anchor(shape, row));
         soonest = std::min(soonest, until);
-        added = true;
+        if (options_.lite) cheapest_step(shape, plan, t);  // after each slot, as in the papers
       }
-      if (t > soonest) soonest = w_.purge(t, [&](std::size_t row) {
-        return live(query_, shape, pool_.slots[row], t);
-      });
-      if (static_cast<int>(w_.row.size()) < n_ || (options_.lite && !added && !options_.any_start))
-        continue;
-      ++effort.steps;
-      incumbent_ = recording_ ? recorded(record, t) : best;
-      if (options_.lite)
-        cheapest_step(shape, plan, t);
-      else
+      if (!options_.lite)
         solve_step(shape, plan, t, lambda);
+      else if (options_.any_start)
+        cheapest_step(shape, plan, t);
       if (fault.status != Status::ok) return;
       if (recording_) w_.steps[record].value = incumbent_;
       if (!recording_ && out_of_work()) return give_up(plan.bound);
@@ -480,37 +500,42 @@ class ValuedSearch {
   void solve_step(const Shape& shape, const Plan& plan, double t, double& lambda) {
     // A set without a slot of the group's performance is looked at in its own group.
     const auto anchors = std::count(w_.anchor.begin(), w_.anchor.end(), char{1});
-    if (anchors == 0 || !value_live(shape, t)) return;
+    if (anchors == 0 || static_cast<int>(w_.row.size()) < n_) return;
+    ++effort.steps;
+    if (!value_live(shape, t)) return;
     const Items items{w_.key.data(), w_.value.data(), static_cast<int>(w_.row.size())};
     const double money = lambda * plan.budget;
     Lagrange::top(items, n_, 1, lambda, w_.side);
     double top = w_.side.weight;
     bool anchored = false;
     for (const int j : w_.side.chosen) anchored |= w_.anchor[at(j)] != 0;
-    if (!anchored) {  // the heaviest one takes the place of the last
+    if (!anchored && !options_.group_span) {  // the heaviest one takes the place of the last
       double heaviest = -kInfinity;
       for (std::size_t j = 0; j < w_.row.size(); ++j)
         if (w_.anchor[j]) heaviest = std::max(heaviest, w_.value[j] - lambda * w_.key[j]);
       top += heaviest - w_.side.last;
     }
     if (!(top + money > knapsack_.beat(n_, incumbent_, money))) return;
-    if (anchors > kFewAnchors) {
+    if (anchors > kFewAnchors || options_.group_span) {
       ++effort.subsets;
       const bool found = knapsack_.solve(items, n_, plan.budget, {}, incumbent_, lambda);
       if (knapsack_.lambda() > 0) lambda = knapsack_.lambda();
-      if (!found || !Source::anchored || !kSquare || any_anchor()) {
+      if (!found || !kAnchored || options_.group_span || any_anchor()) {
         if (!knapsack_.complete) give_up(knapsack_.bound);
-        if (found) take(t, kNone);
+        if (found) take(shape, t, kNone);
         return;
       }
     }
-    with_anchors(plan, t, [&](int anchor) {
+    with_anchors(shape, plan, t, [&](int anchor) {
       return Forced{1, {w_.key[at(anchor)], 0}, w_.value[at(anchor)]};
     }, n_ - 1, kNone);
     if (knapsack_.lambda() > 0) lambda = knapsack_.lambda();
   }
 
-  void cheapest_step(const Shape& shape, const Plan& plan, double t) {
+  void cheapest_step(const Shape& group, const Plan& plan, double t) {
+    if (static_cast<int>(w_.row.size()) < n_) return;
+    if (std::count(w_.anchor.begin(), w_.anchor.end(), char{1}) == 0) return;
+    ++effort.steps;
     w_.order.resize(w_.row.size());
     for (std::size_t j = 0; j < w_.order.size(); ++j) w_.order[j] = static_cast<int>(j);
     std::partial_sort(w_.order.begin(), w_.order.begin() + n_, w_.order.end(), [&](int a, int b) {
@@ -518,9 +543,15 @@ class ValuedSearch {
       return x < y || (x == y && pool_.slots[w_.row[at(a)]].node < pool_.slots[w_.row[at(b)]].node);
     });
     w_.order.resize(at(n_));
-    double sum = 0, total = 0;
-    for (const int j : w_.order) sum += w_.key[at(j)];
+    double sum = 0, total = 0, slowest = kInfinity;
+    for (const int j : w_.order) {
+      sum += w_.key[at(j)];
+      slowest = std::min(slowest, pool_.slots[w_.row[at(j)]].performance);
+    }
     if (!(sum <= plan.budget)) return;
+    Shape shape = group;
+    if constexpr (kSquare)
+      if (!options_.group_span) shape = Square{query_.volume / slowest, slowest};
     for (const int j : w_.order) {
       const std::size_t row = w_.row[at(j)];
       double z = 0;
@@ -533,7 +564,7 @@ class ValuedSearch {
     if (!(total > incumbent_)) return;
     knapsack_.best = total;
     knapsack_.chosen = w_.order;
-    take(t, kNone);
+    take(group, t, kNone);
   }
 
   // All starts that are looked at, ascending.

@@ -56,6 +56,7 @@ struct LiveSlots {
 
 struct ValuedOptions {
   bool lite = false, any_start = false;
+  bool group_span = false;  // square: a window may take as long as a slower live slot would
   double gap = 0;
   Limits limits;
 };
@@ -80,7 +81,10 @@ struct ValuedWorkspace : LiveSlots {
   struct Plan {
     double span, budget, bound, lambda, others;
     std::size_t group;
+    std::size_t memo = static_cast<std::size_t>(-1);  // where its slots' values begin, if at all
   };
+  // Values of a user's function: all sweeps of a group meet the same slots in the same order.
+  std::vector<double> memo;
   std::vector<Plan> plans;
   std::vector<double> some_key, some_value;  // without the anchors that were tried
   std::vector<int> some, order;

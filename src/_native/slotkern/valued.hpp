@@ -42,7 +42,7 @@ inline double in_units(const Valuation& v, double total, std::size_t n) {
 
 template <class Shape, class Source>
 bool settle_valued(const Pool& pool, const Query& query, const Valuation& v, const Source& source,
-                   double start, ValuedWorkspace& work, ValuedAnswer& answer) {
+                   double start, double span, ValuedWorkspace& work, ValuedAnswer& answer) {
   const std::size_t n = work.chosen.size();
   const bool square = std::is_same_v<Shape, Square>;
   std::vector<Entry>& order = work.base.chosen;
@@ -58,7 +58,7 @@ bool settle_valued(const Pool& pool, const Query& query, const Valuation& v, con
   });
   Shape shape;
   if constexpr (std::is_same_v<Shape, Square>)
-    shape = Square{query.volume / slowest, slowest};
+    shape = Square{span > 0 ? span : query.volume / slowest, slowest};
   else
     shape = Ragged{query.volume};
   double total = 0;
@@ -95,7 +95,8 @@ Status search_valued(const Pool& pool, const Query& query, const Valuation& v,
       for (StepValue& step : work.steps) step.value = in_units(v, step.value, n);
       return Status::ok;
     }
-    if (!settle_valued<Shape>(pool, query, v, source, search.start, work, answer))
+    const double span = options.group_span ? search.span : 0;  // else what the slowest takes
+    if (!settle_valued<Shape>(pool, query, v, source, search.start, span, work, answer))
       return answer.fault.status;
     answer.parts = work.base.parts.data();
     answer.proven = search.proven;

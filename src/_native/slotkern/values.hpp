@@ -2,11 +2,12 @@
 // max z_1 + ... + z_n (2018, section 3.3; placement: Toporkov et al., section 3.4).
 //
 // A source says z of a slot at the start t for a part of that length, and `most`, a bound of z
-// over all t. Three flags tell the search what it may skip:
+// over all t. Four flags tell the search what it may skip:
 //   moving      z changes with t: every live slot is valued anew at each step
 //   by_length   z changes with the length: bounds are made for each group
 //   anchored    a longer window may look better, so that a group's window must hold a slot of
 //               its own performance (else its true length is another group's)
+//   dear        asking for z takes long: it is asked once a slot and group, and remembered
 // Columns and records are those of the array that the pool was made of: a slot cut from a row
 // keeps its values. To add a criterion, write its source and give it a line in with_source.
 #pragma once
@@ -39,7 +40,7 @@ struct Valuation {
 
 // A finite column, from an extra field or an array.
 struct ColumnSource {
-  static constexpr bool moving = false, by_length = false, anchored = false;
+  static constexpr bool moving = false, by_length = false, anchored = false, dear = false;
   const Pool& pool;
   const double* z;
   double sign;
@@ -55,7 +56,7 @@ struct ColumnSource {
 
 // The processor time of a part, minimized.
 struct PartTimeSource {
-  static constexpr bool moving = false, by_length = true, anchored = true;
+  static constexpr bool moving = false, by_length = true, anchored = true, dear = false;
 
   bool value(const Slot&, std::size_t, double, double length, double& out) const {
     out = -length;
@@ -67,7 +68,7 @@ struct PartTimeSource {
 };
 
 struct StaticFunctionSource {
-  static constexpr bool moving = false, by_length = true, anchored = true;
+  static constexpr bool moving = false, by_length = true, anchored = true, dear = true;
   const Pool& pool;
   StaticValue function;
   const char* records;
@@ -86,7 +87,7 @@ struct StaticFunctionSource {
 };
 
 struct MovingFunctionSource {
-  static constexpr bool moving = true, by_length = true, anchored = true;
+  static constexpr bool moving = true, by_length = true, anchored = true, dear = false;
   const Pool& pool;
   MovingValue function;
   const char* records;
@@ -108,7 +109,7 @@ struct MovingFunctionSource {
 // Time to the nearest neighbouring task, maximized. The ends of a slot are tasks, those of the
 // horizon too. A longer window only comes closer to them, so no anchor is needed.
 struct DependableSource {
-  static constexpr bool moving = true, by_length = true, anchored = false;
+  static constexpr bool moving = true, by_length = true, anchored = false, dear = false;
 
   bool value(const Slot& s, std::size_t, double t, double length, double& out) const {
     out = std::min(t - s.start, s.end - t - length);
@@ -122,7 +123,7 @@ struct DependableSource {
 
 // Time to the farthest neighbouring task, minimized.
 struct CoordinatedSource {
-  static constexpr bool moving = true, by_length = true, anchored = true;
+  static constexpr bool moving = true, by_length = true, anchored = true, dear = false;
 
   bool value(const Slot& s, std::size_t, double t, double length, double& out) const {
     out = -std::max(t - s.start, s.end - t - length);

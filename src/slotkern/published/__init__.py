@@ -11,31 +11,38 @@ then run as ordinary Python.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from . import aep, square
-from .job import Job
+from . import aep, square, valued
+from .job import Found, Job
 
-__all__ = ["ALGORITHMS", "Algorithm", "Job", "find"]
-
-Found = tuple[float, NDArray[np.int64]] | None
+__all__ = ["ALGORITHMS", "Algorithm", "Found", "Job", "find"]
 
 
 class Algorithm(NamedTuple):
-    """A published algorithm: its name, where it is printed, and the function."""
+    """A published algorithm: its name, where it is printed, and the functions.
+
+    They take slots, proper, job, and the seed (MaxQ: the values). `lite` is the form
+    that takes the n cheapest slots of each step, if there is one.
+    """
 
     name: str
     paper: str
-    search: Callable[[NDArray[np.void], NDArray[np.bool_], Job, int], Found]
+    search: Callable[[NDArray[np.void], NDArray[np.bool_], Job, Any], Found | None]
+    lite: Callable[[NDArray[np.void], NDArray[np.bool_], Job, Any], Found | None] | (
+        None
+    ) = None
 
 
 AEP_PAPER = "Slot selection and co-allocation algorithms for economic scheduling"
 SQUARE_PAPER = "Optimization of resources selection for jobs scheduling"
+PLACEMENT_PAPER = "Dependable and coordinated resources allocation algorithms"
 
-#: Every published algorithm, by shape and criterion.
+#: Every published algorithm, by shape and criterion; "value" is any array of values.
 ALGORITHMS: dict[tuple[str, str], Algorithm] = {
     ("ragged", "first"): Algorithm("AMP", f"{AEP_PAPER}, 2.2", aep.amp),
     ("ragged", "start"): Algorithm("AMP", f"{AEP_PAPER}, 2.2", aep.amp),
@@ -60,6 +67,24 @@ ALGORITHMS: dict[tuple[str, str], Algorithm] = {
         "MinRuntime", f"{SQUARE_PAPER}, 3.3", square.min_runtime
     ),
     ("square", "cost"): Algorithm("MinCost", f"{SQUARE_PAPER}, 3.3", square.min_cost),
+    ("square", "value"): Algorithm(
+        "MaxQ",
+        f"{SQUARE_PAPER}, 3.3",
+        valued.max_value,
+        partial(valued.max_value, lite=True),
+    ),
+    ("square", "dependable"): Algorithm(
+        "DEP",
+        f"{PLACEMENT_PAPER}, 3.4",
+        valued.dependable,
+        partial(valued.dependable, lite=True),
+    ),
+    ("square", "coordinated"): Algorithm(
+        "COORD",
+        f"{PLACEMENT_PAPER}, 3.4",
+        valued.coordinated,
+        partial(valued.coordinated, lite=True),
+    ),
 }
 
 
@@ -74,10 +99,11 @@ def find(
     deadline: float = np.inf,
     max_price: float = np.inf,
     proper: NDArray[np.bool_] | None = None,
-    criterion: str,
+    criterion: str | NDArray[np.float64],
     shape: str,
+    lite: bool = False,
     seed: int = 0,
-) -> Found:
+) -> Found | None:
     """Find a window as the paper that printed the algorithm does.
 
     Parameters
@@ -97,27 +123,34 @@ def find(
         When the window may start and must have finished.
     proper : bool array, shape (m,), optional
         Which slots may take part at all (properHardwareAndSoftware); all without it.
-    criterion, shape : str
-        A key of `ALGORITHMS` is (shape, criterion).
+    criterion : str or float64 array of shape (m,)
+        What is best, or the values whose sum MaxQ maximizes.
+    shape : str
+        A key of `ALGORITHMS` is (shape, criterion); an array's criterion is "value".
+    lite : bool
+        Take the n cheapest slots of each step (MaxQ, DEP, COORD).
     seed : int
         Of the random windows of minProcTime; the others use no random numbers.
 
     Returns
     -------
-    (float, int64 array of shape (nodes,)) or None
-        The start of the window and the rows of its slots, cheapest first (equal costs
-        by node); None if the algorithm finds no window. Among windows of equal value
-        the one met first.
+    Found or None
+        `start` of the window and `rows` of its slots, an int64 array of shape (nodes,),
+        cheapest first (equal costs by node); of MaxQ, DEP and COORD also the `length`
+        of its group and the `value` that was maximized. None if the algorithm finds no
+        window. Among windows of equal value the one met first.
 
     Raises
     ------
     ValueError
-        If nothing is published for this shape and criterion.
+        If nothing is published for this shape and criterion, or the table of MaxQ, DEP
+        and COORD is asked for without a finite budget.
 
     Notes
     -----
     Ragged: linear in m, quadratic in the nodes with a logarithm for the sort; square:
-    the same once for each different performance.
+    the same once for each different performance; MaxQ, DEP and COORD O(a n C) at every
+    step for a live slots and the budget C.
 
     Examples
     --------
@@ -130,15 +163,16 @@ def find(
     ...     performance=[2, 4, 4],
     ...     price=[3, 4, 5],
     ... )
-    >>> start, rows = published.find(
+    >>> found = published.find(
     ...     slots, nodes=2, volume=40, criterion="runtime", shape="ragged"
     ... )
-    >>> start, rows.tolist()
+    >>> found.start, found.rows.tolist()
     (20.0, [1, 2])
     """
-    named = isinstance(criterion, str)
-    algorithm = ALGORITHMS.get((shape, criterion)) if named else None
-    if algorithm is None:
+    by_value = isinstance(criterion, np.ndarray)
+    named = "value" if by_value else criterion if isinstance(criterion, str) else ""
+    algorithm = ALGORITHMS.get((shape, named))
+    if algorithm is None or (named == "value" and not by_value):
         known = "; ".join(
             f"{kind}: {', '.join(c for s, c in ALGORITHMS if s == kind)}"
             for kind in dict.fromkeys(s for s, _ in ALGORITHMS)
@@ -154,5 +188,8 @@ def find(
     if proper is not None:
         suitable &= proper
     job = Job(nodes, float(volume), float(budget), float(earliest), float(deadline))
+    run = algorithm.lite if lite else algorithm.search
+    if run is None:
+        raise ValueError(f"{algorithm.name} has no Lite form")
     with np.errstate(over="ignore"):  # a length or a cost may be infinite
-        return algorithm.search(slots, suitable, job, seed)
+        return run(slots, suitable, job, criterion if by_value else seed)

@@ -14,10 +14,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .job import Job, compiled, in_order
+from .job import Found, Job, compiled, in_order
 
 Numbers = NDArray[np.int64]
-Found = tuple[float, Numbers] | None
 
 START, COST, RUNTIME, FINISH, PROCESSOR_TIME = range(5)
 
@@ -163,7 +162,7 @@ def search(
     job: Job,
     criterion: int,
     seed: int,
-) -> Found:
+) -> Found | None:
     """Number the slots by cost, sweep them, and tell the rows of the window."""
     cost = job.volume * (slots["price"] / slots["performance"])
     row, arrival = in_order(slots, cost)
@@ -177,12 +176,12 @@ def search(
     )
     random = np.random.default_rng(seed)
     start, window = aep(columns, job.nodes, job.budget, criterion, random)
-    return (float(start), row[window]) if len(window) else None
+    return Found(float(start), row[window]) if len(window) else None
 
 
 def amp(
     slots: NDArray[np.void], proper: NDArray[np.bool_], job: Job, seed: int
-) -> Found:
+) -> Found | None:
     """AMP (section 2.2): the first step whose n cheapest live slots fit the budget.
 
     With a limit on the price of each slot and no budget this is ALP.
@@ -192,28 +191,28 @@ def amp(
 
 def min_cost(
     slots: NDArray[np.void], proper: NDArray[np.bool_], job: Job, seed: int
-) -> Found:
+) -> Found | None:
     """Find the window of least cost (section 2.2): the n cheapest of each step."""
     return search(slots, proper, job, COST, seed)
 
 
 def min_runtime(
     slots: NDArray[np.void], proper: NDArray[np.bool_], job: Job, seed: int
-) -> Found:
+) -> Found | None:
     """Find the window whose longest part is shortest (section 2.2): by exchanges."""
     return search(slots, proper, job, RUNTIME, seed)
 
 
 def min_finish(
     slots: NDArray[np.void], proper: NDArray[np.bool_], job: Job, seed: int
-) -> Found:
+) -> Found | None:
     """Find the window that finishes first (section 2.2): exchanges at each start."""
     return search(slots, proper, job, FINISH, seed)
 
 
 def min_proc_time(
     slots: NDArray[np.void], proper: NDArray[np.bool_], job: Job, seed: int
-) -> Found:
+) -> Found | None:
     """Simplified minProcTime (section 3.1): the best of one random window a step.
 
     It promises neither the least processor time nor that it finds a window at all.

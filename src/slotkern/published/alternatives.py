@@ -74,7 +74,7 @@ def all_windows(
         )
         if found is None:
             break
-        start, rows = found
+        start, rows = found.start, found.rows
         lengths = volume / table["performance"][rows]
         if shape == "square":
             lengths = np.full(nodes, lengths.max())

@@ -20,6 +20,15 @@ class Job(NamedTuple):
     deadline: float
 
 
+class Found(NamedTuple):
+    """A window as the algorithms report it."""
+
+    start: float
+    rows: NDArray[np.int64]
+    length: float = 0.0  # of a group's window that lacks the group's own performance
+    value: float | None = None  # what the algorithm maximized
+
+
 def compiled(function: Function) -> Function:
     """Compile a function, keeping the machine code on disk for the next process.
 

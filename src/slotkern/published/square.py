@@ -13,10 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .job import Job, compiled, in_order
+from .job import Found, Job, compiled, in_order
 
 Numbers = NDArray[np.int64]
-Found = tuple[float, Numbers] | None
 
 START, FINISH, RUNTIME, COST = range(4)
 
@@ -98,7 +97,7 @@ def square_search(
 
 def search(
     slots: NDArray[np.void], proper: NDArray[np.bool_], job: Job, criterion: int
-) -> Found:
+) -> Found | None:
     """Number the slots by price, search the groups, and tell the rows of the window."""
     row, arrival = in_order(slots, slots["price"])
     columns = SlotList(
@@ -113,32 +112,32 @@ def search(
     start, window = square_search(
         columns, groups, job.volume, job.nodes, job.budget, criterion
     )
-    return (float(start), row[window]) if len(window) else None
+    return Found(float(start), row[window]) if len(window) else None
 
 
 def first_fit(
     slots: NDArray[np.void], proper: NDArray[np.bool_], job: Job, seed: int
-) -> Found:
+) -> Found | None:
     """Find the window that starts first in any group, ties to the fastest group."""
     return search(slots, proper, job, START)
 
 
 def min_finish(
     slots: NDArray[np.void], proper: NDArray[np.bool_], job: Job, seed: int
-) -> Found:
+) -> Found | None:
     """Find the window that finishes first (section 3.3): the n cheapest of a step."""
     return search(slots, proper, job, FINISH)
 
 
 def min_runtime(
     slots: NDArray[np.void], proper: NDArray[np.bool_], job: Job, seed: int
-) -> Found:
+) -> Found | None:
     """Find the shortest window: the n cheapest of a step, valued by the length."""
     return search(slots, proper, job, RUNTIME)
 
 
 def min_cost(
     slots: NDArray[np.void], proper: NDArray[np.bool_], job: Job, seed: int
-) -> Found:
+) -> Found | None:
     """Find the window of least cost (section 3.3): the n cheapest of each step."""
     return search(slots, proper, job, COST)

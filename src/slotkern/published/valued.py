@@ -13,11 +13,10 @@ sorts them.
 import numpy as np
 from numpy.typing import NDArray
 
-from .job import Job, compiled, in_order
+from .job import Found, Job, compiled, in_order
 from .square import SlotList
 
 Numbers = NDArray[np.int64]
-Found = tuple[float, Numbers] | None
 
 COLUMN, DEPENDABLE, COORDINATED = range(3)
 
@@ -74,9 +73,10 @@ def valued_search(
     budget: float,
     kind: int,
     lite: bool,
-) -> tuple[float, Numbers]:
+) -> tuple[float, float, float, Numbers]:
     """Sweep each group, fastest first, and keep the first of the best windows."""
-    best_start, best_value, best = 0.0, -np.inf, np.empty(0, np.int64)  # 1
+    best_start, best_length, best_value = 0.0, 0.0, -np.inf  # 1
+    best = np.empty(0, np.int64)
     live = np.empty(len(slots.arrival), np.int64)
     for performance in groups:  # 3
         length = volume / performance  # 3a
@@ -121,45 +121,26 @@ def valued_search(
                     continue
                 window = window[chosen]
             if value > best_value:
-                best_start, best_value, best = start, value, window
-    return best_start, best
+                best_start, best_length, best_value = start, length, value
+                best = window
+    return best_start, best_length, best_value, best
 
 
-def find_valued(
+def search(
     slots: NDArray[np.void],
     proper: NDArray[np.bool_],
     job: Job,
-    criterion: str | NDArray[np.float64],
-    *,
-    lite: bool = False,
-) -> Found:
-    """Find MaxQ's window (an array of values to maximize), DEP's or COORD's.
+    kind: int,
+    z: NDArray[np.float64],
+    lite: bool,
+) -> Found | None:
+    """Number the slots by price, search the groups, and tell the window.
 
-    Parameters
-    ----------
-    slots, proper, job
-        As for the other published algorithms.
-    criterion : float64 array of shape (m,), "dependable" or "coordinated"
-        What a slot is worth.
-    lite : bool
-        Take the n cheapest slots of each step.
-
-    Returns
-    -------
-    (float, int64 array) or None
-        The start, and the rows of the window.
-
-    Raises
-    ------
-    ValueError
-        If the budget is infinite, for which there is no table.
+    Raises ValueError if the budget is infinite, for which there is no table.
     """
     if not lite and not np.isfinite(job.budget):
         raise ValueError("the published table needs a finite budget, got inf")
     row, arrival = in_order(slots, slots["price"])
-    kinds = {"dependable": DEPENDABLE, "coordinated": COORDINATED}
-    kind = kinds[criterion] if isinstance(criterion, str) else COLUMN
-    z = np.zeros(len(slots)) if isinstance(criterion, str) else criterion
     columns = SlotList(
         arrival,
         proper[row],
@@ -169,7 +150,7 @@ def find_valued(
         slots["price"][row],
     )
     groups = np.unique(slots["performance"][proper])[::-1].copy()  # 2
-    start, window = valued_search(
+    start, length, value, window = valued_search(
         columns,
         slots["start"][row],
         slots["end"][row],
@@ -181,4 +162,39 @@ def find_valued(
         kind,
         lite,
     )
-    return (float(start), row[np.sort(window)]) if len(window) else None
+    if len(window) == 0:
+        return None
+    return Found(float(start), row[np.sort(window)], float(length), float(value))
+
+
+def max_value(
+    slots: NDArray[np.void],
+    proper: NDArray[np.bool_],
+    job: Job,
+    z: NDArray[np.float64],
+    lite: bool = False,
+) -> Found | None:
+    """MaxQ (2018, section 3.3) for any values z of the slots, or MaxQ Lite."""
+    return search(slots, proper, job, COLUMN, z, lite)
+
+
+def dependable(
+    slots: NDArray[np.void],
+    proper: NDArray[np.bool_],
+    job: Job,
+    seed: int,
+    lite: bool = False,
+) -> Found | None:
+    """DEP (section 3.4): the largest mean distance to the nearest task, or DEP Lite."""
+    return search(slots, proper, job, DEPENDABLE, np.zeros(len(slots)), lite)
+
+
+def coordinated(
+    slots: NDArray[np.void],
+    proper: NDArray[np.bool_],
+    job: Job,
+    seed: int,
+    lite: bool = False,
+) -> Found | None:
+    """COORD (section 3.4): the smallest mean distance to the farthest task, or Lite."""
+    return search(slots, proper, job, COORDINATED, np.zeros(len(slots)), lite)
