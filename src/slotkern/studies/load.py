@@ -49,7 +49,15 @@ _JOB_KEYS = (
     "where",
     "shape",
 )
-_ALGORITHM_KEYS = ("label", "criterion", "method", "alternatives", "twin", "options")
+_ALGORITHM_KEYS = (
+    "label",
+    "criterion",
+    "method",
+    "alternatives",
+    "twin",
+    "options",
+    "beside",
+)
 #: What `find_window` takes and no other key says; the cycle gives the seed.
 _OPTIONS = tuple(
     name
@@ -81,7 +89,7 @@ _STUDY_KEYS = (
     "remark",
     "figure",
 )
-_METHODS = ("exact", "lite", "published")
+_METHODS = ("exact", "lite", "published", "published-lite")
 _REMARKS = ("unmatched", "contradiction", "note")
 _FIGURES = ("numbers", "times", "gantt", "utilization")
 
@@ -161,7 +169,7 @@ def _study(data: dict[str, Any]) -> Study:
         figures=as_records("figure", data, _FIGURE_KEYS),
     )
     for algorithm in algorithms.values():
-        if algorithm.method == "published" and not study.published_cycles:
+        if algorithm.is_published and not study.published_cycles:
             raise ValueError(
                 f"algorithms.{algorithm.name}: published algorithms run on the first "
                 "published_cycles cycles, which is 0"
@@ -244,8 +252,9 @@ def _check_setting(setting: Setting) -> None:
     except (TypeError, ValueError) as error:
         raise ValueError(f"job: {error}{at}") from None
     for algorithm in setting.algorithms:
-        if algorithm.method == "published":  # that one would compile
-            algorithm = replace(algorithm, method="exact")
+        if algorithm.is_published:  # that one would compile
+            method = "lite" if algorithm.method == "published-lite" else "exact"
+            algorithm = replace(algorithm, method=method)
         algorithm.search(none, request, setting.shape, 0)
 
 
@@ -288,7 +297,7 @@ def _algorithms(table: Mapping[str, Any]) -> dict[str, Algorithm]:
         entry = as_table(where, entry)
         only_keys(where, entry, _ALGORITHM_KEYS)
         method = one_of(f"{where}.method", entry.get("method", "exact"), _METHODS)
-        if method == "published" and entry.get("twin"):
+        if method.startswith("published") and entry.get("twin"):
             raise ValueError(f"{where}.twin: a published algorithm has none")
         for key in ("alternatives", "twin"):
             _check_flag(where, entry, key)
@@ -304,6 +313,9 @@ def _algorithms(table: Mapping[str, Any]) -> dict[str, Algorithm]:
             alternatives,
             entry.get("twin", False),
             dict(options),
+            one_of(f"{where}.beside", entry["beside"], table)
+            if "beside" in entry
+            else "",
         )
     if not algorithms:
         raise ValueError("algorithms: at least one is needed")

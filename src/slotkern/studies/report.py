@@ -188,7 +188,7 @@ def _print_worth(setting: Setting, summary: Summary, console: Console) -> None:
     where = f"{setting.label}: " if setting.label else ""
     table = _table(f"{where}what exactness is worth, on the first {cycles} cycles")
     table.add_column("algorithm")
-    for name in ("metric", "exact", "published", "gain", "better in", "worse in"):
+    for name in ("metric", "slotkern", "as published", "gain", "better in", "worse in"):
         table.add_column(name, justify="right")
     table.add_column("finds more in", justify="right")
     for row in worth:

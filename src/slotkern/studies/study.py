@@ -15,6 +15,9 @@ import slotkern as sk
 
 __all__ = ["Algorithm", "Setting", "Study"]
 
+#: What an algorithm says to the report alone.
+_FOR_PEOPLE = ("label", "beside")
+
 
 @dataclass(frozen=True)
 class Algorithm:
@@ -28,8 +31,11 @@ class Algorithm:
         What `find_window` is called with. With `alternatives`, `find_alternatives` is
         called instead, and each metric is taken from the alternative best by it.
     twin : bool
-        Whether the paper's algorithm (``method="published"``) also runs, on the first
-        cycles, as ``NAME.published``.
+        Whether the paper's algorithm (``method="published"`` or, for Lite,
+        ``"published-lite"``) also runs, on the first cycles, as ``NAME.published``.
+    beside : str
+        The name of an algorithm of which this is another reading: the report sets it
+        beside that one, and beside its published numbers.
     """
 
     name: str
@@ -39,6 +45,12 @@ class Algorithm:
     alternatives: bool = False
     twin: bool = False
     options: Mapping[str, Any] = field(default_factory=dict)
+    beside: str = ""
+
+    @property
+    def is_published(self) -> bool:
+        """Whether this is the paper's own algorithm, which is slow."""
+        return self.method.startswith("published")
 
     @property
     def published(self) -> Algorithm:
@@ -47,7 +59,7 @@ class Algorithm:
             f"{self.name}.published",
             f"{self.label}, as published",
             self.criterion,
-            "published",
+            "published-lite" if self.method == "lite" else "published",
             self.alternatives,
             options=self.options,
         )
@@ -108,7 +120,7 @@ class Setting:
     @property
     def exact(self) -> tuple[Algorithm, ...]:
         """What runs on every cycle: all but the papers' own algorithms."""
-        return tuple(a for a in self.algorithms if a.method != "published")
+        return tuple(a for a in self.algorithms if not a.is_published)
 
     @property
     def published(self) -> tuple[Algorithm, ...]:
@@ -116,7 +128,7 @@ class Setting:
         return tuple(
             a.published if a.twin else a
             for a in self.algorithms
-            if a.twin or a.method == "published"
+            if a.twin or a.is_published
         )
 
 
@@ -169,7 +181,10 @@ class Study:
                     "name": s.name,
                     "environment": dict(s.environment),
                     "job": dict(s.job),
-                    "algorithms": [asdict(a) for a in s.algorithms],
+                    "algorithms": [
+                        {k: v for k, v in asdict(a).items() if k not in _FOR_PEOPLE}
+                        for a in s.algorithms
+                    ],
                 }
                 for s in self.settings
             ],

@@ -36,6 +36,7 @@ class Timing:
 
     setting: Setting
     label: str
+    per_alternative: bool
     published: float
     here: float
     twin: float
@@ -65,8 +66,8 @@ def _measured(study: Study, record: Mapping[str, Any], twins: bool) -> Iterator[
     each = published(record.get("per_alternative", {}))
     chosen = [study.algorithms[n] for n in record.get("algorithms", list(figures))]
     for index, setting in enumerate(study.sweep_of(record)):
-        here = {a.name: a for a in chosen if a.method != "published"}
-        paper = {a.name: a for a in chosen if a.method == "published"}
+        here = {a.name: a for a in chosen if not a.is_published}
+        paper = {a.name: a for a in chosen if a.is_published}
         paper |= {a.name: a.published for a in chosen if a.twin}
         took = _median_times(setting, here, study.seed, _CYCLES)
         twin = _median_times(setting, paper if twins else {}, study.seed, _TWIN_CYCLES)
@@ -75,10 +76,10 @@ def _measured(study: Study, record: Mapping[str, Any], twins: bool) -> Iterator[
             name, label = algorithm.name, algorithm.label
             times = zip(took.get(name, nothing), twin.get(name, nothing), strict=True)
             whole, part = times
-            yield Timing(setting, label, _figure(figures, name, index), *whole)
+            yield Timing(setting, label, False, _figure(figures, name, index), *whole)
             if name in each:
                 label = f"{label}, per alternative"
-                yield Timing(setting, label, _figure(each, name, index), *part)
+                yield Timing(setting, label, True, _figure(each, name, index), *part)
 
 
 def _median_times(
