@@ -86,10 +86,14 @@ def as_texts(where: str, value: Any) -> list[str]:
     return found
 
 
-def as_count(where: str, value: Any, least: int = 1) -> int:
-    """Return an integer that is not less than `least`."""
+def as_count(
+    where: str, value: Any, least: int = 1, most: int | None = 2**31 - 1
+) -> int:
+    """Return an integer that is not less than `least` and not more than `most`."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise ValueError(f"{where}: {_shown(value)} is not an integer >= {least}")
+    if most is not None and value > most:
+        raise ValueError(f"{where}: {_shown(value)} is more than {most}")
     return value
 
 

@@ -160,7 +160,7 @@ def _study(data: dict[str, Any]) -> Study:
             "published_cycles", data.get("published_cycles", 0), 0
         ),
         chunk=as_count("chunk", data.get("chunk", 100)),
-        seed=as_count("seed", data.get("seed", 0), 0),
+        seed=as_count("seed", data.get("seed", 0), 0, None),
         metrics=metrics,
         settings=tuple(_settings(data, environment, job, algorithms)),
         compare=as_records("compare", data, _COMPARE_KEYS),
@@ -236,10 +236,11 @@ def _settings(
 
 def _check_setting(setting: Setting) -> None:
     """Raise ValueError, naming the key, if a cycle of this setting cannot run."""
-    at = f" (at {setting.label})" if setting.label else ""
+    values = ", ".join(f"{path} = {v!r}" for path, v in setting.values.items())
+    at = f" (at {values})" if values else ""
     try:
         environment = generate_environment(**setting.environment)
-    except (ValueError, MemoryError) as error:
+    except ValueError as error:
         raise ValueError(f"environment: {error}{at}") from None
     one_of("job.shape", setting.shape, ("square", "ragged"))
     for key in ("nodes", "volume"):
@@ -326,13 +327,13 @@ def _leaves(where: str, table: Mapping[str, Any]) -> Iterator[tuple[str, list[An
     """Yield (path, values) for every list in nested tables."""
     for key, value in table.items():
         path = f"{where}.{key}"
-        if isinstance(value, Mapping):
+        if where == "grid":
+            only_keys(where, {key: value}, ("environment", "job"))
+            yield from _leaves(path, as_table(path, value))
+        elif isinstance(value, Mapping):
             yield from _leaves(path, value)
         else:
-            inside = path.removeprefix("grid.")
-            if not inside.startswith(("environment.", "job.")):
-                raise ValueError(f"{path}: only environment and job can be varied")
-            yield inside, as_list(path, value)
+            yield path.removeprefix("grid."), as_list(path, value)
 
 
 def _put(tables: dict[str, Any], path: str, value: Any) -> None:
@@ -373,7 +374,7 @@ def _check_report(study: Study) -> None:
 def _check_comparison(where: str, record: Mapping[str, Any], study: Study) -> None:
     settings = _check_sweep(where, record, study)
     _check_metrics(f"{where}.metric", [record.get("metric")], study)
-    figures = published(record.get("published", {}))
+    figures = _figures(where, record, "published")
     if "against" in record:
         _check_names(f"{where}.against", record["against"], settings)
     elif not isinstance(figures, Mapping):
@@ -390,8 +391,9 @@ def _check_comparison(where: str, record: Mapping[str, Any], study: Study) -> No
 def _check_timing(where: str, record: Mapping[str, Any], study: Study) -> None:
     settings = _check_sweep(where, record, study)
     for key in ("per_alternative", "published"):
-        figures = as_table(f"{where}.{key}", published(record.get(key, {})))
+        figures = as_table(f"{where}.{key}", _figures(where, record, key))
         _check_figures(f"{where}.{key}", figures, settings)
+        only_keys(f"{where}.{key}", figures, study.algorithms)
     # Searches that do not run in the sweep may be timed in it.
     names = as_texts(f"{where}.algorithms", record.get("algorithms", list(figures)))
     for name in names:
@@ -444,20 +446,29 @@ def _check_names(
         one_of(where, name, [a.name for a in settings[0].algorithms])
 
 
+def _figures(where: str, record: Mapping[str, Any], key: str) -> Any:
+    """Return the published numbers that a record holds or gives the path of."""
+    try:
+        return published(record.get(key, {}))
+    except ValueError as error:
+        raise ValueError(f"{where}.{key}: {error}") from None
+
+
 def _check_figures(where: str, figures: Any, settings: list[Setting]) -> None:
     """Check published numbers: one, or one for each setting, or those by algorithm."""
-    for figure in figures.values() if isinstance(figures, Mapping) else (figures,):
-        along = figure if isinstance(figure, list) else [figure] * len(settings)
-        if len(along) != len(settings):
-            raise ValueError(
-                f"{where}: {figure} is not one number for each of {len(settings)} "
-                "settings"
-            )
-        if isinstance(figures, Mapping) and isinstance(figure, str):
-            continue  # the paper only gives words
-        for number in along:
-            if isinstance(number, bool) or not isinstance(number, (int, float)):
-                raise ValueError(f"{where}: {number!r} is not a number")
+    if isinstance(figures, Mapping):
+        for name, figure in figures.items():
+            if not isinstance(figure, str):  # else the paper only gives words
+                _check_figures(f"{where}.{name}", figure, settings)
+        return
+    along = figures if isinstance(figures, list) else [figures]
+    if isinstance(figures, list) and len(along) != len(settings):
+        raise ValueError(
+            f"{where}: {figures} is not one number for each of {len(settings)} settings"
+        )
+    for number in along:
+        if isinstance(number, bool) or not isinstance(number, (int, float)):
+            raise ValueError(f"{where}: {number!r} is not a number")
 
 
 def _check_flag(where: str, record: Mapping[str, Any], key: str) -> None:
