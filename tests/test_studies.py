@@ -1,5 +1,10 @@
 """Studies: their files, their cycles, their commands."""
 
+import datetime
+import math
+import re
+import tomllib
+
 import numpy as np
 import pytest
 from small_study import SMALL, load_small
@@ -7,7 +12,10 @@ from typer.testing import CliRunner
 
 from slotkern import cli, studies
 from slotkern.studies.cycle import run_cycles, windows_of_cycle
+from slotkern.studies.load import _study
 from slotkern.studies.papers import published
+
+TODAY = datetime.date(2020, 1, 1)
 
 
 @pytest.fixture
@@ -112,6 +120,137 @@ def test_wrong_files_name_the_key(tmp_path, old, new, words):
     assert "\n" not in message
     for word in words:
         assert word in message
+
+
+# Everything that a study may hold, with the values of SMALL.
+FULL = """
+[environment.price]
+level = 0.1
+[environment.extra.memory]
+low = 1
+high = 5
+[job]
+min_performance = 1
+earliest = 0
+deadline = 700
+max_price = 5
+where = "memory >= 2"
+[algorithms.cost]
+label = "minCost"
+method = "exact"
+alternatives = false
+twin = false
+options = { gap = 0.0 }
+beside = "first"
+[[timing]]
+sweep = "budget"
+algorithms = ["cost"]
+published = { cost = [1, 2, 3] }
+per_alternative = { cost = 1 }
+[[figure]]
+name = "gantt"
+kind = "gantt"
+algorithms = ["cost"]
+cycle = 2
+"""
+WRONG = [-1, 10**30, math.nan, True, "x", "two\nlines", [], {}, [[1, "x"]], TODAY]
+
+
+def full_study():
+    """Return the data of SMALL and FULL together."""
+    data, more = tomllib.loads(SMALL), tomllib.loads(FULL)
+    data["figure"] += more.pop("figure")
+    for key in ("environment", "job"):
+        data[key] |= more.pop(key)
+    data["algorithms"]["cost"] |= more.pop("algorithms")["cost"]
+    return data | more
+
+
+def places(value, path=()):
+    """Yield the path of everything in nested tables and lists."""
+    keys = value if isinstance(value, dict) else range(len(value))
+    for key in keys:
+        yield *path, key
+        if isinstance(value[key], dict | list):
+            yield from places(value[key], (*path, key))
+
+
+def inside(data, path):
+    """Return what is at a path."""
+    for key in path:
+        data = data[key]
+    return data
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=repr)
+def test_any_wrong_value_is_one_line(wrong):
+    """Whatever stands anywhere: it is taken, or refused in one line for its key."""
+    refused = 0
+    for path in places(full_study()):
+        data = full_study()
+        inside(data, path[:-1])[path[-1]] = wrong
+        try:
+            _study(data)
+        except ValueError as error:
+            refused += 1
+            message = str(error)
+            assert "\n" not in message
+            (*_, key) = (key for key in path if isinstance(key, str))
+            # A table or list that is empty, or too short, is missed where it is used.
+            if wrong not in ({}, []):
+                assert key in message or path[0] in ("compare", "sweep"), message
+    assert refused > 40
+
+
+def test_any_unknown_key_is_named():
+    for path in places(full_study()):
+        table = full_study()
+        inside(table, path[:-1])
+        if not isinstance(inside(table, path), dict):
+            continue
+        inside(table, path)["sead"] = 1
+        with pytest.raises(ValueError, match="sead"):
+            _study(table)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (
+            "placment = 'any'",
+            "options.placment: unknown key; known are",
+        ),
+        ("seed = 3", "options.seed: unknown key"),
+        ("placement = 'anywhere'", "algorithms.finish: placement must be one of"),
+        ("span = 'group'", "algorithms.finish: span='group' is for square windows"),
+        ("gap = 'none'", "algorithms.finish: gap must be a number, got 'none'"),
+        ("limit = 3", "options.limit: unknown key"),
+    ],
+)
+def test_unknown_options_are_refused_by_name(tmp_path, options, words):
+    path = tmp_path / "wrong.toml"
+    new = f'criterion = "finish", options = {{ {options} }}'
+    path.write_text(SMALL.replace('criterion = "finish"', new))
+    with pytest.raises(ValueError, match=re.escape(words)):
+        studies.load_study(path)
+
+
+def test_options_reach_the_search(tmp_path):
+    path = tmp_path / "options.toml"
+    text = SMALL[: SMALL.index("[[sweep]]")].replace('shape = "ragged"', "")
+    path.write_text(
+        text
+        + 'far = { criterion = "dependable" }\n'
+        + 'any = { criterion = "dependable", options = { placement = "any" } }\n'
+        + 'one = { criterion = "first", alternatives = true, options.limit = 1 }\n'
+    )
+    study = studies.load_study(path)
+    (setting,) = study.settings
+    got = run_cycles(setting, setting.algorithms, study.metrics, 7, 0, 20)
+    far, anywhere = got["nearest"][:, 3], got["nearest"][:, 4]
+    assert (anywhere >= far - 1e-9).all()
+    assert (anywhere > far + 1e-9).any()
+    assert (got["alternatives"][:, 5] == 1).all()
 
 
 def test_files_that_are_no_studies(tmp_path):
@@ -239,11 +378,30 @@ def test_bad_words_are_one_line(words, told, tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-def test_wrong_study_files_are_one_line(tmp_path):
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("seed = 7", "sead = 7", "sead: unknown key"),
+        ("seed = 7", "cycles = -5", "cycles: -5 is not an integer >= 1"),
+        ("seed = 7", "cycles = 1.5", "cycles: 1.5 is not an integer >= 1"),
+        ("seed = 7", "seed = ", "(at line 3, column 8)"),
+        ("nodes = 20", "nodes = 2147483647", "environment: nodes: 2147483647"),
+        (
+            "budget = [125, 200, 400]",
+            "budget = []",
+            "grid.job.budget: [] is not a list",
+        ),
+        ('criterion = "cost"', 'criterion = "csot"', "algorithms.cost: criterion must"),
+        ("job.budget", "environment.preset", "grid.environment.preset: unknown key"),
+    ],
+)
+def test_wrong_study_files_are_one_line(tmp_path, old, new, told):
     path = tmp_path / "wrong.toml"
-    path.write_text(SMALL.replace("seed = 7", "sead = 7"))
+    assert old in SMALL
+    path.write_text(SMALL.replace(old, new))
     result = run_command("study", path, "--out", tmp_path / "out")
     assert result.exit_code == 2
-    assert "sead: unknown key" in result.output
+    assert told in result.output
+    assert result.output.startswith(f"slotkern: {path}: ")
     assert result.output.count("\n") == 1
     assert not (tmp_path / "out").exists()

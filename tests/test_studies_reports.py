@@ -1,6 +1,7 @@
 """Summaries of campaigns, the papers' algorithms beside them, reports and figures."""
 
 import io
+import math
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,9 @@ from rich.console import Console
 from small_study import SMALL, TWINS, load_small
 
 from slotkern import studies
+from slotkern.studies import figures
 from slotkern.studies.report import print_report, write_report
+from slotkern.studies.times import measure_times
 
 
 @pytest.fixture
@@ -123,6 +126,157 @@ def test_charts_show_one_cycle(tmp_path):
         assert written[name].read_bytes().startswith(b"\x89PNG")
 
 
+READINGS = """
+far = { label = "DEP", criterion = "dependable", twin = true }
+lite = { label = "Lite", criterion = "dependable", method = "lite", twin = true }
+all = { label = "MultipleBest", criterion = "first", alternatives = true }
+
+[algorithms.any]
+label = "anywhere"
+criterion = "dependable"
+options = { placement = "any" }
+beside = "far"
+
+[[sweep]]
+name = "nodes"
+grid.environment.nodes = [15, 20]
+
+[[compare]]
+metric = "nearest"
+published = { far = 100, lite = [50, 60] }
+
+[[compare]]
+metric = "nearest"
+best = "far"
+published = { lite = 0.5 }
+
+[[timing]]
+published = { far = 1700, lite = [4.5, 5.5] }
+algorithms = ["far", "lite", "all"]
+per_alternative.all = 2
+
+[[remark]]
+kind = "unmatched"
+algorithms = ["far"]
+metrics = ["nearest"]
+text = "Nobody knows why."
+
+[[figure]]
+name = "times"
+kind = "times"
+
+[[figure]]
+name = "curves"
+metrics = ["nearest"]
+"""
+
+
+@pytest.fixture(scope="module")
+def readings(tmp_path_factory):
+    """A campaign with searches that are other readings, and with published times."""
+    folder = tmp_path_factory.mktemp("readings")
+    path = folder / "readings.toml"
+    text = SMALL[: SMALL.index("[[sweep]]")].replace('shape = "ragged"', "")
+    path.write_text(text + READINGS)
+    study = studies.load_study(path)
+    campaign = studies.run(study, 30, out=folder / "out", published_cycles=4)
+    return studies.Summary(campaign)
+
+
+def test_other_readings_stand_beside(readings):
+    rows = readings.comparisons()
+    told = [(row.algorithm, row.setting.index, row.published) for row in rows]
+    assert told == [
+        ("far", 0, 100),
+        ("any", 0, 100),
+        ("far", 1, 100),
+        ("any", 1, 100),
+        ("lite", 0, 50),
+        ("lite", 1, 60),
+        ("lite", 0, 0.5),
+        ("lite", 1, 0.5),
+    ]
+    # Its numbers are its own, and what excuses the one excuses the other.
+    assert rows[1].obtained.mean > rows[0].obtained.mean
+    for row in rows:
+        concerned = row.algorithm != "lite" or row.best == "far"
+        differs = row.agrees is False and concerned
+        assert row.remarks == ((0,) if differs else ())
+    assert any(row.remarks for row in rows if row.algorithm == "any")
+    lite = {w.algorithm.name: w for w in readings.worth(readings.study.settings[0])}
+    assert lite["lite"].algorithm.published.method == "published-lite"
+    assert (lite["lite"].better, lite["lite"].worse) == (0, 0)
+
+
+def test_times_stand_beside_the_published_ones(readings):
+    (timings,) = readings.times
+    assert readings.times is readings.times
+    assert [(t.label, t.setting.index, t.published) for t in timings[:4]] == [
+        ("DEP", 0, 1700),
+        ("Lite", 0, 4.5),
+        ("MultipleBest", 0, pytest.approx(math.nan, nan_ok=True)),
+        ("MultipleBest, per alternative", 0, 2),
+    ]
+    assert timings[5].published == 5.5
+    for timing in timings:
+        assert timing.here > 0
+        has_twin = timing.label in ("DEP", "Lite")
+        assert timing.twin > 0 if has_twin else math.isnan(timing.twin)
+    assert timings[3].here < timings[2].here
+
+    folder = readings.campaign.folder
+    written = {path.name: path for path in write_report(readings)}
+    table = pd.read_csv(written["times.csv"])
+    assert list(table["slotkern_ms"]) == pytest.approx([t.here for t in timings])
+    text = written["report.txt"].read_text()
+    assert "They are not compared." in text
+    at = text.index("Times in ms")
+    assert text.index("1700", at) < text.index("MultipleBest, per alternative", at)
+    # Times are no results: they are not part of the data set.
+    columns = set(pd.read_parquet(folder / "cycles").columns)
+    assert columns == {
+        *("setting", "cycle", "algorithm", "slots", "alternatives"),
+        *readings.study.metrics,
+    }
+
+
+def test_times_without_the_papers_algorithms(readings):
+    (timings,) = measure_times(readings.study, twins=False)
+    assert all(math.isnan(timing.twin) for timing in timings)
+
+
+def test_figures_mark_what_is_published(readings):
+    """Diamonds at the printed values, hollow ones at those of printed percentages."""
+    rows = readings.comparisons()
+    marks = figures._marks([row for row in rows if row.metric == "nearest"])
+    assert marks["nodes-0", "any"] == (100, True)
+    assert marks["nodes-1", "lite"] == (60, True)
+    derived = figures._marks([row for row in rows if row.algorithm != "lite"])
+    assert ("nodes-0", "lite") not in derived
+    kept = [row for row in rows if row.algorithm != "lite" or row.percent]
+    assert figures._marks(kept)["nodes-0", "lite"] == (50, False)
+    (panel,) = figures._numbers(
+        {"name": "curves", "metrics": ["nearest"]}, readings, rows
+    ).axes
+    assert panel.get_ylabel() == "distance to the nearest task (time units)"
+    assert panel.get_xlabel() == "nodes"
+    shown = [line for line in panel.lines if line.get_label() == "published"]
+    points = {(x, y) for line in shown for x, y in line.get_xydata()}
+    assert points == {(15, 100), (20, 100), (15, 50), (20, 60)}
+
+
+def test_numbers_stand_clear_of_the_diamonds(small, tmp_path):
+    summary = studies.Summary(studies.run(small, 30, out=tmp_path / "out"))
+    rows = summary.comparisons()
+    record = {"name": "bars", "metrics": ["cost"]}
+    (panel,) = figures._numbers(record, summary, rows).axes
+    got = [summary.estimate(small.settings[0], a, "cost") for a in ("first", "cost")]
+    heights = {text.get_text(): text.xy[1] for text in panel.texts}
+    tips = [estimate.mean + 2 * estimate.error for estimate in got]
+    assert heights[f"{got[0].mean:.4g}"] == pytest.approx(tips[0])
+    assert heights[f"{got[1].mean:.4g}"] in (pytest.approx(tips[1]), 180.0)
+
+
 # --- the papers' own algorithms ---------------------------------------------------
 
 
@@ -197,3 +351,14 @@ def test_twins_that_find_less_are_told(tmp_path):
     assert (worth.better, worth.worse, worth.only) == (1, 1, 1)
     assert worth.gain.mean == pytest.approx((0 + 7 - 2) / 3)
     assert worth.gain.missing == 1
+
+
+def test_published_algorithms_that_do_not_exist_are_refused_at_once(tmp_path):
+    path = tmp_path / "none.toml"
+    text = TWINS.replace('criterion = "cost", twin', 'criterion = "q", twin')
+    path.write_text(text)
+    study = studies.load_study(path)
+    with pytest.raises(ValueError, match=r"algorithms\.cost\.published: "):
+        studies.run(study, 20, out=tmp_path / "out", published_cycles=3)
+    assert not (tmp_path / "out").exists()
+    studies.run(study, 20, out=tmp_path / "out")  # without them it runs
