@@ -527,6 +527,29 @@ def test_capsule_of_a_c_function():
         sk.find_window(slots, PAPER, wrong)
 
 
+@pytest.mark.parametrize("real", [False, True])
+def test_a_function_is_asked_once_a_slot_and_group(real):
+    asked: dict[tuple[int, float], int] = {}
+
+    @ctypes.CFUNCTYPE(
+        ctypes.c_int, ctypes.c_void_p, ctypes.c_double, ctypes.POINTER(ctypes.c_double)
+    )
+    def counted(slot, length, value):
+        asked[slot, length] = asked.get((slot, length), 0) + 1
+        value[0] = length
+        return 0
+
+    slots = environment(0, real=real)
+    capsule = capsule_of(counted, STATIC_NAME)
+    window = sk.find_window(slots, PAPER, sk.minimize(capsule))
+    best = sk.find_window(slots, PAPER, "processor_time")
+    assert window.value == pytest.approx(best.value)
+    assert len(asked) > len(slots)
+    again = [key for key, times in asked.items() if times > 1]
+    assert len(again) == PAPER.nodes  # the parts of the answer
+    assert max(asked.values()) == 2
+
+
 @pytest.mark.parametrize(
     ("criterion", "error", "text"),
     [

@@ -154,6 +154,93 @@ def test_every_json_field_is_documented(slots_file: Path) -> None:
     assert not {field for field in fields if f"`{field}`" not in pages}
 
 
+def test_options_of_sums_reach_the_search(slots_file: Path, environment: Any) -> None:
+    job = sk.Request(5, 310)
+    for words, options in (
+        (("--placement", "any"), {"placement": "any"}),
+        (("--span", "group"), {"span": "group"}),
+        (("--method", "lite"), {"method": "lite"}),
+        (("--gap", "0.2", "--max-work", "0"), {"gap": 0.2, "max_work": 0}),
+    ):
+        words = ("find", slots_file, *JOB, "--criterion", "coordinated", *words)
+        window = sk.find_window(environment.slots, job, "coordinated", **options)
+        assert strict(run(*words, "--json").stdout)["window"]["value"] == window.value
+    least = sk.find_window(environment.slots, job, sk.minimize("q"))
+    words = ("find", slots_file, *JOB, "--criterion", "minimize(q)", "--json")
+    assert strict(run(*words).stdout)["window"]["value"] == least.value
+    refused(run(*words[:-2], "minimize(minimize(q))"), "is the criterion itself")
+    refused(run(*words[:-2], "minimize(w)"), "or minimize(field); got 'w'")
+    refused(run("find", slots_file, *JOB, "--gap", -1), "gap", "-1")
+    refused(run("find", slots_file, *JOB, "--span", "all"), "span", "'all'")
+
+
+ALTERNATIVES = ("alternatives", "--budget", 1500, *JOB)
+
+
+def test_alternatives_are_those_of_the_library(
+    slots_file: Path, environment: Any
+) -> None:
+    job = sk.Request(5, 310, budget=1500)
+    for words, options in (
+        ((), {}),
+        (("--shape", "ragged", "--limit", "3"), {"shape": "ragged", "limit": 3}),
+        (("--criterion", "cost"), {"criterion": "cost"}),
+    ):
+        found = sk.find_alternatives(environment.slots, job, **options)
+        result = run(*ALTERNATIVES, slots_file, *words, "--json")
+        assert result.exit_code == 0, result.stderr
+        answer = strict(result.stdout)
+        assert answer["explanation"] is None
+        assert len(answer["windows"]) == len(found) > 1
+        for mine, window in zip(answer["windows"], found, strict=True):
+            assert (mine["start"], mine["cost"]) == (window.start, window.cost)
+            assert [part["node"] for part in mine["slots"]] == list(window.nodes)
+        text = run(*ALTERNATIVES, slots_file, *words).stdout
+        for window in found:
+            assert " ".join(map(str, window.nodes)) in text
+    pages = (DOCS / "json.md").read_text(encoding="utf-8")
+    assert not {field for field in answer if f"`{field}`" not in pages}
+
+
+def test_alternatives_keep_the_pareto_front(slots_file: Path, environment: Any) -> None:
+    found = sk.find_alternatives(environment.slots, sk.Request(5, 310, budget=1500))
+    front = found.pareto("cost", "finish")
+    result = run(*ALTERNATIVES, slots_file, "--pareto", "cost, finish", "--json")
+    costs = [window["cost"] for window in strict(result.stdout)["windows"]]
+    assert costs == front.cost.tolist()
+    assert len(costs) < len(found)
+    refused(run(*ALTERNATIVES, slots_file, "--pareto", "cost,weight"), "'weight'")
+
+
+def test_no_alternatives_print_the_explanation(slots_file: Path) -> None:
+    result = run("alternatives", slots_file, *JOB, "--budget", 1)
+    assert result.exit_code == 1
+    assert "No window fits." in result.stdout
+    result = run("alternatives", slots_file, *JOB, "--budget", 1, "--json")
+    assert result.exit_code == 1
+    assert strict(result.stdout)["windows"] == []
+    assert "No window fits." in strict(result.stdout)["explanation"]["text"]
+    assert run("alternatives", slots_file, *JOB, "--limit", 0).exit_code == 0
+    refused(run("alternatives", slots_file, *JOB, "--limit", -1), "limit", "-1")
+
+
+def test_many_alternatives_are_shown_in_part() -> None:
+    slots = sk.make_slots(
+        node=np.arange(300), start=0, end=1, performance=1, price=np.arange(300)
+    )
+    found = sk.find_alternatives(slots, sk.Request(1, 1))
+    table = tables.alternatives_table(found)
+    assert table.row_count == 201
+    assert "100 of 300 windows left out" in str(table.caption)
+
+
+def test_alternatives_are_drawn(slots_file: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    path = tmp_path / "all.svg"
+    assert run(*ALTERNATIVES, slots_file, "--plot", path).exit_code == 0
+    assert "alternatives of 5 nodes" in path.read_text(encoding="utf-8")
+
+
 def test_json_of_columns_that_json_does_not_know(tmp_path: Path) -> None:
     slots = sk.make_slots(
         node=[0, 1],

@@ -469,6 +469,8 @@ def find_windows(slots, requests, criterion="finish", *, str shape="square",
     if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1:
         raise ValueError(f"threads must be an integer of at least 1, got {threads!r}")
     if criterion.__class__ is not str or criterion not in INDEX or method != "exact":
+        if not isinstance(slots, PreparedSlots):
+            slots = PreparedSlots(slots)  # checked and prepared once for all
         return [
             find_window(slots, request, criterion, shape=shape, method=method, **options)
             for request in asked

@@ -1,5 +1,5 @@
-"""The command line: ``slotkern find``, ``slots-from-trace``, ``generate``, ``bench``,
-``reproduce``, ``study``.
+"""The command line: ``slotkern find``, ``alternatives``, ``slots-from-trace``,
+``generate``, ``bench``, ``reproduce``, ``study``.
 
 Exit codes: 0 when something was found or written, 1 when no window exists (the
 explanation is printed), 2 for bad input (one line on stderr), 130 when interrupted.
@@ -34,7 +34,7 @@ EXTRAS = {
     "distributed": "studies",
 }
 
-#: What `find --json` repeats of the request.
+#: The fields of a request: options of a command, and repeated by ``--json``.
 REQUEST = (
     "nodes",
     "volume",
@@ -142,85 +142,108 @@ def _main(
     pass
 
 
+# The options of a search, shared by `find` and `alternatives`.
+SlotsFile = Annotated[
+    Path, typer.Argument(help="Free slots: .csv, .parquet, .json, .jsonl or .npz.")
+]
+Nodes = Annotated[int, typer.Option(help="How many nodes at once.")]
+Volume = Annotated[float, typer.Option(help="Work on each node.")]
+Budget = Annotated[float, typer.Option(help="Most money in total.")]
+Shape = Annotated[
+    str, typer.Option(help="square: all parts finish together; or ragged.")
+]
+Method = Annotated[
+    str,
+    typer.Option(
+        help="exact; lite: the n cheapest of each step; published, published-lite: "
+        "the papers' algorithms."
+    ),
+]
+LeastPerformance = Annotated[float, typer.Option(help="Least performance of a node.")]
+Earliest = Annotated[float, typer.Option(help="No start before this time.")]
+Deadline = Annotated[float, typer.Option(help="No finish after this time.")]
+MaxPrice = Annotated[float, typer.Option(help="Most money per time unit of one slot.")]
+Where = Annotated[
+    str | None,
+    typer.Option(help="Which slots may serve, as in \"memory >= 64 and site == 'a'\"."),
+]
+Placement = Annotated[
+    str, typer.Option(help="slot-start, or any: for sums of values, any start.")
+]
+Span = Annotated[
+    str, typer.Option(help="window, or group: the papers' looser square windows.")
+]
+Gap = Annotated[
+    float, typer.Option(help="For sums of values: a relative distance that will do.")
+]
+MaxWork = Annotated[
+    int | None, typer.Option(help="For sums of values: the most units of work.")
+]
+Seed = Annotated[int, typer.Option(help="For methods that draw at random.")]
+Plot = Annotated[Path | None, typer.Option(help="Draw it: .png, .svg or .pdf.")]
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object (see docs/json.md).")
+]
+WHAT_IS_BEST = (
+    "first, start, finish, runtime, cost, processor_time, dependable, coordinated, the "
+    "name of a numeric column, whose sum is maximized, or minimize(column)."
+)
+
+
 @app.command()
 def find(
-    slots: Annotated[
-        Path, typer.Argument(help="Free slots: .csv, .parquet, .json, .jsonl or .npz.")
-    ],
-    nodes: Annotated[int, typer.Option(help="How many nodes at once.")],
-    volume: Annotated[float, typer.Option(help="Work on each node.")],
-    budget: Annotated[float, typer.Option(help="Most money in total.")] = math.inf,
+    slots: SlotsFile,
+    nodes: Nodes,
+    volume: Volume,
+    budget: Budget = math.inf,
     criterion: Annotated[
-        str,
-        typer.Option(
-            help="What is best: first, start, finish, runtime, cost, processor_time, "
-            "or the name of a numeric column, whose sum is maximized."
-        ),
+        str, typer.Option(help=f"What is best: {WHAT_IS_BEST}")
     ] = "finish",
-    shape: Annotated[
-        str, typer.Option(help="square: all parts finish together; or ragged.")
-    ] = "square",
-    method: Annotated[
-        str, typer.Option(help="exact, or published: the papers' algorithm.")
-    ] = "exact",
-    min_performance: Annotated[
-        float, typer.Option(help="Least performance of a node.")
-    ] = 0.0,
-    earliest: Annotated[float, typer.Option(help="No start before this time.")] = 0.0,
-    deadline: Annotated[
-        float, typer.Option(help="No finish after this time.")
-    ] = math.inf,
-    max_price: Annotated[
-        float, typer.Option(help="Most money per time unit of one slot.")
-    ] = math.inf,
-    where: Annotated[
-        str | None,
-        typer.Option(
-            help="Which slots may serve, as in \"memory >= 64 and site == 'a'\"."
-        ),
-    ] = None,
-    seed: Annotated[int, typer.Option(help="For methods that draw at random.")] = 0,
-    plot: Annotated[
-        Path | None, typer.Option(help="Draw the window: .png, .svg or .pdf.")
-    ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object (see docs/json.md).")
-    ] = False,
+    shape: Shape = "square",
+    method: Method = "exact",
+    min_performance: LeastPerformance = 0.0,
+    earliest: Earliest = 0.0,
+    deadline: Deadline = math.inf,
+    max_price: MaxPrice = math.inf,
+    where: Where = None,
+    placement: Placement = "slot-start",
+    span: Span = "window",
+    gap: Gap = 0.0,
+    max_work: MaxWork = None,
+    seed: Seed = 0,
+    plot: Plot = None,
+    as_json: AsJson = False,
 ) -> None:
     """Find the best window for a job among free slots.
 
     Exits with 1 and the explanation when there is no window.
     """
-    request = sk.Request(
-        nodes,
-        volume,
-        budget=budget,
-        min_performance=min_performance,
-        earliest=earliest,
-        deadline=deadline,
-        max_price=max_price,
-        where=where,
-    )
+    request = _request(locals())
     free = sk.read_slots(slots)
     window = sk.find_window(
-        free, request, criterion, shape=shape, method=method, seed=seed
+        free,
+        request,
+        criterion,
+        shape=shape,
+        method=method,
+        placement=placement,
+        span=span,
+        gap=gap,
+        max_work=max_work,
+        seed=seed,
     )
     why = None if window is not None else sk.explain(free, request, shape=shape)
     if window is not None and plot is not None:
         title = f"{slots.name}: {nodes} nodes at once, {shape}"
         sk.plot_gantt(free, window, path=plot, title=title)
     if as_json:
-        answer = {
-            "slotkern": sk.__version__,
-            "file": str(slots),
-            "criterion": criterion,
-            "shape": shape,
-            "method": method,
-            "request": {name: getattr(request, name) for name in REQUEST},
-            "window": None if window is None else _window_fields(free, window),
-            "explanation": None if why is None else why.to_dict() | {"text": str(why)},
-        }
-        print(json.dumps(_plain(answer), indent=2, allow_nan=False))
+        _print_json(
+            slots,
+            (criterion, shape, method),
+            request,
+            window=None if window is None else _window_fields(free, window),
+            explanation=None if why is None else why.to_dict() | {"text": str(why)},
+        )
     elif window is not None:
         _show(tables.window_table(free, window), tables.totals(window))
         if not window.proven:
@@ -229,6 +252,86 @@ def find(
         _show(str(why))
     if window is None:
         raise typer.Exit(1)
+
+
+@app.command()
+def alternatives(
+    slots: SlotsFile,
+    nodes: Nodes,
+    volume: Volume,
+    budget: Budget = math.inf,
+    criterion: Annotated[
+        str,
+        typer.Option(
+            help="Which window is cut out next: first (all of them in one sweep), or "
+            f"the best of what is left by {WHAT_IS_BEST}"
+        ),
+    ] = "first",
+    shape: Shape = "square",
+    method: Method = "exact",
+    limit: Annotated[
+        int | None, typer.Option(help="No more windows than this.")
+    ] = None,
+    pareto: Annotated[
+        str | None,
+        typer.Option(
+            help="Keep what no other beats in all of these, as in cost,finish."
+        ),
+    ] = None,
+    min_performance: LeastPerformance = 0.0,
+    earliest: Earliest = 0.0,
+    deadline: Deadline = math.inf,
+    max_price: MaxPrice = math.inf,
+    where: Where = None,
+    plot: Plot = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find all windows for a job that share no slot time.
+
+    Exits with 1 and the explanation when there is none.
+    """
+    request = _request(locals())
+    free = sk.read_slots(slots)
+    found = sk.find_alternatives(
+        free, request, criterion, shape=shape, method=method, limit=limit
+    )
+    if pareto is not None:
+        found = found.pareto(*(name.strip() for name in pareto.split(",")))
+    fits = len(found) > 0 or limit == 0
+    why = None if fits else sk.explain(free, request, shape=shape)
+    if found and plot is not None:
+        title = f"{slots.name}: {len(found)} alternatives of {nodes} nodes, {shape}"
+        sk.plot_gantt(free, found, path=plot, title=title)
+    if as_json:
+        _print_json(
+            slots,
+            (criterion, shape, method),
+            request,
+            windows=[_window_fields(free, window) for window in found],
+            explanation=None if why is None else why.to_dict() | {"text": str(why)},
+        )
+    elif why is None:
+        _show(tables.alternatives_table(found))
+    else:
+        _show(str(why))
+    if not fits:
+        raise typer.Exit(1)
+
+
+def _request(options: dict[str, Any]) -> sk.Request:
+    """The request that a command's options make."""
+    return sk.Request(**{name: options[name] for name in REQUEST})
+
+
+def _print_json(
+    slots: Path, asked: tuple[str, str, str], request: sk.Request, **answer: Any
+) -> None:
+    """The object that docs/json.md describes."""
+    heading = {"slotkern": sk.__version__, "file": str(slots)}
+    heading |= dict(zip(("criterion", "shape", "method"), asked, strict=True))
+    fields = {name: getattr(request, name) for name in REQUEST}
+    whole = _plain(heading | {"request": fields} | answer)
+    print(json.dumps(whole, indent=2, allow_nan=False))
 
 
 def _window_fields(slots: Any, window: Any) -> dict[str, Any]:

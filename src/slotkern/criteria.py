@@ -259,11 +259,13 @@ def _column(values: NDArray[Any], rows: int, name: str) -> NDArray[np.float64]:
 def valuation_of(criterion: Any, pool: PreparedSlots, known: list[str]) -> Valuation:
     """Find out what kind of criterion this is.
 
-    A string names a built-in criterion or a numeric field; an array holds one value a
-    row; a Criterion or a capsule is a function.
+    A string names a built-in criterion or a numeric field, or is "minimize(field)"; an
+    array holds one value a row; a Criterion or a capsule is a function.
     """
     if isinstance(criterion, Minimize):
         inner = valuation_of(criterion.criterion, pool, known)
+        if inner.sign < 0:
+            raise ValueError(f"minimize({inner.name}) is the criterion itself")
         if inner.worth not in ("column", "function"):
             raise ValueError(f"minimize does not apply to criterion {inner.name!r}")
         return inner._replace(sign=-1.0, name=f"minimize({inner.name})")
@@ -274,10 +276,12 @@ def valuation_of(criterion: Any, pool: PreparedSlots, known: list[str]) -> Valua
         if criterion in fields and fields[criterion][0].kind in "iuf":
             column = _column(pool.slots[criterion], len(pool), repr(criterion))
             return Valuation("column", column, 1.0, criterion)
+        if criterion.startswith("minimize(") and criterion.endswith(")"):
+            return valuation_of(Minimize(criterion[len("minimize(") : -1]), pool, known)
         numeric = [name for name, field in fields.items() if field[0].kind in "iuf"]
         raise ValueError(
             f"criterion must be one of {', '.join(known)}, or a numeric field "
-            f"({', '.join(numeric)}); got {criterion!r}"
+            f"({', '.join(numeric)}), or minimize(field); got {criterion!r}"
         )
     if isinstance(criterion, Criterion):
         return Valuation(

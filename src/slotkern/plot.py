@@ -12,7 +12,7 @@ import math
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -208,7 +208,8 @@ def _named(windows: Windows | None) -> dict[str, WindowLike]:
         return {}
     if isinstance(windows, Mapping):
         return {name: w for name, w in windows.items() if w is not None}
-    several = windows if isinstance(windows, Iterable) else [windows]
+    single = hasattr(windows, "slots")  # all else is a collection of windows
+    several = cast("Iterable[WindowLike | None]", [windows] if single else windows)
     found = [w for w in several if w is not None]
     criteria = [getattr(w, "criterion", None) for w in found]
     if all(isinstance(c, str) for c in criteria) and len(set(criteria)) == len(found):

@@ -28,6 +28,7 @@ def plot_steps(
     *,
     shape: str = "square",
     placement: str = "slot-start",
+    span: str = "window",
     path: str | os.PathLike[str] | None = None,
     ax: Axes | None = None,
 ) -> Figure:
@@ -35,7 +36,7 @@ def plot_steps(
 
     Parameters
     ----------
-    slots, request, criterion, shape, placement
+    slots, request, criterion, shape, placement, span
         As for `step_values`.
     path : path, optional
         Save the picture there too: .png, .svg or .pdf.
@@ -70,9 +71,11 @@ def plot_steps(
     target = None if path is None else _checked_path(path)
     pool = prepared(slots)
     starts, values = step_values(
-        pool, request, criterion, shape=shape, placement=placement
+        pool, request, criterion, shape=shape, placement=placement, span=span
     )
-    window = find_window(pool, request, criterion, shape=shape, placement=placement)
+    window = find_window(
+        pool, request, criterion, shape=shape, placement=placement, span=span
+    )
     from matplotlib.figure import Figure
 
     if ax is None:

@@ -14,7 +14,13 @@ from rich.text import Text
 if TYPE_CHECKING:
     from .plot import WindowLike
 
-__all__ = ["TOTALS", "comparison_table", "totals", "window_table"]
+__all__ = [
+    "TOTALS",
+    "alternatives_table",
+    "comparison_table",
+    "totals",
+    "window_table",
+]
 
 #: What a whole window amounts to: attribute and heading.
 TOTALS = {
@@ -29,6 +35,8 @@ TOTALS = {
 FEW = 4
 #: Of a window with more than twice as many parts, so many are shown at either end.
 ENDS = 100
+#: Of the nodes of a window, so many are named in a row of a table.
+SOME = 12
 
 
 def column(values: Any) -> list[str]:
@@ -88,6 +96,39 @@ def totals(window: Any) -> str:
         f"{heading} {column([getattr(window, name)])[0]}"
         for name, heading in TOTALS.items()
     )
+
+
+def alternatives_table(found: Any) -> Table:
+    """One row per window, the best of every column marked.
+
+    Of more than 200 windows the first and the last 100 are shown, and of a window's
+    nodes the first 12.
+
+    Parameters
+    ----------
+    found : Alternatives
+    """
+    table = Table(box=SIMPLE_HEAD, caption="* the best of its column")
+    table.add_column("", justify="right")
+    columns = []
+    for name, heading in TOTALS.items():
+        table.add_column(heading, justify="right")
+        values = getattr(found, name)
+        best = values == values.min() if len(values) else values
+        marks = zip(column(values), best, strict=True)
+        columns.append([f"{text}*" if mark else f"{text} " for text, mark in marks])
+    table.add_column("nodes", justify="left")
+    rows = range(len(found))
+    hidden = rows[ENDS:-ENDS]
+    for k in [*rows[:ENDS], *rows[-ENDS:]] if hidden else rows:
+        if hidden and k == rows[-ENDS]:
+            table.add_row(*["..."] * (len(columns) + 2))
+        nodes = found[k].nodes
+        names = " ".join(map(str, nodes[:SOME])) + (" ..." if len(nodes) > SOME else "")
+        table.add_row(str(k + 1), *(texts[k] for texts in columns), names)
+    if hidden:
+        table.caption = f"{len(hidden):,} of {len(rows):,} windows left out"
+    return table
 
 
 def comparison_table(

@@ -485,7 +485,7 @@ class Knapsack {
     if (accept(positions_, false)) best = value;
   }
 
-  static constexpr std::int64_t kSmallTable = 32;  // work for each item of the core
+  static constexpr std::int64_t kSmallTable = 64;  // work for each item of the core
   static constexpr std::int64_t kShortSearch = 300, kFirstStates = 20000, kClimb = 200000;
   static constexpr std::int64_t kMostStates = 10000000, kLastClimb = 20000000;
   static constexpr double kFewSets = 20000, kManySets = 4e6;

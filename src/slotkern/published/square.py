@@ -95,10 +95,10 @@ def square_search(
     return best_start, best
 
 
-def search(
-    slots: NDArray[np.void], proper: NDArray[np.bool_], job: Job, criterion: int
-) -> Found | None:
-    """Number the slots by price, search the groups, and tell the rows of the window."""
+def numbered(
+    slots: NDArray[np.void], proper: NDArray[np.bool_], job: Job
+) -> tuple[Numbers, SlotList, NDArray[np.float64]]:
+    """Number the slots by price: rows of the numbers, the columns, and the groups."""
     row, arrival = in_order(slots, slots["price"])
     columns = SlotList(
         arrival,
@@ -109,6 +109,14 @@ def search(
         slots["price"][row],
     )
     groups = np.unique(slots["performance"][proper])[::-1].copy()  # 2
+    return row, columns, groups
+
+
+def search(
+    slots: NDArray[np.void], proper: NDArray[np.bool_], job: Job, criterion: int
+) -> Found | None:
+    """Search the groups, and tell the rows of the window."""
+    row, columns, groups = numbered(slots, proper, job)
     start, window = square_search(
         columns, groups, job.volume, job.nodes, job.budget, criterion
     )

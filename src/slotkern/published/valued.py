@@ -13,8 +13,8 @@ sorts them.
 import numpy as np
 from numpy.typing import NDArray
 
-from .job import Found, Job, compiled, in_order
-from .square import SlotList
+from .job import Found, Job, compiled
+from .square import SlotList, numbered
 
 Numbers = NDArray[np.int64]
 
@@ -140,16 +140,7 @@ def search(
     """
     if not lite and not np.isfinite(job.budget):
         raise ValueError("the published table needs a finite budget, got inf")
-    row, arrival = in_order(slots, slots["price"])
-    columns = SlotList(
-        arrival,
-        proper[row],
-        np.maximum(slots["start"][row], job.earliest),
-        np.minimum(slots["end"][row], job.deadline),
-        slots["performance"][row],
-        slots["price"][row],
-    )
-    groups = np.unique(slots["performance"][proper])[::-1].copy()  # 2
+    row, columns, groups = numbered(slots, proper, job)
     start, length, value, window = valued_search(
         columns,
         slots["start"][row],
