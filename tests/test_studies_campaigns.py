@@ -10,7 +10,7 @@ import weakref
 
 import pyarrow.parquet as parquet
 import pytest
-from small_study import SMALL, contents, load_small, same
+from small_study import SMALL, TWINS, contents, load_small, same
 
 from slotkern import studies
 from slotkern.studies import campaign as campaign_module
@@ -46,6 +46,24 @@ def test_workers_and_interruptions_change_nothing(small, tmp_path, monkeypatch):
     monkeypatch.setattr(campaign_module, "_write", write)
     studies.run(small, 45, out=tmp_path / "three")
     assert same(contents(tmp_path / "three"), expected)
+
+
+def test_random_windows_are_the_same_for_any_number_of_workers(tmp_path):
+    path = tmp_path / "random.toml"
+    text = TWINS[: TWINS.index("[[compare]]")]
+    random = '{ criterion = "processor_time", method = "published" }'
+    path.write_text(
+        text.replace("seed = 7", "seed = 7\npublished_cycles = 15")
+        + f"random = {random}\n"
+    )
+    study = studies.load_study(path)
+    studies.run(study, 20, out=tmp_path / "one")
+    studies.run(study, 20, out=tmp_path / "two", workers=2)
+    expected = contents(tmp_path / "one")
+    assert len(expected) == 2 + 15
+    columns = [part["cost"] for name, part in expected.items() if "published" in name]
+    assert len({cost for column in columns for cost in column}) > 15
+    assert same(contents(tmp_path / "two"), expected)
 
 
 def test_finished_chunks_are_not_computed_again(small, tmp_path, monkeypatch):
