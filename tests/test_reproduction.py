@@ -147,7 +147,7 @@ def test_square_and_placement_figures(name, table, request):
 def test_what_cannot_be_matched_is_explained(name, request):
     """Each printed number is in the report, and has a reason where it differs."""
     summary = request.getfixturevalue(name)
-    rows = summary.comparisons()
+    rows = summary.comparisons
     for row in rows:
         assert row.agrees is not False or row.remarks, row.label
     of_paper = {"aep": 43, "square": 13, "placement": 17}

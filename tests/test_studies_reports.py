@@ -63,7 +63,7 @@ def test_advantages_are_ratios_of_means(small, tmp_path):
 def test_the_report_sets_published_beside_obtained(small, tmp_path):
     campaign = studies.run(small, 60, out=tmp_path)
     summary = studies.Summary(campaign)
-    rows = summary.comparisons()
+    rows = summary.comparisons
     assert [row.published for row in rows] == [180.0, 1.0, 0.1, 100, 200, 300]
     assert [row.remarks for row in rows] == [(), (0,), (0,), (), (), ()]
     assert rows[2].obtained.mean == max(
@@ -184,7 +184,7 @@ def readings(tmp_path_factory):
 
 
 def test_other_readings_stand_beside(readings):
-    rows = readings.comparisons()
+    rows = readings.comparisons
     told = [(row.algorithm, row.setting.index, row.published) for row in rows]
     assert told == [
         ("far", 0, 100),
@@ -247,7 +247,7 @@ def test_times_without_the_papers_algorithms(readings):
 
 def test_figures_mark_what_is_published(readings):
     """Diamonds at the printed values, hollow ones at those of printed percentages."""
-    rows = readings.comparisons()
+    rows = readings.comparisons
     marks = figures._marks([row for row in rows if row.metric == "nearest"])
     assert marks["nodes-0", "any"] == (100, True)
     assert marks["nodes-1", "lite"] == (60, True)
@@ -256,7 +256,7 @@ def test_figures_mark_what_is_published(readings):
     kept = [row for row in rows if row.algorithm != "lite" or row.percent]
     assert figures._marks(kept)["nodes-0", "lite"] == (50, False)
     (panel,) = figures._numbers(
-        {"name": "curves", "metrics": ["nearest"]}, readings, rows
+        {"name": "curves", "metrics": ["nearest"]}, readings
     ).axes
     assert panel.get_ylabel() == "distance to the nearest task (time units)"
     assert panel.get_xlabel() == "nodes"
@@ -267,9 +267,8 @@ def test_figures_mark_what_is_published(readings):
 
 def test_numbers_stand_clear_of_the_diamonds(small, tmp_path):
     summary = studies.Summary(studies.run(small, 30, out=tmp_path / "out"))
-    rows = summary.comparisons()
     record = {"name": "bars", "metrics": ["cost"]}
-    (panel,) = figures._numbers(record, summary, rows).axes
+    (panel,) = figures._numbers(record, summary).axes
     got = [summary.estimate(small.settings[0], a, "cost") for a in ("first", "cost")]
     heights = {text.get_text(): text.xy[1] for text in panel.texts}
     tips = [estimate.mean + 2 * estimate.error for estimate in got]
@@ -302,7 +301,7 @@ def test_published_twins_run_on_the_first_cycles(tmp_path):
     assert worth.exact.mean == pytest.approx(cost.mean())
     assert worth.twin.mean == pytest.approx(twin.mean())
     assert (worth.better, worth.worse, worth.only) == (0, 0, 0)
-    (row,) = summary.comparisons()
+    (row,) = summary.comparisons
     assert row.twin.mean == pytest.approx(twin.mean())
     stream = io.StringIO()
     print_report(summary, Console(file=stream, width=150))

@@ -20,7 +20,7 @@ _BAR, _MARK = "#7f9fc6", "#c0392b"
 Marks = dict[tuple[str, str], tuple[float, bool]]
 
 
-def draw_figures(summary: Summary, comparisons: Sequence[Comparison]) -> list[Path]:
+def draw_figures(summary: Summary) -> list[Path]:
     """Draw the study's figures (PNG) into the campaign's folder.
 
     A study that names no figures gets one for each sweep, with all its metrics.
@@ -47,7 +47,7 @@ def draw_figures(summary: Summary, comparisons: Sequence[Comparison]) -> list[Pa
             path = summary.campaign.folder / f"{record['name']}.png"
             kind = record.get("kind", "numbers")
             if kind == "numbers":
-                figure = _numbers(record, summary, comparisons)
+                figure = _numbers(record, summary)
             elif kind == "times":
                 figure = _times(record, summary)
             else:
@@ -64,16 +64,14 @@ def _default(summary: Summary) -> list[Mapping[str, Any]]:
     ]
 
 
-def _numbers(
-    record: Mapping[str, Any], summary: Summary, comparisons: Sequence[Comparison]
-) -> Any:
+def _numbers(record: Mapping[str, Any], summary: Summary) -> Any:
     """Return a figure with one panel for each metric: bars, or curves along a sweep."""
     settings = summary.study.sweep_of(record)
     names = record.get("algorithms") or [a.name for a in settings[0].algorithms]
     metrics = record["metrics"]
     figure, panels = _panels(record, summary, len(metrics))
     for panel, metric in zip(panels, metrics, strict=True):
-        marks = _marks([row for row in comparisons if row.metric == metric])
+        marks = _marks([row for row in summary.comparisons if row.metric == metric])
         if len(settings) == 1:
             _bars(panel, settings[0], names, metric, summary, marks)
         else:

@@ -46,7 +46,7 @@ def print_report(summary: Summary, console: Console) -> None:
         f"{campaign.cycles} cycles, seed {study.seed}; "
         f"the papers' own algorithms on {campaign.published_cycles} of them"
     )
-    comparisons = summary.comparisons()
+    comparisons = summary.comparisons
     if comparisons:
         _print_comparisons(comparisons, console)
     for sweep in study.sweeps.values():
@@ -79,7 +79,7 @@ def write_report(summary: Summary) -> list[Path]:
     folder = summary.campaign.folder
     written = [folder / "summary.csv"]
     _write_csv(written[0], summary.rows())
-    comparisons = summary.comparisons()
+    comparisons = summary.comparisons
     if comparisons:
         written.append(folder / "comparison.csv")
         _write_csv(written[-1], map(_comparison_row, comparisons))
@@ -89,7 +89,7 @@ def write_report(summary: Summary) -> list[Path]:
     written.append(folder / "report.txt")
     with open(written[-1], "w", encoding="utf-8") as file:
         print_report(summary, Console(file=file, width=150))
-    return written + draw_figures(summary, comparisons)
+    return written + draw_figures(summary)
 
 
 def _print_comparisons(comparisons: list[Comparison], console: Console) -> None:

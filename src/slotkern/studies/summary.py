@@ -164,8 +164,9 @@ class Summary:
         """What `measure_times` measures, once for all tables and figures."""
         return measure_times(self.study, twins=self.campaign.published_cycles > 0)
 
+    @cached_property
     def comparisons(self) -> list[Comparison]:
-        """Return the rows that the study asks for, in its order."""
+        """The rows that the study asks for, in its order."""
         rows: list[Comparison] = []
         for record in self.study.compare:
             rows.extend(self._compared(record))
