@@ -258,7 +258,7 @@ def test_figures_mark_what_is_published(readings):
     (panel,) = figures._numbers(
         {"name": "curves", "metrics": ["nearest"]}, readings
     ).axes
-    assert panel.get_ylabel() == "distance to the nearest task (time units)"
+    assert panel.get_ylabel() == "distance to the nearest task\n(time units)"
     assert panel.get_xlabel() == "nodes"
     shown = [line for line in panel.lines if line.get_label() == "published"]
     points = {(x, y) for line in shown for x, y in line.get_xydata()}

@@ -263,7 +263,9 @@ def _add_legend(figure: Any, panels: Sequence[Any]) -> None:
 def _axis_label(metric: str) -> str:
     """Return the metric's name with its unit."""
     unit = "" if metric in ("slots", "alternatives") else metric_of(metric).unit
-    return metric_label(metric) + (f" ({unit})" if unit else "")
+    label = metric_label(metric)
+    break_ = "\n" if len(label) > 20 else " "  # the axis is not that tall
+    return f"{label}{break_}({unit})" if unit else label
 
 
 def _chart(record: Mapping[str, Any], summary: Summary, *, windows: bool) -> Any:
