@@ -351,6 +351,36 @@ def test_group_spans_and_lite_are_the_published_ones(criterion):
     assert (looser > 0) == (criterion == "coordinated") or criterion == "dependable"
 
 
+@pytest.mark.parametrize("criterion", PLACEMENTS)
+def test_a_window_takes_its_own_time_among_many_slow_nodes(criterion):
+    # With the time of the slow slots fast sets would come closer to the next task.
+    rng = np.random.default_rng(3)
+    sign, distance = (1, nearest) if criterion == "dependable" else (-1, farthest)
+    looser = 0
+    for _ in range(60):
+        slots = small_integers(rng, 12)
+        slots["performance"] = rng.choice([1.0, 1.0, 2.0], 12)
+        request = sk.Request(2, 8, budget=float(rng.integers(40, 150)))
+        best = -np.inf
+        for rows in map(list, itertools.combinations(range(12), 2)):
+            part = slots[rows]
+            span = 8 / part["performance"].min()
+            if span * part["price"].sum() > request.budget:
+                continue
+            for t in np.unique(slots["start"]):
+                if (part["start"] <= t).all() and (t + span <= part["end"]).all():
+                    worth = [sign * distance(slots, row, t, span) for row in rows]
+                    best = max(best, sum(worth) / 2)
+        window = sk.find_window(slots, request, criterion)
+        assert (window is None) == np.isinf(best)
+        if window is not None:
+            assert window.value == pytest.approx(sign * best)
+            loose = sk.find_window(slots, request, criterion, span="group")
+            assert sign * (loose.value - window.value) >= -1e-9
+            looser += sign * (loose.value - window.value) > 1e-9
+    assert (looser > 5) == (criterion == "coordinated")
+
+
 def test_group_span_of_a_function_is_that_of_the_built_in_criterion():
     for cycle in range(3):
         slots = environment(cycle)
