@@ -38,6 +38,8 @@ __all__ = [
 
 TASK = np.dtype([("node", "i4"), ("start", "f8"), ("end", "f8")], align=True)
 SLOT_NAMES = tuple(SLOT.fields or ())
+#: More would not fit into the memory of most machines.
+_MOST_TASKS = 10**8
 _NODE_FIELDS = [("node", "i4"), ("performance", "f8"), ("price", "f8")]
 
 
@@ -53,10 +55,10 @@ class Uniform:
         """Raise ValueError, naming the parameter, for bounds that make no sense."""
         if not isinstance(self.integer, bool):
             raise ValueError(f"{name}: integer must be true or false, not {self!r}")
-        for bound in (self.low, self.high):
-            _finite(name, bound)
+        for end, bound in (("low", self.low), ("high", self.high)):
+            _finite(f"{name}: {end}", bound)
             if self.integer and bound != int(bound):
-                raise ValueError(f"{name}: {bound} is not an integer")
+                raise ValueError(f"{name}: {end}: {bound} is not an integer")
         if self.low > self.high:
             raise ValueError(f"{name}: low {self.low} exceeds high {self.high}")
         if positive and self.low <= 0:
@@ -124,10 +126,10 @@ class Load:
 
     def check(self, name: str) -> None:
         """Raise ValueError, naming the parameter, for values that make no sense."""
-        for bound in (self.low, self.high):
-            _finite(name, bound)
+        for end, bound in (("low", self.low), ("high", self.high)):
+            _finite(f"{name}: {end}", bound)
             if not 0 <= bound <= 1:
-                raise ValueError(f"{name}: {bound} is not a share within [0, 1]")
+                raise ValueError(f"{name}: {end}: {bound} is not within [0, 1]")
         if self.low > self.high:
             raise ValueError(f"{name}: low {self.low} exceeds high {self.high}")
         if self.law not in ("hypergeometric", "uniform"):
@@ -313,6 +315,7 @@ def generate_environment(
     price_law = _law(Price, "price", setting["price"])
     price_law.check("price")
     columns = _columns(setting["extra"])
+    _check_size(n, length, load_law, (shortest, longest))
 
     spawned = np.random.SeedSequence(
         _integer("seed", seed, 0), spawn_key=(_integer("cycle", cycle, 0),)
@@ -479,7 +482,7 @@ def _columns(extra: Any) -> dict[str, Uniform]:
 
 def _finite(name: str, value: Any) -> None:
     number = isinstance(value, (int, float, np.integer, np.floating))
-    if isinstance(value, bool) or not number or not np.isfinite(value):
+    if isinstance(value, bool) or not number or not abs(value) < np.inf:
         raise ValueError(f"{name}: {value!r} is not a finite number")
 
 
@@ -489,6 +492,21 @@ def _integer(name: str, value: Any, least: int = 1) -> int:
     if value < least:
         raise ValueError(f"{name} must be at least {least}, not {value}")
     return int(value)
+
+
+def _check_size(
+    nodes: int, interval: int, load: Load, lengths: tuple[int, int]
+) -> None:
+    """Raise ValueError before the memory of this machine runs out, not after."""
+    for name, value in (("interval", interval), ("task_length", lengths[1])):
+        if value > 2**53:
+            raise ValueError(f"{name}: {value} exceeds 2**53")
+    tasks = nodes * (1 + 2 * load.high * interval / sum(lengths))
+    if tasks > _MOST_TASKS:
+        raise ValueError(
+            f"nodes: {nodes} nodes on an interval of {interval} have some {tasks:.3g} "
+            f"local tasks, more than {_MOST_TASKS:.3g}"
+        )
 
 
 def _lengths(value: Any) -> tuple[int, int]:

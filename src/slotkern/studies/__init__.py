@@ -1,7 +1,9 @@
 """The papers' studies, and your own: environments, campaigns, tables and pictures."""
 
 from slotkern.studies.campaign import Campaign, run
-from slotkern.studies.study import PAPERS, Study, load_study
+from slotkern.studies.load import load_study
+from slotkern.studies.papers import PAPERS
+from slotkern.studies.study import Study
 from slotkern.studies.summary import Summary
 
 __all__ = ["PAPERS", "Campaign", "Study", "Summary", "load_study", "run"]

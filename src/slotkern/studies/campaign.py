@@ -20,7 +20,9 @@ from typing import Any, BinaryIO, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from slotkern.environment import generate_environment
 from slotkern.studies.cycle import run_cycles
+from slotkern.studies.fields import as_count
 from slotkern.studies.study import Algorithm, Setting, Study
 
 __all__ = ["Campaign", "Chunk", "run"]
@@ -178,14 +180,15 @@ def run(
     campaign = Campaign(
         study,
         Path("out") / study.name if out is None else Path(out),
-        _at_least("cycles", study.cycles if cycles is None else cycles, 1),
-        _at_least(
+        as_count("cycles", study.cycles if cycles is None else cycles),
+        as_count(
             "published_cycles",
             study.published_cycles if published_cycles is None else published_cycles,
             0,
         ),
     )
-    _at_least("workers", workers, 1)
+    as_count("workers", workers)
+    _try_out(campaign)
     _claim(campaign)
     if next(campaign.missing_chunks(), None) is None:
         return campaign
@@ -195,6 +198,14 @@ def run(
             _write(campaign, chunk, results)
             bar.advance(chunk.last - chunk.first)
     return campaign
+
+
+def _try_out(campaign: Campaign) -> None:
+    """Raise ValueError now for published algorithms that do not exist."""
+    for setting in campaign.study.settings if campaign.published_cycles else ():
+        none = generate_environment(**setting.environment).slots[:0]
+        for algorithm in setting.published:
+            algorithm.search(none, setting.request, setting.shape, 0)
 
 
 def _computed(
@@ -301,12 +312,6 @@ def _difference(where: str, theirs: Any, mine: Any) -> str:
                 return found
         return ""
     return "" if theirs == mine else f"there {where} is {theirs!r}, here {mine!r}"
-
-
-def _at_least(name: str, value: Any, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ValueError(f"{name} must be an integer >= {least}, not {value!r}")
-    return value
 
 
 class _Progress:

@@ -9,8 +9,10 @@ import typer
 from rich.console import Console
 
 from slotkern.studies.campaign import run
+from slotkern.studies.load import load_study
+from slotkern.studies.papers import PAPERS
 from slotkern.studies.report import print_report, write_report
-from slotkern.studies.study import PAPERS, Study, load_study
+from slotkern.studies.study import Study
 from slotkern.studies.summary import Summary
 
 __all__ = ["register"]

@@ -13,7 +13,7 @@ from slotkern.environment import Environment, generate_environment
 from slotkern.studies.metrics import Windows, metric_of
 from slotkern.studies.study import Algorithm, Setting
 
-__all__ = ["run_cycles", "windows_of_cycle"]
+__all__ = ["count_windows", "run_cycles", "windows_of_cycle"]
 
 
 def run_cycles(
@@ -43,7 +43,7 @@ def run_cycles(
     results |= {metric.name: np.full(shape, np.nan) for metric in chosen}
     for row, cycle in enumerate(range(first, last)):
         environment, found = windows_of_cycle(setting, algorithms, seed, cycle)
-        count = np.array([_count(some) for some in found])
+        count = np.array([count_windows(some) for some in found])
         results["slots"][row] = environment.slots.size
         results["alternatives"][row] = count
         some = np.flatnonzero(count)
@@ -66,28 +66,16 @@ def windows_of_cycle(
     That is a Window, Alternatives (with `alternatives`), or None.
     """
     environment = generate_environment(**setting.environment, seed=seed, cycle=cycle)
-    job = dict(setting.job)
-    shape = job.pop("shape", "square")
-    request = sk.Request(job.pop("nodes"), job.pop("volume"), **job)
-    pool = sk.SlotPool(environment.slots)
+    request, shape = setting.request, setting.shape
+    # Columns prepared once serve several searches; for one they cost more than that.
+    slots: Any = environment.slots
+    if len(algorithms) > 1:
+        slots = sk.SlotPool(slots)
     return environment, [
-        _search(pool, request, shape, algorithm, cycle) for algorithm in algorithms
+        algorithm.search(slots, request, shape, cycle) for algorithm in algorithms
     ]
 
 
-def _count(found: Any) -> int:
+def count_windows(found: Any) -> int:
     """Return how many windows were found."""
     return 1 if isinstance(found, sk.Window) else len(found or ())
-
-
-def _search(
-    pool: sk.SlotPool, request: sk.Request, shape: str, algorithm: Algorithm, cycle: int
-) -> Any:
-    """Return what the algorithm finds: a Window, None, or Alternatives."""
-    options = {"shape": shape, "method": algorithm.method, **algorithm.options}
-    try:
-        if algorithm.alternatives:
-            return sk.find_alternatives(pool, request, algorithm.criterion, **options)
-        return sk.find_window(pool, request, algorithm.criterion, seed=cycle, **options)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"algorithms.{algorithm.name}: {error}") from error

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from slotkern.studies.cycle import windows_of_cycle
+from slotkern.studies.metrics import metric_of
 from slotkern.studies.study import Setting
 from slotkern.studies.summary import Comparison, Summary, metric_label
 
@@ -14,8 +16,11 @@ __all__ = ["draw_figures"]
 
 _BAR, _MARK = "#7f9fc6", "#c0392b"
 
+#: Published values by setting and algorithm, and whether the paper prints them.
+Marks = dict[tuple[str, str], tuple[float, bool]]
 
-def draw_figures(summary: Summary, comparisons: Sequence[Comparison]) -> list[Path]:
+
+def draw_figures(summary: Summary) -> list[Path]:
     """Draw the study's figures (PNG) into the campaign's folder.
 
     A study that names no figures gets one for each sweep, with all its metrics.
@@ -42,7 +47,9 @@ def draw_figures(summary: Summary, comparisons: Sequence[Comparison]) -> list[Pa
             path = summary.campaign.folder / f"{record['name']}.png"
             kind = record.get("kind", "numbers")
             if kind == "numbers":
-                figure = _numbers(record, summary, comparisons)
+                figure = _numbers(record, summary)
+            elif kind == "times":
+                figure = _times(record, summary)
             else:
                 figure = _chart(record, summary, windows=kind == "gantt")
             figure.savefig(path, dpi=150)
@@ -57,37 +64,71 @@ def _default(summary: Summary) -> list[Mapping[str, Any]]:
     ]
 
 
-def _numbers(
-    record: Mapping[str, Any], summary: Summary, comparisons: Sequence[Comparison]
-) -> Any:
+def _numbers(record: Mapping[str, Any], summary: Summary) -> Any:
     """Return a figure with one panel for each metric: bars, or curves along a sweep."""
-    from matplotlib.figure import Figure
-
-    sweeps = summary.study.sweeps
-    settings = sweeps[record.get("sweep", next(iter(sweeps)))]
+    settings = summary.study.sweep_of(record)
     names = record.get("algorithms") or [a.name for a in settings[0].algorithms]
     metrics = record["metrics"]
-    columns = min(3, len(metrics))
-    rows = -(-len(metrics) // columns)
-    figure = Figure(
-        figsize=(1.2 + 3.4 * columns, 0.6 + 3.0 * rows), layout="constrained"
-    )
-    figure.suptitle(record.get("title", summary.study.title))
-    panels = figure.subplots(rows, columns, squeeze=False).ravel()
-    for panel, metric in zip(panels, metrics, strict=False):
-        marks = {
-            (row.setting.name, row.algorithm): row.published
-            for row in comparisons
-            if row.metric == metric and row.published is not None and not row.percent
-        }
+    figure, panels = _panels(record, summary, len(metrics))
+    for panel, metric in zip(panels, metrics, strict=True):
+        marks = _marks([row for row in summary.comparisons if row.metric == metric])
         if len(settings) == 1:
             _bars(panel, settings[0], names, metric, summary, marks)
         else:
             _curves(panel, settings, names, metric, summary, marks)
-        panel.set_title(metric_label(metric), fontsize=9)
-    for panel in panels[len(metrics) :]:
-        panel.set_axis_off()
+        panel.set_ylabel(_axis_label(metric))
+    _add_legend(figure, panels)
     return figure
+
+
+def _panels(
+    record: Mapping[str, Any], summary: Summary, count: int, **axes: Any
+) -> tuple[Any, list[Any]]:
+    """Return a figure with its title, and this many panels, at most three in a row."""
+    from matplotlib.figure import Figure
+
+    columns = min(3, count)
+    rows = -(-count // columns)
+    size = (1.2 + 3.4 * columns, 0.9 + 3.0 * rows)
+    figure = Figure(figsize=size, layout="constrained")
+    figure.suptitle(record.get("title", summary.study.title))
+    panels = list(figure.subplots(rows, columns, squeeze=False, **axes).ravel())
+    for panel in panels[count:]:
+        panel.set_axis_off()
+    return figure, panels[:count]
+
+
+def _marks(rows: Sequence[Comparison]) -> Marks:
+    """Return published values by setting and algorithm, and whether they are printed.
+
+    Those that are not follow from a printed advantage over another algorithm.
+    """
+    marks: Marks = {}
+    for row in rows:
+        if row.published is not None and not row.percent:
+            marks[row.setting.name, row.algorithm] = row.published, True
+    printed = dict(marks)
+    for row in rows:
+        known = printed.get((row.setting.name, row.best or ""))
+        here = row.setting.name, row.algorithm
+        if known is not None and row.published is not None and here not in marks:
+            share = 1 - row.published
+            more_is_better = metric_of(row.metric).more_is_better
+            value = known[0] * share if more_is_better else known[0] / share
+            marks[here] = value, False
+    return marks
+
+
+def _draw_marks(panel: Any, at: Mapping[tuple[str, str], float], marks: Marks) -> None:
+    """Draw published values: filled diamonds, or hollow ones if they are derived."""
+    for printed, label in ((True, "published"), (False, "from a published percentage")):
+        told = [(x, marks[key][0]) for key, x in at.items() if key in marks]
+        kept = [marks[key][1] is printed for key in at if key in marks]
+        chosen = [point for point, keep in zip(told, kept, strict=True) if keep]
+        if chosen:
+            face = _MARK if printed else "white"
+            style = {"mec": _MARK, "mfc": face, "ms": 5, "clip_on": False, "zorder": 4}
+            panel.plot(*zip(*chosen, strict=True), "D", label=label, **style)
 
 
 def _bars(
@@ -96,33 +137,34 @@ def _bars(
     names: Sequence[str],
     metric: str,
     summary: Summary,
-    marks: Mapping[tuple[str, str], float],
+    marks: Marks,
 ) -> None:
     """Draw one bar for each algorithm, with error bar and published value."""
     labels = {a.name: a.label for a in setting.algorithms}
     got = [summary.estimate(setting, name, metric) for name in names]
     at = range(len(names))
+    tips = [e.mean + (2 * e.error if e.count > 1 else 0) for e in got]
+    panel.bar(at, [e.mean for e in got], color=_BAR, width=0.7, label="obtained")
     error = [2 * estimate.error for estimate in got]
-    panel.bar(at, [e.mean for e in got], yerr=error, color=_BAR, capsize=3, width=0.7)
-    for x, estimate, name in zip(at, got, names, strict=True):
-        if estimate.count:
-            tip = estimate.mean + (2 * estimate.error if estimate.count > 1 else 0)
-            panel.annotate(
-                f"{estimate.mean:.4g}",
-                (x, max(tip, marks.get((setting.name, name), tip))),
-                (0, 5),
-                textcoords="offset points",
-                ha="center",
-                fontsize=7,
-            )
-    told = [
-        (x, marks[setting.name, name])
-        for x, name in zip(at, names, strict=True)
-        if (setting.name, name) in marks
-    ]
-    if told:
-        panel.plot(*zip(*told, strict=True), "D", color=_MARK, ms=5, label="published")
-        panel.legend(fontsize=7)
+    style = {"fmt": "none", "ecolor": "black", "elinewidth": 1, "capsize": 3}
+    means = [estimate.mean for estimate in got]
+    panel.errorbar(at, means, error, label="two standard errors", **style)
+    _draw_marks(panel, {(setting.name, n): x for x, n in enumerate(names)}, marks)
+    tallest = max([*filter(math.isfinite, tips), *(v for v, _ in marks.values())])
+    for x, estimate, tip, name in zip(at, got, tips, names, strict=True):
+        if not estimate.count:
+            continue
+        mark, _ = marks.get((setting.name, name), (tip, True))
+        # The number stands above the bar, and above a diamond that would cover it.
+        covered = tip - 0.03 * tallest <= mark <= tip + 0.1 * tallest
+        panel.annotate(
+            f"{estimate.mean:.4g}" if abs(estimate.mean) >= 0.1 else "0",
+            (x, mark if covered else tip),
+            (0, 5),
+            textcoords="offset points",
+            ha="center",
+            fontsize=7,
+        )
     panel.set_xticks(at, [labels[name] for name in names], rotation=35, ha="right")
     panel.grid(visible=False, axis="x")
     panel.margins(y=0.12)
@@ -134,60 +176,103 @@ def _curves(
     names: Sequence[str],
     metric: str,
     summary: Summary,
-    marks: Mapping[tuple[str, str], float],
+    marks: Marks,
 ) -> None:
     """Draw curves along the sweep's first parameter: one per rest and algorithm."""
     labels = {a.name: a.label for a in settings[0].algorithms}
-    lines: dict[tuple[Any, ...], list[Setting]] = {}
-    for setting in settings:
-        lines.setdefault(tuple(map(str, list(setting.values.values())[1:])), []).append(
-            setting
-        )
-    path = next(iter(settings[0].values))
-    values = list(dict.fromkeys(str(s.values[path]) for s in settings))
-    marked = False
-    numeric = all(isinstance(s.values[path], int | float) for s in settings)
+    lines: dict[tuple[Any, ...], list[int]] = {}
+    for index, setting in enumerate(settings):
+        rest = tuple(map(str, list(setting.values.values())[1:]))
+        lines.setdefault(rest, []).append(index)
+    x = _along(panel, settings)
     for name in names if metric != "slots" else names[:1]:
         for rest, line in lines.items():
-            x = [
-                s.values[path] if numeric else values.index(str(s.values[path]))
-                for s in line
-            ]
-            got = [summary.estimate(setting, name, metric) for setting in line]
-            words = [labels[name]] if metric != "slots" else []
+            got = [summary.estimate(settings[index], name, metric) for index in line]
+            words = [labels[name] if metric != "slots" else "obtained"]
             panel.errorbar(
-                x,
+                [x[index] for index in line],
                 [estimate.mean for estimate in got],
                 [2 * estimate.error for estimate in got],
                 marker="o",
                 ms=4,
                 capsize=3,
-                label=", ".join([*words, *rest]) or None,
+                label=f"{', '.join([*words, *rest])} ± two standard errors",
             )
-            told = [
-                (at, marks[setting.name, name])
-                for at, setting in zip(x, line, strict=True)
-                if (setting.name, name) in marks
-            ]
-            if told:
-                label = None if marked else "published"
-                marked = True
-                where = zip(*told, strict=True)
-                panel.plot(*where, "D", color=_MARK, ms=8, mfc="none", label=label)
-    if not numeric:
-        panel.set_xticks(range(len(values)), values)
-    panel.set_xlabel(path.rpartition(".")[2].replace("_", " "))
+    at = {(s.name, n): x for s, x in zip(settings, x, strict=True) for n in names}
+    _draw_marks(panel, at, marks)
     panel.set_ylim(bottom=min(0.0, panel.get_ylim()[0]))
-    if panel.get_legend_handles_labels()[1]:
-        panel.legend(fontsize=7)
+
+
+def _along(panel: Any, settings: Sequence[Setting]) -> list[float]:
+    """Return where the settings lie along their first parameter; label the axis."""
+    path = next(iter(settings[0].values), "")
+    values = [setting.values.get(path, setting.name) for setting in settings]
+    panel.set_xlabel(path.rpartition(".")[2].replace("_", " "))
+    if all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values):
+        return [float(value) for value in values]
+    ticks = list(dict.fromkeys(map(str, values)))
+    panel.set_xticks(range(len(ticks)), ticks)
+    return [float(ticks.index(str(value))) for value in values]
+
+
+def _times(record: Mapping[str, Any], summary: Summary) -> Any:
+    """Return a figure of the times along a sweep: published, and on this machine."""
+    settings = summary.study.sweep_of(record)
+    timings = next(
+        timings for timings in summary.times if timings[0].setting is settings[0]
+    )
+    whole = [timing for timing in timings if not timing.per_alternative]
+    sides = {
+        "published (the paper's machine)": [t.published for t in whole],
+        "slotkern (this machine)": [t.here for t in whole],
+        "the paper's algorithms (this machine)": [t.twin for t in whole],
+    }
+    sides = {k: v for k, v in sides.items() if not all(map(math.isnan, v))}
+    figure, panels = _panels(record, summary, len(sides), sharey=True)
+    labels = list(dict.fromkeys(timing.label for timing in whole))
+    for panel, (title, times) in zip(panels, sides.items(), strict=True):
+        x = dict(zip((s.name for s in settings), _along(panel, settings), strict=True))
+        for index, label in enumerate(labels):
+            points = [
+                (x[timing.setting.name], ms)
+                for timing, ms in zip(whole, times, strict=True)
+                if timing.label == label and not math.isnan(ms)
+            ]
+            if points:
+                style = {"marker": "o", "ms": 4, "color": f"C{index}", "label": label}
+                panel.plot(*zip(*points, strict=True), **style)
+        panel.set_title(title, fontsize=9)
+        panel.set_yscale("log")
+    panels[0].set_ylabel("time of one search (ms)")
+    _add_legend(figure, panels)
+    return figure
+
+
+def _add_legend(figure: Any, panels: Sequence[Any]) -> None:
+    """Explain everything once, below the panels."""
+    handles: dict[str, Any] = {}
+    for panel in panels:
+        found = zip(*panel.get_legend_handles_labels(), strict=True)
+        handles |= {label: handle for handle, label in found}
+    rows = math.ceil(len(handles) / (2 * len(panels) + 1))
+    columns = math.ceil(len(handles) / rows)
+    where = {"loc": "outside lower center", "ncols": columns, "fontsize": 7}
+    figure.legend(handles.values(), handles.keys(), **where)
+
+
+def _axis_label(metric: str) -> str:
+    """Return the metric's name with its unit."""
+    unit = "" if metric in ("slots", "alternatives") else metric_of(metric).unit
+    label = metric_label(metric)
+    break_ = "\n" if len(label) > 20 else " "  # the axis is not that tall
+    return f"{label}{break_}({unit})" if unit else label
 
 
 def _chart(record: Mapping[str, Any], summary: Summary, *, windows: bool) -> Any:
     """Return the Gantt chart of one cycle, with the windows of some algorithms."""
     from slotkern.plot import plot_gantt
 
-    sweeps = summary.study.sweeps
-    setting = sweeps[record.get("sweep", next(iter(sweeps)))][0]
+    setting = summary.study.sweep_of(record)[0]
     names = record.get("algorithms", []) if windows else []
     chosen = [a for a in setting.algorithms if a.name in names and not a.alternatives]
     environment, found = windows_of_cycle(

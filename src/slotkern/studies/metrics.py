@@ -50,16 +50,20 @@ class Windows:
 
 @dataclass(frozen=True)
 class Metric:
-    """A number that describes a window, and whether more of it is better."""
+    """A number that describes a window, its unit, and whether more of it is better."""
 
     name: str
     label: str
+    unit: str
     more_is_better: bool
     of: Callable[[Windows], NDArray[np.float64]]
 
 
-def _attribute(name: str, label: str) -> Metric:
-    return Metric(name, label, False, lambda windows: windows.attribute(name))
+_TIME = "time units"
+
+
+def _attribute(name: str, label: str, unit: str = _TIME) -> Metric:
+    return Metric(name, label, unit, False, lambda windows: windows.attribute(name))
 
 
 _BUILT_IN = (
@@ -67,18 +71,20 @@ _BUILT_IN = (
     _attribute("runtime", "runtime"),
     _attribute("finish", "finish time"),
     _attribute("processor_time", "processor time"),
-    _attribute("cost", "cost"),
+    _attribute("cost", "cost", "money"),
     # Mean over the parts of the distance to the nearer and to the farther of the two
     # neighbouring local tasks; the edges of the interval count as tasks.
     Metric(
         "nearest",
         "distance to the nearest task",
+        _TIME,
         True,
         lambda windows: np.minimum(*windows.gaps).mean(axis=1),
     ),
     Metric(
         "farthest",
         "distance to the farthest task",
+        _TIME,
         False,
         lambda windows: np.maximum(*windows.gaps).mean(axis=1),
     ),
@@ -101,4 +107,4 @@ def _column(name: str) -> Metric:
         totals: NDArray[np.float64] = values.sum(axis=1)
         return totals
 
-    return Metric(name, f"sum of {name}", True, total)
+    return Metric(name, f"sum of {name}", "", True, total)

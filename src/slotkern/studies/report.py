@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import math
 import os
 from collections.abc import Iterable, Mapping
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from slotkern.studies.figures import draw_figures
 from slotkern.studies.study import Setting
 from slotkern.studies.summary import Comparison, Estimate, Summary
+from slotkern.studies.times import Timing
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -44,7 +46,7 @@ def print_report(summary: Summary, console: Console) -> None:
         f"{campaign.cycles} cycles, seed {study.seed}; "
         f"the papers' own algorithms on {campaign.published_cycles} of them"
     )
-    comparisons = summary.comparisons()
+    comparisons = summary.comparisons
     if comparisons:
         _print_comparisons(comparisons, console)
     for sweep in study.sweeps.values():
@@ -52,6 +54,13 @@ def print_report(summary: Summary, console: Console) -> None:
             if not comparisons or not setting.label:
                 _print_metrics(setting, summary, console)
             _print_worth(setting, summary, console)
+    if summary.times:
+        console.print(
+            "Published times are means of the papers' programs on their machines; the "
+            "others are medians on this one. They are not compared."
+        )
+    for timings in summary.times:
+        _print_times(timings, console)
     _print_remarks(comparisons, summary, console)
 
 
@@ -62,21 +71,25 @@ def write_report(summary: Summary) -> list[Path]:
     -------
     list of Path
         ``report.txt`` (the tables), ``summary.csv`` (every estimate),
-        ``comparison.csv`` (published against obtained) and the figures.
+        ``comparison.csv`` (published against obtained), ``times.csv`` (published and
+        measured times), the latter two if the study has any, and the figures.
     """
     from rich.console import Console
 
     folder = summary.campaign.folder
     written = [folder / "summary.csv"]
     _write_csv(written[0], summary.rows())
-    comparisons = summary.comparisons()
+    comparisons = summary.comparisons
     if comparisons:
         written.append(folder / "comparison.csv")
         _write_csv(written[-1], map(_comparison_row, comparisons))
+    if summary.times:
+        written.append(folder / "times.csv")
+        _write_csv(written[-1], map(_timing_row, itertools.chain(*summary.times)))
     written.append(folder / "report.txt")
     with open(written[-1], "w", encoding="utf-8") as file:
         print_report(summary, Console(file=file, width=150))
-    return written + draw_figures(summary, comparisons)
+    return written + draw_figures(summary)
 
 
 def _print_comparisons(comparisons: list[Comparison], console: Console) -> None:
@@ -175,7 +188,7 @@ def _print_worth(setting: Setting, summary: Summary, console: Console) -> None:
     where = f"{setting.label}: " if setting.label else ""
     table = _table(f"{where}what exactness is worth, on the first {cycles} cycles")
     table.add_column("algorithm")
-    for name in ("metric", "exact", "published", "gain", "better in", "worse in"):
+    for name in ("metric", "slotkern", "as published", "gain", "better in", "worse in"):
         table.add_column(name, justify="right")
     table.add_column("finds more in", justify="right")
     for row in worth:
@@ -190,6 +203,34 @@ def _print_worth(setting: Setting, summary: Summary, console: Console) -> None:
             str(row.only),
         )
     console.print(table)
+
+
+def _print_times(timings: list[Timing], console: Console) -> None:
+    """Print published and measured times, a column for each setting."""
+    by_label: dict[str, list[Timing]] = {}
+    for timing in timings:
+        by_label.setdefault(timing.label, []).append(timing)
+    table = _table("Times in ms")
+    table.add_column("search")
+    table.add_column("")
+    for timing in next(iter(by_label.values())):
+        table.add_column(timing.setting.label, justify="right")
+    for label, row in by_label.items():
+        cells = {
+            "published": [t.published for t in row],
+            "slotkern": [t.here for t in row],
+            "paper's algorithm": [t.twin for t in row],
+        }
+        told = {k: v for k, v in cells.items() if not all(map(math.isnan, v))}
+        for kind, times in told.items():
+            first = label if kind == next(iter(told)) else ""
+            shown = "{:g}".format if kind == "published" else _milliseconds
+            table.add_row(first, kind, *map(shown, times))
+    console.print(table)
+
+
+def _milliseconds(time: float) -> str:
+    return f"{time:.0f}" if time >= 100 else f"{time:.3g}"
 
 
 def _print_remarks(
@@ -233,6 +274,18 @@ def _comparison_row(row: Comparison) -> dict[str, Any]:
         "paper_algorithm_error": row.twin.error if row.twin else None,
         "within_three_errors": row.agrees,
         "remarks": " ".join(str(index + 1) for index in row.remarks),
+    }
+
+
+def _timing_row(timing: Timing) -> dict[str, Any]:
+    setting = timing.setting
+    return {
+        "setting": setting.name,
+        **setting.values,
+        "search": timing.label,
+        "published_ms": timing.published,
+        "slotkern_ms": timing.here,
+        "paper_algorithm_ms": timing.twin,
     }
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from slotkern.studies.campaign import Campaign, Chunk
 from slotkern.studies.metrics import metric_of
 from slotkern.studies.papers import published
 from slotkern.studies.study import Algorithm, Setting
+from slotkern.studies.times import Timing, measure_times
 
 __all__ = ["Comparison", "Estimate", "Summary", "Worth", "metric_label"]
 
@@ -41,8 +43,9 @@ class Estimate:
 class Comparison:
     """One number of the report, next to the published one (if there is one).
 
-    `twin` is the same number by the paper's own algorithm, on the first cycles, and
-    `remarks` are indices into the study's remarks that concern this number.
+    With `best` the number is the advantage of that algorithm, as a share. `twin` is the
+    same number by the paper's own algorithm, on the first cycles, and `remarks` are
+    indices into the study's remarks that concern this number.
     """
 
     label: str
@@ -51,9 +54,14 @@ class Comparison:
     setting: Setting
     obtained: Estimate
     published: float | None
-    percent: bool = False
+    best: str | None = None
     twin: Estimate | None = None
     remarks: tuple[int, ...] = ()
+
+    @property
+    def percent(self) -> bool:
+        """Whether the number is a share, for people a percentage."""
+        return self.best is not None
 
     @property
     def difference(self) -> float | None:
@@ -151,8 +159,14 @@ class Summary:
         error = math.sqrt(max(variance, 0.0) / x.count) / abs(y.mean)
         return Estimate(1 - ratio, error, x.count, x.missing)
 
+    @cached_property
+    def times(self) -> list[list[Timing]]:
+        """What `measure_times` measures, once for all tables and figures."""
+        return measure_times(self.study, twins=self.campaign.published_cycles > 0)
+
+    @cached_property
     def comparisons(self) -> list[Comparison]:
-        """Return the rows that the study asks for, in its order."""
+        """The rows that the study asks for, in its order."""
         rows: list[Comparison] = []
         for record in self.study.compare:
             rows.extend(self._compared(record))
@@ -233,22 +247,24 @@ class Summary:
 
     def _compared(self, record: Mapping[str, Any]) -> Iterator[Comparison]:
         """Yield the rows of one ``[[compare]]`` table."""
-        sweeps = self.study.sweeps
-        settings = sweeps[record.get("sweep", next(iter(sweeps)))]
-        figures = record.get("published", {})
-        if isinstance(figures, str):
-            figures = published(figures)
+        settings = self.study.sweep_of(record)
+        figures = published(record.get("published", {}))
         if not isinstance(figures, Mapping):
             figures = dict.fromkeys(record["against"], figures)
+        running = settings[0].algorithms
         rows = []
         for name in record.get("against", figures):
             figure = figures.get(name)
             if isinstance(figure, str):  # the paper only gives words
                 continue
             along = figure if isinstance(figure, list) else [figure] * len(settings)
+            readings = [name]
+            if "best" not in record:
+                readings += [a.name for a in running if a.beside == name]
             rows += [
-                self._row(record, setting, name, number)
+                self._row(record, setting, reading, number)
                 for setting, number in zip(settings, along, strict=True)
+                for reading in readings
             ]
         if record.get("worst"):  # the one that the best is furthest ahead of
             rows = [max(rows, key=lambda row: row.obtained.mean)]
@@ -280,17 +296,17 @@ class Summary:
             label = f"{metric_label(metric)}, {labels[best]} better than {labels[name]}"
         if setting.label:
             label += f", {setting.label}"
-        percent = best is not None
-        row = Comparison(label, name, metric, setting, obtained, figure, percent, twin)
-        return replace(row, remarks=tuple(self._remarks(row, {name, best})))
+        row = Comparison(label, name, metric, setting, obtained, figure, best, twin)
+        beside = {a.beside for a in setting.algorithms if a.name == name}
+        return replace(row, remarks=tuple(self._remarks(row, {name, best} | beside)))
 
     def _remarks(self, row: Comparison, concerned: set[str | None]) -> Iterator[int]:
-        """Yield the remarks that concern a row; what agrees needs no excuse."""
+        """Yield the remarks that concern a row; only what differs needs an excuse."""
         for index, remark in enumerate(self.study.remarks):
             of_this = row.metric in remark.get("metrics", ()) and (
                 concerned & set(remark.get("algorithms", ()))
             )
-            if of_this and not (remark["kind"] == "unmatched" and row.agrees):
+            if of_this and (remark["kind"] != "unmatched" or row.agrees is False):
                 yield index
 
     def _has_twin(self, setting: Setting, name: str) -> bool:

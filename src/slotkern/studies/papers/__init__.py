@@ -20,8 +20,10 @@ def study_text(name: str) -> str:
     return _read(f"{name}.toml")
 
 
-def published(path: str) -> Any:
+def published(path: Any) -> Any:
     """Return the published figures at a dotted path, such as ``aep.quality.start``.
+
+    What is not a path (numbers that a study holds itself) is returned as it is.
 
     Returns
     -------
@@ -40,6 +42,8 @@ def published(path: str) -> Any:
     >>> published("aep.quality.runtime")["minruntime"]
     33
     """
+    if not isinstance(path, str):
+        return path
     figures: Any = _all_published()
     for key in path.split("."):
         if not isinstance(figures, Mapping) or key not in figures:

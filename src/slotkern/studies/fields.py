@@ -1,0 +1,107 @@
+"""Values of a TOML file, checked: an error names the key and the value."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+__all__ = [
+    "as_count",
+    "as_list",
+    "as_name",
+    "as_records",
+    "as_table",
+    "as_text",
+    "as_texts",
+    "one_of",
+    "only_keys",
+]
+
+
+def only_keys(where: str, table: Mapping[str, Any], known: Iterable[str]) -> None:
+    """Raise ValueError for a key that means nothing here."""
+    for key in table:
+        if key not in known:
+            name = f"{where}.{key}" if where else key
+            raise ValueError(f"{name}: unknown key; known are {', '.join(known)}")
+
+
+def one_of(where: str, value: Any, known: Iterable[str]) -> str:
+    """Return a string that is one of the known ones."""
+    if not isinstance(value, str) or value not in known:
+        raise ValueError(f"{where}: {_shown(value)} is not one of {', '.join(known)}")
+    return value
+
+
+def as_records(
+    key: str, data: Mapping[str, Any], known: Iterable[str]
+) -> tuple[Mapping[str, Any], ...]:
+    """Return the tables of ``[[key]]``."""
+    records = data.get(key, [])
+    if not isinstance(records, list):
+        raise ValueError(f"{key}: write it as [[{key}]]")
+    for number, record in enumerate(records):
+        where = f"{key}[{number}]"
+        only_keys(where, as_table(where, record), known)
+    return tuple(records)
+
+
+def as_table(where: str, value: Any) -> Mapping[str, Any]:
+    """Return a table."""
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{where}: {_not_a('table', value)}")
+    return value
+
+
+def as_text(where: str, value: Any) -> str:
+    """Return a string of one line, not empty."""
+    if not isinstance(value, str) or not value.strip() or "\n" in value:
+        raise ValueError(f"{where}: {_not_a('line of text', value)}")
+    return value
+
+
+def as_name(where: str, value: Any, more: str = "") -> str:
+    """Return a string of letters, digits, '_' and what else is allowed inside."""
+    letters = f"A-Za-z0-9_{re.escape(more)}"
+    if not re.fullmatch(f"[A-Za-z0-9_][{letters}]*", as_text(where, value)):
+        allowed = " and ".join(f"'{letter}'" for letter in ("_", *more))
+        raise ValueError(f"{where}: {value!r} may hold letters, digits, {allowed} only")
+    return str(value)
+
+
+def as_list(where: str, value: Any) -> list[Any]:
+    """Return a list, not empty."""
+    if not isinstance(value, list) or not value:
+        raise ValueError(f"{where}: {_not_a('list of values', value)}")
+    return value
+
+
+def as_texts(where: str, value: Any) -> list[str]:
+    """Return a list of different strings, not empty."""
+    found = [as_text(where, part) for part in as_list(where, value)]
+    for part in found:
+        if found.count(part) > 1:
+            raise ValueError(f"{where}: names {part!r} twice")
+    return found
+
+
+def as_count(
+    where: str, value: Any, least: int = 1, most: int | None = 2**31 - 1
+) -> int:
+    """Return an integer that is not less than `least` and not more than `most`."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ValueError(f"{where}: {_shown(value)} is not an integer >= {least}")
+    if most is not None and value > most:
+        raise ValueError(f"{where}: {_shown(value)} is more than {most}")
+    return value
+
+
+def _not_a(what: str, value: Any) -> str:
+    return "is missing" if value is None else f"{_shown(value)} is not a {what}"
+
+
+def _shown(value: Any) -> str:
+    """Return a value as a line of text that is not too long."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,476 @@
+"""Reading studies: TOML files, every key and value of which is checked.
+
+The papers' studies (``papers/*.toml``) and a user's own are files of one format.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import itertools
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, is_dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import slotkern as sk
+from slotkern.environment import PRESETS, generate_environment
+from slotkern.studies.fields import (
+    as_count,
+    as_list,
+    as_name,
+    as_records,
+    as_table,
+    as_text,
+    as_texts,
+    one_of,
+    only_keys,
+)
+from slotkern.studies.metrics import METRICS
+from slotkern.studies.papers import PAPERS, published, study_text
+from slotkern.studies.study import Algorithm, Setting, Study
+
+__all__ = ["load_study"]
+
+_ENVIRONMENT_KEYS = tuple(
+    name
+    for name in inspect.signature(generate_environment).parameters
+    if name not in ("seed", "cycle")
+)
+_JOB_KEYS = (
+    "nodes",
+    "volume",
+    "budget",
+    "min_performance",
+    "earliest",
+    "deadline",
+    "max_price",
+    "where",
+    "shape",
+)
+_ALGORITHM_KEYS = (
+    "label",
+    "criterion",
+    "method",
+    "alternatives",
+    "twin",
+    "options",
+    "beside",
+)
+#: What `find_window` takes and no other key says; the cycle gives the seed.
+_OPTIONS = tuple(
+    name
+    for name, parameter in inspect.signature(sk.find_window).parameters.items()
+    if parameter.kind is parameter.KEYWORD_ONLY
+    and name not in ("shape", "method", "seed")
+)
+_SWEEP_KEYS = ("name", "share", "algorithms", "grid")
+_COMPARE_KEYS = ("metric", "sweep", "published", "against", "best", "worst")
+_TIMING_KEYS = ("sweep", "algorithms", "published", "per_alternative")
+_REMARK_KEYS = ("kind", "algorithms", "metrics", "text")
+_FIGURE_KEYS = ("name", "title", "kind", "metrics", "algorithms", "sweep", "cycle")
+_STUDY_KEYS = (
+    "name",
+    "title",
+    "reference",
+    "cycles",
+    "published_cycles",
+    "chunk",
+    "seed",
+    "metrics",
+    "environment",
+    "job",
+    "algorithms",
+    "grid",
+    "sweep",
+    "compare",
+    "timing",
+    "remark",
+    "figure",
+)
+_METHODS = ("exact", "lite", "published", "published-lite")
+_REMARKS = ("unmatched", "contradiction", "note")
+_FIGURES = ("numbers", "times", "gantt", "utilization")
+
+
+def load_study(source: str | Path, *, seed: int | None = None) -> Study:
+    """Return one of the papers' studies by name, or a study read from a TOML file.
+
+    Parameters
+    ----------
+    source : str or Path
+        "aep", "square", "placement", or the path of a TOML file (docs/studies.md
+        explains its keys).
+    seed : int, optional
+        Replaces the study's seed.
+
+    Returns
+    -------
+    Study
+        The study, every key and value of it checked.
+
+    Raises
+    ------
+    ValueError
+        For an unknown key or an impossible value; the message names file and key.
+    OSError
+        If the file cannot be read.
+
+    Examples
+    --------
+    >>> from slotkern import studies
+    >>> studies.load_study("aep").cycles
+    5000
+    """
+    if source in PAPERS:
+        text = study_text(str(source))
+    else:
+        try:
+            text = Path(source).read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{source}: not a text file: {error}") from None
+    try:
+        data = tomllib.loads(text)
+        if seed is not None:
+            data["seed"] = seed
+        return _study(data)
+    except ValueError as error:  # TOMLDecodeError is one
+        raise ValueError(f"{source}: {error}") from None
+
+
+def _study(data: dict[str, Any]) -> Study:
+    """Return the study that `data` describes; ValueError names the wrong key."""
+    only_keys("", data, _STUDY_KEYS)
+    name = as_name("name", data.get("name"), "-")
+    metrics = tuple(as_texts("metrics", data.get("metrics")))
+    algorithms = _algorithms(as_table("algorithms", data.get("algorithms")))
+    environment = _environment(as_table("environment", data.get("environment", {})))
+    for metric in metrics:
+        one_of("metrics", metric, (*METRICS, *environment["extra"]))
+    job = as_table("job", data.get("job"))
+    only_keys("job", job, _JOB_KEYS)
+    reference = data.get("reference", "")
+    study = Study(
+        name=name,
+        title=as_text("title", data.get("title", name)),
+        reference=as_text("reference", reference) if reference != "" else "",
+        cycles=as_count("cycles", data.get("cycles", 1000)),
+        published_cycles=as_count(
+            "published_cycles", data.get("published_cycles", 0), 0
+        ),
+        chunk=as_count("chunk", data.get("chunk", 100)),
+        seed=as_count("seed", data.get("seed", 0), 0, None),
+        metrics=metrics,
+        settings=tuple(_settings(data, environment, job, algorithms)),
+        compare=as_records("compare", data, _COMPARE_KEYS),
+        timings=as_records("timing", data, _TIMING_KEYS),
+        remarks=as_records("remark", data, _REMARK_KEYS),
+        figures=as_records("figure", data, _FIGURE_KEYS),
+    )
+    for algorithm in algorithms.values():
+        if algorithm.is_published and not study.published_cycles:
+            raise ValueError(
+                f"algorithms.{algorithm.name}: published algorithms run on the first "
+                "published_cycles cycles, which is 0"
+            )
+    _check_report(study)
+    return study
+
+
+# --- what is run ------------------------------------------------------------------
+
+
+def _settings(
+    data: Mapping[str, Any],
+    environment: Mapping[str, Any],
+    job: Mapping[str, Any],
+    algorithms: Mapping[str, Algorithm],
+) -> Iterator[Setting]:
+    """Yield the settings of every sweep; without ``[[sweep]]``, of the one grid."""
+    if "sweep" in data and "grid" in data:
+        raise ValueError("grid: belongs inside [[sweep]] when there are sweeps")
+    sweeps = as_records("sweep", data, _SWEEP_KEYS) or (
+        {"name": "base", "grid": data.get("grid", {})},
+    )
+    seen: set[str] = set()
+    for number, sweep in enumerate(sweeps):
+        where = f"sweep[{number}]" if "sweep" in data else "grid"
+        name = as_name(f"{where}.name", sweep.get("name"))
+        if name in seen:
+            raise ValueError(f"{where}.name: {name!r} is used twice")
+        seen.add(name)
+        share = sweep.get("share", 1.0)
+        number_given = isinstance(share, (int, float)) and not isinstance(share, bool)
+        if not number_given or not 0 < share <= 1:
+            raise ValueError(f"{where}.share: {share!r} is not within (0, 1]")
+        chosen = tuple(algorithms.values())
+        if "algorithms" in sweep:
+            names = as_texts(f"{where}.algorithms", sweep["algorithms"])
+            chosen = tuple(
+                algorithms[one_of(f"{where}.algorithms", name, algorithms)]
+                for name in names
+            )
+        grid = dict(_leaves("grid", as_table(f"{where}.grid", sweep.get("grid", {}))))
+        for index, values in enumerate(itertools.product(*grid.values())):
+            both = {
+                "environment": copy.deepcopy(dict(environment)),
+                "job": copy.deepcopy(dict(job)),
+            }
+            point = dict(zip(grid, values, strict=True))
+            for path, value in point.items():
+                _put(both, path, value)
+            setting = Setting(
+                name=f"{name}-{index}" if grid else name,
+                sweep=name,
+                index=index,
+                values=point,
+                environment=both["environment"],
+                job=both["job"],
+                algorithms=chosen,
+                share=float(share),
+            )
+            _check_setting(setting)
+            yield setting
+
+
+def _check_setting(setting: Setting) -> None:
+    """Raise ValueError, naming the key, if a cycle of this setting cannot run."""
+    values = ", ".join(f"{path} = {v!r}" for path, v in setting.values.items())
+    at = f" (at {values})" if values else ""
+    try:
+        environment = generate_environment(**setting.environment)
+    except ValueError as error:
+        raise ValueError(f"environment: {error}{at}") from None
+    one_of("job.shape", setting.shape, ("square", "ragged"))
+    for key in ("nodes", "volume"):
+        if key not in setting.job:
+            raise ValueError(f"job.{key}: is missing")
+    none = environment.slots[:0]
+    try:
+        request = setting.request
+        sk.find_window(none, request)  # looks at the request's filter
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"job: {error}{at}") from None
+    for algorithm in setting.algorithms:
+        if algorithm.is_published:  # that one would compile
+            method = "lite" if algorithm.method == "published-lite" else "exact"
+            algorithm = replace(algorithm, method=method)
+        algorithm.search(none, request, setting.shape, 0)
+
+
+def _environment(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the preset's parameters as plain data, overlaid with the given ones."""
+    only_keys("environment", given, _ENVIRONMENT_KEYS)
+    preset = one_of("environment.preset", given.get("preset", "aep"), PRESETS)
+    plain = {name: _plain(value) for name, value in PRESETS[preset].items()}
+    merged = {"preset": preset} | _merged(plain, given)
+    as_table("environment.extra", merged["extra"])
+    return merged
+
+
+def _plain(value: Any) -> Any:
+    """Return laws as tables and tuples as lists, as a TOML file would hold them."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    if isinstance(value, Mapping):
+        return {name: _plain(part) for name, part in value.items()}
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `base` with the values of `over`, tables within tables merged."""
+    merged = dict(base)
+    for key, value in over.items():
+        if isinstance(value, Mapping) and isinstance(merged.get(key), Mapping):
+            merged[key] = _merged(merged[key], value)
+        else:
+            merged[key] = value
+    return merged
+
+
+def _algorithms(table: Mapping[str, Any]) -> dict[str, Algorithm]:
+    """Return the algorithms by name."""
+    algorithms = {}
+    for name, entry in table.items():
+        where = f"algorithms.{name}"
+        as_name(where, name)
+        entry = as_table(where, entry)
+        only_keys(where, entry, _ALGORITHM_KEYS)
+        method = one_of(f"{where}.method", entry.get("method", "exact"), _METHODS)
+        if method.startswith("published") and entry.get("twin"):
+            raise ValueError(f"{where}.twin: a published algorithm has none")
+        for key in ("alternatives", "twin"):
+            _check_flag(where, entry, key)
+        alternatives = entry.get("alternatives", False)
+        options = as_table(f"{where}.options", entry.get("options", {}))
+        known = (*_OPTIONS, "limit") if alternatives else _OPTIONS
+        only_keys(f"{where}.options", options, known)
+        algorithms[name] = Algorithm(
+            name,
+            as_text(f"{where}.label", entry.get("label", name)),
+            as_text(f"{where}.criterion", entry.get("criterion")),
+            method,
+            alternatives,
+            entry.get("twin", False),
+            dict(options),
+            one_of(f"{where}.beside", entry["beside"], table)
+            if "beside" in entry
+            else "",
+        )
+    if not algorithms:
+        raise ValueError("algorithms: at least one is needed")
+    return algorithms
+
+
+def _leaves(where: str, table: Mapping[str, Any]) -> Iterator[tuple[str, list[Any]]]:
+    """Yield (path, values) for every list in nested tables."""
+    for key, value in table.items():
+        path = f"{where}.{key}"
+        if where == "grid":
+            only_keys(where, {key: value}, ("environment", "job"))
+            yield from _leaves(path, as_table(path, value))
+        elif isinstance(value, Mapping):
+            yield from _leaves(path, value)
+        else:
+            yield path.removeprefix("grid."), as_list(path, value)
+
+
+def _put(tables: dict[str, Any], path: str, value: Any) -> None:
+    """Set the value at a dotted path; the key must be one the study could hold."""
+    first, *middle, last = path.split(".")
+    known = _ENVIRONMENT_KEYS if first == "environment" else _JOB_KEYS
+    # A preset is what the rest was laid over: it is not there any more.
+    varied = [key for key in known if key != "preset"]
+    only_keys(f"grid.{first}", {(*middle, last)[0]: None}, varied)
+    table = tables[first]
+    for key in middle:
+        table = table.setdefault(key, {})
+        if not isinstance(table, dict):
+            raise ValueError(f"grid.{path}: {key} is not a table")
+    table[last] = value
+
+
+# --- what is reported -------------------------------------------------------------
+
+
+def _check_report(study: Study) -> None:
+    """Raise ValueError for references of the report to what does not exist."""
+    for number, record in enumerate(study.compare):
+        _check_comparison(f"compare[{number}]", record, study)
+    for number, record in enumerate(study.timings):
+        _check_timing(f"timing[{number}]", record, study)
+    seen: set[str] = set()
+    for number, record in enumerate(study.figures):
+        where = f"figure[{number}]"
+        _check_figure(where, record, study)
+        if record["name"] in seen:
+            raise ValueError(f"{where}.name: {record['name']!r} is used twice")
+        seen.add(record["name"])
+    for number, record in enumerate(study.remarks):
+        _check_remark(f"remark[{number}]", record, study)
+
+
+def _check_comparison(where: str, record: Mapping[str, Any], study: Study) -> None:
+    settings = _check_sweep(where, record, study)
+    _check_metrics(f"{where}.metric", [record.get("metric")], study)
+    figures = _figures(where, record, "published")
+    if "against" in record:
+        _check_names(f"{where}.against", record["against"], settings)
+    elif not isinstance(figures, Mapping):
+        raise ValueError(f"{where}.against: say which algorithms the number is of")
+    else:
+        told = [name for name, f in figures.items() if not isinstance(f, str)]
+        _check_names(f"{where}.published", told, settings, some=False)
+    if "best" in record:
+        _check_names(f"{where}.best", [record["best"]], settings)
+    _check_flag(where, record, "worst")
+    _check_figures(f"{where}.published", figures, settings)
+
+
+def _check_timing(where: str, record: Mapping[str, Any], study: Study) -> None:
+    settings = _check_sweep(where, record, study)
+    for key in ("per_alternative", "published"):
+        figures = as_table(f"{where}.{key}", _figures(where, record, key))
+        _check_figures(f"{where}.{key}", figures, settings)
+        only_keys(f"{where}.{key}", figures, study.algorithms)
+    # Searches that do not run in the sweep may be timed in it.
+    names = as_texts(f"{where}.algorithms", record.get("algorithms", list(figures)))
+    for name in names:
+        one_of(f"{where}.algorithms", name, study.algorithms)
+
+
+def _check_figure(where: str, record: Mapping[str, Any], study: Study) -> None:
+    settings = _check_sweep(where, record, study)
+    as_name(f"{where}.name", record.get("name"), "-")
+    as_text(f"{where}.title", record.get("title", "none"))
+    kind = one_of(f"{where}.kind", record.get("kind", "numbers"), _FIGURES)
+    as_count(f"{where}.cycle", record.get("cycle", 0), 0)
+    if kind == "numbers" or "metrics" in record:
+        metrics = as_list(f"{where}.metrics", record.get("metrics"))
+        _check_metrics(f"{where}.metrics", metrics, study)
+    if "algorithms" in record:
+        _check_names(f"{where}.algorithms", record["algorithms"], settings)
+    timed = [timing.get("sweep", settings[0].sweep) for timing in study.timings]
+    if kind == "times" and settings[0].sweep not in timed:
+        raise ValueError(f"{where}.sweep: no [[timing]] of {settings[0].sweep!r}")
+
+
+def _check_remark(where: str, record: Mapping[str, Any], study: Study) -> None:
+    as_text(f"{where}.text", record.get("text"))
+    one_of(f"{where}.kind", record.get("kind"), _REMARKS)
+    if "metrics" in record or "algorithms" in record:  # else about the whole
+        metrics = as_list(f"{where}.metrics", record.get("metrics"))
+        _check_metrics(f"{where}.metrics", metrics, study)
+        for name in as_texts(f"{where}.algorithms", record.get("algorithms")):
+            one_of(f"{where}.algorithms", name, study.algorithms)
+
+
+def _check_sweep(where: str, record: Mapping[str, Any], study: Study) -> list[Setting]:
+    """Return the settings of the sweep that a record names, or of the first."""
+    if "sweep" in record:
+        one_of(f"{where}.sweep", record["sweep"], study.sweeps)
+    return study.sweep_of(record)
+
+
+def _check_metrics(where: str, metrics: Iterable[Any], study: Study) -> None:
+    for metric in metrics:
+        one_of(where, metric, ("slots", "alternatives", *study.metrics))
+
+
+def _check_names(
+    where: str, names: Any, settings: list[Setting], *, some: bool = True
+) -> None:
+    """Check that these are names of algorithms that run in the settings."""
+    for name in as_texts(where, names) if some or names else ():
+        one_of(where, name, [a.name for a in settings[0].algorithms])
+
+
+def _figures(where: str, record: Mapping[str, Any], key: str) -> Any:
+    """Return the published numbers that a record holds or gives the path of."""
+    try:
+        return published(record.get(key, {}))
+    except ValueError as error:
+        raise ValueError(f"{where}.{key}: {error}") from None
+
+
+def _check_figures(where: str, figures: Any, settings: list[Setting]) -> None:
+    """Check published numbers: one, or one for each setting, or those by algorithm."""
+    if isinstance(figures, Mapping):
+        for name, figure in figures.items():
+            if not isinstance(figure, str):  # else the paper only gives words
+                _check_figures(f"{where}.{name}", figure, settings)
+        return
+    along = figures if isinstance(figures, list) else [figures]
+    if isinstance(figures, list) and len(along) != len(settings):
+        raise ValueError(
+            f"{where}: {figures} is not one number for each of {len(settings)} settings"
+        )
+    for number in along:
+        if isinstance(number, bool) or not isinstance(number, (int, float)):
+            raise ValueError(f"{where}: {number!r} is not a number")
+
+
+def _check_flag(where: str, record: Mapping[str, Any], key: str) -> None:
+    if not isinstance(record.get(key, False), bool):
+        raise ValueError(f"{where}.{key}: {record[key]!r} is not true or false")
