@@ -87,7 +87,7 @@ def window_of(
     criterion: str,
     shape: str,
     value: float | None = None,
-    longest: float = 0,
+    longest: float = 0.0,
 ) -> Window: ...
 def find_window(
     slots: _Slots | PreparedSlots,

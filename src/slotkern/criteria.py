@@ -44,6 +44,9 @@ class Minimize:
 
     criterion: Any
 
+    def __repr__(self) -> str:
+        return f"minimize({self.criterion!r})"
+
 
 def minimize(criterion: Any) -> Minimize:
     """Turn a criterion round: its sum over the window is minimized.
@@ -78,6 +81,9 @@ class Criterion:
     def name(self) -> str:
         """The function's name."""
         return getattr(self.function, "__name__", "criterion")
+
+    def __repr__(self) -> str:
+        return f"criterion({self.name})"
 
     def __call__(self, *arguments: Any) -> float:
         """The plain Python function, for trying it out."""
