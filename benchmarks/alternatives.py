@@ -18,9 +18,10 @@ JOB = {"nodes": 5, "volume": 310.0, "budget": 1500.0}
 def alternatives(rounds: int) -> None:
     """Environments once by CSA, many times by one sweep: equal window by window."""
     csa = SCHEMES["ragged"].search
-    for nodes, interval in ((100, 3600), (400, 3600), (400, 600)):
+    sizes = [(100, 3600, rounds), (400, 600, rounds), (400, 3600, 1)]
+    for nodes, interval, some in sizes:
         ratios, counts = [], []
-        for seed in range(rounds):
+        for seed in range(some):
             environment = sk.generate_environment(
                 "aep", nodes=nodes, interval=interval, seed=seed
             )

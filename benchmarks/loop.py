@@ -61,7 +61,7 @@ class Stream:
         """Fill the pool, print what was measured; seconds a job."""
         slots = sk.generate_environment("aep", nodes=self.nodes, interval=3600).slots
         work = ((slots["end"] - slots["start"]) * slots["performance"]).sum()
-        size = int(0.95 * work / (self.wanted * MEAN_VOLUME))  # the last find nothing
+        size = int(work / (self.wanted * MEAN_VOLUME))  # the last find nothing
         asked = jobs(size, self.wanted, seed=self.nodes)
         pool = laid_out(slots)
         spent, naive, hand = [0.0], [], []

@@ -78,7 +78,15 @@ def spare(slot, length):
         *("q", sk.minimize("q"), "processor_time", "dependable", "coordinated"),
         *(spare, sk.minimize(spare)),
     ],
-    ids=str,
+    ids=[
+        "q",
+        "least q",
+        "processor_time",
+        "dependable",
+        "coordinated",
+        "own",
+        "least own",
+    ],
 )
 def test_criteria_by_value_after_bookings(criterion, shape):
     pool = changed_pool(3)
