@@ -408,10 +408,13 @@ def _place(
     gap = np.zeros_like(end)  # where the gap before each task begins
     gap[:, 1:] = end[:, :-1]
     is_slot = start > gap
-    task_node = is_task.nonzero()[0]
-    slot_node = is_slot.nonzero()[0]
+    rows = np.arange(len(lengths))
+    task_node = rows.repeat(is_task.sum(axis=1))
+    slot_node = rows.repeat(is_slot.sum(axis=1))
     slot_start = gap[is_slot]
-    order = slot_start.argsort(kind="stable")
+    # NumPy sorts integers of 16 bits by radix, which is twice as fast here.
+    short = slot_start.astype(np.uint16) if interval < 2**16 else slot_start
+    order = short.argsort(kind="stable")
     return (
         task_node,
         start[is_task],
