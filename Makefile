@@ -67,7 +67,7 @@ $(SAN)/.installed: $(SOURCES) | toolchain
 
 sanitize: $(SAN)/.installed
 	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
-	ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc SLOTKERN_SANITIZED=1 \
+	ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=64 PYTHONMALLOC=malloc SLOTKERN_SANITIZED=1 \
 	$(SAN)/bin/python -m pytest -q -n auto -p no:cacheprovider
 
 clean:
