@@ -163,6 +163,21 @@ def test_table_and_search_agree(kind):
                 assert choice.value == answers[0].value == choice.bound
 
 
+def test_no_item_is_decided_too_early():
+    # Seeds where an item is worth all but a tenth of what deciding it would take.
+    for seed in (52001, *range(2000)):
+        rng = np.random.default_rng(seed)
+        m, n = int(rng.integers(20, 60)), int(rng.integers(2, 8))
+        cost = rng.integers(1, 200, m).astype(float)
+        value = cost + rng.integers(-20, 20, m)
+        budget = np.sort(cost)[:n].sum() * (1 + rng.random())
+        search, table = (
+            sk.choose(cost, value, n, budget, method=method)
+            for method in ("search", "table")
+        )
+        assert search.value == table.value
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_equals_highs(kind):
     rng = np.random.default_rng(100 + KINDS.index(kind))

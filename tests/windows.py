@@ -1,0 +1,103 @@
+"""What windows by value claim, held against their rows; the papers' environments."""
+
+from __future__ import annotations
+
+import numpy as np
+import oracle
+import pytest
+
+import slotkern as sk
+
+PLACEMENTS = ("dependable", "coordinated")
+
+
+def lengths_of(window, slots, shape, volume):
+    """How long each part runs."""
+    if shape == "square":
+        return [window.runtime] * len(window.rows)
+    return [volume / slots["performance"][row] for row in window.rows]
+
+
+def nearest(slots, row, start, length):
+    return min(start - slots["start"][row], slots["end"][row] - start - length)
+
+
+def farthest(slots, row, start, length):
+    return max(start - slots["start"][row], slots["end"][row] - start - length)
+
+
+def total(function, window, slots, shape, volume):
+    return sum(
+        function(slots, row, window.start, length)
+        for row, length in zip(
+            window.rows, lengths_of(window, slots, shape, volume), strict=True
+        )
+    )
+
+
+def request_of(case):
+    asked = dict(case.request)
+    proper = asked.pop("proper", None)
+    return sk.Request(asked.pop("nodes"), asked.pop("volume"), **asked, where=proper)
+
+
+def check_window(window, case, shape):
+    """The numbers of a window are those of its rows; it fits."""
+    filters = ("min_performance", "max_price", "proper")
+    usable = oracle.proper_slots(
+        case.slots, **{f: case.request[f] for f in filters if f in case.request}
+    )
+    rows = window.slots["row"].tolist()
+    parts = [slot for slot in usable if slot.row in rows]
+    again = oracle.window_of(window.start, parts, shape, case.request["volume"])
+    assert list(again.rows) == rows
+    assert len(set(again.nodes)) == case.request["nodes"] == len(rows)
+    assert (window.cost, window.runtime) == (again.cost, again.runtime)
+    assert window.cost <= case.request.get("budget", np.inf)
+    assert window.start >= case.request.get("earliest", 0.0)
+    for slot, length in zip(
+        sorted(parts, key=lambda slot: slot.node),
+        lengths_of(again, case.slots, shape, case.request["volume"]),
+        strict=True,
+    ):
+        deadline = case.request.get("deadline", np.inf)
+        assert oracle.is_live(slot, window.start, length, deadline)
+    return again
+
+
+def judge(window, best, sign, window_value):
+    """The optimum, or None where there is none; the bound lies on the other side."""
+    if best is None:
+        assert window is None
+        return
+    assert window is not None
+    close = 1e-11 * max(1.0, abs(best))
+    assert window.value == pytest.approx(window_value, rel=1e-12, abs=1e-12)
+    assert sign * window.value <= sign * best + close
+    assert sign * window.bound >= sign * window.value
+    assert window.proven
+    assert sign * window.value >= sign * best - close
+
+
+def best_total(case, shape, function, sign):
+    values = [
+        sign * total(function, window, case.slots, shape, case.request["volume"])
+        for window in oracle.all_windows(case.slots, shape, **case.request)
+    ]
+    return sign * max(values) if values else None
+
+
+def environment(cycle, *, real=False):
+    """The papers' environment, with real-valued performance if asked for."""
+    slots = sk.generate_environment("square", seed=3, cycle=cycle).slots
+    if real:
+        rng = np.random.default_rng(cycle)
+        performance = rng.uniform(2, 10, slots["node"].max() + 1)
+        price = 0.115 * performance * rng.uniform(0.6, 1.4, len(performance))
+        slots = slots.copy()
+        slots["performance"] = performance[slots["node"]]
+        slots["price"] = price[slots["node"]]
+    return slots
+
+
+PAPER = sk.Request(7, 800, budget=644, min_performance=1)
