@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import pickle
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -161,6 +162,13 @@ def test_the_sequence(larger):
     assert found[-1] == windows[-1]
     assert list(found[3:9:2]) == windows[3:9:2]
     assert isinstance(found[:2], sk.Alternatives)
+    assert isinstance(found, Sequence)
+    assert list(reversed(found)) == windows[::-1]
+    assert windows[3] in found
+    assert found.index(windows[3]) == 3
+    assert found.count(windows[3]) == 1
+    with pytest.raises(ValueError):  # noqa: PT011 (Sequence's own, without words)
+        found.index(windows[3], 4)
     for name in NAMES:
         assert getattr(found, name).tolist() == [getattr(w, name) for w in windows]
         assert getattr(found.best(name), name) == min(getattr(w, name) for w in windows)

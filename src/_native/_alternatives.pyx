@@ -1,5 +1,7 @@
 """The door of alternatives: all disjoint windows of a request, held in arrays."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 cimport numpy as cnp
@@ -80,6 +82,17 @@ cdef class Alternatives:
             window.bound = self.bounds[i]
             window.proven = self.proven[i]
         return window
+
+    def __reversed__(self):
+        return Sequence.__reversed__(self)
+
+    def index(self, window, start=0, stop=None):
+        """The place of the first window equal to this one; ValueError if there is none."""
+        return Sequence.index(self, window, start, stop)
+
+    def count(self, window):
+        """How many windows equal this one."""
+        return Sequence.count(self, window)
 
     def _chosen(self, rows):
         """The windows of these rows, as Alternatives."""
@@ -263,6 +276,9 @@ cdef class Alternatives:
 
     def __reduce__(self):
         return gather, (list(self), self.n, self.criterion, self.shape)
+
+
+Sequence.register(Alternatives)
 
 
 cdef Alternatives empty(Py_ssize_t n, str criterion, str shape):
