@@ -2,6 +2,7 @@
 
 import doctest
 import re
+import runpy
 from pathlib import Path
 
 import numpy as np
@@ -55,3 +56,20 @@ def test_readme_example(capsys):
     printed = capsys.readouterr().out
     promised = re.search(r"print\(window\)\n# (.*)", code)[1]
     assert printed.splitlines()[0] == promised
+
+
+def python_of(page):
+    """The Python blocks of a page, one after another."""
+    text = page.read_text(encoding="utf-8")
+    return "\n".join(re.findall(r"```python\n(.*?)```", text, re.S))
+
+
+PAGES = [page for page in sorted((ROOT / "docs").glob("*.md")) if python_of(page)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
+def test_code_of_the_pages_runs(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "page.py"  # numba caches functions of files only
+    path.write_text(python_of(page).replace("5000", "5"), encoding="utf-8")
+    runpy.run_path(str(path))
