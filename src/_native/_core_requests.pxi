@@ -180,3 +180,6 @@ cdef class Request:
 
 def _make_request(fields):
     return Request(fields.pop("nodes"), fields.pop("volume"), **fields)
+
+
+REQUEST_FIELDS = tuple(Request(1, 1)._fields())

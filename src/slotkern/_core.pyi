@@ -10,6 +10,8 @@ CRITERIA: dict[str, str]
 
 _Slots: TypeAlias = NDArray[np.void]
 
+REQUEST_FIELDS: tuple[str, ...]
+
 class Request:
     where: str | NDArray[np.bool_] | None
     def __init__(

@@ -23,6 +23,7 @@ from typer.core import TyperGroup
 import slotkern as sk
 
 from . import tables
+from ._core import REQUEST_FIELDS
 from .studies.commands import register
 
 #: What to install for a module that is imported on first use.
@@ -33,18 +34,6 @@ EXTRAS = {
     "joblib": "studies",
     "distributed": "studies",
 }
-
-#: The fields of a request: options of a command, and repeated by ``--json``.
-REQUEST = (
-    "nodes",
-    "volume",
-    "budget",
-    "min_performance",
-    "earliest",
-    "deadline",
-    "max_price",
-    "where",
-)
 
 #: The base of all complaints about the arguments; typer exports no name for it.
 ClickException: Any = typer.BadParameter.__mro__[2]
@@ -320,7 +309,7 @@ def alternatives(
 
 def _request(options: dict[str, Any]) -> sk.Request:
     """The request that a command's options make."""
-    return sk.Request(**{name: options[name] for name in REQUEST})
+    return sk.Request(**{name: options[name] for name in REQUEST_FIELDS})
 
 
 def _print_json(
@@ -329,7 +318,7 @@ def _print_json(
     """The object that docs/json.md describes."""
     heading = {"slotkern": sk.__version__, "file": str(slots)}
     heading |= dict(zip(("criterion", "shape", "method"), asked, strict=True))
-    fields = {name: getattr(request, name) for name in REQUEST}
+    fields = {name: getattr(request, name) for name in REQUEST_FIELDS}
     whole = _plain(heading | {"request": fields} | answer)
     print(json.dumps(whole, indent=2, allow_nan=False))
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import slotkern as sk
+from slotkern._core import REQUEST_FIELDS
 from slotkern.environment import PRESETS, generate_environment
 from slotkern.studies.fields import (
     as_count,
@@ -38,17 +39,7 @@ _ENVIRONMENT_KEYS = tuple(
     for name in inspect.signature(generate_environment).parameters
     if name not in ("seed", "cycle")
 )
-_JOB_KEYS = (
-    "nodes",
-    "volume",
-    "budget",
-    "min_performance",
-    "earliest",
-    "deadline",
-    "max_price",
-    "where",
-    "shape",
-)
+_JOB_KEYS = (*REQUEST_FIELDS, "shape")
 _ALGORITHM_KEYS = (
     "label",
     "criterion",
