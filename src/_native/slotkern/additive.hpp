@@ -273,26 +273,34 @@ class ValuedSearch : private ValuedGroups<Shape, Source> {
     if (static_cast<int>(w_.candidates.size()) < n_) return;
     fill_times(shape);
     w_.clear();
-    double soonest = kInfinity, lambda = plan.lambda;
-    std::size_t next = 0, record = 0;
-    for (const double t : w_.times) {
+    double soonest = kInfinity, anchored = -kInfinity, lambda = plan.lambda;
+    const auto drop_expired = [&](double t) {
       if (t > soonest) soonest = w_.purge(t, [&](std::size_t row) {
         return live(query_, shape, pool_.slots[row], t);
       });
+    };
+    std::size_t next = 0, record = 0;
+    for (const double t : w_.times) {
+      if (options_.lite) drop_expired(t);
       incumbent_ = recording_ ? recorded(record, t) : best;
       for (; next < w_.candidates.size() && query_.step(pool_.slots[w_.candidates[next]]) <= t;
            ++next) {
         const std::size_t row = w_.candidates[next];
         const Slot& s = pool_.slots[row];
         const double until = latest(s, shape.length(s));
-        w_.append(shape.key(s), until, row, is_anchor(shape, row));
+        const bool anchor = is_anchor(shape, row);
+        w_.append(shape.key(s), until, s.start, s.end - shape.length(s), row, anchor);
         soonest = std::min(soonest, until);
+        if (anchor) anchored = std::max(anchored, query_.limit(s));
         if (options_.lite) cheapest_step(shape, plan, t);  // after each slot, as in the papers
       }
-      if (!options_.lite)
+      if (!options_.lite) {
+        if (t > anchored) continue;  // no slot of the group's performance is live
+        drop_expired(t);
         solve_step(shape, plan, t, lambda);
-      else if (options_.any_start)
+      } else if (options_.any_start) {
         cheapest_step(shape, plan, t);
+      }
       if (fault.status != Status::ok) return;
       if (recording_) w_.steps[record].value = incumbent_;
       if (!recording_ && out_of_work()) return give_up(plan.bound);
@@ -317,15 +325,50 @@ class ValuedSearch : private ValuedGroups<Shape, Source> {
     return true;
   }
 
+  // Whether a bound without any choice tells already: for every threshold h, the n largest
+  // weights sum to at most n h + the sum of max(0, w - h); for the last step's n-th they hardly
+  // sum to less. One of them is an anchor's: min(h, w) takes the place of one h.
+  bool cannot_win(double t, double lambda, double money) const {
+    if constexpr (requires { Source::between(0.0, 0.0); }) {
+      if (!(incumbent_ > -kInfinity)) return false;
+      constexpr std::size_t kLanes = 4;
+      const std::size_t count = w_.row.size();
+      const double *begin = w_.begin.data(), *leave = w_.leave.data(), *key = w_.key.data();
+      const double h = threshold_;
+      const auto weigh = [&](std::size_t j) {
+        return Source::between(t - begin[j], leave[j] - t) - lambda * key[j];
+      };
+      double over[kLanes] = {};
+      std::size_t j = 0;
+      for (; j + kLanes <= count; j += kLanes)
+        for (std::size_t k = 0; k < kLanes; ++k) over[k] += std::max(0.0, weigh(j + k) - h);
+      for (; j < count; ++j) over[0] += std::max(0.0, weigh(j) - h);
+      const double above = (over[0] + over[1]) + (over[2] + over[3]);
+      double anchored = h;
+      if (kSquare && !options_.group_span) {
+        double heaviest = -kInfinity;
+        for (j = 0; j < count; ++j)
+          if (w_.anchor[j]) heaviest = std::max(heaviest, weigh(j));
+        anchored = std::min(h, heaviest);
+      }
+      const double top = above + (n_ - 1) * h + anchored;
+      const double noise = 1e-12 * (above + n_ * std::fabs(h) + std::fabs(anchored));
+      return top + noise + money <= knapsack_.beat(n_, incumbent_, money);  // NaN: it might
+    }
+    return false;
+  }
+
   void solve_step(const Shape& shape, const Plan& plan, double t, double& lambda) {
     // A set without a slot of the group's performance is looked at in its own group.
     const auto anchors = std::count(w_.anchor.begin(), w_.anchor.end(), char{1});
     if (anchors == 0 || static_cast<int>(w_.row.size()) < n_) return;
     ++effort.steps;
+    if (cannot_win(t, lambda, lambda * plan.budget)) return;
     if (!value_live(shape, t)) return;
     const Items items{w_.key.data(), w_.value.data(), static_cast<int>(w_.row.size())};
     const double money = lambda * plan.budget;
     Lagrange::top(items, n_, 1, lambda, w_.side);
+    threshold_ = w_.side.last;
     double top = w_.side.weight;
     bool anchored = false;
     for (const int j : w_.side.chosen) anchored |= w_.anchor[at(j)] != 0;
@@ -422,6 +465,7 @@ class ValuedSearch : private ValuedGroups<Shape, Source> {
   static constexpr std::ptrdiff_t kFewAnchors = 2;  // forced in at once
 
   double incumbent_ = -kInfinity;
+  double threshold_ = 0;  // the n-th largest weight of the last step that was looked into
   bool recording_ = false, timed_ = false;
 };
 

@@ -11,18 +11,21 @@
 namespace slotkern {
 
 // Columns of the live slots: by falling weight where values stay (insert), else in order of
-// arrival (append), without weight and value.
+// arrival (append), without weight and value, but with the slot's start and its end less the
+// part's length.
 struct LiveSlots {
-  std::vector<double> weight, key, value, latest;
+  std::vector<double> weight, key, value, latest, begin, leave;
   std::vector<std::size_t> row;
   std::vector<char> anchor;  // has the group's own performance
 
   void clear() {
-    weight.clear(), key.clear(), value.clear(), latest.clear(), row.clear(), anchor.clear();
+    weight.clear(), key.clear(), value.clear(), latest.clear(), begin.clear(), leave.clear();
+    row.clear(), anchor.clear();
   }
 
-  void append(double k, double until, std::size_t at, bool anchored) {
-    key.push_back(k), latest.push_back(until), row.push_back(at);
+  void append(double k, double until, double from, double to, std::size_t at, bool anchored) {
+    key.push_back(k), latest.push_back(until), begin.push_back(from), leave.push_back(to);
+    row.push_back(at);
     anchor.push_back(static_cast<char>(anchored));
   }
 
@@ -44,11 +47,17 @@ struct LiveSlots {
     const bool weighed = !weight.empty();
     for (std::size_t j = 0; j < row.size(); ++j) {
       if (t > latest[j] && !live(row[j])) continue;
-      if (weighed) weight[kept] = weight[j], value[kept] = value[j];
+      if (weighed)
+        weight[kept] = weight[j], value[kept] = value[j];
+      else
+        begin[kept] = begin[j], leave[kept] = leave[j];
       key[kept] = key[j], latest[kept] = latest[j], row[kept] = row[j], anchor[kept] = anchor[j];
       soonest = std::min(soonest, latest[kept++]);
     }
-    if (weighed) weight.resize(kept), value.resize(kept);
+    if (weighed)
+      weight.resize(kept), value.resize(kept);
+    else
+      begin.resize(kept), leave.resize(kept);
     key.resize(kept), latest.resize(kept), row.resize(kept), anchor.resize(kept);
     return soonest;
   }

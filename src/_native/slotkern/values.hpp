@@ -8,6 +8,7 @@
 //   anchored    a longer window may look better, so that a group's window must hold a slot of
 //               its own performance (else its true length is another group's)
 //   dear        asking for z takes long: it is asked once a slot and group, and remembered
+// A source of distances is a function of the times before and after the part (`between`).
 // Columns and records are those of the array that the pool was made of: a slot cut from a row
 // keeps its values. To add a criterion, write its source and give it a line in with_source.
 #pragma once
@@ -111,8 +112,10 @@ struct MovingFunctionSource {
 struct DependableSource {
   static constexpr bool moving = true, by_length = true, anchored = false, dear = false;
 
+  static double between(double before, double after) { return std::min(before, after); }
+
   bool value(const Slot& s, std::size_t, double t, double length, double& out) const {
-    out = std::min(t - s.start, s.end - t - length);
+    out = between(t - s.start, s.end - t - length);
     return true;
   }
   bool most(const Slot& s, std::size_t, double length, double& out) const {
@@ -125,8 +128,10 @@ struct DependableSource {
 struct CoordinatedSource {
   static constexpr bool moving = true, by_length = true, anchored = true, dear = false;
 
+  static double between(double before, double after) { return -std::max(before, after); }
+
   bool value(const Slot& s, std::size_t, double t, double length, double& out) const {
-    out = -std::max(t - s.start, s.end - t - length);
+    out = between(t - s.start, s.end - t - length);
     return true;
   }
   bool most(const Slot& s, std::size_t, double length, double& out) const {
