@@ -155,6 +155,20 @@ def test_larger_streams(larger, shape, nodes):
     assert all(same_but_rows(a, b) for a, b in zip(found, expected, strict=True))
 
 
+def test_a_slow_group_that_pays_more_for_one_part():
+    """Its other parts are free, so one may cost more than any in the fast group."""
+    slots = sk.make_slots(
+        node=range(6),
+        start=0,
+        end=[2, 2, 2, 4, 4, 4],
+        performance=[2, 2, 2, 1, 1, 1],
+        price=[4, 4, 4, 0, 0, 5],
+    )
+    found = sk.find_alternatives(slots, sk.Request(3, 4, budget=25))
+    assert [w.nodes for w in found] == [(0, 1, 2), (3, 4, 5)]
+    assert found.cost.tolist() == [24, 20]
+
+
 def test_the_sequence(larger):
     found = sk.find_alternatives(larger, sk.Request(2, 60, budget=130))
     windows = list(found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import sys
 import threading
 
 import numpy as np
@@ -479,6 +480,43 @@ def test_threads_that_read_and_write():
     assert not any(thread.is_alive() for thread in threads)
     assert errors == []
     assert pool.slots.tolist() == slots.tolist()
+
+
+def test_slots_added_while_others_book():
+    """Nothing that was booked meanwhile is lost."""
+    pool = sk.SlotPool(
+        sk.make_slots(node=np.arange(9), start=0, end=4000, performance=1, price=1)
+    )
+    booked, errors, added = [], [], 60
+
+    def add(first):
+        try:
+            for node in range(first, first + added):
+                pool.add_slots(
+                    sk.make_slots(node=node, start=0, end=1, performance=1, price=1)
+                )
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=add, args=(first,)) for first in (100, 200)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        while any(thread.is_alive() for thread in threads):
+            window = pool.find(sk.Request(1, 2), "start")
+            if window is None:
+                break  # full
+            pool.book(window)
+            booked.append((window.nodes[0], window.start))
+    finally:
+        sys.setswitchinterval(interval)
+        for thread in threads:
+            thread.join(60)
+    assert errors == []
+    assert len(pool.origin) == 9 + 2 * added
+    assert pool.booked[["node", "start"]].tolist() == sorted(booked)
 
 
 @given(seed=st.integers(0, 10**6))

@@ -279,6 +279,39 @@ def test_remnants_too_short_for_what_was_asked(shape):
     assert pool.slots.tolist() == slots.tolist()
 
 
+@pytest.mark.parametrize("shape", ["square", "ragged"])
+def test_hundreds_of_slots_that_start_together(shape):
+    """More than a block holds, so that many blocks begin at the same time."""
+    rng = np.random.default_rng(0)
+    slots = sk.make_slots(
+        node=rng.permutation(400),
+        start=rng.integers(0, 3, 400),
+        end=60,
+        performance=rng.integers(1, 4, 400),
+        price=rng.integers(1, 30, 400),
+    )
+    pool, found = sk.SlotPool(slots), 0
+    for turn in range(60):
+        if turn % 20 == 19:
+            pool.advance(turn / 2)
+        request = sk.Request(
+            int(rng.integers(1, 9)),
+            float(rng.choice([3, 6])),
+            budget=float(rng.choice([20, 60, 200])),
+            earliest=float(rng.choice([0, 2, 5])),
+        )
+        for criterion in sk.CRITERIA:
+            window = pool.find(request, criterion, shape=shape)
+            assert_same_but_rows(
+                window, sk.find_window(pool.slots, request, criterion, shape=shape)
+            )
+        window = pool.find(request, "first", shape=shape)
+        if window is not None:
+            pool.book(window)
+            found += 1
+    assert found > 20
+
+
 def test_ends_that_stand_for_never():
     """Times beside which a volume is nothing matter where a window can start there."""
     slots = sk.make_slots(

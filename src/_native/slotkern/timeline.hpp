@@ -150,10 +150,10 @@ class Timeline {
     return Status::ok;
   }
 
-  // The time before `now` leaves.
+  // The time before `now` leaves. The clock never goes back.
   void advance(double now) {
     ++version_;
-    now_ = now;
+    now_ = now = std::max(now, now_);
     for (std::size_t k = 0; k < free_.size(); ++k) {
       std::vector<Span>& spans = free_[k];
       std::size_t past = 0;
