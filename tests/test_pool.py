@@ -374,6 +374,19 @@ def test_half_of_a_window_is_neither_booked_nor_released():
         assert len(pool.booked) == 0
 
 
+def test_a_rest_of_rounding_is_no_time():
+    """0.7 + 0.1 < 0.8, but nothing is left of the slot."""
+    slots = sk.make_slots(node=0, start=0.7, end=0.8, performance=1, price=1)
+    pool = sk.SlotPool(slots)
+    window = pool.find(sk.Request(1, 0.1))
+    assert window.finish < 0.8
+    pool.book(window)
+    assert len(pool.slots) == 0
+    assert pool.booked["end"].tolist() == [0.8]
+    pool.release(window)
+    assert pool.slots.tolist() == slots.tolist()
+
+
 def test_touching_slots_stay_apart():
     slots = sk.make_slots(
         node=0, start=[0, 5], end=[5, 10], performance=1, price=[1, 1]
