@@ -50,8 +50,8 @@ def requests(draw, most_nodes=4):
 
 def same_but_rows(a, b):
     return (
-        (a.start, a.finish, a.runtime, a.cost, a.processor_time)
-        == (b.start, b.finish, b.runtime, b.cost, b.processor_time)
+        (a.start, a.finish, a.runtime, a.cost, a.processor_time, a.value)
+        == (b.start, b.finish, b.runtime, b.cost, b.processor_time, b.value)
     ) and (a.slots[["node", "start", "end", "cost"]].tolist()) == (
         b.slots[["node", "start", "end", "cost"]].tolist()
     )
@@ -91,7 +91,7 @@ def search_and_cut(slots, request, criterion, shape):
 
 @pytest.mark.parametrize("shape", SHAPES)
 @given(slots=slot_arrays(), request_=requests())
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=2 * settings.default.max_examples // 5, deadline=None)
 def test_one_sweep_equals_repeated_search(shape, slots, request_):
     found = sk.find_alternatives(slots, request_, shape=shape)
     expected = search_and_cut(slots, request_, "first", shape)
@@ -104,7 +104,7 @@ def test_one_sweep_equals_repeated_search(shape, slots, request_):
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("criterion", ["start", "finish", "runtime", "cost"])
 @given(slots=slot_arrays(most_nodes=4, most_slots=3), request_=requests(3))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=settings.default.max_examples // 15, deadline=None)
 def test_the_general_scheme(criterion, shape, slots, request_):
     found = sk.find_alternatives(slots, request_, criterion, shape=shape)
     expected = search_and_cut(slots, request_, criterion, shape)
@@ -115,7 +115,7 @@ def test_the_general_scheme(criterion, shape, slots, request_):
 @pytest.mark.parametrize("criterion", ["first", "cost"])
 @pytest.mark.parametrize("shape", SHAPES)
 @given(slots=slot_arrays(), request_=requests())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=settings.default.max_examples // 12, deadline=None)
 def test_alternatives_share_no_slot_time(criterion, shape, slots, request_):
     found = sk.find_alternatives(slots, request_, criterion, shape=shape)
     taken = {}
@@ -153,6 +153,20 @@ def test_larger_streams(larger, shape, nodes):
     expected = search_and_cut(larger, request, "first", shape)
     assert len(found) == len(expected) > 2
     assert all(same_but_rows(a, b) for a, b in zip(found, expected, strict=True))
+
+
+def test_a_slow_group_that_pays_more_for_one_part():
+    """Its other parts are free, so one may cost more than any in the fast group."""
+    slots = sk.make_slots(
+        node=range(6),
+        start=0,
+        end=[2, 2, 2, 4, 4, 4],
+        performance=[2, 2, 2, 1, 1, 1],
+        price=[4, 4, 4, 0, 0, 5],
+    )
+    found = sk.find_alternatives(slots, sk.Request(3, 4, budget=25))
+    assert [w.nodes for w in found] == [(0, 1, 2), (3, 4, 5)]
+    assert found.cost.tolist() == [24, 20]
 
 
 def test_the_sequence(larger):
@@ -207,6 +221,29 @@ def test_pareto(larger, criteria):
     assert set(got) == best
     assert len(got) == sum(v in best for v in values)
     assert got == sorted(got)
+
+
+def test_equals_of_a_pareto_front_stay_together():
+    slots = sk.make_slots(
+        node=[0, 1, 2], start=0, end=4, performance=1, price=[2, 1, 1]
+    )
+    found = sk.find_alternatives(slots, sk.Request(1, 4))
+    assert [w.nodes[0] for w in found] == [0, 1, 2]
+    for criteria in (("cost", "finish"), ("cost", "finish", "start")):
+        assert [w.nodes[0] for w in found.pareto(*criteria)] == [1, 2]
+    assert found.best("cost").nodes == (1,)
+    assert found.best("finish").nodes == (0,)
+
+
+def test_slices_keep_bounds(larger):
+    """A heuristic's value is not proven; so it stays in a slice and a copy."""
+    request, value = sk.Request(2, 60, budget=130), np.cos(np.arange(len(larger)))
+    found = sk.find_alternatives(larger, request, value, method="lite", limit=5)
+    windows = list(found)
+    claims = [(w.bound, w.proven) for w in windows]
+    assert any(w.bound != w.value or not w.proven for w in windows)
+    for same in (found[:], pickle.loads(pickle.dumps(found)), found[::-1][::-1]):
+        assert [(w.bound, w.proven) for w in same] == claims
 
 
 def test_a_boolean_filter_follows_the_slots(larger):

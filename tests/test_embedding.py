@@ -139,6 +139,62 @@ def test_numba_equals_python(slots):
     assert sn.find(door, sn.request(3, 8.0), window, sn.START, sn.SQUARE) == -1
 
 
+def test_numba_requests_have_every_field(slots):
+    pytest.importorskip("numba")
+    import slotkern.numba as sn
+
+    pool, window = sk.SlotPool(slots), sn.window(1)
+    door, plain = pool.handle(), sk.Request(1, 8)
+    for shape in (sn.SQUARE, sn.RAGGED):
+        for changes in (
+            {},
+            {"min_performance": 4.0},
+            {"earliest": 21.0},
+            {"deadline": 3.0},
+            {"max_price": 1.0},
+            {"budget": 8.0},
+        ):
+            expected = pool.find(
+                plain.replace(**changes), "start", shape=("square", "ragged")[shape]
+            )
+            asked = sn.request(1, 8.0, **changes)
+            status = sn.find(door, asked, window, sn.START, shape)
+            assert (status == 0) == (expected is not None)
+            if expected is not None:
+                assert window.totals[0] == expected.start
+                assert window.nodes.tolist() == list(expected.nodes)
+
+
+def test_numba_books_no_window_that_is_none(slots):
+    """What a caller's own arrays may say: a node twice, an unknown one, no time."""
+    pytest.importorskip("numba")
+    import slotkern.numba as sn
+
+    pool, window = sk.SlotPool(slots), sn.window(2)
+    door = pool.handle()
+    assert sn.find(door, sn.request(2, 8.0), window, sn.START, sn.SQUARE) == 0
+    for name, values in (
+        ("nodes", [0, 0]),
+        ("nodes", [1, 0]),
+        ("nodes", [0, 9]),
+        ("lengths", [8.0, 0.0]),
+        ("lengths", [8.0, -1.0]),
+        ("lengths", [8.0, np.nan]),
+        ("lengths", [8.0, 1e9]),
+    ):
+        wrong = sn.FoundWindow(*(array.copy() for array in window))
+        getattr(wrong, name)[:] = values
+        assert sn.book(door, wrong) != 0
+        assert sn.release(door, wrong) != 0
+    assert pool.slots.tolist() == slots.tolist()
+    assert len(pool.booked) == 0
+    assert sn.book(door, window) == 0
+    twice = sn.FoundWindow(*(array.copy() for array in window))
+    twice.nodes[:] = window.nodes[0]
+    assert sn.release(door, twice) != 0
+    assert len(pool.booked) == 2
+
+
 def test_headers_are_where_they_are_said_to_be():
     folder = Path(sk.get_include()) / "slotkern"
     assert (folder / "capi.hpp").exists()

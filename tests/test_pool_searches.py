@@ -216,3 +216,125 @@ def test_a_copy_changes_by_itself():
     other.book(other.find(sk.Request(2, 5)))
     assert pool.slots.tolist() == before
     assert len(other.booked) == len(pool.booked) + 2
+
+
+def test_a_removed_node_serves_no_more():
+    pool = changed_pool(1)
+    assert 3 in pool.slots["node"]  # a snapshot that must not be kept
+    pool.remove_node(3)
+    assert 3 not in pool.slots["node"]
+    left = len(pool.nodes)
+    assert pool.schedule([sk.Request(left + 1, 1)]).reasons == ["nodes"]
+    for k in range(40):
+        request = random_request(np.random.default_rng(k))
+        for criterion in sk.CRITERIA:
+            assert_same_but_rows(
+                pool.find(request, criterion),
+                sk.find_window(pool.slots, request, criterion),
+            )
+
+
+@pytest.mark.parametrize("shape", ["square", "ragged"])
+def test_remnants_too_short_for_what_was_asked(shape):
+    """They leave the rows when these have doubled, and come back when asked for."""
+    nodes, length = 12, 3000
+    slots = sk.make_slots(
+        node=np.arange(nodes),
+        start=0,
+        end=length,
+        performance=[1, 2, 4] * (nodes // 3),
+        price=1,
+    )
+    pool, rng, held = sk.SlotPool(slots), np.random.default_rng(0), []
+
+    def compare(volume, criterion="start"):
+        request = sk.Request(
+            2, volume, earliest=float(rng.integers(length)), budget=rng.choice([9, 99])
+        )
+        assert_same_but_rows(
+            pool.find(request, criterion, shape=shape),
+            sk.find_window(pool.slots, request, criterion, shape=shape),
+        )
+
+    for turn in range(2500):
+        volume = float(rng.choice([6, 8, 20]))
+        earliest = float(rng.integers(length))
+        window = pool.find(sk.Request(1, volume, earliest=earliest), shape=shape)
+        if window is not None:
+            pool.book(window)
+            held.append(window)
+        if turn % 3 == 2:
+            pool.release(held.pop(int(rng.integers(len(held)))))
+        if turn % 40 == 0:
+            compare(volume)
+    spans = pool.slots
+    work = (spans["end"] - spans["start"]) * spans["performance"]
+    assert len(spans) > 1024 + 2 * nodes
+    assert (work < 6).sum() > 100
+    for volume in (6, 5, 3, 2, 1, 0.5):
+        for criterion in sk.CRITERIA:
+            compare(volume, criterion)
+    for window in held:
+        pool.release(window)
+    assert pool.slots.tolist() == slots.tolist()
+
+
+@pytest.mark.parametrize("shape", ["square", "ragged"])
+def test_hundreds_of_slots_that_start_together(shape):
+    """More than a block holds, so that many blocks begin at the same time."""
+    rng = np.random.default_rng(0)
+    slots = sk.make_slots(
+        node=rng.permutation(400),
+        start=rng.integers(0, 3, 400),
+        end=60,
+        performance=rng.integers(1, 4, 400),
+        price=rng.integers(1, 30, 400),
+    )
+    pool, found = sk.SlotPool(slots), 0
+    for turn in range(60):
+        if turn % 20 == 19:
+            pool.advance(turn / 2)
+        request = sk.Request(
+            int(rng.integers(1, 9)),
+            float(rng.choice([3, 6])),
+            budget=float(rng.choice([20, 60, 200])),
+            earliest=float(rng.choice([0, 2, 5])),
+        )
+        for criterion in sk.CRITERIA:
+            window = pool.find(request, criterion, shape=shape)
+            assert_same_but_rows(
+                window, sk.find_window(pool.slots, request, criterion, shape=shape)
+            )
+        window = pool.find(request, "first", shape=shape)
+        if window is not None:
+            pool.book(window)
+            found += 1
+    assert found > 20
+
+
+def test_ends_that_stand_for_never():
+    """Times beside which a volume is nothing matter where a window can start there."""
+    slots = sk.make_slots(
+        node=[0, 1], start=[0, 20], end=[10, 1e17], performance=1, price=1
+    )
+    pool = sk.SlotPool(slots)
+    pool.book(pool.find(sk.Request(1, 2)))
+    for _ in range(2):  # the second time it is remembered
+        assert pool.find(sk.Request(2, 1), "start") is None
+    assert pool.schedule([sk.Request(2, 1)]).reasons == ["time"]
+    pool.book(sk.find_window(slots, sk.Request(1, 5e16), "start"))
+    for source in (pool, pool.slots):
+        with pytest.raises(ValueError, match=r"volume 1\.0 is too small"):
+            sk.find_window(source, sk.Request(1, 1), "start")
+    assert pool.schedule([sk.Request(1, 1)]).reasons == ["volume"]
+    with pytest.raises(ValueError, match=r"volume 1\.0 is too small"):
+        pool.find(sk.Request(2, 1, earliest=1e17), "start")
+
+
+def test_a_part_that_takes_no_time_is_not_free():
+    near = sk.make_slots(node=0, start=0, end=10, performance=1, price=1)
+    far = sk.make_slots(node=0, start=1e17, end=2e17, performance=1, price=1)
+    window = sk.find_window(near, sk.Request(1, 1))
+    pool = sk.SlotPool(far)
+    with pytest.raises(ValueError, match="not free"):
+        pool.book(window)

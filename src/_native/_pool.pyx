@@ -184,22 +184,28 @@ cdef class SlotPool(PreparedSlots):
 
     def _state(self):
         """What is free and booked, by (node, start), and what is gone, as arrays."""
+        return self._whole()[1]
+
+    def _whole(self):
+        """Origin, state and now, all of one moment."""
         cdef PoolState state
         cdef Status status = Status.ok
+        table = self.table
         if not self.changed:
-            rows = np.empty(len(self.table), SPAN)
+            rows = np.empty(len(table), SPAN)
             rows["row"] = np.arange(len(rows))
             for name in ("node", "start", "end"):
-                rows[name] = self.table[name]
-            return {"free": rows[np.lexsort((rows["start"], rows["node"]))],
-                    "booked": np.empty(0, SPAN), "gone": np.empty(0, np.int32)}
+                rows[name] = table[name]
+            return table, {"free": rows[np.lexsort((rows["start"], rows["node"]))],
+                           "booked": np.empty(0, SPAN), "gone": np.empty(0, np.int32)}, -np.inf
         self.lock()
         status = state_of(self.timeline, state)
+        table = self.table
         self.mutex.unlock()
         check_status(status)
-        return {"free": span_table(state.free_nodes, state.free),
-                "booked": span_table(state.booked_nodes, state.booked),
-                "gone": np.array(state.gone, np.int32)}
+        return table, {"free": span_table(state.free_nodes, state.free),
+                       "booked": span_table(state.booked_nodes, state.booked),
+                       "gone": np.array(state.gone, np.int32)}, state.now
 
     # The mutex is never held while a thread waits for the interpreter: it is taken with the
     # interpreter or waited for without both, and let go before the interpreter is asked for.
@@ -410,62 +416,38 @@ cdef class SlotPool(PreparedSlots):
         the new slots do not touch it.
         """
         check_slots(slots)
-        if slots.dtype.names != self.table.dtype.names:
+        while not self._add(slots):
+            pass  # another thread added, removed or advanced meanwhile
+
+    def _add(self, slots):
+        """Add the slots unless the pool is no more what they were checked against."""
+        table, state, now = self._whole()
+        if slots.dtype.names != table.dtype.names:
             raise ValueError(
-                f"slots must have the fields {', '.join(self.table.dtype.names)}, got "
+                f"slots must have the fields {', '.join(table.dtype.names)}, got "
                 f"{', '.join(slots.dtype.names)}"
             )
-        state = self._state()
         gone = np.isin(slots["node"], state["gone"])
         if gone.any():
             row = int(np.flatnonzero(gone)[0])
             node = slots["node"][row]
             raise SlotError(f"node {node} was removed from the pool", row, "node", row)
-        early = slots["start"] < self.timeline.now()
+        early = slots["start"] < now
         if early.any():
             row = int(np.flatnonzero(early)[0])
             raise SlotError(f"start {slots['start'][row]} lies before the pool's now, "
-                            f"{self.timeline.now()}", row, "start", row)
-        origin = np.concatenate([self.table, slots.astype(self.table.dtype)])
+                            f"{now}", row, "start", row)
+        origin = np.concatenate([table, slots.astype(table.dtype)])
         order = np.lexsort((origin["node"], origin["start"]))
         try:
             check_slots(origin[order])
         except SlotError as error:
             row, other = int(order[error.row]), int(order[error.other])
-            old = len(self.table)
+            old = len(table)
             text = f"{error.problem}; it clashes with row {min(row, other)} of the pool's origin"
             raise SlotError(text, max(row, other) - old, error.field,
                             max(row, other) - old) from None
-        fresh = np.empty(len(slots), SPAN)
-        fresh["row"] = np.arange(len(self.table), len(origin))
-        for name in ("node", "start", "end"):
-            fresh[name] = slots[name]
-        known = len(state["free"])
-        state["free"] = np.concatenate([state["free"], fresh])
-        self._restore(origin, state, self.timeline.now(), known)
-
-    def _restore(self, origin, arrays, double now, size_t known):
-        """Become a pool of these slots, free and booked spans, and removed nodes."""
-        cdef PoolState state
-        cdef Status status
-        cdef PreparedSlots fresh
-        cdef vector[double] prices
-        origin = np.array(origin)
-        origin.flags.writeable = False
-        fresh = PreparedSlots(origin[np.lexsort((origin["node"], origin["start"]))])
-        prices = prices_of(origin)
-        state.now, state.known = now, known
-        fill_spans(arrays["free"], state.free_nodes, state.free)
-        fill_spans(arrays["booked"], state.booked_nodes, state.booked)
-        state.gone = arrays["gone"].tolist()
-        self.lock()
-        self.pool = fresh.pool
-        self.table = origin
-        self.masks.clear()
-        self.changed = True
-        status = open_timeline(self.timeline, self.pool, prices, &state)
-        self.mutex.unlock()
-        check_status(status)
+        return extend(self, len(table), origin, len(state["gone"]), now)
 
     def schedule(self, requests, criterion="start", *, str shape="square"):
         """Find and book a window for each request, in order, in one call.
@@ -586,7 +568,7 @@ cdef class SlotPool(PreparedSlots):
     def __reduce__(self):
         if not self.changed:
             return type(self), (self.table,)
-        return restored, (self.table, self._state(), self.now)
+        return restored, self._whole()
 
 
 include "_pool_files.pxi"

@@ -5,13 +5,13 @@ cdef int save_pool(SlotPool pool, str path) except -1:
     if pool.table.dtype.hasobject:
         raise TypeError(f"slots of type {pool.table.dtype} hold objects: cannot be saved")
     import tempfile  # here and in load_pool: a search does not need them
-    state = pool._state()
+    origin, state, now = pool._whole()
     folder = os.path.dirname(os.path.abspath(path))
     handle, draft = tempfile.mkstemp(prefix=os.path.basename(path) + ".", dir=folder)
     try:
         with os.fdopen(handle, "wb") as file:
-            np.savez(file, format=np.array(FORMAT), origin=pool.table,
-                     now=np.array(pool.now), **state)
+            np.savez(file, format=np.array(FORMAT), origin=origin,
+                     now=np.array(now), **state)
             file.flush()
             os.fsync(file.fileno())
         os.replace(draft, path)
@@ -48,8 +48,71 @@ def restored(origin, state, now):
     if now == -np.inf and all([np.array_equal(fresh[name], state[name]) for name in fresh]):
         return SlotPool(origin)  # nothing has changed yet
     pool = SlotPool(origin[:0])
-    pool._restore(origin, state, now, len(state["free"]))
+    restore(pool, origin, state, now)
     return pool
+
+
+cdef int restore(SlotPool pool, object origin, object arrays, double now) except -1:
+    """Make a pool that nobody else has one of these slots, spans and removed nodes."""
+    cdef PoolState state
+    cdef vector[double] prices = prices_of(origin)
+    cdef PreparedSlots fresh = in_order(origin)
+    cdef Status status
+    origin = np.array(origin)
+    origin.flags.writeable = False
+    state.now, state.known = now, len(arrays["free"])
+    fill_spans(arrays["free"], state.free_nodes, state.free)
+    fill_spans(arrays["booked"], state.booked_nodes, state.booked)
+    state.gone = arrays["gone"].tolist()
+    pool.lock()
+    status = become(pool, origin, fresh, prices, state)
+    pool.mutex.unlock()
+    return check_status(status)
+
+
+cdef bint extend(SlotPool pool, size_t known, object origin, size_t gone, double now) except -1:
+    """Free the rows of origin behind `known`; False if the pool has other rows, nodes or now."""
+    cdef PoolState state
+    cdef vector[double] prices = prices_of(origin)
+    cdef PreparedSlots fresh = in_order(origin)
+    cdef vector[int32_t] nodes
+    cdef vector[Span] spans
+    cdef Status status
+    cdef bint same = False
+    origin.flags.writeable = False
+    added = np.empty(len(origin) - known, SPAN)
+    added["row"] = np.arange(known, len(origin))
+    for name in ("node", "start", "end"):
+        added[name] = origin[name][known:]
+    fill_spans(added, nodes, spans)
+    pool.start_change()
+    try:
+        status = state_of(pool.timeline, state)
+        if status == Status.ok:
+            same = len(pool.table) == known and state.gone.size() == gone and state.now == now
+        if same:
+            state.known = state.free.size()
+            state.free_nodes.insert(state.free_nodes.end(), nodes.begin(), nodes.end())
+            state.free.insert(state.free.end(), spans.begin(), spans.end())
+            status = become(pool, origin, fresh, prices, state)
+    finally:
+        pool.mutex.unlock()
+    check_status(status)
+    return same
+
+
+cdef PreparedSlots in_order(object origin):
+    return PreparedSlots(origin[np.lexsort((origin["node"], origin["start"]))])
+
+
+cdef Status become(SlotPool pool, object origin, PreparedSlots fresh,
+                   const vector[double]& prices, PoolState& state):
+    """With the pool locked."""
+    pool.pool = fresh.pool
+    pool.table = origin
+    pool.masks.clear()
+    pool.changed = True
+    return open_timeline(pool.timeline, pool.pool, prices, &state)
 
 
 def check_state(origin, state, now):

@@ -116,6 +116,14 @@ class Pool {
     return static_cast<std::size_t>(std::max<std::ptrdiff_t>(after - firsts.begin(), 1)) - 1;
   }
   double first_start() const { return order.empty() ? slots.front().start : firsts.front(); }
+  // The largest absolute start: of a pool that has changed, where slots are cut, as they are now.
+  double farthest_start() const {
+    if (order.empty()) return latest_start;
+    const std::size_t count = counts[order.back()];
+    if (count == 0) return 0;
+    const double last = slots[order.back() * std::size_t{64} + count - 1].start;
+    return std::max(std::fabs(firsts.front()), std::fabs(last));
+  }
 
   // At least the length of a part that the slot can hold: t + d <= end is a test on rounded
   // sums and can hold for d a little over end - t.
@@ -150,7 +158,7 @@ class Pool {
   // start at a slot's start or at `earliest`; `anywhere` where slots are cut or starts move.
   Status check(const Query& query, bool anywhere = false) const {
     if (nodes.empty()) return Status::ok;
-    double t = std::max(latest_start, std::fabs(query.earliest));
+    double t = std::max(farthest_start(), std::fabs(query.earliest));
     if (anywhere) t = std::max(t, latest_end);
     return t + query.volume / nodes.front().performance > t ? Status::ok
                                                             : Status::volume_too_small;

@@ -111,7 +111,8 @@ class Timeline {
       if (k < 0 || (bad && parts[bad - 1].node >= part.node)) return Status::not_free;
       const std::vector<Span>& spans = free_[static_cast<std::size_t>(k)];
       const std::size_t i = last_at(spans, start);
-      if (i == spans.size() || !(start + part.length <= spans[i].end) || !(part.length > 0))
+      const double finish = start + part.length;
+      if (i == spans.size() || !(finish <= spans[i].end) || !(finish > start))
         return Status::not_free;
       places_.push_back({static_cast<std::size_t>(k), i});
     }
@@ -134,7 +135,7 @@ class Timeline {
       if (gone_[static_cast<std::size_t>(k)] || finish <= now_) continue;
       const std::vector<Span>& spans = booked_[static_cast<std::size_t>(k)];
       const std::size_t i = last_at(spans, start);
-      if (i == spans.size() || spans[i].start != start ||
+      if (i == spans.size() || spans[i].start != start || !(finish <= spans[i].end) ||
           spans[i].end != cut_finish(finish, spans[i].end))
         return Status::not_booked;
       places_.push_back({static_cast<std::size_t>(k), i});
@@ -149,10 +150,10 @@ class Timeline {
     return Status::ok;
   }
 
-  // The time before `now` leaves.
+  // The time before `now` leaves. The clock never goes back.
   void advance(double now) {
     ++version_;
-    now_ = now;
+    now_ = now = std::max(now, now_);
     for (std::size_t k = 0; k < free_.size(); ++k) {
       std::vector<Span>& spans = free_[k];
       std::size_t past = 0;
@@ -190,7 +191,7 @@ class Timeline {
     const bool plain = !query.mask && query.max_price == kInfinity &&
                        query.deadline == std::numeric_limits<double>::max();
     if (known == kInfinity) {
-      const Status status = pool_->check(query, true);
+      const Status status = pool_->check(from);
       return status == Status::ok ? Status::none : status;
     }
     const double floor = from.earliest;
