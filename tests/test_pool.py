@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import pickle
 import signal
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -323,6 +325,16 @@ def test_reasons():
     assert repr(done) == "Bookings(1 of 6 booked)"
     assert done[-1].nodes == (0, 1) or done[-1].cost <= 16
     assert pool.schedule([]).start.shape == (0,)
+    assert isinstance(done, Sequence)
+    assert (done.index(done[-1]), done.count(None)) == (5, 5)
+    for copied in (copy.deepcopy(done), pickle.loads(pickle.dumps(done))):
+        assert copied == done
+        assert copied.parts.tolist() == done.parts.tolist()
+        assert np.array_equal(copied.start, done.start, equal_nan=True)
+    assert done != pool.schedule(asked)
+    for index in (6, -7, 2**70):
+        with pytest.raises(IndexError, match="out of range"):
+            done[index]
 
 
 def test_partly_past_windows_give_back_the_rest():
@@ -341,7 +353,7 @@ def test_partly_past_windows_give_back_the_rest():
         pool.book(window)
     pool.advance(9)
     pool.release(window)  # all of it is past
-    with pytest.raises(ValueError, match="now must be finite and not before 9"):
+    with pytest.raises(ValueError, match="now must not be before 9"):
         pool.advance(8)
     with pytest.raises(ValueError, match="now must be finite"):
         pool.advance(np.nan)
@@ -380,6 +392,13 @@ def test_remove_node_and_add_slots():
     assert 3 not in pool.booked["node"]
     pool.release(window)
     assert pool.slots.tolist() == slots[slots["node"] != 3].tolist()
+    for node in (0.5, True, "3"):
+        with pytest.raises(TypeError, match="node must be an integer"):
+            pool.remove_node(node)
+    with pytest.raises(TypeError, match="now must be a number"):
+        pool.advance("5")
+    with pytest.raises(TypeError, match="must be a structured numpy array, got"):
+        sk.SlotPool(pool)
     with pytest.raises(ValueError, match="node 3 is not in the pool"):
         pool.remove_node(3)
     with pytest.raises(ValueError, match="node 3 was removed"):
@@ -467,7 +486,12 @@ def test_bad_files_give_one_clear_error(tmp_path):
             continue
         assert "not a whole slotkern pool" in message
     np.savez(path, origin=np.zeros(3))
-    with pytest.raises(ValueError, match="not a whole slotkern pool"):
+    with pytest.raises(
+        ValueError, match="not a whole slotkern pool: it has no 'format'"
+    ):
+        sk.SlotPool.load(path)
+    path.write_text("rubbish")
+    with pytest.raises(ValueError, match="slotkern pool: it is no zip archive"):
         sk.SlotPool.load(path)
     with pytest.raises(FileNotFoundError):
         sk.SlotPool.load(tmp_path / "none.npz")
