@@ -444,7 +444,8 @@ def explain(
         good &= proper
     starts = np.maximum(table["start"], request.earliest)
     ends = np.minimum(table["end"], min(request.deadline, np.finfo(np.float64).max))
-    long = good & (starts + request.volume / table["performance"] <= ends)
+    with np.errstate(over="ignore"):  # a length may be infinite
+        long = good & (starts + request.volume / table["performance"] <= ends)
 
     def find(criterion: str, **changes: Any) -> Window | None:
         return find_window(pool, request.replace(**changes), criterion, shape=shape)
