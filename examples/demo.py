@@ -1,6 +1,6 @@
 """The best window by each criterion in one random environment, side by side.
 
-``make demo`` runs this. The environment and the job are those of Toporkov et al. (000,
+``make demo`` runs this. The environment and the job are those of Toporkov et al. (AEP,
 section 3.1): 100 nodes with local tasks, five of which a job wants at once. Every row
 of the table is the best window by one criterion; along a row stands what that costs in
 terms of the others.

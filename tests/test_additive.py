@@ -356,6 +356,10 @@ def test_lite_is_worth_what_it_says():
         ({"placement": "best", "criterion": "cost"}, "placement must be one of"),
         ({"gap": -1, "criterion": "start"}, "gap must be finite and not negative"),
         ({"method": "published", "placement": "any"}, "start windows at slots' starts"),
+        (
+            {"method": "published", "shape": "ragged", "criterion": "q"},
+            "no published algorithm for ragged windows by criterion 'q'",
+        ),
         ({"method": "published-lite", "criterion": "cost"}, "MinCost has no Lite form"),
     ],
 )
@@ -396,8 +400,15 @@ def test_bad_values_and_options():
         sk.find_window(slots, PAPER, column)
     with pytest.raises(TypeError, match="must hold numbers"):
         sk.find_window(slots, PAPER, np.array(["a"] * len(slots)))
+    for huge in (1e308, -1e308):
+        with pytest.raises(
+            ValueError, match=r"row 0 is -?1e\+308; sums of .* overflow"
+        ):
+            sk.find_window(slots, PAPER, np.full(len(slots), huge))
     for option, error in (
         (dict(gap=-1.0), ValueError),
+        (dict(method="published", seed=-1), ValueError),
+        (dict(method="published", seed="1"), TypeError),
         (dict(gap=np.nan), ValueError),
         (dict(gap="1"), TypeError),
         (dict(max_work=-1), ValueError),
@@ -405,7 +416,7 @@ def test_bad_values_and_options():
         (dict(placement="middle"), ValueError),
         (dict(method="fast"), ValueError),
     ):
-        with pytest.raises(error, match=next(iter(option))):
+        with pytest.raises(error, match=list(option)[-1]):
             sk.find_window(slots, PAPER, "q", **option)
     with pytest.raises(TypeError, match="is the criterion itself"):
         sk.minimize(sk.minimize("q"))

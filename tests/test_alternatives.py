@@ -195,8 +195,11 @@ def test_the_sequence(larger):
     assert pickle.loads(pickle.dumps(found)) == found
     limited = sk.find_alternatives(larger, sk.Request(2, 60, budget=130), limit=4)
     assert list(limited) == windows[:4]
-    with pytest.raises(IndexError, match="out of range"):
-        found[len(windows)]
+    every = sk.find_alternatives(larger, sk.Request(2, 60, budget=130), limit=10**30)
+    assert list(every) == windows
+    for index in (len(windows), 2**70):
+        with pytest.raises(IndexError, match="out of range"):
+            found[index]
     with pytest.raises(TypeError, match="index"):
         found["cost"]
     with pytest.raises(ValueError, match="read-only"):

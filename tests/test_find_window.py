@@ -282,3 +282,20 @@ def test_many_requests_in_one_call_find_what_each_finds(shape, criterion):
                 given_slots, asked, criterion, shape=shape, threads=threads
             )
             assert windows == single
+
+
+@pytest.mark.parametrize(("shape", "criterion"), SEARCHES)
+@pytest.mark.parametrize("budget", [np.inf, 1e308])
+def test_what_costs_infinitely_much_is_no_window(shape, criterion, budget):
+    slots = sk.make_slots(
+        node=[0, 1, 2], start=0, end=1e308, performance=[1, 2, 4], price=1e300
+    )
+    request = sk.Request(2, 1e10, budget=budget)
+    for searched in (slots, sk.SlotPool(slots)):
+        assert sk.find_window(searched, request, criterion, shape=shape) is None
+    assert sk.SlotPool(slots).schedule([request], criterion, shape=shape)[0] is None
+    assert not sk.explain(slots, request, shape=shape).fits
+    cheap = slots.copy()
+    cheap["price"][:2] = 1
+    window = sk.find_window(cheap, request, criterion, shape=shape)
+    assert window.nodes == (0, 1)

@@ -333,6 +333,13 @@ def test_pandas_frames_of_others() -> None:
         assert str(caught.value).startswith(message)
 
 
+def test_other_things_are_no_tables() -> None:
+    with pytest.raises(TypeError, match="frame must be a pandas frame, got int"):
+        from_pandas(3)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="table must be an Arrow table, got int"):
+        from_arrow(3)
+
+
 def test_windows_go_to_arrow_and_pandas() -> None:
     window = sk.find_window(SMALL, sk.Request(2, 1))
     assert window is not None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import ctypes
+import pickle
 
 import numpy as np
 import pytest
@@ -29,6 +31,10 @@ def the_column(slot, length):
 @sk.criterion
 def work_done(slot, length):
     return slot.performance * length
+
+
+def plain_price(slot, length):
+    return slot.price
 
 
 @sk.criterion(uses_start=True)
@@ -161,7 +167,8 @@ def test_a_function_is_asked_once_a_slot_and_group(real):
     [
         (divides, ValueError, r"criterion divides raised, .* of row \d+"),
         (not_a_number, ValueError, r"criterion not_a_number raised, .* of row \d+"),
-        (no_such_field, TypeError, "criterion no_such_field does not compile"),
+        (no_such_field, TypeError, "no_such_field does not compile: .* no field '"),
+        (sk.criterion(int), TypeError, "criterion int does not compile"),
         (12345678, TypeError, "criterion must be one of"),
         (len, TypeError, "criterion must be one of"),
         ("memory", ValueError, "criterion must be one of .*, or a numeric field"),
@@ -173,6 +180,20 @@ def test_a_function_is_asked_once_a_slot_and_group(real):
 def test_bad_criteria(criterion, error, text):
     with pytest.raises(error, match=text):
         sk.find_window(environment(0), PAPER, criterion)
+
+
+def test_records_of_objects_are_refused():
+    slots = sk.make_slots(
+        node=0, start=0, end=9, performance=1, price=1, tag=np.array([{}])
+    )
+    with pytest.raises(TypeError, match="does not compile: dtypes that contain object"):
+        sk.find_window(slots, sk.Request(1, 1), divides)
+
+
+def test_criteria_copy_and_pickle():
+    for criterion in (divides, sk.criterion(plain_price), sk.minimize(divides)):
+        assert pickle.loads(pickle.dumps(criterion)) == criterion
+        assert copy.deepcopy(criterion) == criterion
 
 
 def test_functions_are_not_placed_anywhere():

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 import sys
 import threading
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -325,6 +327,16 @@ def test_reasons():
     assert repr(done) == "Bookings(1 of 6 booked)"
     assert done[-1].nodes == (0, 1) or done[-1].cost <= 16
     assert pool.schedule([]).start.shape == (0,)
+    assert isinstance(done, Sequence)
+    assert (done.index(done[-1]), done.count(None)) == (5, 5)
+    for copied in (copy.deepcopy(done), pickle.loads(pickle.dumps(done))):
+        assert copied == done
+        assert copied.parts.tolist() == done.parts.tolist()
+        assert np.array_equal(copied.start, done.start, equal_nan=True)
+    assert done != pool.schedule(asked)
+    for index in (6, -7, 2**70):
+        with pytest.raises(IndexError, match="out of range"):
+            done[index]
 
 
 def test_partly_past_windows_give_back_the_rest():
@@ -343,7 +355,7 @@ def test_partly_past_windows_give_back_the_rest():
         pool.book(window)
     pool.advance(9)
     pool.release(window)  # all of it is past
-    with pytest.raises(ValueError, match="now must be finite and not before 9"):
+    with pytest.raises(ValueError, match="now must not be before 9"):
         pool.advance(8)
     with pytest.raises(ValueError, match="now must be finite"):
         pool.advance(np.nan)
@@ -420,6 +432,13 @@ def test_remove_node_and_add_slots():
     assert 3 not in pool.booked["node"]
     pool.release(window)
     assert pool.slots.tolist() == slots[slots["node"] != 3].tolist()
+    for node in (0.5, True, "3"):
+        with pytest.raises(TypeError, match="node must be an integer"):
+            pool.remove_node(node)
+    with pytest.raises(TypeError, match="now must be a number"):
+        pool.advance("5")
+    with pytest.raises(TypeError, match="must be a structured numpy array, got"):
+        sk.SlotPool(pool)
     with pytest.raises(ValueError, match="node 3 is not in the pool"):
         pool.remove_node(3)
     with pytest.raises(ValueError, match="node 3 was removed"):

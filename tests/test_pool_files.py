@@ -68,7 +68,12 @@ def test_bad_files_give_one_clear_error(tmp_path):
             continue
         assert "not a whole slotkern pool" in message
     np.savez(path, origin=np.zeros(3))
-    with pytest.raises(ValueError, match="not a whole slotkern pool"):
+    with pytest.raises(
+        ValueError, match="not a whole slotkern pool: it has no 'format'"
+    ):
+        sk.SlotPool.load(path)
+    path.write_text("rubbish")
+    with pytest.raises(ValueError, match="slotkern pool: it is no zip archive"):
         sk.SlotPool.load(path)
     with pytest.raises(FileNotFoundError):
         sk.SlotPool.load(tmp_path / "none.npz")

@@ -100,8 +100,9 @@ def test_make_slots_names_the_row_as_given():
         ({"node": [0, np.nan]}, ValueError, "node nan is not an integer"),
         ({"node": ["a", "b"]}, TypeError, "column 'node' must hold numbers"),
         ({"price": ["a", "b"]}, TypeError, "column 'price' must hold numbers"),
-        ({"price": [1, 2, 3]}, ValueError, "column 'node' has 2 values, others have 3"),
-        ({"site": ["a"]}, ValueError, "column 'site' has 1 values, others have 2"),
+        ({"price": [1, 2, 3]}, ValueError, "different .* values: node 2, price 3"),
+        ({"site": ["a"]}, ValueError, "different .* values: node 2, site 1"),
+        ({"price": np.ma.array([1, 2], mask=[0, 1])}, ValueError, "masked values"),
         ({"price": [[1, 2]]}, ValueError, "column 'price' has 2 dimensions"),
     ],
 )

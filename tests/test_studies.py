@@ -94,6 +94,16 @@ def test_a_grid_alone_is_a_sweep(tmp_path):
             'criterion = "cost", method = "guess" }',
             ["algorithms.cost.method", "guess"],
         ),
+        (
+            'criterion = "cost" }',
+            'criterion = "cost", beside = "cost" }',
+            ["algorithms.cost.beside", "'cost' is not one of"],
+        ),
+        (
+            'published = { cost = 180.0, first = 1.0, finish = "dearer" }',
+            "",
+            ["compare[0].published", "missing"],
+        ),
         ("share = 0.5", "share = 0", ["sweep[1].share", "0"]),
         ('name = "budget"', 'name = "base"', ["sweep[1].name", "base"]),
         ('algorithms = ["cost"]\ngrid', 'algorithms = ["dear"]\ngrid', ["dear"]),

@@ -115,6 +115,31 @@ def test_killed_campaigns_resume_to_the_same_numbers(small, tmp_path, blow):
     assert same({name: got[name] for name in expected}, expected)
 
 
+def test_a_terminated_study_leaves_no_workers(small, tmp_path):
+    out = tmp_path / "out"
+    command = ["study", "small.toml", "--out", "out", "--workers", "2"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "slotkern", *command, "--cycles", "100000"],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    ) as process:
+        try:
+            deadline = time.monotonic() + 120
+            while not list(out.glob("cycles/*.parquet")):
+                assert process.poll() is None
+                assert time.monotonic() < deadline
+                time.sleep(0.01)
+            process.terminate()
+            # The end of the stream: nobody is left who could write to it.
+            _, told = process.communicate(timeout=60)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+    assert process.returncode == 130
+    assert b"interrupted; what is finished is in out" in told
+
+
 def test_half_written_files_are_not_read(small, tmp_path):
     (tmp_path / ".part-123").mkdir(parents=True)
     name = "base.cycles-0000000-0000010.parquet"

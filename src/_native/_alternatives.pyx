@@ -70,6 +70,8 @@ cdef class Alternatives:
             raise TypeError(
                 f"index must be an integer or a slice, got {type(index).__name__}"
             ) from None
+        except OverflowError:
+            i = size
         if i < 0:
             i += size
         if not 0 <= i < size:
@@ -324,7 +326,7 @@ def first_alternatives(slots, Request request not None, str shape, limit):
     cdef Query query
     cdef Status status
     cdef Shape form = shape_of(shape)
-    cdef size_t most = <size_t>-1 if limit is None else limit
+    cdef size_t most = <size_t>-1 if limit is None else min(limit, 2**62)
     cdef Alternatives self = empty(request.query.n, "first", shape)
     cdef size_t k
     pool = pool_of(slots, False, form, request.query.n)

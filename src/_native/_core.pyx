@@ -58,8 +58,9 @@ cdef Py_ssize_t offset_of(object dtype, str name, object wanted) except -1:
 
 cdef int view_slots(object slots, SlotView* view) except -1:
     if not isinstance(slots, np.ndarray):
+        known = "" if isinstance(slots, PreparedSlots) else " or a SlotPool"
         raise TypeError(
-            f"slots must be a structured numpy array or a SlotPool, got {type(slots).__name__}"
+            f"slots must be a structured numpy array{known}, got {type(slots).__name__}"
         )
     cdef cnp.ndarray array = <cnp.ndarray>slots
     dtype = array.dtype
@@ -465,6 +466,17 @@ def find_windows(slots, requests, criterion="finish", *, str shape="square",
     -------
     list of (Window or None)
         One for each request, in order.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `find_window`, at the first request that is wrong; then nothing is returned.
+
+    Notes
+    -----
+    The time of `find_window` for each request, shared by the threads when the criterion
+    is a built-in one and the method exact; others run one after another. O(m log m) once
+    for a raw array of m slots.
     """
     cdef list asked = list(requests)
     for i, request in enumerate(asked):

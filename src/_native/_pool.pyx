@@ -359,10 +359,13 @@ cdef class SlotPool(PreparedSlots):
         O(N + k (log m + 64)) for N nodes, all of which are looked at, and k slots with time
         before `now`.
         """
+        if isinstance(now, bool) or not isinstance(now, (int, float, np.integer, np.floating)):
+            raise TypeError(f"now must be a number, got {now!r}")
         cdef double time = float(now)
-        if not np.isfinite(time) or time < self.timeline.now():
-            raise ValueError(
-                f"now must be finite and not before {self.timeline.now()}, got {now!r}")
+        if not np.isfinite(time):
+            raise ValueError(f"now must be finite, got {now!r}")
+        if time < self.timeline.now():
+            raise ValueError(f"now must not be before {self.timeline.now()}, got {now!r}")
         cdef Status status
         self.start_change()
         with nogil:
@@ -381,14 +384,15 @@ cdef class SlotPool(PreparedSlots):
 
         Raises
         ------
-        ValueError
-            For a node that the pool does not have (any more).
+        ValueError, TypeError
+            For a node that the pool does not have (any more), or what is no integer.
         """
-        cdef int64_t wanted = node
+        if isinstance(node, bool) or not isinstance(node, (int, np.integer)):
+            raise TypeError(f"node must be an integer, got {node!r}")
         cdef Status status = Status.none
         self.start_change()
-        if 0 <= wanted <= 0x7FFFFFFF:
-            status = remove_node(self.timeline, <int32_t>wanted)
+        if 0 <= node <= 0x7FFFFFFF:
+            status = remove_node(self.timeline, <int32_t>node)
         self.mutex.unlock()
         if status == Status.none:
             raise ValueError(f"node {node} is not in the pool")

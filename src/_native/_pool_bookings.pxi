@@ -1,5 +1,7 @@
 # Part of _pool.pyx: what a stream of requests was given.
 
+from collections.abc import Sequence
+
 cdef class Bookings:
     """What `SlotPool.schedule` did with each request; a sequence of `Window` or None.
 
@@ -33,7 +35,14 @@ cdef class Bookings:
         cdef Py_ssize_t size = self.done.found.size(), i
         if isinstance(index, slice):
             return [self[k] for k in range(size)[index]]
-        i = index
+        try:
+            i = index
+        except TypeError:
+            raise TypeError(
+                f"index must be an integer or a slice, got {type(index).__name__}"
+            ) from None
+        except OverflowError:
+            i = size
         if i < 0:
             i += size
         if not 0 <= i < size:
@@ -45,6 +54,14 @@ cdef class Bookings:
         answer.parts = self.done.parts.data() + self.done.firsts[i]
         return wrap(answer, self.done.firsts[i + 1] - self.done.firsts[i], self.criterion,
                     self.shape)
+
+    def index(self, window, start=0, stop=None):
+        """The first request that was given this; ValueError if there is none."""
+        return Sequence.index(self, window, start, stop)
+
+    def count(self, window):
+        """How many requests were given this, a window or None."""
+        return Sequence.count(self, window)
 
     @property
     def reason(self):
@@ -129,3 +146,35 @@ cdef class Bookings:
 
     def __repr__(self):
         return f"Bookings({int(self.booked.sum())} of {len(self)} booked)"
+
+    def __eq__(self, other):
+        if not isinstance(other, Bookings):
+            return NotImplemented
+        return self.reasons == other.reasons and list(self) == list(other)
+
+    def __reduce__(self):
+        return bookings_of, (list(self), self.reason, self.criterion, self.shape)
+
+
+Sequence.register(Bookings)
+
+
+def bookings_of(windows, reason, str criterion, str shape):
+    """Bookings of one window or None, and one reason, for each request."""
+    cdef Bookings self = Bookings.__new__(Bookings)
+    cdef Window window
+    cdef Found found
+    cdef Py_ssize_t i
+    self.criterion, self.shape = criterion, shape
+    self.done.firsts.push_back(0)
+    for window, code in zip(windows, reason.tolist()):
+        found = Found()
+        if window is not None:
+            found.start, found.runtime, found.cost = window.start, window.runtime, window.cost
+            found.processor_time, found.value = window.processor_time, window.value
+            for i in range(window.count):
+                self.done.parts.push_back(window.parts[i])
+        self.done.found.push_back(found)
+        self.done.reasons.push_back(code)
+        self.done.firsts.push_back(self.done.parts.size())
+    return self

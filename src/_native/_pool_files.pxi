@@ -30,14 +30,20 @@ cdef SlotPool load_pool(str path):
     """The pool in this file, or one ValueError that says what is wrong with it."""
     import zipfile
     try:
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
+        with open(path, "rb") as file:
+            if not zipfile.is_zipfile(file):
+                raise ValueError("it is no zip archive")
+            file.seek(0)
+            with np.load(file, allow_pickle=False) as archive:
+                arrays = {name: archive[name] for name in archive.files}
         if str(arrays.pop("format")) != FORMAT:
             raise ValueError(f"its format is not {FORMAT!r}")
         origin, now = arrays.pop("origin"), float(arrays.pop("now"))
         check_state(origin, arrays, now)
         return restored(origin, arrays, now)
-    except (ValueError, TypeError, KeyError, IndexError, EOFError, zipfile.BadZipFile,
+    except KeyError as error:
+        raise ValueError(f"{path}: not a whole slotkern pool: it has no {error}") from None
+    except (ValueError, TypeError, IndexError, EOFError, zipfile.BadZipFile,
             AttributeError, NotImplementedError) as error:
         raise ValueError(f"{path}: not a whole slotkern pool: {error}") from None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 
 
@@ -18,6 +19,8 @@ def main() -> None:
             file=sys.stderr,
         )
         sys.exit(2)
+    # Batch systems end a job by SIGTERM: as with Ctrl-C, no worker stays behind.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     app()
 
 

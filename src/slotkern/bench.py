@@ -1,6 +1,6 @@
 """Working times by nodes and by interval, as in Tables 1 and 2 of the AEP paper.
 
-Toporkov et al. (000) time every algorithm on random environments, once over the number
+Toporkov et al. time every algorithm on random environments, once over the number
 of nodes and once over the length of the scheduling interval. Here `published`, the
 algorithms as printed, and the kernels run on the same environments, on this machine,
 in turn, and must give the same answers. Every figure is a median over environments, of

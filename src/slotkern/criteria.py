@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import dis
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib import import_module
 from typing import Any, NamedTuple, overload
 
 import numpy as np
@@ -55,6 +57,16 @@ def minimize(criterion: Any) -> Minimize:
     ----------
     criterion : str, array of float64, or a function made by `criterion`
         A field's name, one value a row, or a criterion of your own.
+
+    Returns
+    -------
+    Minimize
+        To be given to `find_window`.
+
+    Raises
+    ------
+    TypeError
+        For what `minimize` made already.
 
     Examples
     --------
@@ -105,9 +117,21 @@ class Criterion:
             for instruction in dis.get_instructions(code)
         )
 
+    def __reduce__(self) -> Any:
+        # With @criterion this object is found where pickle looks for its function.
+        plain = getattr(self.function, "py_func", self.function)
+        module, name = plain.__module__, getattr(plain, "__name__", "")
+        if getattr(sys.modules.get(module), name, None) == self:
+            return _named, (module, name)
+        return Criterion, (self.function, self.uses_start)
+
     def capsule(self, dtype: np.dtype[np.void]) -> Any:
         """The function compiled for slots of this dtype, as a capsule."""
         return _compiled(self.function, self.uses_start, dtype).capsule
+
+
+def _named(module: str, name: str) -> Any:
+    return getattr(import_module(module), name)
 
 
 @overload
@@ -192,8 +216,12 @@ def _compiled(
         raise ImportError(
             "@sk.criterion needs numba: install slotkern[numba]"
         ) from error
-    inner = function if hasattr(function, "py_func") else numba.njit(function)
-    record = numba.from_dtype(dtype)
+    title = getattr(function, "__name__", "criterion")
+    try:
+        inner = function if hasattr(function, "py_func") else numba.njit(function)
+        record = numba.from_dtype(dtype)
+    except Exception as error:
+        raise TypeError(f"criterion {title} does not compile: {error}") from error
     carray = numba.carray  # type: ignore[attr-defined]
     pointer, real = numba.types.CPointer(record), numba.types.float64
     out = numba.types.CPointer(real)
@@ -233,8 +261,11 @@ def _compiled(
         text = STATIC_SIGNATURE
     try:
         compiled = numba.cfunc(signature)(entry)
-    except Exception as error:  # numba lets KeyError and others through
-        title = getattr(function, "__name__", "criterion")
+    except KeyError as error:  # numba's way to say that a record has no such field
+        raise TypeError(
+            f"criterion {title} does not compile: slots have no field {error}"
+        ) from error
+    except Exception as error:
         raise TypeError(f"criterion {title} does not compile: {error}") from error
     name = ctypes.c_char_p(text.encode())
     new = ctypes.pythonapi.PyCapsule_New

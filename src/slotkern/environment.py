@@ -137,7 +137,7 @@ class Load:
                 f"{name}: law {self.law!r} is neither 'hypergeometric' nor 'uniform'"
             )
         for part in ("population", "good", "draws"):
-            _integer(f"{name}: {part}", getattr(self, part), 1)
+            checked_integer(f"{name}: {part}", getattr(self, part), 1)
         if max(self.good, self.draws) > self.population:
             raise ValueError(
                 f"{name}: good {self.good} and draws {self.draws} cannot exceed "
@@ -302,8 +302,8 @@ def generate_environment(
     own = {name: value for name, value in own.items() if value is not None}
     setting = PRESETS[preset] | own
 
-    n = _integer("nodes", setting["nodes"], 1)
-    length = _integer("interval", setting["interval"], 1)
+    n = checked_integer("nodes", setting["nodes"], 1)
+    length = checked_integer("interval", setting["interval"], 1)
     shortest, longest = _lengths(setting["task_length"])
     whole = setting["whole_tasks"]
     if not isinstance(whole, bool):
@@ -318,7 +318,8 @@ def generate_environment(
     _check_size(n, length, load_law, (shortest, longest))
 
     spawned = np.random.SeedSequence(
-        _integer("seed", seed, 0), spawn_key=(_integer("cycle", cycle, 0),)
+        checked_integer("seed", seed, 0),
+        spawn_key=(checked_integer("cycle", cycle, 0),),
     )
     rng = np.random.Generator(np.random.PCG64(spawned))
     busy = load_law.draw(rng, n, length)
@@ -489,7 +490,8 @@ def _finite(name: str, value: Any) -> None:
         raise ValueError(f"{name}: {value!r} is not a finite number")
 
 
-def _integer(name: str, value: Any, least: int = 1) -> int:
+def checked_integer(name: str, value: Any, least: int = 1) -> int:
+    """Return an integer of at least `least`, or raise ValueError naming it."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
         raise ValueError(f"{name} must be an integer >= {least}, not {value!r}")
     if value < least:
@@ -515,7 +517,7 @@ def _check_size(
 def _lengths(value: Any) -> tuple[int, int]:
     if not isinstance(value, (tuple, list)) or len(value) != 2:
         raise ValueError(f"task_length must be (shortest, longest), not {value!r}")
-    shortest, longest = (_integer("task_length", v, 1) for v in value)
+    shortest, longest = (checked_integer("task_length", v, 1) for v in value)
     if shortest > longest:
         raise ValueError(f"task_length: shortest {shortest} exceeds longest {longest}")
     return shortest, longest

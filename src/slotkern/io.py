@@ -175,6 +175,8 @@ def from_arrow(table: Any) -> NDArray[Any]:
     ------
     ValueError
         Naming the row (from 0), the column and the value.
+    TypeError
+        For what is no Arrow table.
 
     Notes
     -----
@@ -187,7 +189,10 @@ def from_arrow(table: Any) -> NDArray[Any]:
     >>> bool((sk.from_arrow(sk.to_arrow(slots)) == slots).all())
     True
     """
-    return _from_memory(lambda: arrow_columns(pyarrow().table(table)))
+    pa = pyarrow()
+    if not (isinstance(table, pa.Table) or hasattr(table, "__arrow_c_stream__")):
+        raise TypeError(f"table must be an Arrow table, got {type(table).__name__}")
+    return _from_memory(lambda: arrow_columns(pa.table(table)))
 
 
 def to_arrow(slots: Any) -> Any:
@@ -238,6 +243,8 @@ def from_pandas(frame: pd.DataFrame) -> NDArray[Any]:
     ------
     ValueError
         Naming the row (from 0), the column and the value.
+    TypeError
+        For what is no frame.
 
     Notes
     -----
@@ -251,6 +258,11 @@ def from_pandas(frame: pd.DataFrame) -> NDArray[Any]:
     >>> bool((sk.from_pandas(sk.to_pandas(slots)) == slots).all())
     True
     """
+
+    import pandas as pd
+
+    if not isinstance(frame, pd.DataFrame):
+        raise TypeError(f"frame must be a pandas frame, got {type(frame).__name__}")
 
     def columns() -> Columns:
         names = column_names(frame.columns)

@@ -41,9 +41,9 @@ def find_otherwise(
 ) -> Window | None:
     """`find_window` for everything that is not one sweep of a built-in criterion."""
     _check_choice("method", method, METHODS)
-    how = _How(shape, method, placement, span, gap, max_work)
+    how = _How(shape, method, placement, span, gap, max_work, seed)
     if method.startswith("published"):
-        return _find_published(slots, request, criterion, how, seed)
+        return _find_published(slots, request, criterion, how)
     if isinstance(criterion, str) and criterion in CRITERIA:
         return _find_builtin(slots, request, criterion, how)
     window: Window | None = _search_by_value(slots, request, criterion, how)
@@ -65,6 +65,7 @@ class _How:
     span: str = "window"
     gap: float = 0.0
     max_work: int | None = None
+    seed: int = 0
 
     def __post_init__(self) -> None:
         _check_choice("shape", self.shape, ("square", "ragged"))
@@ -77,12 +78,13 @@ class _How:
             raise TypeError(f"gap must be a number, got {gap!r}")
         if not 0 <= gap < np.inf:
             raise ValueError(f"gap must be finite and not negative, got {gap!r}")
-        if max_work is None:
-            return
-        if isinstance(max_work, bool) or not isinstance(max_work, (int, np.integer)):
-            raise TypeError(f"max_work must be an integer, got {max_work!r}")
-        if max_work < 0:
-            raise ValueError(f"max_work must be at least 0, got {max_work}")
+        for name, value in (("max_work", max_work), ("seed", self.seed)):
+            if value is None and name == "max_work":
+                continue
+            if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+                raise TypeError(f"{name} must be an integer, got {value!r}")
+            if value < 0:
+                raise ValueError(f"{name} must be at least 0, got {value}")
 
 
 def step_values(
@@ -110,10 +112,16 @@ def step_values(
         Ascending starts, and for each the best value of a window that starts there, in
         the criterion's own direction; infinite where none fits.
 
+    Raises
+    ------
+    ValueError, TypeError
+        As `find_window`; also for a criterion that has no value at every step.
+
     Notes
     -----
     A knapsack for every step and group of performance, without pruning between steps:
-    the best of the values is that of `find_window`.
+    the best of the values is that of `find_window`. Time as that of `choose` for each
+    of O(m) steps and each group.
 
     Examples
     --------
@@ -151,8 +159,9 @@ def _search_by_value(
     from slotkern.criteria import PLACEMENT_CRITERIA, valuation_of
 
     pool = prepared(slots)
-    known = [*CRITERIA, "processor_time", *PLACEMENT_CRITERIA]
-    worth, data, sign, name, fixed = valuation_of(criterion, pool, known)
+    worth, data, sign, name, fixed = valuation_of(criterion, pool, _known_criteria())
+    if worth == "column":
+        _check_sums(data, request.nodes, name)
     uses_start = worth == "function" and (
         _valued.capsule_signature(data) == _valued.MOVING_SIGNATURE
     )
@@ -183,6 +192,23 @@ def _search_by_value(
         record=record,
         fixed=fixed,
     )
+
+
+def _known_criteria() -> list[str]:
+    from slotkern.criteria import PLACEMENT_CRITERIA
+
+    return [*CRITERIA, "processor_time", *PLACEMENT_CRITERIA]
+
+
+def _check_sums(values: NDArray[np.float64], nodes: int, name: str) -> None:
+    """Raise ValueError where the sum of a window's values could overflow."""
+    sizes = np.abs(values)
+    row = int(sizes.argmax()) if sizes.size else -1
+    if row >= 0 and sizes[row] > np.finfo(np.float64).max / nodes:
+        raise ValueError(
+            f"criterion {name}: the value of row {row} is {values[row]}; sums of "
+            f"{nodes} such values overflow"
+        )
 
 
 def _find_builtin(
@@ -217,7 +243,6 @@ def _find_published(
     request: Request,
     criterion: Any,
     how: _How,
-    seed: int,
 ) -> Window | None:
     from slotkern import published
     from slotkern.criteria import valuation_of
@@ -229,12 +254,14 @@ def _find_published(
     name, named = criterion, published.ALGORITHMS
     if not (isinstance(criterion, str) and (how.shape, criterion) in named):
         worth, data, sign, name, _ = valuation_of(
-            criterion, prepared(slots), list(CRITERIA)
+            criterion, prepared(slots), _known_criteria()
         )
+        if (how.shape, "value" if worth == "column" else worth) not in named:
+            raise ValueError(
+                f"no published algorithm for {how.shape} windows by criterion {name!r}"
+            )
         if worth == "column":
             criterion = sign * data
-        elif (how.shape, worth) not in named:
-            raise ValueError(f"no published algorithm for criterion {name!r}")
     found = published.find(
         table,
         nodes=request.nodes,
@@ -248,7 +275,7 @@ def _find_published(
         criterion=criterion,
         shape=how.shape,
         lite=how.method == "published-lite",
-        seed=seed,
+        seed=how.seed,
     )
     if found is None:
         return None
@@ -394,7 +421,7 @@ def explain(
     Notes
     -----
     About 2 log2(N) searches for N nodes: fewer nodes never fit worse, so the largest
-    numbers are found by bisection.
+    numbers are found by bisection. Preparing m slots takes O(m log m).
 
     Examples
     --------
@@ -406,6 +433,8 @@ def explain(
     >>> why.fits, why.cheapest, why.most_nodes
     (False, 16.0, 1)
     """
+    if not isinstance(request, Request):
+        raise TypeError(f"request must be a Request, got {type(request).__name__}")
     table, proper = filter_rows(slots, request.where)
     # A raw array is checked and prepared once; a filter array still matches row by row.
     pool = prepared(slots)
@@ -415,7 +444,8 @@ def explain(
         good &= proper
     starts = np.maximum(table["start"], request.earliest)
     ends = np.minimum(table["end"], min(request.deadline, np.finfo(np.float64).max))
-    long = good & (starts + request.volume / table["performance"] <= ends)
+    with np.errstate(over="ignore"):  # a length may be infinite
+        long = good & (starts + request.volume / table["performance"] <= ends)
 
     def find(criterion: str, **changes: Any) -> Window | None:
         return find_window(pool, request.replace(**changes), criterion, shape=shape)

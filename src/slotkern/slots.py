@@ -83,6 +83,8 @@ def make_slots(
     **extra : array_like
         Further columns, kept as they are (memory, site, q, ...).
 
+    A column given as one number (or text) has it in every row.
+
     Returns
     -------
     structured array, shape (m,)
@@ -91,8 +93,11 @@ def make_slots(
     Raises
     ------
     ValueError, TypeError
-        Naming the column, or the row (as given) and the value. Columns of one value are
-        repeated.
+        Naming the column, or the row (as given) and the value.
+
+    Notes
+    -----
+    O(m log m).
 
     Examples
     --------
@@ -114,9 +119,9 @@ def make_slots(
     columns = {name: _column(name, values) for name, values in given.items()}
     lengths = {name: len(c) for name, c in columns.items() if c.ndim == 1}
     size = max(lengths.values(), default=1)
-    for name, length in lengths.items():
-        if length != size:
-            raise ValueError(f"column {name!r} has {length} values, others have {size}")
+    if len(set(lengths.values())) > 1:
+        told = ", ".join(f"{name} {length}" for name, length in lengths.items())
+        raise ValueError(f"columns have different numbers of values: {told}")
     fields: list[Any] = [(name, SLOT[name]) for name in SLOT.names or ()]
     fields += [(name, columns[name].dtype) for name in extra]
     slots = np.empty(size, np.dtype(fields, align=True))
@@ -136,6 +141,8 @@ def make_slots(
 
 def _column(name: str, values: ArrayLike) -> NDArray[Any]:
     """One column as a 0- or 1-dimensional array of the right type."""
+    if np.ma.is_masked(values):
+        raise ValueError(f"column {name!r} has masked values")
     column = np.asarray(values)
     if column.ndim > 1:
         raise ValueError(f"column {name!r} has {column.ndim} dimensions instead of one")

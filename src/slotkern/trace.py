@@ -19,7 +19,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 from numpy.typing import NDArray
 
-from .environment import Price, Uniform
+from .environment import Price, Uniform, checked_integer
 from .slots import make_slots
 
 __all__ = ["SWF", "TraceSlots", "read_swf", "slots_from_trace"]
@@ -227,7 +227,7 @@ def slots_from_trace(
     node, free_from, free_to = _gaps(
         size, node, begin[job], begin[job] + run_time[job], at, until
     )
-    streams = np.random.SeedSequence(seed).spawn(2)
+    streams = np.random.SeedSequence(checked_integer("seed", seed, 0)).spawn(2)
     rng, price_rng = (np.random.Generator(np.random.PCG64(each)) for each in streams)
     node_performance = performance_law.draw(rng, size)
     if isinstance(price_law, Price):

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "criteria.hpp"
@@ -51,11 +52,16 @@ std::size_t last_step(const Pool& pool, const Best& best) {
                                  : pool.position_at(best.start);
 }
 
+// An unlimited budget is the largest finite one: what costs infinitely much fits none.
+inline double most_money(const Query& query) {
+  return std::min(query.budget, std::numeric_limits<double>::max());
+}
+
 template <class Criterion>
 bool search_ragged(const Pool& pool, const Query& query, Workspace& work, Found& found) {
   const std::size_t n = static_cast<std::size_t>(query.n);
   const Ragged shape{query.volume};
-  typename Criterion::RaggedGoal goal{{query.budget, {}}};
+  typename Criterion::RaggedGoal goal{{most_money(query), {}}};
   const double others = pool.rates_of(n - 1);
   bool complete = false;
   if (Criterion::by_bound) {  // a low ceiling early: first the slots of some cheap nodes only
@@ -216,7 +222,7 @@ bool search_square(const Pool& pool, const Query& query, Workspace& work, Found&
   };
   if (Criterion::by_bound) std::make_heap(work.order.begin(), work.order.end(), dearer);
 
-  typename Criterion::SquareGoal goal{{query.budget, {}}};
+  typename Criterion::SquareGoal goal{{most_money(query), {}}};
   const double first = std::max(pool.first_start(), query.earliest);
   auto stop = work.order.end();
   for (auto it = work.order.begin(); it != stop;) {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import zipfile
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,8 @@ from .columns import (
 
 
 def _decode(data: bytes) -> Columns:
+    if not zipfile.is_zipfile(io.BytesIO(data)):
+        raise Fault("not a sound npz file: it is no zip archive")
     try:
         archive = np.load(io.BytesIO(data), allow_pickle=False)
         arrays = [(name, archive[name]) for name in archive.files]

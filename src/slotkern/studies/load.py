@@ -305,7 +305,7 @@ def _algorithms(table: Mapping[str, Any]) -> dict[str, Algorithm]:
             alternatives,
             entry.get("twin", False),
             dict(options),
-            one_of(f"{where}.beside", entry["beside"], table)
+            one_of(f"{where}.beside", entry["beside"], [k for k in table if k != name])
             if "beside" in entry
             else "",
         )
@@ -366,6 +366,8 @@ def _check_comparison(where: str, record: Mapping[str, Any], study: Study) -> No
     settings = _check_sweep(where, record, study)
     _check_metrics(f"{where}.metric", [record.get("metric")], study)
     figures = _figures(where, record, "published")
+    if figures == {} and "against" not in record:
+        raise ValueError(f"{where}.published: is missing")
     if "against" in record:
         _check_names(f"{where}.against", record["against"], settings)
     elif not isinstance(figures, Mapping):
