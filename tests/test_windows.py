@@ -200,9 +200,30 @@ def test_every_claim_of_an_explanation_holds_when_the_change_is_made(case):
             assert fits(job.replace(nodes=why.together, budget=np.inf))
         for name, value in why.changes().items():
             assert fits(job.replace(**{name: value}))
+        free = {"min_performance": 0, "earliest": 0, "max_price": np.inf, "where": None}
+        for name, value in free.items():
+            helps = not why.fits and fits(job.replace(**{name: value}))
+            assert (name in why.without) == helps
         assert 0 <= why.nodes_proper <= why.nodes_fast <= why.nodes_total
         assert 0 <= why.slots_long <= why.slots_total == len(case.slots)
         assert why.together <= why.nodes_proper
+
+
+@pytest.mark.parametrize(
+    ("limit", "words"),
+    [
+        ({"min_performance": 2}, "without the least performance"),
+        ({"earliest": 8}, "without the earliest start"),
+        ({"max_price": 1}, "without the price limit"),
+        ({"where": "price < 2"}, "without the filter"),
+        ({}, "A window fits"),
+    ],
+)
+def test_the_limit_to_blame_is_named(limit, words):
+    slots = sk.make_slots(node=[0, 1], start=0, end=9, performance=1, price=2)
+    why = sk.explain(slots, sk.Request(2, 4, **limit))
+    assert why.without == list(limit)
+    assert words in str(why)
 
 
 def test_import_is_light():

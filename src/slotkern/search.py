@@ -296,6 +296,15 @@ def _find_published(
     )
 
 
+#: What `explain` lifts, but has no smallest change of.
+_OTHER_LIMITS = {
+    "min_performance": "the least performance",
+    "earliest": "the earliest start",
+    "max_price": "the price limit",
+    "where": "the filter",
+}
+
+
 @dataclass(frozen=True)
 class Explanation:
     """Why a request has no window, or what limits the one it has.
@@ -324,6 +333,9 @@ class Explanation:
         when no deadline helps.
     most_nodes : int
         The largest number of nodes that fits with nothing else changed.
+    without : list of str
+        Which of the other limits (min_performance, earliest, max_price, where) is to
+        blame alone: without it the request fits. Empty where the request fits.
     request : Request
         What was asked.
     shape : str
@@ -340,6 +352,7 @@ class Explanation:
     cheapest: float | None
     earliest_finish: float | None
     most_nodes: int
+    without: list[str]
     request: Request = field(repr=False)
     shape: str
 
@@ -387,11 +400,14 @@ class Explanation:
             "deadline": "a deadline of {!r}",
             "nodes": "{!r} nodes instead",
         }
-        either = [remedies[name].format(v) for name, v in self.changes().items()]
+        either = [
+            "with " + remedies[name].format(v) for name, v in self.changes().items()
+        ]
+        either += [f"without {_OTHER_LIMITS[name]}" for name in self.without]
         lines.append(
-            "it fits with " + ", or with ".join(either)
+            "it fits " + ", or ".join(either)
             if either
-            else "no change of budget, deadline or nodes alone makes it fit"
+            else "no change of one limit alone makes it fit"
         )
         return "\n".join(["No window fits.", *lines])
 
@@ -465,6 +481,8 @@ def explain(
     cheapest = find("cost", budget=np.inf)
     in_time = find("finish", deadline=np.inf)
     together = most(budget=np.inf)
+    free = Request(request.nodes, request.volume)
+    lifted = {name: getattr(free, name) for name in _OTHER_LIMITS}
     return Explanation(
         fits=window is not None,
         nodes_total=len(np.unique(table["node"])),
@@ -476,6 +494,11 @@ def explain(
         cheapest=None if cheapest is None else cheapest.cost,
         earliest_finish=None if in_time is None else in_time.finish,
         most_nodes=most(),
+        without=[
+            name
+            for name, value in lifted.items()
+            if window is None and find("first", **{name: value}) is not None
+        ],
         request=request,
         shape=shape,
     )
