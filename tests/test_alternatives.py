@@ -169,6 +169,13 @@ def test_a_slow_group_that_pays_more_for_one_part():
     assert found.cost.tolist() == [24, 20]
 
 
+@pytest.mark.parametrize("shape", SHAPES)
+def test_what_costs_infinitely_much_is_no_alternative(shape):
+    slots = sk.make_slots(node=[0, 1, 2], start=0, end=9, performance=1, price=1e308)
+    assert len(sk.find_alternatives(slots, sk.Request(2, 4), shape=shape)) == 0
+    assert len(sk.find_alternatives(slots, sk.Request(1, 1), shape=shape)) == 27
+
+
 def test_the_sequence(larger):
     found = sk.find_alternatives(larger, sk.Request(2, 60, budget=130))
     windows = list(found)

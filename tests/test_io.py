@@ -271,6 +271,17 @@ def test_json_column_types(
     assert column.tobytes() == expected.tobytes()
 
 
+def test_names_in_any_script(tmp_path: Path) -> None:
+    slots = sk.make_slots(
+        node=[0, 1], start=0, end=9, performance=1, price=1, **{"память": [1.5, 2]}
+    )
+    for suffix in SUFFIXES:
+        path = tmp_path / f"slots{suffix}"
+        sk.write_slots(path, slots)
+        assert sk.read_slots(path).dtype.names == slots.dtype.names
+        assert sk.read_slots(path).tolist() == slots.tolist()
+
+
 def test_npz_may_hold_a_column_per_array(tmp_path: Path) -> None:
     order = [2, 0, 1]
     text = npz(**{name: column[order] for name, column in COLUMNS.items()})

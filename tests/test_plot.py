@@ -249,6 +249,27 @@ def test_bad_horizon(horizon: float) -> None:
         plot_gantt(slots_of(2), horizon=horizon)
 
 
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (dict(slots=None), "slots must have the fields node, start and end"),
+        (dict(slots=np.zeros(3)), "slots must have the fields"),
+        (dict(slots=slots_of(2), tasks=3), "tasks must have the fields"),
+        (dict(slots=slots_of(2), windows=[3]), "windows must be windows, got 3"),
+    ],
+)
+def test_what_cannot_be_drawn_is_named(given: dict[str, Any], words: str) -> None:
+    with pytest.raises(TypeError, match=words):
+        plot_gantt(**given)
+
+
+def test_a_dollar_sign_begins_no_formula(tmp_path: Path) -> None:
+    windows = {r"$\bad $": window_on(0)}
+    path = tmp_path / "money.png"
+    plot_gantt(slots_of(2), windows, title=r"100 $, $\bad $", path=path)
+    assert path.stat().st_size > 0
+
+
 def test_into_given_axes_and_from_a_pool() -> None:
     figure = Figure()
     _, right = figure.subplots(1, 2)

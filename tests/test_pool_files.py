@@ -77,8 +77,10 @@ def test_bad_files_give_one_clear_error(tmp_path):
         sk.SlotPool.load(path)
     with pytest.raises(FileNotFoundError):
         sk.SlotPool.load(tmp_path / "none.npz")
-    with pytest.raises(OSError, match="none"):
+    with pytest.raises(FileNotFoundError, match=r"none/pool\.npz'$"):
         pool.save(tmp_path / "none" / "pool.npz")
+    with pytest.raises(OSError, match=f"{tmp_path.name}'$"):
+        pool.save(tmp_path)
 
 
 SAVER = """

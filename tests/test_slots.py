@@ -166,6 +166,7 @@ def test_any_native_layout_gives_the_same_window():
         ),
         (slots().reshape(3, 1), ValueError, "one-dimensional, got 2"),
         (None, TypeError, "got NoneType"),
+        (np.ma.array(np.zeros(1, sk.SLOT)), TypeError, "slots must have no mask"),
     ],
 )
 def test_what_is_not_a_slot_array_is_refused(bad, error, said):

@@ -62,6 +62,8 @@ cdef int view_slots(object slots, SlotView* view) except -1:
         raise TypeError(
             f"slots must be a structured numpy array{known}, got {type(slots).__name__}"
         )
+    if type(slots) is not np.ndarray and isinstance(slots, np.ma.MaskedArray):
+        raise TypeError("slots must have no mask: keep the rows that count, slots[~mask]")
     cdef cnp.ndarray array = <cnp.ndarray>slots
     dtype = array.dtype
     if dtype.fields is None:

@@ -7,17 +7,20 @@ cdef int save_pool(SlotPool pool, str path) except -1:
     import tempfile  # here and in load_pool: a search does not need them
     origin, state, now = pool._whole()
     folder = os.path.dirname(os.path.abspath(path))
-    handle, draft = tempfile.mkstemp(prefix=os.path.basename(path) + ".", dir=folder)
     try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez(file, format=np.array(FORMAT), origin=origin,
-                     now=np.array(now), **state)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, path)
-    except BaseException:
-        os.unlink(draft)
-        raise
+        handle, draft = tempfile.mkstemp(prefix=os.path.basename(path) + ".", dir=folder)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                np.savez(file, format=np.array(FORMAT), origin=origin,
+                         now=np.array(now), **state)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(draft, path)
+        except BaseException:
+            os.unlink(draft)
+            raise
+    except OSError as error:  # about the user's file, not about the draft
+        raise OSError(error.errno, error.strerror, path) from None
     if os.name == "posix":
         folder_handle = os.open(folder, os.O_RDONLY)
         try:

@@ -102,6 +102,8 @@ def plot_gantt(
     ValueError
         If the suffix of `path` is unknown, or the horizon is not a finite time after
         the first start.
+    TypeError
+        If slots or tasks have no fields node, start and end, or a window is none.
     ModuleNotFoundError
         If matplotlib is not installed.
 
@@ -119,7 +121,9 @@ def plot_gantt(
     1
     """
     target = None if path is None else _checked_path(path)
-    free = getattr(slots, "slots", slots)
+    free = _with_spans("slots", getattr(slots, "slots", slots))
+    if tasks is not None:
+        _with_spans("tasks", tasks)
     named = _named(windows)
     colours = [WINDOW_COLOURS[i % len(WINDOW_COLOURS)] for i in range(len(named))]
     # With more windows than colours there is no telling them apart by name.
@@ -186,7 +190,7 @@ def plot_gantt(
     _dress(ax, nodes, used, edges, decimals)
     _legend(ax, len(named) if not lanes else 0)
     if title:
-        ax.set_title(title, loc="left", fontsize=FONT + 2.5, color=INK)
+        ax.set_title(_plain(title), loc="left", fontsize=FONT + 2.5, color=INK)
     if target is not None:
         save_figure(figure, target)
     return figure
@@ -202,15 +206,32 @@ def _checked_path(path: str | os.PathLike[str]) -> Path:
     return target
 
 
+def _plain(text: str) -> str:
+    """The text as it is: a dollar sign begins no formula."""
+    return str(text).replace("$", r"\$")
+
+
+def _with_spans(name: str, rows: Any) -> npt.NDArray[Any]:
+    """Rows that say which node and when; TypeError for anything else."""
+    names = getattr(getattr(rows, "dtype", None), "names", None) or ()
+    if not {"node", "start", "end"} <= set(names):
+        kind = type(rows).__name__
+        raise TypeError(f"{name} must have the fields node, start and end, got {kind}")
+    return cast("npt.NDArray[Any]", rows)
+
+
 def _named(windows: Windows | None) -> dict[str, WindowLike]:
     """The windows by the name that is written beside each."""
     if windows is None:
         return {}
     if isinstance(windows, Mapping):
-        return {name: w for name, w in windows.items() if w is not None}
+        return {_plain(name): w for name, w in windows.items() if w is not None}
     single = hasattr(windows, "slots")  # all else is a collection of windows
     several = cast("Iterable[WindowLike | None]", [windows] if single else windows)
     found = [w for w in several if w is not None]
+    for window in found:
+        if not hasattr(window, "slots"):
+            raise TypeError(f"windows must be windows, got {window!r} among them")
     criteria = [getattr(w, "criterion", None) for w in found]
     if all(isinstance(c, str) for c in criteria) and len(set(criteria)) == len(found):
         return {f"best by {c}": w for c, w in zip(criteria, found, strict=True)}

@@ -250,6 +250,7 @@ inline Status find_alternatives(const Pool& pool, const Query& asked, Shape shap
                                 std::size_t limit, Windows& out) noexcept {
   return guarded([&] {
     Query query = asked;
+    query.budget = detail::most_money(asked);
     query.origins = pool.origins.empty() ? nullptr : pool.origins.data();
     if (query.n > static_cast<std::int64_t>(pool.nodes.size())) return Status::ok;
     const Status status = pool.check(query, true);

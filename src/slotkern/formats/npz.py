@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 import zipfile
 from typing import Any
 
@@ -44,7 +45,10 @@ def _encode(slots: NDArray[Any]) -> bytes:
     for name, column in columns.items():
         columns[name] = of_text(name, column)  # objects would be pickled
     sink = io.BytesIO()
-    np.savez(sink, allow_pickle=False, slots=make_slots(**columns))
+    with warnings.catch_warnings():
+        # Names beyond Latin-1 take version 3.0, which numpy has read since 1.17.
+        warnings.filterwarnings("ignore", "Stored array in format 3.0", UserWarning)
+        np.savez(sink, allow_pickle=False, slots=make_slots(**columns))
     return sink.getvalue()
 
 
