@@ -51,10 +51,10 @@ class SmallestOf {
     sum_ = slack_ = 0;
   }
 
-  // Adds a member; true when it is among the n smallest now.
+  // Adds a member; true when it is among the n smallest now. What is infinite is no member.
   bool offer(double key, std::size_t row) {
     const Entry entry{key, row};
-    if (size_ < n_ && lazy_) {
+    if (size_ < n_ && lazy_ && key < kInfinity) {
       array_[size_++] = entry;
       sorted_ = false;
       sum_ += key;
@@ -62,9 +62,12 @@ class SmallestOf {
       return true;
     }
     if (!sorted_) sort();
-    if (key >= cut_ && (key > cut_ || !order_(entry, array_[size_ - 1]))) {
-      put_aside(entry);
-      return false;
+    if (key >= cut_) {
+      if (key == kInfinity) return false;
+      if (key > cut_ || !order_(entry, array_[size_ - 1])) {
+        put_aside(entry);
+        return false;
+      }
     }
     if (size_ == capacity_) put_aside(array_[--size_]);
     std::size_t at = size_++;
