@@ -8,7 +8,7 @@ cimport numpy as cnp
 from libcpp.vector cimport vector
 
 from slotkern._core cimport (
-    PreparedSlots, Request, Window, lasting, pool_of, search_error, shape_of, wrap,
+    PreparedSlots, Request, Window, lasting, place_in, pool_of, search_error, shape_of, wrap,
 )
 from slotkern._core import PART
 from slotkern._kernels cimport Answer, Found, Part, Pool, Query, Shape, Status
@@ -64,18 +64,7 @@ cdef class Alternatives:
         cdef Py_ssize_t size = self.windows.found.size(), i
         if isinstance(index, slice):
             return self._chosen(range(size)[index])
-        try:
-            i = index
-        except TypeError:
-            raise TypeError(
-                f"index must be an integer or a slice, got {type(index).__name__}"
-            ) from None
-        except OverflowError:
-            i = size
-        if i < 0:
-            i += size
-        if not 0 <= i < size:
-            raise IndexError(f"index {index} is out of range for {size} alternatives")
+        i = place_in(index, size, "alternatives")
         cdef Answer answer
         answer.found = self.windows.found[i]
         answer.parts = self.windows.parts.data() + i * self.n
@@ -84,9 +73,6 @@ cdef class Alternatives:
             window.bound = self.bounds[i]
             window.proven = self.proven[i]
         return window
-
-    def __reversed__(self):
-        return Sequence.__reversed__(self)
 
     def index(self, window, start=0, stop=None):
         """The place of the first window equal to this one; ValueError if there is none."""

@@ -258,6 +258,17 @@ cdef Shape shape_of(str shape) except *:
     raise ValueError(f"shape must be 'square' or 'ragged', got {shape!r}")
 
 
+cdef Py_ssize_t place_in(object index, Py_ssize_t size, str things) except -1:
+    """The place that an index means in a sequence of so many things."""
+    try:
+        return range(size)[index]
+    except TypeError:
+        name = type(index).__name__
+        raise TypeError(f"index must be an integer or a slice, got {name}") from None
+    except IndexError:
+        raise IndexError(f"index {index} is out of range for {size} {things}") from None
+
+
 include "_core_windows.pxi"
 
 

@@ -9,7 +9,8 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 from libcpp.vector cimport vector
 
 from slotkern._core cimport (
-    PreparedSlots, Request, Window, lasting, request_with, search_error, shape_of, wrap,
+    PreparedSlots, Request, Window, lasting, place_in, request_with, search_error, shape_of,
+    wrap,
 )
 from slotkern._core import CRITERIA, PART, check_slots, find_window
 from slotkern._kernels cimport Answer, Found, Part, Pool, Query, Shape, Status, find

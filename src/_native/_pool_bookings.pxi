@@ -35,18 +35,7 @@ cdef class Bookings:
         cdef Py_ssize_t size = self.done.found.size(), i
         if isinstance(index, slice):
             return [self[k] for k in range(size)[index]]
-        try:
-            i = index
-        except TypeError:
-            raise TypeError(
-                f"index must be an integer or a slice, got {type(index).__name__}"
-            ) from None
-        except OverflowError:
-            i = size
-        if i < 0:
-            i += size
-        if not 0 <= i < size:
-            raise IndexError(f"index {index} is out of range for {size} requests")
+        i = place_in(index, size, "requests")
         if self.done.reasons[i] != 0:
             return None
         cdef Answer answer

@@ -33,6 +33,7 @@ cdef class Window:
 cdef Window wrap(const Answer& answer, Py_ssize_t n, str criterion, str shape)
 cdef PreparedSlots pool_of(object slots, bint both, Shape shape, size_t n)
 cdef Shape shape_of(str shape) except *
+cdef Py_ssize_t place_in(object index, Py_ssize_t size, str things) except -1
 cdef bint lasting(object where) except -1
 cdef Request request_with(Request request, object mask)
 cdef object search_error(Status status, Query query)
