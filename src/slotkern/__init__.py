@@ -17,6 +17,7 @@ from slotkern.slots import SlotError, make_slots, validate_slots
 
 if TYPE_CHECKING:
     from slotkern.alternatives import Alternatives, find_alternatives
+    from slotkern.budget import job_budget
     from slotkern.criteria import criterion, minimize
     from slotkern.environment import Environment, generate_environment
     from slotkern.io import (
@@ -38,6 +39,7 @@ __version__ = "0.1.0"
 # What is imported on first use, so that `import slotkern` stays light.
 _LAZY = {
     "alternatives": ("Alternatives", "find_alternatives"),
+    "budget": ("job_budget",),
     "knapsack": ("Choice", "choose", "choose_each"),
     "criteria": ("criterion", "minimize"),
     "environment": ("Environment", "generate_environment"),
@@ -114,6 +116,7 @@ __all__ = [
     "from_pandas",
     "generate_environment",
     "get_include",
+    "job_budget",
     "make_slots",
     "minimize",
     "plot_gantt",
