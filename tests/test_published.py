@@ -168,7 +168,9 @@ def test_nothing_to_find(shape, criterion):
     ("shape", "criterion"), [("square", "processor_time"), ("round", "cost")]
 )
 def test_unknown_algorithm_lists_what_exists(shape, criterion):
-    with pytest.raises(ValueError, match=r"ragged: first, start, local_price.*square: first"):
+    with pytest.raises(
+        ValueError, match=r"ragged: first, start, local_price.*square: first"
+    ):
         published.find(
             np.empty(0, SLOT), nodes=1, volume=1.0, criterion=criterion, shape=shape
         )
