@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         write_slots,
     )
     from slotkern.plotting.gantt import plot_gantt
+    from slotkern.plotting.neighbours import plot_neighbours
     from slotkern.plotting.steps import plot_steps
     from slotkern.search import Explanation, explain, step_values
     from slotkern.trace import TraceSlots, slots_from_trace
@@ -53,6 +54,7 @@ _LAZY = {
         "write_slots",
     ),
     "plotting.gantt": ("plot_gantt",),
+    "plotting.neighbours": ("plot_neighbours",),
     "search": ("Explanation", "explain", "step_values"),
     "plotting.steps": ("plot_steps",),
     "trace": ("TraceSlots", "slots_from_trace"),
@@ -122,6 +124,7 @@ __all__ = [
     "make_slots",
     "minimize",
     "plot_gantt",
+    "plot_neighbours",
     "plot_steps",
     "read_slots",
     "slots_from_trace",
