@@ -298,8 +298,10 @@ class Summary:
                 pair = f"{best}.published", f"{name}.published"
                 twin = shown(self.advantage(setting, *pair, metric))
             obtained = shown(obtained)
-            words = "times" if ratio else "better than"
-            label = f"{metric_label(metric)}, {labels[best]} {words} {labels[name]}"
+            words = "{} against {}, times" if ratio else "{} better than {}"
+            label = (
+                f"{metric_label(metric)}, {words.format(labels[best], labels[name])}"
+            )
         if setting.label:
             label += f", {setting.label}"
         row = Comparison(
