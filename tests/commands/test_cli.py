@@ -429,8 +429,9 @@ def test_bench_scaling(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert result.exit_code == 0, result.stderr
     assert asked == {"seed": 9}
     lines = result.stdout.splitlines()
-    assert sum("nodes = 20" in line and "growth" in line for line in lines) == 1
-    assert sum("interval = 400" in line and "growth" in line for line in lines) == 1
+    for name, sizes in (("nodes", ["20", "40"]), ("interval", ["200", "400"])):
+        assert any(line.strip() == f"Times in ms by {name}" for line in lines)
+        assert any(line.split() == ["search", *sizes, "growth"] for line in lines)
     assert sum(line.split()[:4] == ["CSA", "published", "1.5", "3"] for line in lines)
     for name in ("CSA", "AMP", "minRuntime", "minFinish", "minCost"):
         kinds = [line.split()[1] for line in lines if line.split()[:1] == [name]]

@@ -186,7 +186,7 @@ def _draw(
             spans, shade = tasks[tasks["node"] == part["node"]], BUSY
         left, right = (np.clip(spans[end], first, last) for end in ("start", "end"))
         ax.barh([y] * len(spans), right - left, 0.6, left, color=shade, zorder=2)
-        box = {"facecolor": "white", "edgecolor": colour, "linewidth": 1.6, "zorder": 4}
+        box: Any = {"color": "white", "ec": colour, "linewidth": 1.6, "zorder": 4}
         ax.barh(y, part["end"] - part["start"], 0.6, part["start"], **box)
         for begin, end in (
             (slot["start"], part["start"]),

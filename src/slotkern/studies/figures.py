@@ -266,12 +266,12 @@ def _times(
     sides = {k: v for k, v in sides.items() if not all(map(math.isnan, v))}
     figure, panels = _panels(record, study, len(sides), sharey=True)
     labels = list(dict.fromkeys(timing.label for timing in whole))
-    for panel, (title, times) in zip(panels, sides.items(), strict=True):
+    for panel, (title, took) in zip(panels, sides.items(), strict=True):
         x = dict(zip((s.name for s in settings), _along(panel, settings), strict=True))
         for index, label in enumerate(labels):
             points = [
                 (x[timing.setting.name], ms)
-                for timing, ms in zip(whole, times, strict=True)
+                for timing, ms in zip(whole, took, strict=True)
                 if timing.label == label and not math.isnan(ms)
             ]
             if points:

@@ -225,13 +225,17 @@ def _print_times(timings: Sequence[Timing], console: Console) -> None:
     by_label: dict[str, list[Timing]] = {}
     for timing in timings:
         by_label.setdefault(timing.label, []).append(timing)
-    table = _table("Times in ms")
+    settings = [timing.setting for timing in next(iter(by_label.values()))]
+    headings = [setting.label for setting in settings]
+    title = "Times in ms"
+    if varied:  # its name stands once, above
+        title += f" by {headings[0].rpartition(' = ')[0]}"
+        headings = [*map("{:g}".format, varied), "growth"]
+    table = _table(title)
     table.add_column("search")
     table.add_column("")
-    for timing in next(iter(by_label.values())):
-        table.add_column(timing.setting.label, justify="right")
-    if varied:
-        table.add_column("growth", justify="right")
+    for heading in headings:
+        table.add_column(heading, justify="right")
     for label, row in by_label.items():
         cells = {
             "published": [t.published for t in row],
