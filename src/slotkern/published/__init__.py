@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from . import aep, square, valued
 from .alternatives import SCHEMES, Scheme
-from .job import Found, Job
+from .job import FINITE, Found, Job
 
 __all__ = ["ALGORITHMS", "SCHEMES", "Algorithm", "Found", "Job", "Scheme", "find"]
 
@@ -196,7 +196,8 @@ def find(
     suitable &= slots["price"] <= max_price
     if proper is not None:
         suitable &= proper
-    job = Job(nodes, float(volume), float(budget), float(earliest), float(deadline))
+    latest = min(float(deadline), FINITE)
+    job = Job(nodes, float(volume), float(budget), float(earliest), latest)
     run = algorithm.lite if lite else algorithm.search
     if run is None:
         raise ValueError(f"{algorithm.name} has no Lite form")

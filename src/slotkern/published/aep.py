@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .job import Found, Job, compiled, in_order
+from .job import FINITE, Found, Job, compiled, in_order
 
 Numbers = NDArray[np.int64]
 
@@ -207,7 +207,8 @@ def search(
     """Sweep the slots, and tell the rows of the window."""
     row, columns = numbered(slots, proper, job)
     random = np.random.default_rng(seed)
-    start, window = aep(columns, job.nodes, job.budget, criterion, random)
+    budget = min(job.budget, FINITE)
+    start, window = aep(columns, job.nodes, budget, criterion, random)
     return Found(float(start), row[window]) if len(window) else None
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .job import Found, Job, compiled, in_order
+from .job import FINITE, Found, Job, compiled, in_order
 
 Numbers = NDArray[np.int64]
 
@@ -129,7 +129,7 @@ def search(
     """Search the groups, and tell the rows of the window."""
     row, columns, groups = numbered(slots, proper, job)
     start, window = square_search(
-        columns, groups, job.volume, job.nodes, job.budget, criterion
+        columns, groups, job.volume, job.nodes, min(job.budget, FINITE), criterion
     )
     return Found(float(start), row[window]) if len(window) else None
 

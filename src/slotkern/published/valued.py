@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import aep
-from .job import Found, Job, compiled
+from .job import FINITE, Found, Job, compiled
 from .square import SlotList, numbered
 
 Numbers = NDArray[np.int64]
@@ -231,7 +231,7 @@ def search(
         groups,
         job.volume,
         job.nodes,
-        job.budget,
+        min(job.budget, FINITE),
         kind,
         lite,
     )
