@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+cimport cython
 cimport numpy as cnp
 from libcpp.vector cimport vector
 
@@ -29,8 +30,12 @@ TABLE = np.dtype([(name, "f8") for name in
                   ("start", "finish", "runtime", "cost", "processor_time", "value")])
 
 
+@cython.embedsignature(False)
 cdef class Alternatives:
-    """Windows of one request that share no slot time, in the order they were found.
+    """Alternatives()
+--
+
+    Windows of one request that share no slot time, in the order they were found.
 
     A sequence: indexing gives a `Window`, slicing gives `Alternatives`. Nothing is built
     for a window before it is asked for.

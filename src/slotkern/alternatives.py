@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern._alternatives import ENDLESS, Alternatives, first_alternatives, gather
-from slotkern._core import PreparedSlots, Request, Window, find_window
+from slotkern._core import PreparedSlots, Request, Window, array_of, find_window
 from slotkern._pool import SlotPool
 from slotkern.criteria import Minimize, minimize
 
@@ -109,7 +109,7 @@ def _best_and_cut(
     windows: list[Window] = []
     if window is not None and limit != 0:
         name = window.criterion
-        table = slots.slots if isinstance(slots, PreparedSlots) else slots
+        table = slots.slots if isinstance(slots, PreparedSlots) else array_of(slots)
         if (
             limit is None
             and np.isinf(request.deadline)

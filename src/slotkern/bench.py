@@ -17,10 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
 
 import slotkern as sk
+
+from .extras import extra
+
+with extra():
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -169,16 +173,17 @@ class ScalingReport:
 
     def save_figures(self, folder: str | Path) -> list[Path]:
         """Draw time by nodes and time by interval into `folder`; return the paths."""
-        from matplotlib.figure import Figure
+        with extra():
+            from matplotlib.figure import Figure
 
+        from .io import make_folder
         from .plot import save_figure
 
         paths = []
         for sweep in (self.by_nodes, self.by_interval):
             figure = Figure(figsize=(8, 5.2), dpi=150, layout="constrained")
             _draw(figure.add_subplot(), sweep)
-            path = Path(folder) / f"time_by_{sweep.axis}.png"
-            path.parent.mkdir(parents=True, exist_ok=True)
+            path = make_folder(folder) / f"time_by_{sweep.axis}.png"
             save_figure(figure, path)
             paths.append(path)
         return paths
@@ -378,7 +383,8 @@ def _sweep_table(title: str, sweep: Sweep, cycles: int) -> Table:
 
 def _draw(ax: Axes, sweep: Sweep) -> None:
     """One line for each engine and algorithm, labelled where it ends."""
-    from matplotlib.ticker import FuncFormatter, NullFormatter
+    with extra():
+        from matplotlib.ticker import FuncFormatter, NullFormatter
 
     from .plot import FAINT, INK, WINDOW_COLOURS
 

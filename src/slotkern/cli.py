@@ -9,31 +9,24 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-import typer
-from rich.console import Console, RenderableType
-from typer.core import TyperGroup
 
 import slotkern as sk
 
 from . import tables
 from ._core import REQUEST_FIELDS
+from .extras import EXTRAS, extra
 from .studies.commands import register
+from .terminal import drop_output, show
 
-#: What to install for a module that is imported on first use.
-EXTRAS = {
-    "pyarrow": "io",
-    "matplotlib": "plot",
-    "numba": "numba",
-    "joblib": "studies",
-    "distributed": "studies",
-}
+with extra():
+    import typer
+    from typer.core import TyperGroup
 
 #: The base of all complaints about the arguments; typer exports no name for it.
 ClickException: Any = typer.BadParameter.__mro__[2]
@@ -59,14 +52,15 @@ class OneLineErrors(TyperGroup):
         except ClickException as error:
             code = _complain(error.format_message(), getattr(error, "ctx", None))
         except ModuleNotFoundError as error:
-            missing = (error.name or "").split(".")[0]
-            if missing not in EXTRAS:
+            if error.name not in EXTRAS:
                 raise
-            hint = f'pip install "slotkern[{EXTRAS[missing]}]"'
-            code = _complain(f"this needs {missing}: {hint}")
+            code = _complain(str(error))
         except OSError as error:
-            place = f"{error.filename}: " if error.filename else ""
-            code = _complain(f"{place}{error.strerror or error}")
+            place = "standard output" if drop_output() else error.filename
+            reason = str(error.strerror or error)
+            code = _complain(f"{place}: {reason}" if place else reason)
+        except MemoryError as error:
+            code = _complain(str(error) or "not enough memory")
         except (ValueError, TypeError) as error:
             code = _complain(str(error))
         if standalone_mode:
@@ -76,11 +70,12 @@ class OneLineErrors(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """Run the command and stop in silence when nobody reads on."""
         try:
-            result = super().invoke(ctx)
-            sys.stdout.flush()
-            return result
+            try:
+                return super().invoke(ctx)
+            finally:
+                sys.stdout.flush()
         except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            drop_output()
             raise typer.Exit(141) from None  # as if killed by SIGPIPE
 
 
@@ -100,17 +95,6 @@ app = typer.Typer(
 )
 bench = typer.Typer(help="Measure the searches on this machine.")
 app.add_typer(bench, name="bench")
-
-
-def _show(*things: RenderableType) -> None:
-    """Print tables or text; lines are wrapped only to fit a terminal."""
-    console = Console(
-        width=None if sys.stdout.isatty() else 10_000, highlight=False, markup=False
-    )
-    with console.capture() as capture:
-        for thing in things:
-            console.print(thing)
-    sys.stdout.write(capture.get())
 
 
 def _version(wanted: bool) -> None:
@@ -208,6 +192,7 @@ def find(
     Exits with 1 and the explanation when there is no window.
     """
     request = _request(locals())
+    _check_plot(plot)
     free = sk.read_slots(slots)
     window = sk.find_window(
         free,
@@ -234,11 +219,11 @@ def find(
             explanation=None if why is None else why.to_dict() | {"text": str(why)},
         )
     elif window is not None:
-        _show(tables.window_table(free, window), tables.totals(window))
+        show(tables.window_table(free, window), tables.totals(window))
         if not window.proven:
             print(f"not proven to be the best; no value is better than {window.bound}")
     else:
-        _show(str(why))
+        show(str(why))
     if window is None:
         raise typer.Exit(1)
 
@@ -259,7 +244,7 @@ def alternatives(
     shape: Shape = "square",
     method: Method = "exact",
     limit: Annotated[
-        int | None, typer.Option(help="No more windows than this.")
+        int | None, typer.Option(min=1, help="No more windows than this.")
     ] = None,
     pareto: Annotated[
         str | None,
@@ -280,14 +265,14 @@ def alternatives(
     Exits with 1 and the explanation when there is none.
     """
     request = _request(locals())
+    _check_plot(plot)
     free = sk.read_slots(slots)
     found = sk.find_alternatives(
         free, request, criterion, shape=shape, method=method, limit=limit
     )
     if pareto is not None:
         found = found.pareto(*(name.strip() for name in pareto.split(",")))
-    fits = len(found) > 0 or limit == 0
-    why = None if fits else sk.explain(free, request, shape=shape)
+    why = None if found else sk.explain(free, request, shape=shape)
     if found and plot is not None:
         title = f"{slots.name}: {len(found)} alternatives of {nodes} nodes, {shape}"
         sk.plot_gantt(free, found, path=plot, title=title)
@@ -300,11 +285,19 @@ def alternatives(
             explanation=None if why is None else why.to_dict() | {"text": str(why)},
         )
     elif why is None:
-        _show(tables.alternatives_table(found))
+        show(tables.alternatives_table(found))
     else:
-        _show(str(why))
-    if not fits:
+        show(str(why))
+    if not found:
         raise typer.Exit(1)
+
+
+def _check_plot(plot: Path | None) -> None:
+    """Refuse a picture that cannot be drawn before anything is searched."""
+    if plot is not None:
+        from .plot import checked_path
+
+        checked_path(plot)
 
 
 def _request(options: dict[str, Any]) -> sk.Request:
@@ -369,14 +362,18 @@ def generate(
         int | None, typer.Option(help="Length of the scheduling interval.")
     ] = None,
     load: Annotated[
-        tuple[float, float] | None,
-        typer.Option(help="Least and greatest share of local tasks on a node."),
+        str | None,
+        typer.Option(
+            metavar="LOW:HIGH",
+            help="Least and greatest share of local tasks on a node, as in 0.1:0.5.",
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(help="The same seed, the same slots.")] = 0,
 ) -> None:
     """Write the free slots of a random environment to a file."""
+    shares = None if load is None else _shares(load)
     environment = sk.generate_environment(
-        preset, nodes=nodes, interval=interval, load=load, seed=seed
+        preset, nodes=nodes, interval=interval, load=shares, seed=seed
     )
     sk.write_slots(output, environment.slots)
     print(
@@ -384,6 +381,15 @@ def generate(
         f"{environment.nodes.size:,} nodes in [0, {environment.horizon:,g}), "
         f"{environment.tasks.size:,} local tasks"
     )
+
+
+def _shares(load: str) -> tuple[float, float]:
+    """The two numbers of LOW:HIGH."""
+    try:
+        low, high = map(float, load.split(":"))
+    except ValueError:
+        raise ValueError(f"--load: {load!r} is not LOW:HIGH, as in 0.1:0.5") from None
+    return low, high
 
 
 @app.command("slots-from-trace")
@@ -400,20 +406,23 @@ def slots_from_trace(
     ] = None,
     performance: Annotated[
         str,
-        typer.Option(help="A number for all processors, or a law: uniform:LOW:HIGH."),
-    ] = "uniform:2:10",
+        typer.Option(
+            help="A number for all processors, or at random: uniform:LOW:HIGH."
+        ),
+    ] = "1",
     price: Annotated[
         str,
         typer.Option(
             help="Likewise, or market:LEVEL:EXPONENT:DEVIATION by performance."
         ),
-    ] = "market:1.1",
+    ] = "0",
     seed: Annotated[int, typer.Option(help="Seed of the laws.")] = 0,
 ) -> None:
     """Write the free slots that a workload trace leaves on its machine.
 
     Jobs stand where the trace records them; one that does not fit starts as soon as it
-    can, and is counted as delayed.
+    can, and is counted as delayed. Speeds and prices are in no trace: every processor
+    has performance 1 and price 0, unless you say otherwise.
     """
     from .trace import slots_from_trace as free_slots
 
@@ -450,9 +459,11 @@ def scaling(
     growth exponents, fitted on this machine.
     """
     from . import bench as measured
+    from .io import make_folder
 
+    make_folder(out)  # before, and not after, all has been measured
     report = measured.scaling(cycles=cycles, seed=seed)
-    _show(*report.tables())
+    show(*report.tables())
     for figure in report.save_figures(out):
         print(figure)
 

@@ -20,6 +20,7 @@ from slotkern._valued import (
     STATIC_SIGNATURE,
     capsule_signature,
 )
+from slotkern.extras import extra
 
 __all__ = ["PLACEMENT_CRITERIA", "Criterion", "Minimize", "criterion", "minimize"]
 
@@ -164,7 +165,7 @@ def criterion(
 
     Raises
     ------
-    ImportError
+    ModuleNotFoundError
         If numba is missing, at the first search.
     ValueError
         At a search, if the function raises or its value is not finite; the message
@@ -210,12 +211,8 @@ class _Compiled(NamedTuple):
 def _compiled(
     function: Callable[..., float], uses_start: bool, dtype: np.dtype[np.void]
 ) -> _Compiled:
-    try:
+    with extra():
         import numba
-    except ImportError as error:
-        raise ImportError(
-            "@sk.criterion needs numba: install slotkern[numba]"
-        ) from error
     title = getattr(function, "__name__", "criterion")
     try:
         inner = function if hasattr(function, "py_func") else numba.njit(function)

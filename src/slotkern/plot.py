@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 import numpy as np
 import numpy.typing as npt
 
+from .extras import extra
 from .io import write_bytes
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ def plot_gantt(
     >>> len(figure.axes)
     1
     """
-    target = None if path is None else _checked_path(path)
+    target = None if path is None else checked_path(path)
     free = _with_spans("slots", getattr(slots, "slots", slots))
     if tasks is not None:
         _with_spans("tasks", tasks)
@@ -134,7 +135,8 @@ def plot_gantt(
     first, last = _time_range(spans, horizon)
     used = np.isin(nodes, parts["node"])
 
-    from matplotlib.figure import Figure
+    with extra():
+        from matplotlib.figure import Figure
 
     if ax is None:
         tall = min(ROW_TALL * max(nodes.size, 1), AXES_TALL)
@@ -190,13 +192,13 @@ def plot_gantt(
     _dress(ax, nodes, used, edges, decimals)
     _legend(ax, len(named) if not lanes else 0)
     if title:
-        ax.set_title(_plain(title), loc="left", fontsize=FONT + 2.5, color=INK)
+        ax.set_title(as_written(title), loc="left", fontsize=FONT + 2.5, color=INK)
     if target is not None:
         save_figure(figure, target)
     return figure
 
 
-def _checked_path(path: str | os.PathLike[str]) -> Path:
+def checked_path(path: str | os.PathLike[str]) -> Path:
     target = Path(path)
     if target.suffix.lower() not in SUFFIXES:
         known = ", ".join(SUFFIXES)
@@ -206,9 +208,14 @@ def _checked_path(path: str | os.PathLike[str]) -> Path:
     return target
 
 
-def _plain(text: str) -> str:
-    """The text as it is: a dollar sign begins no formula."""
-    return str(text).replace("$", r"\$")
+def as_written(text: object) -> str:
+    """The text for matplotlib to show as it is.
+
+    A dollar sign begins no formula, and a line at its beginning hides no entry of a
+    legend.
+    """
+    shown = str(text).replace("$", r"\$")
+    return f" {shown}" if shown.startswith("_") else shown
 
 
 def _with_spans(name: str, rows: Any) -> npt.NDArray[Any]:
@@ -225,7 +232,7 @@ def _named(windows: Windows | None) -> dict[str, WindowLike]:
     if windows is None:
         return {}
     if isinstance(windows, Mapping):
-        return {_plain(name): w for name, w in windows.items() if w is not None}
+        return {as_written(name): w for name, w in windows.items() if w is not None}
     single = hasattr(windows, "slots")  # all else is a collection of windows
     several = cast("Iterable[WindowLike | None]", [windows] if single else windows)
     found = [w for w in several if w is not None]
@@ -234,7 +241,7 @@ def _named(windows: Windows | None) -> dict[str, WindowLike]:
             raise TypeError(f"windows must be windows, got {window!r} among them")
     criteria = [getattr(w, "criterion", None) for w in found]
     if all(isinstance(c, str) for c in criteria) and len(set(criteria)) == len(found):
-        return {f"best by {c}": w for c, w in zip(criteria, found, strict=True)}
+        return {as_written(f"best by {c}"): w for c, w in zip(criteria, found, strict=True)}
     return {f"window {i}": w for i, w in enumerate(found, 1)}
 
 
@@ -320,7 +327,8 @@ def _add_boxes(
     order: int,
 ) -> None:
     """One collection of rectangles; a white edge where rows are tall enough."""
-    from matplotlib.collections import PolyCollection
+    with extra():
+        from matplotlib.collections import PolyCollection
 
     keep = right > left
     left, right, top, bottom = left[keep], right[keep], top[keep], bottom[keep]
@@ -356,7 +364,8 @@ def _end_times(
     decimals: int,
 ) -> None:
     """Beside each part that ends before its window does, when it ends."""
-    from matplotlib.patheffects import withStroke
+    with extra():
+        from matplotlib.patheffects import withStroke
 
     finish = np.array([window.finish for window in named.values()])
     early = (parts["end"] < finish[parts["window"]]) & (lanes == 1)
@@ -419,7 +428,8 @@ def _dress(
     decimals: int,
 ) -> None:
     """Ticks and labels: every row while they are tall, else those that matter."""
-    from matplotlib.ticker import FuncFormatter, MaxNLocator
+    with extra():
+        from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     middle = (edges[1:] + edges[:-1]) / 2
     # The rows with windows have first call on a label, then some others to go by.
@@ -452,7 +462,8 @@ def _dress(
 
 def _legend(ax: Axes, windows: int) -> None:
     """Outside the data, above the top right corner."""
-    from matplotlib.patches import Patch
+    with extra():
+        from matplotlib.patches import Patch
 
     handles = [
         Patch(facecolor=FREE, edgecolor=FAINT, linewidth=0.5, label="free"),
@@ -491,7 +502,8 @@ def _inches_tall(ax: Axes) -> float:
 
 def save_figure(figure: Figure, target: Path) -> None:
     """Write a figure whole or not at all, and with the same bytes every time."""
-    import matplotlib
+    with extra():
+        import matplotlib
 
     kind = target.suffix.lower()[1:]
     stamp = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)

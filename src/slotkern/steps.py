@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from slotkern._core import PreparedSlots, Request, find_window, prepared
-from slotkern.plot import _checked_path, save_figure
+from slotkern.extras import extra
+from slotkern.plot import as_written, checked_path, save_figure
 from slotkern.search import step_values
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def plot_steps(
     >>> figure.axes[0].get_xlabel()
     'start of the window'
     """
-    target = None if path is None else _checked_path(path)
+    target = None if path is None else checked_path(path)
     pool = prepared(slots)
     starts, values = step_values(
         pool, request, criterion, shape=shape, placement=placement, span=span
@@ -76,7 +77,8 @@ def plot_steps(
     window = find_window(
         pool, request, criterion, shape=shape, placement=placement, span=span
     )
-    from matplotlib.figure import Figure
+    with extra():
+        from matplotlib.figure import Figure
 
     if ax is None:
         ax = Figure(figsize=(8, 3.2), layout="constrained").subplots()
@@ -91,7 +93,7 @@ def plot_steps(
             xytext=(8, 6),
             color=CHOSEN,
         )
-        ax.set_ylabel(f"best {window.criterion}")
+        ax.set_ylabel(as_written(f"best {window.criterion}"))
     ax.set_xlabel("start of the window")
     ax.margins(y=0.15)
     ax.spines[["top", "right"]].set_visible(False)

@@ -20,6 +20,9 @@ Numbers = NDArray[np.int64]
 
 COLUMN, DEPENDABLE, COORDINATED = range(3)
 
+#: The largest table of eq. (2), which has a column for each unit of the budget.
+MOST_BYTES = 2**30
+
 
 @compiled
 def table_choice(
@@ -126,6 +129,23 @@ def valued_search(
     return best_start, best_length, best_value, best
 
 
+def check_table(job: Job, nodes: int) -> None:
+    """Raise ValueError unless the table of eq. (2) fits in `MOST_BYTES`.
+
+    At a step at most one slot of each node is live, and each has an entry of one byte
+    beside the eight of the value.
+    """
+    if not np.isfinite(job.budget):
+        raise ValueError("the published table needs a finite budget, got inf")
+    needed = (job.nodes + 1.0) * (job.budget + 1.0) * (8.0 + nodes)
+    if needed > MOST_BYTES:
+        raise ValueError(
+            f"the published table of budget {job.budget:g} and {job.nodes} of {nodes} "
+            f"nodes takes {needed:.3g} bytes, more than {MOST_BYTES:.3g}; count money "
+            "in larger units, or use method 'exact'"
+        )
+
+
 def search(
     slots: NDArray[np.void],
     proper: NDArray[np.bool_],
@@ -136,10 +156,10 @@ def search(
 ) -> Found | None:
     """Number the slots by price, search the groups, and tell the window.
 
-    Raises ValueError if the budget is infinite, for which there is no table.
+    Raises ValueError if the budget is infinite or the table too large.
     """
-    if not lite and not np.isfinite(job.budget):
-        raise ValueError("the published table needs a finite budget, got inf")
+    if not lite:
+        check_table(job, len(np.unique(slots["node"])))
     row, columns, groups = numbered(slots, proper, job)
     start, length, value, window = valued_search(
         columns,

@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from slotkern.extras import extra
+from slotkern.plot import as_written, plot_gantt, save_figure
 from slotkern.studies.cycle import windows_of_cycle
 from slotkern.studies.metrics import metric_of
-from slotkern.studies.study import Setting
+from slotkern.studies.study import Setting, short_names
 from slotkern.studies.summary import Comparison, Summary, metric_label
 
 __all__ = ["draw_figures"]
@@ -30,7 +32,8 @@ def draw_figures(summary: Summary) -> list[Path]:
     list of Path
         The files.
     """
-    from matplotlib import rc_context
+    with extra():
+        from matplotlib import rc_context
 
     style: Any = {
         "font.size": 9,
@@ -52,7 +55,7 @@ def draw_figures(summary: Summary) -> list[Path]:
                 figure = _times(record, summary)
             else:
                 figure = _chart(record, summary, windows=kind == "gantt")
-            figure.savefig(path, dpi=150)
+            save_figure(figure, path)
             paths.append(path)
     return paths
 
@@ -85,13 +88,14 @@ def _panels(
     record: Mapping[str, Any], summary: Summary, count: int, **axes: Any
 ) -> tuple[Any, list[Any]]:
     """Return a figure with its title, and this many panels, at most three in a row."""
-    from matplotlib.figure import Figure
+    with extra():
+        from matplotlib.figure import Figure
 
     columns = min(3, count)
     rows = -(-count // columns)
     size = (1.2 + 3.4 * columns, 0.9 + 3.0 * rows)
-    figure = Figure(figsize=size, layout="constrained")
-    figure.suptitle(record.get("title", summary.study.title))
+    figure = Figure(figsize=size, dpi=150, layout="constrained")
+    figure.suptitle(as_written(record.get("title", summary.study.title)))
     panels = list(figure.subplots(rows, columns, squeeze=False, **axes).ravel())
     for panel in panels[count:]:
         panel.set_axis_off()
@@ -165,7 +169,8 @@ def _bars(
             ha="center",
             fontsize=7,
         )
-    panel.set_xticks(at, [labels[name] for name in names], rotation=35, ha="right")
+    ticks = [as_written(labels[name]) for name in names]
+    panel.set_xticks(at, ticks, rotation=35, ha="right")
     panel.grid(visible=False, axis="x")
     panel.margins(y=0.12)
 
@@ -180,9 +185,10 @@ def _curves(
 ) -> None:
     """Draw curves along the sweep's first parameter: one per rest and algorithm."""
     labels = {a.name: a.label for a in settings[0].algorithms}
+    called = short_names(settings[0].values)
     lines: dict[tuple[Any, ...], list[int]] = {}
     for index, setting in enumerate(settings):
-        rest = tuple(map(str, list(setting.values.values())[1:]))
+        rest = tuple(f"{called[p]} = {v}" for p, v in list(setting.values.items())[1:])
         lines.setdefault(rest, []).append(index)
     x = _along(panel, settings)
     for name in names if metric != "slots" else names[:1]:
@@ -196,7 +202,7 @@ def _curves(
                 marker="o",
                 ms=4,
                 capsize=3,
-                label=f"{', '.join([*words, *rest])} ± two standard errors",
+                label=as_written(f"{', '.join([*words, *rest])} ± two standard errors"),
             )
     at = {(s.name, n): x for s, x in zip(settings, x, strict=True) for n in names}
     _draw_marks(panel, at, marks)
@@ -207,11 +213,12 @@ def _along(panel: Any, settings: Sequence[Setting]) -> list[float]:
     """Return where the settings lie along their first parameter; label the axis."""
     path = next(iter(settings[0].values), "")
     values = [setting.values.get(path, setting.name) for setting in settings]
-    panel.set_xlabel(path.rpartition(".")[2].replace("_", " "))
+    words = short_names(settings[0].values).get(path, "").replace("_", " ")
+    panel.set_xlabel(as_written(words.replace(".", ": ")))
     if all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values):
         return [float(value) for value in values]
     ticks = list(dict.fromkeys(map(str, values)))
-    panel.set_xticks(range(len(ticks)), ticks)
+    panel.set_xticks(range(len(ticks)), map(as_written, ticks))
     return [float(ticks.index(str(value))) for value in values]
 
 
@@ -239,7 +246,8 @@ def _times(record: Mapping[str, Any], summary: Summary) -> Any:
                 if timing.label == label and not math.isnan(ms)
             ]
             if points:
-                style = {"marker": "o", "ms": 4, "color": f"C{index}", "label": label}
+                style = {"marker": "o", "ms": 4, "color": f"C{index}"}
+                style["label"] = as_written(label)
                 panel.plot(*zip(*points, strict=True), **style)
         panel.set_title(title, fontsize=9)
         panel.set_yscale("log")
@@ -265,13 +273,11 @@ def _axis_label(metric: str) -> str:
     unit = "" if metric in ("slots", "alternatives") else metric_of(metric).unit
     label = metric_label(metric)
     break_ = "\n" if len(label) > 20 else " "  # the axis is not that tall
-    return f"{label}{break_}({unit})" if unit else label
+    return as_written(f"{label}{break_}({unit})" if unit else label)
 
 
 def _chart(record: Mapping[str, Any], summary: Summary, *, windows: bool) -> Any:
     """Return the Gantt chart of one cycle, with the windows of some algorithms."""
-    from slotkern.plot import plot_gantt
-
     setting = summary.study.sweep_of(record)[0]
     names = record.get("algorithms", []) if windows else []
     chosen = [a for a in setting.algorithms if a.name in names and not a.alternatives]

@@ -1,0 +1,78 @@
+"""Standard output and standard error, whatever they are: closed, full, ASCII alone."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from .extras import extra
+
+with extra():
+    from rich.console import Console, RenderableType
+
+__all__ = ["drop_output", "ready_streams", "show", "written"]
+
+#: What stands for a sign that the terminal does not have; others become escapes.
+PLAIN = {"±": "+-"}
+
+
+def _plain(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start : error.end]
+    return "".join(PLAIN.get(sign, ascii(sign)[1:-1]) for sign in text), error.end
+
+
+codecs.register_error("slotkern", _plain)
+
+
+def ready_streams() -> None:
+    """Make sure that both streams are there and take every text."""
+    for name, number in (("stdout", 1), ("stderr", 2)):
+        stream = getattr(sys, name)
+        if stream is None:  # closed by the caller; the next file must not get its number
+            hole = os.open(os.devnull, os.O_WRONLY)
+            if hole != number:
+                os.dup2(hole, number)
+                os.close(hole)
+            stream = open(number, "w", encoding="utf-8", closefd=False)
+            setattr(sys, name, stream)
+        stream.reconfigure(errors="slotkern")
+
+
+def drop_output() -> bool:
+    """Whether standard output takes nothing more; what was meant for it is dropped."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return True
+    return False
+
+
+@contextmanager
+def written(width: int = 10_000) -> Iterator[Console]:
+    """Yield a console; what is printed there goes to standard output in one piece.
+
+    Text is shown as it is: no markup, no emoji. Lines are wrapped to fit a terminal,
+    and elsewhere at `width`.
+    """
+    console = Console(
+        width=None if sys.stdout.isatty() else width,
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )
+    with console.capture() as capture:
+        yield console
+    sys.stdout.write(capture.get())
+
+
+def show(*things: RenderableType) -> None:
+    """Print tables or text."""
+    with written() as console:
+        for thing in things:
+            console.print(thing)
