@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-cimport cython
 cimport numpy as cnp
 from libcpp.vector cimport vector
 
@@ -30,7 +29,6 @@ TABLE = np.dtype([(name, "f8") for name in
                   ("start", "finish", "runtime", "cost", "processor_time", "value")])
 
 
-@cython.embedsignature(False)
 cdef class Alternatives:
     """Alternatives()
 --

@@ -46,7 +46,6 @@ cdef dict METHODS = {"auto": <int>Method.fastest, "table": <int>Method.table,
 
 
 @cython.final
-@cython.embedsignature(False)
 cdef class Choice:
     """Choice(rows, value, cost, proven, bound)
 --

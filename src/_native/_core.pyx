@@ -142,7 +142,6 @@ def check_slots(slots):
         raise fault_error(fault, slots)
 
 
-@cython.embedsignature(False)
 cdef class PreparedSlots:
     """PreparedSlots(slots)
 --

@@ -42,7 +42,6 @@ cdef object checked_where(object where):
     return array
 
 
-@cython.embedsignature(False)
 cdef class Request:
     """Request(nodes, volume, *, budget=inf, min_performance=0.0, earliest=0.0, deadline=inf,
             max_price=inf, where=None)

@@ -12,7 +12,6 @@ cdef object search_error(Status status, Query query):
 
 
 @cython.freelist(64)
-@cython.embedsignature(False)
 cdef class Window:
     """Window()
 --

@@ -4,7 +4,6 @@ import os
 
 import numpy as np
 
-cimport cython
 cimport numpy as cnp
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libcpp.vector cimport vector
@@ -56,7 +55,6 @@ ADDRESSES = {
 cdef dict INDEX = {name: i for i, name in enumerate(CRITERIA)}
 
 
-@cython.embedsignature(False)
 cdef class SlotPool(PreparedSlots):
     """SlotPool(slots)
 --

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-@cython.embedsignature(False)
 cdef class Bookings:
     """Bookings()
 --

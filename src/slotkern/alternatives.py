@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,16 +13,19 @@ from slotkern._core import PreparedSlots, Request, Window, array_of, find_window
 from slotkern._pool import SlotPool
 from slotkern.criteria import Minimize, minimize
 
+if TYPE_CHECKING:
+    from slotkern.typing import Criterion, Method, Shape, Slots
+
 __all__ = ["Alternatives", "cut_window", "find_alternatives"]
 
 
 def find_alternatives(
-    slots: NDArray[np.void] | PreparedSlots,
+    slots: Slots,
     request: Request,
-    criterion: Any = "first",
+    criterion: Criterion = "first",
     *,
-    shape: str = "square",
-    method: str = "exact",
+    shape: Shape = "square",
+    method: Method = "exact",
     limit: int | None = None,
     **options: Any,
 ) -> Alternatives:
@@ -94,11 +97,11 @@ def find_alternatives(
 
 
 def _best_and_cut(
-    slots: NDArray[np.void] | PreparedSlots,
+    slots: Slots,
     request: Request,
     criterion: Any,
-    shape: str,
-    method: str,
+    shape: Shape,
+    method: Method,
     limit: int | None,
     options: dict[str, Any],
 ) -> Alternatives:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["ScalingReport", "scaling", "stream"]
 
 #: The papers' names and our criteria, in the order of Tables 1 and 2.
-ALGORITHMS = {
+ALGORITHMS: dict[str, Any] = {
     "AMP": "first",
     "MinRuntime": "runtime",
     "MinFinishTime": "finish",
@@ -307,7 +307,7 @@ def _measure(
         note("alternatives", len(starts[0]))
 
 
-def _search(slots: Any, jobs: list[Any], criterion: str, method: str) -> list[Any]:
+def _search(slots: Any, jobs: list[Any], criterion: Any, method: Any) -> list[Any]:
     """One window for each job, by one call each, as a scheduler would ask."""
     find = sk.find_window
     return [find(slots, job, criterion, shape="ragged", method=method) for job in jobs]

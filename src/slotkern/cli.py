@@ -194,19 +194,10 @@ def find(
     request = _request(locals())
     _check_plot(plot)
     free = sk.read_slots(slots)
-    window = sk.find_window(
-        free,
-        request,
-        criterion,
-        shape=shape,
-        method=method,
-        placement=placement,
-        span=span,
-        gap=gap,
-        max_work=max_work,
-        seed=seed,
-    )
-    why = None if window is not None else sk.explain(free, request, shape=shape)
+    how: Any = {"criterion": criterion, "shape": shape, "method": method}
+    how |= {"placement": placement, "span": span, "gap": gap, "max_work": max_work}
+    window = sk.find_window(free, request, seed=seed, **how)
+    why = None if window is not None else _why(free, request, shape)
     if window is not None and plot is not None:
         title = f"{slots.name}: {nodes} nodes at once, {shape}"
         sk.plot_gantt(free, window, path=plot, title=title)
@@ -267,12 +258,12 @@ def alternatives(
     request = _request(locals())
     _check_plot(plot)
     free = sk.read_slots(slots)
-    found = sk.find_alternatives(
-        free, request, criterion, shape=shape, method=method, limit=limit
-    )
+    how: Any = {"criterion": criterion, "shape": shape, "method": method}
+    found = sk.find_alternatives(free, request, limit=limit, **how)
     if pareto is not None:
-        found = found.pareto(*(name.strip() for name in pareto.split(",")))
-    why = None if found else sk.explain(free, request, shape=shape)
+        names: Any = (name.strip() for name in pareto.split(","))
+        found = found.pareto(*names)
+    why = None if found else _why(free, request, shape)
     if found and plot is not None:
         title = f"{slots.name}: {len(found)} alternatives of {nodes} nodes, {shape}"
         sk.plot_gantt(free, found, path=plot, title=title)
@@ -298,6 +289,10 @@ def _check_plot(plot: Path | None) -> None:
         from .plot import checked_path
 
         checked_path(plot)
+
+
+def _why(slots: Any, request: sk.Request, shape: Any) -> sk.Explanation:
+    return sk.explain(slots, request, shape=shape)
 
 
 def _request(options: dict[str, Any]) -> sk.Request:

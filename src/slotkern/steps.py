@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from slotkern._core import PreparedSlots, Request, find_window, prepared
+from slotkern._core import Request, find_window, prepared
 from slotkern.extras import extra
 from slotkern.plot import as_written, checked_path, save_figure
 from slotkern.search import step_values
@@ -15,7 +15,8 @@ from slotkern.search import step_values
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from numpy.typing import NDArray
+
+    from slotkern.typing import Placement, Shape, Slots, Span, ValueCriterion
 
 __all__ = ["plot_steps"]
 
@@ -23,13 +24,13 @@ LINE, CHOSEN = "#4c78a8", "#d62728"
 
 
 def plot_steps(
-    slots: NDArray[np.void] | PreparedSlots,
+    slots: Slots,
     request: Request,
-    criterion: Any,
+    criterion: ValueCriterion,
     *,
-    shape: str = "square",
-    placement: str = "slot-start",
-    span: str = "window",
+    shape: Shape = "square",
+    placement: Placement = "slot-start",
+    span: Span = "window",
     path: str | os.PathLike[str] | None = None,
     ax: Axes | None = None,
 ) -> Figure:

@@ -165,8 +165,8 @@ def comparison_table(
                 cells[row].append(best_of if mark else Text(f"{text} "))
         for name in windows:
             label = Text(TOTALS.get(name, name))
-            row = cells.get(name, [Text("no window")])
-            table.add_row(Text(heading), label, *row)
+            told = cells.get(name, [Text("no window")])
+            table.add_row(Text(heading), label, *told)
             heading = ""
         table.add_section()
     return table

@@ -33,12 +33,14 @@ def ready_streams() -> None:
     """Make sure that both streams are there and take every text."""
     for name, number in (("stdout", 1), ("stderr", 2)):
         stream = getattr(sys, name)
-        if stream is None:  # closed by the caller; the next file must not get its number
+        if (
+            stream is None
+        ):  # closed by the caller; the next file must not get its number
             hole = os.open(os.devnull, os.O_WRONLY)
             if hole != number:
                 os.dup2(hole, number)
                 os.close(hole)
-            stream = open(number, "w", encoding="utf-8", closefd=False)
+            stream = os.fdopen(number, "w", encoding="utf-8", closefd=False)
             setattr(sys, name, stream)
         stream.reconfigure(errors="slotkern")
 

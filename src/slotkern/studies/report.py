@@ -324,7 +324,12 @@ def _write_csv(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
 
 
 def _table(title: str) -> Table:
-    return Table(title=Text(title, "table.title"), title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    return Table(
+        title=Text(title, "table.title"),
+        title_justify="left",
+        box=SIMPLE_HEAD,
+        pad_edge=False,
+    )
 
 
 def _plus_minus(estimate: Estimate, scale: float = 1.0) -> str:

@@ -73,11 +73,12 @@ class Algorithm:
         ValueError
             If the search does not take the criterion, the method or an option.
         """
-        options = {"shape": shape, "method": self.method, **self.options}
+        options: dict[str, Any] = {"criterion": self.criterion, "method": self.method}
+        options |= {"shape": shape, **self.options}
         try:
             if self.alternatives:
-                return sk.find_alternatives(slots, request, self.criterion, **options)
-            return sk.find_window(slots, request, self.criterion, seed=cycle, **options)
+                return sk.find_alternatives(slots, request, **options)
+            return sk.find_window(slots, request, seed=cycle, **options)
         except (TypeError, ValueError) as error:
             raise ValueError(f"algorithms.{self.name}: {error}") from error
 
