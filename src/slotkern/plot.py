@@ -493,13 +493,18 @@ def _window_lanes(
     bottom: float,
 ) -> None:
     """Above the rows: a line for each window, with its name and its times."""
+    with extra():
+        from matplotlib.patches import Rectangle
+
     lanes = max((caption.level for caption in captions), default=-1) + 1
     for window, look, caption in zip(named.values(), looks, captions, strict=False):
         y = (caption.level - lanes + 0.5) * LANE
-        ends, half = np.array([window.start, window.finish]), np.array([LINE / 2])
-        _add_boxes(ax, ends[:1], ends[1:], y - half, y + half, look, 3)
+        start, finish = window.start, window.finish
+        line = Rectangle((start, y - LINE / 2), finish - start, LINE, zorder=3)
+        line.set(facecolor=look.colour, hatch=look.hatch, edgecolor="white", lw=0)
+        ax.add_patch(line)
         if len(named) <= GUIDED:
-            ax.vlines(ends, y, bottom, look.colour, "dotted", lw=0.9, zorder=3)
+            ax.vlines([start, finish], y, bottom, look.colour, "dotted", lw=0.9)
         ax.annotate(
             caption.words,
             (caption.x, y),

@@ -8,7 +8,7 @@ import itertools
 import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from slotkern.extras import extra
 from slotkern.io import write_bytes
@@ -19,11 +19,9 @@ from slotkern.studies.times import Timing
 
 with extra():
     from rich.box import SIMPLE_HEAD
+    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 __all__ = ["print_report", "write_report", "write_tables"]
 
@@ -94,8 +92,6 @@ def write_tables(summary: Summary) -> list[Path]:
         obtained) and ``times.csv`` (published and measured times) if the study has
         any, and ``report.txt`` (the tables for people).
     """
-    from rich.console import Console
-
     folder = summary.campaign.folder
     written = [folder / "summary.csv"]
     _write_csv(written[0], summary.rows())
