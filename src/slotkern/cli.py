@@ -22,7 +22,7 @@ from . import tables
 from ._core import REQUEST_FIELDS
 from .extras import EXTRAS, extra
 from .studies.commands import register
-from .terminal import drop_output, show
+from .terminal import drop_output, show, write
 
 with extra():
     import typer
@@ -56,9 +56,8 @@ class OneLineErrors(TyperGroup):
                 raise
             code = _complain(str(error))
         except OSError as error:
-            place = "standard output" if drop_output() else error.filename
-            reason = str(error.strerror or error)
-            code = _complain(f"{place}: {reason}" if place else reason)
+            place = f"{error.filename}: " if error.filename else ""
+            code = _complain(f"{place}{error.strerror or error}")
         except MemoryError as error:
             code = _complain(str(error) or "not enough memory")
         except (ValueError, TypeError) as error:
@@ -99,7 +98,7 @@ app.add_typer(bench, name="bench")
 
 def _version(wanted: bool) -> None:
     if wanted:
-        print(f"slotkern {sk.__version__}")
+        show(f"slotkern {sk.__version__}")
         raise typer.Exit
 
 
@@ -212,7 +211,7 @@ def find(
     elif window is not None:
         show(tables.window_table(free, window), tables.totals(window))
         if not window.proven:
-            print(f"not proven to be the best; no value is better than {window.bound}")
+            show(f"not proven to be the best; no value is better than {window.bound}")
     else:
         show(str(why))
     if window is None:
@@ -235,7 +234,7 @@ def alternatives(
     shape: Shape = "square",
     method: Method = "exact",
     limit: Annotated[
-        int | None, typer.Option(min=1, help="No more windows than this.")
+        int | None, typer.Option(help="No more windows than this.")
     ] = None,
     pareto: Annotated[
         str | None,
@@ -257,6 +256,8 @@ def alternatives(
     """
     request = _request(locals())
     _check_plot(plot)
+    if limit is not None and limit < 1:
+        raise ValueError(f"--limit must be at least 1, got {limit}")
     free = sk.read_slots(slots)
     how: Any = {"criterion": criterion, "shape": shape, "method": method}
     found = sk.find_alternatives(free, request, limit=limit, **how)
@@ -308,7 +309,7 @@ def _print_json(
     heading |= dict(zip(("criterion", "shape", "method"), asked, strict=True))
     fields = {name: getattr(request, name) for name in REQUEST_FIELDS}
     whole = _plain(heading | {"request": fields} | answer)
-    print(json.dumps(whole, indent=2, allow_nan=False))
+    write(json.dumps(whole, indent=2, allow_nan=False) + "\n")
 
 
 def _window_fields(slots: Any, window: Any) -> dict[str, Any]:
@@ -371,7 +372,7 @@ def generate(
         preset, nodes=nodes, interval=interval, load=shares, seed=seed
     )
     sk.write_slots(output, environment.slots)
-    print(
+    show(
         f"{output}: {environment.slots.size:,} free slots of "
         f"{environment.nodes.size:,} nodes in [0, {environment.horizon:,g}), "
         f"{environment.tasks.size:,} local tasks"
@@ -431,7 +432,7 @@ def slots_from_trace(
         seed=seed,
     )
     sk.write_slots(output, found.slots)
-    print(
+    show(
         f"{output}: {found.slots.size:,} free slots of {found.processors:,} processors "
         f"in [{at:,.10g}, {at + horizon:,.10g}); {found.jobs:,} jobs placed, "
         f"{found.delayed:,} of them delayed, {found.skipped:,} skipped"
@@ -460,7 +461,7 @@ def scaling(
     report = measured.scaling(cycles=cycles, seed=seed)
     show(*report.tables())
     for figure in report.save_figures(out):
-        print(figure)
+        show(str(figure))
 
 
 register(app)

@@ -13,7 +13,7 @@ from .extras import extra
 with extra():
     from rich.console import Console, RenderableType
 
-__all__ = ["drop_output", "ready_streams", "show", "written"]
+__all__ = ["drop_output", "ready_streams", "show", "write", "written"]
 
 #: What stands for a sign that the terminal does not have; others become escapes.
 PLAIN = {"±": "+-"}
@@ -45,14 +45,29 @@ def ready_streams() -> None:
         stream.reconfigure(errors="slotkern")
 
 
-def drop_output() -> bool:
-    """Whether standard output takes nothing more; what was meant for it is dropped."""
+def drop_output() -> None:
+    """Send what is left for standard output, which takes no more, nowhere."""
+    hole = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(hole, sys.stdout.fileno())
+    os.close(hole)
+
+
+def write(text: str) -> None:
+    """Write text to standard output.
+
+    Raises
+    ------
+    OSError
+        Naming standard output, when it takes no more.
+    """
     try:
+        sys.stdout.write(text)
         sys.stdout.flush()
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return True
-    return False
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        drop_output()
+        raise OSError(error.errno, error.strerror, "standard output") from None
 
 
 @contextmanager
@@ -70,11 +85,11 @@ def written(width: int = 10_000) -> Iterator[Console]:
     )
     with console.capture() as capture:
         yield console
-    sys.stdout.write(capture.get())
+    write(capture.get())
 
 
 def show(*things: RenderableType) -> None:
-    """Print tables or text."""
+    """Print tables or lines of text."""
     with written() as console:
         for thing in things:
             console.print(thing)

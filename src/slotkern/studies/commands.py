@@ -22,14 +22,14 @@ with extra():
 __all__ = ["register"]
 
 Cycles = Annotated[
-    int | None, typer.Option(min=1, help="How many cycles; the study's own by default.")
+    int | None, typer.Option(help="How many cycles; the study's own by default.")
 ]
-Workers = Annotated[int, typer.Option(min=1, help="How many processes.")]
+Workers = Annotated[int, typer.Option(help="How many processes.")]
 PublishedCycles = Annotated[
     int | None,
-    typer.Option(min=0, help="On how many of them the papers' own algorithms run."),
+    typer.Option(help="On how many of them the papers' own algorithms run."),
 ]
-Seed = Annotated[int | None, typer.Option(min=0, help="Replaces the study's seed.")]
+Seed = Annotated[int | None, typer.Option(help="Replaces the study's seed.")]
 Cluster = Annotated[
     str | None,
     typer.Option(help="Address of a dask scheduler whose workers do the work."),
