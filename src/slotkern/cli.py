@@ -49,6 +49,10 @@ class OneLineErrors(TyperGroup):
         name = prog_name or "slotkern"
         try:
             code = super().main(words, name, complete_var, False, **extra)
+            write("")  # what is left of the help, too
+        except BrokenPipeError:
+            drop_output()
+            code = 141  # as if killed by SIGPIPE
         except ClickException as error:
             code = _complain(error.format_message(), getattr(error, "ctx", None))
         except ModuleNotFoundError as error:
@@ -69,13 +73,10 @@ class OneLineErrors(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """Run the command and stop in silence when nobody reads on."""
         try:
-            try:
-                return super().invoke(ctx)
-            finally:
-                sys.stdout.flush()
+            return super().invoke(ctx)
         except BrokenPipeError:
             drop_output()
-            raise typer.Exit(141) from None  # as if killed by SIGPIPE
+            raise typer.Exit(141) from None
 
 
 def _complain(message: str, context: Any = None) -> int:

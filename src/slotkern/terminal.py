@@ -30,19 +30,24 @@ codecs.register_error("slotkern", _plain)
 
 
 def ready_streams() -> None:
-    """Make sure that both streams are there and take every text."""
+    """Make both streams anew: such as are there, take every text, and are buffered.
+
+    Without a buffer (PYTHONUNBUFFERED) Python does not notice that only a part of a
+    long text was taken.
+    """
     for name, number in (("stdout", 1), ("stderr", 2)):
-        stream = getattr(sys, name)
-        if (
-            stream is None
-        ):  # closed by the caller; the next file must not get its number
+        given = getattr(sys, name)
+        if given is None:  # closed by the caller; the next file must not get its number
             hole = os.open(os.devnull, os.O_WRONLY)
             if hole != number:
                 os.dup2(hole, number)
                 os.close(hole)
-            stream = os.fdopen(number, "w", encoding="utf-8", closefd=False)
-            setattr(sys, name, stream)
-        stream.reconfigure(errors="slotkern")
+        encoding = "utf-8" if given is None else given.encoding
+        stream = os.fdopen(
+            number, "w", encoding=encoding, errors="slotkern", closefd=False
+        )
+        stream.reconfigure(line_buffering=name == "stderr" or stream.isatty())
+        setattr(sys, name, stream)
 
 
 def drop_output() -> None:
