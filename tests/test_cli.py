@@ -325,6 +325,22 @@ def test_bad_commands_take_one_line(words: list[str]) -> None:
     refused(run(*words), " ".join(["slotkern", *words[:-2]]))
 
 
+@pytest.mark.parametrize(
+    ("words", "value"),
+    [
+        (["find", "a.npz", "--nodes", "5", "--volume", "abc"], "abc"),
+        (["find", "a.npz", "--nodes=1.5", "--volume", "1"], "1.5"),
+        (["bench", "scaling", "--cycles", "-1"], "-1"),
+        (["reproduce", "aep", "--cycles", "0"], "0"),
+        (["reproduce", "aep", "--seed", "-3"], "-3"),
+        (["find", "SLOTS", "--nodes", "5", "--volume", "1", "--seed", "-4"], "-4"),
+    ],
+)
+def test_a_wrong_value_is_told(slots_file: Path, words: list[str], value: str) -> None:
+    given = [str(slots_file) if word == "SLOTS" else word for word in words]
+    refused(run(*given), value)
+
+
 def test_a_missing_extra_is_named(
     slots_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

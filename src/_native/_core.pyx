@@ -360,7 +360,7 @@ def find_window(slots, Request request not None, criterion="finish", *, str shap
             shape=shape, method=method, placement=placement, span=span, gap=gap,
             max_work=max_work, seed=seed))
     if (index is None or method != "exact" or placement != "slot-start" or span != "window"
-            or gap != 0.0 or max_work is not None):
+            or gap != 0.0 or max_work is not None or type(seed) is not int or seed < 0):
         from slotkern.search import find_otherwise
         return find_otherwise(slots, request, criterion, shape, method, placement, span, gap,
                               max_work, seed)

@@ -11,6 +11,7 @@ import json
 import math
 import sys
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -54,7 +55,8 @@ class OneLineErrors(TyperGroup):
             drop_output()
             code = 141  # as if killed by SIGPIPE
         except ClickException as error:
-            code = _complain(error.format_message(), getattr(error, "ctx", None))
+            message = error.format_message() + _given(error, words)
+            code = _complain(message, getattr(error, "ctx", None))
         except ModuleNotFoundError as error:
             if error.name not in EXTRAS:
                 raise
@@ -77,6 +79,15 @@ class OneLineErrors(TyperGroup):
         except BrokenPipeError:
             drop_output()
             raise typer.Exit(141) from None
+
+
+def _given(error: Any, words: Sequence[str]) -> str:
+    """What was given for the option that an error is about, if it was given."""
+    for name in getattr(getattr(error, "param", None), "opts", ()):
+        for word, after in reversed([*pairwise([*words, ""])]):
+            if (word == name and after) or word.startswith(f"{name}="):
+                return f", got {after if word == name else word[len(name) + 1 :]!r}"
+    return ""
 
 
 def _complain(message: str, context: Any = None) -> int:
