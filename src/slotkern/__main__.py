@@ -11,8 +11,8 @@ from slotkern.extras import EXTRAS
 def main() -> None:
     """Run the command line, or say in one line what has to be installed for it."""
     try:
-        from slotkern.cli import app
-        from slotkern.terminal import ready_streams
+        from slotkern.commands.main import app
+        from slotkern.commands.terminal import ready_streams
     except ModuleNotFoundError as missing:
         if missing.name not in EXTRAS:
             raise

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from slotkern.environment import generate_environment
 from slotkern.extras import extra
-from slotkern.io import make_folder, write_bytes
+from slotkern.files.slots import make_folder, write_bytes
 from slotkern.studies.cycle import run_cycles
 from slotkern.studies.fields import as_count
 from slotkern.studies.study import Algorithm, Setting, Study

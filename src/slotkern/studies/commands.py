@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
+from slotkern.commands.terminal import written
 from slotkern.extras import extra
 from slotkern.studies.campaign import run
 from slotkern.studies.figures import draw_figures
@@ -14,7 +15,6 @@ from slotkern.studies.papers import PAPERS
 from slotkern.studies.report import print_report, write_tables
 from slotkern.studies.study import Study
 from slotkern.studies.summary import Summary
-from slotkern.terminal import written
 
 with extra():
     import typer

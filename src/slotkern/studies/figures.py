@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from slotkern.extras import extra
-from slotkern.plot import as_written, plot_gantt, save_figure
+from slotkern.plotting.gantt import as_written, plot_gantt, save_figure
 from slotkern.studies.cycle import windows_of_cycle
 from slotkern.studies.metrics import metric_of
 from slotkern.studies.study import Setting, short_names

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from slotkern.extras import extra
-from slotkern.io import write_bytes
+from slotkern.files.slots import write_bytes
 from slotkern.studies.figures import draw_figures
 from slotkern.studies.study import Setting
 from slotkern.studies.summary import Comparison, Estimate, Summary
