@@ -33,7 +33,10 @@ TABLE = np.dtype([(name, "f8") for name in
 
 
 cdef class Alternatives:
-    """Windows of one request that share no slot time, in the order they were found.
+    """Alternatives()
+--
+
+    Windows of one request that share no slot time, in the order they were found.
 
     A sequence: indexing gives a `Window`, slicing gives `Alternatives`. Nothing is built
     for a window before it is asked for.

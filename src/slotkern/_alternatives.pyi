@@ -4,7 +4,8 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern._core import PreparedSlots, Request, Window
+from slotkern._core import Request, Window
+from slotkern.typing import Shape, Slots
 
 ENDLESS: str
 ATTRIBUTES: dict[str, str]
@@ -12,7 +13,7 @@ TABLE: np.dtype[np.void]
 
 class Alternatives(Sequence[Window]):
     criterion: str
-    shape: str
+    shape: Shape
     def __init__(self, *_args: Any, **_options: Any) -> None: ...
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[Window]: ...
@@ -42,7 +43,7 @@ class Alternatives(Sequence[Window]):
     def to_arrow(self) -> Any: ...
 
 def searched_slots(
-    slots: NDArray[np.void] | PreparedSlots,
+    slots: Slots,
 ) -> tuple[NDArray[np.void], NDArray[np.int64] | None]: ...
 def rows_that_hold(
     slots: NDArray[np.void], parts: NDArray[np.void]
@@ -55,8 +56,8 @@ def gather(
     searched: tuple[NDArray[np.void], NDArray[np.int64] | None],
 ) -> Alternatives: ...
 def first_alternatives(
-    slots: NDArray[np.void] | PreparedSlots,
+    slots: Slots,
     request: Request,
-    shape: str,
+    shape: Shape,
     limit: int | None,
 ) -> Alternatives: ...

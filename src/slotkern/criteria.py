@@ -21,6 +21,7 @@ from slotkern._value import (
     capsule_signature,
     part_values,
 )
+from slotkern.extras import extra
 
 __all__ = ["PLACEMENT_CRITERIA", "Criterion", "Minimize", "criterion", "minimize"]
 
@@ -165,7 +166,7 @@ def criterion(
 
     Raises
     ------
-    ImportError
+    ModuleNotFoundError
         If numba is missing, at the first search.
     ValueError
         At a search, if the function raises or its value is not finite; the message
@@ -262,12 +263,8 @@ class _Compiled(NamedTuple):
 def _compiled(
     function: Callable[..., float], uses_start: bool, dtype: np.dtype[np.void]
 ) -> _Compiled:
-    try:
+    with extra():
         import numba
-    except ImportError as error:
-        raise ImportError(
-            "@sk.criterion needs numba: install slotkern[numba]"
-        ) from error
     title = getattr(function, "__name__", "criterion")
     try:
         inner = function if hasattr(function, "py_func") else numba.njit(function)

@@ -222,8 +222,8 @@ def test_no_alternatives_print_the_explanation(slots_file: Path) -> None:
     assert result.exit_code == 1
     assert strict(result.stdout)["windows"] == []
     assert "No window fits." in strict(result.stdout)["explanation"]["text"]
-    assert run("alternatives", slots_file, *JOB, "--limit", 0).exit_code == 0
-    refused(run("alternatives", slots_file, *JOB, "--limit", -1), "limit", "-1")
+    for limit in (0, -1):
+        refused(run("alternatives", slots_file, *JOB, "--limit", limit), "limit", limit)
 
 
 def test_many_alternatives_are_shown_in_part() -> None:
@@ -327,13 +327,29 @@ def test_bad_commands_take_one_line(words: list[str]) -> None:
     refused(run(*words), " ".join(["slotkern", *words[:-2]]))
 
 
+@pytest.mark.parametrize(
+    ("words", "value"),
+    [
+        (["find", "a.npz", "--nodes", "5", "--volume", "abc"], "abc"),
+        (["find", "a.npz", "--nodes=1.5", "--volume", "1"], "1.5"),
+        (["bench", "scaling", "--cycles", "-1"], "-1"),
+        (["reproduce", "aep", "--cycles", "0"], "0"),
+        (["reproduce", "aep", "--seed", "-3"], "-3"),
+        (["find", "SLOTS", "--nodes", "5", "--volume", "1", "--seed", "-4"], "-4"),
+    ],
+)
+def test_a_wrong_value_is_told(slots_file: Path, words: list[str], value: str) -> None:
+    given = [str(slots_file) if word == "SLOTS" else word for word in words]
+    refused(run(*given), value)
+
+
 def test_a_missing_extra_is_named(
     slots_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     result = run("find", slots_file, *JOB, "--plot", "gantt.png")
-    refused(result, "matplotlib", 'pip install "slotkern[plot]"')
+    refused(result, "matplotlib", "pip install 'slotkern[plot]'")
 
 
 def test_errors_of_our_own_are_not_hidden(
@@ -352,7 +368,7 @@ def test_errors_of_our_own_are_not_hidden(
 
 def test_generate_writes_the_environment(tmp_path: Path) -> None:
     path = tmp_path / "env.npz"
-    words = ("--preset", "square", "--nodes", 7, "--interval", 300, "--load", 0.1, 0.4)
+    words = ("--preset", "square", "--nodes", 7, "--interval", 300, "--load", "0.1:0.4")
     result = run("generate", "--output", path, *words, "--seed", 5)
     assert result.exit_code == 0, result.stderr
     environment = sk.generate_environment(
@@ -362,6 +378,9 @@ def test_generate_writes_the_environment(tmp_path: Path) -> None:
     assert f"{environment.slots.size} free slots of 7 nodes" in result.stdout
     refused(run("generate", "--output", path, "--preset", "x"), "x", "aep")
     refused(run("generate", "--output", path, "--nodes", 0), "nodes", "0")
+    for load in ("0.1", "0.1:x", "1:2:3"):
+        refused(run("generate", "--output", path, "--load", load), load, "LOW:HIGH")
+    assert "--load LOW:HIGH" in " ".join(run("generate", "--help").stdout.split())
     refused(run("generate", "--output", tmp_path / "no" / "env.npz"), tmp_path / "no")
 
 
@@ -386,6 +405,11 @@ def test_slots_from_trace(tmp_path: Path) -> None:
         f"{path}: {slots.size} free slots of 4 processors in [10, 210); "
         "3 jobs placed, 1 of them delayed, 1 skipped\n"
     )
+    plain = run("slots-from-trace", trace, *words[:4], "--output", path)
+    assert plain.exit_code == 0, plain.stderr
+    machine = sk.read_slots(path)
+    assert set(machine["performance"].tolist()) == {1.0}
+    assert set(machine["price"].tolist()) == {0.0}
     free = (slots["end"] - slots["start"]).sum()
     assert free == 4 * 200 - (2 * 90 + 50 + 2 * 30)
     word = ("--price", "cheap")
@@ -475,7 +499,7 @@ def test_without_typer_one_line_says_what_to_install() -> None:
     done = python("-c", code)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
-    assert 'pip install "slotkern[cli]"' in done.stderr
+    assert "pip install 'slotkern[cli]'" in done.stderr
 
 
 def test_as_a_process(slots_file: Path, tmp_path: Path) -> None:

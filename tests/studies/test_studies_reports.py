@@ -455,3 +455,84 @@ def test_published_algorithms_that_do_not_exist_are_refused_at_once(tmp_path):
         studies.run(study, 20, out=tmp_path / "out", published_cycles=3)
     assert not (tmp_path / "out").exists()
     studies.run(study, 20, out=tmp_path / "out")  # without them it runs
+
+
+# --- what a study's author wrote -----------------------------------------------------
+
+ODD = "best [/x] one [s] [bold]b[/] :smile: $x$ a_b \\n"
+
+
+def odd_study(tmp_path):
+    """The small study with words that mean something to rich or to matplotlib."""
+    label = ODD.replace("\\", "\\\\")
+    text = SMALL.replace('label = "AMP"', f'label = "{label}"')
+    text = text.replace('label = "minCost"', 'label = "_cost $y$"')
+    text = text.replace("Nobody knows why.", f"{label} why.")
+    text = text.replace(
+        "seed = 7", f'seed = 7\ntitle = "{label}"\nreference = "{label}"'
+    )
+    figure = f'name = "curves"\ntitle = "{label}"'
+    text = text.replace('name = "curves"', figure)
+    timing = '\n[[timing]]\nalgorithms = ["first", "cost"]\n'
+    gantt = (
+        '[[figure]]\nname = "gantt"\nkind = "gantt"\nalgorithms = ["first", "cost"]\n'
+    )
+    times = '[[figure]]\nname = "times"\nkind = "times"\n'
+    path = tmp_path / "odd.toml"
+    path.write_text(text + timing + gantt + times, encoding="utf-8")
+    return studies.load_study(path)
+
+
+def test_what_the_author_wrote_is_printed_as_it_is(tmp_path):
+    summary = studies.Summary(studies.run(odd_study(tmp_path), 20, out=tmp_path / "o"))
+    stream = io.StringIO()
+    print_report(summary, Console(file=stream, width=400))
+    lines = stream.getvalue().splitlines()
+    assert lines[0] == ODD
+    assert lines[1] == ODD
+    assert any(f"cost, {ODD}" in line for line in lines)
+    assert any(line.startswith(f"[1] {ODD} why.") for line in lines)
+    means = next(i for i, line in enumerate(lines) if "algorithm" in line.split())
+    assert any(line.strip().startswith(f"{ODD} ") for line in lines[means:])
+
+
+def test_what_the_author_wrote_is_drawn_as_it_is(tmp_path, monkeypatch):
+    from matplotlib.text import Text
+
+    from slotkern import plot
+
+    drawn = {}
+
+    def look(figure, path):
+        drawn[path.stem] = [text.get_text() for text in figure.findobj(Text)]
+        plot.save_figure(figure, path)
+
+    monkeypatch.setattr(figures, "save_figure", look)
+    study = odd_study(tmp_path)
+    summary = studies.Summary(studies.run(study, 20, out=tmp_path / "o"))
+    assert len(write_report(summary)) == 4 + 4
+    shown = ODD.replace("$", r"\$")
+    assert shown in drawn["bars"]  # the title of the study, and a tick
+    assert drawn["bars"].count(shown) >= 2
+    assert shown in drawn["curves"]
+    # A label that begins with a line is no hidden one.
+    assert any(t.startswith(r" _cost \$y\$") for t in drawn["curves"])
+    assert any(t.startswith(shown + ":") for t in drawn["gantt"])
+    assert shown in drawn["times"]
+
+
+def test_a_grid_over_both_nodes_tells_them_apart(tmp_path):
+    path = tmp_path / "study.toml"
+    grid = "environment.nodes = [10, 20]\njob.nodes = [2, 3]\n"
+    text = SMALL[: SMALL.index("[[sweep]]")]
+    path.write_text(f"{text}[grid]\n{grid}job.budget = [300]\n")
+    study = studies.load_study(path)
+    labels = [setting.label for setting in study.settings]
+    assert labels[0] == "environment.nodes = 10, job.nodes = 2, budget = 300"
+    assert len(set(labels)) == 4
+    summary = studies.Summary(studies.run(study, 5, out=tmp_path / "out"))
+    stream = io.StringIO()
+    print_report(summary, Console(file=stream, width=150))
+    for label in labels:
+        assert f"{label}: means" in stream.getvalue()
+    assert write_report(summary)[-1].name == "base.png"

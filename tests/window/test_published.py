@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import SHAPES, SLOT, Case, cases
 
+import slotkern as sk
 from slotkern import published
 from slotkern.published import ALGORITHMS
 
@@ -243,3 +244,18 @@ def test_compiled_and_plain_python_find_the_same():
 def test_slotkern_does_not_import_numba():
     check = "import sys, slotkern; sys.exit('numba' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", check]).returncode == 0
+
+
+@pytest.mark.parametrize("criterion", ["q", "dependable", "coordinated"])
+@pytest.mark.parametrize("budget", [1e9, 1e18, 1e300])
+def test_a_table_too_large_is_refused(criterion, budget):
+    slots = sk.generate_environment("square", nodes=20, seed=1).slots
+    job = sk.Request(3, 100, budget=budget)
+    with pytest.raises(ValueError, match=r"budget 1e\+\d+ .* more than 1.07e\+09"):
+        sk.find_window(slots, job, criterion, method="published")
+    lite = sk.find_window(slots, job, criterion, method="published-lite")
+    assert lite is not None
+    small = sk.find_window(
+        slots, job.replace(budget=500), criterion, method="published"
+    )
+    assert small is not None

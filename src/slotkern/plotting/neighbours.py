@@ -18,10 +18,10 @@ from .gantt import (
     WINDOW_COLOURS,
     WindowLike,
     Windows,
-    _checked_path,
     _named,
-    _plain,
     _with_spans,
+    as_written,
+    checked_path,
     save_figure,
 )
 
@@ -95,7 +95,7 @@ def plot_neighbours(
     >>> figure.axes[0].get_title(loc="left")
     'nearest task 2.5 away, farthest 35, on average'
     """
-    target = None if path is None else _checked_path(path)
+    target = None if path is None else checked_path(path)
     free = _with_spans("slots", getattr(slots, "slots", slots))
     if tasks is not None:
         _with_spans("tasks", tasks)
@@ -134,7 +134,7 @@ def plot_neighbours(
     _legend(panels[0], WINDOW_COLOURS[0])
     if title:
         figure.suptitle(
-            _plain(title), fontsize=FONT + 2.5, color=INK, ha="left", x=0.01
+            as_written(title), fontsize=FONT + 2.5, color=INK, ha="left", x=0.01
         )
     if target is not None:
         save_figure(figure, target)

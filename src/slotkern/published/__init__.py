@@ -153,7 +153,8 @@ def find(
     ------
     ValueError
         If nothing is published for this shape and criterion, or the table of AEP, MaxQ,
-        DEP and COORD is asked for without a finite budget.
+        DEP and COORD is asked for with a budget that is infinite or makes it larger
+        than 1 GiB.
 
     Notes
     -----

@@ -3,9 +3,13 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar, cast
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from slotkern.extras import extra
+
+with extra():
+    import numba
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -25,6 +25,9 @@ Numbers = NDArray[np.int64]
 
 COLUMN, DEPENDABLE, COORDINATED = range(3)
 
+#: The largest table of eq. (2), which has a column for each unit of the budget.
+MOST_BYTES = 2**30
+
 
 @compiled
 def in_units(cost: float, budget: int) -> int:
@@ -183,10 +186,21 @@ def ragged_search(
     return best_start, best_value, best
 
 
-def check_budget(budget: float) -> None:
-    """Raise ValueError for a budget for which there is no table."""
-    if not np.isfinite(budget):
+def check_table(job: Job, nodes: int) -> None:
+    """Raise ValueError unless the table of eq. (2) fits in `MOST_BYTES`.
+
+    At a step at most one slot of each node is live, and each has an entry of one byte
+    beside the eight of the value.
+    """
+    if not np.isfinite(job.budget):
         raise ValueError("the published table needs a finite budget, got inf")
+    needed = (job.nodes + 1.0) * (job.budget + 1.0) * (8.0 + nodes)
+    if needed > MOST_BYTES:
+        raise ValueError(
+            f"the published table of budget {job.budget:g} and {job.nodes} of {nodes} "
+            f"nodes takes {needed:.3g} bytes, more than {MOST_BYTES:.3g}; count money "
+            "in larger units, or use method 'exact'"
+        )
 
 
 def general(
@@ -199,7 +213,7 @@ def general(
 
     The paper minimizes; minus its z is z here.
     """
-    check_budget(job.budget)
+    check_table(job, len(np.unique(slots["node"])))
     row, columns = aep.numbered(slots, proper, job)
     values = z[row].astype(np.float64)
     start, value, window = ragged_search(columns, values, job.nodes, job.budget)
@@ -218,10 +232,10 @@ def search(
 ) -> Found | None:
     """Number the slots by price, search the groups, and tell the window.
 
-    Raises ValueError if the budget is infinite, for which there is no table.
+    Raises ValueError if the budget is infinite or the table too large.
     """
     if not lite:
-        check_budget(job.budget)
+        check_table(job, len(np.unique(slots["node"])))
     row, columns, groups = numbered(slots, proper, job)
     start, length, value, window = valued_search(
         columns,

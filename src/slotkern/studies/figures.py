@@ -7,9 +7,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from slotkern.extras import extra
+from slotkern.files.slots import make_folder
+from slotkern.plotting.gantt import as_written, plot_gantt, save_figure
 from slotkern.studies.cycle import windows_of_cycle
 from slotkern.studies.metrics import metric_of
-from slotkern.studies.study import Setting, Study
+from slotkern.studies.study import Setting, Study, short_names
 from slotkern.studies.summary import Comparison, Summary, metric_label
 from slotkern.studies.times import Timing
 
@@ -64,7 +67,7 @@ def draw_times(
         The files.
     """
     records = [record for record in study.figures if record.get("kind") == "times"]
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     return _save(records, lambda record: _times(record, study, times), folder)
 
 
@@ -74,7 +77,8 @@ def _save(
     folder: Path,
 ) -> list[Path]:
     """Draw each figure in the style of all, and write it; return the files."""
-    from matplotlib import rc_context
+    with extra():
+        from matplotlib import rc_context
 
     style: Any = {
         "font.size": 9,
@@ -89,7 +93,7 @@ def _save(
     with rc_context(style):
         for record in records:
             paths.append(folder / f"{record['name']}.png")
-            draw(record).savefig(paths[-1], dpi=150)
+            save_figure(draw(record), paths[-1])
     return paths
 
 
@@ -121,13 +125,14 @@ def _panels(
     record: Mapping[str, Any], study: Study, count: int, **axes: Any
 ) -> tuple[Any, list[Any]]:
     """Return a figure with its title, and this many panels, at most three in a row."""
-    from matplotlib.figure import Figure
+    with extra():
+        from matplotlib.figure import Figure
 
     columns = min(3, count)
     rows = -(-count // columns)
     size = (1.2 + 3.4 * columns, 0.9 + 3.0 * rows)
-    figure = Figure(figsize=size, layout="constrained")
-    figure.suptitle(record.get("title", study.title))
+    figure = Figure(figsize=size, dpi=150, layout="constrained")
+    figure.suptitle(as_written(record.get("title", study.title)))
     panels = list(figure.subplots(rows, columns, squeeze=False, **axes).ravel())
     for panel in panels[count:]:
         panel.set_axis_off()
@@ -201,7 +206,8 @@ def _bars(
             ha="center",
             fontsize=7,
         )
-    panel.set_xticks(at, [labels[name] for name in names], rotation=35, ha="right")
+    ticks = [as_written(labels[name]) for name in names]
+    panel.set_xticks(at, ticks, rotation=35, ha="right")
     panel.grid(visible=False, axis="x")
     panel.margins(y=0.12)
 
@@ -216,9 +222,10 @@ def _curves(
 ) -> None:
     """Draw curves along the sweep's first parameter: one per rest and algorithm."""
     labels = {a.name: a.label for a in settings[0].algorithms}
+    called = short_names(settings[0].values)
     lines: dict[tuple[Any, ...], list[int]] = {}
     for index, setting in enumerate(settings):
-        rest = tuple(map(str, list(setting.values.values())[1:]))
+        rest = tuple(f"{called[p]} = {v}" for p, v in list(setting.values.items())[1:])
         lines.setdefault(rest, []).append(index)
     x = _along(panel, settings)
     for name in names if metric != "slots" else names[:1]:
@@ -232,7 +239,7 @@ def _curves(
                 marker="o",
                 ms=4,
                 capsize=3,
-                label=f"{', '.join([*words, *rest])} ± two standard errors",
+                label=as_written(f"{', '.join([*words, *rest])} ± two standard errors"),
             )
     at = {(s.name, n): x for s, x in zip(settings, x, strict=True) for n in names}
     _draw_marks(panel, at, marks)
@@ -243,11 +250,12 @@ def _along(panel: Any, settings: Sequence[Setting]) -> list[float]:
     """Return where the settings lie along their first parameter; label the axis."""
     path = next(iter(settings[0].values), "")
     values = [setting.values.get(path, setting.name) for setting in settings]
-    panel.set_xlabel(path.rpartition(".")[2].replace("_", " "))
+    words = short_names(settings[0].values).get(path, "").replace("_", " ")
+    panel.set_xlabel(as_written(words.replace(".", ": ")))
     if all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values):
         return [float(value) for value in values]
     ticks = list(dict.fromkeys(map(str, values)))
-    panel.set_xticks(range(len(ticks)), ticks)
+    panel.set_xticks(range(len(ticks)), map(as_written, ticks))
     return [float(ticks.index(str(value))) for value in values]
 
 
@@ -275,7 +283,8 @@ def _times(
                 if timing.label == label and not math.isnan(ms)
             ]
             if points:
-                style = {"marker": "o", "ms": 4, "color": f"C{index}", "label": label}
+                style = {"marker": "o", "ms": 4, "color": f"C{index}"}
+                style["label"] = as_written(label)
                 panel.plot(*zip(*points, strict=True), **style)
         panel.set_title(title, fontsize=9)
         panel.set_yscale("log")
@@ -301,7 +310,7 @@ def _axis_label(metric: str) -> str:
     unit = "" if metric in ("slots", "alternatives") else metric_of(metric).unit
     label = metric_label(metric)
     break_ = "\n" if len(label) > 20 else " "  # the axis is not that tall
-    return f"{label}{break_}({unit})" if unit else label
+    return as_written(f"{label}{break_}({unit})" if unit else label)
 
 
 def _chart(record: Mapping[str, Any], summary: Summary, kind: str) -> Any:
@@ -310,7 +319,6 @@ def _chart(record: Mapping[str, Any], summary: Summary, kind: str) -> Any:
     Of the kind "neighbours": of their nodes alone, with the times to the tasks beside
     each part.
     """
-    from slotkern.plotting.gantt import plot_gantt
     from slotkern.plotting.neighbours import plot_neighbours
 
     setting = summary.study.sweep_of(record)[0]
