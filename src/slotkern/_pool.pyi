@@ -15,6 +15,7 @@ REASONS: tuple[str, ...]
 SPAN: np.dtype[np.void]
 
 class SlotPool(PreparedSlots):
+    def __init__(self, slots: Slots) -> None: ...
     @property
     def origin(self) -> NDArray[np.void]: ...
     @property
