@@ -73,7 +73,7 @@ GOOD = "4,9,12,1,1\n"
         (HEADER.encode("utf-16"), ", line 1: byte 0xff is not UTF-8"),
         (bytes(range(128)) * 10, "there are"),
         (b"\0" * 4096, ": no column 'node'"),
-        ("x" * 200_000, ", line 1: not CSV: field larger"),
+        ("x" * 200_000, ": no column 'node'; there are xxx"),
     ],
 )
 def test_csv_errors_name_the_line(

@@ -13,10 +13,12 @@ from .columns import (
     Columns,
     Fault,
     Format,
+    Room,
     column_names,
     of_text,
     plain_columns,
     row_place,
+    take_text,
 )
 
 
@@ -29,20 +31,24 @@ def pyarrow(module: str = "") -> Any:
         raise ModuleNotFoundError(hint, name=error.name) from None
 
 
-def arrow_columns(table: Any) -> Columns:
+def arrow_columns(table: Any, room: Room) -> Columns:
     """Return the columns of a pyarrow.Table."""
     names = column_names(table.column_names)
-    return {name: _arrow_column(name, table.field(name), table[name]) for name in names}
+    return {
+        name: _arrow_column(name, field, column, room)
+        for name, field, column in zip(names, table.schema, table.columns, strict=True)
+    }
 
 
-def _arrow_column(name: str, field: Any, column: Any) -> NDArray[Any]:
+def _arrow_column(name: str, field: Any, column: Any, room: Room) -> NDArray[Any]:
     pa, pc = pyarrow(), pyarrow("compute")
     if column.null_count:
         row = pc.index(pc.is_null(column), True).as_py()
         raise Fault(f"{name} is missing (null)", row)
     if pa.types.is_dictionary(column.type):
+        room_for_text(name, column, room)
         column = column.cast(column.type.value_type)
-    values = of_text(name, to_numpy(column))
+    values = of_text(name, to_numpy(column), room)
     noted = (field.metadata or {}).get(b"numpy")
     if noted is None or values.dtype.kind not in "US":
         return values
@@ -52,7 +58,29 @@ def _arrow_column(name: str, field: Any, column: Any) -> NDArray[Any]:
         raise Fault(f"column {name!r} notes the wrong dtype {noted!r}") from None
     if dtype.kind == values.dtype.kind:  # never narrower than the text
         dtype = np.promote_types(dtype, values.dtype)
+        if dtype.itemsize > values.dtype.itemsize:
+            take_text(name, dtype.itemsize, len(values), room, None)
     return values.astype(dtype) if dtype.kind in (values.dtype.kind, "O") else values
+
+
+def room_for_text(name: str, column: Any, room: Room) -> None:
+    """Take the memory of a column of Arrow text, also of words from a dictionary."""
+    pa, pc = pyarrow(), pyarrow("compute")
+    rows = len(column)
+    words = column
+    if not rows:
+        return
+    if pa.types.is_dictionary(column.type):
+        words = pa.chunked_array([chunk.dictionary for chunk in column.chunks])
+    if words.type in (pa.string(), pa.large_string()):
+        lengths, width = pc.utf8_length(words), 4
+    elif words.type in (pa.binary(), pa.large_binary()):
+        lengths, width = pc.binary_length(words), 1
+    else:
+        return
+    longest = pc.max(lengths).as_py() or 0
+    row = pc.index(lengths, longest).as_py() if words is column else None
+    take_text(name, width * longest, rows, room, row)
 
 
 def arrow_array(name: str, column: NDArray[Any]) -> Any:
@@ -77,14 +105,37 @@ def to_table(slots: NDArray[Any]) -> Any:
     return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
 
 
-def _decode(data: bytes) -> Columns:
+def _decode(data: bytes, room: Room) -> Columns:
     pa, pq = pyarrow(), pyarrow("parquet")
     try:
         source = pa.BufferReader(data)
-        table = pq.ParquetFile(source, page_checksum_verification=True).read()
+        file = pq.ParquetFile(source)
+        words = _check_sizes(file.metadata, Room(room.limit, 0))
+        file = pq.ParquetFile(
+            source, page_checksum_verification=True, read_dictionary=words
+        )
+        table = file.read()
+    except Fault:
+        raise
     except Exception as error:  # whatever the parser trips over
         raise Fault(f"not a sound parquet file: {error}") from None
-    return arrow_columns(table)
+    return arrow_columns(table, room)
+
+
+def _check_sizes(metadata: Any, room: Room) -> list[str]:
+    """Return the columns of text, once it is sure that all columns can be held."""
+    words = []
+    for number in range(metadata.num_columns):
+        column = metadata.schema.column(number)
+        # Text is read as words from a dictionary: a repeated one takes no memory.
+        width = {"BYTE_ARRAY": 4, "FIXED_LEN_BYTE_ARRAY": column.length}
+        if column.physical_type == "BYTE_ARRAY" and "." not in column.path:
+            words.append(column.path)
+        for group in range(metadata.num_row_groups):
+            chunk = metadata.row_group(group).column(number)
+            size = width.get(column.physical_type, 8) * chunk.num_values
+            room.take(f"{column.path!r:.80}", max(size, chunk.total_uncompressed_size))
+    return words
 
 
 def _encode(slots: NDArray[Any]) -> bytes:
