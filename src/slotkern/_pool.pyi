@@ -1,4 +1,3 @@
-import os
 from collections.abc import Iterable, Iterator
 from typing import Any, overload
 
@@ -7,9 +6,9 @@ from numpy.typing import NDArray
 
 from slotkern._alternatives import Alternatives
 from slotkern._core import PreparedSlots, Request, Window
+from slotkern.files.whole import AnyPath
 
 ADDRESSES: dict[str, int]
-FORMAT: str
 REASONS: tuple[str, ...]
 SPAN: np.dtype[np.void]
 
@@ -24,6 +23,7 @@ class SlotPool(PreparedSlots):
     def find_alternatives(
         self, request: Request, criterion: Any = "first", **options: Any
     ) -> Alternatives: ...
+    def _whole(self) -> tuple[NDArray[np.void], dict[str, NDArray[Any]], float]: ...
     def handle(self) -> int: ...
     def book(self, window: Window) -> None: ...
     def release(self, window: Window) -> None: ...
@@ -37,9 +37,9 @@ class SlotPool(PreparedSlots):
         *,
         shape: str = "square",
     ) -> Bookings: ...
-    def save(self, path: str | os.PathLike[str]) -> None: ...
+    def save(self, path: AnyPath) -> None: ...
     @staticmethod
-    def load(path: str | os.PathLike[str]) -> SlotPool: ...
+    def load(path: AnyPath) -> SlotPool: ...
 
 class Bookings:
     criterion: str
@@ -84,6 +84,3 @@ def bookings_of(
 def restored(
     origin: NDArray[np.void], state: dict[str, NDArray[Any]], now: float
 ) -> SlotPool: ...
-def check_state(
-    origin: NDArray[np.void], state: dict[str, NDArray[Any]], now: float
-) -> None: ...

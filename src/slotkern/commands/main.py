@@ -22,6 +22,7 @@ from typer.core import TyperGroup
 
 import slotkern as sk
 from slotkern._core import REQUEST_FIELDS
+from slotkern.files.slots import format_of
 from slotkern.studies.commands import register
 
 from . import tables
@@ -69,6 +70,10 @@ class OneLineErrors(TyperGroup):
             code = _complain(f"{place}{error.strerror or error}")
         except (ValueError, TypeError) as error:
             code = _complain(str(error))
+        except MemoryError as error:
+            code = _complain(
+                f"out of memory: {error}" if str(error) else "out of memory"
+            )
         if standalone_mode:
             sys.exit(code)
         return code
@@ -375,6 +380,7 @@ def generate(
     seed: Annotated[int, typer.Option(help="The same seed, the same slots.")] = 0,
 ) -> None:
     """Write the free slots of a random environment to a file."""
+    format_of(output)  # before the work: another suffix is refused
     environment = sk.generate_environment(
         preset, nodes=nodes, interval=interval, load=load, seed=seed
     )
@@ -417,6 +423,9 @@ def slots_from_trace(
     """
     from slotkern.trace import slots_from_trace as free_slots
 
+    format_of(output)
+    if output.exists() and trace.exists() and output.samefile(trace):
+        raise ValueError(f"{output}: the trace itself, which would be overwritten")
     found = free_slots(
         trace,
         at,

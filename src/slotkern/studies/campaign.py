@@ -11,16 +11,16 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slotkern.environment import generate_environment
+from slotkern.files.whole import open_whole
 from slotkern.studies.cycle import run_cycles
 from slotkern.studies.fields import as_count
 from slotkern.studies.study import Algorithm, Setting, Study
@@ -259,18 +259,8 @@ def _write(campaign: Campaign, chunk: Chunk, results: dict[str, NDArray[Any]]) -
     for name in ("alternatives", *campaign.study.metrics):
         columns[name] = pa.array(results[name].ravel())
     path = campaign.path(chunk)
-    _replace(path, lambda file: parquet.write_table(pa.table(columns), file))
-
-
-def _replace(path: Path, write: Callable[[BinaryIO], Any]) -> None:
-    """Write a file that is either complete or not there, whatever happens."""
-    with tempfile.TemporaryDirectory(prefix=".part-", dir=path.parent.parent) as part:
-        temporary = Path(part) / path.name
-        with open(temporary, "wb") as file:
-            write(file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
+    with open_whole(path) as file:
+        parquet.write_table(pa.table(columns), file)
 
 
 def _claim(campaign: Campaign) -> None:
@@ -290,7 +280,8 @@ def _claim(campaign: Campaign) -> None:
                 "choose another folder"
             )
         return
-    _replace(path, lambda file: file.write(json.dumps(mine, indent=1).encode()))
+    with open_whole(path) as file:
+        file.write(json.dumps(mine, indent=1).encode())
 
 
 def _difference(where: str, theirs: Any, mine: Any) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from slotkern.files.whole import open_whole
 from slotkern.studies.cycle import windows_of_cycle
 from slotkern.studies.metrics import metric_of
 from slotkern.studies.study import Setting
@@ -52,7 +53,8 @@ def draw_figures(summary: Summary) -> list[Path]:
                 figure = _times(record, summary)
             else:
                 figure = _chart(record, summary, windows=kind == "gantt")
-            figure.savefig(path, dpi=150)
+            with open_whole(path) as file:
+                figure.savefig(file, format="png", dpi=150)
             paths.append(path)
     return paths
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import csv
+import io
 import itertools
 import math
-import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from slotkern.files.whole import open_whole
 from slotkern.studies.figures import draw_figures
 from slotkern.studies.study import Setting
 from slotkern.studies.summary import Comparison, Estimate, Summary
@@ -87,8 +88,10 @@ def write_report(summary: Summary) -> list[Path]:
         written.append(folder / "times.csv")
         _write_csv(written[-1], map(_timing_row, itertools.chain(*summary.times)))
     written.append(folder / "report.txt")
-    with open(written[-1], "w", encoding="utf-8") as file:
-        print_report(summary, Console(file=file, width=150))
+    text = io.StringIO()
+    print_report(summary, Console(file=text, width=150))
+    with open_whole(written[-1]) as file:
+        file.write(text.getvalue().encode())
     return written + draw_figures(summary)
 
 
@@ -293,12 +296,12 @@ def _write_csv(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     """Write rows as CSV; columns in the order in which they first appear."""
     rows = list(rows)
     columns = list(dict.fromkeys(key for row in rows for key in row))
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    with open(temporary, "w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, columns)
-        writer.writeheader()
-        writer.writerows(rows)
-    os.replace(temporary, path)
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, columns)
+    writer.writeheader()
+    writer.writerows(rows)
+    with open_whole(path) as file:
+        file.write(text.getvalue().encode())
 
 
 def _table(title: str) -> Table:
