@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._pool import SPAN, SlotPool, restored
-from .files.archive import read_archive
+from .files.archive import read_archive, write_archive
 from .files.columns import Fault, Room
 from .files.whole import AnyPath, as_path, open_whole
 from .slots import validate_slots
@@ -27,14 +27,8 @@ def save_pool(pool: SlotPool, path: AnyPath) -> None:
         )
     origin, state, now = pool._whole()
     with open_whole(path) as file:
-        np.savez(
-            file,
-            allow_pickle=False,
-            format=np.array(FORMAT),
-            origin=origin,
-            now=np.array(now),
-            **state,
-        )
+        heading = {"format": np.array(FORMAT), "origin": origin, "now": np.array(now)}
+        write_archive(file, heading | state)
 
 
 def load_pool(path: AnyPath) -> SlotPool:

@@ -63,7 +63,24 @@ GOOD = "4,9,12,1,1\n"
         ("node,node,end,price\n1,2,3,4\n", ": column 'node' is doubled"),
         (HEADER[:-1] + ",x, x\n", ": column 'x' is doubled"),
         ("," + HEADER, ": column 1 has no name"),
-        (HEADER + GOOD + '4,1,2,1,"1\n', ": a quoted cell is not closed"),
+        (HEADER + GOOD + '4,1,2,1,"1\n', ", line 3: a quoted cell is not closed"),
+        (HEADER + GOOD + '4,1,2,1,"1', ", line 3: a quoted cell is not closed"),
+        (HEADER + GOOD + '4,1,2,"1,1\n"\n1,', ", line 3: 4 cells, not 5"),
+        (HEADER + GOOD + '4,1,2,1,"1\n\n', ", line 3: a quoted cell is not closed"),
+        (HEADER + '4,1,2,1,"\n9,9,9,"', ", line 2: price '9,9,9,' is not a number"),
+        (HEADER[:-1] + ',"x\n1,2,3,4,5,6\n', ", line 1: a quoted cell is not closed"),
+        (
+            HEADER[:-1] + f",x\n1,2,3,4,5,{'y' * 200_000}\n1,2,3,4,5\n",
+            ", line 3: 5 cells, not 6",
+        ),
+        (
+            HEADER[:-1] + f",x\n1,2,3,4,5,{'y' * 200_000}\n1,9,3,4,5,6\n",
+            ", line 3: end 3.0 is not after start 9.0",
+        ),
+        (
+            HEADER[:-1] + ',x\n1,2,3,4,5,5" disk\r\r1,9,3,4,5,""\r',
+            ", line 4: end 3.0 is not after start 9.0",
+        ),
         (HEADER[:-1] + ",x\n1,2,3,4,5,6\n2,2,3,4,5,\n", ", line 3: x is empty"),
         (HEADER[:-1] + ',x\n1,2,3,4,5,"a\nb"\n2,2,1,4,5,a\n', ", line 4: end 1.0"),
         (

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import io
-import warnings
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from slotkern.slots import make_slots
 
-from .archive import read_archive
+from .archive import read_archive, write_archive
 from .columns import (
     MAX_BYTES,
     Columns,
@@ -48,10 +46,7 @@ def _encode(slots: NDArray[Any]) -> bytes:
         except Fault as fault:
             raise fault.error("slots", row_place) from None
     sink = io.BytesIO()
-    with warnings.catch_warnings():
-        # Names beyond Latin-1 take version 3.0, which numpy has read since 1.17.
-        warnings.filterwarnings("ignore", "Stored array in format 3.0", UserWarning)
-        np.savez(sink, allow_pickle=False, slots=make_slots(**columns))
+    write_archive(sink, {"slots": make_slots(**columns)})
     return sink.getvalue()
 
 

@@ -14,7 +14,7 @@ import itertools
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -28,6 +28,9 @@ __all__ = ["AnyPath", "as_path", "open_whole"]
 AnyPath = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
 _FLAGS = getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
+
+#: Of this many writers of one file that are killed together no draft stays.
+_MOST_AT_ONCE = 8
 
 
 def as_path(path: AnyPath) -> Path:
@@ -77,7 +80,7 @@ def open_whole(path: AnyPath) -> Iterator[BinaryIO]:
         there = None
     if there is None or stat.S_ISREG(there.st_mode):
         target = Path(os.path.realpath(path))
-        opened = _drafted(target, there)
+        opened: AbstractContextManager[BinaryIO] = _drafted(target, there)
     else:  # open() says what is wrong with a folder
         opened = open(path, "wb")  # noqa: SIM115
     try:
@@ -121,15 +124,17 @@ def _new_draft(target: Path, mode: int) -> tuple[Path, int]:
     """Return a new draft of `target`, locked, and a handle to write it."""
     # Short whatever the target is called: names end at 255 bytes.
     name = hashlib.blake2b(os.fsencode(target.name), digest_size=8).hexdigest()
-    for number in itertools.count():
-        draft = target.with_name(f".slotkern-{name}-{number}.tmp")
+    drafts = (target.with_name(f".slotkern-{name}-{i}.tmp") for i in itertools.count())
+    for draft in drafts:
         _remove_if_dead(draft)
         with suppress(FileExistsError):
             handle = os.open(draft, _FLAGS | os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
             if _lock(handle, without=True) and _is_at(draft, handle):
-                return draft, handle
+                break
             os.close(handle)  # another writer took it for dead before it was locked
-    raise AssertionError
+    for other in itertools.islice(drafts, _MOST_AT_ONCE):
+        _remove_if_dead(other)
+    return draft, handle
 
 
 def _remove_if_dead(draft: Path) -> None:
