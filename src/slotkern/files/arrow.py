@@ -42,6 +42,7 @@ def arrow_columns(table: Any, room: Room) -> Columns:
 
 def _arrow_column(name: str, field: Any, column: Any, room: Room) -> NDArray[Any]:
     pa, pc = pyarrow(), pyarrow("compute")
+    _check_type(field)
     if column.null_count:
         row = pc.index(pc.is_null(column), True).as_py()
         raise Fault(f"{name} is missing (null)", row)
@@ -110,7 +111,7 @@ def _decode(data: bytes, room: Room) -> Columns:
     try:
         source = pa.BufferReader(data)
         file = pq.ParquetFile(source)
-        words = _check_sizes(file.metadata, Room(room.limit, 0))
+        words = _check_sizes(file, Room(room.limit, 0))
         file = pq.ParquetFile(
             source, page_checksum_verification=True, read_dictionary=words
         )
@@ -122,20 +123,34 @@ def _decode(data: bytes, room: Room) -> Columns:
     return arrow_columns(table, room)
 
 
-def _check_sizes(metadata: Any, room: Room) -> list[str]:
+def _check_sizes(file: Any, room: Room) -> list[str]:
     """Return the columns of text, once it is sure that all columns can be held."""
+    groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
+    room.take("the columns", sum(group.total_byte_size for group in groups))
     words = []
-    for number in range(metadata.num_columns):
-        column = metadata.schema.column(number)
+    for field in file.schema_arrow:
+        _check_type(field)
         # Text is read as words from a dictionary: a repeated one takes no memory.
-        width = {"BYTE_ARRAY": 4, "FIXED_LEN_BYTE_ARRAY": column.length}
-        if column.physical_type == "BYTE_ARRAY" and "." not in column.path:
-            words.append(column.path)
-        for group in range(metadata.num_row_groups):
-            chunk = metadata.row_group(group).column(number)
-            size = width.get(column.physical_type, 8) * chunk.num_values
-            room.take(f"{column.path!r:.80}", max(size, chunk.total_uncompressed_size))
+        if _is_text(field.type):
+            words.append(field.name)
+        width = 4 if _is_text(field.type) else field.type.bit_width // 8 + 1
+        room.take(f"{field.name!r:.80}", width * file.metadata.num_rows)
     return words
+
+
+def _check_type(field: Any) -> None:
+    if pyarrow().types.is_nested(field.type):
+        reason = (
+            f"column {field.name!r:.80} is of {field.type!s:.80}, not one value a row"
+        )
+        raise Fault(reason)
+
+
+def _is_text(dtype: Any) -> bool:
+    pa = pyarrow()
+    if pa.types.is_dictionary(dtype):
+        dtype = dtype.value_type
+    return dtype in (pa.string(), pa.large_string(), pa.binary(), pa.large_binary())
 
 
 def _encode(slots: NDArray[Any]) -> bytes:
