@@ -68,6 +68,7 @@ GOOD = "4,9,12,1,1\n"
         (HEADER + GOOD + '4,1,2,"1,1\n"\n1,', ", line 3: 4 cells, not 5"),
         (HEADER + GOOD + '4,1,2,1,"1\n\n', ", line 3: a quoted cell is not closed"),
         (HEADER + '4,1,2,1,"\n9,9,9,"', ", line 2: price '9,9,9,' is not a number"),
+        (HEADER[:-1] + ",x\n1,2,3,4,5,a\0\n", "line 2: x 'a\\x00' ends with a null"),
         (HEADER[:-1] + ',"x\n1,2,3,4,5,6\n', ", line 1: a quoted cell is not closed"),
         (
             HEADER[:-1] + f",x\n1,2,3,4,5,{'y' * 200_000}\n1,2,3,4,5\n",

@@ -47,7 +47,7 @@ def _arrow_column(name: str, field: Any, column: Any, room: Room) -> NDArray[Any
         row = pc.index(pc.is_null(column), True).as_py()
         raise Fault(f"{name} is missing (null)", row)
     if pa.types.is_dictionary(column.type):
-        room_for_text(name, column, room)
+        _take_words(name, column, Room(room.limit, 0))
         column = column.cast(column.type.value_type)
     values = of_text(name, to_numpy(column), room)
     noted = (field.metadata or {}).get(b"numpy")
@@ -64,24 +64,13 @@ def _arrow_column(name: str, field: Any, column: Any, room: Room) -> NDArray[Any
     return values.astype(dtype) if dtype.kind in (values.dtype.kind, "O") else values
 
 
-def room_for_text(name: str, column: Any, room: Room) -> None:
-    """Take the memory of a column of Arrow text, also of words from a dictionary."""
+def _take_words(name: str, column: Any, room: Room) -> None:
+    """Take the memory of text that Arrow holds as words of a dictionary."""
     pa, pc = pyarrow(), pyarrow("compute")
-    rows = len(column)
-    words = column
-    if not rows:
-        return
-    if pa.types.is_dictionary(column.type):
+    if len(column) and _is_text(column.type):
         words = pa.chunked_array([chunk.dictionary for chunk in column.chunks])
-    if words.type in (pa.string(), pa.large_string()):
-        lengths, width = pc.utf8_length(words), 4
-    elif words.type in (pa.binary(), pa.large_binary()):
-        lengths, width = pc.binary_length(words), 1
-    else:
-        return
-    longest = pc.max(lengths).as_py() or 0
-    row = pc.index(lengths, longest).as_py() if words is column else None
-    take_text(name, width * longest, rows, room, row)
+        longest = pc.max(pc.binary_length(words)).as_py() or 0
+        take_text(name, longest, len(column), room, None)
 
 
 def arrow_array(name: str, column: NDArray[Any]) -> Any:

@@ -128,7 +128,12 @@ def of_text(name: str, values: NDArray[Any], room: Room) -> NDArray[Any]:
         longest = max(lengths, default=0)
         row = lengths.index(longest) if lengths else None
         take_text(name, (4 if str in kinds else 1) * longest, len(lengths), room, row)
-        return values.astype(np.bytes_ if bytes in kinds else np.str_)
+        text = values.astype(np.bytes_ if bytes in kinds else np.str_)
+        cut = np.strings.str_len(text) != lengths
+        if cut.any():  # numpy takes it for padding
+            row = int(cut.argmax())
+            raise Fault(f"{name} {values[row]!r:.80} ends with a null character", row)
+        return text
     row = next(i for i, value in enumerate(values) if type(value) is not str)
     kind = type(values[row]).__name__
     raise Fault(f"{name} {values[row]!r:.80} is of type {kind}", row)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .arrow import pyarrow, room_for_text, to_numpy
+from .arrow import pyarrow, to_numpy
 from .columns import (
     FIELDS,
     Columns,
@@ -19,6 +19,7 @@ from .columns import (
     Format,
     Room,
     column_names,
+    of_text,
     plain_columns,
     utf8,
 )
@@ -131,9 +132,7 @@ def _guess(columns: dict[str, Any], rows: int, room: Room) -> Columns:
             found[name] = to_numpy(values)
             del untyped[name]
     for name in columns.keys() - found.keys():
-        cells = pc.fill_null(columns[name], "")
-        room_for_text(name, cells, room)
-        found[name] = to_numpy(cells).astype(np.str_)
+        found[name] = of_text(name, to_numpy(pc.fill_null(columns[name], "")), room)
     return found
 
 
