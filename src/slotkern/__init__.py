@@ -13,6 +13,7 @@ from slotkern._core import (
     find_windows,
 )
 from slotkern._pool import Bookings, SlotPool
+from slotkern._windows import WindowTable
 from slotkern.slots import SlotError, make_slots, validate_slots
 
 if TYPE_CHECKING:
@@ -103,6 +104,7 @@ __all__ = [
     "SlotPool",
     "TraceSlots",
     "Window",
+    "WindowTable",
     "choose",
     "choose_each",
     "criterion",
