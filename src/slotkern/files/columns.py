@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from slotkern.checks import integer
 from slotkern.slots import SLOT
 
 FIELDS = tuple(SLOT.names or ())
@@ -27,9 +28,8 @@ class Room:
     """
 
     def __init__(self, max_bytes: int, size: int, growth: int = 16) -> None:
-        if isinstance(max_bytes, bool) or not isinstance(max_bytes, int):
-            raise TypeError(f"max_bytes must be an integer, got {max_bytes!r:.80}")
-        self.limit = self.left = max(max_bytes, growth * size)
+        most = max(integer("max_bytes", max_bytes, least=0), growth * size)
+        self.limit = self.left = most
 
     def take(self, what: str, size: int, at: int | None = None) -> None:
         """Take bytes for something, or raise the fault that there are too few."""
@@ -128,7 +128,7 @@ def of_text(name: str, values: NDArray[Any], room: Room) -> NDArray[Any]:
         longest = max(lengths, default=0)
         row = lengths.index(longest) if lengths else None
         take_text(name, (4 if str in kinds else 1) * longest, len(lengths), room, row)
-        text = values.astype(np.bytes_ if bytes in kinds else np.str_)
+        text: NDArray[Any] = values.astype(np.bytes_ if bytes in kinds else np.str_)
         cut = np.strings.str_len(text) != lengths
         if cut.any():  # numpy takes it for padding
             row = int(cut.argmax())
