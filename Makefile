@@ -8,13 +8,14 @@ SAN     := .venv-san
 DOORS   := $(patsubst src/_native/%.pyx,slotkern.%,$(wildcard src/_native/*.pyx))
 SOURCES := pyproject.toml CMakeLists.txt $(shell find src -type f -not -name "*.pyc")
 
-.PHONY: help demo test bench lint sanitize clean toolchain
+.PHONY: help demo test bench fuzz fuzz-readers lint sanitize clean toolchain
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo      set up, then find the best windows in a random environment and draw them"
 	@echo "make test      set up, then run all tests"
 	@echo "make bench     set up, then run the benchmarks"
+	@echo "make fuzz      all fuzzers; EXECUTIONS=100000 inputs for each reader of files"
 	@echo "make lint      ruff, mypy --strict, stubs against the compiled modules"
 	@echo "make sanitize  the whole test suite under AddressSanitizer and UBSan"
 	@echo "make clean     remove everything that make built"
@@ -53,6 +54,14 @@ test: $(VENV)/.installed
 bench: $(VENV)/.installed
 	$(BIN)/python -m pytest -q benchmarks --benchmark-columns=min,median,ops
 	$(BIN)/python benchmarks/ratios.py
+
+# How many inputs each target of fuzz/readers.py gets.
+EXECUTIONS ?= 100000
+
+fuzz-readers: $(VENV)/.installed
+	$(BIN)/python fuzz/readers.py --executions $(EXECUTIONS)
+
+fuzz: fuzz-readers
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check

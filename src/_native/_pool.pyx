@@ -1,7 +1,5 @@
 """The door of the pool that changes: book, release, advance, schedule, save."""
 
-import os
-
 import numpy as np
 
 cimport numpy as cnp
@@ -44,7 +42,6 @@ cdef extern from "slotkern/pool/embed.hpp" nogil:
     int slotkern_release(void*, double, int64_t, const int64_t*, const int32_t*,
                          const double*) noexcept
 
-FORMAT = "slotkern pool 1"
 REASONS = ("booked", "nodes", "budget", "time", "volume")
 SPAN = np.dtype([("row", "i8"), ("node", "i4"), ("start", "f8"), ("end", "f8")], align=True)
 ADDRESSES = {
@@ -536,11 +533,12 @@ cdef class SlotPool(PreparedSlots):
         """Write the pool to one file, which `load` reads.
 
         The file is written beside `path`, flushed to the disk and renamed: killed at any
-        moment, `path` is either what it was or complete.
+        moment, `path` is either what it was or complete. A link is followed, and a file
+        that is there keeps its mode.
 
         Parameters
         ----------
-        path : str or path-like
+        path : path
             A numpy archive (.npz) without pickles, format "slotkern pool 1".
 
         Raises
@@ -550,7 +548,8 @@ cdef class SlotPool(PreparedSlots):
         OSError
             If the file cannot be written; `path` is as it was.
         """
-        save_pool(self, os.fspath(path))
+        from slotkern.pool_file import save_pool  # a search does not need it
+        save_pool(self, path)
 
     @staticmethod
     def load(path):
@@ -558,7 +557,7 @@ cdef class SlotPool(PreparedSlots):
 
         Parameters
         ----------
-        path : str or path-like
+        path : path
 
         Returns
         -------
@@ -571,8 +570,14 @@ cdef class SlotPool(PreparedSlots):
             If the file is not whole or not of this format, naming it and what is wrong.
         OSError
             If it cannot be read.
+
+        Notes
+        -----
+        Nothing in such a file is packed, and every size is checked before memory is taken:
+        a file never takes more than a few times its own length, O(m log m).
         """
-        return load_pool(os.fspath(path))
+        from slotkern.pool_file import load_pool
+        return load_pool(path)
 
     def __reduce__(self):
         if not self.changed:
@@ -580,5 +585,5 @@ cdef class SlotPool(PreparedSlots):
         return restored, self._whole()
 
 
-include "_pool_files.pxi"
+include "_pool_state.pxi"
 include "_pool_bookings.pxi"

@@ -218,6 +218,37 @@ def test_csv_in_many_spellings(tmp_path: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("cell", "expected"),
+    [
+        ('5" disk', '5" disk'),
+        ('a "b" c', 'a "b" c'),
+        ('"5"" disk"', '5" disk'),
+        ('"a" b"', 'a b"'),
+        ('""', ""),
+        ('"a,\nb"', "a,\nb"),
+        ('"a\n"', "a\n"),
+        ("y" * 200_000, "y" * 200_000),
+    ],
+)
+def test_csv_quotes_count_where_a_cell_begins(
+    tmp_path: Path, cell: str, expected: str
+) -> None:
+    for end in ("", "\n", "\r\n\r\n"):
+        text = HEADER[:-1] + f",x\n1,0,3,2,0,{cell}\n2,5,9,1,1,{cell}{end}"
+        assert read_text(tmp_path, text)["x"].tolist() == [expected] * 2
+
+
+def test_a_table_of_many_columns(tmp_path: Path) -> None:
+    extra = {f"c{i}": [i, i] if i % 2 else ["a", "é"] for i in range(3000)}
+    slots = sk.make_slots(node=[0, 1], start=0, end=9, performance=1, price=1, **extra)
+    for suffix in SUFFIXES:
+        write_slots(tmp_path / f"s{suffix}", slots)
+        back = read_slots(tmp_path / f"s{suffix}")
+        assert back.dtype.names == slots.dtype.names
+        assert back.tolist() == slots.tolist()
+
+
+@pytest.mark.parametrize(
     ("cells", "expected"),
     [
         (["1", "-2"], np.array([1, -2])),
