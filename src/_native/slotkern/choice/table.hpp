@@ -93,6 +93,11 @@ class KnapsackTable {
     return 8 * (n + 1) * row + items * n * (row / 8);
   }
 
+  // Whether `memory` suffices; no table is so large that its cells overflow a count.
+  static bool fits(double items, double n, double width, double memory) {
+    return bytes(items, n, width) <= std::min(memory, 0x1p60);
+  }
+
   // Costs are >= 0; an item dearer than width - 1 is never taken. Values may be negative. With
   // bits, trace() can follow; without `each`, only for k = n.
   template <bool Bits = true>

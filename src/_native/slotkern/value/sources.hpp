@@ -107,6 +107,9 @@ struct MovingFunctionSource {
   }
 };
 
+// Distances are rounded like the slot's length, however close to each other the times come.
+inline double rounding(const Slot& s) { return 0x1p-50 * (s.end - s.start); }
+
 // Time to the nearest neighbouring task, maximized. The ends of a slot are tasks, those of the
 // horizon too. A longer window only comes closer to them, so no anchor is needed.
 struct DependableSource {
@@ -119,7 +122,8 @@ struct DependableSource {
     return true;
   }
   bool most(const Slot& s, std::size_t, double length, double& out) const {
-    out = (s.end - s.start - length) * (s.end - s.start > length ? 0.5 : 1);
+    const double spare = s.end - s.start - length;
+    out = (spare > 0 ? 0.5 * spare : spare) + rounding(s);
     return true;
   }
 };
@@ -135,7 +139,7 @@ struct CoordinatedSource {
     return true;
   }
   bool most(const Slot& s, std::size_t, double length, double& out) const {
-    out = -0.5 * (s.end - s.start - length);
+    out = -0.5 * (s.end - s.start - length) + rounding(s);
     return true;
   }
 };
