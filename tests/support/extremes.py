@@ -125,7 +125,9 @@ def allowance(value: float, sizes: float, n: int, gap: float = 0.0) -> float:
     return max(gap, 1e-12) * abs(value) + n * 2**-52 * sizes
 
 
-def judge_items(case: Items, choice: Any, best: Judged | None, gap: float = 0.0) -> None:
+def judge_items(
+    case: Items, choice: Any, best: Judged | None, gap: float = 0.0
+) -> None:
     """Fail unless the choice is what the documentation says."""
     if best is None:
         assert choice is None
@@ -207,7 +209,9 @@ SOURCES = (
         True,
     ),
 )
-Q_SLOT = np.dtype([(name, SLOT[name]) for name in SLOT.names] + [("q", "f8")], align=True)
+Q_SLOT = np.dtype(
+    [(name, SLOT[name]) for name in SLOT.names] + [("q", "f8")], align=True
+)
 PERFORMANCES = ((1.0,), (1.0, 2.0, 4.0), (0.1, 1 / 3, 7.3), (1.0, 3.0, 3.0 + 1e-10))
 
 
@@ -223,16 +227,16 @@ def searches(pick: Picker, more: Picker) -> Search:
     performances = pick(PERFORMANCES)
     origin, unit = pick((0.0, 0.0, 1.7e9)), pick((1.0, 0.1, 1 / 3))
     rows = []
-    for node in range(pick(range(1, 6))):
-        performance, now = more(performances), more((0, 1, 2, 3))
+    for node in range(pick((2, 3, 4, 5, 6))):
+        performance, now = more(performances), more((0, 0, 1, 2))
         for _ in range(more((1, 1, 2))):
-            length = more(range(1, 7))
+            length = more((2, 4, 5, 6, 7))
             price = more(prices) if more(range(12)) else more((*HUGE, 1e308))
             value = price if kind == "costs" else more(VALUES[kind])
             if more(range(16)) == 15:
                 value = more(HUGE)
             start, end = origin + now * unit, origin + (now + length) * unit
-            rows.append((node, start, end, performance, price, min(value, 1e290)))
+            rows.append((node, start, end, performance, price, min(value, 1e288)))
             now += length + more((0, 1, 3))
     rows.sort(key=lambda row: (row[1], row[0]))
     slots = np.array(rows, dtype=Q_SLOT)
@@ -240,8 +244,8 @@ def searches(pick: Picker, more: Picker) -> Search:
     slot = pick(slots)
     length = float(slot["end"] - slot["start"])
     request: dict[str, Any] = {
-        "nodes": pick((1, 2, 2, 3, count, count + 1)),
-        "volume": float(pick((1.0, 0.5, 1 / 3, 0.1)) * length * slot["performance"]),
+        "nodes": min(pick((1, 2, 2, 3, 3, count, count, INF)), count + 1),
+        "volume": float(pick((1.0, 0.5, 0.3, 0.1)) * length * slot["performance"]),
     }
     if pick.sometimes():
         request["earliest"] = float(pick(slots)["start"]) + pick((0.0, 0.5 * unit))
@@ -283,7 +287,9 @@ def worth_of(source: Any, slots: Any, shape: str, volume: float, window: Any) ->
             length = volume / float(slots["performance"][row])
         values.append(function(slots, row, window.start, length))
     total, size = documented(values), documented(map(abs, values))
-    return Judged(total / len(values), size / len(values)) if mean else Judged(total, size)
+    return (
+        Judged(total / len(values), size / len(values)) if mean else Judged(total, size)
+    )
 
 
 def check_search(case: Search, **options: Any) -> int:
@@ -291,7 +297,9 @@ def check_search(case: Search, **options: Any) -> int:
     slots, asked = case
     request = dict(asked)
     where = request.pop("proper", None)
-    request = sk.Request(request.pop("nodes"), request.pop("volume"), **request, where=where)
+    request = sk.Request(
+        request.pop("nodes"), request.pop("volume"), **request, where=where
+    )
     filters = {k: asked[k] for k in ("max_price", "proper") if k in asked}
     starts = {
         max(slot.start, asked.get("earliest", 0.0))
@@ -299,9 +307,7 @@ def check_search(case: Search, **options: Any) -> int:
     }
     found = 0
     for shape in SHAPES:
-        windows = [
-            w for w in oracle.all_windows(slots, shape, **asked) if w.cost < INF
-        ]
+        windows = [w for w in oracle.all_windows(slots, shape, **asked) if w.cost < INF]
         for source in SOURCES:
             criterion, _, sign, _, moving = source
             possible = [w for w in windows if not moving or w.start in starts]
@@ -331,7 +337,10 @@ def check_search(case: Search, **options: Any) -> int:
                 assert window.proven, (shape, criterion)
             if window.proven:
                 more = allowance(
-                    mine.value, mine.size + best.size, request.nodes, options.get("gap", 0)
+                    mine.value,
+                    mine.size + best.size,
+                    request.nodes,
+                    options.get("gap", 0),
                 )
                 assert sign * (best.value - mine.value) <= more, (shape, criterion)
     return found

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <numeric>
 #include <vector>
 
 #include "slotkern/window/find.hpp"
@@ -30,12 +29,14 @@ struct Chooser {
   std::vector<double> sorted;
   std::vector<Choice> choices;
   Items given{nullptr, nullptr, 0};
-  std::vector<int> kept;  // rows of the items that can be chosen, and their columns
+  Side cheapest;
+  std::vector<int> kept;  // rows of the items that can be chosen, and their columns, or nothing
   std::vector<double> kept_cost, kept_value;
 
   // Takes the chosen ones of the kept items and fills in the rest.
   void settle(Choice& choice) const {
-    for (int& i : choice.rows) i = kept[static_cast<std::size_t>(i)];
+    if (!kept.empty())
+      for (int& i : choice.rows) i = kept[static_cast<std::size_t>(i)];
     std::sort(choice.rows.begin(), choice.rows.end(), [this](int a, int b) {
       return given.cost[a] < given.cost[b] || (given.cost[a] == given.cost[b] && a < b);
     });
@@ -48,16 +49,19 @@ struct Chooser {
     std::sort(choice.rows.begin(), choice.rows.end());
   }
 
-  // The items that at least n - 1 others leave room for.
+  // The items that the n - 1 cheapest others leave room for.
   Items affordable(int n, double budget) {
-    sorted.assign(given.cost, given.cost + given.count);
-    const auto nth = sorted.begin() + (n - 1);
-    std::nth_element(sorted.begin(), nth, sorted.end());
-    const double others = std::accumulate(sorted.begin(), nth, 0.0);
+    Lagrange::top(given, n, 0, 1, cheapest);
+    const double nth = given.cost[cheapest.chosen.back()], others = cheapest.cost - nth;
     const double most = std::min(budget, budget - others + 0x1p-50 * (n + 8) * budget);
-    kept.clear(), kept_cost.clear(), kept_value.clear();
+    kept.clear();
+    if (!(nth <= most)) return {nullptr, nullptr, 0};
+    if (std::all_of(given.cost, given.cost + given.count,
+                    [most](double cost) { return cost <= most; }))
+      return given;
+    kept_cost.clear(), kept_value.clear();
     for (int i = 0; i < given.count; ++i) {
-      if (!(std::max(given.cost[i], *nth) <= most)) continue;
+      if (!(given.cost[i] <= most)) continue;
       kept.push_back(i);
       kept_cost.push_back(given.cost[i]);
       kept_value.push_back(given.value[i]);

@@ -51,7 +51,7 @@ struct ValueScale {
   void add(double z) {
     least = std::min(least, z);
     most = std::max(most, z);
-    integers &= z == std::floor(z);
+    integers = integers && z == std::floor(z);
   }
   double largest() const { return std::max(-least, most); }
   bool mixed() const { return least < 0 && most > 0; }  // sums may cancel
@@ -151,9 +151,13 @@ class Knapsack {
     pick_ = pick;
     budget_ = std::min(budget, DBL_MAX);  // what costs infinitely much fits no budget
     forced_ = forced;
+    dearest_ = largest(items.cost, items.count);
     double dearest = std::max(forced.costs[0], forced.costs[1]);
-    for (int i = 0; i < items.count; ++i)
-      dearest = items.cost[i] <= budget_ ? std::max(dearest, items.cost[i]) : dearest;
+    if (dearest_ <= budget_)
+      dearest = std::max(dearest, dearest_);
+    else
+      for (int i = 0; i < items.count; ++i)
+        if (items.cost[i] <= budget_) dearest = std::max(dearest, items.cost[i]);
     reach_ = std::min((pick + 4) * dearest, DBL_MAX);
     room_ = std::min(budget_, reach_) - forced.cost();
     slack_ = 0x1p-49 * (pick + 8) * reach_;
@@ -176,11 +180,18 @@ class Knapsack {
     return scale.integers && (pick + 2) * scale.largest() < kMostInteger;
   }
 
+  static double largest(const double* cost, int count) {
+    double lane[4] = {0, 0, 0, 0};  // no comparison waits for the one before
+    int i = 0;
+    for (; i + 4 <= count; i += 4)
+      for (int k = 0; k < 4; ++k) lane[k] = std::max(lane[k], cost[i + k]);
+    for (; i < count; ++i) lane[0] = std::max(lane[0], cost[i]);
+    return std::max(std::max(lane[0], lane[1]), std::max(lane[2], lane[3]));
+  }
+
   void leave_out_dear() {
     const double most = room_ + slack_;
-    if (std::all_of(items_.cost, items_.cost + items_.count,
-                    [most](double cost) { return cost <= most; }))
-      return;
+    if (dearest_ <= most) return;
     kept_.clear(), kept_cost_.clear(), kept_value_.clear();
     for (int i = 0; i < items_.count; ++i) {
       if (!(items_.cost[i] <= most)) continue;
@@ -569,7 +580,7 @@ class Knapsack {
 
   Items items_{nullptr, nullptr, 0};
   int pick_ = 0;
-  double budget_ = 0, room_ = 0;
+  double budget_ = 0, room_ = 0, dearest_ = 0;
   double reach_ = 0, slack_ = 0;  // no sum of costs is larger; none is rounded by more
   Forced forced_;
   Tolerance tolerance_;

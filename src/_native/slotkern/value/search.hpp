@@ -19,7 +19,7 @@
 // A step of a search where values move is the start of any slot that the request admits, even if
 // that slot is too short for a part.
 // Lite (section 4): the n cheapest of each step that the group's time T_k can pay for, valued
-// as the window that they are; at such a start, of the slots that are live without a new one.
+// as the window that they are; where values move, at such a start too.
 #pragma once
 
 #include <algorithm>
@@ -303,7 +303,7 @@ class ValuedSearch : private ValuedGroups<Shape, Source> {
         if (t > anchored) continue;  // no slot of the group's performance is live
         drop_expired(t);
         solve_step(shape, plan, t, lambda);
-      } else if (next == before) {  // a start at which no slot of the group joins
+      } else if (Source::moving && next == before) {  // no slot of the group joins here
         cheapest_step(shape, plan, t);
       }
       if (fault.status != Status::ok) return;
@@ -333,16 +333,22 @@ class ValuedSearch : private ValuedGroups<Shape, Source> {
   // Whether a bound without any choice tells already: for every threshold h, the n largest
   // weights sum to at most n h + the sum of max(0, w - h); for the last step's n-th they hardly
   // sum to less. One of them is an anchor's: min(h, w) takes the place of one h.
-  bool cannot_win(double t, double lambda, double money) const {
+  bool cannot_win(const Shape& shape, double t, double lambda, double money) const {
     if constexpr (requires { Source::between(0.0, 0.0); }) {
       if (!(incumbent_ > -kInfinity)) return false;
       constexpr std::size_t kLanes = 4;
       const std::size_t count = w_.row.size();
-      const double *begin = w_.begin.data(), *end = w_.end.data(), *length = w_.length.data(),
+      const double *begin = w_.begin.data(), *end = w_.end.data(),
                    *key = w_.key.data();
+      [[maybe_unused]] const double* length = w_.length.data();
       const double h = threshold_;
       const auto weigh = [&](std::size_t j) {  // the source's own expression, bit for bit
-        return Source::between(t - begin[j], end[j] - t - length[j]) - lambda * key[j];
+        double d = 0;
+        if constexpr (kSquare)
+          d = shape.span;
+        else
+          d = length[j];
+        return Source::between(t - begin[j], end[j] - t - d) - lambda * key[j];
       };
       double over[kLanes] = {};
       std::size_t j = 0;
@@ -370,7 +376,7 @@ class ValuedSearch : private ValuedGroups<Shape, Source> {
     const auto anchors = std::count(w_.anchor.begin(), w_.anchor.end(), char{1});
     if (anchors == 0 || static_cast<int>(w_.row.size()) < n_) return;
     ++effort.steps;
-    if (cannot_win(t, lambda, lambda * plan.budget)) return;
+    if (cannot_win(shape, t, lambda, lambda * plan.budget)) return;
     if (!value_live(shape, t)) return;
     const Items items{w_.key.data(), w_.value.data(), static_cast<int>(w_.row.size())};
     const double money = lambda * plan.budget;

@@ -8,6 +8,7 @@
 //   anchored    a longer window may look better, so that a group's window must hold a slot of
 //               its own performance (else its true length is another group's)
 //   dear        asking for z takes long: it is asked once a slot and group, and remembered
+// A function's value beyond kMostValue is no value: sums of such values overflow.
 // A source of distances is a function of the times before and after the part (`between`).
 // Columns and records are those of the array that the pool was made of: a slot cut from a row
 // keeps its values. To add a criterion, write its source and give it a line in with_source.
@@ -38,6 +39,8 @@ struct Valuation {
   const char* records = nullptr;
   std::ptrdiff_t stride = 0;
 };
+
+inline constexpr double kMostValue = 1e290;
 
 // A finite column, from an extra field or an array.
 struct ColumnSource {
@@ -80,7 +83,7 @@ struct StaticFunctionSource {
     const char* record = records + static_cast<std::ptrdiff_t>(pool.origin(row)) * stride;
     if (function(record, length, &out)) return false;
     out *= sign;
-    return std::isfinite(out);
+    return std::fabs(out) <= kMostValue;  // NaN is none either
   }
   bool most(const Slot& s, std::size_t row, double d, double& out) const {
     return value(s, row, 0, d, out);
@@ -99,7 +102,7 @@ struct MovingFunctionSource {
     const char* record = records + static_cast<std::ptrdiff_t>(pool.origin(row)) * stride;
     if (function(record, t, length, &out)) return false;
     out *= sign;
-    return std::isfinite(out);
+    return std::fabs(out) <= kMostValue;  // NaN is none either
   }
   bool most(const Slot&, std::size_t, double, double& out) const {
     out = kInfinity;
