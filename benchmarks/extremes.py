@@ -15,7 +15,7 @@ from time import perf_counter
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
-from extremes import (  # noqa: E402
+from extremes import (
     SHAPES,
     SOURCES,
     check_each,

@@ -27,10 +27,13 @@ def test_choose_each_equals_exhaustive_search(pick, options):
     check_each(items(pick, 6), **options)
 
 
+HUGE = 2.0**53
 SPOILED = [
-    [2**53, 0, 50, 55, 55, 42.75, 27.25, 27.25, 28.75, 2, 0, 0, 1.25, 0, 0, 0, 0.5, 0.5]
-    + [33.75],
-    [2**53, 55, 50, 55, 55, 24.25, 24.25, 23.75, 7.5, 0, 0, 0, 0, 0, 0, 0, 0, 55, 0.25],
+    [HUGE, *(float(number) for number in column.split())]
+    for column in (
+        "0 50 55 55 42.75 27.25 27.25 28.75 2 0 0 1.25 0 0 0 .5 .5 33.75",
+        "55 50 55 55 24.25 24.25 23.75 7.5 0 0 0 0 0 0 0 0 55 .25",
+    )
 ]
 
 
@@ -67,9 +70,9 @@ def test_an_item_that_cannot_be_chosen_spoils_no_other_sum():
 
 
 def test_sets_over_the_budget_by_rounding_hide_no_others():
-    # Tenths: many sets have one sum but for its rounding, and the budget is the least of
-    # these. In the core lists a set that breaks the budget by an ulp stands before one
-    # that keeps it, is worth more, and must not push it out.
+    # Tenths: many sets have one sum but for its rounding, and the budget is the least
+    # of these. In the core lists a set that breaks the budget by an ulp stands before
+    # one that keeps it, is worth more, and must not push it out.
     rng = np.random.default_rng(4)
     m, n = 22, 6
     sets = np.array(list(itertools.combinations(range(m), n)))

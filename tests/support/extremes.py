@@ -192,8 +192,7 @@ def farthest(s: Any, row: int, t: float, d: float) -> float:
     return max(t - float(s["start"][row]), float(s["end"][row]) - t - d)
 
 
-#: Criterion, what a slot is worth to it, its direction, whether it is a mean, and whether
-#: it depends on the start.
+#: Criterion, worth of a slot, direction, whether it is a mean, whether it moves.
 SOURCES = (
     ("q", by_column, 1, False, False),
     (sk.minimize("q"), by_column, -1, False, False),

@@ -53,7 +53,7 @@ def three(prices, **fields):
 @pytest.mark.parametrize("shape", ["square", "ragged"])
 @pytest.mark.parametrize("budget", [0.0, 5e-324, 1e-310])
 def test_budgets_beside_nothing(shape, budget):
-    # With short parts all prices up to 1e-312 cost nothing: 1e12 doubles to walk through.
+    # With short parts all prices up to 1e-312 cost nothing: 1e12 doubles to walk by.
     slots = three([0.0, 1e-313, 1.0], q=[1.0, 2.0, 9.0])
     window = sk.find_window(
         slots, sk.Request(1, 1e-12, budget=budget), "q", shape=shape

@@ -425,17 +425,19 @@ class Knapsack {
 
   // The best exchange of one item for another, again and again.
   void one_swaps() {
+    const double *cost = items_.cost, *worth = items_.value;
     const std::size_t cells = in_.size() * out_.size();
     for (int round = 0; round < kSwaps && left() > 0; ++round) {
       work += static_cast<std::int64_t>(cells / 64) + 1;
       double gain = 0;
       int from = -1, to = -1;
+      const int* out = out_.data();
       for (std::size_t a = 0; a < in_.size(); ++a) {
-        const double most = room_ - in_cost_ + items_.cost[in_[a]] + slack_;
-        const double value = items_.value[in_[a]];
+        const double most = room_ - in_cost_ + cost[in_[a]] + slack_;
+        const double value = worth[in_[a]];
         for (std::size_t b = 0; b < out_.size(); ++b)
-          if (items_.value[out_[b]] - value > gain && items_.cost[out_[b]] <= most) {
-            gain = items_.value[out_[b]] - value;
+          if (worth[out[b]] - value > gain && cost[out[b]] <= most) {
+            gain = worth[out[b]] - value;
             from = static_cast<int>(a), to = static_cast<int>(b);
           }
       }
