@@ -444,8 +444,8 @@ def window_of(slots, rows, double start, double volume, str criterion, str shape
     cdef Window self = Window.__new__(Window)
     self.start, self.runtime, self.finish = start, span, start + span
     self.cost, self.processor_time = total, time
-    values = {"first": start, "start": start, "finish": self.finish, "runtime": self.runtime,
-              "cost": self.cost, "processor_time": self.processor_time}
+    values = {"first": start, "start": start, "local_price": start, "finish": self.finish,
+              "runtime": self.runtime, "cost": self.cost, "processor_time": self.processor_time}
     self.value = values[criterion] if value is None else value
     self.proven, self.bound = False, -INFINITY
     self.criterion, self.shape = criterion, shape

@@ -8,7 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern._alternatives import ENDLESS, Alternatives, first_alternatives, gather
+from slotkern._alternatives import (
+    ENDLESS,
+    Alternatives,
+    first_alternatives,
+    gather,
+    searched_slots,
+)
 from slotkern._core import PreparedSlots, Request, Window, find_window
 from slotkern._pool import SlotPool
 from slotkern.criteria import Minimize, minimize
@@ -107,6 +113,7 @@ def _best_and_cut(
     window = find_window(slots, request, criterion, **options)
     name = criterion if isinstance(criterion, str) else type(criterion).__name__
     windows: list[Window] = []
+    searched = searched_slots(slots)
     if window is not None and limit != 0:
         name = window.criterion
         table = slots.slots if isinstance(slots, PreparedSlots) else slots
@@ -127,7 +134,7 @@ def _best_and_cut(
                 break
             pool.book(window)
             window = find_window(pool, request, criterion, **options)
-    return gather(windows, request.nodes, name, shape)
+    return gather(windows, request.nodes, name, shape, searched)
 
 
 def _arrays_as_fields(

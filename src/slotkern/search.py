@@ -156,10 +156,10 @@ def _search_by_value(
     record: bool = False,
 ) -> Any:
     from slotkern import _value
-    from slotkern.criteria import PLACEMENT_CRITERIA, valuation_of
+    from slotkern.criteria import PLACEMENT_CRITERIA, known_criteria, valuation_of
 
     pool = prepared(slots)
-    worth, data, sign, name, fixed = valuation_of(criterion, pool, _known_criteria())
+    worth, data, sign, name, fixed = valuation_of(criterion, pool, known_criteria())
     if worth == "column":
         _check_sums(data, request.nodes, name)
     uses_start = worth == "function" and (
@@ -192,12 +192,6 @@ def _search_by_value(
         record=record,
         fixed=fixed,
     )
-
-
-def _known_criteria() -> list[str]:
-    from slotkern.criteria import PLACEMENT_CRITERIA
-
-    return [*CRITERIA, "processor_time", *PLACEMENT_CRITERIA]
 
 
 #: Values beyond are refused: bounds multiply them, and sums of n of them overflow.
@@ -249,7 +243,7 @@ def _find_published(
     how: _How,
 ) -> Window | None:
     from slotkern import published
-    from slotkern.criteria import valuation_of
+    from slotkern.criteria import known_criteria, valuation_of
 
     if how.placement == "any":
         raise ValueError("the published algorithms start windows at slots' starts only")
@@ -258,7 +252,7 @@ def _find_published(
     name, named = criterion, published.ALGORITHMS
     if not (isinstance(criterion, str) and (how.shape, criterion) in named):
         worth, data, sign, name, _ = valuation_of(
-            criterion, prepared(slots), _known_criteria()
+            criterion, prepared(slots), known_criteria()
         )
         if (how.shape, "value" if worth == "column" else worth) not in named:
             raise ValueError(

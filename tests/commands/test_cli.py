@@ -17,8 +17,9 @@ pytest.importorskip("typer")
 pytest.importorskip("rich")
 from typer.testing import CliRunner
 
-from slotkern.commands import bench, tables
+from slotkern import studies
 from slotkern.commands import main as cli
+from slotkern.commands import tables
 
 DOCS = Path(__file__).parents[2] / "docs"
 JOB = ["--nodes", "5", "--volume", "310"]
@@ -396,34 +397,49 @@ def test_slots_from_trace(tmp_path: Path) -> None:
 
 
 def test_bench_scaling(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tables of `reproduce aep`, by the same measurement."""
     pytest.importorskip("numba")
     pytest.importorskip("matplotlib")
+    from slotkern.studies.papers import study_text
+
+    text = study_text("aep")
+    for key, sizes in (("nodes", "20, 40"), ("interval", "200, 400")):
+        begin = text.index(f"grid.environment.{key}")
+        line = text[begin : text.index("\n", begin)]
+        text = text.replace(line, f"grid.environment.{key} = [{sizes}]")
+    for table in ("table1", "table2"):
+        for key in ("time_ms", "time_per_alternative_ms"):
+            text = text.replace(f' = "aep.{table}.{key}"', ".csa = [1.5, 3]")
+    path = tmp_path / "small.toml"
+    path.write_text(
+        text[: text.index("[[compare]]")] + text[text.index("[[timing]]") :]
+    )
     asked: dict[str, int] = {}
 
-    def small(*, cycles: int, seed: int) -> Any:
-        asked.update(cycles=cycles, seed=seed)
-        return bench_scaling(
-            cycles=cycles, seed=seed, nodes=(20, 40), intervals=(200, 400)
-        )
+    def small(name: str, *, seed: int) -> Any:
+        asked.update(seed=seed)
+        assert name == "aep"
+        return load_study(path, seed=seed)
 
-    bench_scaling = bench.scaling
-    monkeypatch.setattr(bench, "scaling", small)
+    load_study = studies.load_study
+    monkeypatch.setattr(studies, "load_study", small)
     out = tmp_path / "figures"
     words = ("--cycles", 2, "--seed", 9, "--out", out)
     result = run("bench", "scaling", *words)
     assert result.exit_code == 0, result.stderr
-    assert asked == {"cycles": 2, "seed": 9}
-    for heading in ("Table 1", "Table 2", "Growth exponents"):
-        assert heading in result.stdout
-    rows = [line.split() for line in result.stdout.splitlines()]
-    for name in bench.ALGORITHMS:
-        published = [row for row in rows if row[:2] == [f"{name},", "published,"]]
-        assert len(published) == 2
-        assert all(float(value) > 0 for row in published for value in row[3:])
-    assert {path.name for path in out.iterdir()} == {
-        "time_by_nodes.png",
-        "time_by_interval.png",
-    }
+    assert asked == {"seed": 9}
+    lines = result.stdout.splitlines()
+    for name, sizes in (("nodes", ["20", "40"]), ("interval", ["200", "400"])):
+        assert any(line.strip() == f"Times in ms by {name}" for line in lines)
+        assert any(line.split() == ["search", *sizes, "growth"] for line in lines)
+    assert sum(line.split()[:4] == ["CSA", "published", "1.5", "3"] for line in lines)
+    for name in ("CSA", "AMP", "minRuntime", "minFinish", "minCost"):
+        kinds = [line.split()[1] for line in lines if line.split()[:1] == [name]]
+        assert kinds == ["published" if name == "CSA" else "slotkern"] * 2, name
+    printed = [line.split() for line in lines if "paper's algorithm" in line]
+    assert len(printed) == 2 * 7  # CSA twice, also per alternative; minProcTime
+    assert all(float(cell) > 0 for row in printed for cell in row[-3:-1])
+    assert {path.name for path in out.iterdir()} == {"figure-4a.png", "figure-4b.png"}
 
 
 # --- the process

@@ -152,6 +152,19 @@ def test_first_fit_prefers_the_fastest_group_at_the_first_start():
 
 
 @pytest.mark.parametrize(("shape", "criterion"), ALGORITHMS)
+def test_what_overflows_fits_nowhere(shape, criterion):
+    """An endless part in an endless slot, and a cost beyond all numbers."""
+    search = {"nodes": 2, "volume": 1e10, "shape": shape, "criterion": criterion}
+    if criterion in ("value", "dependable", "coordinated"):
+        search |= {"budget": 9.0} if shape == "ragged" else {"lite": True}
+    endless = np.array([slot(n, 0, np.inf, 1e-300, 1) for n in (0, 1)], dtype=SLOT)
+    dear = np.array([slot(n, 0, 1e300, 1, 1e308) for n in (0, 1)], dtype=SLOT)
+    for slots in (endless, dear):
+        search["criterion"] = criterion_for(slots, criterion)
+        assert published.find(slots, **search) is None
+
+
+@pytest.mark.parametrize(("shape", "criterion"), ALGORITHMS)
 def test_nothing_to_find(shape, criterion):
     none = np.empty(0, SLOT)
     one = np.array([slot(7, 0, 1, 1, 0)], dtype=SLOT)
@@ -168,7 +181,9 @@ def test_nothing_to_find(shape, criterion):
     ("shape", "criterion"), [("square", "processor_time"), ("round", "cost")]
 )
 def test_unknown_algorithm_lists_what_exists(shape, criterion):
-    with pytest.raises(ValueError, match=r"ragged: first, start, cost.*square: first"):
+    with pytest.raises(
+        ValueError, match=r"ragged: first, start, local_price.*square: first"
+    ):
         published.find(
             np.empty(0, SLOT), nodes=1, volume=1.0, criterion=criterion, shape=shape
         )

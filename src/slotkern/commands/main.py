@@ -444,16 +444,20 @@ def scaling(
     ),
     seed: Annotated[int, typer.Option(help="Seed of the environments.")] = 0,
 ) -> None:
-    """Print working times by nodes and by interval, published beside the kernels.
+    """Print working times by nodes and by interval, the paper's beside this machine's.
 
-    The layout is that of Tables 1 and 2 of the paper on AEP; below each stand the
-    growth exponents, fitted on this machine.
+    The tables are Tables 1 and 2 of the paper on AEP, as ``reproduce aep`` prints
+    them, with the power of nodes or interval that fits the times best.
     """
-    from . import bench as measured
+    from ..studies import load_study
+    from ..studies.figures import draw_times
+    from ..studies.report import print_times
+    from ..studies.times import measure_times
 
-    report = measured.scaling(cycles=cycles, seed=seed)
-    _show(*report.tables())
-    for figure in report.save_figures(out):
+    study = load_study("aep", seed=seed)
+    times = measure_times(study, twins=True, cycles=cycles)
+    print_times(times, Console(width=None if sys.stdout.isatty() else 150))
+    for figure in draw_times(study, times, out):
         print(figure)
 
 

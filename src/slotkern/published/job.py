@@ -10,6 +10,10 @@ from numpy.typing import NDArray
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
+#: A window that ends later, or costs more, overflows: it fits no job.
+FINITE = float(np.finfo(np.float64).max)
+
+
 class Job(NamedTuple):
     """The resource request of the papers, less what `proper` already decides."""
 

@@ -6,20 +6,20 @@ import csv
 import itertools
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slotkern.studies.figures import draw_figures
 from slotkern.studies.study import Setting
 from slotkern.studies.summary import Comparison, Estimate, Summary
-from slotkern.studies.times import Timing
+from slotkern.studies.times import Timing, growth_exponent
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-__all__ = ["print_report", "write_report"]
+__all__ = ["print_report", "print_times", "write_report"]
 
 _KINDS = {
     "unmatched": "What cannot be matched, and why",
@@ -54,13 +54,7 @@ def print_report(summary: Summary, console: Console) -> None:
             if not comparisons or not setting.label:
                 _print_metrics(setting, summary, console)
             _print_worth(setting, summary, console)
-    if summary.times:
-        console.print(
-            "Published times are means of the papers' programs on their machines; the "
-            "others are medians on this one. They are not compared."
-        )
-    for timings in summary.times:
-        _print_times(timings, console)
+    print_times(summary.times, console)
     _print_remarks(comparisons, summary, console)
 
 
@@ -205,16 +199,43 @@ def _print_worth(setting: Setting, summary: Summary, console: Console) -> None:
     console.print(table)
 
 
-def _print_times(timings: list[Timing], console: Console) -> None:
+def print_times(times: Sequence[Sequence[Timing]], console: Console) -> None:
+    """Print tables of published and measured times.
+
+    Parameters
+    ----------
+    times : list of list of Timing
+        What `measure_times` returned.
+    console : rich.console.Console
+        Where to print.
+    """
+    if times:
+        console.print(
+            "Published times are means of the papers' programs on their machines; the "
+            "others are medians of CPU time on this one. They are not compared. The "
+            "growth is the power of the varied number that fits the times best."
+        )
+    for timings in times:
+        _print_times(timings, console)
+
+
+def _print_times(timings: Sequence[Timing], console: Console) -> None:
     """Print published and measured times, a column for each setting."""
+    varied = _varied_number(timings)
     by_label: dict[str, list[Timing]] = {}
     for timing in timings:
         by_label.setdefault(timing.label, []).append(timing)
-    table = _table("Times in ms")
+    settings = [timing.setting for timing in next(iter(by_label.values()))]
+    headings = [setting.label for setting in settings]
+    title = "Times in ms"
+    if varied:  # its name stands once, above
+        title += f" by {headings[0].rpartition(' = ')[0]}"
+        headings = [*map("{:g}".format, varied), "growth"]
+    table = _table(title)
     table.add_column("search")
     table.add_column("")
-    for timing in next(iter(by_label.values())):
-        table.add_column(timing.setting.label, justify="right")
+    for heading in headings:
+        table.add_column(heading, justify="right")
     for label, row in by_label.items():
         cells = {
             "published": [t.published for t in row],
@@ -225,8 +246,20 @@ def _print_times(timings: list[Timing], console: Console) -> None:
         for kind, times in told.items():
             first = label if kind == next(iter(told)) else ""
             shown = "{:g}".format if kind == "published" else _milliseconds
-            table.add_row(first, kind, *map(shown, times))
+            growth = growth_exponent(varied, times) if varied else math.nan
+            last = [] if not varied else [f"{growth:.2f}"]
+            table.add_row(first, kind, *map(shown, times), *last)
     console.print(table)
+
+
+def _varied_number(timings: Sequence[Timing]) -> list[float]:
+    """Return the values of the one number that the settings vary, or nothing."""
+    settings = {timing.setting.name: timing.setting for timing in timings}
+    values = [list(setting.values.values()) for setting in settings.values()]
+    one = len(values) > 1 and all(len(point) == 1 for point in values)
+    numbers = [point[0] for point in values] if one else []
+    told = all(isinstance(n, (int, float)) and n > 0 for n in numbers)
+    return [float(number) for number in numbers] if told else []
 
 
 def _milliseconds(time: float) -> str:

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "slotkern/window/find.hpp"
+#include "slotkern/base/status.hpp"
 #include "slotkern/choice/knapsack.hpp"
 
 namespace slotkern {
