@@ -61,9 +61,11 @@ cdef class Choice:
     cost : float
         Sum of the chosen costs in the same order; at most the budget.
     proven : bool
-        No other choice is better by more than ``max(gap, 1e-12)``, relatively.
+        No other choice is better by more than ``max(gap, 1e-12)`` of this value; where
+        values of both signs cancel, the rounding of the two sums comes on top: at most
+        ``n * 2**-52`` times the sum of their absolute values.
     bound : float
-        No choice has a larger value than this.
+        No choice has a larger value than this, summed in the same order.
     """
 
     cdef readonly object rows

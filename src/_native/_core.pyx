@@ -314,7 +314,8 @@ def find_window(slots, Request request not None, criterion="finish", *, str shap
         The kernels; the n cheapest of each step, valued; or the papers' algorithms step by
         step (numba; slow).
     placement : {"slot-start", "any"}
-        For sums of values: whether windows start where slots do, or anywhere.
+        For sums of values: whether windows start where a slot does that the request
+        admits (long enough for a part or not), or anywhere.
     span : {"window", "group"}
         For ``"dependable"``, ``"coordinated"`` and criteria that use the start, square:
         whether T is volume / least performance of the window, or that of any slower slot
@@ -329,7 +330,9 @@ def find_window(slots, Request request not None, criterion="finish", *, str shap
     -------
     Window or None
         None when nothing fits; `explain` says why. Exact windows are the best by value,
-        then earliest start, then lowest cost, then smallest node ids.
+        then earliest start, then lowest cost, then smallest node ids; costs that only
+        rounding makes equal are no tie, for there the n cheapest slots stand. Of windows
+        with one sum of values any may be the answer, always the same one.
 
     Raises
     ------

@@ -92,7 +92,7 @@ cdef object error_of(const ValuedAnswer& answer, Query query, object slots, str 
     """The one place where a status code becomes an exception."""
     row = answer.fault.row
     if <int>answer.status == <int>Wrong.criterion_failed:
-        return ValueError(f"criterion {name} raised, or gave no finite number, for the slot of "
+        return ValueError(f"criterion {name} raised, or gave no number within 1e290, for the slot of "
                           f"row {row}: {slots[row]}")
     if <int>answer.status == <int>Wrong.end_is_infinite:
         return ValueError(f"slot row {row}: end is inf, but {name} needs the next task's start")

@@ -76,8 +76,9 @@ class Uniform:
 class Price:
     """A price law: level * performance**exponent * (1 + deviation * N(0, 1)).
 
-    Prices at or below 0.02 * level * performance are drawn again (with the papers'
-    deviation of 0.2 that is less than one in a million).
+    Prices at or below 0.02 * level * performance are drawn again, or at or below half
+    of level * performance**exponent where that is less (with the papers' deviation of
+    0.2 and an exponent of 1 that is less than one in a million).
     """
 
     level: float = 1.0

@@ -98,6 +98,7 @@ Status search_valued(const Pool& pool, const Query& query, const Valuation& v,
     const double span = options.group_span ? search.span : 0;  // else what the slowest takes
     if (!settle_valued<Shape>(pool, query, v, source, search.start, span, work, answer))
       return answer.fault.status;
+    if (!(answer.found.cost <= query.budget)) return Status::internal;
     answer.parts = work.base.parts.data();
     answer.proven = search.proven;
     answer.bound = in_units(v, search.bound, n);
