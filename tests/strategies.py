@@ -108,7 +108,7 @@ def requests(draw, slots: np.ndarray) -> dict[str, Any]:
         earliest = pick(slots)[pick(("start", "end"))] + pick((0.0, 0.5))
         if earliest < INF:
             request["earliest"] = float(earliest)
-    earliest = request.get("earliest", 0.0)
+    earliest = request.get("earliest", -INF)
     if pick.sometimes():  # a slot that is just long enough from the earliest start
         slot = pick(slots)
         length = slot["end"] - max(slot["start"], earliest)

@@ -78,7 +78,7 @@ def test_placement_equals_exhaustive_search(case: Case):
         case.slots["price"] <= case.request.get("max_price", np.inf)
     )
     starts = {
-        max(float(s), case.request.get("earliest", 0.0))
+        max(float(s), case.request.get("earliest", -np.inf))
         for s in case.slots["start"][usable]
     }
     request = request_of(case)
@@ -125,7 +125,7 @@ def anywhere_by_hand(slots, shape, distance, sign, request):
         length = volume / part["performance"]
         if shape == "square":
             length[:] = length.max()
-        low = max(part["start"].max(), request.get("earliest", 0.0))
+        low = max(part["start"].max(), request.get("earliest", -np.inf))
         ends = np.minimum(part["end"], request.get("deadline", np.inf))
         high = (ends - length).min()
         window = oracle.window_of(low, oracle.proper_slots(part), shape, volume)

@@ -56,7 +56,7 @@ cdef class Request:
     min_performance : float, optional
         Least performance of every node.
     earliest : float, optional
-        Earliest start.
+        Earliest start; -inf, the default, for as early as slots are free.
     deadline : float, optional
         Latest end of every part.
     max_price : float, optional
@@ -78,7 +78,7 @@ cdef class Request:
     Request(nodes=5, volume=150.0, budget=1500.0)
     """
 
-    def __init__(self, nodes, volume, *, budget=INFINITY, min_performance=0.0, earliest=0.0,
+    def __init__(self, nodes, volume, *, budget=INFINITY, min_performance=0.0, earliest=-INFINITY,
                  deadline=INFINITY, max_price=INFINITY, where=None):
         if isinstance(nodes, (bool, np.bool_)):
             raise TypeError(f"nodes must be an integer, got {nodes!r}")
@@ -97,8 +97,8 @@ cdef class Request:
         self.query.budget = at_least_zero(budget, "budget", False)
         self.query.min_performance = at_least_zero(min_performance, "min_performance", True)
         self.query.earliest = number(earliest, "earliest")
-        if isinf(self.query.earliest):
-            raise ValueError(f"earliest must be finite, got {earliest!r}")
+        if self.query.earliest == INFINITY:
+            raise ValueError(f"earliest must not be {earliest!r}")
         self.query.deadline = number(deadline, "deadline")
         if self.query.deadline == -INFINITY:
             raise ValueError(f"deadline must not be {deadline!r}")
@@ -129,7 +129,7 @@ cdef class Request:
 
     @property
     def earliest(self):
-        """Earliest start."""
+        """Earliest start; -inf for none."""
         return self.query.earliest
 
     @property

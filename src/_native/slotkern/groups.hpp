@@ -36,7 +36,7 @@ class ValuedGroups {
     knapsack_.limits = options.limits;
     knapsack_.limits.table = false;  // the small knapsacks of a step never need it
     knapsack_.work = 0;
-    each_row(pool, [&](std::size_t row) {
+    pool.each_row([&](std::size_t row) {
       const Slot& s = pool.slots[row];
       dearest_ = std::max(dearest_, kSquare ? s.price : query.volume * s.rate);
     });
@@ -91,6 +91,7 @@ class ValuedGroups {
     const std::size_t every = std::max<std::size_t>(16, w_.plans.size() / 16);
     int counted = 0;  // nodes that heaviest_ has seen
     for (std::size_t k = 0; k < w_.plans.size(); ++k) {
+      poll();
       Plan plan = w_.plans[k];
       const Shape shape = shape_of(plan);
       if (Source::by_length || k == 0) {
@@ -188,7 +189,7 @@ class ValuedGroups {
     if (Source::by_length) {  // only slots that this group may use
       each_possible(shape, plan.others, visit);
     } else {
-      each_row(pool_, [&](std::size_t row) {
+      pool_.each_row([&](std::size_t row) {
         if (query_.admits(pool_.slots[row], row)) visit(row);
       });
     }

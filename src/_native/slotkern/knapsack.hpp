@@ -265,11 +265,13 @@ class Knapsack {
     const std::int64_t whole = table_work();
     const std::int64_t share = whole >= 0 ? whole / 32 + 40 : left();
     const bool few = sets() < (whole >= 0 ? static_cast<double>(whole) / 2 : kFewSets);
+    if (few && left() > kFirstStates) expect_long();
     if (depth_first(few ? left() : std::min({kShortSearch, share, left()}))) return;
     if (few) {
       complete = false;
       return;
     }
+    expect_long();
     const std::int64_t first = std::min(kFirstStates, share);
     if (lists(std::min(first, left()))) return;
     if (share > first) {
@@ -358,6 +360,7 @@ class Knapsack {
       double gain = 0;
       int from = -1, to = -1;
       for (std::size_t a = 0; a < in_.size(); ++a) {
+        poll();
         const double most = room_ - in_cost_ + items_.cost[in_[a]] + slack_;
         const double value = items_.value[in_[a]];
         for (std::size_t b = 0; b < out_.size(); ++b)
@@ -420,6 +423,7 @@ class Knapsack {
     const std::int64_t until = work + limit;
     stand_on(chosen);
     while (work < until) {
+      poll();
       for (int round = 0; round < kPairRounds && open(); ++round) {
         one_swaps();
         if (!open() || !pair_swap()) break;

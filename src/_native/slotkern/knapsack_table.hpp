@@ -83,6 +83,7 @@ SLOTKERN_CLONES [[maybe_unused]] static void value_row(double* __restrict into,
 
 class KnapsackTable {
  public:
+  static constexpr double kManyCells = 1e7;  // a few milliseconds
   static constexpr double kCellsPerUnit = 64;  // cells that cost as much as one search state
 
   static double cells(double items, double n, double width) { return items * n * width; }
@@ -108,6 +109,9 @@ class KnapsackTable {
     items_ = items;
     rows_.assign((n + 1) * stride_, -kInfinity);
     std::fill(row(0), row(0) + groups_ * kLanes, 0.0);
+    if (cells(static_cast<double>(items), static_cast<double>(n), static_cast<double>(width)) >
+        kManyCells)
+      expect_long();
     if (Bits) taken_.assign(items * n * words_, 0);
     for (std::size_t i = 0; i < items; ++i) {
       if (cost[i] >= static_cast<std::int64_t>(width)) continue;
@@ -115,6 +119,7 @@ class KnapsackTable {
       // Fewer than `least` items chosen by now lead nowhere.
       const std::size_t least = !each && n > items - i ? n - (items - i) + 1 : 1;
       for (std::size_t k = std::min(n, i + 1); k >= least; --k) {
+        poll();
         const double* from = row(k - 1) + first * kLanes - shift;
         if (Bits)
           detail::take_row(row(k), from, value[i], first, groups_,

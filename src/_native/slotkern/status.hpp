@@ -12,6 +12,7 @@ enum class Status : int {
   none,                    // a correct search that found no window
   no_memory,
   internal,                // a bug: an exception nobody expected
+  interrupted,             // a signal has come: ask what it means, then perhaps again
   // what check_slots finds wrong with a row
   node_negative,
   start_not_finite,
@@ -32,6 +33,7 @@ enum class Status : int {
   table_too_large,
   // what a search for alternatives finds
   endless,                 // alternatives without number in slots that never end
+  too_many,                // more parts than one search may give
   // what a pool finds wrong with a window
   not_free,                // to be booked
   not_booked,              // to be released
