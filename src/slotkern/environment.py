@@ -101,7 +101,8 @@ class Price:
         self, rng: np.random.Generator, performance: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Return one price for each node, given the performances."""
-        market = self.level * _power(performance, self.exponent)
+        with np.errstate(over="ignore", under="ignore"):
+            market = self.level * _power(performance, self.exponent)
         wrong = np.flatnonzero(~((market > 0) & (market < _MOST_MONEY)))
         if wrong.size:
             raise ValueError(

@@ -85,6 +85,7 @@ class AlternativesSweep {
 
   // A group to search, fastest first. `others` as in sweep().
   void add_group(const Shape& shape, double others) {
+    poll();
     const float ceiling = key_ceiling(shape.screened(query_.budget), others);
     if (groups_.empty()) {
       sieve_ = first_sieve(query_, shape);

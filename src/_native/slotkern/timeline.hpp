@@ -55,9 +55,12 @@ class Timeline {
     ids_.clear();
     for (std::size_t k = 0; k < pool.nodes.size(); ++k)
       ids_.push_back({pool.nodes[k].id, static_cast<std::int32_t>(k)});
-    std::sort(ids_.begin(), ids_.end());
+    std::sort(ids_.begin(), ids_.end(), [](const auto& a, const auto& b) {
+      poll();
+      return a < b;
+    });
     if (!state) {
-      for (std::size_t i = 0; i < pool.slots.size(); ++i)
+      for (std::size_t i = 0; i < pool.slots.size(); ++i, poll())
         free_[place(pool.slots[i])].push_back({pool.slots[i].start, pool.slots[i].end, i});
     } else {
       now_ = state->now;
@@ -338,6 +341,7 @@ class Timeline {
     pool.order.clear();
     for (std::size_t b = 0; b < blocks; ++b) pool.order.push_back(static_cast<std::uint32_t>(b));
     for (std::size_t i = 0; i < slots.size(); ++i) {
+      poll();
       put(i / kFill * kBlock + i % kFill, slots[i].first, slots[i].second);
       ++pool.counts[i / kFill];
     }
