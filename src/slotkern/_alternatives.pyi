@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from slotkern._core import PreparedSlots, Request, Window
 
 ENDLESS: str
+MOST_PARTS: int
 TABLE: np.dtype[np.void]
 
 class Alternatives(Sequence[Window]):
@@ -49,3 +50,4 @@ def first_alternatives(
     shape: str,
     limit: int | None,
 ) -> Alternatives: ...
+def too_many(nodes: int) -> ValueError: ...

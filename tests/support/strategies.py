@@ -1,0 +1,173 @@
+"""Small cases rich in ties and exact fits, for comparison with exhaustive search."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from hypothesis import strategies as st
+from oracle import INF, proper_slots, window_of
+
+SLOT = np.dtype(
+    [("node", "i4")]
+    + [(name, "f8") for name in ("start", "end", "performance", "price")],
+    align=True,
+)
+SHAPES = ("ragged", "square")
+NODE_IDS = (0, 1, 2, 5, 40, 41, 2**31 - 1)
+TIME_UNITS = (1.0, 0.1, 1 / 3)
+ORIGINS = (0.0, 0.0, 0.0, 1.7e9)
+# Some are different numbers, but the same in single precision; some differ by what an
+# ulp of a late time is of a part's length; some by little, but more than any rounding.
+PERFORMANCES = (
+    (1.0,),
+    (1.0, 2.0, 3.0, 4.0),
+    (0.3, 0.7, 0.9, 2.1),
+    (0.1, 1 / 3, 7.3),
+    (1.0, 3.0, 3.0 + 1e-10, 3.0 - 1e-10),
+    (3.0, 3.0 * (1 - 2e-7), 3.0 * (1 - 1e-9)),
+    (2.0, 2.0 + 1e-5, 2.0 + 1e-3, 2.1),
+)
+PRICES = (
+    (0.0,),
+    (1.0,),
+    (0.0, 1.0, 2.0, 3.0),
+    (0.1, 0.3, 0.7, 0.9),
+    (1 / 3, 5.0),
+    (2.0, 2.0 + 1e-10, 2.0 - 1e-10),
+)
+
+
+class Case(NamedTuple):
+    """Slots and a request as keyword arguments; `proper` is the evaluated filter."""
+
+    slots: np.ndarray
+    request: dict[str, Any]
+
+
+class Picker:
+    """Picks from options by the digits of one drawn number: one draw, many picks."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __call__(self, options):
+        self.number, digit = divmod(self.number, len(options))
+        return options[digit]
+
+    def sometimes(self) -> bool:
+        return self(range(5)) == 4
+
+
+pickers = st.binary(min_size=16, max_size=16).map(
+    lambda digits: Picker(int.from_bytes(digits))
+)
+
+
+@st.composite
+def slot_arrays(draw, max_nodes: int = 5, max_per_node: int = 3) -> np.ndarray:
+    """Slots of a few nodes: touching ones, equal ends, endless ones, equal prices.
+
+    Often fast nodes are dear, so that slow windows compete with short ones.
+    """
+    pick = draw(pickers)
+    dearness = pick((0, 0, 1, 2))
+    origin, unit = pick(ORIGINS), pick(TIME_UNITS)
+    performances, prices = pick(PERFORMANCES), pick(PRICES)
+    first = pick(((0,), (0, 1, 2, 3), (-4, -1, 0, 3)))
+    ids = list(NODE_IDS)
+    rows = []
+    for _ in range(max_nodes - pick((0, 0, 0, 1, 1, 2, 2, 3, max_nodes))):
+        node = ids.pop(pick(range(len(ids))))
+        pick_slot = draw(pickers)
+        performance, now = pick_slot(performances), pick_slot(first)
+        for last in reversed(range(pick_slot(range(max_per_node)) + 1)):
+            length = pick_slot(range(1, 7))
+            start, end = origin + now * unit, origin + (now + length) * unit
+            if not last and pick_slot(range(8)) == 7:
+                end = INF
+            price = pick_slot(prices) * performance**dearness
+            rows.append((node, start, end, performance, price))
+            now += length + pick_slot((0, 0, 1, 3))
+    rows.sort(key=lambda row: (row[1], row[0]))
+    return np.array(rows, dtype=SLOT)
+
+
+def just_below(number: float) -> float:
+    return float(np.nextafter(number, -INF))
+
+
+@st.composite
+def requests(draw, slots: np.ndarray) -> dict[str, Any]:
+    """A request whose limits are often met exactly, or missed by one bit."""
+    pick = draw(pickers)
+    count = len(np.unique(slots["node"]))
+    nodes = pick((2, 3, 1, count, 4, count + 1)) or 1
+    if not len(slots):
+        return {"nodes": nodes, "volume": 1.0}
+    slot = pick(slots)
+    length = slot["end"] - slot["start"] if slot["end"] < INF else 1.0
+    volume = float(pick((1.0, 0.5, 1 / 3, 0.25, 0.1)) * length * slot["performance"])
+    request: dict[str, Any] = {"nodes": nodes, "volume": volume}
+    if pick.sometimes():
+        earliest = pick(slots)[pick(("start", "end"))] + pick((0.0, 0.5))
+        if earliest < INF:
+            request["earliest"] = float(earliest)
+    earliest = request.get("earliest", -INF)
+    if pick.sometimes():  # a slot that is just long enough from the earliest start
+        slot = pick(slots)
+        length = slot["end"] - max(slot["start"], earliest)
+        if 0 < length < INF:
+            request["volume"] = volume = float(slot["performance"] * length)
+    if pick.sometimes():
+        request["min_performance"] = float(pick(slots)["performance"])
+    if pick.sometimes():
+        request["max_price"] = float(pick(slots)["price"])
+    if pick.sometimes():
+        finish = (
+            max(pick(slots)["start"], earliest) + volume / pick(slots)["performance"]
+        )
+        request["deadline"] = pick((float(finish), just_below(finish)))
+    pick = draw(pickers)
+    if pick.sometimes():
+        request["proper"] = np.array([pick((True, False)) for _ in slots])
+    if pick((False, True)):
+        request["budget"] = pick_budget(pick, slots, request)
+    return request
+
+
+def pick_budget(pick: Picker, slots: np.ndarray, request: dict[str, Any]) -> float:
+    """What n of the slots cost in one of the shapes, or one bit less, or nothing."""
+    usable = proper_slots(slots)
+    if len(usable) < request["nodes"] or pick(range(10)) == 9:
+        return 0.0
+    shape, exact = pick(SHAPES), pick((True, True, True, False))
+    parts = [usable.pop(pick(range(len(usable)))) for _ in range(request["nodes"])]
+    cost = window_of(0.0, parts, shape, request["volume"]).cost
+    return cost if exact else max(just_below(cost), 0.0)
+
+
+@st.composite
+def cases(draw, **sizes: int) -> Case:
+    slots = draw(slot_arrays(**sizes))
+    return Case(slots, draw(requests(slots)))
+
+
+@st.composite
+def rival_groups(draw) -> Case:
+    """Groups that compete at one start: slow ones cheaper, some slots too short."""
+    pick = draw(pickers)
+    nodes, starts = pick((1, 2, 2, 3)), pick(((0.0,), (0.0, 1.0)))
+    rows = []
+    for node in range(nodes + pick(range(1, 6))):
+        pick_slot = draw(pickers)
+        performance, start = pick_slot((1.0, 2.0, 3.0, 4.0)), pick_slot(starts)
+        end = start + 12.0 / pick_slot((1.0, 2.0, 3.0, 4.0))
+        price = pick_slot((0.0, 0.5, 1.0, 2.0)) * performance ** pick_slot((1, 1, 2))
+        rows.append((node, start, end, performance, price))
+    rows.sort(key=lambda row: (row[1], row[0]))
+    request = {"nodes": nodes, "volume": 12.0}
+    if pick.sometimes():
+        request["earliest"] = 1.0
+    slots = np.array(rows, dtype=SLOT)
+    if pick.sometimes():
+        request["budget"] = pick_budget(pick, slots, request)
+    return Case(slots, request)

@@ -1,0 +1,249 @@
+"""Windows as objects, many searches at once, large requests, and explanations."""
+
+import pickle
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from environments import random_environment
+from hypothesis import given, settings
+from strategies import cases
+
+import slotkern as sk
+
+SHAPES = ("square", "ragged")
+
+
+def stream(count, seed=0):
+    rng = np.random.default_rng(seed)
+    return [
+        sk.Request(
+            int(rng.integers(1, 9)),
+            rng.uniform(100, 400),
+            budget=rng.uniform(300, 3000),
+            deadline=rng.choice([np.inf, 400.0]),
+            earliest=rng.choice([0.0, 100.0]),
+            where=rng.choice([None, "price < 8", "performance >= 4"]),
+        )
+        for _ in range(count)
+    ]
+
+
+@pytest.fixture(scope="module")
+def pool():
+    return sk.SlotPool(random_environment(60, 600, seed=5))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("criterion", sk.CRITERIA)
+def test_many_at_once_equals_one_by_one(pool, criterion, shape):
+    jobs = stream(300)
+    one_by_one = [sk.find_window(pool, job, criterion, shape=shape) for job in jobs]
+    assert 50 < sum(w is None for w in one_by_one) < 250
+    for threads in (1, 2, 7):
+        for source in (pool, pool.slots):
+            many = sk.find_windows(
+                source, iter(jobs), criterion, shape=shape, threads=threads
+            )
+            assert many == one_by_one
+
+
+def test_many_at_once_of_none_and_of_other_methods(pool):
+    assert sk.find_windows(pool, []) == []
+    jobs = stream(3)
+    published = sk.find_windows(pool, jobs, "cost", method="published")
+    assert published == [
+        sk.find_window(pool, job, "cost", method="published") for job in jobs
+    ]
+
+
+@pytest.mark.parametrize("threads", [0, -1, 1.5, True, "2"])
+def test_a_bad_number_of_threads_is_refused(pool, threads):
+    with pytest.raises(ValueError, match="threads must be an integer of at least 1"):
+        sk.find_windows(pool, [], threads=threads)
+
+
+def test_what_is_not_a_request_is_named(pool):
+    with pytest.raises(TypeError, match=r"requests\[1\] must be a Request, got int"):
+        sk.find_windows(pool, [sk.Request(1, 1), 5])
+    with pytest.raises(TypeError):
+        sk.find_window(pool, {"nodes": 1})
+
+
+def test_a_pool_is_searched_by_several_threads(pool):
+    jobs = stream(200)
+    want = [pool.find(job, "cost", shape="ragged") for job in jobs]
+    with ThreadPoolExecutor(4) as threads:
+        futures = [
+            threads.submit(lambda: [pool.find(j, "cost", shape="ragged") for j in jobs])
+            for _ in range(8)
+        ]
+        assert all(future.result() == want for future in futures)
+
+
+def test_a_pool_keeps_its_own_slots():
+    slots = random_environment(10, 600, seed=1)
+    pool = sk.SlotPool(slots)
+    before = pool.find(sk.Request(2, 100))
+    slots["price"] = 1e9
+    assert pool.find(sk.Request(2, 100)) == before
+    assert len(pool) == len(slots)
+    assert pool.nodes.tolist() == list(range(10))
+    with pytest.raises(ValueError, match="read-only"):
+        pool.slots["price"][0] = 1
+    assert pickle.loads(pickle.dumps(pool)).find(sk.Request(2, 100)) == before
+    assert repr(pool) == f"SlotPool({len(slots)} slots of 10 nodes)"
+
+
+def test_a_window_shows_its_parts_and_pickles(pool):
+    window = pool.find(sk.Request(4, 200), "cost", shape="ragged")
+    parts = window.slots
+    assert len(window) == len(parts) == 4
+    assert window.nodes == tuple(parts["node"].tolist()) == tuple(sorted(window.nodes))
+    assert (parts["start"] == window.start).all()
+    assert parts["end"].max() == window.finish
+    assert np.isclose(parts["cost"].sum(), window.cost)
+    rows = pool.slots[parts["row"]]
+    assert (rows["node"] == parts["node"]).all()
+    assert (rows["start"] <= parts["start"]).all()
+    assert (parts["end"] <= rows["end"]).all()
+    lengths = 200 / rows["performance"]
+    assert np.isclose(lengths.sum(), window.processor_time)
+    assert lengths.max() == window.runtime
+    assert window.value == window.bound == window.cost
+    assert window.proven
+    assert pickle.loads(pickle.dumps(window)) == window
+    assert window != pool.find(sk.Request(3, 200), "cost", shape="ragged")
+    assert hash(window) == hash(pool.find(sk.Request(4, 200), "cost", shape="ragged"))
+    assert str(window).startswith(f"Window(ragged cost: start={window.start:g}, ")
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("criterion", sk.CRITERIA)
+def test_thousands_of_nodes_in_one_window(criterion, shape):
+    slots = random_environment(4000, 600, seed=3)
+    pool = sk.SlotPool(slots)
+    window = pool.find(sk.Request(2500, 100), criterion, shape=shape)
+    assert len(set(window.nodes)) == 2500
+    total = 0.0
+    chosen = slots[window.slots["row"]]
+    span = 100 / chosen["performance"].min()
+    key = (
+        "price"
+        if shape == "square"
+        else 100 * (chosen["price"] / chosen["performance"])
+    )
+    keys = chosen[key] if isinstance(key, str) else key
+    for part in np.sort(keys):
+        total += part
+    assert window.cost == (span * total if shape == "square" else total)
+    tight = pool.find(sk.Request(2500, 100, budget=window.cost), criterion, shape=shape)
+    assert tight.value <= window.value
+    if criterion == "cost":
+        less = np.nextafter(window.cost, 0)
+        assert (
+            pool.find(sk.Request(2500, 100, budget=less), "cost", shape=shape) is None
+        )
+
+
+def test_a_window_of_all_nodes_and_one_more():
+    rng = np.random.default_rng(1)
+    slots = sk.make_slots(
+        node=np.arange(60),
+        start=rng.integers(0, 50, 60),
+        end=100,
+        performance=rng.uniform(2, 10, 60),
+        price=rng.uniform(1, 9, 60),
+    )
+    for shape in SHAPES:
+        for criterion in sk.CRITERIA:
+            every = sk.find_window(slots, sk.Request(60, 50), criterion, shape=shape)
+            assert every.nodes == tuple(range(60))
+            assert every.start == slots["start"].max()
+            more = sk.Request(61, 50)
+            assert sk.find_window(slots, more, criterion, shape=shape) is None
+
+
+@given(case=cases())
+@settings(max_examples=settings.default.max_examples)
+def test_every_claim_of_an_explanation_holds_when_the_change_is_made(case):
+    options = dict(case.request)
+    options["where"] = options.pop("proper", None)
+    job = sk.Request(**options)
+    for shape in SHAPES:
+
+        def fits(changed, shape=shape):
+            return sk.find_window(case.slots, changed, "first", shape=shape) is not None
+
+        why = sk.explain(case.slots, job, shape=shape)
+        assert why.fits == fits(job)
+        assert ("No window fits" in str(why)) == (not why.fits)
+        if why.cheapest is None:
+            assert not fits(job.replace(budget=np.inf))
+        else:
+            assert fits(job.replace(budget=why.cheapest))
+            if why.cheapest > 0:
+                assert not fits(job.replace(budget=np.nextafter(why.cheapest, -1)))
+        if why.earliest_finish is None:
+            assert not fits(job.replace(deadline=np.inf))
+        else:
+            assert fits(job.replace(deadline=why.earliest_finish))
+            sooner = np.nextafter(why.earliest_finish, -np.inf)
+            assert not fits(job.replace(deadline=sooner))
+        assert not fits(job.replace(nodes=why.most_nodes + 1))
+        assert not fits(job.replace(nodes=why.together + 1, budget=np.inf))
+        if why.most_nodes:
+            assert fits(job.replace(nodes=why.most_nodes))
+        if why.together:
+            assert fits(job.replace(nodes=why.together, budget=np.inf))
+        for name, value in why.changes().items():
+            assert fits(job.replace(**{name: value}))
+        free = {
+            "min_performance": 0,
+            "earliest": -np.inf,
+            "max_price": np.inf,
+            "where": None,
+        }
+        for name, value in free.items():
+            helps = not why.fits and fits(job.replace(**{name: value}))
+            assert (name in why.without) == helps
+        assert 0 <= why.nodes_proper <= why.nodes_fast <= why.nodes_total
+        assert 0 <= why.slots_long <= why.slots_total == len(case.slots)
+        assert why.together <= why.nodes_proper
+
+
+@pytest.mark.parametrize(
+    ("limit", "words"),
+    [
+        ({"min_performance": 2}, "without the least performance"),
+        ({"earliest": 8}, "without the earliest start"),
+        ({"max_price": 1}, "without the price limit"),
+        ({"where": "price < 2"}, "without the filter"),
+        ({}, "A window fits"),
+    ],
+)
+def test_the_limit_to_blame_is_named(limit, words):
+    slots = sk.make_slots(node=[0, 1], start=0, end=9, performance=1, price=2)
+    why = sk.explain(slots, sk.Request(2, 4, **limit))
+    assert why.without == list(limit)
+    assert words in str(why)
+
+
+def test_import_is_light():
+    probe = (
+        "import sys, slotkern; "
+        "heavy = {'numba', 'pyarrow', 'matplotlib', 'pandas', 'typer', 'rich',"
+        " 'joblib', 'dask', 'scipy'}; "
+        "sys.exit(str(heavy & set(sys.modules)) if heavy & set(sys.modules) else 0)"
+    )
+    subprocess.run([sys.executable, "-c", probe], check=True)
+
+
+def test_every_name_is_there_and_none_is_a_module():
+    for name in sk.__all__:
+        assert hasattr(sk, name), name
+        assert type(getattr(sk, name)).__name__ != "module", name
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        sk.nothing  # noqa: B018
