@@ -92,7 +92,10 @@ class Watch {
   }
 
   // Before the interpreter is asked: what comes from now on is another signal.
-  void clear() { detail::asked.fetch_and(~unsigned{detail::by_signal}); }
+  void clear() {
+    if (detail::asked.load(std::memory_order_relaxed) & detail::by_signal)
+      detail::asked.fetch_and(~unsigned{detail::by_signal});
+  }
 
   bool stops(unsigned asked) const { return hears_ ? asked != 0 : (asked & detail::by_fork) != 0; }
 

@@ -265,7 +265,6 @@ class Knapsack {
     const std::int64_t whole = table_work();
     const std::int64_t share = whole >= 0 ? whole / 32 + 40 : left();
     const bool few = sets() < (whole >= 0 ? static_cast<double>(whole) / 2 : kFewSets);
-    if (few && left() > kFirstStates) expect_long();
     if (depth_first(few ? left() : std::min({kShortSearch, share, left()}))) return;
     if (few) {
       complete = false;

@@ -114,12 +114,12 @@ class KnapsackTable {
       expect_long();
     if (Bits) taken_.assign(items * n * words_, 0);
     for (std::size_t i = 0; i < items; ++i) {
+      poll();
       if (cost[i] >= static_cast<std::int64_t>(width)) continue;
       const std::size_t shift = static_cast<std::size_t>(cost[i]), first = shift / kLanes;
       // Fewer than `least` items chosen by now lead nowhere.
       const std::size_t least = !each && n > items - i ? n - (items - i) + 1 : 1;
       for (std::size_t k = std::min(n, i + 1); k >= least; --k) {
-        poll();
         const double* from = row(k - 1) + first * kLanes - shift;
         if (Bits)
           detail::take_row(row(k), from, value[i], first, groups_,
