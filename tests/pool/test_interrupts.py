@@ -13,6 +13,7 @@ import slotkern as sk
 
 SETUP = """
 import signal, sys
+import numpy as np
 import slotkern as sk
 
 def crowd(nodes, end=1e9, performance=1):

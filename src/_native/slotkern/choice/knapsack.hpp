@@ -270,9 +270,9 @@ class Knapsack {
       complete = false;
       return;
     }
-    expect_long();
     const std::int64_t first = std::min(kFirstStates, share);
     if (lists(std::min(first, left()))) return;
+    expect_long();
     if (share > first) {
       if (found_) climb(std::min({kClimb, share / 4, left()}));
       if (!open()) return;
