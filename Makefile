@@ -8,12 +8,13 @@ SAN     := .venv-san
 DOORS   := $(patsubst src/_native/%.pyx,slotkern.%,$(wildcard src/_native/*.pyx))
 SOURCES := pyproject.toml CMakeLists.txt $(shell find src -type f -not -name "*.pyc")
 
-.PHONY: help demo test bench fuzz fuzz-readers lint sanitize clean toolchain
+.PHONY: help demo test fresh bench fuzz fuzz-readers lint sanitize clean toolchain
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo      set up, then find the best windows in a random environment and draw them"
 	@echo "make test      set up, then run all tests"
+	@echo "make fresh     the tests of random cases, with cases that were never tried before"
 	@echo "make bench     set up, then run the benchmarks"
 	@echo "make fuzz      all fuzzers; EXECUTIONS=100000 inputs for each reader of files"
 	@echo "make lint      ruff, mypy --strict, stubs against the compiled modules"
@@ -50,6 +51,12 @@ demo: $(VENV)/.installed
 
 test: $(VENV)/.installed
 	$(BIN)/python -m pytest -q -n auto
+
+# New random cases every time; SEED=... tries the same again.
+fresh: SEED ?= $(shell date +%s)
+fresh: $(VENV)/.installed
+	@echo "SEED=$(SEED)"
+	HYPOTHESIS_PROFILE=fresh $(BIN)/python -m pytest -q -n auto -m hypothesis --hypothesis-seed=$(SEED)
 
 bench: $(VENV)/.installed
 	$(BIN)/python -m pytest -q benchmarks --benchmark-columns=min,median,ops

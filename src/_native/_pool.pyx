@@ -7,11 +7,11 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 from libcpp.vector cimport vector
 
 from slotkern._core cimport (
-    PreparedSlots, Request, Window, lasting, place_in, request_with, search_error, shape_of,
-    wrap,
+    PreparedSlots, Request, Window, hears, lasting, place_in, request_with, search_error,
+    shape_of, wrap,
 )
 from slotkern._core import CRITERIA, PART, array_of, check_slots, find_window
-from slotkern._kernels cimport Answer, Found, Part, Pool, Query, Shape, Status, find
+from slotkern._kernels cimport Answer, Found, Part, Pool, Query, Shape, Status, Watch, ask, find
 from slotkern.slots import SlotError
 
 cnp.import_array()
@@ -34,6 +34,16 @@ cdef extern from "slotkern/pool/schedule.hpp" namespace "slotkern" nogil:
     Status schedule(Timeline&, const Pool&, const vector[Query]&, int, Shape,
                     Schedule&) noexcept
 
+cdef extern from "slotkern/pool/mutexes.hpp" namespace "slotkern" nogil:
+    cdef cppclass Mutexes:
+        @staticmethod
+        Mutexes& all()
+        void add(shared_mutex&)
+        void remove(shared_mutex&)
+        void before_fork()
+        void after_in_parent()
+        void after_in_child()
+
 cdef extern from "slotkern/pool/embed.hpp" nogil:
     int slotkern_find(void*, const double*, int, int, double*, int64_t*, int32_t*, double*,
                       double*) noexcept
@@ -50,6 +60,23 @@ ADDRESSES = {
     "slotkern_release": <size_t>&slotkern_release,
 }
 cdef dict INDEX = {name: i for i, name in enumerate(CRITERIA)}
+
+
+def _before_fork():
+    Mutexes.all().before_fork()
+
+
+def _after_in_parent():
+    Mutexes.all().after_in_parent()
+
+
+def _after_in_child():
+    Mutexes.all().after_in_child()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_in_parent,
+                        after_in_child=_after_in_child)
 
 
 cdef class SlotPool(PreparedSlots):
@@ -122,6 +149,12 @@ cdef class SlotPool(PreparedSlots):
     >>> pool.slots.tolist() == slots.tolist()
     True
     """
+
+    def __cinit__(self):
+        Mutexes.all().add(self.mutex)
+
+    def __dealloc__(self):
+        Mutexes.all().remove(self.mutex)
 
     # --- reading
 
@@ -238,17 +271,22 @@ cdef class SlotPool(PreparedSlots):
 
     cdef Answer search(self, const Query& query, int criterion, Shape shape):
         cdef Answer answer
-        self.enter(query.volume)
-        if self.changed:
-            answer = find_in(self.timeline, query, criterion, shape)
-            self.leave()
-        elif self.pool.nodes.size() < 8192:  # below, letting the interpreter go costs more
-            answer = find(self.pool, query, criterion, shape)
-            self.leave()
-        else:
-            with nogil:
+        cdef Watch watch
+        watch.arm(hears())
+        answer.status = Status.interrupted
+        while answer.status == Status.interrupted:
+            ask(watch)
+            self.enter(query.volume)
+            if self.changed:
+                answer = find_in(self.timeline, query, criterion, shape)
+                self.leave()
+            elif self.pool.nodes.size() < 8192:  # below, letting the interpreter go costs more
                 answer = find(self.pool, query, criterion, shape)
                 self.leave()
+            else:
+                with nogil:
+                    answer = find(self.pool, query, criterion, shape)
+                    self.leave()
         return answer
 
     def find(self, request, criterion="finish", **options):
@@ -272,18 +310,22 @@ cdef class SlotPool(PreparedSlots):
 
     cdef int start_change(self) except -1:
         """Locks the pool and makes it ready to change."""
-        cdef Status status = Status.ok
+        cdef Status status = Status.interrupted
         cdef vector[double] prices
+        cdef Watch watch
+        watch.arm(hears())
         if not self.changed:
             prices = prices_of(self.table)
-        self.lock()
-        if not self.changed:
-            status = open_timeline(self.timeline, self.pool, prices, NULL)
-            self.changed = status == Status.ok
-        if status != Status.ok:
-            self.mutex.unlock()
-            raise failure(status)
-        return 0
+        while status == Status.interrupted:
+            ask(watch)
+            self.lock()
+            status = Status.ok
+            if not self.changed:
+                status = open_timeline(self.timeline, self.pool, prices, NULL)
+                self.changed = status == Status.ok
+            if status != Status.ok:
+                self.mutex.unlock()
+        return check_status(status)
 
     def book(self, Window window not None):
         """Take a window's time out of the free slots.
@@ -479,6 +521,11 @@ cdef class SlotPool(PreparedSlots):
             a boolean array or names start or end (both change with every booking; find
             and book one by one).
 
+        KeyboardInterrupt
+            Within a fraction of a second of Ctrl-C. What was booked until then stays
+            booked, and is the exception's `bookings`: one entry for each request that was
+            come to, in order. The same of a MemoryError.
+
         Notes
         -----
         The interpreter is released once for all requests. As fast as the search alone for
@@ -520,11 +567,21 @@ cdef class SlotPool(PreparedSlots):
         out.criterion, out.shape = criterion, shape
         cdef int which = INDEX[criterion]
         cdef Status status
-        self.start_change()
-        with nogil:
-            status = schedule(self.timeline, self.pool, queries, which, form, out.done)
-            self.mutex.unlock()
-        check_status(status)
+        cdef Watch watch
+        watch.arm(hears())
+        out.done.firsts.push_back(0)
+        status = Status.interrupted
+        try:
+            while status == Status.interrupted:
+                ask(watch)
+                self.start_change()
+                with nogil:
+                    status = schedule(self.timeline, self.pool, queries, which, form, out.done)
+                    self.mutex.unlock()
+            check_status(status)
+        except BaseException as error:
+            error.bookings = out
+            raise
         return out
 
     # --- files

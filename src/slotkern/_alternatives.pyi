@@ -9,6 +9,7 @@ from slotkern.typing import Shape, Slots
 
 ENDLESS: str
 ATTRIBUTES: dict[str, str]
+MOST_PARTS: int
 TABLE: np.dtype[np.void]
 
 class Alternatives(Sequence[Window]):
@@ -60,3 +61,4 @@ def first_alternatives(
     shape: Shape,
     limit: int | None,
 ) -> Alternatives: ...
+def too_many(nodes: int) -> ValueError: ...

@@ -103,7 +103,8 @@ def choose_each(
     """`choose` for 1, 2, ..., n items: entry k - 1 is the best choice of k.
 
     One table answers all of them; without a table each is searched by itself, and
-    `max_work` holds for all together. Parameters and errors as for `choose`.
+    `max_work` holds for all together. Parameters and errors as for `choose`; n is at
+    most 10,000,000.
 
     Returns
     -------

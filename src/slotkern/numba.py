@@ -112,7 +112,7 @@ def request(
     volume: float,
     budget: float = np.inf,
     min_performance: float = 0.0,
-    earliest: float = 0.0,
+    earliest: float = -np.inf,
     deadline: float = np.inf,
     max_price: float = np.inf,
 ) -> NDArray[np.float64]:

@@ -117,7 +117,7 @@ def test_the_whole_text_of_an_error(
     )
 
 
-@settings(max_examples=60)
+@settings(max_examples=settings.default.max_examples // 5)
 @given(bad=st.integers(0, 199), field=st.sampled_from(HEADER.strip().split(",")))
 def test_any_bad_line_is_found(
     bad: int, field: str, tmp_path_factory: pytest.TempPathFactory
@@ -218,7 +218,7 @@ def test_json_files_of_another_form(
 
 
 @pytest.mark.parametrize("suffix", EXACT)
-@settings(max_examples=100)
+@settings(max_examples=settings.default.max_examples // 3)
 @given(data=st.data())
 def test_damaged_binary_files_give_one_error(
     suffix: str, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory

@@ -97,7 +97,7 @@ def slot_arrays(draw: st.DrawFn, least: int = 0) -> NDArray[Any]:
 
 
 @pytest.mark.parametrize("suffix", EXACT)
-@settings(max_examples=30)
+@settings(max_examples=settings.default.max_examples // 10)
 @given(slots=slot_arrays())
 def test_binary_formats_keep_every_bit(
     suffix: str, slots: NDArray[Any], tmp_path_factory: pytest.TempPathFactory
@@ -108,7 +108,7 @@ def test_binary_formats_keep_every_bit(
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".json", ".jsonl"])
-@settings(max_examples=30)
+@settings(max_examples=settings.default.max_examples // 10)
 @given(slots=slot_arrays(least=1))
 def test_text_formats_keep_every_value(
     suffix: str, slots: NDArray[Any], tmp_path_factory: pytest.TempPathFactory
@@ -121,7 +121,7 @@ def test_text_formats_keep_every_value(
     assert_same_values(read_slots(path), slots)
 
 
-@settings(max_examples=30)
+@settings(max_examples=settings.default.max_examples // 10)
 @given(slot_arrays())
 def test_arrow_and_pandas_keep_every_bit(slots: NDArray[Any]) -> None:
     assert_same_bits(from_arrow(to_arrow(slots)), slots)

@@ -27,7 +27,7 @@ from windows import (
 import slotkern as sk
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=settings.default.max_examples, deadline=None)
 @given(cases(), st.data())
 def test_column_equals_exhaustive_search(case: Case, data):
     few = st.sampled_from([0.0, 1.0, 2.0, -1.0, 0.1, 0.3, 5.0])
@@ -46,7 +46,7 @@ def test_column_equals_exhaustive_search(case: Case, data):
             judge(window, best, sign, value)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=2 * settings.default.max_examples // 3, deadline=None)
 @given(cases())
 def test_processor_time_equals_exhaustive_search(case: Case):
     request = request_of(case)
@@ -66,7 +66,7 @@ def with_ends(case):
     return Case(slots, case.request)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=settings.default.max_examples, deadline=None)
 @given(cases())
 def test_placement_equals_exhaustive_search(case: Case):
     case = with_ends(case)
@@ -78,7 +78,7 @@ def test_placement_equals_exhaustive_search(case: Case):
         case.slots["price"] <= case.request.get("max_price", np.inf)
     )
     starts = {
-        max(float(s), case.request.get("earliest", 0.0))
+        max(float(s), case.request.get("earliest", -np.inf))
         for s in case.slots["start"][usable]
     }
     request = request_of(case)
@@ -125,7 +125,7 @@ def anywhere_by_hand(slots, shape, distance, sign, request):
         length = volume / part["performance"]
         if shape == "square":
             length[:] = length.max()
-        low = max(part["start"].max(), request.get("earliest", 0.0))
+        low = max(part["start"].max(), request.get("earliest", -np.inf))
         ends = np.minimum(part["end"], request.get("deadline", np.inf))
         high = (ends - length).min()
         window = oracle.window_of(low, oracle.proper_slots(part), shape, volume)
@@ -139,7 +139,7 @@ def anywhere_by_hand(slots, shape, distance, sign, request):
     return sign * best
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=settings.default.max_examples // 2, deadline=None)
 @given(cases())
 def test_placement_anywhere_equals_exhaustive_search(case: Case):
     case = with_ends(case)

@@ -85,6 +85,7 @@ class Lagrange {
     }
     bound = over_.value;
     for (int step = 0; step < kSteps; ++step) {
+      poll();
       const bool warm = step == 0 && first_lambda > 0 && first_lambda * reach < kMostWeight;
       const double across = over_.cost - under.cost;
       if (!(across > 0)) break;

@@ -164,12 +164,14 @@ struct Chooser {
     knapsack.limits = limits;
     knapsack.limits.table = method != Method::search;
     knapsack.work = 0;
+    if (most > from || items.count > kManyItems) expect_long();
     for (int k = from; k <= most; ++k)
       by_search(items, k, budget, choices[static_cast<std::size_t>(k - from)]);
     return {};
   }
 
   static constexpr double kSearch = 16;
+  static constexpr int kManyItems = 1 << 12;
 };
 
 inline Chooser& chooser() {

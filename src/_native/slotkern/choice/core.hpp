@@ -93,6 +93,7 @@ class CoreSearch {
       for (; j + r <= core.id.size(); ++j) {
         if (!(weight + (search.prefix_[j + r] - search.prefix_[j]) > beat)) return true;
         if (search.nodes++ >= limit) return false;
+        poll();
         const double after = cost + core.cost[j];
         if (after + (rest - 1) * (rest > 1 ? search.cheapest_[j + 1] : 0) >
             core.room + core.slack)
@@ -159,6 +160,7 @@ class CoreLists {
       const double next_in = loss_in(), next_out = loss_out();
       next_.restart(now_.low - removes);
       for (int balance = next_.low; balance <= now_.high() + !removes; ++balance) {
+        poll();
         const auto [keep, keep_end] = now_.list(balance);
         const auto [move, move_end] = now_.list(balance - sign);
         const double need = balance == 0  ? next_in + next_out

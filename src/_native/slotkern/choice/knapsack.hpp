@@ -346,6 +346,7 @@ class Knapsack {
     }
     const std::int64_t first = std::min(kFirstStates, share);
     if (lists(std::min(first, left()))) return;
+    expect_long();
     if (share > first) {
       if (found_) climb(std::min({kClimb, share / 4, left()}));
       if (!open()) return;
@@ -433,6 +434,7 @@ class Knapsack {
       int from = -1, to = -1;
       const int* out = out_.data();
       for (std::size_t a = 0; a < in_.size(); ++a) {
+        poll();
         const double most = room_ - in_cost_ + cost[in_[a]] + slack_;
         const double value = worth[in_[a]];
         for (std::size_t b = 0; b < out_.size(); ++b)
@@ -495,6 +497,7 @@ class Knapsack {
     const std::int64_t until = work + limit;
     stand_on(chosen);
     while (work < until) {
+      poll();
       for (int round = 0; round < kPairRounds && open(); ++round) {
         one_swaps();
         if (!open() || !pair_swap()) break;

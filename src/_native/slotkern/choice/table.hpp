@@ -71,6 +71,7 @@ inline void take_row(double* into, const double* from, double value, std::size_t
 
 class KnapsackTable {
  public:
+  static constexpr double kManyCells = 1e7;  // a few milliseconds
   static constexpr double kCellsPerUnit = 64;  // cells that cost as much as one search state
 
   static double cells(double items, double n, double width) { return items * n * width; }
@@ -100,8 +101,12 @@ class KnapsackTable {
     items_ = items;
     rows_.assign((n + 1) * stride_, -kInfinity);
     std::fill(row(0), row(0) + groups_ * kLanes, 0.0);
+    if (cells(static_cast<double>(items), static_cast<double>(n), static_cast<double>(width)) >
+        kManyCells)
+      expect_long();
     taken_.assign(items * n * words_, 0);
     for (std::size_t i = 0; i < items; ++i) {
+      poll();
       if (cost[i] >= static_cast<std::int64_t>(width)) continue;
       const std::size_t shift = static_cast<std::size_t>(cost[i]), first = shift / kLanes;
       // Fewer than `least` items chosen by now lead nowhere.

@@ -62,7 +62,7 @@ class ValuedGroups {
     knapsack_.limits.table = false;  // the small knapsacks of a step never need it
     knapsack_.work = 0;
     if (kSquare) shortest_ = query.volume / pool.nodes.front().performance;
-    each_row(pool, [&](std::size_t row) {
+    pool.each_row([&](std::size_t row) {
       const Slot& s = pool.slots[row];
       if (affordable(s) && query.admits(s, row)) dearest_ = std::max(dearest_, key_of(s));
     });
@@ -126,6 +126,7 @@ class ValuedGroups {
     const std::size_t every = std::max<std::size_t>(16, w_.plans.size() / 16);
     int counted = 0;  // nodes that heaviest_ has seen
     for (std::size_t k = 0; k < w_.plans.size(); ++k) {
+      poll();
       Plan plan = w_.plans[k];
       const Shape shape = shape_of(plan);
       if (Source::by_length || k == 0) {
@@ -225,7 +226,7 @@ class ValuedGroups {
     if (Source::by_length) {  // only slots that this group may use
       each_possible(shape, plan.others, visit);
     } else {
-      each_row(pool_, [&](std::size_t row) {
+      pool_.each_row([&](std::size_t row) {
         if (query_.admits(pool_.slots[row], row)) visit(row);
       });
     }

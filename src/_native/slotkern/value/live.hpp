@@ -104,13 +104,4 @@ struct ValuedWorkspace : LiveSlots {
   Side side;
 };
 
-// Every slot in the order of time.
-template <class Visit>
-void each_row(const Pool& pool, Visit visit) {
-  if (pool.order.empty())
-    for (std::size_t row = 0; row < pool.slots.size(); ++row) visit(row);
-  for (const auto block : pool.order)
-    for (std::size_t k = 0; k < pool.counts[block]; ++k) visit(block * std::size_t{64} + k);
-}
-
 }  // namespace slotkern

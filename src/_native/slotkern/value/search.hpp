@@ -62,7 +62,8 @@ class ValuedSearch : private ValuedGroups<Shape, Source> {
         give_up(plan.bound);
         break;
       }
-      ++effort.groups;
+      if (++effort.groups == kLong) expect_long();
+      poll();
       const Shape shape = shape_of(plan);
       if (Source::moving || options_.lite)
         sweep_steps(shape, plan);
@@ -134,7 +135,8 @@ class ValuedSearch : private ValuedGroups<Shape, Source> {
         return fail(row);
       const double key = shape.key(s), weight = z - lambda * key;
       if (key > plan.budget || !(weight + heaviest + money > least)) return true;
-      ++effort.steps;
+      if (++effort.steps == kLong) expect_long();
+      poll();
       if (t > soonest) soonest = w_.purge(t, [&](std::size_t row) {
         return live(query_, shape, pool_.slots[row], t);
       });
@@ -217,6 +219,7 @@ class ValuedSearch : private ValuedGroups<Shape, Source> {
     w_.order.clear();  // the items left
     for (int j = 0; j < count; ++j) w_.order.push_back(j);
     for (int anchor = 0; anchor < count && pick >= 0; ++anchor) {
+      poll();
       if (!w_.anchor[at(anchor)]) continue;
       std::erase(w_.order, anchor);
       w_.some_key.clear(), w_.some_value.clear(), w_.some = w_.order;
@@ -285,6 +288,7 @@ class ValuedSearch : private ValuedGroups<Shape, Source> {
     };
     std::size_t next = 0, record = 0;
     for (const double t : w_.times) {
+      poll();
       if (options_.lite) drop_expired(t);
       const std::size_t before = next;
       incumbent_ = recording_ ? recorded(record, t) : best;
@@ -375,7 +379,7 @@ class ValuedSearch : private ValuedGroups<Shape, Source> {
     // A set without a slot of the group's performance is looked at in its own group.
     const auto anchors = std::count(w_.anchor.begin(), w_.anchor.end(), char{1});
     if (anchors == 0 || static_cast<int>(w_.row.size()) < n_) return;
-    ++effort.steps;
+    if (++effort.steps == kLong) expect_long();
     if (cannot_win(shape, t, lambda, lambda * plan.budget)) return;
     if (!value_live(shape, t)) return;
     const Items items{w_.key.data(), w_.value.data(), static_cast<int>(w_.row.size())};
@@ -411,7 +415,7 @@ class ValuedSearch : private ValuedGroups<Shape, Source> {
   void cheapest_step(const Shape& group, const Plan& plan, double t) {
     if (static_cast<int>(w_.row.size()) < n_) return;
     if (std::count(w_.anchor.begin(), w_.anchor.end(), char{1}) == 0) return;
-    ++effort.steps;
+    if (++effort.steps == kLong) expect_long();
     w_.order.resize(w_.row.size());
     for (std::size_t j = 0; j < w_.order.size(); ++j) w_.order[j] = static_cast<int>(j);
     std::partial_sort(w_.order.begin(), w_.order.begin() + n_, w_.order.end(), [&](int a, int b) {
@@ -448,7 +452,7 @@ class ValuedSearch : private ValuedGroups<Shape, Source> {
     if (!options_.any_start && timed_) return;  // the same for all groups
     timed_ = true;
     w_.times.clear();
-    each_row(pool_, [&](std::size_t row) {
+    pool_.each_row([&](std::size_t row) {
       const Slot& s = pool_.slots[row];
       if (!query_.admits(s, row)) return;
       const double first = query_.step(s), length = shape.length(s);
@@ -476,6 +480,7 @@ class ValuedSearch : private ValuedGroups<Shape, Source> {
   }
 
   static constexpr std::ptrdiff_t kFewAnchors = 2;  // forced in at once
+  static constexpr std::int64_t kLong = 256;        // steps or groups that take a while
 
   double incumbent_ = -kInfinity;
   double threshold_ = 0;  // the n-th largest weight of the last step that was looked into
