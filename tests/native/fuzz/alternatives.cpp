@@ -1,6 +1,6 @@
 // One sweep for all alternatives against repeated search by "first" and cutting.
 #include "oracle.hpp"
-#include "slotkern/alternatives.hpp"
+#include "slotkern/window/alternatives.hpp"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // choose, for every number of items and by every method, against all sets there are.
 #include "items.hpp"
-#include "slotkern/choose.hpp"
+#include "slotkern/choice/choose.hpp"
 
 namespace {
 

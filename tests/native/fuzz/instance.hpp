@@ -12,7 +12,7 @@
 #include <random>
 #include <vector>
 
-#include "slotkern/capi.hpp"
+#include "slotkern/window/find.hpp"
 
 namespace fuzz {
 

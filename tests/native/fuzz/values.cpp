@@ -1,6 +1,6 @@
 // Searches by value (a column, processor time, placement) against every window there is.
 #include "oracle.hpp"
-#include "slotkern/valued.hpp"
+#include "slotkern/value/find.hpp"
 
 namespace {
 

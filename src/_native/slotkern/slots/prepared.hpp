@@ -44,6 +44,12 @@ struct Query {
   const std::size_t* origins = nullptr;
   std::size_t masked = 0;
 
+  // What the door of Python promises; searches rely on it.
+  bool sane() const {
+    return n >= 1 && volume > 0 && volume <= std::numeric_limits<double>::max() && budget >= 0 &&
+           !std::isnan(min_performance) && !std::isnan(earliest) && !std::isnan(deadline) &&
+           !std::isnan(max_price);
+  }
   double step(const Slot& slot) const { return std::max(slot.start, earliest); }
   double limit(const Slot& slot) const { return std::min(slot.end, deadline); }
   bool admits(const Slot& slot, std::size_t row) const {
@@ -157,6 +163,7 @@ class Pool {
   // A volume so small that the clock does not move would let one node serve twice. Windows
   // start at a slot's start or at `earliest`; `anywhere` where slots are cut or starts move.
   Status check(const Query& query, bool anywhere = false) const {
+    if (!query.sane()) return Status::request_not_valid;
     if (nodes.empty()) return Status::ok;
     double t = std::max(farthest_start(), std::fabs(query.earliest));
     if (anywhere) t = std::max(t, latest_end);

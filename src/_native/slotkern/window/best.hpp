@@ -246,9 +246,10 @@ bool search_square(const Pool& pool, const Query& query, Workspace& work, Found&
 
 }  // namespace detail
 
-// ok with the window in `found` and work.parts, none, or volume_too_small.
+// ok with the window in `found` and work.parts, none, or what is wrong with the request.
 inline Status search(const Pool& pool, const Query& query, int criterion, Shape shape,
                      Workspace& work, Found& found) {
+  if (criterion < 0 || criterion >= kBuiltins) return Status::request_not_valid;
   if (query.n > static_cast<std::int64_t>(pool.nodes.size())) return Status::none;
   const Status status = pool.check(query);
   if (status != Status::ok) return status;
