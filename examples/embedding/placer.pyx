@@ -1,5 +1,4 @@
 # cython: language_level=3
-# distutils: language = c++
 """A scheduling loop in Cython: no Python object for a request or a window."""
 
 import numpy as np

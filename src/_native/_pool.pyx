@@ -37,7 +37,7 @@ cdef extern from "slotkern/pool/schedule.hpp" namespace "slotkern" nogil:
                     Schedule&) noexcept
 
 cdef extern from "slotkern/pool/embed.hpp" nogil:
-    const int kInterface
+    const int kInterface "slotkern::kInterface"
     int slotkern_find(void*, const double*, int64_t, int, int, double*, int64_t*, int32_t*,
                       double*, double*) noexcept
     int slotkern_book(void*, double, int64_t, const int64_t*, const int32_t*,

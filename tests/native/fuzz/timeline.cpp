@@ -1,6 +1,5 @@
 // A pool that changes (book, release, advance, remove, search) against a plain list of spans,
 // every search against one in a pool built anew from what the list says is free.
-#include <map>
 #include <set>
 #include <tuple>
 
@@ -11,10 +10,10 @@ namespace {
 
 fuzz::Tally tally{"timeline"};
 
-using Node = std::int32_t;
+using Id = std::int32_t;
 
 struct Piece {
-  Node node;
+  Id node;
   double start, end;
   std::size_t row;
   bool operator==(const Piece&) const = default;
@@ -34,7 +33,7 @@ double cut_at(double finish, double end) {
 
 struct Model {
   std::vector<Piece> free, booked;
-  std::set<Node> gone;
+  std::set<Id> gone;
   double now = -slotkern::kInfinity;
 
   bool book(const Booking& booking) {
@@ -95,7 +94,7 @@ struct Model {
     for (Piece& piece : free) piece.start = std::max(piece.start, now);
   }
 
-  void remove(Node node) {
+  void remove(Id node) {
     gone.insert(node);
     std::erase_if(free, [&](const Piece& piece) { return piece.node == node; });
     std::erase_if(booked, [&](const Piece& piece) { return piece.node == node; });
@@ -108,7 +107,7 @@ void print(const std::vector<Piece>& pieces) {
 }
 
 bool agree(std::vector<Piece> mine, const std::vector<slotkern::Span>& spans,
-           const std::vector<Node>& nodes) {
+           const std::vector<Id>& nodes) {
   std::vector<Piece> theirs;
   for (std::size_t i = 0; i < spans.size(); ++i)
     theirs.push_back({nodes[i], spans[i].start, spans[i].end, spans[i].row});
@@ -185,7 +184,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
           if (advance(timeline, t) != Status::ok) fail("advance", rows);
           model.advance(t);
         } else if (bytes.one_in(6)) {
-          const Node node = bytes.pick(rows).node;
+          const Id node = bytes.pick(rows).node;
           const bool done = remove_node(timeline, node) == Status::ok;
           if (done == (model.gone.count(node) > 0)) fail("remove", rows);
           model.remove(node);

@@ -21,8 +21,8 @@ namespace slotkern {
 
 inline constexpr int kInterface = 1;
 
-enum RequestField { kNodes, kVolume, kBudget, kMinPerformance, kEarliest, kDeadline, kMaxPrice,
-                    kRequestFields };
+enum RequestField { kNodes, kVolume, kBudget, kMinPerformance, kEarliest, kDeadline, kMaxPrice };
+inline constexpr int kRequestFields = kMaxPrice + 1;
 
 struct PoolDoor {
   void* pool = nullptr;
