@@ -107,7 +107,7 @@ def _check_array(name: str, given: Any, dtype: Any) -> None:
         raise TypingError(f"{name} must be {wanted}, got {given}")
 
 
-def _whole(pool: Any, found: Any) -> bool:
+def _whole(pool: Any, found: Any) -> Any:
     """Whether there is a pool, and room for n parts in every array of a window."""
     raise NotImplementedError("compiled code only")
 
@@ -121,7 +121,7 @@ def _compile_whole(pool: Any, found: Any) -> Any:
     for (name, dtype), given in zip(_ARRAYS.items(), found.types, strict=True):
         _check_array(f"{name} of found", given, dtype)
 
-    def whole(pool: int, found: FoundWindow) -> bool:
+    def whole(pool: Any, found: Any) -> Any:  # numba wants the annotations of _whole
         n = len(found.nodes)
         return (
             pool != 0
@@ -135,7 +135,7 @@ def _compile_whole(pool: Any, found: Any) -> Any:
     return whole
 
 
-def _asks_for(asked: Any, n: int) -> bool:
+def _asks_for(asked: Any, n: Any) -> Any:
     """Whether a request is for so many nodes."""
     raise NotImplementedError("compiled code only")
 
@@ -143,7 +143,11 @@ def _asks_for(asked: Any, n: int) -> bool:
 @overload(_asks_for)
 def _compile_asks_for(asked: Any, n: Any) -> Any:
     _check_array("asked", asked, types.float64)
-    return lambda asked, n: len(asked) >= 2 and asked[0] == n
+
+    def asks_for(asked: Any, n: Any) -> Any:
+        return len(asked) >= 2 and asked[0] == n
+
+    return asks_for
 
 
 class FoundWindow(NamedTuple):
