@@ -55,8 +55,8 @@ __all__ = [
     "window",
 ]
 
-# Symbols, not addresses, go into compiled code: so it can be cached. Their names carry the
-# interface: code cached for another one does not find them.
+# Symbols, not addresses, go into compiled code: so it can be cached. Their names carry
+# the interface: code cached for another one does not find them.
 for _name, _address in ADDRESSES.items():
     llvmlite.binding.add_symbol(_name, _address)
 
