@@ -45,8 +45,9 @@ cdef extern from "slotkern/pool/mutexes.hpp" namespace "slotkern" nogil:
         void after_in_child()
 
 cdef extern from "slotkern/pool/embed.hpp" nogil:
-    int slotkern_find(void*, const double*, int, int, double*, int64_t*, int32_t*, double*,
-                      double*) noexcept
+    const int kInterface "slotkern::kInterface"
+    int slotkern_find(void*, const double*, int64_t, int, int, double*, int64_t*, int32_t*,
+                      double*, double*) noexcept
     int slotkern_book(void*, double, int64_t, const int64_t*, const int32_t*,
                       const double*) noexcept
     int slotkern_release(void*, double, int64_t, const int64_t*, const int32_t*,
@@ -54,10 +55,11 @@ cdef extern from "slotkern/pool/embed.hpp" nogil:
 
 REASONS = ("booked", "nodes", "budget", "time", "volume")
 SPAN = np.dtype([("row", "i8"), ("node", "i4"), ("start", "f8"), ("end", "f8")], align=True)
+# Names carry the interface, so that code compiled and cached against another one finds none.
 ADDRESSES = {
-    "slotkern_find": <size_t>&slotkern_find,
-    "slotkern_book": <size_t>&slotkern_book,
-    "slotkern_release": <size_t>&slotkern_release,
+    f"slotkern_find_{kInterface}": <size_t>&slotkern_find,
+    f"slotkern_book_{kInterface}": <size_t>&slotkern_book,
+    f"slotkern_release_{kInterface}": <size_t>&slotkern_release,
 }
 cdef dict INDEX = {name: i for i, name in enumerate(CRITERIA)}
 

@@ -47,7 +47,7 @@ cdef bint extend(SlotPool pool, size_t known, object origin, size_t gone, double
     try:
         status = state_of(pool.timeline, state)
         if status == Status.ok:
-            same = len(pool.table) == known and state.gone.size() == gone and state.now == now
+            same = <size_t>len(pool.table) == known and state.gone.size() == gone and state.now == now
         if same:
             state.known = state.free.size()
             state.free_nodes.insert(state.free_nodes.end(), nodes.begin(), nodes.end())

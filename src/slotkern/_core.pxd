@@ -1,4 +1,4 @@
-# Types of slotkern for cimport.
+# Types of slotkern for its own doors. Other people's modules cimport slotkern.embed.
 from slotkern._kernels cimport Answer, Part, Pool, Query, Shape, Status
 
 

@@ -1,4 +1,4 @@
-# What the doors see of the C++ headers. Not installed interface: see _core.pxd for that.
+# What the doors see of the C++ headers. Not for other people's modules: see embed.pxd for that.
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libcpp cimport bool as cbool

@@ -43,6 +43,9 @@ enum class Status : int {
   // what a search by values finds
   criterion_failed,        // a user's function raised, or its value is not finite
   end_is_infinite,         // placement needs ends
+  // what callers in other languages than Python can say, whose doors check it before
+  request_not_valid,       // fewer than one node, no volume, a NaN; an unknown criterion or shape
+  time_is_nan,
 };
 
 // The first thing wrong with a slot array: `row`, and for the last two kinds the

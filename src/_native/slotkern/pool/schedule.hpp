@@ -89,7 +89,7 @@ inline Status release(Timeline& timeline, double start, const Part* parts, std::
 }
 
 inline Status advance(Timeline& timeline, double now) noexcept {
-  return guarded([&] { return timeline.advance(now), Status::ok; });
+  return guarded([&] { return timeline.advance(now); });
 }
 
 // none: there is no such node.
@@ -117,6 +117,8 @@ inline Status schedule(Timeline& timeline, const Pool& pool, const std::vector<Q
         out.parts.insert(out.parts.end(), work.parts.begin(), work.parts.end());
       } else if (status == Status::volume_too_small) {
         reason = Reason::volume;
+      } else if (status != Status::none) {
+        return status;
       } else {
         reason = detail::why_not(timeline, pool, query, shape, work);
       }

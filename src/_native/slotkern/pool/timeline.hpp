@@ -157,7 +157,8 @@ class Timeline {
   }
 
   // The time before `now` leaves. The clock never goes back.
-  void advance(double now) {
+  Status advance(double now) {
+    if (std::isnan(now)) return Status::time_is_nan;
     ++version_;
     now_ = now = std::max(now, now_);
     for (std::size_t k = 0; k < free_.size(); ++k) {
@@ -171,6 +172,7 @@ class Timeline {
       insert(k, spans.front());
     }
     tidy();
+    return Status::ok;
   }
 
   // The node and all its time, booked or free, leave.
@@ -188,6 +190,8 @@ class Timeline {
 
   // As search(), but starts from what is remembered, and remembers. A mask is by origin row.
   Status find(const Query& query, int criterion, Shape shape, Workspace& work, Found& found) {
+    if (!query.sane() || criterion < 0 || criterion >= kBuiltins)
+      return Status::request_not_valid;
     reach(query.volume);
     Hints& hints = hints_[static_cast<std::size_t>(shape)];
     Query from = query;

@@ -44,6 +44,12 @@ struct Query {
   const std::size_t* origins = nullptr;
   std::size_t masked = 0;
 
+  // What the door of Python promises; searches rely on it.
+  bool sane() const {
+    return n >= 1 && volume > 0 && volume <= std::numeric_limits<double>::max() && budget >= 0 &&
+           !std::isnan(min_performance) && !std::isnan(earliest) && !std::isnan(deadline) &&
+           !std::isnan(max_price);
+  }
   double step(const Slot& slot) const { return std::max(slot.start, earliest); }
   double limit(const Slot& slot) const { return std::min(slot.end, deadline); }
   bool admits(const Slot& slot, std::size_t row) const {
@@ -173,6 +179,7 @@ class Pool {
   // start at a slot's start or at `earliest`; `anywhere` where slots are cut or starts move.
   // Only slots that can hold a part count, so that a pool that leaves others out says the same.
   Status check(const Query& query, bool anywhere = false) const {
+    if (!query.sane()) return Status::request_not_valid;
     if (nodes.empty()) return Status::ok;
     double t = std::max(farthest_start(), query.earliest);
     if (anywhere) t = std::max(t, latest_end);

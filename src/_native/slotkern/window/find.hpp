@@ -59,6 +59,17 @@ inline Answer find(const Pool& pool, const Query& query, int criterion, Shape sh
   return answer;
 }
 
+// Threads that are joined whatever happens (not every library has std::jthread).
+struct Helpers {
+  std::vector<std::thread> threads;
+
+  void join() {
+    for (std::thread& thread : threads) thread.join();
+    threads.clear();
+  }
+  ~Helpers() { join(); }
+};
+
 // Many requests: answers in order, their parts in `parts` from `first[i]` on.
 struct Answers {
   std::vector<Answer> answers;
@@ -94,14 +105,14 @@ inline Status find_many(const Pool& pool, const std::vector<Query>& queries, int
       });
       if (status != Status::ok) failed = static_cast<int>(status);
     };
-    std::vector<std::jthread> helpers;
+    Helpers helpers;
     try {
       for (unsigned k = 1; k < threads && k * chunk < queries.size(); ++k)
-        helpers.emplace_back(work);
+        helpers.threads.emplace_back(work);
     } catch (const std::system_error&) {
     }
     work();
-    helpers.clear();
+    helpers.join();
     return static_cast<Status>(failed.load());
   });
 }
