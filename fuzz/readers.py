@@ -35,7 +35,7 @@ from slotkern.studies.papers import PAPERS, study_text
 from slotkern.where import evaluate
 
 HERE = Path(__file__).parent
-LONGEST = 10  # seconds
+LONGEST = 10  # seconds of the processor
 MOST = 4 << 30  # bytes
 SLOTS = sk.make_slots(
     node=[4, 2, 4, 7],
@@ -290,8 +290,8 @@ def run(name: str, executions: int, seed: int, found: Path = HERE / "findings") 
         for number in range(executions):
             data = target.mutate(rng.choice(corpus), seeds, rng)
             start = time.perf_counter()
-            if hasattr(signal, "alarm"):
-                signal.alarm(LONGEST)
+            if hasattr(signal, "SIGPROF"):
+                signal.setitimer(signal.ITIMER_PROF, LONGEST)
             try:
                 valid = target.check(data, folder)
             except BaseException:
@@ -299,8 +299,8 @@ def run(name: str, executions: int, seed: int, found: Path = HERE / "findings") 
                 (found / f"{name}-{seed}-{number}").write_bytes(data)
                 raise
             finally:
-                if hasattr(signal, "alarm"):
-                    signal.alarm(0)
+                if hasattr(signal, "SIGPROF"):
+                    signal.setitimer(signal.ITIMER_PROF, 0)
             slowest = max(slowest, time.perf_counter() - start)
             accepted += valid
             # What is valid and new is where further mutations start.
@@ -337,10 +337,10 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    if hasattr(signal, "alarm"):
+    if hasattr(signal, "SIGPROF"):
 
         def too_long(*_: Any) -> None:
             raise RuntimeError(f"more than {LONGEST} seconds")
 
-        signal.signal(signal.SIGALRM, too_long)
+        signal.signal(signal.SIGPROF, too_long)
     sys.exit(main())
