@@ -18,6 +18,7 @@ from slotkern.slots import SlotError, make_slots, validate_slots
 
 if TYPE_CHECKING:
     from slotkern.alternatives import Alternatives, find_alternatives
+    from slotkern.budget import job_budget
     from slotkern.choose import Choice, choose, choose_each
     from slotkern.criteria import criterion, minimize
     from slotkern.environment import Environment, generate_environment
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
         write_slots,
     )
     from slotkern.plotting.gantt import plot_gantt
+    from slotkern.plotting.neighbours import plot_neighbours
     from slotkern.plotting.steps import plot_steps
     from slotkern.search import Explanation, explain, step_values
     from slotkern.trace import TraceSlots, slots_from_trace
@@ -39,6 +41,7 @@ __version__ = "0.1.0"
 # What is imported on first use, so that `import slotkern` stays light.
 _LAZY = {
     "alternatives": ("Alternatives", "find_alternatives"),
+    "budget": ("job_budget",),
     "choose": ("Choice", "choose", "choose_each"),
     "criteria": ("criterion", "minimize"),
     "environment": ("Environment", "generate_environment"),
@@ -51,6 +54,7 @@ _LAZY = {
         "write_slots",
     ),
     "plotting.gantt": ("plot_gantt",),
+    "plotting.neighbours": ("plot_neighbours",),
     "search": ("Explanation", "explain", "step_values"),
     "plotting.steps": ("plot_steps",),
     "trace": ("TraceSlots", "slots_from_trace"),
@@ -116,9 +120,11 @@ __all__ = [
     "from_pandas",
     "generate_environment",
     "get_include",
+    "job_budget",
     "make_slots",
     "minimize",
     "plot_gantt",
+    "plot_neighbours",
     "plot_steps",
     "read_slots",
     "slots_from_trace",

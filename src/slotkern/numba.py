@@ -28,16 +28,19 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import llvmlite.binding
-import numba
 import numpy as np
-from numba import types
-from numba.core.errors import TypingError
-from numba.extending import overload
 from numpy.typing import NDArray
 
 from slotkern._core import CRITERIA
 from slotkern._pool import ADDRESSES
+from slotkern.extras import extra
+
+with extra():
+    import llvmlite.binding
+    import numba
+    from numba import types
+    from numba.core.errors import TypingError
+    from numba.extending import overload
 
 __all__ = [
     "COST",
@@ -175,7 +178,7 @@ def request(
     volume: float,
     budget: float = np.inf,
     min_performance: float = 0.0,
-    earliest: float = 0.0,
+    earliest: float = -np.inf,
     deadline: float = np.inf,
     max_price: float = np.inf,
 ) -> NDArray[np.float64]:

@@ -80,6 +80,23 @@ def test_other_compilers_and_machines_give_the_same_bits(
     assert there == here
 
 
+def test_a_new_limit_of_a_request_is_not_forgotten_by_the_hints(tmp_path: Path) -> None:
+    headers = tmp_path / "slotkern"
+    shutil.copytree(ROOT / "src/_native/slotkern", headers)
+    source = tmp_path / "all.cpp"
+    source.write_text('#include "slotkern/pool/hints.hpp"\n')
+    command = [COMPILER, *FLAGS, "-fsyntax-only", "-I", tmp_path, source]
+    subprocess.run(command, check=True)
+    opening = "struct Query {\n"
+    (header,) = (p for p in headers.rglob("*.hpp") if opening in p.read_text())
+    header.write_text(
+        header.read_text().replace(opening, f"{opening}  double longest_wait = 0;\n")
+    )
+    found = subprocess.run(command, capture_output=True, text=True)
+    assert found.returncode != 0
+    assert "only 10 names provided" in found.stderr or "11 elements" in found.stderr
+
+
 def test_headers_do_not_know_python() -> None:
     for header in (ROOT / "src/_native/slotkern").glob("*.hpp"):
         assert "Python.h" not in header.read_text(), header

@@ -121,6 +121,7 @@ class Screen {
     if (slots_ == 0) return;
     const std::size_t last_block = last / 64;
     for (std::size_t base = 0; base <= last_block; base += 64) {
+      poll();
       for (std::uint64_t blocks = coarse_.pass(base, sieve); blocks; blocks &= blocks - 1) {
         const std::size_t block = base + static_cast<std::size_t>(std::countr_zero(blocks));
         if (block > last_block) return;

@@ -152,6 +152,7 @@ bool sweep(const Pool& pool, const Query& query, const Shape& shape, double othe
       return true;
     if (!top.offer(shape.key(slot), row)) return true;
     while (top.full() && !(shape.total(top.lower()) > goal.ceiling())) {
+      poll();
       if (top.purge([&](std::size_t other) {
             const Slot& s = pool.slots[other];
             return shape.screen_key(s) <= sieve.key && live(query, shape, s, t) &&
