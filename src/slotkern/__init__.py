@@ -14,11 +14,13 @@ from slotkern._core import (
 )
 from slotkern._pool import Bookings, SlotPool
 from slotkern._windows import WindowTable
+
+# Now and not on first use: an import of the module later on would hide the function.
+from slotkern.choose import Choice, choose, choose_each
 from slotkern.slots import SlotError, make_slots, validate_slots
 
 if TYPE_CHECKING:
     from slotkern.alternatives import Alternatives, find_alternatives
-    from slotkern.choose import Choice, choose, choose_each
     from slotkern.criteria import criterion, minimize
     from slotkern.environment import Environment, generate_environment
     from slotkern.files.slots import (
@@ -39,7 +41,6 @@ __version__ = "0.1.0"
 # What is imported on first use, so that `import slotkern` stays light.
 _LAZY = {
     "alternatives": ("Alternatives", "find_alternatives"),
-    "choose": ("Choice", "choose", "choose_each"),
     "criteria": ("criterion", "minimize"),
     "environment": ("Environment", "generate_environment"),
     "files.slots": (
