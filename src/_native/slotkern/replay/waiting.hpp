@@ -14,7 +14,7 @@
 #include <numeric>
 #include <vector>
 
-#include "../screen.hpp"
+#include "../slots/screen.hpp"
 #include "jobs.hpp"
 
 namespace slotkern::replay {
