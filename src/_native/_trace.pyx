@@ -36,8 +36,26 @@ cdef extern from "slotkern/replay/trace.hpp" namespace "slotkern::replay" nogil:
         const vector[BadLine]& bad_lines()
         const string& comments()
         const vector[string]& words(size_t)
+        uint64_t line_of(size_t)
+
+    cdef cppclass Value:
+        pass
+
+    void write_rows(const string&, const Value*, size_t, string&) except +
 
     const size_t kLine "slotkern::replay::TraceParser::kLine"
+
+
+def row_lines(cnp.ndarray rows not None):
+    """Contiguous rows, whose fields are 8 bytes each, as the lines of a trace."""
+    dtype = rows.dtype
+    cdef string form = "".join(dtype[name].kind for name in dtype.names).encode()
+    cdef string text
+    cdef const Value* cells = <const Value*>cnp.PyArray_DATA(rows)
+    cdef size_t count = rows.shape[0]
+    with nogil:
+        write_rows(form, cells, count, text)
+    return <bytes>text
 
 
 class LineError(ValueError):
@@ -95,6 +113,10 @@ cdef class TraceParser:
         rows = np.empty(self.parser.rows(), self.dtype)
         memcpy(cnp.PyArray_DATA(<cnp.ndarray>rows), self.parser.cells(), rows.nbytes)
         return rows
+
+    def line_of(self, size_t row):
+        """The line of a row."""
+        return self.parser.line_of(row)
 
     @property
     def comments(self):

@@ -401,13 +401,13 @@ def slots_from_trace(
     performance: Annotated[
         str,
         typer.Option(help="A number for all processors, or a law: uniform:LOW:HIGH."),
-    ] = "uniform:2:10",
+    ] = "1",
     price: Annotated[
         str,
         typer.Option(
             help="Likewise, or market:LEVEL:EXPONENT:DEVIATION by performance."
         ),
-    ] = "market:1.1",
+    ] = "0",
     seed: Annotated[int, typer.Option(help="Seed of the laws.")] = 0,
 ) -> None:
     """Write the free slots that a workload trace leaves on its machine.
@@ -415,7 +415,7 @@ def slots_from_trace(
     Jobs stand where the trace records them; one that does not fit starts as soon as it
     can, and is counted as delayed.
     """
-    from slotkern.trace import slots_from_trace as free_slots
+    from slotkern.traces.free_slots import slots_from_trace as free_slots
 
     found = free_slots(
         trace,

@@ -6,7 +6,7 @@
 // a field is named by line, field and text. A line that begins with the comment character is
 // kept as it stands; what follows that character on a line of a job is not read.
 //
-// Cost: one pass over the text; 8 bytes a field, and the comments. A line is at most kLine
+// Cost: one pass over the text; 8 bytes a field and 8 a row, and the comments. A line is at most kLine
 // characters long, so that a chunk without line ends cannot grow in memory.
 #pragma once
 
@@ -129,6 +129,7 @@ class TraceParser {
   const std::vector<BadLine>& bad_lines() const { return bad_; }
   const std::string& comments() const { return comments_; }
   const std::vector<std::string>& words(std::size_t field) const { return words_[field].list; }
+  std::uint64_t line_of(std::size_t row) const { return lines_[row]; }
 
  private:
   struct Words {
@@ -162,7 +163,10 @@ class TraceParser {
       ++k;
       while (p < end && detail::blank(*p)) ++p;
     }
-    if (k == fields) return true;
+    if (k == fields) {
+      lines_.push_back(line_);
+      return true;
+    }
     cells_.resize(row);
     return complain(LineFault::field_count, k, {}, line_);
   }
@@ -218,8 +222,29 @@ class TraceParser {
   std::vector<Value> cells_;
   std::vector<Words> words_;
   std::string rest_, comments_;  // an unfinished line; all lines of comment
+  std::vector<std::uint64_t> lines_;  // of the rows
   std::uint64_t line_ = 0, skipped_ = 0;
   std::vector<BadLine> bad_;
 };
+
+// Appends a line for each row: numbers as short as they can be read back, whole ones without
+// a point; codes as they are.
+inline void write_rows(std::string_view form, const Value* cells, std::size_t rows,
+                       std::string& out) {
+  char text[32];
+  for (std::size_t row = 0; row < rows; ++row)
+    for (std::size_t k = 0; k < form.size(); ++k, ++cells) {
+      const bool whole = static_cast<Cell>(form[k]) != Cell::number ||
+                         (std::abs(cells->number) < 1e15 &&
+                          cells->number == std::floor(cells->number));
+      const std::int64_t integer = static_cast<Cell>(form[k]) != Cell::number ? cells->integer
+                                   : whole ? static_cast<std::int64_t>(cells->number)
+                                           : 0;
+      const auto end = whole ? std::to_chars(text, text + sizeof text, integer).ptr
+                             : std::to_chars(text, text + sizeof text, cells->number).ptr;
+      out.append(text, end);
+      out.push_back(k + 1 < form.size() ? ' ' : '\n');
+    }
+}
 
 }  // namespace slotkern::replay

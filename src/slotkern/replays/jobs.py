@@ -1,0 +1,200 @@
+"""From the rows of a trace to the jobs that a replay runs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slotkern.replays.cluster import Cluster
+from slotkern.traces.clean import width_of
+from slotkern.traces.read import SWF, Trace
+
+__all__ = ["FlowJobs", "jobs_of", "resample_weeks", "trace_of"]
+
+WEEK = 7 * 86400.0
+
+
+@dataclass(frozen=True)
+class FlowJobs:
+    """Jobs sorted by submission, and why others were left out."""
+
+    row: NDArray[np.int64]  # in the trace
+    submit: NDArray[np.float64]
+    run: NDArray[np.float64]
+    estimate: NDArray[np.float64]
+    width: NDArray[np.int32]
+    user: NDArray[np.int32]  # dense, from 0
+    site: NDArray[np.int64]  # row of the cluster
+    dropped: dict[str, int]
+
+
+def trace_of(given: Any) -> Trace:
+    """Return the trace that an argument stands for."""
+    if isinstance(given, Trace):
+        return given
+    if isinstance(given, np.ndarray) and given.dtype.names is not None:
+        needed = ("submit", "run_time")
+        missing = [name for name in needed if name not in given.dtype.names]
+        if missing:
+            raise ValueError(f"jobs have no field {missing[0]!r}")
+        rows = np.full(len(given), -1, SWF)
+        for name in set(SWF.names or ()) & set(given.dtype.names):
+            rows[name] = given[name]
+        if "job" not in given.dtype.names:
+            rows["job"] = np.arange(1, len(rows) + 1)
+        return Trace(rows)
+    kind = type(given).__name__
+    raise TypeError(f"jobs must be a Trace or a structured array, got {kind}")
+
+
+def jobs_of(
+    trace: Trace,
+    cluster: Cluster,
+    *,
+    width: Literal["allocated", "requested"],
+    overrun: Literal["kill", "extend"],
+    estimates: float | str,
+    load: float,
+) -> FlowJobs:
+    """Return what is replayed; see `slotkern.replay` for the options."""
+    if width not in ("allocated", "requested"):
+        raise ValueError(f"width must be 'allocated' or 'requested', got {width!r}")
+    if overrun not in ("kill", "extend"):
+        raise ValueError(f"overrun must be 'kill' or 'extend', got {overrun!r}")
+    if not (isinstance(load, int | float) and 0 < load < math.inf):
+        raise ValueError(f"load must be positive and finite, got {load!r}")
+    jobs = trace.jobs
+    size = width_of(jobs, width)
+    site = cluster.of_jobs(jobs["partition"])
+    most = np.where(site >= 0, cluster.processors[site], 0)
+    left = np.ones(len(jobs), np.bool_)
+    dropped = {}
+    for reason, wrong in (
+        ("submission unknown", ~(jobs["submit"] >= 0)),
+        ("run time unknown", ~(jobs["run_time"] >= 0)),
+        ("processors unknown", size <= 0),
+        ("no such site", site < 0),
+        ("wider than the machine", size > most),
+    ):
+        dropped[reason] = int((left & wrong).sum())
+        left &= ~wrong
+    row = np.flatnonzero(left)
+    row = row[np.argsort(jobs["submit"][row], kind="stable")]
+
+    submit = jobs["submit"][row]
+    if len(row):
+        submit = submit[0] + (submit - submit[0]) / load
+    speed = cluster.performance[site[row]]
+    run, asked = jobs["run_time"][row], jobs["requested_time"][row]
+    estimate = np.maximum(np.where(asked > 0, asked, run), 1.0)
+    if overrun == "kill":
+        run = np.minimum(run, estimate)
+    else:
+        estimate = np.maximum(run, estimate)
+    estimate = _estimates(estimate, run, estimates) / speed
+    run = np.minimum(run / speed, estimate)
+    _check_times(submit, run, estimate, cluster)
+    user = np.unique(jobs["user"][row], return_inverse=True)[1]
+    return FlowJobs(
+        row,
+        np.ascontiguousarray(submit, np.float64),
+        np.ascontiguousarray(run, np.float64),
+        np.ascontiguousarray(estimate, np.float64),
+        size[row].astype(np.int32),
+        user.astype(np.int32),
+        site[row],
+        {reason: count for reason, count in dropped.items() if count},
+    )
+
+
+def _estimates(
+    estimate: NDArray[np.float64], run: NDArray[np.float64], given: float | str
+) -> NDArray[np.float64]:
+    if given == "user":
+        return estimate
+    if given == "exact":
+        given = 1.0
+    if isinstance(given, str) or isinstance(given, bool) or not 1 <= given < math.inf:
+        known = "'user', 'exact' or a factor of at least 1"
+        raise ValueError(f"estimates must be {known}, got {given!r}")
+    return np.maximum(run * given, 1.0)
+
+
+def _check_times(
+    submit: NDArray[np.float64],
+    run: NDArray[np.float64],
+    estimate: NDArray[np.float64],
+    cluster: Cluster,
+) -> None:
+    """Up to 2**53 float64 counts every second; nothing may end later than that."""
+    blocked = cluster.blocked
+    latest = float(submit.max(initial=0) + estimate.sum())
+    latest += float(np.abs(blocked["start"]).max(initial=0))
+    latest += float((blocked["end"] - blocked["start"]).sum())
+    if not latest <= 2.0**53:
+        raise ValueError("jobs: the times add up to more than 2**53 seconds")
+    if not (submit[1:] + estimate[1:] > submit[1:]).all():
+        raise ValueError("jobs: an estimate is too small beside its submission")
+
+
+def resample_weeks(
+    jobs: Trace | NDArray[Any], seed: int, weeks: int | None = None
+) -> Trace:
+    """Return a flow of weeks drawn from a trace, with replacement.
+
+    Parameters
+    ----------
+    jobs : Trace or structured array
+        What `slotkern.replay` takes.
+    seed : int
+        The same seed, the same weeks.
+    weeks : int, optional
+        How many; by default as many as the trace has.
+
+    Returns
+    -------
+    Trace
+        Week k of the flow holds the jobs of a whole week of the trace, counted from its
+        first submission: the rhythm of days and weekdays stays. Jobs whose submission
+        is unknown are left out.
+
+    Raises
+    ------
+    ValueError
+        For a trace without a known submission, or less than one week.
+
+    Notes
+    -----
+    O(jobs). Replaying several such flows gives confidence intervals. The idea of
+    resampling a log by weeks is D. Feitelson's, "Resampling with Feedback", JSSPP 2016
+    (who draws users; here whole weeks are drawn).
+
+    Examples
+    --------
+    >>> import numpy as np, slotkern as sk
+    >>> jobs = np.zeros(2, sk.SWF)
+    >>> jobs["submit"] = [10, 10 + 8 * 86400]
+    >>> len(sk.resample_weeks(jobs, seed=1, weeks=5)) >= 5
+    True
+    """
+    trace = trace_of(jobs)
+    rows = trace.jobs[trace.jobs["submit"] >= 0]
+    if not len(rows):
+        raise ValueError("jobs: no submission is known")
+    rows = rows[np.argsort(rows["submit"], kind="stable")]
+    first = rows["submit"][0]
+    week = ((rows["submit"] - first) // WEEK).astype(np.int64)
+    count = int(week[-1]) + 1
+    drawn = np.random.Generator(np.random.PCG64(seed)).integers(
+        0, count, count if weeks is None else weeks
+    )
+    low, high = np.searchsorted(week, drawn), np.searchsorted(week, drawn + 1)
+    size = high - low
+    flow = rows[np.repeat(low - (np.cumsum(size) - size), size) + np.arange(size.sum())]
+    moved = np.repeat(np.arange(len(drawn)) - drawn, size)
+    flow["submit"] += moved * WEEK
+    return trace.with_jobs(flow, {"weeks": len(drawn)})
