@@ -118,7 +118,7 @@ def _estimates(
         return estimate
     if given == "exact":
         given = 1.0
-    if isinstance(given, str) or isinstance(given, bool) or not 1 <= given < math.inf:
+    if isinstance(given, str | bool) or not 1 <= given < math.inf:
         known = "'user', 'exact' or a factor of at least 1"
         raise ValueError(f"estimates must be {known}, got {given!r}")
     return np.maximum(run * given, 1.0)

@@ -85,8 +85,8 @@ def slots_from_trace(
         the most processors that the jobs use at any time.
     performance : float, str or Uniform
         The performance of the processors: a number for all, by default 1, or a law to
-        draw them from. ``"uniform:2:10"`` draws integers from 2 to 10, ``"uniform:2.0:10.0"``
-        real numbers.
+        draw them from. ``"uniform:2:10"`` draws integers from 2 to 10,
+        ``"uniform:2.0:10.0"`` real numbers.
     price : float, str, Price or Uniform
         The price of a processor per time unit: likewise, by default 0, or
         ``"market:LEVEL[:EXPONENT[:DEVIATION]]"``, which is level *

@@ -44,8 +44,8 @@ SWF = np.dtype(
     ]
 )
 
-#: The fields of the Grid Workload Format, in its order; the first 16 mean what they do in
-#: the Standard Workload Format. `WORDS` are codes of the trace's words.
+#: The fields of the Grid Workload Format, in its order; the first 16 mean what they do
+#: in the Standard Workload Format. Those in `WORDS` are codes of the trace's words.
 GWF = np.dtype(
     [(name, SWF[name].str) for name in (SWF.names or ())[:16]]
     + [
@@ -64,24 +64,12 @@ GWF = np.dtype(
         ("project", "i8"),
     ]
 )
-WORDS = frozenset(
-    [
-        "user",
-        "group",
-        "executable",
-        "queue",
-        "partition",
-        "origin_site",
-        "last_site",
-        "structure",
-        "structure_parameters",
-        "resources",
-        "requested_platform",
-        "requested_resources",
-        "organization",
-        "project",
-    ]
-)
+_WORDS = """
+user group executable queue partition origin_site last_site structure
+structure_parameters resources requested_platform requested_resources organization
+project
+"""
+WORDS = frozenset(_WORDS.split())
 
 #: The most bytes that a trace may have when unpacked, unless told otherwise.
 MAX_BYTES = 2**30
