@@ -1,5 +1,5 @@
 """The command line: ``slotkern find``, ``alternatives``, ``slots-from-trace``,
-``generate``, ``bench``, ``reproduce``, ``study``.
+``trace``, ``replay``, ``generate``, ``bench``, ``reproduce``, ``study``.
 
 Exit codes: 0 when something was found or written, 1 when no window exists (the
 explanation is printed), 2 for bad input (one line on stderr), 130 when interrupted.
@@ -22,9 +22,10 @@ from typer.core import TyperGroup
 
 import slotkern as sk
 from slotkern._core import REQUEST_FIELDS
-from slotkern.studies.commands import register
+from slotkern.studies.commands import register as register_studies
 
 from . import tables
+from .flows import register as register_flows
 
 #: What to install for a module that is imported on first use.
 EXTRAS = {
@@ -457,4 +458,5 @@ def scaling(
         print(figure)
 
 
-register(app)
+register_flows(app)
+register_studies(app)

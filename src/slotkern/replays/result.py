@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -112,6 +113,34 @@ class Replay:
         low = self._own_spans(index)
         pieces = [np.arange(a, a + n, dtype=np.int32) for a, n in low.tolist()]
         return np.concatenate(pieces)
+
+    def parts(
+        self, rows: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Return the spans of processors of some jobs.
+
+        Parameters
+        ----------
+        rows : ndarray of int64
+            Rows of ``jobs``.
+
+        Returns
+        -------
+        row, first, count : ndarray of int64
+            One entry a span; the processors of several sites are numbered one after
+            another.
+        """
+        number = self._count[rows]
+        before = np.cumsum(number) - number
+        index = np.arange(number.sum()) + np.repeat(self._first[rows] - before, number)
+        row = np.repeat(rows, number)
+        order = np.argsort(self.cluster.site)
+        site = order[
+            np.searchsorted(self.cluster.site, self.jobs["site"][row], sorter=order)
+        ]
+        shift = np.cumsum(self.cluster.processors) - self.cluster.processors
+        low, count = self._spans[index].astype(np.int64).T
+        return row, low + shift[site], count
 
     def _own_spans(self, index: int) -> NDArray[np.int32]:
         if not self.has_nodes:
@@ -286,22 +315,15 @@ class Replay:
 
     def _csv(self) -> str:
         jobs = self.jobs
-        before = dict(
-            zip(
-                self.cluster.site.tolist(),
-                (np.cumsum(self.cluster.processors) - self.cluster.processors).tolist(),
-                strict=True,
-            )
-        )
-        resources = [
-            " ".join(
-                str(a + shift) if n == 1 else f"{a + shift}-{a + shift + n - 1}"
-                for a, n in self._own_spans(index).tolist()
-            )
-            for index, shift in enumerate(
-                before[site] for site in jobs["site"].tolist()
-            )
+        if not self.has_nodes:
+            raise ValueError("this replay did not place jobs: nodes=False")
+        row, low, count = self.parts(np.arange(len(jobs)))
+        spans = [
+            str(a) if n == 1 else f"{a}-{a + n - 1}"
+            for a, n in zip(low.tolist(), count.tolist(), strict=True)
         ]
+        edge = np.searchsorted(row, np.arange(len(jobs) + 1)).tolist()
+        resources = [" ".join(spans[a:b]) for a, b in pairwise(edge)]
         response = jobs["wait"] + jobs["run"]
         columns: dict[str, list[Any]] = {
             "job_id": jobs["job"].tolist(),
