@@ -118,17 +118,19 @@ cdef size_t EVENTS = 512
 
 def replay(const double[::1] submit not None, const double[::1] run not None,
            const double[::1] estimate not None, const int32_t[::1] width not None,
-           const int32_t[::1] user not None, int32_t processors,
+           int32_t processors,
            const double[::1] blocked_start not None, const double[::1] blocked_end not None,
            const int32_t[::1] blocked_width not None, str backfill not None, *,
-           const double[::1] key=None, multifactor=None, function=None, bint nodes=True,
+           const int32_t[::1] user=None, const double[::1] key=None, multifactor=None, function=None, bint nodes=True,
            progress=None):
     """Replay jobs that are sorted by submission; everything must have been checked.
 
     Parameters
     ----------
-    submit, run, estimate, width, user : ndarray
+    submit, run, estimate, width : ndarray
         One entry a job.
+    user : ndarray of int32, optional
+        Likewise; from 0, and needed for what asks for users.
     key : ndarray of float64, optional
         The smallest comes first; by default the order of submission.
     multifactor : tuple, optional
@@ -152,7 +154,9 @@ def replay(const double[::1] submit not None, const double[::1] run not None,
     if jobs.size:
         jobs.submit, jobs.run, jobs.estimate = &submit[0], &run[0], &estimate[0]
         jobs.width = &width[0]
-    cdef const int32_t* users = &user[0] if jobs.size else NULL
+    cdef const int32_t* users = NULL
+    if user is not None and user.shape[0]:
+        users = &user[0]
     cdef Machine machine
     machine.processors = processors
     cdef BlockedSpan span

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from replay_model import Job, Model, Span, easy_by_counts, first
+
 from slotkern._replay import BACKFILLING, replay
 
 PROCESSORS = 7
@@ -22,8 +23,7 @@ def columns(jobs: list[Job], blocked: list[Span]) -> list[Any]:
     width = np.array([job[3] for job in jobs], np.int32)
     spans = [np.array([span[k] for span in blocked], np.float64) for k in range(2)]
     taken = np.array([span[2] for span in blocked], np.int32)
-    user = np.arange(len(jobs), dtype=np.int32) % 3
-    return [submit, run, estimate, width, user, PROCESSORS, *spans, taken]
+    return [submit, run, estimate, width, PROCESSORS, *spans, taken]
 
 
 def check_conservation(
@@ -168,6 +168,7 @@ def test_multifactor_priority(backfill: str, jobs: list[Job]) -> None:
     model = Shares(jobs, PROCESSORS, backfill)
     expected = model.run()
     numbers = (*Shares.weights, Shares.longest_wait, Shares.half_life, Shares.users)
-    found = replay(*columns(jobs, []), backfill, multifactor=numbers)
+    user = np.arange(len(jobs), dtype=np.int32) % Shares.users
+    found = replay(*columns(jobs, []), backfill, user=user, multifactor=numbers)
     assert found[0].tolist() == expected
     check_conservation(jobs, [], found)

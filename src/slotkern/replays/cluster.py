@@ -52,10 +52,11 @@ class Cluster:
         blocked = f", {len(self.blocked)} blocked spans" if len(self.blocked) else ""
         return f"Cluster({sites}, {self.processors.sum()} processors{blocked})"
 
-    def of_jobs(self, partition: NDArray[np.int64]) -> NDArray[np.int64]:
+    def of_jobs(self, jobs: NDArray[Any]) -> NDArray[np.int64]:
         """The row of each job's site; -1 where there is no such site."""
         if len(self.site) == 1 and self.site[0] == -1:
-            return np.zeros(len(partition), np.int64)
+            return np.zeros(len(jobs), np.int64)
+        partition = jobs["partition"]
         order = np.argsort(self.site)
         at = np.searchsorted(self.site, partition, sorter=order)
         row = order[np.minimum(at, len(order) - 1)]

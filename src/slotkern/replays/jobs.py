@@ -27,7 +27,7 @@ class FlowJobs:
     run: NDArray[np.float64]
     estimate: NDArray[np.float64]
     width: NDArray[np.int32]
-    user: NDArray[np.int32]  # dense, from 0
+    user: NDArray[np.int64]
     site: NDArray[np.int64]  # row of the cluster
     dropped: dict[str, int]
 
@@ -68,14 +68,19 @@ def jobs_of(
     if not (isinstance(load, int | float) and 0 < load < math.inf):
         raise ValueError(f"load must be positive and finite, got {load!r}")
     jobs = trace.jobs
+    # Columns of their own: each look at a field of a record touches all records.
+    submit, run, asked = (
+        np.ascontiguousarray(jobs[name])
+        for name in ("submit", "run_time", "requested_time")
+    )
     size = width_of(jobs, width)
-    site = cluster.of_jobs(jobs["partition"])
-    most = np.where(site >= 0, cluster.processors[site], 0)
+    site = cluster.of_jobs(jobs)
+    most = cluster.processors[site]
     left = np.ones(len(jobs), np.bool_)
     dropped = {}
     for reason, wrong in (
-        ("submission unknown", ~(jobs["submit"] >= 0)),
-        ("run time unknown", ~(jobs["run_time"] >= 0)),
+        ("submission unknown", ~(submit >= 0)),
+        ("run time unknown", ~(run >= 0)),
         ("processors unknown", size <= 0),
         ("no such site", site < 0),
         ("wider than the machine", size > most),
@@ -83,13 +88,15 @@ def jobs_of(
         dropped[reason] = int((left & wrong).sum())
         left &= ~wrong
     row = np.flatnonzero(left)
-    row = row[np.argsort(jobs["submit"][row], kind="stable")]
+    if (np.diff(submit[row]) < 0).any():
+        row = row[np.argsort(submit[row], kind="stable")]
 
-    submit = jobs["submit"][row]
-    if len(row):
+    submit, run, asked, size, site = (
+        column[row] for column in (submit, run, asked, size, site)
+    )
+    if len(row) and load != 1:
         submit = submit[0] + (submit - submit[0]) / load
-    speed = cluster.performance[site[row]]
-    run, asked = jobs["run_time"][row], jobs["requested_time"][row]
+    speed = cluster.performance[site]
     estimate = np.maximum(np.where(asked > 0, asked, run), 1.0)
     if overrun == "kill":
         run = np.minimum(run, estimate)
@@ -98,15 +105,14 @@ def jobs_of(
     estimate = _estimates(estimate, run, estimates) / speed
     run = np.minimum(run / speed, estimate)
     _check_times(submit, run, estimate, cluster)
-    user = np.unique(jobs["user"][row], return_inverse=True)[1]
     return FlowJobs(
         row,
-        np.ascontiguousarray(submit, np.float64),
-        np.ascontiguousarray(run, np.float64),
-        np.ascontiguousarray(estimate, np.float64),
-        size[row].astype(np.int32),
-        user.astype(np.int32),
-        site[row],
+        submit,
+        run,
+        estimate,
+        size.astype(np.int32),
+        jobs["user"][row],
+        site,
         {reason: count for reason, count in dropped.items() if count},
     )
 

@@ -102,7 +102,7 @@ class QueuePolicy:
         total: int,
         estimate: NDArray[np.float64],
         width: NDArray[np.int32],
-        users: int,
+        user: NDArray[np.int64],
     ) -> dict[str, Any]:
         """What the kernel is told of the order; `rows` are the jobs' in the trace."""
         order = self.order
@@ -112,7 +112,9 @@ class QueuePolicy:
         if isinstance(order, Multifactor):
             numbers = (order.age, order.size, order.share)
             times = (order.longest_wait, min(order.half_life, 1e300))
-            return {"multifactor": (*numbers, *times, users)}
+            users, dense = np.unique(user, return_inverse=True)
+            shares = (*numbers, *times, len(users))
+            return {"multifactor": shares, "user": dense.astype(np.int32)}
         if isinstance(order, np.ndarray):
             if order.shape != (total,) or order.dtype.kind not in "iuf":
                 raise ValueError(
@@ -124,7 +126,7 @@ class QueuePolicy:
                 row = int(rows[(~np.isfinite(key)).argmax()])
                 raise ValueError(f"order: the priority of row {row} is {order[row]}")
             return {"key": key}
-        return {"function": _compiled(order).capsule}
+        return {"function": _compiled(order).capsule, "user": user.astype(np.int32)}
 
 
 ORDERS: dict[str, Callable[..., NDArray[np.float64] | None]] = {

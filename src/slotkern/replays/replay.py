@@ -11,7 +11,7 @@ from slotkern import _replay
 from slotkern.replays.cluster import Cluster, cluster_of
 from slotkern.replays.jobs import FlowJobs, jobs_of, trace_of
 from slotkern.replays.policies import QueuePolicy, policy_of
-from slotkern.replays.result import RESULT, Replay
+from slotkern.replays.result import RESULT, Replay, slowdowns
 
 __all__ = ["replay"]
 
@@ -112,12 +112,13 @@ def replay(
         trace, machine, width=width, overrun=overrun, estimates=estimates, load=load
     )
     count = len(flow.row)
+    single = len(machine.site) == 1
     start = np.empty(count)
     first, number = np.zeros(count, np.int64), np.zeros(count, np.int64)
     spans, held, most = [np.empty((0, 2), np.int32)], 0, 0
     done = 0
     for site in range(len(machine.site)):
-        mine = np.flatnonzero(flow.site == site)
+        mine = slice(None) if single else np.flatnonzero(flow.site == site)
         report = None
         if progress is not None:
 
@@ -129,20 +130,30 @@ def replay(
         )
         start[mine] = begin
         if nodes:
-            first[mine], number[mine] = where[: len(mine)] + held, many[: len(mine)]
+            first[mine] = where[: len(begin)] + held
+            number[mine] = many[: len(begin)]
         spans.append(taken)
-        held, most, done = held + len(taken), max(most, waiting), done + len(mine)
+        held, most, done = held + len(taken), max(most, waiting), done + len(begin)
 
-    result = np.zeros(count, RESULT)
-    result["row"], result["job"] = flow.row, trace.jobs["job"][flow.row]
-    result["submit"], result["start"] = flow.submit, start
-    result["run"], result["estimate"] = flow.run, flow.estimate
-    result["end"] = start + flow.run
-    result["processors"], result["user"] = flow.width, trace.jobs["user"][flow.row]
-    result["site"] = machine.site[flow.site]
-    result["wait"] = start - flow.submit
-    price = machine.price[flow.site]
-    result["cost"] = flow.width * flow.run * price
+    wait = start - flow.submit
+    columns = {
+        "row": flow.row,
+        "job": trace.jobs["job"][flow.row],
+        "submit": flow.submit,
+        "start": start,
+        "end": start + flow.run,
+        "wait": wait,
+        "run": flow.run,
+        "estimate": flow.estimate,
+        "processors": flow.width,
+        "user": flow.user,
+        "site": machine.site[flow.site],
+        "cost": flow.width * flow.run * machine.price[flow.site],
+        **slowdowns(wait, flow.run),
+    }
+    result = np.empty(count, RESULT)
+    for name, column in columns.items():
+        result[name] = column
     return Replay(
         result,
         machine,
@@ -170,14 +181,12 @@ def _run(
     """Replay one site."""
     spans = machine.blocked[machine.blocked["site"] == machine.site[site]]
     estimate, width = flow.estimate[mine], flow.width[mine]
-    users, user = np.unique(flow.user[mine], return_inverse=True)
-    options = policy.options(flow.row[mine], total, estimate, width, len(users))
+    options = policy.options(flow.row[mine], total, estimate, width, flow.user[mine])
     return _replay.replay(
         flow.submit[mine],
         flow.run[mine],
         estimate,
         width,
-        user.astype(np.int32),
         int(machine.processors[site]),
         spans["start"].copy(),
         spans["end"].copy(),

@@ -78,16 +78,6 @@ class Replay:
     _count: NDArray[np.int64]
     has_nodes: bool
 
-    def __post_init__(self) -> None:
-        """Fill in the slowdowns."""
-        jobs = self.jobs
-        response, run = jobs["wait"] + jobs["run"], jobs["run"]
-        known = run > 0
-        jobs["slowdown"] = np.nan
-        np.divide(response, run, out=jobs["slowdown"], where=known)
-        bounded = response / np.maximum(run, SHORT)
-        jobs["bounded_slowdown"] = np.maximum(bounded, 1.0)
-
     def __len__(self) -> int:
         return len(self.jobs)
 
@@ -343,6 +333,17 @@ class Replay:
         rows = zip(*columns.values(), strict=True)
         lines = [",".join(columns), *(",".join(map(_cell, row)) for row in rows)]
         return "\n".join(lines) + "\n"
+
+
+def slowdowns(
+    wait: NDArray[np.float64], run: NDArray[np.float64]
+) -> dict[str, NDArray[np.float64]]:
+    """The two slowdowns, as `Replay.jobs` documents them."""
+    response = wait + run
+    slowdown = np.full(len(run), np.nan)
+    np.divide(response, run, out=slowdown, where=run > 0)
+    bounded = np.maximum(response / np.maximum(run, SHORT), 1.0)
+    return {"slowdown": slowdown, "bounded_slowdown": bounded}
 
 
 def _cell(value: Any) -> str:

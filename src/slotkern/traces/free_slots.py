@@ -201,13 +201,12 @@ def _place(
     Returns when each job begins; then job and processor of every part that runs within
     [at, until).
     """
-    nobody, nothing = np.zeros(start.size, np.int32), np.empty(0)
+    nothing = np.empty(0)
     begin, first, count, spans, _ = replay(
         start,
         run_time,
         run_time,
         width,
-        nobody,
         processors,
         nothing,
         nothing,

@@ -27,8 +27,9 @@ def trace_summary(trace: Trace) -> dict[str, Any]:
     -------
     dict
         ``jobs``, ``users``; ``days`` from the first submission to the last;
-        ``processors`` of the header; ``at_once``: the most processors in use as recorded; ``load``:
-        processor seconds of all jobs / (processors * the span of submissions);
+        ``processors`` of the header; ``at_once``: the most processors in use as
+        recorded; ``load``: processor seconds of all jobs / (processors * the span of
+        submissions);
         ``columns``: for run time, requested time, processors and wait the median, 90%
         and 99% percentiles, the most, and how many are unknown; ``repairs``: how many
         jobs each repair of `clean_trace` alone would leave out, cut or move.
