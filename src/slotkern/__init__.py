@@ -13,6 +13,7 @@ from slotkern._core import (
     find_windows,
 )
 from slotkern._pool import Bookings, SlotPool
+from slotkern._windows import WindowTable
 from slotkern.slots import SlotError, make_slots, validate_slots
 
 if TYPE_CHECKING:
@@ -125,6 +126,7 @@ __all__ = [
     "Trace",
     "TraceSlots",
     "Window",
+    "WindowTable",
     "choose",
     "choose_each",
     "clean_trace",

@@ -1,9 +1,10 @@
-// What a kernel can answer. Kernels never throw across window/find.hpp: they return one of
+// What a kernel can answer. Kernels never throw across guarded(): they return one of
 // these codes, and the doors turn codes into exceptions in one single place.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <new>
 
 namespace slotkern {
 
@@ -47,5 +48,17 @@ struct Fault {
   std::size_t row = 0;
   std::size_t other = 0;
 };
+
+// Calls f at the boundary: nothing is thrown beyond it.
+template <class F>
+Status guarded(F f) noexcept {
+  try {
+    return f();
+  } catch (const std::bad_alloc&) {
+    return Status::no_memory;
+  } catch (...) {
+    return Status::internal;
+  }
+}
 
 }  // namespace slotkern

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "slotkern/window/find.hpp"
+#include "slotkern/base/status.hpp"
 #include "slotkern/choice/knapsack.hpp"
 
 namespace slotkern {

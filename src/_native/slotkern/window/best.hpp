@@ -17,11 +17,6 @@
 
 namespace slotkern {
 
-// The window that a search leaves, its parts in Workspace::parts by ascending node id.
-struct Found {
-  double start = 0, runtime = 0, cost = 0, processor_time = 0, value = 0;
-};
-
 namespace detail {
 
 // Totals of the n entries in front (in cost order), and the parts by node.

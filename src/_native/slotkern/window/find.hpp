@@ -5,26 +5,13 @@
 #pragma once
 
 #include <atomic>
-#include <exception>
 #include <memory>
-#include <new>
 #include <thread>
 #include <vector>
 
 #include "slotkern/window/best.hpp"
 
 namespace slotkern {
-
-template <class F>
-Status guarded(F f) noexcept {
-  try {
-    return f();
-  } catch (const std::bad_alloc&) {
-    return Status::no_memory;
-  } catch (...) {
-    return Status::internal;
-  }
-}
 
 inline Workspace& workspace() {
   static thread_local Workspace work;

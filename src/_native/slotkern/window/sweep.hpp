@@ -17,16 +17,11 @@
 #include <cstddef>
 #include <vector>
 
-#include "slotkern/window/cheapest.hpp"
 #include "slotkern/slots/prepared.hpp"
+#include "slotkern/window/cheapest.hpp"
+#include "slotkern/window/window.hpp"
 
 namespace slotkern {
-
-struct Part {
-  std::size_t row;
-  std::int32_t node;
-  double length, cost;
-};
 
 // Scratch of one thread; it only grows.
 struct Workspace {
