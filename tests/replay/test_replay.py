@@ -318,14 +318,14 @@ def test_evalys_reads_the_csv(tmp_path: Path) -> None:
         ({"cluster": {"processors": [2], "performance": [0]}}, "performance 0"),
         ({"cluster": "all"}, "cluster must be a number or 'partitions', got 'all'"),
         ({"policy": "best"}, "policy must be one of fcfs, easy"),
-        ({"overrun": "let"}, "overrun must be 'kill' or 'extend', got 'let'"),
-        ({"width": "both"}, "width must be 'allocated' or 'requested', got 'both'"),
-        ({"load": 0}, "load must be positive and finite, got 0"),
-        ({"estimates": 0.5}, "estimates must be 'user', 'exact' or a factor"),
-        ({"estimates": "mine"}, "estimates must be 'user', 'exact' or a factor"),
+        ({"overrun": "let"}, "overrun must be one of kill, extend; got 'let'"),
+        ({"width": "both"}, "width must be one of allocated, requested; got 'bo"),
+        ({"load": 0}, "load must be more than 0, got 0"),
+        ({"estimates": 0.5}, "estimates must be at least 1, got 0.5"),
+        ({"estimates": "mine"}, "estimates must be one of user, exact; got 'mine'"),
         (
             {"blocked": [(5, 5, 1)]},
-            r"blocked: row 0: \(5\.0, 5\.0, 1, -1\) is not a span",
+            r"row 0: \(5\.0, 5\.0, 1, -1\) is not a span",
         ),
         ({"blocked": [(0, 5, 1, 3)]}, "blocked: row 0: .* names no site"),
         ({"blocked": [(0, 5)]}, "blocked: row 0 is not"),
@@ -356,7 +356,7 @@ def test_wrong_jobs() -> None:
         lambda: sk.Multifactor(half_life=0.5),
         lambda: sk.Multifactor(age=np.nan),
     ):
-        with pytest.raises(ValueError, match=r"some|longest|half_life|finite"):
+        with pytest.raises(ValueError, match=r"some|longest|half_life|NaN"):
             policy()
     with pytest.raises(TypeError, match="order must be a name, Multifactor"):
         sk.QueuePolicy("easy", 3)

@@ -194,7 +194,7 @@ def test_unknown_fields_and_skipped_jobs(tmp_path: Path) -> None:
         ({"performance": "fast"}, "performance: 'fast' is not a finite number"),
         ({"performance": True}, "performance: True is not a finite number"),
         ({"performance": "market:1"}, "performance: a market law is for prices"),
-        ({"seed": -1}, "seed must be at least 0, not -1"),
+        ({"seed": -1}, "seed must be at least 0, got -1"),
         ({"price": -1}, "price must not be negative"),
         ({"price": "market:-1"}, "price: level must be positive"),
         ({"price": "market:1:2:3:4"}, "price: 'market:1:2:3:4' is not a law such"),

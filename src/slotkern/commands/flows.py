@@ -17,6 +17,7 @@ from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
+from slotkern.checks import one_of
 from slotkern.commands.tables import column
 from slotkern.replays.policies import POLICIES
 from slotkern.replays.replay import replay as replayed
@@ -160,9 +161,7 @@ def replay(
     }
     names = policy or ["easy"]
     for name in names:
-        if name not in POLICIES:
-            known = ", ".join(POLICIES)
-            raise ValueError(f"--policy: {name!r} is not one of {known}")
+        one_of("--policy", name, POLICIES)
     done: dict[str, Replay] = {}
     errors_console = Console(stderr=True)
     with Progress(

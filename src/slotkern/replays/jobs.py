@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from slotkern.checks import integer, number, one_of
 from slotkern.replays.cluster import Cluster
 from slotkern.traces.clean import width_of
 from slotkern.traces.read import SWF, Trace
@@ -61,12 +61,9 @@ def jobs_of(
     load: float,
 ) -> FlowJobs:
     """Return what is replayed; see `slotkern.replay` for the options."""
-    if width not in ("allocated", "requested"):
-        raise ValueError(f"width must be 'allocated' or 'requested', got {width!r}")
-    if overrun not in ("kill", "extend"):
-        raise ValueError(f"overrun must be 'kill' or 'extend', got {overrun!r}")
-    if not (isinstance(load, int | float) and 0 < load < math.inf):
-        raise ValueError(f"load must be positive and finite, got {load!r}")
+    one_of("width", width, ("allocated", "requested"))
+    one_of("overrun", overrun, ("kill", "extend"))
+    load = number("load", load, above=0)
     jobs = trace.jobs
     # Columns of their own: each look at a field of a record touches all records.
     submit, run, asked = (
@@ -120,14 +117,10 @@ def jobs_of(
 def _estimates(
     estimate: NDArray[np.float64], run: NDArray[np.float64], given: float | str
 ) -> NDArray[np.float64]:
-    if given == "user":
-        return estimate
-    if given == "exact":
-        given = 1.0
-    if isinstance(given, str | bool) or not 1 <= given < math.inf:
-        known = "'user', 'exact' or a factor of at least 1"
-        raise ValueError(f"estimates must be {known}, got {given!r}")
-    return np.maximum(run * given, 1.0)
+    if isinstance(given, str):
+        kind = one_of("estimates", given, ("user", "exact"))
+        return estimate if kind == "user" else np.maximum(run, 1.0)
+    return np.maximum(run * number("estimates", given, least=1), 1.0)
 
 
 def _check_times(
@@ -195,9 +188,9 @@ def resample_weeks(
     first = rows["submit"][0]
     week = ((rows["submit"] - first) // WEEK).astype(np.int64)
     count = int(week[-1]) + 1
-    drawn = np.random.Generator(np.random.PCG64(seed)).integers(
-        0, count, count if weeks is None else weeks
-    )
+    wanted = count if weeks is None else integer("weeks", weeks, least=1)
+    generator = np.random.Generator(np.random.PCG64(integer("seed", seed, least=0)))
+    drawn = generator.integers(0, count, wanted)
     low, high = np.searchsorted(week, drawn), np.searchsorted(week, drawn + 1)
     size = high - low
     flow = rows[np.repeat(low - (np.cumsum(size) - size), size) + np.arange(size.sum())]

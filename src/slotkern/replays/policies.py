@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern._replay import BACKFILLING, PRIORITY_SIGNATURE
+from slotkern.checks import number, one_of
 
 __all__ = ["POLICIES", "Multifactor", "QueuePolicy", "policy_of"]
 
@@ -50,12 +50,9 @@ class Multifactor:
     def __post_init__(self) -> None:
         """Check the numbers."""
         for name in ("age", "size", "share"):
-            if not math.isfinite(getattr(self, name)):
-                raise ValueError(f"multifactor: {name} must be finite")
-        if not 0 < self.longest_wait < math.inf:
-            raise ValueError("multifactor: longest_wait must be positive and finite")
-        if not self.half_life >= 1:
-            raise ValueError("multifactor: half_life must be at least 1")
+            number(name, getattr(self, name))
+        number("longest_wait", self.longest_wait, above=0)
+        number("half_life", self.half_life, least=1, finite=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,12 +80,9 @@ class QueuePolicy:
 
     def __post_init__(self) -> None:
         """Check what can be checked without jobs."""
-        if self.backfill not in BACKFILLING:
-            known = ", ".join(BACKFILLING)
-            raise ValueError(f"backfill {self.backfill!r} is not one of {known}")
-        if isinstance(self.order, str) and self.order not in ORDERS:
-            known = ", ".join(ORDERS)
-            raise ValueError(f"order {self.order!r} is not one of {known}")
+        one_of("backfill", self.backfill, BACKFILLING)
+        if isinstance(self.order, str):
+            one_of("order", self.order, ORDERS)
         known_kind = isinstance(self.order, str | Multifactor | np.ndarray)
         if not known_kind and not callable(self.order):
             raise TypeError(
@@ -159,10 +153,8 @@ def policy_of(given: Any) -> tuple[str, QueuePolicy]:
         order = given.order
         kind = order if isinstance(order, str) else type(order).__name__.lower()
         return f"{given.backfill}/{kind}", given
-    if isinstance(given, str) and given in POLICIES:
-        return given, POLICIES[given]
-    known = ", ".join(POLICIES)
-    raise ValueError(f"policy must be one of {known}, or a QueuePolicy; got {given!r}")
+    name = one_of("policy", given, POLICIES)
+    return name, POLICIES[name]
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from slotkern.checks import one_of
 from slotkern.traces.read import Trace
 
 __all__ = ["REPAIRS", "clean_trace", "width_of"]
@@ -89,12 +90,10 @@ def clean_trace(trace: Trace, repairs: str | Sequence[str] = "all") -> Trace:
     {'order': 1}
     """
     names = (repairs,) if isinstance(repairs, str) else tuple(repairs)
-    if names == ("all",):
+    if "all" in names:
         names = REPAIRS if trace.processors else tuple(set(REPAIRS) - {"too-wide"})
     for name in names:
-        if name not in REPAIRS:
-            known = ", ".join(REPAIRS)
-            raise ValueError(f"clean: {name!r} is not one of {known}, all")
+        one_of("clean", name, (*REPAIRS, "all"))
     jobs, done = trace.jobs, {}
     for name, wrong in _LEAVE_OUT.items():
         if name in names:

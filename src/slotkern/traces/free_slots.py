@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-import operator
 import os
 import re
 from dataclasses import dataclass
-from typing import Any, SupportsIndex
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slotkern._replay import replay
-from slotkern.environment import Price, Uniform, checked_integer
+from slotkern.checks import integer
+from slotkern.environment import Price, Uniform
 from slotkern.slots import make_slots
 from slotkern.traces.clean import width_of
 from slotkern.traces.read import MAX_BYTES, read_trace
@@ -134,9 +134,7 @@ def slots_from_trace(
     performance_law, price_law = _law("performance", performance), _law("price", price)
     assert isinstance(performance_law, Uniform)
     if processors is not None:
-        if isinstance(processors, bool) or not isinstance(processors, SupportsIndex):
-            raise TypeError(f"processors must be an integer, got {processors!r}")
-        processors = operator.index(processors)
+        processors = integer("processors", processors)
     whole = read_trace(path, max_bytes=max_bytes)
     trace = whole.jobs
 
@@ -170,7 +168,7 @@ def slots_from_trace(
     node, free_from, free_to = _gaps(
         size, node, begin[job], begin[job] + run_time[job], at, until
     )
-    streams = np.random.SeedSequence(checked_integer("seed", seed, 0)).spawn(2)
+    streams = np.random.SeedSequence(integer("seed", seed, least=0)).spawn(2)
     rng, price_rng = (np.random.Generator(np.random.PCG64(each)) for each in streams)
     node_performance = performance_law.draw(rng, size)
     if isinstance(price_law, Price):

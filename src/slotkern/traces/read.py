@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern._trace import LineError, TraceParser, row_lines
+from slotkern.checks import integer, one_of
 from slotkern.files.slots import write_bytes
 
 __all__ = ["GWF", "SWF", "Trace", "read_trace", "write_trace"]
@@ -191,8 +192,8 @@ def read_trace(
     >>> trace = sk.read_trace("KTH-SP2-1996-2.swf.gz")  # doctest: +SKIP
     >>> trace.jobs["run_time"].mean()  # doctest: +SKIP
     """
-    if errors not in ("raise", "skip"):
-        raise ValueError(f"errors must be 'raise' or 'skip', got {errors!r}")
+    one_of("errors", errors, ("raise", "skip"))
+    max_bytes = integer("max_bytes", max_bytes, least=1)
     source = os.fspath(path)
     grid, packed = _kind(source)
     dtype, words, comment = (GWF, WORDS, "#") if grid else (SWF, (), ";")
