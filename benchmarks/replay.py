@@ -2,10 +2,10 @@
 
     python benchmarks/replay.py [TRACE.swf.gz ...]
 
-Without traces a synthetic flow is replayed, and one of 2,000 waiting jobs. CPU seconds, the
-best of several runs; `sk.replay` with its checks and its table of results, and the kernel
-alone. AccaSim runs EASY with its first-fit allocator on the first 2,000 jobs of the first
-trace (as it does with backfilling by estimates); its own reading of the trace is included.
+A synthetic flow is replayed as well, and one with 2,000 waiting jobs. CPU seconds, the
+best of several runs: `sk.replay` with its checks and its table of results, and the
+kernel alone. AccaSim runs EASY with its first-fit allocator on the first 2,000 jobs of
+the first trace; its own reading of them is included.
 """
 
 from __future__ import annotations

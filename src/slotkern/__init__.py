@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from slotkern.replays.policies import POLICIES, Multifactor, QueuePolicy
     from slotkern.replays.replay import replay
     from slotkern.replays.result import Replay
+    from slotkern.replays.windows import WindowPolicy
     from slotkern.search import Explanation, explain, step_values
     from slotkern.traces.clean import clean_trace
     from slotkern.traces.free_slots import TraceSlots, slots_from_trace
@@ -63,6 +64,7 @@ _LAZY = {
     "replays.policies": ("POLICIES", "Multifactor", "QueuePolicy"),
     "replays.replay": ("replay",),
     "replays.result": ("Replay",),
+    "replays.windows": ("WindowPolicy",),
     "search": ("Explanation", "explain", "step_values"),
     "plotting.steps": ("plot_steps",),
     "traces.clean": ("clean_trace",),
@@ -126,6 +128,7 @@ __all__ = [
     "Trace",
     "TraceSlots",
     "Window",
+    "WindowPolicy",
     "WindowTable",
     "choose",
     "choose_each",

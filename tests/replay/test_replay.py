@@ -51,7 +51,11 @@ def model_starts(jobs: Any, processors: int, policy: sk.QueuePolicy) -> list[flo
     return Model(kept, processors, policy.backfill, by).run()
 
 
-STATIC = [name for name, p in sk.POLICIES.items() if isinstance(p.order, str)]
+STATIC = [
+    name
+    for name, policy in sk.POLICIES.items()
+    if isinstance(getattr(policy, "order", None), str)
+]
 
 
 @pytest.mark.parametrize("policy", STATIC)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -30,6 +30,11 @@ class FlowJobs:
     user: NDArray[np.int64]
     site: NDArray[np.int64]  # row of the cluster
     dropped: dict[str, int]
+
+    def of(self, kept: NDArray[np.int64]) -> FlowJobs:
+        """Some of the jobs."""
+        names = ("row", "submit", "run", "estimate", "width", "user", "site")
+        return replace(self, **{name: getattr(self, name)[kept] for name in names})
 
 
 def trace_of(given: Any) -> Trace:

@@ -1,4 +1,4 @@
-"""Queue policies: an order of the queue, and who may overtake it."""
+"""Policies by name; queue policies: an order of the queue, and who may overtake."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from slotkern._replay import BACKFILLING, PRIORITY_SIGNATURE
 from slotkern.checks import number, one_of
+from slotkern.replays.windows import WindowPolicy
 
 __all__ = ["POLICIES", "Multifactor", "QueuePolicy", "policy_of"]
 
@@ -130,7 +131,7 @@ ORDERS: dict[str, Callable[..., NDArray[np.float64] | None]] = {
 }
 
 #: Policies by name.
-POLICIES = {
+POLICIES: dict[str, QueuePolicy | WindowPolicy] = {
     "fcfs": QueuePolicy("none"),
     "easy": QueuePolicy("easy"),
     "conservative": QueuePolicy("conservative"),
@@ -144,11 +145,18 @@ POLICIES = {
     "conservative-sjf": QueuePolicy("conservative", "shortest"),
     "conservative-laf": QueuePolicy("conservative", "largest"),
     "conservative-multifactor": QueuePolicy("conservative", Multifactor()),
+    "window-start": WindowPolicy("start"),
+    "window-start-compressed": WindowPolicy("start", compress="start"),
+    "window-cost": WindowPolicy("cost"),
+    "window-dependable": WindowPolicy("dependable"),
+    "window-coordinated": WindowPolicy("coordinated"),
 }
 
 
-def policy_of(given: Any) -> tuple[str, QueuePolicy]:
+def policy_of(given: Any) -> tuple[str, QueuePolicy | WindowPolicy]:
     """Return the name and the policy that an argument stands for."""
+    if isinstance(given, WindowPolicy):
+        return f"window/{given.criterion}", given
     if isinstance(given, QueuePolicy):
         order = given.order
         kind = order if isinstance(order, str) else type(order).__name__.lower()

@@ -10,8 +10,10 @@ import numpy as np
 from slotkern import _replay
 from slotkern.replays.cluster import Cluster, cluster_of
 from slotkern.replays.jobs import FlowJobs, jobs_of, trace_of
+from slotkern.replays.placed import Placed
 from slotkern.replays.policies import QueuePolicy, policy_of
 from slotkern.replays.result import RESULT, Replay, slowdowns
+from slotkern.replays.windows import WindowPolicy, place_windows, pooled
 
 __all__ = ["replay"]
 
@@ -19,7 +21,7 @@ __all__ = ["replay"]
 def replay(
     jobs: Any,
     cluster: Any = None,
-    policy: str | QueuePolicy = "easy",
+    policy: str | QueuePolicy | WindowPolicy = "easy",
     *,
     blocked: Any = None,
     nodes: bool = True,
@@ -43,9 +45,10 @@ def replay(
         ``performance`` (a job's times are divided by it) and ``price`` (per processor
         and second); or ``"partitions"``: a site for each value of field 16. By default
         the header's MaxProcs, else the most processors that the jobs use at once.
-    policy : str or QueuePolicy
+    policy : str, QueuePolicy or WindowPolicy
         One of `POLICIES` (``"fcfs"``, ``"easy"``, ``"conservative"``, ``"sjf"``,
-        ``"easy-sjf"``, ...), or a policy of your own.
+        ``"easy-sjf"``, ``"window-cost"``, ...), or a policy of your own. Under a
+        `WindowPolicy` all sites are one pool of nodes.
     blocked : sequence of (start, end, processors[, site]), optional
         Maintenance and advance reservations: in these spans so many processors serve
         no job. The scheduler knows them from the beginning.
@@ -108,16 +111,72 @@ def replay(
     trace = trace_of(jobs)
     machine = cluster_of(cluster, trace, blocked).resized(more_processors)
     name, chosen = policy_of(policy)
+    windows = isinstance(chosen, WindowPolicy)
     flow = jobs_of(
-        trace, machine, width=width, overrun=overrun, estimates=estimates, load=load
+        trace,
+        pooled(machine) if windows else machine,
+        width=width,
+        overrun=overrun,
+        estimates=estimates,
+        load=load,
     )
+    place: Any = place_windows if windows else _in_queues
+    placed = place(flow, machine, chosen, len(trace), nodes, progress)
+    if windows:
+        machine = pooled(machine)
+        none = np.isnan(placed.start)
+        if none.any():
+            flow.dropped["no window"] = int(none.sum())
+            kept = np.flatnonzero(~none)
+            flow, placed = flow.of(kept), placed.of(kept)
+
+    wait = placed.start - flow.submit
+    columns = {
+        "row": flow.row,
+        "job": trace.jobs["job"][flow.row],
+        "submit": flow.submit,
+        "start": placed.start,
+        "end": placed.start + placed.run,
+        "wait": wait,
+        "run": placed.run,
+        "estimate": flow.estimate,
+        "processors": flow.width,
+        "user": flow.user,
+        "site": machine.site[flow.site],
+        "cost": placed.cost,
+        **slowdowns(wait, placed.run),
+    }
+    result = np.empty(len(flow.row), RESULT)
+    for field, column in columns.items():
+        result[field] = column
+    return Replay(
+        result,
+        machine,
+        name,
+        trace,
+        flow.dropped,
+        placed.most_waiting,
+        placed.spans,
+        placed.first,
+        placed.count,
+        nodes,
+    )
+
+
+def _in_queues(
+    flow: FlowJobs,
+    machine: Cluster,
+    policy: QueuePolicy,
+    total: int,
+    nodes: bool,
+    progress: Callable[[int], object] | None,
+) -> Placed:
+    """Replay each site on its own."""
     count = len(flow.row)
-    single = len(machine.site) == 1
-    start = np.empty(count)
-    first, number = np.zeros(count, np.int64), np.zeros(count, np.int64)
-    spans, held, most = [np.empty((0, 2), np.int32)], 0, 0
-    done = 0
+    placed = Placed.nowhere(count)
+    spans, held, done = [np.empty((0, 2), np.int32)], 0, 0
     for site in range(len(machine.site)):
+        single = len(machine.site) == 1
         mine = slice(None) if single else np.flatnonzero(flow.site == site)
         report = None
         if progress is not None:
@@ -125,47 +184,20 @@ def replay(
             def report(submitted: int, before: int = done) -> None:
                 progress(before + submitted)
 
-        begin, where, many, taken, waiting = _run(
-            flow, mine, machine, site, chosen, len(trace), nodes, report
+        start, first, number, taken, waiting = _run(
+            flow, mine, machine, site, policy, total, nodes, report
         )
-        start[mine] = begin
+        placed.start[mine] = start
         if nodes:
-            first[mine] = where[: len(begin)] + held
-            number[mine] = many[: len(begin)]
+            placed.first[mine] = first[: len(start)] + held
+            placed.count[mine] = number[: len(start)]
         spans.append(taken)
-        held, most, done = held + len(taken), max(most, waiting), done + len(begin)
-
-    wait = start - flow.submit
-    columns = {
-        "row": flow.row,
-        "job": trace.jobs["job"][flow.row],
-        "submit": flow.submit,
-        "start": start,
-        "end": start + flow.run,
-        "wait": wait,
-        "run": flow.run,
-        "estimate": flow.estimate,
-        "processors": flow.width,
-        "user": flow.user,
-        "site": machine.site[flow.site],
-        "cost": flow.width * flow.run * machine.price[flow.site],
-        **slowdowns(wait, flow.run),
-    }
-    result = np.empty(count, RESULT)
-    for name, column in columns.items():
-        result[name] = column
-    return Replay(
-        result,
-        machine,
-        name,
-        trace,
-        flow.dropped,
-        most,
-        np.concatenate(spans),
-        first,
-        number,
-        nodes,
-    )
+        held, done = held + len(taken), done + len(start)
+        placed.most_waiting = max(placed.most_waiting, waiting)
+    placed.run = flow.run
+    placed.spans = np.concatenate(spans)
+    placed.cost = flow.width * flow.run * machine.price[flow.site]
+    return placed
 
 
 def _run(

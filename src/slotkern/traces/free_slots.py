@@ -18,7 +18,7 @@ from slotkern.slots import make_slots
 from slotkern.traces.clean import width_of
 from slotkern.traces.read import MAX_BYTES, read_trace
 
-__all__ = ["TraceSlots", "most_at_once", "slots_from_trace"]
+__all__ = ["TraceSlots", "gaps", "most_at_once", "ranges", "slots_from_trace"]
 
 #: Every processor is a node with slots of its own: more of them are refused.
 _MAX_PROCESSORS = 2**20
@@ -165,7 +165,7 @@ def slots_from_trace(
         reason = f"at {at:.17g} is not before the end of its last job, {last:.17g}"
         raise ValueError(f"{path}: {reason}")
     delayed = int((begin > start).sum())
-    node, free_from, free_to = _gaps(
+    node, free_from, free_to = gaps(
         size, node, begin[job], begin[job] + run_time[job], at, until
     )
     streams = np.random.SeedSequence(integer("seed", seed, least=0)).spawn(2)
@@ -214,15 +214,15 @@ def _place(
     seen = np.flatnonzero((begin < until) & (begin + run_time > at))
     seen = seen[begin[seen] < begin[seen] + run_time[seen]]
     job = np.repeat(seen, count[seen])
-    span = spans[_ranges(first[seen], count[seen])]
+    span = spans[ranges(first[seen], count[seen])]
     return (
         begin,
         np.repeat(job, span[:, 1]),
-        _ranges(span[:, 0].astype(np.int64), span[:, 1].astype(np.int64)),
+        ranges(span[:, 0].astype(np.int64), span[:, 1].astype(np.int64)),
     )
 
 
-def _ranges(first: NDArray[np.int64], count: NDArray[np.int64]) -> NDArray[np.int64]:
+def ranges(first: NDArray[np.int64], count: NDArray[np.int64]) -> NDArray[np.int64]:
     """The numbers [first, first + count) of every pair, one after another."""
     before = np.cumsum(count) - count
     return np.arange(count.sum()) + np.repeat(first - before, count)
@@ -237,7 +237,7 @@ def most_at_once(
     return int(change[order].cumsum().max(initial=0))
 
 
-def _gaps(
+def gaps(
     processors: int,
     node: NDArray[np.int64],
     start: NDArray[np.float64],

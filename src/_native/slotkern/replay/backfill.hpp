@@ -20,8 +20,8 @@
 
 #include <vector>
 
-#include "releases.hpp"
-#include "waiting.hpp"
+#include "slotkern/replay/releases.hpp"
+#include "slotkern/replay/waiting.hpp"
 
 namespace slotkern::replay {
 

@@ -20,8 +20,8 @@
 #include <numeric>
 #include <vector>
 
-#include "events.hpp"
-#include "profile.hpp"
+#include "slotkern/replay/events.hpp"
+#include "slotkern/replay/profile.hpp"
 
 namespace slotkern::replay {
 

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "jobs.hpp"
+#include "slotkern/replay/jobs.hpp"
 
 namespace slotkern::replay {
 

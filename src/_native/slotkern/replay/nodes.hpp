@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "jobs.hpp"
+#include "slotkern/replay/jobs.hpp"
 
 namespace slotkern::replay {
 

@@ -13,7 +13,7 @@
 #include <cmath>
 #include <vector>
 
-#include "waiting.hpp"
+#include "slotkern/replay/waiting.hpp"
 
 namespace slotkern::replay {
 

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "waiting.hpp"
+#include "slotkern/replay/waiting.hpp"
 
 namespace slotkern::replay {
 

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <vector>
 
-#include "jobs.hpp"
+#include "slotkern/replay/jobs.hpp"
 
 namespace slotkern::replay {
 

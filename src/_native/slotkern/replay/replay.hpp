@@ -13,10 +13,10 @@
 #include <concepts>
 #include <variant>
 
-#include "backfill.hpp"
-#include "conservative.hpp"
-#include "nodes.hpp"
-#include "priority.hpp"
+#include "slotkern/replay/backfill.hpp"
+#include "slotkern/replay/conservative.hpp"
+#include "slotkern/replay/nodes.hpp"
+#include "slotkern/replay/priority.hpp"
 
 namespace slotkern::replay {
 

@@ -14,8 +14,8 @@
 #include <numeric>
 #include <vector>
 
-#include "../slots/screen.hpp"
-#include "jobs.hpp"
+#include "slotkern/slots/screen.hpp"
+#include "slotkern/replay/jobs.hpp"
 
 namespace slotkern::replay {
 
