@@ -28,20 +28,24 @@ toolchain:
 	@echo 'int main(){}' | $(CXX) -std=c++20 -x c++ - -o /dev/null 2>/dev/null || { echo "make: $(CXX) does not compile C++20 (Debian: g++ >= 10)" >&2; exit 1; }
 
 $(BIN)/python: | toolchain
+	@echo "make: setting up the environment $(VENV)"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
 # The build tools live in the environment, so that an editable rebuild takes seconds.
 $(VENV)/.tools: pyproject.toml | $(BIN)/python
+	@echo "make: installing the build tools (cmake, ninja, cython, numpy)"
 	$(BIN)/python -m pip install --quiet "scikit-build-core>=1.0" "cython>=3.1,<3.4" "numpy>=2.0" cmake ninja
 	@touch $@
 
 $(VENV)/.installed: $(SOURCES) $(VENV)/.tools
-	$(BIN)/python -m pip install --quiet --no-build-isolation -e ".[dev]"
+	@echo "make: installing slotkern and what its tests need, and compiling it: some minutes the first time"
+	set -o pipefail; $(BIN)/python -m pip install --no-build-isolation -e ".[dev]" | sed "/^Requirement already/d"
 	@touch $@
 
 demo: $(VENV)/.installed
 	$(BIN)/python examples/demo.py
+	@echo "make: slotkern is installed in $(VENV): source $(BIN)/activate, then slotkern --help"
 
 test: $(VENV)/.installed
 	$(BIN)/python -m pytest -q -n auto

@@ -47,7 +47,10 @@ cdef dict METHODS = {"auto": <int>Method.fastest, "table": <int>Method.table,
 
 @cython.final
 cdef class Choice:
-    """The rows that `choose` picked.
+    """Choice(rows, value, cost, proven, bound)
+--
+
+    The rows that `choose` picked.
 
     Attributes
     ----------
@@ -68,7 +71,10 @@ cdef class Choice:
     cdef readonly cbool proven
 
     def __init__(self, rows, double value, double cost, bint proven, double bound):
-        self.rows = rows
+        self.rows = np.asarray(rows)
+        if self.rows.ndim != 1 or self.rows.dtype.kind not in "iu" and self.rows.size:
+            raise TypeError(f"rows must be row numbers in one dimension, got {rows!r}")
+        self.rows = self.rows.astype(np.int64)
         self.value, self.cost, self.proven, self.bound = value, cost, proven, bound
 
     def __repr__(self):

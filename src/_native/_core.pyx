@@ -34,6 +34,7 @@ CRITERIA = {
     for i in range(kBuiltins)
 }
 cdef dict INDEX = {name: i for i, name in enumerate(CRITERIA)}
+inf = float("inf")  # the name that the signature of Request shows
 
 # Pools from here on are searched without the GIL: below, handing it over costs more.
 cdef size_t LARGE = 8192
@@ -56,9 +57,17 @@ cdef Py_ssize_t offset_of(object dtype, str name, object wanted) except -1:
     return field[1]
 
 
+cpdef object array_of(object slots):
+    """The array itself, or the one that an Environment or a TraceSlots holds as `slots`."""
+    if cnp.PyArray_Check(slots) or isinstance(slots, (PreparedSlots, Window)):
+        return slots
+    held = getattr(slots, "slots", None)
+    return held if isinstance(held, np.ndarray) else slots
+
+
 cdef int view_slots(object slots, SlotView* view) except -1:
     if not isinstance(slots, np.ndarray):
-        known = "" if isinstance(slots, PreparedSlots) else " or a SlotPool"
+        known = "" if isinstance(slots, PreparedSlots) else ", a SlotPool or an Environment"
         raise TypeError(
             f"slots must be a structured numpy array{known}, got {type(slots).__name__}"
         )
@@ -123,6 +132,7 @@ cdef object fault_error(const Fault& fault, object slots):
 
 def check_slots(slots):
     """Raise SlotError for the first bad row of a structured array."""
+    slots = array_of(slots)
     cdef SlotView view
     view_slots(slots, &view)
     cdef Fault fault
@@ -133,7 +143,10 @@ def check_slots(slots):
 
 
 cdef class PreparedSlots:
-    """Checked slots with columns, screens and nodes prepared: what searches run on.
+    """PreparedSlots(slots)
+--
+
+    Checked slots with columns, screens and nodes prepared: what searches run on.
 
     Read-only, and safe to search from several threads at once. `SlotPool` adds change.
     """
@@ -142,6 +155,7 @@ cdef class PreparedSlots:
         if self.table is not None:
             raise TypeError(f"a {type(self).__name__} is made once; make another for other slots")
         self.masks = {}
+        slots = array_of(slots)
         prepare(self, slots, True, Shape.square, 0)
         self.table = np.array(slots)
         self.table.flags.writeable = False
@@ -243,6 +257,7 @@ cdef PreparedSlots pool_of(object slots, bint both, Shape shape, size_t n):
     """The pool itself, or one prepared for this call only."""
     if isinstance(slots, PreparedSlots):
         return <PreparedSlots>slots
+    slots = array_of(slots)
     cdef PreparedSlots pool = PreparedSlots.__new__(PreparedSlots)
     pool.masks = {}
     prepare(pool, slots, both, shape, n)
@@ -281,9 +296,9 @@ def find_window(slots, Request request not None, criterion="finish", *, str shap
 
     Parameters
     ----------
-    slots : structured array or SlotPool
+    slots : structured array, SlotPool or Environment
         Free slots, sorted by (start, node). An array is checked and prepared at every
-        call; a pool was once.
+        call; a pool was once. Of an Environment, its ``slots``.
     request : Request
         What the job asks for.
     criterion : str, array, or other
@@ -345,7 +360,7 @@ def find_window(slots, Request request not None, criterion="finish", *, str shap
             shape=shape, method=method, placement=placement, span=span, gap=gap,
             max_work=max_work, seed=seed))
     if (index is None or method != "exact" or placement != "slot-start" or span != "window"
-            or gap != 0.0 or max_work is not None):
+            or gap != 0.0 or max_work is not None or type(seed) is not int or seed < 0):
         from slotkern.search import find_otherwise
         return find_otherwise(slots, request, criterion, shape, method, placement, span, gap,
                               max_work, seed)
@@ -408,6 +423,7 @@ def filter_rows(slots, where):
     if isinstance(slots, PreparedSlots):
         pool = (<PreparedSlots>slots).settled()
     else:
+        slots = array_of(slots)
         check_slots(slots)
         pool = PreparedSlots.__new__(PreparedSlots)
         pool.masks = {}
@@ -441,8 +457,8 @@ def window_of(slots, rows, double start, double volume, str criterion, str shape
     cdef Window self = Window.__new__(Window)
     self.start, self.runtime, self.finish = start, span, start + span
     self.cost, self.processor_time = total, time
-    values = {"first": start, "start": start, "finish": self.finish, "runtime": self.runtime,
-              "cost": self.cost, "processor_time": self.processor_time}
+    values = {"first": start, "start": start, "local_price": start, "finish": self.finish,
+              "runtime": self.runtime, "cost": self.cost, "processor_time": self.processor_time}
     self.value = values[criterion] if value is None else value
     self.proven, self.bound = False, -INFINITY
     self.criterion, self.shape = criterion, shape

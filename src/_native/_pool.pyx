@@ -12,7 +12,7 @@ from slotkern._core cimport (
     PreparedSlots, Request, Window, lasting, place_in, request_with, search_error, shape_of,
     wrap,
 )
-from slotkern._core import CRITERIA, PART, check_slots, find_window
+from slotkern._core import CRITERIA, PART, array_of, check_slots, find_window
 from slotkern._kernels cimport Answer, Found, Part, Pool, Query, Shape, Status, find
 from slotkern.slots import SlotError
 
@@ -56,7 +56,10 @@ cdef dict INDEX = {name: i for i, name in enumerate(CRITERIA)}
 
 
 cdef class SlotPool(PreparedSlots):
-    """Slots prepared once for many searches, that can be booked and released.
+    """SlotPool(slots)
+--
+
+    Slots prepared once for many searches, that can be booked and released.
 
     Stands wherever ``slots`` may be given. Until its first change a pool is what searches
     prepare anyway: columns, screens, nodes. The first change lays it out anew, O(m log m),
@@ -65,7 +68,7 @@ cdef class SlotPool(PreparedSlots):
 
     Parameters
     ----------
-    slots : structured array
+    slots : structured array or Environment
         As for `find_window`: the fields of `SLOT`, sorted by (start, node). Copied.
 
     Attributes
@@ -420,6 +423,7 @@ cdef class SlotPool(PreparedSlots):
         O(m log m): the pool is laid out anew. What earlier searches taught is kept where
         the new slots do not touch it.
         """
+        slots = array_of(slots)
         check_slots(slots)
         while not self._add(slots):
             pass  # another thread added, removed or advanced meanwhile

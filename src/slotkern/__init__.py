@@ -18,6 +18,7 @@ from slotkern.slots import SlotError, make_slots, validate_slots
 
 if TYPE_CHECKING:
     from slotkern.alternatives import Alternatives, find_alternatives
+    from slotkern.budget import job_budget
     from slotkern.choose import Choice, choose, choose_each
     from slotkern.criteria import criterion, minimize
     from slotkern.environment import Environment, generate_environment
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
         write_slots,
     )
     from slotkern.plotting.gantt import plot_gantt
+    from slotkern.plotting.neighbours import plot_neighbours
     from slotkern.plotting.steps import plot_steps
     from slotkern.replays.cluster import Cluster
     from slotkern.replays.jobs import resample_weeks
@@ -47,6 +49,7 @@ __version__ = "0.1.0"
 # What is imported on first use, so that `import slotkern` stays light.
 _LAZY = {
     "alternatives": ("Alternatives", "find_alternatives"),
+    "budget": ("job_budget",),
     "choose": ("Choice", "choose", "choose_each"),
     "criteria": ("criterion", "minimize"),
     "environment": ("Environment", "generate_environment"),
@@ -65,6 +68,7 @@ _LAZY = {
     "replays.replay": ("replay",),
     "replays.result": ("Replay",),
     "replays.windows": ("WindowPolicy",),
+    "plotting.neighbours": ("plot_neighbours",),
     "search": ("Explanation", "explain", "step_values"),
     "plotting.steps": ("plot_steps",),
     "traces.clean": ("clean_trace",),
@@ -142,9 +146,11 @@ __all__ = [
     "from_pandas",
     "generate_environment",
     "get_include",
+    "job_budget",
     "make_slots",
     "minimize",
     "plot_gantt",
+    "plot_neighbours",
     "plot_steps",
     "read_slots",
     "read_trace",

@@ -28,14 +28,17 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import llvmlite.binding
-import numba
 import numpy as np
-from numba import types
 from numpy.typing import NDArray
 
 from slotkern._core import CRITERIA
 from slotkern._pool import ADDRESSES
+from slotkern.extras import extra
+
+with extra():
+    import llvmlite.binding
+    import numba
+    from numba import types
 
 __all__ = [
     "COST",

@@ -151,7 +151,7 @@ def test_any_native_layout_gives_the_same_window():
 @pytest.mark.parametrize(
     ("bad", "error", "said"),
     [
-        ([1, 2], TypeError, "must be a structured numpy array or a SlotPool, got list"),
+        ([1, 2], TypeError, "array, a SlotPool or an Environment, got list"),
         (np.zeros(3), TypeError, "structured array with the fields of SLOT"),
         (np.zeros(3, [("node", "i4")]), ValueError, "no field 'start'; they have node"),
         (

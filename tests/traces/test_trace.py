@@ -237,13 +237,13 @@ def test_performance_and_price_are_seeded_and_one_per_processor(
             assert (slots[name] == slots[name][row][slots["node"]]).all()
         return slots["performance"][row], slots["price"][row]
 
-    laws = {"performance": "uniform:2:10", "price": "market:1.1"}
+    plain, free = of_nodes()
+    assert (plain == 1).all()
+    assert (free == 0).all()
+    laws: Any = {"performance": "uniform:2:10", "price": "market:1.1"}
     performance, price = of_nodes(**laws)
     again = of_nodes(**laws, seed=0)
     other = of_nodes(**laws, seed=1)
-    plain = of_nodes()
-    assert (plain[0] == 1).all()
-    assert (plain[1] == 0).all()
     assert (performance == again[0]).all()
     assert (price == again[1]).all()
     assert (performance != other[0]).any()

@@ -199,7 +199,8 @@ def test_exact_is_never_below_published():
             assert published.cost <= PAPER.budget
 
 
-def test_published_table_equals_exact_for_integer_costs():
+@pytest.mark.parametrize("shape", ["square", "ragged"])
+def test_published_table_equals_exact_for_integer_costs(shape):
     rng = np.random.default_rng(1)
     for _ in range(20):
         m = 12
@@ -212,11 +213,16 @@ def test_published_table_equals_exact_for_integer_costs():
             q=rng.uniform(0, 10, m),
         )
         request = sk.Request(3, 10, budget=float(rng.integers(60, 200)))
-        exact = sk.find_window(slots, request, "q")
-        published = sk.find_window(slots, request, "q", method="published")
-        assert (exact is None) == (published is None)
-        if exact is not None:
-            assert exact.value == pytest.approx(published.value, rel=1e-12)
+        for criterion in ("q", sk.minimize("q"), "minimize(q)", slots["q"].copy()):
+            exact = sk.find_window(slots, request, criterion, shape=shape)
+            published = sk.find_window(
+                slots, request, criterion, shape=shape, method="published"
+            )
+            assert (exact is None) == (published is None)
+            if exact is not None:
+                assert exact.value == pytest.approx(published.value, rel=1e-12)
+                assert published.cost <= request.budget
+                assert published.criterion == exact.criterion
 
 
 def small_integers(rng, m=14):
@@ -357,8 +363,12 @@ def test_lite_is_worth_what_it_says():
         ({"gap": -1, "criterion": "start"}, "gap must be finite and not negative"),
         ({"method": "published", "placement": "any"}, "start windows at slots' starts"),
         (
-            {"method": "published", "shape": "ragged", "criterion": "q"},
-            "no published algorithm for ragged windows by criterion 'q'",
+            {"method": "published", "shape": "ragged"},
+            "no published algorithm for ragged windows by criterion 'dependable'",
+        ),
+        (
+            {"method": "published-lite", "shape": "ragged", "criterion": "q"},
+            "AEP has no Lite form",
         ),
         ({"method": "published-lite", "criterion": "cost"}, "MinCost has no Lite form"),
     ],

@@ -10,21 +10,25 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.progress import Progress
-from rich.table import Table
-from rich.text import Text
-
 from slotkern.checks import one_of
 from slotkern.commands.tables import column
+from slotkern.commands.terminal import show
+from slotkern.extras import extra
+from slotkern.files.slots import make_folder
 from slotkern.replays.policies import POLICIES
 from slotkern.replays.replay import replay as replayed
 from slotkern.replays.result import Replay
 from slotkern.traces.clean import REPAIRS
 from slotkern.traces.read import MAX_BYTES, Trace, read_trace
 from slotkern.traces.summary import trace_summary
+
+with extra():
+    import typer
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.progress import Progress
+    from rich.table import Table
+    from rich.text import Text
 
 __all__ = ["register"]
 
@@ -102,7 +106,7 @@ def show_trace(
     if done:
         lines.append(f"cleaned: {', '.join(done)}")
     lines.append(f"--clean would touch: {', '.join(would)}")
-    _show("\n".join(lines), table)
+    show("\n".join(lines), table)
 
 
 def replay(
@@ -182,9 +186,8 @@ def replay(
     if plot is not None:
         from slotkern.plotting.flows import plot_replays
 
-        plot.mkdir(parents=True, exist_ok=True)
-        plot_replays(done, path=plot / "policies.png")
-    _show(_heading(trace, next(iter(done.values()))), _table(done))
+        plot_replays(done, path=make_folder(plot) / "policies.png")
+    show(_heading(trace, next(iter(done.values()))), _table(done))
 
 
 def _read(file: Path, clean: list[str] | None, errors: str, max_bytes: int) -> Trace:
@@ -220,17 +223,9 @@ def _table(done: Mapping[str, Replay]) -> Table:
     return table
 
 
-def _show(*things: Any) -> None:
-    console = Console(highlight=False, markup=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, markup=False, width=10_000)
-    for thing in things:
-        console.print(thing)
-
-
 def _write_all(folder: Path, files: Mapping[str, bytes]) -> None:
     """Write files of a folder, all whole; none before all have been written."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     draft = folder / f".{os.urandom(8).hex()}.tmp"
     try:
         draft.mkdir()

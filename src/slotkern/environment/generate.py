@@ -158,9 +158,9 @@ class Load:
         return busy.astype(np.int64)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Environment:
-    """One random environment.
+    """One random environment; stands wherever its `slots` may.
 
     Attributes
     ----------
@@ -179,6 +179,12 @@ class Environment:
     tasks: NDArray[Any]
     slots: NDArray[Any]
     horizon: float
+
+    def __repr__(self) -> str:
+        return (
+            f"Environment({len(self.slots)} slots of {len(self.nodes)} nodes, "
+            f"{len(self.tasks)} tasks, horizon={self.horizon:g})"
+        )
 
 
 _INTEGER_PERFORMANCE = Uniform(2, 10, integer=True)

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from slotkern.extras import extra
+
 from .columns import (
     Columns,
     Fault,
@@ -22,11 +24,8 @@ from .columns import (
 
 def pyarrow(module: str = "") -> Any:
     """Return pyarrow or one of its modules, imported on first use."""
-    try:
+    with extra():
         return import_module(f"pyarrow.{module}" if module else "pyarrow")
-    except ModuleNotFoundError as error:
-        hint = "csv, parquet and Arrow need pyarrow: pip install 'slotkern[io]'"
-        raise ModuleNotFoundError(hint, name=error.name) from None
 
 
 def arrow_columns(table: Any) -> Columns:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import suppress
+from errno import ENOTDIR
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from slotkern.extras import extra
 from slotkern.slots import SlotError, make_slots, validate_slots
 
 from . import FORMATS, Format
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = [
     "from_arrow",
     "from_pandas",
+    "make_folder",
     "read_slots",
     "to_arrow",
     "to_pandas",
@@ -160,6 +163,22 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
             draft.unlink()
 
 
+def make_folder(path: str | os.PathLike[str]) -> Path:
+    """Return the folder of this name, made with all above it if it is not there.
+
+    Raises
+    ------
+    OSError
+        When it cannot be made; for a file in its place, naming that file.
+    """
+    folder = Path(path)
+    for place in (folder, *folder.parents):
+        if place.exists() and not place.is_dir():
+            raise NotADirectoryError(ENOTDIR, "a file, not a folder", str(place))
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
 def from_arrow(table: Any) -> NDArray[Any]:
     """Return the slots of an Arrow table.
 
@@ -260,7 +279,8 @@ def from_pandas(frame: pd.DataFrame) -> NDArray[Any]:
     True
     """
 
-    import pandas as pd
+    with extra():
+        import pandas as pd
 
     if not isinstance(frame, pd.DataFrame):
         raise TypeError(f"frame must be a pandas frame, got {type(frame).__name__}")
@@ -296,7 +316,8 @@ def to_pandas(slots: Any) -> pd.DataFrame:
     >>> sk.to_pandas(slots).shape
     (1, 5)
     """
-    import pandas as pd
+    with extra():
+        import pandas as pd
 
     columns = plain_columns(_structured(slots), "pandas")
     return pd.DataFrame(columns)

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from slotkern.plotting.gantt import BUSY, FAINT, INK, WINDOW_COLOURS, save_figure
+from slotkern.extras import extra
+from slotkern.plotting.gantt import (
+    BUSY,
+    FAINT,
+    INK,
+    WINDOW_COLOURS,
+    as_written,
+    checked_path,
+    save_figure,
+)
 from slotkern.replays.result import Replay
 from slotkern.traces.read import Trace
 from slotkern.traces.summary import load_over_time
@@ -75,7 +83,7 @@ def plot_replays(
             "color": WINDOW_COLOURS[k % len(WINDOW_COLOURS)],
             "linestyle": looks[k // len(WINDOW_COLOURS) % len(looks)],
             "linewidth": 1.1,
-            "label": name.replace("$", r"\$"),
+            "label": as_written(name),
         }
         if not len(done):
             continue
@@ -134,7 +142,8 @@ def plot_replay_gantt(
     ValueError
         For a replay without processors, and an empty range.
     """
-    from matplotlib.collections import PolyCollection
+    with extra():
+        from matplotlib.collections import PolyCollection
 
     if not start < end:
         raise ValueError(f"there is no time between {start} and {end}")
@@ -172,7 +181,8 @@ def plot_replay_gantt(
 
 
 def _figure(size: tuple[float, float]) -> Figure:
-    from matplotlib.figure import Figure
+    with extra():
+        from matplotlib.figure import Figure
 
     return Figure(figsize=size, dpi=130, layout="constrained")
 
@@ -187,7 +197,7 @@ def _label(ax: Axes, across: str, up: str) -> None:
 
 def _done(figure: Figure, path: str | os.PathLike[str] | None) -> Figure:
     if path is not None:
-        save_figure(figure, Path(path))
+        save_figure(figure, checked_path(path))
     return figure
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from slotkern._replay import BACKFILLING, PRIORITY_SIGNATURE
 from slotkern.checks import number, one_of
+from slotkern.extras import extra
 from slotkern.replays.windows import WindowPolicy
 
 __all__ = ["POLICIES", "Multifactor", "QueuePolicy", "policy_of"]
@@ -174,11 +175,8 @@ class _Compiled:
 @lru_cache(maxsize=32)
 def _compiled(function: Callable[..., float]) -> _Compiled:
     """Compile a user's priority; what it raises becomes a status."""
-    try:
+    with extra():
         import numba
-    except ImportError as error:
-        hint = "a function as order needs numba: pip install 'slotkern[numba]'"
-        raise ModuleNotFoundError(hint, name="numba") from error
     title = getattr(function, "__name__", "order")
     try:
         inner = function if hasattr(function, "py_func") else numba.njit(function)

@@ -167,7 +167,7 @@ def _free(
     performance: NDArray[np.float64],
     price: NDArray[np.float64],
 ) -> NDArray[Any]:
-    """The free slots of all nodes without blocked time, up to when all can have ended."""
+    """The free slots of all nodes, without blocked time, until all can have ended."""
     begin = float(flow.submit[0])
     work = float(flow.estimate.sum()) / float(performance.min())
     blocked = cluster.blocked

@@ -161,4 +161,20 @@ auto with_source(const Pool& pool, const Valuation& v, F f) {
   }
 }
 
+// A function's values of parts that are given: of parts[k] in the slot of rows[k]. Returns the
+// first k that has none, or `count`.
+inline std::size_t values_of_parts(const Valuation& v, const std::int64_t* rows,
+                                   const double* starts, const double* lengths, std::size_t count,
+                                   double* out) {
+  for (std::size_t k = 0; k < count; ++k) {
+    const char* record = v.records + static_cast<std::ptrdiff_t>(rows[k]) * v.stride;
+    const bool failed =
+        v.worth == Worth::moving_function
+            ? reinterpret_cast<MovingValue>(v.function)(record, starts[k], lengths[k], out + k)
+            : reinterpret_cast<StaticValue>(v.function)(record, lengths[k], out + k);
+    if (failed || !std::isfinite(out[k])) return k;
+  }
+  return count;
+}
+
 }  // namespace slotkern
