@@ -40,7 +40,7 @@ def trace_file(tmp_path: Path) -> Path:
     jobs["submit"] = np.sort(rng.integers(0, 2000, 80))
     jobs["wait"] = rng.integers(0, 50, 80)
     jobs["run_time"] = rng.integers(0, 200, 80)
-    jobs["requested_time"] = 2 * jobs["run_time"]
+    jobs["requested_time"] = (1 + rng.integers(0, 4, 80)) * jobs["run_time"]
     jobs["requested_time"][4] = 1
     jobs["allocated"] = rng.integers(1, 9, 80)
     jobs["user"] = rng.integers(0, 3, 80)
@@ -98,7 +98,7 @@ def test_replay_what_if(trace_file: Path) -> None:
         ("--more-processors", 8),
         ("--cluster", 12),
         ("--estimates", "exact"),
-        ("--estimates", 2.5),
+        ("--estimates", 5),
         ("--overrun", "extend"),
         ("--blocked", "100:900:8"),
         ("--clean", "zero-run"),

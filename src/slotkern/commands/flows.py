@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -155,7 +156,7 @@ def replay(
     """Replay a workload trace under queue policies and compare them."""
     trace = _read(file, clean, errors, max_bytes)
     options: dict[str, Any] = {
-        "cluster": int(cluster) if _is_integer(cluster) else cluster,
+        "cluster": _cluster(cluster),
         "blocked": [_span(text) for text in blocked or ()],
         "load": load,
         "more_processors": more_processors,
@@ -173,12 +174,8 @@ def replay(
     ) as bars:
         for name in dict.fromkeys(names):
             bar = bars.add_task(name, total=len(trace))
-            done[name] = replayed(
-                trace,
-                policy=name,
-                progress=lambda count, bar=bar: bars.update(bar, completed=count),
-                **options,
-            )
+            report = partial(_advance, bars, bar)
+            done[name] = replayed(trace, policy=name, progress=report, **options)
     if output is not None:
         _write_all(
             output, {f"{name}.swf": each.swf_text() for name, each in done.items()}
@@ -188,6 +185,10 @@ def replay(
 
         plot_replays(done, path=make_folder(plot) / "policies.png")
     show(_heading(trace, next(iter(done.values()))), _table(done))
+
+
+def _advance(bars: Progress, bar: Any, submitted: int) -> None:
+    bars.update(bar, completed=submitted)
 
 
 def _read(file: Path, clean: list[str] | None, errors: str, max_bytes: int) -> Trace:
@@ -243,8 +244,12 @@ def _write_all(folder: Path, files: Mapping[str, bytes]) -> None:
             shutil.rmtree(draft)
 
 
-def _is_integer(text: str | None) -> bool:
-    return text is not None and text.removeprefix("-").isdecimal() and text.isascii()
+def _cluster(text: str | None) -> int | str | None:
+    """A number where it is one."""
+    try:
+        return None if text is None else int(text)
+    except ValueError:
+        return text
 
 
 def _factor(text: str) -> float | str:

@@ -93,9 +93,8 @@ def jobs_of(
     if (np.diff(submit[row]) < 0).any():
         row = row[np.argsort(submit[row], kind="stable")]
 
-    submit, run, asked, size, site = (
-        column[row] for column in (submit, run, asked, size, site)
-    )
+    submit, run, asked = submit[row], run[row], asked[row]
+    size, site = size[row], site[row]
     if len(row) and load != 1:
         submit = submit[0] + (submit - submit[0]) / load
     speed = cluster.performance[site]

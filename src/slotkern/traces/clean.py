@@ -48,6 +48,14 @@ _LEAVE_OUT = {"unknown": _unknown, "zero-run": _zero_run, "too-wide": _too_wide}
 REPAIRS = (*_LEAVE_OUT, "overrun", "order")
 
 
+def repair_names(repairs: str | Sequence[str]) -> tuple[str, ...]:
+    """Return the names of repairs, all of them known ones."""
+    names = (repairs,) if isinstance(repairs, str) else tuple(repairs)
+    for name in names:
+        one_of("clean", name, (*REPAIRS, "all"))
+    return names
+
+
 def clean_trace(trace: Trace, repairs: str | Sequence[str] = "all") -> Trace:
     """Return a trace with named repairs made, and counted.
 
@@ -89,11 +97,9 @@ def clean_trace(trace: Trace, repairs: str | Sequence[str] = "all") -> Trace:
     >>> sk.clean_trace(sk.Trace(jobs), "order").repairs
     {'order': 1}
     """
-    names = (repairs,) if isinstance(repairs, str) else tuple(repairs)
+    names = repair_names(repairs)
     if "all" in names:
         names = REPAIRS if trace.processors else tuple(set(REPAIRS) - {"too-wide"})
-    for name in names:
-        one_of("clean", name, (*REPAIRS, "all"))
     jobs, done = trace.jobs, {}
     for name, wrong in _LEAVE_OUT.items():
         if name in names:

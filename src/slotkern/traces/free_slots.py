@@ -225,7 +225,8 @@ def _place(
 def ranges(first: NDArray[np.int64], count: NDArray[np.int64]) -> NDArray[np.int64]:
     """The numbers [first, first + count) of every pair, one after another."""
     before = np.cumsum(count) - count
-    return np.arange(count.sum()) + np.repeat(first - before, count)
+    found: NDArray[np.int64] = np.arange(count.sum()) + np.repeat(first - before, count)
+    return found
 
 
 def most_at_once(

@@ -194,6 +194,9 @@ def read_trace(
     """
     one_of("errors", errors, ("raise", "skip"))
     max_bytes = integer("max_bytes", max_bytes, least=1)
+    from slotkern.traces.clean import clean_trace, repair_names
+
+    repair_names(clean)
     source = os.fspath(path)
     grid, packed = _kind(source)
     dtype, words, comment = (GWF, WORDS, "#") if grid else (SWF, (), ";")
@@ -225,11 +228,7 @@ def read_trace(
         parser.skipped + early,
         parser.remarks,
     )
-    if not clean:
-        return trace
-    from slotkern.traces.clean import clean_trace
-
-    return clean_trace(trace, clean)
+    return clean_trace(trace, clean) if clean else trace
 
 
 def write_trace(
