@@ -136,6 +136,19 @@ def test_unlike_nodes(shape: Any, criterion: str, compress: Any) -> None:
     assert again.jobs.tobytes() == done.jobs.tobytes()
 
 
+def test_slack_bounds_how_late_a_window_may_finish() -> None:
+    jobs = random_flow(60)
+    soon = sk.replay(jobs, GRID, sk.WindowPolicy("finish")).jobs
+    tight = sk.replay(jobs, GRID, sk.WindowPolicy("cost", slack=0.0)).jobs
+    loose = sk.replay(jobs, GRID, sk.WindowPolicy("cost", slack=1e6)).jobs
+    free = sk.replay(jobs, GRID, sk.WindowPolicy("cost")).jobs
+    first = soon["start"][0] + soon["estimate"][0]
+    assert tight["start"][0] + tight["estimate"][0] <= first
+    assert loose["start"].tolist() == free["start"].tolist()
+    assert loose["cost"].sum() < tight["cost"].sum()
+    assert loose["wait"].mean() > tight["wait"].mean()
+
+
 def test_cheap_windows_are_cheaper_and_budgets_are_kept() -> None:
     jobs = random_flow()
     cost = {

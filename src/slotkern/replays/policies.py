@@ -148,9 +148,9 @@ POLICIES: dict[str, QueuePolicy | WindowPolicy] = {
     "conservative-multifactor": QueuePolicy("conservative", Multifactor()),
     "window-start": WindowPolicy("start"),
     "window-start-compressed": WindowPolicy("start", compress="start"),
-    "window-cost": WindowPolicy("cost"),
-    "window-dependable": WindowPolicy("dependable"),
-    "window-coordinated": WindowPolicy("coordinated"),
+    "window-cost": WindowPolicy("cost", slack=3600),
+    "window-dependable": WindowPolicy("dependable", slack=3600),
+    "window-coordinated": WindowPolicy("coordinated", slack=3600),
 }
 
 

@@ -34,6 +34,9 @@ class WindowPolicy:
     method : {"exact", "lite"}
     budget : float or array
         The most money of a job; an array has one entry for each row of the trace.
+    slack : float
+        Windows finish at most so many seconds after the earliest possible finish. A
+        flow never ends, and the best of all later windows may be far away.
     compress : {"none", "start"}
         What waiting jobs do when one has ended before its estimate: keep their windows;
         or, in the order of submission, move to the window with the earliest start, of
@@ -45,6 +48,7 @@ class WindowPolicy:
     shape: Literal["square", "ragged"] = "square"
     method: str = "exact"
     budget: float | NDArray[np.float64] = np.inf
+    slack: float = np.inf
     compress: Literal["none", "start"] = "none"
 
     def __post_init__(self) -> None:
@@ -52,6 +56,7 @@ class WindowPolicy:
         one_of("shape", self.shape, ("square", "ragged"))
         one_of("compress", self.compress, ("none", "start"))
         one_of("method", self.method, ("exact", "lite"))
+        number("slack", self.slack, least=0, finite=False)
         if not isinstance(self.budget, np.ndarray):
             number("budget", self.budget, least=0, finite=False)
 
@@ -107,7 +112,14 @@ def place_windows(
     waiting: list[int] = []
 
     def find(job: int, now: float, criterion: Any) -> Window | None:
-        request = Request(width[job], estimate[job], budget=budgets[job], earliest=now)
+        limits = {"budget": budgets[job], "earliest": now}
+        if policy.slack < np.inf:
+            request = Request(width[job], estimate[job], **limits)
+            soonest = pool.find(request, "finish", shape=policy.shape)
+            if soonest is None:
+                return None
+            limits["deadline"] = soonest.finish + policy.slack
+        request = Request(width[job], estimate[job], **limits)
         return pool.find(request, criterion, shape=policy.shape, method=policy.method)
 
     def keep(job: int, window: Window) -> None:
