@@ -8,10 +8,11 @@ cimport numpy as cnp
 from libcpp.vector cimport vector
 
 from slotkern._core cimport (
-    PreparedSlots, Request, Window, lasting, place_in, pool_of, search_error, shape_of, wrap,
+    PreparedSlots, Request, Window, hears, lasting, place_in, pool_of, search_error, shape_of,
+    wrap,
 )
 from slotkern._core import PART
-from slotkern._kernels cimport Answer, Found, Part, Pool, Query, Shape, Status
+from slotkern._kernels cimport Answer, Found, Part, Pool, Query, Shape, Status, Watch, ask
 
 cnp.import_array()
 
@@ -19,6 +20,7 @@ cdef extern from "slotkern/window/alternatives.hpp" namespace "slotkern" nogil:
     cdef cppclass Windows:
         vector[Found] found
         vector[Part] parts
+    const size_t kMostParts
     Status find_alternatives(const Pool&, const Query&, Shape, size_t, Windows&) noexcept
 
 ENDLESS = (
@@ -28,6 +30,7 @@ ENDLESS = (
 #: The criteria that are attributes of a window, all the better the less.
 ATTRIBUTES = {name: name for name in ("start", "finish", "runtime", "cost", "processor_time")}
 ATTRIBUTES["first"] = "start"
+MOST_PARTS = kMostParts
 TABLE = np.dtype([(name, "f8") for name in
                   ("start", "finish", "runtime", "cost", "processor_time", "value")])
 
@@ -371,6 +374,14 @@ def gather(windows, n, criterion, shape, searched):
     return self
 
 
+def too_many(nodes):
+    """The error of a search that would give more than MOST_PARTS parts."""
+    return ValueError(
+        f"there are more than {MOST_PARTS // nodes:,} alternatives of {nodes} nodes, "
+        f"{MOST_PARTS:,} parts; give a limit, or the request a deadline"
+    )
+
+
 def first_alternatives(slots, Request request not None, str shape, limit):
     """All windows by the criterion "first", at most `limit` (None: all)."""
     cdef PreparedSlots pool
@@ -388,12 +399,19 @@ def first_alternatives(slots, Request request not None, str shape, limit):
     if mask is not None:
         query.mask = <const unsigned char*>cnp.PyArray_DATA(<cnp.ndarray>mask)
         query.masked = len(mask)
-    pool.enter(query.volume)
-    with nogil:
-        status = find_alternatives(pool.pool, query, form, most, self.windows)
-        pool.leave()
+    cdef Watch watch
+    watch.arm(hears())
+    status = Status.interrupted
+    while status == Status.interrupted:
+        ask(watch)
+        pool.enter(query.volume)
+        with nogil:
+            status = find_alternatives(pool.pool, query, form, most, self.windows)
+            pool.leave()
     if status == Status.endless:
         raise ValueError(ENDLESS)
+    if status == Status.too_many:
+        raise too_many(self.n)
     if status != Status.ok:
         raise search_error(status, request.query)
     if pool.origin is not None:  # rows of the free slots, prepared anew

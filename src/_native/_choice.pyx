@@ -11,12 +11,16 @@ from libc.stdint cimport INT64_MAX, int64_t
 from libcpp cimport bool as cbool
 from libcpp.vector cimport vector
 
+from slotkern._core cimport hears
+from slotkern._kernels cimport Watch, ask
+
 cnp.import_array()
 
 cdef extern from "slotkern/choice/choose.hpp" namespace "slotkern" nogil:
     cdef enum class Status(int):
         ok
         no_memory
+        interrupted
         cost_not_valid
         value_not_finite
         sum_overflows
@@ -41,6 +45,9 @@ cdef extern from "slotkern/choice/choose.hpp" namespace "slotkern" nogil:
         const double*, const double*, int, int, int, double, double, int64_t, double, Method,
         vector[CppChoice]*&)
 
+# The most entries that choose_each gives.
+MOST_EACH = 10_000_000
+
 cdef dict METHODS = {"auto": <int>Method.fastest, "table": <int>Method.table,
                      "search": <int>Method.search}
 
@@ -61,9 +68,11 @@ cdef class Choice:
     cost : float
         Sum of the chosen costs in the same order; at most the budget.
     proven : bool
-        No other choice is better by more than ``max(gap, 1e-12)``, relatively.
+        No other choice is better by more than ``max(gap, 1e-12)`` of this value; where
+        values of both signs cancel, the rounding of the two sums comes on top: at most
+        ``n * 2**-52`` times the sum of their absolute values.
     bound : float
-        No choice has a larger value than this.
+        No choice has a larger value than this, summed in the same order.
     """
 
     cdef readonly object rows
@@ -205,8 +214,8 @@ cdef object run(object cost, object value, object n, object budget, object gap, 
         chosen = METHODS[method]
     except (KeyError, TypeError):
         raise ValueError(f"method must be one of {', '.join(METHODS)}; got {method!r}") from None
-    if each and pick > 0x3FFFFFFF:
-        raise ValueError(f"n is too large: {n}")
+    if each and pick > MOST_EACH:
+        raise ValueError(f"n must be at most {MOST_EACH} for choose_each, got {n}")
     cdef const double* c = <const double*>cnp.PyArray_DATA(costs)
     cdef const double* z = <const double*>cnp.PyArray_DATA(values)
     cdef vector[CppChoice]* choices = NULL
@@ -215,8 +224,14 @@ cdef object run(object cost, object value, object n, object budget, object gap, 
     cdef int most = <int>min(pick, count + 1)
     cdef int first = 1 if each else most
     cdef Fault fault
-    with nogil:
-        fault = cpp_choose(c, z, <int>count, first, most, money, slack, work, memory, how, choices)
+    cdef Watch watch
+    watch.arm(hears())
+    fault.status = Status.interrupted
+    while fault.status == Status.interrupted:
+        ask(watch)
+        with nogil:
+            fault = cpp_choose(c, z, <int>count, first, most, money, slack, work, memory, how,
+                               choices)
     if fault.status != Status.ok:
         raise fault_error(fault, costs, values, memory)
     if not each:

@@ -1,6 +1,8 @@
 """The doors: check, drop the GIL, call one C++ function, wrap the result."""
 
 import operator
+import os
+import threading
 
 import numpy as np
 
@@ -13,11 +15,14 @@ from libc.string cimport memcpy
 from libcpp.vector cimport vector
 
 from slotkern._kernels cimport (
-    Answer, Answers, Fault, Found, Part, Pool, Query, Shape, SlotView, Status, build_pool,
-    check, criterion_doc, criterion_name, find, find_many, kBuiltins,
+    Answer, Answers, Fault, Found, Part, Pool, Query, Shape, SlotView, Status, Watch, ask,
+    build_pool, check, criterion_doc, criterion_name, find, find_many, kBuiltins,
 )
 
 cnp.import_array()
+
+cdef extern from "pythread.h" nogil:
+    unsigned long PyThread_get_thread_ident()
 
 cdef extern from "<limits>" nogil:
     double DBL_MAX "std::numeric_limits<double>::max()"
@@ -38,6 +43,26 @@ inf = float("inf")  # the name that the signature of Request shows
 
 # Pools from here on are searched without the GIL: below, handing it over costs more.
 cdef size_t LARGE = 8192
+
+
+# --- signals
+
+cdef unsigned long main_thread
+
+
+def _know_main_thread():
+    global main_thread
+    main_thread = threading.main_thread().ident
+
+
+_know_main_thread()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_know_main_thread)
+
+
+cdef bint hears() noexcept:
+    """Whether Python answers signals in this thread."""
+    return PyThread_get_thread_ident() == main_thread
 
 
 include "_core_requests.pxi"
@@ -136,8 +161,13 @@ def check_slots(slots):
     cdef SlotView view
     view_slots(slots, &view)
     cdef Fault fault
-    with nogil:
-        fault = check(view)
+    cdef Watch watch
+    watch.arm(hears())
+    fault.status = Status.interrupted
+    while fault.status == Status.interrupted:
+        ask(watch)
+        with nogil:
+            fault = check(view)
     if fault.status != Status.ok:
         raise fault_error(fault, slots)
 
@@ -235,10 +265,16 @@ cdef class PreparedSlots:
 
     cdef Answer search(self, const Query& query, int criterion, Shape shape):
         cdef Answer answer
-        if self.pool.nodes.size() < LARGE:
-            return find(self.pool, query, criterion, shape)
-        with nogil:
-            answer = find(self.pool, query, criterion, shape)
+        cdef Watch watch
+        watch.arm(hears())
+        answer.status = Status.interrupted
+        while answer.status == Status.interrupted:
+            ask(watch)
+            if self.pool.nodes.size() < LARGE:
+                answer = find(self.pool, query, criterion, shape)
+            else:
+                with nogil:
+                    answer = find(self.pool, query, criterion, shape)
         return answer
 
 
@@ -246,8 +282,13 @@ cdef int prepare(PreparedSlots self, object slots, bint both, Shape shape, size_
     cdef SlotView view
     view_slots(slots, &view)
     cdef Fault fault
-    with nogil:
-        fault = build_pool(self.pool, view, both, shape, n)
+    cdef Watch watch
+    watch.arm(hears())
+    fault.status = Status.interrupted
+    while fault.status == Status.interrupted:
+        ask(watch)
+        with nogil:
+            fault = build_pool(self.pool, view, both, shape, n)
     if fault.status != Status.ok:
         raise fault_error(fault, slots)
     return 0
@@ -314,7 +355,8 @@ def find_window(slots, Request request not None, criterion="finish", *, str shap
         The kernels; the n cheapest of each step, valued; or the papers' algorithms step by
         step (numba; slow).
     placement : {"slot-start", "any"}
-        For sums of values: whether windows start where slots do, or anywhere.
+        For sums of values: whether windows start where a slot does that the request
+        admits (long enough for a part or not), or anywhere.
     span : {"window", "group"}
         For ``"dependable"``, ``"coordinated"`` and criteria that use the start, square:
         whether T is volume / least performance of the window, or that of any slower slot
@@ -329,7 +371,9 @@ def find_window(slots, Request request not None, criterion="finish", *, str shap
     -------
     Window or None
         None when nothing fits; `explain` says why. Exact windows are the best by value,
-        then earliest start, then lowest cost, then smallest node ids.
+        then earliest start, then lowest cost, then smallest node ids; costs that only
+        rounding makes equal are no tie, for there the n cheapest slots stand. Of windows
+        with one sum of values any may be the answer, always the same one.
 
     Raises
     ------
@@ -412,6 +456,8 @@ def prepared(slots):
 def check_volume(slots, Request request not None):
     """Raise the error of a volume so small that the clock does not move."""
     cdef PreparedSlots pool = prepared(slots)
+    if request.where is not None:
+        request = request_with(request, pool.mask_of(request.where))
     cdef Status status = pool.pool.check(request.query)
     if status != Status.ok:
         raise search_error(status, request.query)
@@ -543,10 +589,15 @@ def find_windows(slots, requests, criterion="finish", *, str shape="square",
     cdef unsigned crew = min(threads, 1024)
     cdef int which = INDEX[criterion]
     cdef double least_volume = min([each.volume for each in asked], default=INFINITY)
-    pool.enter(least_volume)
-    with nogil:
-        status = find_many(pool.pool, queries, which, form, crew, out)
-        pool.leave()
+    cdef Watch watch
+    watch.arm(hears())
+    status = Status.interrupted
+    while status == Status.interrupted:
+        ask(watch)
+        pool.enter(least_volume)
+        with nogil:
+            status = find_many(pool.pool, queries, which, form, crew, out)
+            pool.leave()
     if status != Status.ok:
         raise search_error(status, queries[0])
     windows = []

@@ -43,7 +43,7 @@ cdef object checked_where(object where):
 
 
 cdef class Request:
-    """Request(nodes, volume, *, budget=inf, min_performance=0.0, earliest=0.0, deadline=inf,
+    """Request(nodes, volume, *, budget=inf, min_performance=0.0, earliest=-inf, deadline=inf,
             max_price=inf, where=None)
 --
 
@@ -60,7 +60,7 @@ cdef class Request:
     min_performance : float, optional
         Least performance of every node.
     earliest : float, optional
-        Earliest start.
+        Earliest start; -inf, the default, for as early as slots are free.
     deadline : float, optional
         Latest end of every part; not before `earliest`.
     max_price : float, optional
@@ -82,7 +82,7 @@ cdef class Request:
     Request(nodes=5, volume=150.0, budget=1500.0)
     """
 
-    def __init__(self, nodes, volume, *, budget=inf, min_performance=0.0, earliest=0.0,
+    def __init__(self, nodes, volume, *, budget=inf, min_performance=0.0, earliest=-inf,
                  deadline=inf, max_price=inf, where=None):
         if isinstance(nodes, (bool, np.bool_)):
             raise TypeError(f"nodes must be an integer, got {nodes!r}")
@@ -101,8 +101,8 @@ cdef class Request:
         self.query.budget = at_least_zero(budget, "budget", False)
         self.query.min_performance = at_least_zero(min_performance, "min_performance", True)
         self.query.earliest = number(earliest, "earliest")
-        if isinf(self.query.earliest):
-            raise ValueError(f"earliest must be finite, got {earliest!r}")
+        if self.query.earliest == INFINITY:
+            raise ValueError(f"earliest must not be {earliest!r}")
         self.query.deadline = number(deadline, "deadline")
         if self.query.deadline == -INFINITY:
             raise ValueError(f"deadline must not be {deadline!r}")
@@ -135,7 +135,7 @@ cdef class Request:
 
     @property
     def earliest(self):
-        """Earliest start."""
+        """Earliest start; -inf for none."""
         return self.query.earliest
 
     @property

@@ -10,8 +10,8 @@ from libc.stdint cimport INT64_MAX, int64_t
 from libcpp cimport bool as cbool
 from libcpp.vector cimport vector
 
-from slotkern._core cimport Request, PreparedSlots, Window, wrap
-from slotkern._kernels cimport Answer, Found, Part, Pool, Query, Shape, Status
+from slotkern._core cimport Request, PreparedSlots, Window, hears, wrap
+from slotkern._kernels cimport Answer, Found, Part, Pool, Query, Shape, Status, Watch, ask
 
 cnp.import_array()
 
@@ -92,7 +92,7 @@ cdef object error_of(const ValuedAnswer& answer, Query query, object slots, str 
     """The one place where a status code becomes an exception."""
     row = answer.fault.row
     if <int>answer.status == <int>Wrong.criterion_failed:
-        return ValueError(f"criterion {name} raised, or gave no finite number, for the slot of "
+        return ValueError(f"criterion {name} raised, or gave no number within 1e290, for the slot of "
                           f"row {row}: {slots[row]}")
     if <int>answer.status == <int>Wrong.end_is_infinite:
         return ValueError(f"slot row {row}: end is inf, but {name} needs the next task's start")
@@ -169,8 +169,13 @@ def find(PreparedSlots pool not None, Request request not None, str worth, objec
     options.limits.work, options.limits.memory = max_work, memory
     cdef Shape form = Shape.ragged if shape == "ragged" else Shape.square
     cdef ValuedAnswer answer
-    with nogil:
-        answer = find_valued(pool.pool, query, valuation, form, options, record)
+    cdef Watch watch
+    watch.arm(hears())
+    answer.status = Status.interrupted
+    while answer.status == Status.interrupted:
+        ask(watch)
+        with nogil:
+            answer = find_valued(pool.pool, query, valuation, form, options, record)
     if answer.status == Status.none and not record:
         return None
     if answer.status != Status.ok and answer.status != Status.none:

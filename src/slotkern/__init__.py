@@ -102,9 +102,11 @@ def get_include() -> str:
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'slotkern' has no attribute {name!r}")
-    value = getattr(import_module(f"slotkern.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
+    home = import_module(f"slotkern.{_HOME[name]}")
+    # All its names at once: the import itself would let `choose` be the module.
+    names = (other for other in _HOME if _HOME[other] == _HOME[name])
+    globals().update({other: getattr(home, other) for other in names})
+    return globals()[name]
 
 
 def __dir__() -> list[str]:

@@ -9,12 +9,12 @@ from slotkern.typing import Shape, Slots
 
 ENDLESS: str
 ATTRIBUTES: dict[str, str]
+MOST_PARTS: int
 TABLE: np.dtype[np.void]
 
 class Alternatives(Sequence[Window]):
     criterion: str
     shape: Shape
-    def __init__(self, *_args: Any, **_options: Any) -> None: ...
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[Window]: ...
     @overload
@@ -61,3 +61,4 @@ def first_alternatives(
     shape: Shape,
     limit: int | None,
 ) -> Alternatives: ...
+def too_many(nodes: int) -> ValueError: ...

@@ -78,7 +78,6 @@ class Window:
     criterion: str
     shape: Shape
     effort: dict[str, int] | None
-    def __init__(self, *_args: Any, **_options: Any) -> None: ...
     @property
     def slots(self) -> _Slots: ...
     @property

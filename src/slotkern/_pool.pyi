@@ -1,4 +1,3 @@
-import os
 from collections.abc import Iterable, Iterator
 from typing import Any, overload
 
@@ -7,14 +6,15 @@ from numpy.typing import NDArray
 
 from slotkern._alternatives import Alternatives
 from slotkern._core import PreparedSlots, Request, Window
+from slotkern.files.whole import AnyPath
 from slotkern.typing import BuiltIn, Criterion, Shape, Slots
 
 ADDRESSES: dict[str, int]
-FORMAT: str
 REASONS: tuple[str, ...]
 SPAN: np.dtype[np.void]
 
 class SlotPool(PreparedSlots):
+    def __init__(self, slots: Slots) -> None: ...
     @property
     def origin(self) -> NDArray[np.void]: ...
     @property
@@ -25,6 +25,7 @@ class SlotPool(PreparedSlots):
     def find_alternatives(
         self, request: Request, criterion: Criterion = "first", **options: Any
     ) -> Alternatives: ...
+    def _whole(self) -> tuple[NDArray[np.void], dict[str, NDArray[Any]], float]: ...
     def handle(self) -> int: ...
     def book(self, window: Window) -> None: ...
     def release(self, window: Window) -> None: ...
@@ -38,9 +39,9 @@ class SlotPool(PreparedSlots):
         *,
         shape: Shape = "square",
     ) -> Bookings: ...
-    def save(self, path: str | os.PathLike[str]) -> None: ...
+    def save(self, path: AnyPath) -> None: ...
     @staticmethod
-    def load(path: str | os.PathLike[str]) -> SlotPool: ...
+    def load(path: AnyPath) -> SlotPool: ...
 
 class Bookings:
     criterion: str
@@ -85,6 +86,3 @@ def bookings_of(
 def restored(
     origin: NDArray[np.void], state: dict[str, NDArray[Any]], now: float
 ) -> SlotPool: ...
-def check_state(
-    origin: NDArray[np.void], state: dict[str, NDArray[Any]], now: float
-) -> None: ...

@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 
 from slotkern._alternatives import (
     ENDLESS,
+    MOST_PARTS,
     Alternatives,
     first_alternatives,
     gather,
     searched_slots,
+    too_many,
 )
 from slotkern._core import PreparedSlots, Request, Window, array_of, find_window
 from slotkern._pool import SlotPool
@@ -67,7 +69,8 @@ def find_alternatives(
     ------
     ValueError, TypeError
         As `find_window`; also for a limit below 0, and for slots with an infinite end
-        when neither the deadline nor a limit bounds the number of windows.
+        when neither the deadline nor a limit bounds the number of windows, and for
+        more than 4,000,000 parts.
 
     Notes
     -----
@@ -137,6 +140,8 @@ def _best_and_cut(
                 break
             pool.book(window)
             window = find_window(pool, request, criterion, **options)
+            if window is not None and (len(windows) + 1) * len(window) > MOST_PARTS:
+                raise too_many(len(window))
     return gather(windows, request.nodes, name, shape, searched)
 
 

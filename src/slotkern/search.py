@@ -204,11 +204,15 @@ def _search_by_value(
     )
 
 
+#: Values beyond are refused: bounds multiply them, and sums of n of them overflow.
+_MOST_VALUE = 1e290
+
+
 def _check_sums(values: NDArray[np.float64], nodes: int, name: str) -> None:
     """Raise ValueError where the sum of a window's values could overflow."""
     sizes = np.abs(values)
     row = int(sizes.argmax()) if sizes.size else -1
-    if row >= 0 and sizes[row] > np.finfo(np.float64).max / nodes:
+    if row >= 0 and sizes[row] > _MOST_VALUE:
         raise ValueError(
             f"criterion {name}: the value of row {row} is {values[row]}; sums of "
             f"{nodes} such values overflow"

@@ -544,3 +544,53 @@ def test_a_window_of_many_parts_is_shown_by_its_ends(tmp_path: Path) -> None:
     shown = [line.split()[0] for line in result.stdout.splitlines()[3:204]]
     assert shown == [*map(str, range(100)), "...", *map(str, range(200, 300))]
     assert "100 of 300 parts left out" in result.stdout
+
+
+def test_a_wrong_output_is_refused_before_the_work(tmp_path: Path) -> None:
+    refused(
+        run("generate", "--nodes", 10**6, "--output", tmp_path / "a.xlsx"),
+        tmp_path / "a.xlsx",
+        "the suffix '.xlsx' is not one of",
+    )
+    trace = tmp_path / "nowhere.swf"
+    options = ["--at", "0", "--horizon", "9"]
+    refused(
+        run("slots-from-trace", trace, *options, "--output", tmp_path / "a.xlsx"),
+        "the suffix '.xlsx' is not one of",
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_trace_is_not_overwritten_by_its_slots(tmp_path: Path) -> None:
+    trace, link = tmp_path / "trace.csv", tmp_path / "link.csv"
+    trace.write_text("; MaxProcs: 4\n1 0 0 9 2 -1 -1 2 9 -1 1 1 1 -1 1 -1 -1 -1\n")
+    link.symlink_to(trace)
+    before = trace.read_text()
+    for output in (trace, link):
+        refused(
+            run(
+                "slots-from-trace", trace, "--at", 0, "--horizon", 9, "--output", output
+            ),
+            f"{output}: the trace itself, which would be overwritten",
+        )
+    assert trace.read_text() == before
+
+
+def test_too_little_memory_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any, **__: Any) -> None:
+        raise MemoryError("Unable to allocate 74.5 GiB for an array")
+
+    monkeypatch.setattr(sk, "generate_environment", full)
+    refused(
+        run("generate", "--output", "a.csv"), "out of memory: Unable to allocate 74"
+    )
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a full device")
+def test_a_full_disk_is_one_line_with_the_file(tmp_path: Path) -> None:
+    full = tmp_path / "full.csv"
+    full.symlink_to("/dev/full")
+    refused(
+        run("generate", "--nodes", 9, "--output", full),
+        f"{full}: No space left on device",
+    )

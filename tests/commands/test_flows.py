@@ -16,8 +16,8 @@ pytest.importorskip("typer")
 pytest.importorskip("rich")
 from typer.testing import CliRunner
 
-from slotkern.commands import flows
 from slotkern.commands import main as cli
+from slotkern.files import whole
 
 
 def run(*arguments: Any) -> Any:
@@ -140,7 +140,7 @@ def test_nothing_half_written_stays(
         if len(calls) == 2:
             raise failure
 
-    monkeypatch.setattr(flows.os, "fsync", stops)
+    monkeypatch.setattr(whole.os, "fsync", stops)
     words = ("--policy", "easy", "--policy", "sjf", "--output", folder)
     result = run("replay", trace_file, *words)
     assert result.exit_code != 0

@@ -46,7 +46,7 @@ def window_found(slots, request, criterion, shape, seed=0):
     parts = [slot for slot in usable if slot.row in rows]
     window = oracle.window_of(start, parts, shape, request["volume"])
     assert len(parts) == len(set(window.nodes)) == request["nodes"] == len(rows)
-    assert start >= request.get("earliest", 0.0)
+    assert start >= request.get("earliest", -np.inf)
     assert window.cost <= request.get("budget", np.inf)
     for slot in parts:
         length = window.runtime

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-import os
-import shutil
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,7 +13,7 @@ from slotkern.checks import one_of
 from slotkern.commands.tables import column
 from slotkern.commands.terminal import show
 from slotkern.extras import extra
-from slotkern.files.slots import make_folder
+from slotkern.files.whole import make_folder, open_whole
 from slotkern.replays.policies import POLICIES
 from slotkern.replays.replay import replay as replayed
 from slotkern.replays.result import Replay
@@ -227,21 +225,9 @@ def _table(done: Mapping[str, Replay]) -> Table:
 def _write_all(folder: Path, files: Mapping[str, bytes]) -> None:
     """Write files of a folder, all whole; none before all have been written."""
     make_folder(folder)
-    draft = folder / f".{os.urandom(8).hex()}.tmp"
-    try:
-        draft.mkdir()
+    with ExitStack() as stack:
         for name, data in files.items():
-            with open(draft / name, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-        for name in files:
-            os.replace(draft / name, folder / name)
-    except OSError as error:  # which would name the draft
-        raise OSError(error.errno, error.strerror, str(folder)) from None
-    finally:
-        with suppress(OSError):
-            shutil.rmtree(draft)
+            stack.enter_context(open_whole(folder / name)).write(data)
 
 
 def _cluster(text: str | None) -> int | str | None:

@@ -20,6 +20,7 @@ import numpy as np
 import slotkern as sk
 from slotkern._core import REQUEST_FIELDS
 from slotkern.extras import EXTRAS, extra
+from slotkern.files.slots import format_of
 from slotkern.studies.commands import register as register_studies
 
 from . import tables
@@ -65,10 +66,12 @@ class OneLineErrors(TyperGroup):
         except OSError as error:
             place = f"{error.filename}: " if error.filename else ""
             code = _complain(f"{place}{error.strerror or error}")
-        except MemoryError as error:
-            code = _complain(str(error) or "not enough memory")
         except (ValueError, TypeError) as error:
             code = _complain(str(error))
+        except MemoryError as error:
+            code = _complain(
+                f"out of memory: {error}" if str(error) else "out of memory"
+            )
         if standalone_mode:
             sys.exit(code)
         return code
@@ -187,7 +190,7 @@ def find(
     shape: Shape = "square",
     method: Method = "exact",
     min_performance: LeastPerformance = 0.0,
-    earliest: Earliest = 0.0,
+    earliest: Earliest = -math.inf,
     deadline: Deadline = math.inf,
     max_price: MaxPrice = math.inf,
     where: Where = None,
@@ -256,7 +259,7 @@ def alternatives(
         ),
     ] = None,
     min_performance: LeastPerformance = 0.0,
-    earliest: Earliest = 0.0,
+    earliest: Earliest = -math.inf,
     deadline: Deadline = math.inf,
     max_price: MaxPrice = math.inf,
     where: Where = None,
@@ -380,6 +383,7 @@ def generate(
     seed: Annotated[int, typer.Option(help="The same seed, the same slots.")] = 0,
 ) -> None:
     """Write the free slots of a random environment to a file."""
+    format_of(output)  # before the work: another suffix is refused
     shares = None if load is None else _shares(load)
     environment = sk.generate_environment(
         preset, nodes=nodes, interval=interval, load=shares, seed=seed
@@ -435,6 +439,9 @@ def slots_from_trace(
     """
     from slotkern.traces.free_slots import slots_from_trace as free_slots
 
+    format_of(output)
+    if output.exists() and trace.exists() and output.samefile(trace):
+        raise ValueError(f"{output}: the trace itself, which would be overwritten")
     found = free_slots(
         trace,
         at,
@@ -467,7 +474,7 @@ def scaling(
     The tables are Tables 1 and 2 of the paper on AEP, as ``reproduce aep`` prints
     them, with the power of nodes or interval that fits the times best.
     """
-    from slotkern.files.slots import make_folder
+    from slotkern.files.whole import make_folder
     from slotkern.studies import load_study
     from slotkern.studies.figures import draw_times
     from slotkern.studies.report import print_times

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from slotkern.extras import extra
-from slotkern.files.slots import write_bytes
+from slotkern.files.whole import open_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -611,4 +611,5 @@ def save_figure(figure: Figure, target: Path) -> None:
     drawn = io.BytesIO()
     with matplotlib.rc_context({"svg.hashsalt": "slotkern"}):
         figure.savefig(drawn, format=kind, metadata=stamp)
-    write_bytes(target, drawn.getvalue())
+    with open_whole(target) as file:
+        file.write(drawn.getvalue())

@@ -100,7 +100,7 @@ def find(
     volume: float,
     budget: float = np.inf,
     min_performance: float = 0.0,
-    earliest: float = 0.0,
+    earliest: float = -np.inf,
     deadline: float = np.inf,
     max_price: float = np.inf,
     proper: NDArray[np.bool_] | None = None,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -11,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern.files.slots import to_arrow, to_pandas, write_bytes
+from slotkern.files.slots import to_arrow, to_pandas
+from slotkern.files.whole import AnyPath, open_whole
 from slotkern.replays.cluster import Cluster
 from slotkern.traces.read import SWF, Trace, trace_text, write_trace
 
@@ -251,7 +251,7 @@ class Replay:
         rows["requested_time"] = self.jobs["estimate"]
         return rows
 
-    def write_swf(self, path: str | os.PathLike[str]) -> None:
+    def write_swf(self, path: AnyPath) -> None:
         """Write the jobs in the Standard Workload Format, whole or not at all.
 
         Parameters
@@ -278,7 +278,7 @@ class Replay:
         """Return what `write_swf` writes, not packed."""
         return trace_text(self.swf_jobs(), self.swf_header())
 
-    def write_csv(self, path: str | os.PathLike[str]) -> None:
+    def write_csv(self, path: AnyPath) -> None:
         """Write the jobs as the CSV that Batsim writes and evalys reads.
 
         Parameters
@@ -301,7 +301,9 @@ class Replay:
         ``turnaround_time``, ``stretch``, ``allocated_resources`` (spans such as ``0-3
         7``; the processors of several sites are numbered one after another).
         """
-        write_bytes(path, self._csv().encode())
+        data = self._csv().encode()
+        with open_whole(path) as file:
+            file.write(data)
 
     def _csv(self) -> str:
         jobs = self.jobs

@@ -9,7 +9,6 @@ final name is therefore complete, and a campaign resumes by computing what is mi
 from __future__ import annotations
 
 import contextlib
-import io
 import json
 import os
 from collections.abc import Iterable, Iterator
@@ -22,7 +21,7 @@ from numpy.typing import NDArray
 
 from slotkern.environment import generate_environment
 from slotkern.extras import extra
-from slotkern.files.slots import make_folder, write_bytes
+from slotkern.files.whole import make_folder, open_whole
 from slotkern.studies.cycle import run_cycles
 from slotkern.studies.fields import as_count
 from slotkern.studies.study import Algorithm, Setting, Study
@@ -273,9 +272,9 @@ def _write(campaign: Campaign, chunk: Chunk, results: dict[str, NDArray[Any]]) -
     }
     for name in ("alternatives", *campaign.study.metrics):
         columns[name] = pa.array(results[name].ravel())
-    file = io.BytesIO()
-    parquet.write_table(pa.table(columns), file)
-    write_bytes(campaign.path(chunk), file.getvalue())
+    path = campaign.path(chunk)
+    with open_whole(path) as file:
+        parquet.write_table(pa.table(columns), file)
 
 
 def _claim(campaign: Campaign) -> None:
@@ -295,7 +294,8 @@ def _claim(campaign: Campaign) -> None:
                 "choose another folder"
             )
         return
-    write_bytes(path, json.dumps(mine, indent=1).encode())
+    with open_whole(path) as file:
+        file.write(json.dumps(mine, indent=1).encode())
 
 
 def _difference(where: str, theirs: Any, mine: Any) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from slotkern.extras import extra
-from slotkern.files.slots import make_folder
+from slotkern.files.whole import make_folder
 from slotkern.plotting.gantt import as_written, plot_gantt, save_figure
 from slotkern.studies.cycle import windows_of_cycle
 from slotkern.studies.metrics import metric_of

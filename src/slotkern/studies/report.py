@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from slotkern.extras import extra
-from slotkern.files.slots import write_bytes
+from slotkern.files.whole import open_whole
 from slotkern.studies.figures import draw_figures
 from slotkern.studies.study import Setting
 from slotkern.studies.summary import Comparison, Estimate, Summary
@@ -99,7 +99,8 @@ def write_tables(summary: Summary) -> list[Path]:
     written.append(folder / "report.txt")
     text = io.StringIO()
     print_report(summary, Console(file=text, width=150))
-    write_bytes(written[-1], text.getvalue().encode())
+    with open_whole(written[-1]) as file:
+        file.write(text.getvalue().encode())
     return written
 
 
@@ -349,7 +350,8 @@ def _write_csv(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     writer = csv.DictWriter(text, columns)
     writer.writeheader()
     writer.writerows(rows)
-    write_bytes(path, text.getvalue().encode())
+    with open_whole(path) as file:
+        file.write(text.getvalue().encode())
 
 
 def _table(title: str) -> Table:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from slotkern._replay import replay
 from slotkern.checks import integer
 from slotkern.environment import Price, Uniform
+from slotkern.files.whole import AnyPath
 from slotkern.slots import make_slots
 from slotkern.traces.clean import width_of
 from slotkern.traces.read import MAX_BYTES, read_trace
@@ -57,7 +57,7 @@ class TraceSlots:
 
 
 def slots_from_trace(
-    path: str | os.PathLike[str],
+    path: AnyPath,
     at: float,
     horizon: float,
     *,

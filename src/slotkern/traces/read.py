@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import os
 import re
 import zlib
 from collections.abc import Iterator, Mapping
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 
 from slotkern._trace import LineError, TraceParser, row_lines
 from slotkern.checks import integer, one_of
-from slotkern.files.slots import write_bytes
+from slotkern.files.whole import AnyPath, as_path, open_whole
 
 __all__ = ["GWF", "SWF", "Trace", "read_trace", "write_trace"]
 
@@ -138,7 +137,7 @@ class Trace:
 
 
 def read_trace(
-    path: str | os.PathLike[str],
+    path: AnyPath,
     *,
     clean: str | tuple[str, ...] | list[str] = (),
     errors: Literal["raise", "skip"] = "raise",
@@ -197,7 +196,7 @@ def read_trace(
     from slotkern.traces.clean import clean_trace, repair_names
 
     repair_names(clean)
-    source = os.fspath(path)
+    source = str(as_path(path))
     grid, packed = _kind(source)
     dtype, words, comment = (GWF, WORDS, "#") if grid else (SWF, (), ";")
     parser = TraceParser(dtype, words, comment, errors == "skip")
@@ -232,7 +231,7 @@ def read_trace(
 
 
 def write_trace(
-    path: str | os.PathLike[str],
+    path: AnyPath,
     jobs: Trace | NDArray[Any],
     *,
     header: Mapping[str, str] | None = None,
@@ -270,14 +269,15 @@ def write_trace(
     >>> sk.read_trace("small.swf").jobs["wait"]
     array([-1.])
     """
-    target = os.fspath(path)
+    target = str(as_path(path))
     grid, packed = _kind(target)
     if grid:
         raise ValueError(f"{target}: only the Standard Workload Format is written")
     if header is None:
         header = jobs.header if isinstance(jobs, Trace) else {}
     data = trace_text(jobs.jobs if isinstance(jobs, Trace) else jobs, header)
-    write_bytes(path, gzip.compress(data, 6, mtime=0) if packed else data)
+    with open_whole(path) as file:
+        file.write(gzip.compress(data, 6, mtime=0) if packed else data)
 
 
 def trace_text(jobs: NDArray[Any], header: Mapping[str, str]) -> bytes:
