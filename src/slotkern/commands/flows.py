@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import partial
@@ -227,7 +228,10 @@ def _write_all(folder: Path, files: Mapping[str, bytes]) -> None:
     make_folder(folder)
     with ExitStack() as stack:
         for name, data in files.items():
-            stack.enter_context(open_whole(folder / name)).write(data)
+            file = stack.enter_context(open_whole(folder / name))
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())  # what can fail has failed before the first rename
 
 
 def _cluster(text: str | None) -> int | str | None:
