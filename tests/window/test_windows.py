@@ -1,6 +1,7 @@
 """Windows as objects, many searches at once, large requests, and explanations."""
 
 import pickle
+import pkgutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -239,6 +240,12 @@ def test_import_is_light():
         "sys.exit(str(heavy & set(sys.modules)) if heavy & set(sys.modules) else 0)"
     )
     subprocess.run([sys.executable, "-c", probe], check=True)
+
+
+def test_no_module_hides_something_public():
+    modules = {module.name for module in pkgutil.iter_modules(sk.__path__)}
+    assert {"choice", "_core", "where"} <= modules
+    assert modules.isdisjoint(sk.__all__)
 
 
 def test_every_name_is_there_and_none_is_a_module():

@@ -19,7 +19,7 @@
 // A step of a search where values move is the start of any slot that the request admits, even if
 // that slot is too short for a part.
 // Lite (section 4): the n cheapest of each step that the group's time T_k can pay for, valued
-// as the window that they are; where values move, at such a start too.
+// as the window that they are. Its steps are the paper's: a slot that fits the group joins.
 #pragma once
 
 #include <algorithm>
@@ -307,7 +307,7 @@ class ValuedSearch : private ValuedGroups<Shape, Source> {
         if (t > anchored) continue;  // no slot of the group's performance is live
         drop_expired(t);
         solve_step(shape, plan, t, lambda);
-      } else if (Source::moving && next == before) {  // no slot of the group joins here
+      } else if (options_.any_start && next == before) {  // no slot of the group joins here
         cheapest_step(shape, plan, t);
       }
       if (fault.status != Status::ok) return;
