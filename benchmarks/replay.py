@@ -40,12 +40,20 @@ def synthetic(count: int, seed: int = 0) -> sk.Trace:
     return sk.Trace(jobs, header={"MaxProcs": "128"}, source="synthetic")
 
 
-def crowded(count: int = 4000) -> sk.Trace:
-    """All come in a short time: about 2,000 wait."""
+def crowded(menu: bool, count: int = 4000) -> sk.Trace:
+    """All come in a short time: more than 2,000 wait.
+
+    People ask for round times, so estimates are few (the menu); or each is its own.
+    """
     trace = synthetic(count, 1)
-    trace.jobs["submit"] /= 40
-    trace.jobs["submit"].round(out=trace.jobs["submit"])
-    return sk.Trace(trace.jobs, header=trace.header, source="2,000 waiting")
+    jobs = trace.jobs
+    jobs["submit"] = (jobs["submit"] / 40).round()
+    if menu:
+        hours = np.array([0.25, 0.5, 1, 2, 4, 8, 12, 24, 48]) * 3600
+        place = np.searchsorted(hours, jobs["requested_time"]).clip(max=len(hours) - 1)
+        jobs["requested_time"] = np.maximum(hours[place], jobs["run_time"])
+    name = "2,000 waiting, round estimates" if menu else "2,000 waiting, own estimates"
+    return sk.Trace(jobs, header=trace.header, source=name)
 
 
 def best(call: Callable[[], Any], seconds: float = 1.0) -> tuple[float, Any]:
@@ -158,7 +166,7 @@ def main() -> None:
     for path in sys.argv[1:]:
         took, trace = best(lambda path=path: sk.read_trace(path))
         print(f"{Path(path).name:32} read in {took:.3f} s, {len(trace):,} jobs")
-    for trace in [*traces, synthetic(100_000), crowded()]:
+    for trace in [*traces, synthetic(100_000), crowded(True), crowded(False)]:
         measure(trace)
     growth()
     accasim(traces[0] if traces else synthetic(2000))
