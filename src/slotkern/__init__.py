@@ -33,8 +33,16 @@ if TYPE_CHECKING:
     from slotkern.plotting.gantt import plot_gantt
     from slotkern.plotting.neighbours import plot_neighbours
     from slotkern.plotting.steps import plot_steps
+    from slotkern.replays.cluster import Cluster
+    from slotkern.replays.jobs import resample_weeks
+    from slotkern.replays.policies import POLICIES, Multifactor, QueuePolicy
+    from slotkern.replays.replay import replay
+    from slotkern.replays.result import Replay
+    from slotkern.replays.windows import WindowPolicy
     from slotkern.search import Explanation, explain, step_values
-    from slotkern.trace import TraceSlots, slots_from_trace
+    from slotkern.traces.clean import clean_trace
+    from slotkern.traces.free_slots import TraceSlots, slots_from_trace
+    from slotkern.traces.read import GWF, SWF, Trace, read_trace, write_trace
 
 __version__ = "0.1.0"
 
@@ -55,10 +63,18 @@ _LAZY = {
         "write_slots",
     ),
     "plotting.gantt": ("plot_gantt",),
+    "replays.cluster": ("Cluster",),
+    "replays.jobs": ("resample_weeks",),
+    "replays.policies": ("POLICIES", "Multifactor", "QueuePolicy"),
+    "replays.replay": ("replay",),
+    "replays.result": ("Replay",),
+    "replays.windows": ("WindowPolicy",),
     "plotting.neighbours": ("plot_neighbours",),
     "search": ("Explanation", "explain", "step_values"),
     "plotting.steps": ("plot_steps",),
-    "trace": ("TraceSlots", "slots_from_trace"),
+    "traces.clean": ("clean_trace",),
+    "traces.free_slots": ("TraceSlots", "slots_from_trace"),
+    "traces.read": ("GWF", "SWF", "Trace", "read_trace", "write_trace"),
 }
 _HOME = {name: module for module, names in _LAZY.items() for name in names}
 
@@ -98,20 +114,30 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "CRITERIA",
+    "GWF",
+    "POLICIES",
     "SLOT",
+    "SWF",
     "Alternatives",
     "Bookings",
     "Choice",
+    "Cluster",
     "Environment",
     "Explanation",
+    "Multifactor",
+    "QueuePolicy",
+    "Replay",
     "Request",
     "SlotError",
     "SlotPool",
+    "Trace",
     "TraceSlots",
     "Window",
+    "WindowPolicy",
     "WindowTable",
     "choose",
     "choose_each",
+    "clean_trace",
     "criterion",
     "explain",
     "find_alternatives",
@@ -128,10 +154,14 @@ __all__ = [
     "plot_neighbours",
     "plot_steps",
     "read_slots",
+    "read_trace",
+    "replay",
+    "resample_weeks",
     "slots_from_trace",
     "step_values",
     "to_arrow",
     "to_pandas",
     "validate_slots",
     "write_slots",
+    "write_trace",
 ]
