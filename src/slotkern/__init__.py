@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         write_slots,
     )
     from slotkern.knapsack import Choice, choose, choose_each
+    from slotkern.one_each import OneEach, TradeOff, choose_one_each, trade_off
     from slotkern.plot import plot_gantt
     from slotkern.search import Explanation, explain, step_values
     from slotkern.steps import plot_steps
@@ -49,6 +50,7 @@ _LAZY = {
         "to_pandas",
         "write_slots",
     ),
+    "one_each": ("OneEach", "TradeOff", "choose_one_each", "trade_off"),
     "plot": ("plot_gantt",),
     "search": ("Explanation", "explain", "step_values"),
     "steps": ("plot_steps",),
@@ -98,13 +100,16 @@ __all__ = [
     "Choice",
     "Environment",
     "Explanation",
+    "OneEach",
     "Request",
     "SlotError",
     "SlotPool",
     "TraceSlots",
+    "TradeOff",
     "Window",
     "choose",
     "choose_each",
+    "choose_one_each",
     "criterion",
     "explain",
     "find_alternatives",
@@ -123,6 +128,7 @@ __all__ = [
     "step_values",
     "to_arrow",
     "to_pandas",
+    "trade_off",
     "validate_slots",
     "write_slots",
 ]
