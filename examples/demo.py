@@ -14,7 +14,7 @@ from pathlib import Path
 from rich.console import Console
 
 import slotkern as sk
-from slotkern.tables import comparison_table
+from slotkern.commands.tables import comparison_table
 
 CRITERIA = ("first", "start", "finish", "runtime", "cost", "processor_time")
 SHAPES = ("ragged", "square")

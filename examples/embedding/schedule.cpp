@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <vector>
 
-#include "slotkern/loop.hpp"
+#include "slotkern/pool/schedule.hpp"
 
 struct Row {  // any record with these five fields, sorted by (start, node)
   std::int32_t node;

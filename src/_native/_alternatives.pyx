@@ -15,7 +15,7 @@ from slotkern._kernels cimport Answer, Found, Part, Pool, Query, Shape, Status
 
 cnp.import_array()
 
-cdef extern from "slotkern/alternatives.hpp" namespace "slotkern" nogil:
+cdef extern from "slotkern/window/alternatives.hpp" namespace "slotkern" nogil:
     cdef cppclass Windows:
         vector[Found] found
         vector[Part] parts
@@ -243,12 +243,12 @@ cdef class Alternatives:
 
     def to_pandas(self):
         """One row a window, as a pandas DataFrame."""
-        from slotkern.io import to_pandas
+        from slotkern.files.slots import to_pandas
         return to_pandas(self.table)
 
     def to_arrow(self):
         """One row a window, as a pyarrow Table."""
-        from slotkern.io import to_arrow
+        from slotkern.files.slots import to_arrow
         return to_arrow(self.table)
 
     def __repr__(self):

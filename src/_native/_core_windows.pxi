@@ -67,12 +67,12 @@ cdef class Window:
 
     def to_pandas(self):
         """The parts as a pandas DataFrame."""
-        from slotkern.io import to_pandas
+        from slotkern.files.slots import to_pandas
         return to_pandas(self.slots)
 
     def to_arrow(self):
         """The parts as a pyarrow Table."""
-        from slotkern.io import to_arrow
+        from slotkern.files.slots import to_arrow
         return to_arrow(self.slots)
 
     def to_dict(self):

@@ -18,7 +18,7 @@ from slotkern.slots import SlotError
 
 cnp.import_array()
 
-cdef extern from "slotkern/loop.hpp" namespace "slotkern" nogil:
+cdef extern from "slotkern/pool/schedule.hpp" namespace "slotkern" nogil:
     cdef cppclass Schedule:
         vector[Found] found
         vector[uint8_t] reasons
@@ -36,7 +36,7 @@ cdef extern from "slotkern/loop.hpp" namespace "slotkern" nogil:
     Status schedule(Timeline&, const Pool&, const vector[Query]&, int, Shape,
                     Schedule&) noexcept
 
-cdef extern from "slotkern/embed.hpp" nogil:
+cdef extern from "slotkern/pool/embed.hpp" nogil:
     int slotkern_find(void*, const double*, int, int, double*, int64_t*, int32_t*, double*,
                       double*) noexcept
     int slotkern_book(void*, double, int64_t, const int64_t*, const int32_t*,

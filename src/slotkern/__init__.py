@@ -13,13 +13,15 @@ from slotkern._core import (
     find_windows,
 )
 from slotkern._pool import Bookings, SlotPool
+from slotkern._windows import WindowTable
 from slotkern.slots import SlotError, make_slots, validate_slots
 
 if TYPE_CHECKING:
     from slotkern.alternatives import Alternatives, find_alternatives
+    from slotkern.choose import Choice, choose, choose_each
     from slotkern.criteria import criterion, minimize
     from slotkern.environment import Environment, generate_environment
-    from slotkern.io import (
+    from slotkern.files.slots import (
         from_arrow,
         from_pandas,
         read_slots,
@@ -27,11 +29,10 @@ if TYPE_CHECKING:
         to_pandas,
         write_slots,
     )
-    from slotkern.knapsack import Choice, choose, choose_each
     from slotkern.one_each import OneEach, TradeOff, choose_one_each, trade_off
-    from slotkern.plot import plot_gantt
+    from slotkern.plotting.gantt import plot_gantt
+    from slotkern.plotting.steps import plot_steps
     from slotkern.search import Explanation, explain, step_values
-    from slotkern.steps import plot_steps
     from slotkern.trace import TraceSlots, slots_from_trace
 
 __version__ = "0.1.0"
@@ -39,10 +40,10 @@ __version__ = "0.1.0"
 # What is imported on first use, so that `import slotkern` stays light.
 _LAZY = {
     "alternatives": ("Alternatives", "find_alternatives"),
-    "knapsack": ("Choice", "choose", "choose_each"),
+    "choose": ("Choice", "choose", "choose_each"),
     "criteria": ("criterion", "minimize"),
     "environment": ("Environment", "generate_environment"),
-    "io": (
+    "files.slots": (
         "from_arrow",
         "from_pandas",
         "read_slots",
@@ -51,16 +52,16 @@ _LAZY = {
         "write_slots",
     ),
     "one_each": ("OneEach", "TradeOff", "choose_one_each", "trade_off"),
-    "plot": ("plot_gantt",),
+    "plotting.gantt": ("plot_gantt",),
     "search": ("Explanation", "explain", "step_values"),
-    "steps": ("plot_steps",),
+    "plotting.steps": ("plot_steps",),
     "trace": ("TraceSlots", "slots_from_trace"),
 }
 _HOME = {name: module for module, names in _LAZY.items() for name in names}
 
 
 def get_include() -> str:
-    """Directory of the C++ headers, for ``-I`` (``#include "slotkern/loop.hpp"``).
+    """Directory of the C++ headers, for ``-I``, as `slotkern/pool/schedule.hpp`.
 
     Returns
     -------
@@ -75,7 +76,7 @@ def get_include() -> str:
     from pathlib import Path
 
     folder = Path(_core.__file__).parent / "include"
-    if not (folder / "slotkern" / "loop.hpp").exists():
+    if not (folder / "slotkern" / "pool" / "schedule.hpp").exists():
         raise FileNotFoundError(f"no slotkern headers in {folder}")
     return str(folder)
 
@@ -104,9 +105,10 @@ __all__ = [
     "Request",
     "SlotError",
     "SlotPool",
-    "TraceSlots",
     "TradeOff",
+    "TraceSlots",
     "Window",
+    "WindowTable",
     "choose",
     "choose_each",
     "choose_one_each",

@@ -9,7 +9,7 @@ import sys
 def main() -> None:
     """Run the command line, or say in one line what has to be installed for it."""
     try:
-        from slotkern.cli import app
+        from slotkern.commands.main import app
     except ModuleNotFoundError as missing:
         if (missing.name or "").split(".")[0] not in ("typer", "rich"):
             raise

@@ -5,7 +5,7 @@ from libcpp.string_view cimport string_view
 from libcpp.vector cimport vector
 
 
-cdef extern from "slotkern/capi.hpp" namespace "slotkern" nogil:
+cdef extern from "slotkern/window/find.hpp" namespace "slotkern" nogil:
     cdef enum class Status(int):
         ok
         none
@@ -76,7 +76,7 @@ cdef extern from "slotkern/capi.hpp" namespace "slotkern" nogil:
     Status find_many(const Pool&, const vector[Query]&, int, Shape, unsigned, Answers&) noexcept
 
 
-cdef extern from "slotkern/criteria.hpp" namespace "slotkern" nogil:
+cdef extern from "slotkern/window/criteria.hpp" namespace "slotkern" nogil:
     const int kBuiltins
     string_view criterion_name(int)
     string_view criterion_doc(int)

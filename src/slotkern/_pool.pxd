@@ -15,7 +15,7 @@ cdef extern from "<shared_mutex>" namespace "std" nogil:
         void unlock_shared()
 
 
-cdef extern from "slotkern/embed.hpp" namespace "slotkern" nogil:
+cdef extern from "slotkern/pool/embed.hpp" namespace "slotkern" nogil:
     cdef struct Span:
         double start, end
         size_t row

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern._core import PreparedSlots
-from slotkern._valued import (
+from slotkern._value import (
     MOVING_SIGNATURE,
     STATIC_SIGNATURE,
     capsule_signature,

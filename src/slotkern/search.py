@@ -155,7 +155,7 @@ def _search_by_value(
     how: _How,
     record: bool = False,
 ) -> Any:
-    from slotkern import _valued
+    from slotkern import _value
     from slotkern.criteria import PLACEMENT_CRITERIA, valuation_of
 
     pool = prepared(slots)
@@ -163,7 +163,7 @@ def _search_by_value(
     if worth == "column":
         _check_sums(data, request.nodes, name)
     uses_start = worth == "function" and (
-        _valued.capsule_signature(data) == _valued.MOVING_SIGNATURE
+        _value.capsule_signature(data) == _value.MOVING_SIGNATURE
     )
     if how.placement == "any" and uses_start:
         raise ValueError(
@@ -175,7 +175,7 @@ def _search_by_value(
             "span='group' is for dependable, coordinated and criteria that use the "
             f"start, got {name!r}"
         )
-    return _valued.find(
+    return _value.find(
         pool,
         request,
         worth,

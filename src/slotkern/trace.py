@@ -19,8 +19,8 @@ from typing import Any, SupportsIndex
 import numpy as np
 from numpy.typing import NDArray
 
-from .environment import Price, Uniform, checked_integer
-from .slots import make_slots
+from slotkern.environment import Price, Uniform, checked_integer
+from slotkern.slots import make_slots
 
 __all__ = ["SWF", "TraceSlots", "read_swf", "slots_from_trace"]
 

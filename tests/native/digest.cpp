@@ -4,7 +4,7 @@
 #include <random>
 #include <vector>
 
-#include "slotkern/capi.hpp"
+#include "slotkern/window/find.hpp"
 
 using namespace slotkern;
 

@@ -270,7 +270,7 @@ def _axis_label(metric: str) -> str:
 
 def _chart(record: Mapping[str, Any], summary: Summary, *, windows: bool) -> Any:
     """Return the Gantt chart of one cycle, with the windows of some algorithms."""
-    from slotkern.plot import plot_gantt
+    from slotkern.plotting.gantt import plot_gantt
 
     setting = summary.study.sweep_of(record)[0]
     names = record.get("algorithms", []) if windows else []

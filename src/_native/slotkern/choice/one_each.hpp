@@ -30,7 +30,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "../capi.hpp"
+#include "slotkern/slots/view.hpp"
 
 namespace slotkern {
 

@@ -7,7 +7,7 @@
 // states may grow as the product of the classes, hence `most`. Memory: 72 bytes a state.
 #pragma once
 
-#include "one_each.hpp"
+#include "slotkern/choice/one_each.hpp"
 
 namespace slotkern {
 

@@ -1,0 +1,405 @@
+"""The door of the knapsack: check, drop the GIL, call one C++ function, wrap the result."""
+
+import operator
+
+import numpy as np
+
+cimport cython
+cimport numpy as cnp
+from libc.math cimport INFINITY, isnan
+from libc.stdint cimport INT64_MAX, int64_t
+from libcpp cimport bool as cbool
+from libcpp.vector cimport vector
+
+cnp.import_array()
+
+cdef extern from "slotkern/choice/choose.hpp" namespace "slotkern" nogil:
+    cdef enum class Status(int):
+        ok
+        no_memory
+        cost_not_valid
+        value_not_finite
+        sum_overflows
+        cost_not_integer
+        table_too_large
+
+    cdef struct Fault:
+        Status status
+        size_t row
+
+    cdef enum class Method(int):
+        fastest
+        table
+        search
+
+    cdef cppclass CppChoice "slotkern::Choice":
+        cbool any, proven
+        double value, cost, bound
+        vector[int] rows
+
+    Fault cpp_choose "slotkern::choose"(
+        const double*, const double*, int, int, int, double, double, int64_t, double, Method,
+        vector[CppChoice]*&)
+
+cdef extern from "slotkern/choice/trade_off.hpp" namespace "slotkern" nogil:
+    cdef cppclass Classes:
+        const double* value
+        const double* weight
+        const int64_t* first
+        size_t count
+
+    cdef cppclass CppOneEach "slotkern::OneEach":
+        vector[int64_t] rows
+        double value, weight, bound, least
+        cbool feasible, proven
+
+    cdef cppclass CppTradeOff "slotkern::TradeOff":
+        vector[double] value, weight
+        cbool complete
+
+    Fault cpp_choose_one_each "slotkern::choose_one_each"(
+        const Classes&, double, cbool, double, int64_t, CppOneEach*&)
+    Fault cpp_trade_off "slotkern::trade_off"(const Classes&, cbool, int64_t, CppTradeOff&)
+
+# Units of work after which the choice of one each gives up proving: well under a second.
+ONE_EACH_WORK = 1 << 24
+
+cdef dict METHODS = {"auto": <int>Method.fastest, "table": <int>Method.table,
+                     "search": <int>Method.search}
+
+
+@cython.final
+cdef class Choice:
+    """The rows that `choose` picked.
+
+    Attributes
+    ----------
+    rows : ndarray of int64
+        Ascending row numbers.
+    value : float
+        Sum of the chosen values, in ascending (cost, row) order.
+    cost : float
+        Sum of the chosen costs in the same order; at most the budget.
+    proven : bool
+        No other choice is better by more than ``max(gap, 1e-12)``, relatively.
+    bound : float
+        No choice has a larger value than this.
+    """
+
+    cdef readonly object rows
+    cdef readonly double value, cost, bound
+    cdef readonly cbool proven
+
+    def __init__(self, rows, double value, double cost, bint proven, double bound):
+        self.rows = rows
+        self.value, self.cost, self.proven, self.bound = value, cost, proven, bound
+
+    def __repr__(self):
+        return (f"Choice(rows={self.rows.tolist()}, value={self.value!r}, cost={self.cost!r}, "
+                f"proven={self.proven}, bound={self.bound!r})")
+
+    def __eq__(self, other):
+        if not isinstance(other, Choice):
+            return NotImplemented
+        return self._fields()[1:] == other._fields()[1:] and np.array_equal(self.rows, other.rows)
+
+    __hash__ = None
+
+    def _fields(self):
+        return self.rows, self.value, self.cost, self.proven, self.bound
+
+    def __reduce__(self):
+        return Choice, self._fields()
+
+
+cdef Choice wrap(const CppChoice& found):
+    if not found.any:
+        return None
+    cdef cnp.npy_intp size = <cnp.npy_intp>found.rows.size()
+    rows = cnp.PyArray_SimpleNew(1, &size, cnp.NPY_INT64)
+    cdef int64_t* into = <int64_t*>cnp.PyArray_DATA(rows)
+    cdef cnp.npy_intp i
+    for i in range(size):
+        into[i] = found.rows[i]
+    cdef Choice choice = Choice.__new__(Choice)
+    choice.rows = rows
+    choice.value, choice.cost, choice.bound = found.value, found.cost, found.bound
+    choice.proven = found.proven
+    return choice
+
+
+cdef cnp.ndarray column(object values, str name):
+    """Contiguous float64, without a copy where possible."""
+    cdef cnp.ndarray array
+    if isinstance(values, np.ndarray):
+        array = <cnp.ndarray>values
+        if (cnp.PyArray_TYPE(array) == cnp.NPY_DOUBLE and cnp.PyArray_NDIM(array) == 1
+                and cnp.PyArray_ISCARRAY_RO(array)):
+            return array
+    array = np.asarray(values)
+    if array.size == 0:
+        array = array.astype(np.float64) if array.dtype.kind in "iuf" else array
+    if array.dtype.kind not in "iuf":
+        raise TypeError(f"{name} must hold numbers, got dtype {array.dtype}")
+    if array.ndim != 1:
+        raise ValueError(f"{name} must be one-dimensional, got {array.ndim} dimensions")
+    if array.dtype.kind in "iu" and array.dtype.itemsize == 8 and array.size:
+        large = np.flatnonzero((array > 2**53) | (array < (-(2**53) if array.dtype.kind == "i" else 0)))
+        if large.size:
+            raise ValueError(f"{name}[{large[0]}] = {array[large[0]]} is beyond 2**53 and would "
+                             "not keep its value as a float")
+    return np.ascontiguousarray(array, dtype=np.float64)
+
+
+cdef double any_number(object value, str name) except? -1.0:
+    cdef double x
+    if type(value) is float:
+        x = value
+    else:
+        if isinstance(value, (str, bytes, bool, np.bool_)):
+            raise TypeError(f"{name} must be a number, got {value!r}")
+        try:
+            x = float(value)
+        except (TypeError, ValueError):
+            raise TypeError(f"{name} must be a number, got {value!r}") from None
+        except OverflowError:
+            raise ValueError(f"{name} is too large: {value!r}") from None
+    if isnan(x):
+        raise ValueError(f"{name} must not be NaN")
+    return x
+
+
+cdef double number(object value, str name) except? -1.0:
+    cdef double x = any_number(value, name)
+    if x < 0:
+        raise ValueError(f"{name} must not be negative, got {value!r}")
+    return x
+
+
+cdef int64_t whole(object value, str name, int64_t least) except? -1:
+    if isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} must be an integer, got {value!r}")
+    try:
+        x = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be an integer, got {value!r}") from None
+    if x < least:
+        raise ValueError(f"{name} must be at least {least}, got {value}")
+    return min(x, INT64_MAX)
+
+
+cdef object fault_error(const Fault& fault, object cost, object value, double memory):
+    """The one place where a status code becomes an exception."""
+    row = fault.row
+    if fault.status == Status.cost_not_valid:
+        return ValueError(f"cost[{row}] = {cost[row]} is negative or not finite")
+    if fault.status == Status.value_not_finite:
+        return ValueError(f"value[{row}] = {value[row]} is not finite")
+    if fault.status == Status.sum_overflows:
+        return ValueError("costs or values are so large that sums of n of them overflow: the "
+                          f"largest are {cost.max()} and {abs(value).max()}")
+    if fault.status == Status.cost_not_integer:
+        return ValueError(f"cost[{row}] = {cost[row]} is not an integer below 2**52, which "
+                          "method 'table' needs")
+    if fault.status == Status.table_too_large:
+        return ValueError("the table of n, the items and the budget needs more memory than "
+                          f"memory_limit = {memory:.0f} bytes; method 'search' does not")
+    if fault.status == Status.no_memory:
+        return MemoryError("not enough memory to choose")
+    return RuntimeError("an unexpected error inside choose")
+
+
+cdef object run(object cost, object value, object n, object budget, object gap, object max_work,
+                object memory_limit, object method, bint each):
+    cdef cnp.ndarray costs = column(cost, "cost"), values = column(value, "value")
+    cdef Py_ssize_t count = cnp.PyArray_DIM(costs, 0)
+    if cnp.PyArray_DIM(values, 0) != count:
+        raise ValueError(f"value has {cnp.PyArray_DIM(values, 0)} entries for {count} costs")
+    if count > 0x3FFFFFFF:
+        raise ValueError(f"{count} items are too many; at most {0x3FFFFFFF}")
+    cdef int64_t pick = whole(n, "n", 1)
+    cdef double money = number(budget, "budget"), slack = number(gap, "gap")
+    cdef double memory = number(memory_limit, "memory_limit")
+    cdef int64_t work = INT64_MAX if max_work is None else whole(max_work, "max_work", 0)
+    if slack == INFINITY:
+        raise ValueError("gap must be finite, got inf")
+    try:
+        chosen = METHODS[method]
+    except (KeyError, TypeError):
+        raise ValueError(f"method must be one of {', '.join(METHODS)}; got {method!r}") from None
+    if each and pick > 0x3FFFFFFF:
+        raise ValueError(f"n is too large: {n}")
+    cdef const double* c = <const double*>cnp.PyArray_DATA(costs)
+    cdef const double* z = <const double*>cnp.PyArray_DATA(values)
+    cdef vector[CppChoice]* choices = NULL
+    cdef Method how = <Method><int>chosen
+    # More than all items at once, whatever n is, is answered with None.
+    cdef int most = <int>min(pick, count + 1)
+    cdef int first = 1 if each else most
+    cdef Fault fault
+    with nogil:
+        fault = cpp_choose(c, z, <int>count, first, most, money, slack, work, memory, how, choices)
+    if fault.status != Status.ok:
+        raise fault_error(fault, costs, values, memory)
+    if not each:
+        return wrap(choices[0][0])
+    cdef size_t k
+    found = [wrap(choices[0][k]) for k in range(choices[0].size())]
+    return found + [None] * (pick - most)
+
+
+def choose(cost, value, n, budget, gap, max_work, memory_limit, method):
+    """See `slotkern.choose`."""
+    return run(cost, value, n, budget, gap, max_work, memory_limit, method, False)
+
+
+def choose_each(cost, value, n, budget, gap, max_work, memory_limit, method):
+    """See `slotkern.choose_each`."""
+    return run(cost, value, n, budget, gap, max_work, memory_limit, method, True)
+
+
+# --- one row of each class
+
+@cython.final
+cdef class OneEach:
+    """The rows that `choose_one_each` picked.
+
+    Attributes
+    ----------
+    rows : ndarray of int64, shape (k,)
+        One row for each class, in the order of the classes; empty when no choice meets
+        the limit.
+    value, weight : float
+        Sums over the rows, added in the order of the classes; NaN without rows.
+    proven : bool
+        No other choice is better by more than ``max(gap, 1e-12)``, relatively.
+    bound : float
+        No choice has a better value than this, but for the rounding of sums; NaN without
+        rows.
+    least : float
+        The least limit that any choice meets.
+    feasible : bool
+        Whether there is a choice: ``least <= limit``.
+    """
+
+    cdef readonly object rows
+    cdef readonly double value, weight, bound, least
+    cdef readonly cbool proven, feasible
+
+    def __init__(self, rows, double value, double weight, bint proven, double bound,
+                 double least, bint feasible):
+        self.rows = rows
+        self.value, self.weight, self.bound, self.least = value, weight, bound, least
+        self.proven, self.feasible = proven, feasible
+
+    def __repr__(self):
+        return (f"OneEach(rows={self.rows.tolist()}, value={self.value!r}, "
+                f"weight={self.weight!r}, proven={self.proven}, bound={self.bound!r}, "
+                f"least={self.least!r})")
+
+    def __eq__(self, other):
+        if not isinstance(other, OneEach):
+            return NotImplemented
+        return (np.array_equal(self._fields()[1:], other._fields()[1:], equal_nan=True)
+                and np.array_equal(self.rows, other.rows))
+
+    __hash__ = None
+
+    def _fields(self):
+        return (self.rows, self.value, self.weight, self.proven, self.bound, self.least,
+                self.feasible)
+
+    def __reduce__(self):
+        return OneEach, self._fields()
+
+
+cdef cnp.ndarray class_starts(object first, Py_ssize_t rows):
+    """Checked starts of the classes, int64."""
+    cdef cnp.ndarray array = np.asarray(first)
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"first must hold integers, got dtype {array.dtype}")
+    if array.ndim != 1 or array.size == 0:
+        raise ValueError("first must be one-dimensional with one entry more than classes")
+    array = np.ascontiguousarray(array, np.int64)
+    if array[0] != 0 or array[-1] != rows:
+        raise ValueError(f"first must run from 0 to the number of rows, {rows}; it runs from "
+                         f"{array[0]} to {array[-1]}")
+    empty = np.flatnonzero(array[1:] <= array[:-1])
+    if empty.size:
+        k = empty[0]
+        raise ValueError(f"class {k} has no rows: first[{k}] = {array[k]}, first[{k + 1}] = "
+                         f"{array[k + 1]}")
+    return array
+
+
+cdef object class_error(const Fault& fault, object weight, object value):
+    row = fault.row
+    if fault.status == Status.cost_not_valid:
+        return ValueError(f"weight[{row}] = {weight[row]} is not finite")
+    if fault.status == Status.value_not_finite:
+        return ValueError(f"value[{row}] = {value[row]} is not finite")
+    if fault.status == Status.sum_overflows:
+        return ValueError("values or weights are so large that their sums overflow: the largest "
+                          f"are {abs(value).max()} and {abs(weight).max()}")
+    if fault.status == Status.no_memory:
+        return MemoryError("not enough memory to choose")
+    return RuntimeError("an unexpected error inside choose_one_each")
+
+
+cdef Classes classes_of(cnp.ndarray values, cnp.ndarray weights, cnp.ndarray firsts):
+    cdef Classes classes
+    classes.value = <const double*>cnp.PyArray_DATA(values)
+    classes.weight = <const double*>cnp.PyArray_DATA(weights)
+    classes.first = <const int64_t*>cnp.PyArray_DATA(firsts)
+    classes.count = cnp.PyArray_DIM(firsts, 0) - 1
+    return classes
+
+
+cdef tuple class_columns(object value, object weight, object first):
+    cdef cnp.ndarray values = column(value, "value"), weights = column(weight, "weight")
+    cdef Py_ssize_t count = cnp.PyArray_DIM(values, 0)
+    if cnp.PyArray_DIM(weights, 0) != count:
+        raise ValueError(f"weight has {cnp.PyArray_DIM(weights, 0)} entries for {count} values")
+    if count > 0x3FFFFFFF:
+        raise ValueError(f"{count} rows are too many; at most {0x3FFFFFFF}")
+    return values, weights, class_starts(first, count)
+
+
+def choose_one_each(value, weight, first, limit, bint maximize, gap, max_work):
+    """See `slotkern.choose_one_each`."""
+    values, weights, firsts = class_columns(value, weight, first)
+    cdef double most = any_number(limit, "limit"), slack = number(gap, "gap")
+    if slack == INFINITY:
+        raise ValueError("gap must be finite, got inf")
+    cdef int64_t work = whole(ONE_EACH_WORK if max_work is None else max_work, "max_work", 0)
+    cdef Classes classes = classes_of(values, weights, firsts)
+    cdef CppOneEach* answer = NULL
+    cdef Fault fault
+    with nogil:
+        fault = cpp_choose_one_each(classes, most, maximize, slack, work, answer)
+    if fault.status != Status.ok:
+        raise class_error(fault, weights, values)
+    cdef OneEach out = OneEach.__new__(OneEach)
+    cdef cnp.npy_intp size = <cnp.npy_intp>answer.rows.size(), i
+    cdef int64_t* into
+    out.rows = cnp.PyArray_SimpleNew(1, &size, cnp.NPY_INT64)
+    into = <int64_t*>cnp.PyArray_DATA(out.rows)
+    for i in range(size):
+        into[i] = answer.rows[i]
+    out.value, out.weight, out.bound = answer.value, answer.weight, answer.bound
+    out.least, out.proven, out.feasible = answer.least, answer.proven, answer.feasible
+    return out
+
+
+def trade_off(value, weight, first, bint maximize, max_work):
+    """See `slotkern.trade_off`: weights, values, and whether they are all."""
+    values, weights, firsts = class_columns(value, weight, first)
+    cdef int64_t work = whole(max_work, "max_work", 0)
+    cdef Classes classes = classes_of(values, weights, firsts)
+    cdef CppTradeOff answer
+    cdef Fault fault
+    with nogil:
+        fault = cpp_trade_off(classes, maximize, work, answer)
+    if fault.status != Status.ok:
+        raise class_error(fault, weights, values)
+    return np.array(answer.weight, np.float64), np.array(answer.value, np.float64), answer.complete

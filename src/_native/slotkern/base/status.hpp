@@ -1,0 +1,64 @@
+// What a kernel can answer. Kernels never throw across guarded(): they return one of
+// these codes, and the doors turn codes into exceptions in one single place.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+
+namespace slotkern {
+
+enum class Status : int {
+  ok = 0,
+  none,                    // a correct search that found no window
+  no_memory,
+  internal,                // a bug: an exception nobody expected
+  // what check_slots finds wrong with a row
+  node_negative,
+  start_not_finite,
+  end_is_nan,
+  end_not_after_start,
+  performance_not_positive,
+  price_not_valid,
+  not_sorted,
+  performance_differs,
+  overlap,
+  // what a search finds wrong with a request
+  volume_too_small,        // time + volume / performance == time
+  // what choose finds wrong with its items
+  cost_not_valid,
+  value_not_finite,
+  sum_overflows,           // of n costs or values
+  cost_not_integer,        // the table needs integers
+  table_too_large,
+  // what a search for alternatives finds
+  endless,                 // alternatives without number in slots that never end
+  // what a pool finds wrong with a window
+  not_free,                // to be booked
+  not_booked,              // to be released
+  // what a search by values finds
+  criterion_failed,        // a user's function raised, or its value is not finite
+  end_is_infinite,         // placement needs ends
+};
+
+// The first thing wrong with a slot array: `row`, and for the last two kinds the
+// earlier row of the same node that it clashes with.
+struct Fault {
+  Status status = Status::ok;
+  std::size_t row = 0;
+  std::size_t other = 0;
+};
+
+// Calls f at the boundary: nothing is thrown beyond it.
+template <class F>
+Status guarded(F f) noexcept {
+  try {
+    return f();
+  } catch (const std::bad_alloc&) {
+    return Status::no_memory;
+  } catch (...) {
+    return Status::internal;
+  }
+}
+
+}  // namespace slotkern

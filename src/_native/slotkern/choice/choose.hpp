@@ -1,0 +1,163 @@
+// choose: the knapsack by itself, for the door _choose.pyx. Checks the items, picks the method,
+// and sums the chosen ones in the order that defines the answer: ascending (cost, row).
+//
+// Memory: 8 columns of the items, and at most `memory` bytes of lists or table.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "slotkern/base/status.hpp"
+#include "slotkern/choice/knapsack.hpp"
+
+namespace slotkern {
+
+enum class Method : int { fastest = 0, table, search };
+
+struct Choice {
+  bool any = false, proven = true;
+  double value = 0, cost = 0, bound = 0;
+  std::vector<int> rows;  // ascending
+};
+
+struct Chooser {
+  Knapsack knapsack;
+  std::vector<std::int64_t> costs;
+  std::vector<double> sorted;
+  std::vector<Choice> choices;
+
+  // Takes the rows of a choice and fills in the rest.
+  static void settle(const Items& items, Choice& choice) {
+    std::sort(choice.rows.begin(), choice.rows.end(), [&](int a, int b) {
+      return items.cost[a] < items.cost[b] || (items.cost[a] == items.cost[b] && a < b);
+    });
+    choice.any = true;
+    choice.cost = choice.value = 0;
+    for (const int i : choice.rows) {
+      choice.cost += items.cost[i];
+      choice.value += items.value[i];
+    }
+    std::sort(choice.rows.begin(), choice.rows.end());
+  }
+
+  Fault check(const Items& items, int n) {
+    for (int i = 0; i < items.count; ++i) {
+      const std::size_t row = static_cast<std::size_t>(i);
+      if (!(items.cost[i] >= 0) || std::isinf(items.cost[i]))
+        return {Status::cost_not_valid, row, 0};
+      if (!std::isfinite(items.value[i])) return {Status::value_not_finite, row, 0};
+    }
+    double cost = 0, value = 0;
+    for (int i = 0; i < items.count; ++i) {
+      cost = std::max(cost, items.cost[i]);
+      value = std::max(value, std::fabs(items.value[i]));
+    }
+    // Sums are also multiplied and compared: they keep a wide distance to the largest double.
+    if (!((n + 64.0) * std::max(cost, value) < 1e300)) return {Status::sum_overflows, 0, 0};
+    return {};
+  }
+
+  // Width of the table of eq. (2) for the costs as they are, or 0 where it does not apply.
+  double width(const Items& items, int n, double budget) {
+    sorted.assign(items.cost, items.cost + items.count);
+    const auto middle = sorted.begin() + std::min(n, items.count);
+    std::partial_sort(sorted.begin(), middle, sorted.end(), std::greater<>());
+    double most = 0;
+    for (auto it = sorted.begin(); it != middle; ++it) most += *it;
+    return std::floor(std::min(budget, most)) + 1;
+  }
+
+  Fault integer_costs(const Items& items) {
+    for (int i = 0; i < items.count; ++i)
+      if (items.cost[i] != std::floor(items.cost[i]) || items.cost[i] >= 0x1p52)
+        return {Status::cost_not_integer, static_cast<std::size_t>(i), 0};
+    costs.clear();
+    for (int i = 0; i < items.count; ++i)
+      costs.push_back(static_cast<std::int64_t>(items.cost[i]));
+    return {};
+  }
+
+  // choices[k - 1] for k = from..n out of one table.
+  Fault by_table(const Items& items, int from, int n, double budget, double memory) {
+    if (const Fault fault = integer_costs(items); fault.status != Status::ok) return fault;
+    const double columns = width(items, n, budget);
+    if (!(KnapsackTable::bytes(items.count, n, columns) <= memory))
+      return {Status::table_too_large, 0, 0};
+    const std::size_t last = static_cast<std::size_t>(columns) - 1;
+    knapsack.table.run(costs.data(), items.value, static_cast<std::size_t>(items.count),
+              static_cast<std::size_t>(n), last + 1, from < n);
+    for (int k = from; k <= n; ++k) {
+      Choice& choice = choices[static_cast<std::size_t>(k - from)];
+      if (knapsack.table.best(static_cast<std::size_t>(k), last) == -kInfinity) continue;
+      knapsack.table.trace(static_cast<std::size_t>(k), last, choice.rows);
+      settle(items, choice);
+      choice.bound = choice.value;
+    }
+    return {};
+  }
+
+  void by_search(const Items& items, int n, double budget, Choice& choice) {
+    if (!knapsack.solve(items, n, budget, {}, -kInfinity)) return;
+    choice.rows = knapsack.chosen;
+    settle(items, choice);
+    choice.proven = knapsack.complete;
+    choice.bound = std::max(choice.value, knapsack.bound);
+  }
+
+  // choices[k - from] for k = from..n items.
+  Fault run(const Items& items, int from, int n, double budget, double gap,
+            const Limits& limits, Method method) {
+    choices.clear();
+    choices.resize(static_cast<std::size_t>(n - from + 1));
+    if (const Fault fault = check(items, n); fault.status != Status::ok) return fault;
+    const int most = std::min(n, items.count);
+    if (most < from) return {};
+    if (method == Method::fastest && integer_costs(items).status == Status::ok) {
+      // One table serves all cardinalities; a search of m items costs about kSearch * m each.
+      const double columns = width(items, most, budget);
+      const double units =
+          KnapsackTable::cells(items.count, most, columns) / KnapsackTable::kCellsPerUnit;
+      if (units < std::min(kSearch * items.count * (most - from + 1),
+                           static_cast<double>(limits.work)) &&
+          KnapsackTable::bytes(items.count, most, columns) <= limits.memory)
+        method = Method::table;
+    }
+    if (method == Method::table) return by_table(items, from, most, budget, limits.memory);
+    knapsack.gap = gap;
+    knapsack.scale = ValueScale::of(items.value, items.count);
+    knapsack.limits = limits;
+    knapsack.limits.table = method != Method::search;
+    knapsack.work = 0;
+    for (int k = from; k <= most; ++k)
+      by_search(items, k, budget, choices[static_cast<std::size_t>(k - from)]);
+    return {};
+  }
+
+  static constexpr double kSearch = 16;
+};
+
+inline Chooser& chooser() {
+  static thread_local Chooser scratch;
+  return scratch;
+}
+
+inline Fault choose(const double* cost, const double* value, int count, int from, int n,
+                    double budget, double gap, std::int64_t work, double memory,
+                    Method method, std::vector<Choice>*& choices) noexcept {
+  Fault fault;
+  const Status status = guarded([&] {
+    Chooser& scratch = chooser();
+    choices = &scratch.choices;
+    Limits limits;
+    limits.work = work;
+    limits.memory = memory;
+    fault = scratch.run({cost, value, count}, from, n, budget, gap, limits, method);
+    return Status::ok;
+  });
+  if (status != Status::ok) fault.status = status;
+  return fault;
+}
+
+}  // namespace slotkern

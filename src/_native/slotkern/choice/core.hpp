@@ -1,0 +1,257 @@
+// Two exact searches over the core of a cardinality-constrained knapsack: the items that the
+// Lagrange bound could not decide, by falling weight w = z - lambda * c.
+//
+// CoreSearch goes depth first in that order: with j the next item and r still to choose, the
+// bound is (weights so far) + w_j + ... + w_{j+r-1}. Quick when few sets come near the bound.
+//
+// CoreLists is a dynamic program over (items too many, cost, value), which starts from the n
+// heaviest items and decides about one more item a round, from the middle outwards (the core
+// order of Pisinger's minknap). Of two states with as many items the cheaper and better one
+// dominates. A state has lost |w - w_middle| for each exchanged item; it is dropped when that
+// and what its balance must still lose reach the gap between bound and incumbent.
+//
+// Costs are added in other orders than the budget test does it: a set whose cost comes within
+// `slack` of the room is settled by the exact test. If that refuses a set that had dominated
+// another by less than the slack, the answer may be lost; the lists then say `blurred` and are
+// run again with dominance that keeps this distance.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "slotkern/choice/bound.hpp"
+
+namespace slotkern {
+
+// Weights are taken relative to the middle between the last item in and the first one out, so
+// that their sums stay small. The bound of a set is offset + the sum of its weights.
+struct Core {
+  std::vector<double> weight, cost, value;  // by falling weight
+  std::vector<int> id;
+  int pick = 0;           // items to choose
+  double lambda = 0, middle = 0;
+  double base_value = 0;  // value of what is chosen outside the core
+  double room = 0;        // money left for the core
+  double slack = 0;       // largest rounding error of a sum of costs
+  double offset = 0;
+
+  std::size_t size() const { return id.size(); }
+  void clear() { weight.clear(), cost.clear(), value.clear(), id.clear(); }
+  void add(double w, double c, double z, int i) {
+    weight.push_back(w), cost.push_back(c), value.push_back(z), id.push_back(i);
+  }
+};
+
+// Both searches report a better set to `accept(core positions, value, sure)`, which returns
+// whether the exact test admits it; `sure` spares the test.
+class CoreSearch {
+ public:
+  std::int64_t nodes = 0;
+
+  // True if the search was finished within `limit` nodes. `best` is what must be beaten.
+  template <class Accept>
+  bool run(const Core& core, const Tolerance& tolerance, double& best, std::int64_t limit,
+           Accept accept) {
+    const std::size_t size = core.id.size();
+    nodes = 0;
+    cheapest_.resize(size + 1);
+    prefix_.resize(size + 1);
+    cheapest_[size] = kInfinity;
+    for (std::size_t j = size; j-- > 0;)
+      cheapest_[j] = std::min(cheapest_[j + 1], core.cost[j]);
+    prefix_[0] = 0;
+    for (std::size_t j = 0; j < size; ++j) prefix_[j + 1] = prefix_[j] + core.weight[j];
+    stack_.clear();
+    Walk<Accept> walk{*this, core, tolerance, best, tolerance.beat(best), limit, accept};
+    return walk.descend(0, core.pick, 0, core.base_value, core.offset);
+  }
+
+ private:
+  template <class Accept>
+  struct Walk {
+    CoreSearch& search;
+    const Core& core;
+    const Tolerance& tolerance;
+    double& best;
+    double beat;
+    std::int64_t limit;
+    Accept& accept;
+
+    bool descend(std::size_t j, int rest, double cost, double value, double weight) {
+      if (rest == 0) {
+        if (value > best && accept(search.stack_, value, cost <= core.room - core.slack)) {
+          best = value;
+          beat = tolerance.beat(best);
+        }
+        return true;
+      }
+      const std::size_t r = static_cast<std::size_t>(rest);
+      for (; j + r <= core.id.size(); ++j) {
+        if (!(weight + (search.prefix_[j + r] - search.prefix_[j]) > beat)) return true;
+        if (search.nodes++ >= limit) return false;
+        const double after = cost + core.cost[j];
+        if (after + (rest - 1) * (rest > 1 ? search.cheapest_[j + 1] : 0) >
+            core.room + core.slack)
+          continue;
+        search.stack_.push_back(static_cast<int>(j));
+        const bool finished =
+            descend(j + 1, rest - 1, after, value + core.value[j], weight + core.weight[j]);
+        search.stack_.pop_back();
+        if (!finished) return false;
+      }
+      return true;
+    }
+  };
+
+  std::vector<double> cheapest_, prefix_;
+  std::vector<int> stack_;
+};
+
+class CoreLists {
+ public:
+  std::int64_t states = 0;
+  bool blurred = false;
+
+  // True if the search was finished within `limit` states (all rounds together) and about
+  // `memory` bytes. With Strict, dominance keeps the distance of the slack.
+  template <bool Strict, class Accept>
+  bool run(const Core& core, const Tolerance& tolerance, double& best, std::int64_t limit,
+           double memory, Accept accept) {
+    const int size = static_cast<int>(core.size()), n = core.pick;
+    states = 0;
+    blurred = false;
+    trace_.assign(1, Step{0, -1});
+    State start{0, core.base_value, 0};
+    double heaviest = core.offset;
+    for (int j = 0; j < n; ++j) {
+      start.cost += core.cost[at(j)];
+      start.value += core.value[at(j)];
+      heaviest += core.weight[at(j)];
+    }
+    double give = heaviest - tolerance.beat(best);  // what a state may lose
+    // A state with n items, the last one not yet on the trace.
+    const auto offer = [&](const State& state, int item) {
+      if (!(state.value > best) || !(state.cost <= core.room + core.slack)) return;
+      follow(state.step, item, n);
+      if (accept(chosen_, state.value, state.cost <= core.room - core.slack)) {
+        best = state.value;
+        give = heaviest - tolerance.beat(best);
+      } else {
+        blurred = true;
+      }
+    };
+    offer(start, -1);
+    if (n == 0 || n == size || !(give > 0)) return true;
+    now_.restart(0);
+    now_.states.push_back(start);
+    now_.close();
+    int in = n - 1, out = n;  // the next item to take out, and to put in
+    const auto loss_in = [&] { return in >= 0 ? core.weight[at(in)] : kInfinity; };
+    const auto loss_out = [&] { return out < size ? -core.weight[at(out)] : kInfinity; };
+    while (in >= 0 || out < size) {
+      const bool removes = loss_in() <= loss_out();
+      const int item = removes ? in-- : out++, sign = removes ? -1 : 1;
+      const double dc = sign * core.cost[at(item)], dz = sign * core.value[at(item)];
+      const double next_in = loss_in(), next_out = loss_out();
+      next_.restart(now_.low - removes);
+      for (int balance = next_.low; balance <= now_.high() + !removes; ++balance) {
+        const auto [keep, keep_end] = now_.list(balance);
+        const auto [move, move_end] = now_.list(balance - sign);
+        const double need = balance == 0  ? next_in + next_out
+                            : balance > 0 ? balance * next_in
+                                          : -balance * next_out;
+        // weight of the heaviest set - weight of the state + need < give, by its sums
+        const double most = heaviest - core.offset + core.base_value +
+                            (n + balance) * core.middle + need;
+        std::size_t x = keep, y = move, lag = next_.states.size();
+        double level = -kInfinity;  // the best value at no higher cost
+        while (x < keep_end || y < move_end) {
+          const bool moved =
+              x >= keep_end ||
+              (y < move_end && now_.states[y].cost + dc < now_.states[x].cost);
+          State state = now_.states[moved ? y++ : x++];
+          if (moved) state.cost += dc, state.value += dz;
+          if (Strict)
+            for (; lag < next_.states.size() &&
+                   next_.states[lag].cost + core.slack < state.cost; ++lag)
+              level = std::max(level, next_.states[lag].value);
+          if (state.value <= level) continue;
+          if (moved && balance == 0) offer(state, item);
+          if (!(state.value - core.lambda * state.cost > most - give)) continue;
+          if (!Strict) level = state.value;
+          if (moved) {
+            trace_.push_back({state.step, item});
+            state.step = static_cast<std::int32_t>(trace_.size() - 1);
+          }
+          next_.states.push_back(state);
+        }
+        next_.close();
+        if (states + static_cast<std::int64_t>(next_.states.size()) > limit) {
+          states = limit;
+          return false;
+        }
+      }
+      std::swap(now_, next_);
+      if (now_.states.empty()) return true;
+      states += static_cast<std::int64_t>(now_.states.size() + now_.ends.size() / 4 + kRound);
+      const double held = 100.0 * static_cast<double>(now_.states.size()) +
+                          16.0 * static_cast<double>(trace_.size());
+      if (held >= memory || trace_.size() >= kMostSteps) return false;
+    }
+    return true;
+  }
+
+ private:
+  static constexpr std::size_t kMostSteps = std::size_t{1} << 30;
+  static constexpr std::size_t kRound = 3;  // a round by itself costs as much as some states
+
+  struct State {
+    double cost, value;
+    std::int32_t step;
+  };
+  struct Step {  // the item that the state `before` moved in or out
+    std::int32_t before, item;
+  };
+
+  // The states of every balance (items put in less items taken out), by rising cost.
+  struct Lists {
+    std::vector<State> states;
+    std::vector<std::size_t> ends;
+    int low = 0;
+
+    int high() const { return low + static_cast<int>(ends.size()) - 1; }
+    void restart(int lowest) { states.clear(), ends.clear(), low = lowest; }
+    void close() { ends.push_back(states.size()); }
+    std::pair<std::size_t, std::size_t> list(int balance) const {
+      if (balance < low || balance > high()) return {0, 0};
+      const std::size_t k = static_cast<std::size_t>(balance - low);
+      return {k == 0 ? 0 : ends[k - 1], ends[k]};
+    }
+  };
+
+  static std::size_t at(int j) { return static_cast<std::size_t>(j); }
+
+  void follow(std::int32_t step, int item, int n) {
+    chosen_.resize(at(n));
+    std::iota(chosen_.begin(), chosen_.end(), 0);
+    const auto exchange = [&](int j) {
+      if (j >= n)
+        chosen_.push_back(j);
+      else
+        chosen_[at(j)] = -1;
+    };
+    if (item >= 0) exchange(item);
+    for (; step > 0; step = trace_[at(step)].before) exchange(trace_[at(step)].item);
+    std::erase(chosen_, -1);
+  }
+
+  Lists now_, next_;
+  std::vector<Step> trace_;
+  std::vector<int> chosen_;
+};
+
+}  // namespace slotkern

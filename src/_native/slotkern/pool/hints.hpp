@@ -1,0 +1,116 @@
+// Remembered lower bounds: "no window for such a request starts before t".
+//
+// A request is at least as hard as another if it wants no fewer nodes, no less volume, no
+// less performance, no earlier start, and pays no more per unit of work. Whatever fits it
+// fits the other too (drop its dearest parts), so a bound of an easier request holds for it.
+// Filters, deadlines and price limits only make a request harder. Booking only takes time
+// away, so bounds stay true; what adds time lowers those it can serve (see lower()).
+//
+// The pay per unit of work compares rounded quotients: a margin on the safe side, or exact
+// by budget where n is the same. A look-up is one pass over at most kSize entries.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "slotkern/slots/prepared.hpp"
+
+namespace slotkern {
+
+namespace detail {
+
+struct HintRequest {
+  double n, volume, performance, earliest, budget, rate;
+  explicit HintRequest(const Query& q)
+      : n(static_cast<double>(q.n)), volume(q.volume), performance(q.min_performance),
+        earliest(q.earliest), budget(q.budget), rate(q.budget / (n * q.volume)) {}
+};
+
+// A leaf loop of its own, for the per-CPU clones.
+SLOTKERN_CLONES [[maybe_unused]] static double latest_bound(
+    const double* n, const double* volume, const double* performance, const double* earliest,
+    const double* rate, const double* budget, const double* start, std::size_t size,
+    const HintRequest& q) {
+  double lane[8];
+  for (double& x : lane) x = -kInfinity;
+  for (std::size_t i = 0; i < size; i += 8)
+    for (std::size_t k = 0; k < 8; ++k) {
+      const std::size_t j = i + k;
+      const bool easier = (n[j] <= q.n) & (volume[j] <= q.volume) &
+                          (performance[j] <= q.performance) & (earliest[j] <= q.earliest) &
+                          ((q.rate <= rate[j]) | ((n[j] == q.n) & (q.budget <= budget[j])));
+      const double t = easier ? start[j] : -kInfinity;
+      lane[k] = lane[k] > t ? lane[k] : t;
+    }
+  for (double x : lane) lane[0] = std::max(lane[0], x);
+  return lane[0];
+}
+
+// Lowers the starts that a slot can serve.
+SLOTKERN_CLONES [[maybe_unused]] static void lower_starts(
+    const double* n, const double* volume, const double* performance, const double* rate,
+    double* start, std::size_t size, double capacity, const Slot& slot) {
+  const double from = slot.start, fast = slot.performance, price = slot.rate;
+  for (std::size_t i = 0; i < size; ++i) {
+    const bool serves = (start[i] > from) & (volume[i] <= capacity) & (performance[i] <= fast) &
+                        (price <= n[i] * rate[i] * (1 + 4 * kMargin));
+    start[i] = serves ? from : start[i];
+  }
+}
+
+}  // namespace detail
+
+class Hints {
+ public:
+  // No window for `query` starts before this; -inf when nothing is known.
+  double bound(const Query& query) const {
+    const detail::HintRequest request(query);
+    return detail::latest_bound(n_.data(), volume_.data(), performance_.data(),
+                                earliest_.data(), rate_.data(), budget_.data(), start_.data(),
+                                n_.size(), request);
+  }
+
+  // No window for `query` starts before `start`. Only for queries without filter, deadline
+  // and price limit.
+  void learn(const Query& query, double earliest, double start) {
+    const detail::HintRequest request(query);
+    if (next_ == n_.size()) {
+      for (auto* column : columns()) column->resize(column->size() + 8, kInfinity);
+      std::fill(start_.end() - 8, start_.end(), -kInfinity);
+    }
+    const std::size_t i = next_++ % kSize;
+    n_[i] = request.n;
+    volume_[i] = request.volume;
+    performance_[i] = request.performance;
+    earliest_[i] = earliest;
+    rate_[i] = request.rate * (1 - kMargin);
+    budget_[i] = request.budget;
+    start_[i] = start;
+    if (next_ % kSize == 0) next_ = 0;
+  }
+
+  // The slot has come to be free, or has grown.
+  void lower(const Slot& slot) {
+    const double capacity = Pool::room(slot) * slot.performance * (1 + kMargin);
+    detail::lower_starts(n_.data(), volume_.data(), performance_.data(), rate_.data(),
+                         start_.data(), n_.size(), capacity, slot);
+  }
+
+  void clear() {
+    for (auto* column : columns()) column->clear();
+    next_ = 0;
+  }
+
+ private:
+  static constexpr std::size_t kSize = 512;
+
+  std::vector<std::vector<double>*> columns() {
+    return {&n_, &volume_, &performance_, &earliest_, &rate_, &budget_, &start_};
+  }
+
+  std::vector<double> n_, volume_, performance_, earliest_, rate_, budget_, start_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace slotkern

@@ -1,0 +1,126 @@
+// The scheduling loop: find and book for a stream of requests, in order.
+//
+// One request costs a search on the changed pool and n cuts (pool/timeline.hpp); nothing is
+// allocated but room for the results.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "slotkern/pool/timeline.hpp"
+
+namespace slotkern {
+
+// Why a request was not booked.
+enum class Reason : std::uint8_t {
+  booked = 0,
+  nodes,   // fewer nodes of the wanted performance than wanted
+  budget,  // it fits, but not for its money
+  time,    // not so many proper slots are ever free together
+  volume,  // so small that the clock does not move
+};
+
+struct Schedule {
+  std::vector<Found> found;         // by request; only where it was booked
+  std::vector<std::uint8_t> reasons;  // of Reason
+  std::vector<std::size_t> firsts;  // [i]: where its parts begin; one more at the end
+  std::vector<Part> parts;
+};
+
+namespace detail {
+
+inline Reason why_not(Timeline& timeline, const Pool& pool, const Query& query, Shape shape,
+                      Workspace& work) {
+  std::int64_t fast = 0;
+  for (std::size_t k = 0; k < pool.nodes.size() && fast < query.n; ++k) {
+    if (pool.nodes[k].performance < query.min_performance) break;
+    fast += !timeline.gone()[k];
+  }
+  if (fast < query.n) return Reason::nodes;
+  if (query.budget == kInfinity) return Reason::time;
+  Query rich = query;
+  rich.budget = kInfinity;
+  Found found;
+  constexpr int earliest = 0;  // the first criterion of the list: the cheapest to ask
+  return timeline.find(rich, earliest, shape, work, found) == Status::ok ? Reason::budget
+                                                                         : Reason::time;
+}
+
+}  // namespace detail
+
+// find() of window/find.hpp on a pool that has changed.
+inline Answer find(Timeline& timeline, const Query& query, int criterion, Shape shape) noexcept {
+  Answer answer;
+  answer.status = guarded([&] {
+    Workspace& work = workspace();
+    const Status status = timeline.find(query, criterion, shape, work, answer.found);
+    answer.parts = work.parts.data();
+    return status;
+  });
+  return answer;
+}
+
+// The doors of a Timeline; `bad` is the part at fault.
+
+inline Status open_timeline(Timeline& timeline, Pool& pool, const std::vector<double>& prices,
+                            const PoolState* state) noexcept {
+  return guarded([&] { return timeline.open(pool, prices, state), Status::ok; });
+}
+
+inline Status state_of(const Timeline& timeline, PoolState& state) noexcept {
+  return guarded([&] { return state = timeline.state(), Status::ok; });
+}
+
+inline Status reach(Timeline& timeline, double volume) noexcept {
+  return guarded([&] { return timeline.reach(volume), Status::ok; });
+}
+
+inline Status book(Timeline& timeline, double start, const Part* parts, std::size_t n,
+                   std::size_t& bad) noexcept {
+  return guarded([&] { return timeline.book(start, parts, n, bad); });
+}
+
+inline Status release(Timeline& timeline, double start, const Part* parts, std::size_t n,
+                      std::size_t& bad) noexcept {
+  return guarded([&] { return timeline.release(start, parts, n, bad); });
+}
+
+inline Status advance(Timeline& timeline, double now) noexcept {
+  return guarded([&] { return timeline.advance(now), Status::ok; });
+}
+
+// none: there is no such node.
+inline Status remove_node(Timeline& timeline, std::int32_t node) noexcept {
+  return guarded([&] { return timeline.remove(node) ? Status::ok : Status::none; });
+}
+
+// Appends one entry a request.
+inline Status schedule(Timeline& timeline, const Pool& pool, const std::vector<Query>& queries,
+                       int criterion, Shape shape, Schedule& out) noexcept {
+  return guarded([&] {
+    Workspace& work = workspace();
+    out.firsts.push_back(out.parts.size());
+    for (const Query& query : queries) {
+      Found found;
+      Reason reason = Reason::booked;
+      const Status status = timeline.find(query, criterion, shape, work, found);
+      if (status == Status::ok) {
+        std::size_t bad;
+        const Status booked = timeline.book(found.start, work.parts.data(), work.parts.size(), bad);
+        if (booked != Status::ok) return Status::internal;
+        out.parts.insert(out.parts.end(), work.parts.begin(), work.parts.end());
+      } else if (status == Status::volume_too_small) {
+        reason = Reason::volume;
+      } else {
+        reason = detail::why_not(timeline, pool, query, shape, work);
+      }
+      out.found.push_back(found);
+      out.reasons.push_back(static_cast<std::uint8_t>(reason));
+      out.firsts.push_back(out.parts.size());
+    }
+    return Status::ok;
+  });
+}
+
+}  // namespace slotkern

@@ -1,0 +1,226 @@
+// Prepared slots: what every search over the same slots shares.
+//
+// Rows of doubles for the exact tests, a screen per shape (slots/screen.hpp), the nodes by falling
+// performance, and sums of the cheapest node rates, which bound what the other n - 1 parts of
+// a window cost at least (live slots lie on distinct nodes). Build: O(m + N log N).
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "slotkern/slots/screen.hpp"
+#include "slotkern/slots/view.hpp"
+
+namespace slotkern {
+
+struct Node {
+  std::int32_t id;
+  double performance;
+  double min_price;  // over its slots
+};
+
+// rate = price / performance: money per unit of work.
+struct Slot {
+  double start, end, performance, price, rate;
+  std::int32_t node;
+  std::int32_t place;  // index of the node in Pool::nodes
+};
+
+// One request, its numbers checked at the door. An infinite deadline is the largest finite
+// double, so that t + d = inf never counts as in time.
+struct Query {
+  std::int64_t n = 1;
+  double volume = 0;
+  double budget = kInfinity;
+  double min_performance = 0;
+  double earliest = 0;
+  double deadline = std::numeric_limits<double>::max();
+  double max_price = kInfinity;
+  const std::uint8_t* mask = nullptr;  // one byte a slot, 0 = filtered out
+  // For a mask by origin row (Pool::origins) of so many rows; those behind are filtered out.
+  const std::size_t* origins = nullptr;
+  std::size_t masked = 0;
+
+  double step(const Slot& slot) const { return std::max(slot.start, earliest); }
+  double limit(const Slot& slot) const { return std::min(slot.end, deadline); }
+  bool admits(const Slot& slot, std::size_t row) const {
+    return slot.performance >= min_performance && slot.price <= max_price &&
+           (!mask || passes(origins ? origins[row] : row));
+  }
+
+ private:
+  bool passes(std::size_t row) const { return !(origins && row >= masked) && mask[row]; }
+};
+
+// Where a part that is cut out of a slot ends: a rest of at most 4 ulp is rounding, not time.
+inline double cut_finish(double finish, double end) {
+  return end - finish <= 4 * 0x1p-52 * std::fabs(finish) ? end : finish;
+}
+
+// The slots of nodes with performance >= `performance`; `end` counts their nodes.
+struct Group {
+  double performance;
+  std::size_t end;
+};
+
+enum class Shape : int { square = 0, ragged = 1 };
+
+class Pool {
+ public:
+  std::vector<Slot> slots;
+  std::vector<Node> nodes;                // by falling performance, then id
+  std::vector<Group> groups;              // by falling performance
+  std::vector<double> cheapest_rates;     // [k]: sum of the k smallest node rates
+  Screen by_rate;                         // ragged: room = capacity in work
+  Screen by_price;                        // square: room = length in time
+  double latest_start = 0, latest_end = 0;  // largest absolute ones, of ends the finite ones
+
+  // A pool that has changed (pool/timeline.hpp) keeps its slots in blocks of 64 rows with gaps at
+  // their ends. Empty while the rows stand in the order of time without gaps.
+  BlockOrder order;                       // [position of a block]: its rows start at 64 times this
+  std::vector<double> firsts;             // [position]: the start of its first slot
+  std::vector<std::uint8_t> counts;       // [order]: how many slots
+  std::vector<std::size_t> origins;       // [row]: the row of the array the slot came from
+
+  std::size_t origin(std::size_t row) const { return origins.empty() ? row : origins[row]; }
+
+  // Position in the order of time: of a row, the last one, that of the last slot with a start
+  // not after t.
+  std::size_t position(std::size_t row) const {
+    if (order.empty()) return row;
+    std::size_t block = block_at(slots[row].start);
+    while (order[block] != row / 64) --block;  // others begin at the same time
+    return block * 64 + row % 64;
+  }
+  std::size_t last_position() const {
+    return (order.empty() ? slots.size() : order.size() * 64) - 1;
+  }
+  std::size_t position_at(double t) const {
+    std::size_t begin = 0, count = slots.size(), block = 0;
+    if (!order.empty()) {
+      block = block_at(t);
+      begin = order[block] * std::size_t{64};
+      count = counts[order[block]];
+    }
+    const auto first = slots.begin() + static_cast<std::ptrdiff_t>(begin);
+    const auto after = std::upper_bound(first, first + static_cast<std::ptrdiff_t>(count), t,
+                                        [](double x, const Slot& s) { return x < s.start; });
+    return block * 64 + static_cast<std::size_t>(after - first) - 1;
+  }
+  // Position of the last block that begins at t or before, else of the first.
+  std::size_t block_at(double t) const {
+    const auto after = std::upper_bound(firsts.begin(), firsts.end(), t);
+    return static_cast<std::size_t>(std::max<std::ptrdiff_t>(after - firsts.begin(), 1)) - 1;
+  }
+  double first_start() const { return order.empty() ? slots.front().start : firsts.front(); }
+  // The largest absolute start: of a pool that has changed, where slots are cut, as they are now.
+  double farthest_start() const {
+    if (order.empty()) return latest_start;
+    const std::size_t count = counts[order.back()];
+    if (count == 0) return 0;
+    const double last = slots[order.back() * std::size_t{64} + count - 1].start;
+    return std::max(std::fabs(firsts.front()), std::fabs(last));
+  }
+
+  // At least the length of a part that the slot can hold: t + d <= end is a test on rounded
+  // sums and can hold for d a little over end - t.
+  static double room(const Slot& s) {
+    const double ulp = std::isinf(s.end) ? 0.0 : std::fabs(s.end) * 0x1p-52;
+    return s.end - s.start + 4 * ulp;
+  }
+
+  // Checks and prepares. `all` prepares both shapes; else only `shape` for n parts.
+  Fault build(const SlotView& view, bool all, Shape shape, std::size_t n, CheckScratch& scratch) {
+    const Fault fault = check_slots(view, scratch);
+    if (fault.status != Status::ok) return fault;
+    const bool ragged = all || shape == Shape::ragged, square = all || shape == Shape::square;
+    load(view, scratch);
+    if (ragged) by_rate.reset(slots.size());
+    if (square) by_price.reset(slots.size());
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+      const Slot& s = slots[i];
+      const double length = room(s);
+      if (ragged) by_rate.put(i, s.rate, length * s.performance, s.performance, s.end);
+      if (square) by_price.put(i, s.price, length, s.performance, s.end);
+    }
+    if (ragged) sum_cheapest(all ? nodes.size() : n);
+    order_nodes();
+    return fault;
+  }
+
+  // Lower bound on the sum of the rates of any k live slots.
+  double rates_of(std::size_t k) const { return cheapest_rates[k]; }
+
+  // A volume so small that the clock does not move would let one node serve twice. Windows
+  // start at a slot's start or at `earliest`; `anywhere` where slots are cut or starts move.
+  Status check(const Query& query, bool anywhere = false) const {
+    if (nodes.empty()) return Status::ok;
+    double t = std::max(farthest_start(), std::fabs(query.earliest));
+    if (anywhere) t = std::max(t, latest_end);
+    return t + query.volume / nodes.front().performance > t ? Status::ok
+                                                            : Status::volume_too_small;
+  }
+
+ private:
+  void load(const SlotView& view, CheckScratch& scratch) {
+    std::vector<std::int32_t> places(scratch.index.size(), -1);
+    nodes.clear();
+    slots.resize(view.size);
+    latest_start = latest_end = 0;
+    for (std::size_t i = 0; i < view.size; ++i) {
+      const Record r = Record::of(view, i);
+      std::int32_t& place = places[scratch.index.cell(r.node)];
+      if (place < 0) {
+        place = static_cast<std::int32_t>(nodes.size());
+        nodes.push_back({r.node, r.performance, r.price});
+      }
+      Node& node = nodes[static_cast<std::size_t>(place)];
+      node.min_price = std::min(node.min_price, r.price);
+      slots[i] = {r.start, r.end, r.performance, r.price, r.price / r.performance, r.node, place};
+      latest_start = std::max(latest_start, std::fabs(r.start));
+      if (!std::isinf(r.end)) latest_end = std::max(latest_end, std::fabs(r.end));
+    }
+  }
+
+  void sum_cheapest(std::size_t most) {
+    most = std::min(most, nodes.size());
+    std::vector<double> rates;
+    rates.reserve(nodes.size());
+    for (const Node& node : nodes) rates.push_back(node.min_price / node.performance);
+    const auto middle = rates.begin() + static_cast<std::ptrdiff_t>(most);
+    std::partial_sort(rates.begin(), middle, rates.end());
+    cheapest_rates.assign(1, 0.0);
+    for (std::size_t k = 0; k < most; ++k)
+      cheapest_rates.push_back(cheapest_rates.back() + rates[k]);
+  }
+
+  void order_nodes() {
+    std::vector<std::int32_t> rank(nodes.size());
+    std::vector<std::size_t> order(nodes.size());
+    for (std::size_t k = 0; k < order.size(); ++k) order[k] = k;
+    std::sort(order.begin(), order.end(), [this](std::size_t a, std::size_t b) {
+      if (nodes[a].performance != nodes[b].performance)
+        return nodes[a].performance > nodes[b].performance;
+      return nodes[a].id < nodes[b].id;
+    });
+    std::vector<Node> sorted;
+    sorted.reserve(nodes.size());
+    for (std::size_t k = 0; k < order.size(); ++k) {
+      rank[order[k]] = static_cast<std::int32_t>(k);
+      sorted.push_back(nodes[order[k]]);
+    }
+    nodes.swap(sorted);
+    for (Slot& slot : slots) slot.place = rank[static_cast<std::size_t>(slot.place)];
+    groups.clear();
+    for (std::size_t k = 0; k < nodes.size(); ++k) {
+      if (groups.empty() || groups.back().performance != nodes[k].performance)
+        groups.push_back({nodes[k].performance, k});
+      groups.back().end = k + 1;
+    }
+  }
+};
+
+}  // namespace slotkern

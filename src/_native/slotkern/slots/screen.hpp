@@ -1,0 +1,212 @@
+// The screen: a float32 sieve over all slots that throws out, 64 at a time, those that
+// cannot be part of a better window.
+//
+// Four float columns a slot, each rounded to the side that keeps the slot (keys down; room,
+// performance and end up), and the same four as extremes of every block of 64 slots, so that
+// one pass over 64 blocks looks at 4,096 slots. The screen only ever keeps too much: every
+// slot it passes is tested again in float64 with the expressions that define the answer.
+// Cost of a pass: O(m / 64) for the blocks, then the blocks that are left; 16 bytes a slot.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "slotkern/slots/view.hpp"
+
+#if defined(SLOTKERN_MULTIVERSION) && SLOTKERN_MULTIVERSION
+#define SLOTKERN_CLONES \
+  __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
+#else
+#define SLOTKERN_CLONES
+#endif
+
+namespace slotkern {
+
+// Pre-filters work on rearranged expressions; this relative margin keeps them on the safe side.
+inline constexpr double kMargin = 1e-9;
+
+// The largest float not above x: one step of the bit pattern where rounding went up.
+inline float round_down(double x) {
+  const float f = static_cast<float>(x);
+  if (!(f > x)) return f;
+  const auto bits = std::bit_cast<std::int32_t>(f);
+  if (f == 0) return -std::numeric_limits<float>::denorm_min();
+  return std::bit_cast<float>(bits > 0 ? bits - 1 : bits + 1);
+}
+
+inline float round_up(double x) { return -round_down(-x); }
+
+// What a slot must have to stay.
+struct Sieve {
+  float key = std::numeric_limits<float>::infinity();  // at most
+  float room = 0;                                      // at least, as are the next two
+  float performance = 0;
+  float end = -std::numeric_limits<float>::infinity();
+};
+
+namespace detail {
+
+// Bit j of the result: slot j passes. A leaf loop of its own, for the per-CPU clones.
+SLOTKERN_CLONES [[maybe_unused]] static std::uint64_t pass64(const float* __restrict key,
+                                                            const float* __restrict room,
+                                                            const float* __restrict performance,
+                                                            const float* __restrict end,
+                                                            const Sieve& sieve) {
+  alignas(64) std::uint8_t flag[64];
+  const float k = sieve.key, r = sieve.room, p = sieve.performance, e = sieve.end;
+  for (int j = 0; j < 64; ++j)
+    flag[j] = static_cast<std::uint8_t>((key[j] <= k) & (room[j] >= r) & (performance[j] >= p) &
+                                        (end[j] >= e));
+  std::uint64_t bits = 0;
+  for (int w = 0; w < 8; ++w) {  // eight flags of 0 or 1 to eight bits
+    std::uint64_t word;
+    std::memcpy(&word, flag + 8 * w, 8);
+    if constexpr (std::endian::native == std::endian::little)
+      bits |= (word * 0x0102040810204080u >> 56) << (8 * w);
+    else
+      for (int j = 0; j < 8; ++j) bits |= std::uint64_t{flag[8 * w + j]} << (8 * w + j);
+  }
+  return bits;
+}
+
+// Eight lanes at a time, which compilers turn into vectors.
+[[maybe_unused]] static inline float least64(const float* x) {
+  float lane[8];
+  for (int k = 0; k < 8; ++k) lane[k] = x[k];
+  for (int j = 8; j < 64; j += 8)
+    for (int k = 0; k < 8; ++k) lane[k] = x[j + k] < lane[k] ? x[j + k] : lane[k];
+  for (int k = 1; k < 8; ++k) lane[0] = std::min(lane[0], lane[k]);
+  return lane[0];
+}
+[[maybe_unused]] static inline float most64(const float* x) {
+  float lane[8];
+  for (int k = 0; k < 8; ++k) lane[k] = x[k];
+  for (int j = 8; j < 64; j += 8)
+    for (int k = 0; k < 8; ++k) lane[k] = x[j + k] > lane[k] ? x[j + k] : lane[k];
+  for (int k = 1; k < 8; ++k) lane[0] = std::max(lane[0], lane[k]);
+  return lane[0];
+}
+
+}  // namespace detail
+
+// Where the blocks of 64 rows stand in the order of time: empty while they stand in it.
+using BlockOrder = std::vector<std::uint32_t>;
+
+class Screen {
+ public:
+  void reset(std::size_t slots) {
+    slots_ = slots;
+    blocks_ = (slots + 63) / 64;
+    fine_.reset(blocks_ * 64);
+    coarse_.reset((blocks_ + 63) / 64 * 64);
+  }
+
+  void put(std::size_t i, double key, double room, double performance, double end) {
+    fine_.put(i, round_down(key), round_up(room), round_up(performance), round_up(end));
+    coarse_.widen(i / 64, fine_, i);
+  }
+
+  // Calls visit(row) for the slots at positions 0..last of the order that pass, in order, until
+  // it returns false. `sieve` may tighten meanwhile: the next block sees it.
+  template <class Visit>
+  void each(const BlockOrder& order, const Sieve& sieve, std::size_t last, Visit visit) const {
+    if (slots_ == 0) return;
+    const std::size_t last_block = last / 64;
+    for (std::size_t base = 0; base <= last_block; base += 64) {
+      for (std::uint64_t blocks = coarse_.pass(base, sieve); blocks; blocks &= blocks - 1) {
+        const std::size_t block = base + static_cast<std::size_t>(std::countr_zero(blocks));
+        if (block > last_block) return;
+        const std::size_t rows = (order.empty() ? block : order[block]) * 64;
+        for (std::uint64_t hits = fine_.pass(rows, sieve); hits; hits &= hits - 1) {
+          const auto offset = static_cast<std::size_t>(std::countr_zero(hits));
+          if (block * 64 + offset > last || !visit(rows + offset)) return;
+        }
+      }
+    }
+  }
+
+  // For rows that change (pool/timeline.hpp): blocks of rows come and go, rows move within one.
+  // `block` counts in the order of time, rows stand anywhere.
+  void add_rows() { fine_.resize(fine_.key.size() + 64); }
+
+  void insert_block(std::size_t block) {
+    if (++blocks_ > coarse_.key.size()) coarse_.resize(coarse_.key.size() + 64);
+    coarse_.move(block, block + 1, blocks_ - 1 - block);
+  }
+
+  void erase_block(std::size_t block) {
+    coarse_.move(block + 1, block, --blocks_ - block);
+    coarse_.clear(blocks_);
+  }
+
+  void move(std::size_t from, std::size_t to, std::size_t count) { fine_.move(from, to, count); }
+  void clear(std::size_t row) { fine_.clear(row); }
+
+  void set(std::size_t i, double key, double room, double performance, double end) {
+    fine_.put(i, round_down(key), round_up(room), round_up(performance), round_up(end));
+  }
+
+  // The row has joined the block.
+  void widen(std::size_t block, std::size_t row) { coarse_.widen(block, fine_, row); }
+
+  // Whether the block would be narrower without the row.
+  bool bounds(std::size_t block, std::size_t row) const {
+    return (fine_.key[row] <= coarse_.key[block]) | (fine_.room[row] >= coarse_.room[block]) |
+           (fine_.performance[row] >= coarse_.performance[block]) |
+           (fine_.end[row] >= coarse_.end[block]);
+  }
+
+  // The extremes of a block, from its rows.
+  void fold(std::size_t block, std::size_t rows) {
+    coarse_.put(block, detail::least64(fine_.key.data() + rows),
+                detail::most64(fine_.room.data() + rows),
+                detail::most64(fine_.performance.data() + rows),
+                detail::most64(fine_.end.data() + rows));
+  }
+
+ private:
+  struct Columns {
+    std::vector<float> key, room, performance, end;
+
+    void reset(std::size_t size) {
+      for (std::vector<float>* column : {&key, &room, &performance, &end}) column->clear();
+      resize(size);
+    }
+    void resize(std::size_t size) {  // padding has no room, so it never passes
+      key.resize(size, std::numeric_limits<float>::infinity());
+      room.resize(size, -1.0f);
+      performance.resize(size, 0.0f);
+      end.resize(size, -std::numeric_limits<float>::infinity());
+    }
+    void clear(std::size_t i) {
+      put(i, std::numeric_limits<float>::infinity(), -1.0f, 0.0f,
+          -std::numeric_limits<float>::infinity());
+    }
+    void move(std::size_t from, std::size_t to, std::size_t count) {
+      for (std::vector<float>* column : {&key, &room, &performance, &end})
+        std::memmove(column->data() + to, column->data() + from, count * sizeof(float));
+    }
+    void put(std::size_t i, float k, float r, float p, float e) {
+      key[i] = k, room[i] = r, performance[i] = p, end[i] = e;
+    }
+    void widen(std::size_t block, const Columns& from, std::size_t i) {
+      key[block] = std::min(key[block], from.key[i]);
+      room[block] = std::max(room[block], from.room[i]);
+      performance[block] = std::max(performance[block], from.performance[i]);
+      end[block] = std::max(end[block], from.end[i]);
+    }
+    std::uint64_t pass(std::size_t i, const Sieve& sieve) const {
+      return detail::pass64(key.data() + i, room.data() + i, performance.data() + i,
+                            end.data() + i, sieve);
+    }
+  };
+
+  std::size_t slots_ = 0, blocks_ = 0;
+  Columns fine_, coarse_;
+};
+
+}  // namespace slotkern

@@ -1,0 +1,138 @@
+// The door: a strided view on the user's slot records, and the check that they are sane.
+//
+// check_slots is O(m) expected: every rule of the slot format in one pass, per-node rules
+// through a table from node id to place. Everything behind it trusts its input.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "slotkern/base/status.hpp"
+
+namespace slotkern {
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// Five native fields anywhere in records of any size, aligned or not, forwards or
+// backwards in memory: what numpy calls a structured array.
+struct SlotView {
+  const char* base = nullptr;
+  std::ptrdiff_t stride = 0;
+  std::ptrdiff_t node = 0, start = 0, end = 0, performance = 0, price = 0;  // offsets
+  std::size_t size = 0;
+
+  template <class T>
+  T load(std::size_t row, std::ptrdiff_t offset) const {
+    T value;
+    std::memcpy(&value, base + static_cast<std::ptrdiff_t>(row) * stride + offset, sizeof value);
+    return value;
+  }
+};
+
+// Node ids may have any gaps: a flat table while they are dense, open addressing otherwise.
+class NodeIndex {
+ public:
+  void reset(std::int32_t largest, std::size_t slots) {
+    const auto ids = static_cast<std::size_t>(largest) + 1;
+    dense_ = ids <= 2 * slots + 1024;
+    size_ = dense_ ? ids : std::bit_ceil(2 * slots + 64);
+    if (!dense_) ids_.assign(size_, -1);
+  }
+
+  std::size_t size() const { return size_; }
+  bool dense() const { return dense_; }  // a cell is the id itself
+
+  // The cell of a node, below size().
+  std::size_t cell(std::int32_t id) {
+    auto at = static_cast<std::size_t>(id);
+    if (dense_) return at;
+    const std::size_t mask = size_ - 1;
+    at = (static_cast<std::uint64_t>(at) * 0x9E3779B97F4A7C15u >> 32) & mask;
+    while (ids_[at] != -1 && ids_[at] != id) at = (at + 1) & mask;
+    ids_[at] = id;
+    return at;
+  }
+
+ private:
+  bool dense_ = true;
+  std::size_t size_ = 0;
+  std::vector<std::int32_t> ids_;
+};
+
+struct CheckScratch {
+  struct Seen {
+    double end = -kInfinity;  // of the node's slot before
+    double performance = 0;   // 0: no slot yet
+  };
+  NodeIndex index;
+  std::vector<Seen> seen;
+};
+
+// One row's fields.
+struct Record {
+  std::int32_t node;
+  double start, end, performance, price;
+
+  static Record of(const SlotView& view, std::size_t row) {
+    return {view.load<std::int32_t>(row, view.node), view.load<double>(row, view.start),
+            view.load<double>(row, view.end), view.load<double>(row, view.performance),
+            view.load<double>(row, view.price)};
+  }
+  bool sane() const {  // no branches: every comparison with NaN is false
+    constexpr double most = std::numeric_limits<double>::max();
+    return (node >= 0) & (std::fabs(start) <= most) & (end > start) & (performance > 0) &
+           (performance <= most) & (price >= 0) & (price <= most);
+  }
+  // What is wrong with a row that is not sane, fields in the order of the record.
+  Status fault() const {
+    if (node < 0) return Status::node_negative;
+    if (!std::isfinite(start)) return Status::start_not_finite;
+    if (std::isnan(end)) return Status::end_is_nan;
+    if (!(end > start)) return Status::end_not_after_start;
+    if (!(performance > 0 && std::isfinite(performance))) return Status::performance_not_positive;
+    return Status::price_not_valid;
+  }
+};
+
+// Returns the first row that breaks a rule: its own fields, then the order, then the rules
+// about one node. On success scratch.index knows every node.
+inline Fault check_slots(const SlotView& view, CheckScratch& scratch) {
+  std::int32_t largest = 0;
+  for (std::size_t i = 0; i < view.size; ++i)
+    largest = std::max(largest, view.load<std::int32_t>(i, view.node));
+  scratch.index.reset(largest, view.size);
+  scratch.seen.assign(scratch.index.size(), {});
+  const auto clash = [&view](Status status, std::size_t row) {
+    const auto id = view.load<std::int32_t>(row, view.node);
+    std::size_t other = row - 1;
+    while (view.load<std::int32_t>(other, view.node) != id) --other;
+    return Fault{status, row, other};
+  };
+  const auto scan = [&](auto cell_of) -> Fault {
+    double previous_start = -kInfinity;
+    std::int32_t previous_node = -1;
+    CheckScratch::Seen* const seen_at = scratch.seen.data();
+    for (std::size_t i = 0; i < view.size; ++i) {
+      const Record r = Record::of(view, i);
+      if (!r.sane()) return {r.fault(), i, i};
+      if (r.start <= previous_start && (r.start < previous_start || r.node < previous_node))
+        return {Status::not_sorted, i, i - 1};
+      previous_start = r.start;
+      previous_node = r.node;
+      CheckScratch::Seen& seen = seen_at[cell_of(r.node)];
+      if (r.performance != seen.performance && seen.performance != 0)
+        return clash(Status::performance_differs, i);
+      if (r.start < seen.end) return clash(Status::overlap, i);
+      seen = {r.end, r.performance};
+    }
+    return {};
+  };
+  if (scratch.index.dense()) return scan([](std::int32_t id) { return static_cast<std::size_t>(id); });
+  return scan([&](std::int32_t id) { return scratch.index.cell(id); });
+}
+
+}  // namespace slotkern

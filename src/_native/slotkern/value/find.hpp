@@ -1,0 +1,169 @@
+// The boundary of searches by value: one call for the door _valued.pyx, and the window's
+// numbers from its rows, in the one expression for each quantity.
+#pragma once
+
+#include <vector>
+
+#include "slotkern/value/search.hpp"
+#include "slotkern/window/find.hpp"
+
+namespace slotkern {
+
+struct ValuedAnswer {
+  Status status = Status::none;
+  Fault fault;
+  Found found;
+  double bound = 0;  // in the criterion's own direction and units
+  bool proven = false;
+  Effort effort;
+  const Part* parts = nullptr;
+};
+
+inline ValuedWorkspace& valued_workspace() {
+  static thread_local ValuedWorkspace work;
+  return work;
+}
+
+namespace detail {
+
+// Placement is a mean over the parts and has its sign within; the rest are sums.
+inline double in_units(const Valuation& v, double total, std::size_t n) {
+  switch (v.worth) {
+    case Worth::dependable:
+      return total / static_cast<double>(n);
+    case Worth::coordinated:
+      return -total / static_cast<double>(n);
+    case Worth::part_time:
+      return -total;
+    default:
+      return v.sign * total;
+  }
+}
+
+template <class Shape, class Source>
+bool settle_valued(const Pool& pool, const Query& query, const Valuation& v, const Source& source,
+                   double start, double span, ValuedWorkspace& work, ValuedAnswer& answer) {
+  const std::size_t n = work.chosen.size();
+  const bool square = std::is_same_v<Shape, Square>;
+  std::vector<Entry>& order = work.base.chosen;
+  order.clear();
+  double slowest = kInfinity;
+  for (const std::size_t row : work.chosen) {
+    const Slot& s = pool.slots[row];
+    order.push_back({square ? s.price : s.rate, row});
+    slowest = std::min(slowest, s.performance);
+  }
+  std::sort(order.begin(), order.end(), [&pool](const Entry& a, const Entry& b) {
+    return a.key < b.key || (a.key == b.key && pool.slots[a.row].node < pool.slots[b.row].node);
+  });
+  Shape shape;
+  if constexpr (std::is_same_v<Shape, Square>)
+    shape = Square{span > 0 ? span : query.volume / slowest, slowest};
+  else
+    shape = Ragged{query.volume};
+  double total = 0;
+  for (Entry& entry : order) {
+    const Slot& s = pool.slots[entry.row];
+    entry.key = shape.key(s);
+    double z = 0;
+    if (!source.value(s, entry.row, start, shape.length(s), z)) {
+      answer.fault = {Status::criterion_failed, entry.row, 0};
+      return false;
+    }
+    total += z;
+  }
+  settle(pool, shape, order, n, start, answer.found, work.base.parts);
+  if (square) answer.found.processor_time = static_cast<double>(n) * answer.found.runtime;
+  answer.found.value = in_units(v, total, n);
+  return true;
+}
+
+template <class Shape>
+Status search_valued(const Pool& pool, const Query& query, const Valuation& v,
+                     const ValuedOptions& options, bool record, ValuedWorkspace& work,
+                     ValuedAnswer& answer) {
+  return with_source(pool, v, [&](const auto& source) {
+    using Source = std::remove_cvref_t<decltype(source)>;
+    ValuedSearch<Shape, Source> search(pool, query, source, options, work);
+    const bool any = record ? search.record() : search.run();
+    answer.fault = search.fault;
+    answer.effort = search.effort;
+    if (answer.fault.status != Status::ok) return answer.fault.status;
+    if (!any) return Status::none;
+    const std::size_t n = static_cast<std::size_t>(query.n);
+    if (record) {
+      for (StepValue& step : work.steps) step.value = in_units(v, step.value, n);
+      return Status::ok;
+    }
+    const double span = options.group_span ? search.span : 0;  // else what the slowest takes
+    if (!settle_valued<Shape>(pool, query, v, source, search.start, span, work, answer))
+      return answer.fault.status;
+    answer.parts = work.base.parts.data();
+    answer.proven = search.proven;
+    answer.bound = in_units(v, search.bound, n);
+    return Status::ok;
+  });
+}
+
+inline Status check_ends(const Pool& pool, const Query& query, Fault& fault) {
+  each_row(pool, [&](std::size_t row) {
+    if (std::isinf(pool.slots[row].end) && query.admits(pool.slots[row], row) &&
+        fault.status == Status::ok)
+      fault = {Status::end_is_infinite, pool.origin(row), 0};
+  });
+  return fault.status;
+}
+
+// The values of a fixed function, one a row of the records; 0 for slots that are filtered out.
+inline Status fill_column(const Pool& pool, const Query& query, Valuation& v,
+                          ValuedWorkspace& work, Fault& fault) {
+  std::size_t rows = pool.slots.size();
+  each_row(pool, [&](std::size_t row) { rows = std::max(rows, pool.origin(row) + 1); });
+  work.column.assign(rows, 0.0);
+  const StaticFunctionSource source{pool, reinterpret_cast<StaticValue>(v.function), v.records,
+                                    v.stride, 1};
+  each_row(pool, [&](std::size_t row) {
+    const Slot& s = pool.slots[row];
+    if (fault.status != Status::ok || !query.admits(s, row)) return;
+    if (!source.value(s, row, 0, query.volume / s.performance, work.column[pool.origin(row)]))
+      fault = {Status::criterion_failed, pool.origin(row), 0};
+  });
+  v.worth = Worth::column;
+  v.column = work.column.data();
+  return fault.status;
+}
+
+}  // namespace detail
+
+// The best window by a valuation; with `record` the best value of each step instead, in
+// valued_workspace().steps.
+inline ValuedAnswer find_valued(const Pool& pool, const Query& query, Valuation valuation,
+                                Shape shape, const ValuedOptions& options,
+                                bool record) noexcept {
+  ValuedAnswer answer;
+  answer.status = guarded([&] {
+    ValuedWorkspace& work = valued_workspace();
+    work.chosen.clear();
+    work.steps.clear();
+    if (query.n > static_cast<std::int64_t>(pool.nodes.size())) return Status::none;
+    if (const Status status = pool.check(query, options.any_start); status != Status::ok) return status;
+    if (valuation.worth == Worth::dependable || valuation.worth == Worth::coordinated)
+      if (const Status status = detail::check_ends(pool, query, answer.fault);
+          status != Status::ok)
+        return status;
+    if (valuation.worth == Worth::static_function && valuation.fixed)
+      if (const Status status = detail::fill_column(pool, query, valuation, work, answer.fault);
+          status != Status::ok)
+        return status;
+    return shape == Shape::ragged
+               ? detail::search_valued<Ragged>(pool, query, valuation, options, record, work,
+                                               answer)
+               : detail::search_valued<Square>(pool, query, valuation, options, record, work,
+                                               answer);
+  });
+  return answer;
+}
+
+inline const std::vector<StepValue>& recorded_steps() { return valued_workspace().steps; }
+
+}  // namespace slotkern

@@ -1,0 +1,233 @@
+// The groups of a search by value, and what bounds them: the nodes' best values and least keys,
+// and the multiplier of the budget. Every value/search.hpp sweep begins here.
+//
+// O(slots) values at most once a group where values change with the length, else once; a
+// Lagrange dual of O(nodes) for every sixteenth group, in between O(1) a new node.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <type_traits>
+#include <vector>
+
+#include "slotkern/value/live.hpp"
+#include "slotkern/value/sources.hpp"
+
+namespace slotkern {
+
+template <class Shape, class Source>
+class ValuedGroups {
+ public:
+  Fault fault;  // a slot that the user's function cannot value
+
+ protected:
+  using Plan = ValuedWorkspace::Plan;
+
+  static constexpr bool kSquare = std::is_same_v<Shape, Square>;
+
+  ValuedGroups(const Pool& pool, const Query& query, const Source& source,
+               const ValuedOptions& options, ValuedWorkspace& work)
+      : pool_(pool), query_(query), source_(source), options_(options), w_(work),
+        knapsack_(work.knapsack), n_(static_cast<int>(query.n)) {
+    knapsack_.gap = options.gap;
+    knapsack_.scale = {};
+    knapsack_.scale.integers = std::is_same_v<Source, ColumnSource>;
+    knapsack_.limits = options.limits;
+    knapsack_.limits.table = false;  // the small knapsacks of a step never need it
+    knapsack_.work = 0;
+    each_row(pool, [&](std::size_t row) {
+      const Slot& s = pool.slots[row];
+      dearest_ = std::max(dearest_, kSquare ? s.price : query.volume * s.rate);
+    });
+  }
+
+  Shape shape_of(const Plan& plan) const {
+    if constexpr (kSquare)
+      return Square{plan.span, pool_.groups[plan.group].performance};
+    else
+      return Ragged{query_.volume};
+  }
+
+  bool fail(std::size_t row) {
+    fault = {Status::criterion_failed, pool_.origin(row), 0};
+    return false;
+  }
+
+  bool possible(const Shape& shape, const Slot& s, std::size_t row) const {
+    return live(query_, shape, s, query_.step(s)) && query_.admits(s, row) &&
+           s.performance >= shape.performance();
+  }
+
+  // The largest double b with total(b) <= budget, but no more than any n keys cost.
+  double key_budget(const Shape& shape) const {
+    const double cap = (n_ + 1) * dearest_ + 1;
+    if constexpr (kSquare) {
+      double b = std::min(query_.budget / shape.span, cap);
+      while (b > 0 && shape.span * b > query_.budget) b = std::nextafter(b, 0.0);
+      while (b < cap && shape.span * std::nextafter(b, kInfinity) <= query_.budget)
+        b = std::nextafter(b, kInfinity);
+      return b;
+    } else {
+      return std::min(query_.budget, cap);
+    }
+  }
+
+  // Fills work.plans. False at a fault.
+  bool plan() {
+    w_.plans.clear();
+    w_.memo.clear();
+    if constexpr (kSquare) {
+      detail::bound_groups(pool_, query_, w_.base);
+      for (const auto& b : w_.base.bounds)
+        if (!(b.total > query_.budget) || options_.lite || options_.group_span)
+          w_.plans.push_back({b.span, 0, kInfinity, 0, b.others, b.group, kNone});
+    } else {
+      w_.plans.push_back({0, 0, kInfinity, 0, pool_.rates_of(n_ - 1u), pool_.groups.size() - 1,
+                          kNone});
+    }
+    double lambda = 0;
+    std::size_t kept = 0, from = 0;
+    const std::size_t every = std::max<std::size_t>(16, w_.plans.size() / 16);
+    int counted = 0;  // nodes that heaviest_ has seen
+    for (std::size_t k = 0; k < w_.plans.size(); ++k) {
+      Plan plan = w_.plans[k];
+      const Shape shape = shape_of(plan);
+      if (Source::by_length || k == 0) {
+        if (!value_nodes(shape, plan)) return false;
+        from = 0;
+      }
+      list_nodes(from, pool_.groups[plan.group].end);
+      from = pool_.groups[plan.group].end;
+      const int nodes = static_cast<int>(w_.node_value.size());
+      if (nodes < n_) continue;
+      plan.budget = key_budget(shape);
+      if (!std::is_same_v<Source, MovingFunctionSource>) {
+        const Items items{w_.node_key.data(), w_.node_value.data(), nodes};
+        // Any multiplier gives a bound; that of a group before is good enough to sort the
+        // groups. Under it the heaviest n grow by the nodes that a slower group adds.
+        if (kept % every == 0) {
+          if (!solve_dual(items, plan, lambda)) continue;
+          lambda = plan.lambda;
+          heaviest_.clear();
+          counted = 0;
+        } else if (Source::by_length) {
+          heaviest_.clear();
+          counted = 0;
+        }
+        add_heaviest(items, lambda, counted);
+        counted = nodes;
+        if (kept % every != 0) {
+          plan.lambda = lambda;
+          plan.bound = lambda * plan.budget;
+          for (const double weight : heaviest_) plan.bound += weight;
+        }
+      }
+      w_.plans[kept++] = plan;
+    }
+    w_.plans.resize(kept);
+    return true;
+  }
+
+  // Keeps the n largest weights, falling, of the items from `first` on and those before.
+  void add_heaviest(const Items& items, double lambda, int first) {
+    const std::size_t n = static_cast<std::size_t>(n_);
+    for (int i = first; i < items.count; ++i) {
+      const double weight = items.value[i] - lambda * items.cost[i];
+      if (heaviest_.size() == n && !(weight > heaviest_.back())) continue;
+      if (heaviest_.size() == n) heaviest_.pop_back();
+      heaviest_.insert(std::upper_bound(heaviest_.begin(), heaviest_.end(), weight,
+                                        std::greater<>()),
+                       weight);
+    }
+  }
+
+  bool solve_dual(const Items& items, Plan& plan, double lambda) {
+    if (!dual_.solve(items, n_, plan.budget, lambda, -kInfinity,
+                     [&](const Side& side) { return side.cost <= plan.budget * (1 + kMargin); }))
+      return false;
+    plan.bound = dual_.bound + 1e-12 * std::fabs(dual_.bound);
+    plan.lambda = dual_.closed ? 0 : dual_.lambda;
+    return true;
+  }
+
+  // Columns of the usable nodes among from..end, after those before (from = 0: after none).
+  void list_nodes(std::size_t from, std::size_t end) {
+    if (from == 0) w_.node_value.clear(), w_.node_key.clear();
+    for (std::size_t k = from; k < end; ++k) {
+      if (w_.best_of[k] == -kInfinity) continue;
+      const Node& node = pool_.nodes[k];
+      w_.node_value.push_back(w_.best_of[k]);
+      w_.node_key.push_back(kSquare ? node.min_price
+                                    : query_.volume * (node.min_price / node.performance) *
+                                          (1 - kMargin));
+    }
+  }
+
+  // The best value of every node's slots; -inf where it has none to offer.
+  bool value_nodes(const Shape& shape, Plan& plan) {
+    const bool known = plan.memo != kNone;
+    std::size_t place = known ? plan.memo : w_.memo.size();
+    if (Source::dear && 8.0 * static_cast<double>(place) < options_.limits.memory)
+      plan.memo = place;
+    w_.best_of.assign(pool_.nodes.size(), -kInfinity);
+    const auto visit = [&](std::size_t row) {
+      const Slot& s = pool_.slots[row];
+      double z = 0;
+      if (known) {
+        z = w_.memo[place++];
+      } else {
+        if (!source_.most(s, row, shape.length(s), z)) return fail(row);
+        if (plan.memo != kNone) w_.memo.push_back(z);
+      }
+      if (std::isfinite(z)) note(z);
+      double& most = w_.best_of[static_cast<std::size_t>(s.place)];
+      most = std::max(most, z);
+      return true;
+    };
+    if (Source::by_length) {  // only slots that this group may use
+      each_possible(shape, plan.others, visit);
+    } else {
+      each_row(pool_, [&](std::size_t row) {
+        if (query_.admits(pool_.slots[row], row)) visit(row);
+      });
+    }
+    return fault.status == Status::ok;
+  }
+
+  // Calls visit(row) for the slots that a window of this shape may use, until it says false.
+  template <class Visit>
+  void each_possible(const Shape& shape, double others, Visit visit) {
+    Sieve sieve = first_sieve(query_, shape);
+    // Slots too dear for any window still make a step of Lite, and a group's time possible.
+    if (!options_.lite && !options_.group_span)
+      sieve.key = key_ceiling(shape.screened(std::min(query_.budget, kMostMoney)), others);
+    Shape::screen(pool_).each(pool_.order, sieve, pool_.last_position(), [&](std::size_t row) {
+      return !possible(shape, pool_.slots[row], row) || visit(row);
+    });
+  }
+
+  void note(double z) {
+    ValueScale& scale = knapsack_.scale;
+    scale.largest = std::max(scale.largest, std::fabs(z));
+    if (!Source::by_length) scale.integers &= z == std::floor(z);
+  }
+
+  static constexpr double kMostMoney = 1e300;
+  static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+
+  const Pool& pool_;
+  const Query& query_;
+  const Source& source_;
+  const ValuedOptions& options_;
+  ValuedWorkspace& w_;
+  Knapsack& knapsack_;
+  Lagrange dual_;
+  int n_;
+
+ private:
+  std::vector<double> heaviest_;  // weights, while planning
+  double dearest_ = 0;  // largest key
+};
+
+}  // namespace slotkern

@@ -1,0 +1,116 @@
+// What a search by value works on: its options, what it reports, and the live slots of a step.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "slotkern/choice/knapsack.hpp"
+#include "slotkern/window/best.hpp"
+
+namespace slotkern {
+
+// Columns of the live slots: by falling weight where values stay (insert), else in order of
+// arrival (append), without weight and value, but with the slot's start and its end less the
+// part's length.
+struct LiveSlots {
+  std::vector<double> weight, key, value, latest, begin, leave;
+  std::vector<std::size_t> row;
+  std::vector<char> anchor;  // has the group's own performance
+
+  void clear() {
+    weight.clear(), key.clear(), value.clear(), latest.clear(), begin.clear(), leave.clear();
+    row.clear(), anchor.clear();
+  }
+
+  void append(double k, double until, double from, double to, std::size_t at, bool anchored) {
+    key.push_back(k), latest.push_back(until), begin.push_back(from), leave.push_back(to);
+    row.push_back(at);
+    anchor.push_back(static_cast<char>(anchored));
+  }
+
+  void insert(double w, double k, double z, double until, std::size_t at, bool anchored) {
+    std::size_t j = row.size();
+    while (j > 0 && weight[j - 1] < w) --j;
+    const auto put = [j](auto& column, auto x) {
+      column.insert(column.begin() + static_cast<std::ptrdiff_t>(j), x);
+    };
+    put(weight, w), put(key, k), put(value, z), put(latest, until), put(row, at);
+    put(anchor, static_cast<char>(anchored));
+  }
+
+  // Drops the slots that expired before t and are not `live(row)`; says until when none does.
+  template <class Live>
+  double purge(double t, Live live) {
+    double soonest = kInfinity;
+    std::size_t kept = 0;
+    const bool weighed = !weight.empty();
+    for (std::size_t j = 0; j < row.size(); ++j) {
+      if (t > latest[j] && !live(row[j])) continue;
+      if (weighed)
+        weight[kept] = weight[j], value[kept] = value[j];
+      else
+        begin[kept] = begin[j], leave[kept] = leave[j];
+      key[kept] = key[j], latest[kept] = latest[j], row[kept] = row[j], anchor[kept] = anchor[j];
+      soonest = std::min(soonest, latest[kept++]);
+    }
+    if (weighed)
+      weight.resize(kept), value.resize(kept);
+    else
+      begin.resize(kept), leave.resize(kept);
+    key.resize(kept), latest.resize(kept), row.resize(kept), anchor.resize(kept);
+    return soonest;
+  }
+};
+
+struct ValuedOptions {
+  bool lite = false, any_start = false;
+  bool group_span = false;  // square: a window may take as long as a slower live slot would
+  double gap = 0;
+  Limits limits;
+};
+
+// What a search did: groups swept, steps looked at, knapsacks solved, units of their work.
+struct Effort {
+  std::int64_t groups = 0, steps = 0, subsets = 0, work = 0;
+};
+
+// The best total at a start, for pictures.
+struct StepValue {
+  double start, value;
+};
+
+struct ValuedWorkspace : LiveSlots {
+  Workspace base;
+  Knapsack knapsack;
+  std::vector<StepValue> steps;  // filled by record()
+  // One entry a usable node, fastest first: its best value and its least key.
+  std::vector<double> node_value, node_key;
+  std::vector<double> best_of;  // by place of the node
+  struct Plan {
+    double span, budget, bound, lambda, others;
+    std::size_t group;
+    std::size_t memo = static_cast<std::size_t>(-1);  // where its slots' values begin, if at all
+  };
+  // Values of a user's function: all sweeps of a group meet the same slots in the same order.
+  std::vector<double> memo;
+  std::vector<Plan> plans;
+  std::vector<double> some_key, some_value;  // without the anchors that were tried
+  std::vector<int> some, order;
+  std::vector<std::size_t> chosen;
+  std::vector<double> times;
+  std::vector<double> column;  // of a function that does not look at the length
+  std::vector<std::size_t> candidates;
+  Side side;
+};
+
+// Every slot in the order of time.
+template <class Visit>
+void each_row(const Pool& pool, Visit visit) {
+  if (pool.order.empty())
+    for (std::size_t row = 0; row < pool.slots.size(); ++row) visit(row);
+  for (const auto block : pool.order)
+    for (std::size_t k = 0; k < pool.counts[block]; ++k) visit(block * std::size_t{64} + k);
+}
+
+}  // namespace slotkern

@@ -1,0 +1,164 @@
+// What a slot is worth to an additive criterion: the sources of z in
+// max z_1 + ... + z_n (2018, section 3.3; placement: Toporkov et al., section 3.4).
+//
+// A source says z of a slot at the start t for a part of that length, and `most`, a bound of z
+// over all t. Four flags tell the search what it may skip:
+//   moving      z changes with t: every live slot is valued anew at each step
+//   by_length   z changes with the length: bounds are made for each group
+//   anchored    a longer window may look better, so that a group's window must hold a slot of
+//               its own performance (else its true length is another group's)
+//   dear        asking for z takes long: it is asked once a slot and group, and remembered
+// A source of distances is a function of the times before and after the part (`between`).
+// Columns and records are those of the array that the pool was made of: a slot cut from a row
+// keeps its values. To add a criterion, write its source and give it a line in with_source.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "slotkern/slots/prepared.hpp"
+
+namespace slotkern {
+
+// A user's compiled function; non-zero when it failed. The record is the slot as the user's
+// array holds it.
+using StaticValue = int (*)(const void* slot, double length, double* value);
+using MovingValue = int (*)(const void* slot, double start, double length, double* value);
+
+enum class Worth : int { column = 0, part_time, static_function, moving_function, dependable,
+                         coordinated };
+
+struct Valuation {
+  Worth worth = Worth::column;
+  double sign = 1;                 // -1 turns minimize round
+  const double* column = nullptr;  // one value a row
+  void* function = nullptr;
+  bool fixed = false;  // a static function that does not look at the length: a column
+  const char* records = nullptr;
+  std::ptrdiff_t stride = 0;
+};
+
+// A finite column, from an extra field or an array.
+struct ColumnSource {
+  static constexpr bool moving = false, by_length = false, anchored = false, dear = false;
+  const Pool& pool;
+  const double* z;
+  double sign;
+
+  bool value(const Slot&, std::size_t row, double, double, double& out) const {
+    out = sign * z[pool.origin(row)];
+    return true;
+  }
+  bool most(const Slot& s, std::size_t row, double d, double& out) const {
+    return value(s, row, 0, d, out);
+  }
+};
+
+// The processor time of a part, minimized.
+struct PartTimeSource {
+  static constexpr bool moving = false, by_length = true, anchored = true, dear = false;
+
+  bool value(const Slot&, std::size_t, double, double length, double& out) const {
+    out = -length;
+    return true;
+  }
+  bool most(const Slot& s, std::size_t row, double d, double& out) const {
+    return value(s, row, 0, d, out);
+  }
+};
+
+struct StaticFunctionSource {
+  static constexpr bool moving = false, by_length = true, anchored = true, dear = true;
+  const Pool& pool;
+  StaticValue function;
+  const char* records;
+  std::ptrdiff_t stride;
+  double sign;
+
+  bool value(const Slot&, std::size_t row, double, double length, double& out) const {
+    const char* record = records + static_cast<std::ptrdiff_t>(pool.origin(row)) * stride;
+    if (function(record, length, &out)) return false;
+    out *= sign;
+    return std::isfinite(out);
+  }
+  bool most(const Slot& s, std::size_t row, double d, double& out) const {
+    return value(s, row, 0, d, out);
+  }
+};
+
+struct MovingFunctionSource {
+  static constexpr bool moving = true, by_length = true, anchored = true, dear = false;
+  const Pool& pool;
+  MovingValue function;
+  const char* records;
+  std::ptrdiff_t stride;
+  double sign;
+
+  bool value(const Slot&, std::size_t row, double t, double length, double& out) const {
+    const char* record = records + static_cast<std::ptrdiff_t>(pool.origin(row)) * stride;
+    if (function(record, t, length, &out)) return false;
+    out *= sign;
+    return std::isfinite(out);
+  }
+  bool most(const Slot&, std::size_t, double, double& out) const {
+    out = kInfinity;
+    return true;
+  }
+};
+
+// Time to the nearest neighbouring task, maximized. The ends of a slot are tasks, those of the
+// horizon too. A longer window only comes closer to them, so no anchor is needed.
+struct DependableSource {
+  static constexpr bool moving = true, by_length = true, anchored = false, dear = false;
+
+  static double between(double before, double after) { return std::min(before, after); }
+
+  bool value(const Slot& s, std::size_t, double t, double length, double& out) const {
+    out = between(t - s.start, s.end - t - length);
+    return true;
+  }
+  bool most(const Slot& s, std::size_t, double length, double& out) const {
+    out = (s.end - s.start - length) * (s.end - s.start > length ? 0.5 : 1);
+    return true;
+  }
+};
+
+// Time to the farthest neighbouring task, minimized.
+struct CoordinatedSource {
+  static constexpr bool moving = true, by_length = true, anchored = true, dear = false;
+
+  static double between(double before, double after) { return -std::max(before, after); }
+
+  bool value(const Slot& s, std::size_t, double t, double length, double& out) const {
+    out = between(t - s.start, s.end - t - length);
+    return true;
+  }
+  bool most(const Slot& s, std::size_t, double length, double& out) const {
+    out = -0.5 * (s.end - s.start - length);
+    return true;
+  }
+};
+
+// Calls f with the source: the one dispatch of a search.
+template <class F>
+auto with_source(const Pool& pool, const Valuation& v, F f) {
+  switch (v.worth) {
+    case Worth::part_time:
+      return f(PartTimeSource{});
+    case Worth::static_function:
+      return f(StaticFunctionSource{pool, reinterpret_cast<StaticValue>(v.function), v.records,
+                                    v.stride, v.sign});
+    case Worth::moving_function:
+      return f(MovingFunctionSource{pool, reinterpret_cast<MovingValue>(v.function), v.records,
+                                    v.stride, v.sign});
+    case Worth::dependable:
+      return f(DependableSource{});
+    case Worth::coordinated:
+      return f(CoordinatedSource{});
+    default:
+      return f(ColumnSource{pool, v.column, v.sign});
+  }
+}
+
+}  // namespace slotkern

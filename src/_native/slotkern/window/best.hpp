@@ -1,0 +1,266 @@
+// The best window by a built-in criterion: a sweep finds the best (value, start), then the
+// canonical window is taken at that start by the tie rule (lowest cost, then the
+// lexicographically smallest node ids) from all slots that are live there.
+//
+// Ragged: one sweep. Square (Toporkov et al. 2018, section 3.2): one sweep a group of
+// performance, but only in groups that can still win. A group's bound: T_k times its n
+// cheapest node prices, one of them of performance P_k. Relaxed windows (no P_k slot) cost
+// more than the same nodes in their own, faster group, so they never decide.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "slotkern/window/criteria.hpp"
+
+namespace slotkern {
+
+namespace detail {
+
+// Totals of the n entries in front (in cost order), and the parts by node.
+template <class Shape>
+void settle(const Pool& pool, const Shape& shape, const std::vector<Entry>& chosen,
+            std::size_t n, double start, Found& found, std::vector<Part>& parts) {
+  parts.clear();
+  double sum = 0, time = 0;
+  found.start = start;
+  found.runtime = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const Slot& s = pool.slots[chosen[i].row];
+    const double length = shape.length(s);
+    sum += chosen[i].key;
+    time += length;
+    found.runtime = std::max(found.runtime, length);
+    parts.push_back({pool.origin(chosen[i].row), s.node, length, shape.total(chosen[i].key)});
+  }
+  found.cost = shape.total(sum);
+  found.processor_time = time;
+  std::sort(parts.begin(), parts.end(),
+            [](const Part& a, const Part& b) { return a.node < b.node; });
+}
+
+template <class Criterion>
+std::size_t last_step(const Pool& pool, const Best& best) {
+  return Criterion::up_to_step ? pool.position(best.step)
+                                 : pool.position_at(best.start);
+}
+
+// An unlimited budget is the largest finite one: what costs infinitely much fits none.
+inline double most_money(const Query& query) {
+  return std::min(query.budget, std::numeric_limits<double>::max());
+}
+
+template <class Criterion>
+bool search_ragged(const Pool& pool, const Query& query, Workspace& work, Found& found) {
+  const std::size_t n = static_cast<std::size_t>(query.n);
+  const Ragged shape{query.volume};
+  typename Criterion::RaggedGoal goal{{most_money(query), {}}};
+  const double others = pool.rates_of(n - 1);
+  bool complete = false;
+  if (Criterion::by_bound) {  // a low ceiling early: first the slots of some cheap nodes only
+    const std::size_t some = 4 * n;
+    if (pool.nodes.size() > 16 * some && pool.cheapest_rates.size() > some) {
+      goal.probe = round_up(pool.rates_of(some) - pool.rates_of(some - 1));
+      sweep(pool, query, shape, others, goal, work);
+      complete = goal.best.found &&
+                 key_ceiling(shape.screened(goal.best.total), others) <= goal.probe;
+      goal.probe = std::numeric_limits<float>::infinity();
+    }
+  }
+  if (!complete) sweep(pool, query, shape, others, goal, work);
+  const Best& best = goal.best;
+  if (!best.found) return false;
+  if (Criterion::sweep_ends_there && work.top.distinct()) {
+    work.chosen.clear();
+    for (std::size_t i = 0; i < n; ++i) work.chosen.push_back(work.top[i]);
+    std::sort(work.chosen.begin(), work.chosen.end(), [&pool](const Entry& a, const Entry& b) {
+      return cheaper(pool, a, b);
+    });
+  } else {
+    cheapest_at(pool, query, shape, best.start, last_step<Criterion>(pool, best), best.nth_key,
+                goal.least_performance(query.volume),
+                [&](const Slot& s) {
+                  return Criterion::part_ok(best, best.start, shape.length(s));
+                },
+                work.chosen);
+  }
+  settle(pool, shape, work.chosen, n, best.start, found, work.parts);
+  return true;
+}
+
+// Fills work.bounds, fastest group first. Groups whose spans are equal in floating point are
+// one group; groups under the least performance or with fewer than n nodes are left out.
+inline void bound_groups(const Pool& pool, const Query& query, Workspace& work) {
+  const std::size_t n = static_cast<std::size_t>(query.n);
+  work.bounds.clear();
+  NCheapest& prices = work.top;
+  prices.reset(n, 0, false);
+  double anchor = kInfinity;
+  std::size_t next = 0;
+  for (std::size_t k = 0; k < pool.groups.size(); ++k) {
+    const Group& group = pool.groups[k];
+    if (group.performance < query.min_performance) break;
+    for (; next < group.end; ++next) {
+      anchor = std::min(anchor, pool.nodes[next].min_price);
+      prices.offer(pool.nodes[next].min_price, next);
+    }
+    const double span = query.volume / group.performance;
+    if (k + 1 < pool.groups.size() && pool.groups[k + 1].performance >= query.min_performance &&
+        query.volume / pool.groups[k + 1].performance == span)
+      continue;
+    if (prices.full()) {
+      const double nth = prices[n - 1].key, others = std::max(0.0, prices.lower() - nth);
+      work.bounds.push_back({span, span * (others + std::max(nth, anchor)) * (1 - kMargin),
+                             others, k});
+    }
+    anchor = kInfinity;
+  }
+}
+
+// The canonical window of one group at best.start, if it beats what `found` holds at `cost`.
+template <class Criterion>
+void take_group(const Pool& pool, const Query& query, const Best& best,
+                const Workspace::Bound& bound, double nth_key, double& cost, Workspace& work,
+                Found& found) {
+  const std::size_t n = static_cast<std::size_t>(query.n);
+  const Square shape{bound.span, pool.groups[bound.group].performance};
+  if (!cheapest_at(pool, query, shape, best.start, last_step<Criterion>(pool, best), nth_key, 0,
+                   [](const Slot&) { return true; }, work.chosen))
+    return;
+  double slowest = kInfinity;  // the window's own span: V / (its least performance)
+  for (const Entry& entry : work.chosen)
+    slowest = std::min(slowest, pool.slots[entry.row].performance);
+  Found trial;
+  settle(pool, Square{query.volume / slowest, slowest}, work.chosen, n, best.start, trial,
+         work.trial_parts);
+  trial.processor_time = static_cast<double>(n) * trial.runtime;
+  const auto by_node = [](const Part& a, const Part& b) { return a.node < b.node; };
+  if (trial.cost > cost ||
+      (trial.cost == cost &&
+       !std::lexicographical_compare(work.trial_parts.begin(), work.trial_parts.end(),
+                                     work.parts.begin(), work.parts.end(), by_node)))
+    return;
+  cost = trial.cost;
+  found = trial;
+  work.parts.swap(work.trial_parts);
+}
+
+// The cheapest canonical window at best.start. Where other groups may give the same value they
+// are swept at this one time: by falling performance slots join, longer spans expire them.
+template <class Criterion>
+void take_square(const Pool& pool, const Query& query, const Best& best, Workspace& work,
+                 Found& found) {
+  const std::size_t n = static_cast<std::size_t>(query.n);
+  double cost = kInfinity, others = kInfinity, least = kInfinity;
+  work.parts.clear();
+  for (const auto& bound : work.bounds)
+    if (bound.group == best.group)
+      take_group<Criterion>(pool, query, best, bound, best.nth_key, cost, work, found);
+  if (Criterion::best_group_only) return;
+
+  const auto allowed = [&](const Workspace::Bound& bound) {
+    return bound.group != best.group && Criterion::span_ok(best, bound.span) &&
+           !(bound.total > cost);
+  };
+  for (const auto& bound : work.bounds)
+    if (allowed(bound)) {
+      others = std::min(others, bound.others);
+      least = pool.groups[bound.group].performance;
+    }
+  if (least == kInfinity) return;
+
+  constexpr std::size_t none = ~std::size_t{0};
+  work.row_at.assign(pool.nodes.size(), none);
+  Sieve sieve = first_sieve(query, Square{0, least});
+  sieve.end = std::max(sieve.end, round_down(best.start));
+  Square::screen(pool).each(pool.order, sieve, pool.position_at(best.start), [&](std::size_t row) {
+    const Slot& s = pool.slots[row];
+    const double own = query.volume / s.performance;  // the least it can run
+    if (best.start + own <= query.limit(s) && query.admits(s, row) &&
+        !(own * (s.price + others) * (1 - kMargin) > cost))
+      work.row_at[static_cast<std::size_t>(s.place)] = row;
+    return true;
+  });
+  NCheapest& top = work.top;
+  top.reset(n, pool.nodes.size());
+  std::size_t place = 0;
+  for (const auto& bound : work.bounds) {
+    for (; place < pool.groups[bound.group].end; ++place)
+      if (work.row_at[place] != none)
+        top.offer(pool.slots[work.row_at[place]].price, work.row_at[place]);
+    if (!allowed(bound)) continue;
+    while (top.full() && !(bound.span * top.lower() > cost)) {
+      if (top.purge([&](std::size_t row) {
+            return best.start + bound.span <= query.limit(pool.slots[row]);
+          }))
+        continue;
+      const double total = bound.span * top.sum();
+      if (total <= query.budget && total <= cost)
+        take_group<Criterion>(pool, query, best, bound, top[n - 1].key, cost, work, found);
+      break;
+    }
+  }
+}
+
+template <class Criterion>
+bool search_square(const Pool& pool, const Query& query, Workspace& work, Found& found) {
+  using Bound = Workspace::Bound;
+  bound_groups(pool, query, work);
+  work.order.clear();
+  for (std::size_t k = 0; k < work.bounds.size(); ++k)
+    if (!(work.bounds[k].total > query.budget)) work.order.push_back(k);
+  const auto dearer = [&](std::size_t a, std::size_t b) {
+    const Bound &x = work.bounds[a], &y = work.bounds[b];
+    return x.total > y.total || (x.total == y.total && a > b);
+  };
+  if (Criterion::by_bound) std::make_heap(work.order.begin(), work.order.end(), dearer);
+
+  typename Criterion::SquareGoal goal{{most_money(query), {}}};
+  const double first = std::max(pool.first_start(), query.earliest);
+  auto stop = work.order.end();
+  for (auto it = work.order.begin(); it != stop;) {
+    std::size_t k = *it;
+    if (Criterion::by_bound) {
+      std::pop_heap(work.order.begin(), stop, dearer);
+      k = *--stop;
+    } else {
+      ++it;
+    }
+    const Bound& bound = work.bounds[k];
+    if (bound.total > goal.ceiling()) {
+      if (Criterion::by_bound) break;
+      continue;
+    }
+    if (goal.past(first, bound.span)) continue;
+    if (sweep(pool, query, Square{bound.span, pool.groups[bound.group].performance},
+              bound.others, goal, work))
+      goal.best.group = bound.group;
+    if (Criterion::first_group && goal.best.found) break;
+  }
+  if (!goal.best.found) return false;
+  take_square<Criterion>(pool, query, goal.best, work, found);
+  return true;
+}
+
+}  // namespace detail
+
+// ok with the window in `found` and work.parts, none, or volume_too_small.
+inline Status search(const Pool& pool, const Query& query, int criterion, Shape shape,
+                     Workspace& work, Found& found) {
+  if (query.n > static_cast<std::int64_t>(pool.nodes.size())) return Status::none;
+  const Status status = pool.check(query);
+  if (status != Status::ok) return status;
+  return with_criterion(criterion, [&](auto c) {
+    using Criterion = decltype(c);
+    const bool any = shape == Shape::ragged
+                         ? detail::search_ragged<Criterion>(pool, query, work, found)
+                         : detail::search_square<Criterion>(pool, query, work, found);
+    if (!any) return Status::none;
+    found.value = Criterion::value(found.start, found.runtime, found.cost);
+    return Status::ok;
+  });
+}
+
+}  // namespace slotkern

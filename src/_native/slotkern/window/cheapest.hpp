@@ -1,0 +1,209 @@
+// The n smallest keys of a set that grows slot by slot and loses members at any time.
+//
+// A short sorted array holds the smallest known, a reserve the rest; every key of the reserve
+// is at least the array's largest. Members expire without a word: while one that has expired
+// sits among the n smallest it is no dearer than its replacement, so the sum is a LOWER bound
+// of the true one, and only a sum that would win need be purged and looked at again.
+// The reserve is a min-heap with an unsorted tail: what arrives costs one append, and joins
+// the heap only if it is still alive when the array runs short. Offers are O(K) in the array
+// (K = n + 4), each member joins and leaves the heap at most once, O(log m). No allocation
+// after reset().
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "slotkern/slots/view.hpp"
+
+namespace slotkern {
+
+struct Entry {
+  double key;
+  std::size_t row;
+};
+
+// Any order of equal keys will do while only sums count.
+struct ByKey {
+  bool operator()(const Entry& a, const Entry& b) const { return a.key < b.key; }
+};
+
+template <class Order = ByKey>
+class SmallestOf {
+ public:
+  SmallestOf() = default;
+  explicit SmallestOf(Order order) : order_(order) {}
+
+  // Room for n smallest among at most `members`; with no reserve what falls out of the
+  // array is gone, for sets that never lose a member.
+  void reset(std::size_t n, std::size_t members, bool reserve = true) {
+    n_ = n;
+    capacity_ = n + 4;
+    if (array_.size() < capacity_) array_.resize(capacity_);
+    reserve_ = reserve;
+    if (reserve && rest_.size() < members) rest_.resize(members);
+    lazy_ = reserve && n > 8;
+    sorted_ = true;
+    heaped_ = rest_size_ = 0;
+    size_ = 0;
+    cut_ = kInfinity;
+    sum_ = slack_ = 0;
+  }
+
+  // Adds a member; true when it is among the n smallest now. What is infinite is no member.
+  bool offer(double key, std::size_t row) {
+    const Entry entry{key, row};
+    if (size_ < n_ && lazy_ && key < kInfinity) {
+      array_[size_++] = entry;
+      sorted_ = false;
+      sum_ += key;
+      slack_ += sum_ * 4e-16;
+      return true;
+    }
+    if (!sorted_) sort();
+    if (key >= cut_) {
+      if (key == kInfinity) return false;
+      if (key > cut_ || !order_(entry, array_[size_ - 1])) {
+        put_aside(entry);
+        return false;
+      }
+    }
+    if (size_ == capacity_) put_aside(array_[--size_]);
+    std::size_t at = size_++;
+    if (capacity_ <= 40) {
+      for (; at > 0 && order_(entry, array_[at - 1]); --at) array_[at] = array_[at - 1];
+    } else {
+      const auto first = array_.begin(), last = first + static_cast<std::ptrdiff_t>(at);
+      const auto spot = std::upper_bound(first, last, entry, order_);
+      std::move_backward(spot, last, last + 1);
+      at = static_cast<std::size_t>(spot - first);
+    }
+    array_[at] = entry;
+    if (size_ == capacity_ || rest_size_ > 0) cut_ = array_[size_ - 1].key;
+    if (at >= n_) return false;
+    sum_ += key;
+    slack_ += sum_ * 4e-16;
+    if (size_ > n_) sum_ -= array_[n_].key;
+    return true;
+  }
+
+  // Whether no other member can have the key of the n-th.
+  bool distinct() const {
+    return size_ > n_ ? array_[n_ - 1].key < array_[n_].key : rest_size_ == 0;
+  }
+  bool full() const { return size_ >= n_; }
+  std::size_t n() const { return n_; }
+  const Entry& operator[](std::size_t i) const { return array_[i]; }
+
+  // At most the sum of the n smallest: a running sum less its worst rounding error.
+  double lower() const { return sum_ - slack_; }
+
+  // The sum of the n smallest from scratch, in ascending order.
+  double sum() const {
+    double total = 0;
+    for (std::size_t i = 0; i < n_; ++i) total += array_[i].key;
+    return total;
+  }
+
+  // Drops what keep(row) refuses if any of it is among the n smallest, and says whether it did.
+  template <class Keep>
+  bool purge(Keep keep) {
+    const std::size_t front = std::min(n_, size_);
+    std::size_t kept = 0;
+    while (kept < front && keep(array_[kept].row)) ++kept;
+    if (kept == front) {
+      if (!sorted_) sort();
+      return false;
+    }
+    for (std::size_t i = kept + 1; i < size_; ++i)
+      if (keep(array_[i].row)) array_[kept++] = array_[i];
+    size_ = kept;
+    settle(keep);
+    return true;
+  }
+
+  // Takes the n smallest out, and drops what keep(row) refuses of what moves up.
+  template <class Keep>
+  void drop_front(Keep keep) {
+    const auto first = array_.begin();
+    std::copy(first + static_cast<std::ptrdiff_t>(n_), first + static_cast<std::ptrdiff_t>(size_),
+              first);
+    size_ -= n_;
+    settle(keep);
+  }
+
+  // Drops whatever keep(row) refuses, wherever it is: O(members).
+  template <class Keep>
+  void compact(Keep keep) {
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < rest_size_; ++i)
+      if (keep(rest_[i].row)) rest_[kept++] = rest_[i];
+    rest_size_ = kept;
+    heaped_ = 0;  // all of it is tail again
+    kept = 0;
+    for (std::size_t i = 0; i < size_; ++i)
+      if (keep(array_[i].row)) array_[kept++] = array_[i];
+    size_ = kept;
+    settle(keep);
+  }
+
+  std::size_t members() const { return size_ + rest_size_; }
+
+ private:
+  struct Later {
+    Order order;
+    bool operator()(const Entry& a, const Entry& b) const { return order(b, a); }
+  };
+
+  void sort() {
+    std::sort(array_.begin(), array_.begin() + static_cast<std::ptrdiff_t>(size_), order_);
+    sorted_ = true;
+  }
+
+  void put_aside(const Entry& entry) {
+    if (reserve_) rest_[rest_size_++] = entry;
+  }
+
+  template <class Keep>
+  void settle(Keep keep) {
+    if (size_ < n_) refill(keep);
+    cut_ = rest_size_ > 0 || size_ == capacity_ ? array_[size_ - 1].key : kInfinity;
+    sum_ = slack_ = 0;
+    for (std::size_t i = 0; i < std::min(n_, size_); ++i) {
+      sum_ += array_[i].key;
+      slack_ += sum_ * 4e-16;
+    }
+  }
+
+  template <class Keep>
+  void refill(Keep keep) {
+    const auto first = rest_.begin();
+    const auto at = [first](std::size_t i) { return first + static_cast<std::ptrdiff_t>(i); };
+    for (std::size_t i = heaped_; i < rest_size_; ++i)
+      if (keep(rest_[i].row)) {
+        rest_[heaped_++] = rest_[i];
+        std::push_heap(first, at(heaped_), Later{order_});
+      }
+    rest_size_ = heaped_;
+    while (size_ < n_ && rest_size_ > 0) {
+      std::pop_heap(first, at(rest_size_), Later{order_});
+      const Entry& entry = rest_[--rest_size_];
+      if (keep(entry.row)) array_[size_++] = entry;
+    }
+    heaped_ = rest_size_;
+  }
+
+  [[no_unique_address]] Order order_{};
+  std::size_t n_ = 0, capacity_ = 0, size_ = 0;
+  double cut_ = kInfinity;  // keys from here on belong to the reserve
+  double sum_ = 0, slack_ = 0;
+  bool reserve_ = true;
+  bool lazy_ = false, sorted_ = true;  // fewer than n are kept as they came, until they are n
+  std::size_t heaped_ = 0, rest_size_ = 0;  // of rest_: the heap, then its tail
+  std::vector<Entry> array_, rest_;
+};
+
+using NCheapest = SmallestOf<>;
+
+}  // namespace slotkern

@@ -1,0 +1,100 @@
+// The boundary between kernels and doors: plain functions that never throw.
+//
+// find() leaves the parts of the window in scratch memory of the calling thread, valid until
+// its next call. Memory of a call: at most 16 bytes a slot and 72 a node of scratch a thread.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "slotkern/window/best.hpp"
+
+namespace slotkern {
+
+inline Workspace& workspace() {
+  static thread_local Workspace work;
+  return work;
+}
+
+struct Answer {
+  Status status = Status::none;
+  Found found;
+  const Part* parts = nullptr;
+};
+
+inline Fault build_pool(Pool& pool, const SlotView& view, bool all, Shape shape,
+                        std::size_t n) noexcept {
+  Fault fault;
+  const Status status = guarded([&] {
+    static thread_local CheckScratch scratch;
+    fault = pool.build(view, all, shape, n, scratch);
+    return Status::ok;
+  });
+  if (status != Status::ok) fault.status = status;
+  return fault;
+}
+
+inline Fault check(const SlotView& view) noexcept {
+  Fault fault;
+  const Status status = guarded([&] {
+    static thread_local CheckScratch scratch;
+    fault = check_slots(view, scratch);
+    return Status::ok;
+  });
+  if (status != Status::ok) fault.status = status;
+  return fault;
+}
+
+inline Answer find(const Pool& pool, const Query& query, int criterion, Shape shape) noexcept {
+  Answer answer;
+  answer.status = guarded([&] {
+    Workspace& work = workspace();
+    const Status status = search(pool, query, criterion, shape, work, answer.found);
+    answer.parts = work.parts.data();
+    return status;
+  });
+  return answer;
+}
+
+// Many requests: answers in order, their parts in `parts` from `first[i]` on.
+struct Answers {
+  std::vector<Answer> answers;
+  std::vector<std::vector<Part>> parts;
+};
+
+// Every request is independent, so the result does not depend on the number of threads.
+inline Status find_many(const Pool& pool, const std::vector<Query>& queries, int criterion,
+                        Shape shape, unsigned threads, Answers& out) noexcept {
+  return guarded([&] {
+    out.answers.assign(queries.size(), Answer{});
+    out.parts.assign(queries.size(), {});
+    std::atomic<std::size_t> next{0};
+    std::atomic<int> failed{0};
+    constexpr std::size_t chunk = 64;
+    const auto work = [&] {
+      const Status status = guarded([&] {
+        for (std::size_t i = next.fetch_add(chunk); i < queries.size();
+             i = next.fetch_add(chunk))
+          for (std::size_t k = i; k < std::min(i + chunk, queries.size()); ++k) {
+            Answer& answer = out.answers[k];
+            answer = find(pool, queries[k], criterion, shape);
+            if (answer.status == Status::ok) {
+              out.parts[k].assign(answer.parts, answer.parts + queries[k].n);
+              answer.parts = out.parts[k].data();
+            }
+          }
+        return Status::ok;
+      });
+      if (status != Status::ok) failed = static_cast<int>(status);
+    };
+    std::vector<std::jthread> helpers;
+    for (unsigned k = 1; k < threads && k * chunk < queries.size(); ++k) helpers.emplace_back(work);
+    work();
+    helpers.clear();
+    return static_cast<Status>(failed.load());
+  });
+}
+
+}  // namespace slotkern

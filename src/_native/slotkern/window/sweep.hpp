@@ -1,0 +1,301 @@
+// The sweep: one pass over the slots by start, keeping the n cheapest live ones.
+//
+// This is the AEP scheme of Toporkov et al. (2013, section 2.1) and the inner loop of the
+// square search (2018, section 3.2). A step adds one slot; live are the slots with
+// t + d <= min(end, deadline). Two policies are compiled in, nothing is dispatched inside:
+//   Shape  how long a part takes and what it costs (Ragged, or Square for one group),
+//   Goal   what counts as better, which slots can still help, when to stop.
+//
+// Exact because (1) only a step whose slot enters the n cheapest can lower their sum;
+// (2) with expired slots among them the sum is a lower bound, so purging only the sums that
+// would win misses nothing; (3) the screen drops a slot only if it together with the n - 1
+// cheapest nodes is over the ceiling. Expected O(m / 64 + survivors * n).
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+#include "slotkern/slots/prepared.hpp"
+#include "slotkern/window/cheapest.hpp"
+#include "slotkern/window/window.hpp"
+
+namespace slotkern {
+
+// Scratch of one thread; it only grows.
+struct Workspace {
+  NCheapest top, rates;
+  std::vector<Entry> chosen;
+  std::vector<Part> parts, trial_parts;
+  std::vector<std::size_t> row_at;  // by place of the node
+  // A group of the square search: its span, the least a window of it costs, the least sum of
+  // prices of any n - 1 of its nodes.
+  struct Bound {
+    double span, total, others;
+    std::size_t group;
+  };
+  std::vector<Bound> bounds;
+  std::vector<std::size_t> order;
+};
+
+// What a sweep found: the step's time and row, the total, the longest part, and the n-th
+// smallest key, which bounds the keys of the canonical window at this time.
+struct Best {
+  bool found = false;
+  double start = 0, total = 0, longest = 0, finish = kInfinity, nth_key = 0;
+  std::size_t step = 0, group = 0;
+};
+
+// Part i runs d_i = V / performance_i and costs V * rate_i. Screen keys are rates.
+struct Ragged {
+  static constexpr bool own_lengths = true;
+  double volume;
+
+  static const Screen& screen(const Pool& pool) { return pool.by_rate; }
+  double length(const Slot& s) const { return volume / s.performance; }
+  double key(const Slot& s) const { return volume * s.rate; }
+  double screen_key(const Slot& s) const { return s.rate; }
+  double total(double sum) const { return sum; }
+  double screened(double total) const { return total / volume; }      // screen units
+  double screen_key_of(double key) const { return key / volume; }
+  double room() const { return volume; }
+  double performance() const { return 0; }
+  double shortest(const Pool& pool) const { return volume / pool.nodes.front().performance; }
+};
+
+// All parts run T = V / P_k on nodes with performance >= P_k; the window costs
+// T * (sum of prices). Keys are prices.
+struct Square {
+  static constexpr bool own_lengths = false;
+  double span, least;
+
+  static const Screen& screen(const Pool& pool) { return pool.by_price; }
+  double length(const Slot&) const { return span; }
+  double key(const Slot& s) const { return s.price; }
+  double screen_key(const Slot& s) const { return s.price; }
+  double total(double sum) const { return span * sum; }
+  double screened(double total) const { return total / span; }
+  double screen_key_of(double key) const { return key; }
+  double room() const { return span; }
+  double performance() const { return least; }
+  double shortest(const Pool&) const { return span; }
+};
+
+template <class Shape>
+bool live(const Query& query, const Shape& shape, const Slot& slot, double t) {
+  return t + shape.length(slot) <= query.limit(slot);
+}
+
+// The screen keys of slots that fit under `ceiling` beside `others` (both sides rounded safe).
+inline float key_ceiling(double ceiling, double others) {
+  const double most = ceiling - others + kMargin * (ceiling + others);
+  return std::isnan(most) ? std::numeric_limits<float>::infinity() : round_up(most);
+}
+
+template <class Shape>
+Sieve first_sieve(const Query& query, const Shape& shape) {
+  Sieve sieve;
+  sieve.room = round_down(shape.room() * (1 - kMargin));
+  sieve.performance = round_down(std::max(query.min_performance, shape.performance()));
+  sieve.end = round_down(query.earliest);
+  return sieve;
+}
+
+// After an improvement at t only nodes fast enough for a better one count: raises `others` to
+// what n - 1 of these cost at least. False when no n of them fit the ceiling: nothing is better.
+template <class Goal>
+bool narrow(const Pool& pool, const Query& query, const Goal& goal, double t, double& others,
+            NCheapest& rates) {
+  constexpr std::size_t most = 64;  // beyond, the bound costs more than it saves
+  const std::size_t n = static_cast<std::size_t>(query.n);
+  const auto useful = [&](const Node& node) {
+    return goal.useful(t, query.volume / node.performance);
+  };
+  if (pool.nodes.size() > most && useful(pool.nodes[most])) return true;
+  rates.reset(n, 0, false);
+  for (std::size_t k = 0; k < pool.nodes.size(); ++k) {
+    const Node& node = pool.nodes[k];
+    if (!useful(node)) break;  // they stand by falling performance
+    if (node.performance >= query.min_performance)
+      rates.offer(node.min_price / node.performance, k);
+  }
+  if (!rates.full() || query.volume * rates.lower() * (1 - kMargin) > goal.ceiling()) return false;
+  others = std::max(others, rates.lower() - rates[n - 1].key);
+  return true;
+}
+
+// Says whether it found something better than goal.best. `others`: lower bound on the screen
+// keys of any n - 1 live slots together.
+template <class Shape, class Goal>
+bool sweep(const Pool& pool, const Query& query, const Shape& shape, double others, Goal& goal,
+           Workspace& work) {
+  const std::size_t n = static_cast<std::size_t>(query.n), m = pool.slots.size();
+  bool better = false;
+  NCheapest& top = work.top;
+  top.reset(n, m);
+  Sieve sieve = first_sieve(query, shape);
+  const auto key_most = [&] {
+    return std::min(goal.probe, key_ceiling(shape.screened(goal.ceiling()), others));
+  };
+  sieve.key = key_most();
+  const double shortest = shape.shortest(pool);
+  sieve.end = std::max(sieve.end, round_down(query.earliest + shortest));
+  Shape::screen(pool).each(pool.order, sieve, pool.last_position(), [&](std::size_t row) {
+    const Slot& slot = pool.slots[row];
+    if (shape.screen_key(slot) > sieve.key) return true;  // the ceiling fell within the block
+    const double t = query.step(slot), length = shape.length(slot);
+    if (t + shortest > query.deadline || goal.past(t, shortest)) return false;
+    if (!(t + length <= query.limit(slot)) || !query.admits(slot, row) ||
+        slot.performance < shape.performance() || !goal.useful(t, length))
+      return true;
+    if (!top.offer(shape.key(slot), row)) return true;
+    while (top.full() && !(shape.total(top.lower()) > goal.ceiling())) {
+      if (top.purge([&](std::size_t other) {
+            const Slot& s = pool.slots[other];
+            return shape.screen_key(s) <= sieve.key && live(query, shape, s, t) &&
+                   goal.useful(t, shape.length(s));
+          }))
+        continue;
+      const double total = shape.total(top.sum());
+      if (!goal.fits(t, total)) break;
+      Best& best = goal.best;
+      best.longest = 0;
+      if (Goal::times)
+        for (std::size_t i = 0; i < n; ++i)
+          best.longest = std::max(best.longest, shape.length(pool.slots[top[i].row]));
+      better = best.found = true;
+      best.start = t;
+      best.total = total;
+      best.finish = t + best.longest;
+      best.nth_key = top[n - 1].key;
+      best.step = row;
+      if (goal.enough()) return false;
+      if constexpr (Shape::own_lengths && Goal::narrows)
+        if (!narrow(pool, query, goal, t, others, work.rates)) return false;
+      sieve.key = key_most();
+      sieve.performance =
+          std::max(sieve.performance, round_down(goal.least_performance(query.volume) *
+                                                 (1 - kMargin)));
+    }
+    return true;
+  });
+  return better;
+}
+
+// Goals. ceiling(): no total above it helps. past(t): no step from t on helps. useful(t, d):
+// a part of length d can be in a better window. enough(): stop at once.
+
+struct Goal {
+  static constexpr bool times = true;     // needs best.longest and best.finish
+  static constexpr bool narrows = false;  // worth bounding the rest by fast nodes only
+  double budget;
+  Best best;
+  float probe = std::numeric_limits<float>::infinity();  // look at screen keys up to here only
+
+  double ceiling() const { return budget; }
+  bool past(double, double) const { return false; }
+  bool useful(double, double) const { return true; }
+  bool fits(double, double total) const { return total <= budget; }
+  bool enough() const { return true; }
+  double least_performance(double) const { return 0; }
+};
+
+// The first step whose n cheapest fit.
+struct EarliestStart : Goal {
+  bool past(double t, double) const { return best.found && t >= best.start; }
+};
+
+// The same, but all steps of that time are looked at, so that the n cheapest are the window's.
+struct CheapestAtEarliestStart : Goal {
+  double ceiling() const { return best.found ? best.total : budget; }
+  bool past(double t, double) const { return best.found && t > best.start; }
+  bool fits(double, double total) const {
+    return best.found ? total < best.total : total <= budget;
+  }
+  bool enough() const { return false; }
+};
+
+// The same, for the earliest finish over groups: later groups are slower, so at an equal
+// finish they start earlier.
+struct EarliestFinishOfGroups : Goal {
+  bool past(double t, double span) const {
+    return best.found &&
+           (t + span > best.finish || (t + span == best.finish && t >= best.start));
+  }
+};
+
+struct LowestCost : Goal {
+  static constexpr bool times = false;
+  double ceiling() const { return best.found ? best.total : budget; }
+  bool fits(double t, double total) const {
+    if (!best.found) return total <= budget;
+    return total < best.total || (total == best.total && t < best.start);
+  }
+  bool enough() const { return false; }
+};
+
+// The longest part only ever falls: drop all that are as long, look again.
+struct ShortestRuntime : Goal {
+  static constexpr bool narrows = true;
+  bool past(double, double shortest) const { return best.found && best.longest <= shortest; }
+  bool useful(double, double length) const { return !best.found || length < best.longest; }
+  bool enough() const { return false; }
+  double least_performance(double volume) const { return volume / best.longest; }
+};
+
+// The same with t + d; the sum is rounded, hence the extra room of an ulp of the finish.
+struct EarliestFinish : Goal {
+  bool past(double t, double shortest) const { return best.found && t + shortest >= best.finish; }
+  bool useful(double t, double length) const { return !best.found || t + length < best.finish; }
+  bool enough() const { return false; }
+  double least_performance(double volume) const {
+    return volume / (best.longest + std::fabs(best.finish) * 0x1p-51);
+  }
+};
+
+// The order of the tie rule.
+inline bool cheaper(const Pool& pool, const Entry& a, const Entry& b) {
+  if (a.key != b.key) return a.key < b.key;
+  return pool.slots[a.row].node < pool.slots[b.row].node;
+}
+
+// The tie rule: the n cheapest by (key, node) of the slots at positions 0..last that are live at t
+// and pass `useful`, in this order, into `chosen`; whether there are n. `nth_key` and
+// `least_performance` are bounds known before. Keeps a max-heap of n; its top tightens the
+// screen.
+template <class Shape, class Useful>
+bool cheapest_at(const Pool& pool, const Query& query, const Shape& shape, double t,
+                 std::size_t last, double nth_key, double least_performance, Useful useful,
+                 std::vector<Entry>& chosen) {
+  const std::size_t n = static_cast<std::size_t>(query.n);
+  const auto before = [&pool](const Entry& a, const Entry& b) { return cheaper(pool, a, b); };
+  chosen.clear();
+  chosen.reserve(n + 1);
+  Sieve sieve = first_sieve(query, shape);
+  sieve.end = std::max(sieve.end, round_down(t));
+  sieve.key = key_ceiling(shape.screen_key_of(nth_key), 0);
+  sieve.performance = std::max(sieve.performance, round_down(least_performance * (1 - kMargin)));
+  Shape::screen(pool).each(pool.order, sieve, last, [&](std::size_t row) {
+    const Slot& s = pool.slots[row];
+    if (!live(query, shape, s, t) || !query.admits(s, row) ||
+        s.performance < shape.performance() || !useful(s))
+      return true;
+    const Entry entry{shape.key(s), row};
+    if (chosen.size() == n) {
+      if (!before(entry, chosen.front())) return true;
+      std::pop_heap(chosen.begin(), chosen.end(), before);
+      chosen.back() = entry;
+    } else {
+      chosen.push_back(entry);
+    }
+    std::push_heap(chosen.begin(), chosen.end(), before);
+    if (chosen.size() == n)
+      sieve.key = std::min(sieve.key, key_ceiling(shape.screen_key_of(chosen.front().key), 0));
+    return true;
+  });
+  std::sort_heap(chosen.begin(), chosen.end(), before);
+  return chosen.size() == n;
+}
+
+}  // namespace slotkern

@@ -1,0 +1,101 @@
+// A window and its parts, and many windows in arrays: what every search answers with.
+//
+// WindowTable: row i is a window, or none (no parts, figures NaN). Its parts lie at firsts[i] to
+// firsts[i + 1], ascending by node. Memory: 48 bytes a window and 32 a part, and 9 a window
+// where something is not proven.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace slotkern {
+
+struct Part {
+  std::size_t row;
+  std::int32_t node;
+  double length, cost;
+};
+
+// The figures of a window.
+struct Found {
+  double start = 0, runtime = 0, cost = 0, processor_time = 0, value = 0;
+};
+
+// One row of figures, and one part with its times, as the doors show them.
+struct WindowRow {
+  double start, finish, runtime, cost, processor_time, value;
+};
+struct PartRow {
+  std::int64_t row;
+  std::int32_t node;
+  double start, end, cost;
+};
+
+struct WindowTable {
+  std::vector<Found> found;
+  std::vector<std::size_t> firsts{0};
+  std::vector<Part> parts;
+  std::vector<double> bounds;         // both empty while every value is proven
+  std::vector<std::uint8_t> proven;
+
+  std::size_t size() const { return found.size(); }
+  bool any(std::size_t i) const { return firsts[i] < firsts[i + 1]; }
+  std::size_t count(std::size_t i) const { return firsts[i + 1] - firsts[i]; }
+  const Part* parts_of(std::size_t i) const { return parts.data() + firsts[i]; }
+  double bound(std::size_t i) const { return bounds.empty() ? found[i].value : bounds[i]; }
+  bool is_proven(std::size_t i) const { return proven.empty() || proven[i]; }
+
+  void clear() {
+    found.clear(), parts.clear(), bounds.clear(), proven.clear();
+    firsts.assign(1, 0);
+  }
+
+  void add(const Found& window, const Part* from, std::size_t n) {
+    found.push_back(window);
+    parts.insert(parts.end(), from, from + n);
+    firsts.push_back(parts.size());
+    if (!bounds.empty()) bounds.push_back(window.value), proven.push_back(1);
+  }
+
+  void add_none() {
+    constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+    add({nan, nan, nan, nan, nan}, nullptr, 0);
+  }
+
+  // Says how good the last one is known to be.
+  void set_bound(double bound, bool is_proven) {
+    if (bounds.empty()) {
+      if (is_proven && bound == found.back().value) return;
+      for (const Found& window : found) bounds.push_back(window.value);
+      proven.assign(found.size(), 1);
+    }
+    bounds.back() = bound;
+    proven.back() = is_proven;
+  }
+
+  void add_from(const WindowTable& other, std::size_t i) {
+    add(other.found[i], other.parts_of(i), other.count(i));
+    if (other.any(i)) set_bound(other.bound(i), other.is_proven(i));
+  }
+
+  void fill(WindowRow* out) const {
+    for (std::size_t i = 0; i < size(); ++i) {
+      const Found& w = found[i];
+      *out++ = {w.start, w.start + w.runtime, w.runtime, w.cost, w.processor_time, w.value};
+    }
+  }
+
+  void fill(PartRow* out) const {
+    for (std::size_t i = 0; i < size(); ++i)
+      for (std::size_t k = firsts[i]; k < firsts[i + 1]; ++k) {
+        const Part& part = parts[k];
+        const double start = found[i].start;
+        *out++ = {static_cast<std::int64_t>(part.row), part.node, start, start + part.length,
+                  part.cost};
+      }
+  }
+};
+
+}  // namespace slotkern

@@ -1,0 +1,43 @@
+# Types of slotkern for cimport: many windows.
+from libc.stdint cimport uint8_t
+from libcpp cimport bool as cbool
+from libcpp.vector cimport vector
+
+from slotkern._core cimport Window
+from slotkern._kernels cimport Found, Part
+
+
+cdef extern from "slotkern/window/window.hpp" namespace "slotkern" nogil:
+    cdef struct WindowRow:
+        pass
+
+    cdef struct PartRow:
+        pass
+
+    cdef cppclass Windows "slotkern::WindowTable":
+        vector[Found] found
+        vector[size_t] firsts
+        vector[Part] parts
+        size_t size() const
+        cbool any(size_t) const
+        size_t count(size_t) const
+        const Part* parts_of(size_t) const
+        double bound(size_t) const
+        cbool is_proven(size_t) const
+        void clear()
+        void add(const Found&, const Part*, size_t) except +
+        void add_none() except +
+        void set_bound(double, cbool) except +
+        void add_from(const Windows&, size_t) except +
+        void fill(WindowRow*) const
+        void fill(PartRow*) const
+
+
+cdef class WindowTable:
+    cdef Windows windows
+    cdef readonly str criterion, shape
+    cdef object row_table, part_table
+    cdef str things(self)
+    cdef Window window(self, size_t i)
+    cdef WindowTable chosen(self, object rows)
+    cdef object figures(self)

@@ -1,0 +1,121 @@
+"""Arguments, checked in one place: the same mistake is the same error everywhere.
+
+A value of the wrong type is a TypeError, a value out of its range a ValueError; both
+name the argument and the value. A bool is no number, and text is none either.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterable
+from typing import Any
+
+__all__ = ["integer", "number", "one_of", "shown"]
+
+
+def integer(
+    name: str, value: Any, least: int | None = None, most: int | None = None
+) -> int:
+    """Return an integer of Python or numpy between two limits.
+
+    Examples
+    --------
+    >>> integer("threads", 2, least=1)
+    2
+    >>> integer("threads", "2", least=1)
+    Traceback (most recent call last):
+        ...
+    TypeError: threads must be an integer, got '2'
+    """
+    if _is_bool(value):
+        raise TypeError(f"{name} must be an integer, got {value!r}")
+    try:
+        found = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be an integer, got {shown(value)}") from None
+    if least is not None and found < least:
+        raise ValueError(f"{name} must be at least {least}, got {shown(found)}")
+    if most is not None and found > most:
+        raise ValueError(f"{name} must be at most {most}, got {shown(found)}")
+    return found
+
+
+def number(
+    name: str,
+    value: Any,
+    *,
+    least: float | None = None,
+    above: float | None = None,
+    finite: bool = True,
+) -> float:
+    """Return a number as a float: not NaN, finite, and within its limits.
+
+    Examples
+    --------
+    >>> number("gap", 0, least=0)
+    0.0
+    >>> number("gap", -1, least=0)
+    Traceback (most recent call last):
+        ...
+    ValueError: gap must be at least 0, got -1
+    """
+    if _is_bool(value) or isinstance(value, (str, bytes, complex)):
+        raise TypeError(f"{name} must be a number, got {shown(value)}")
+    try:
+        found = float(value)
+    except TypeError:
+        raise TypeError(f"{name} must be a number, got {shown(value)}") from None
+    except OverflowError:
+        raise ValueError(f"{name} must be finite, got {shown(value)}") from None
+    if math.isnan(found):
+        raise ValueError(f"{name} must not be NaN")
+    if finite and math.isinf(found):
+        raise ValueError(f"{name} must be finite, got {shown(value)}")
+    if least is not None and found < least:
+        raise ValueError(f"{name} must be at least {least:g}, got {shown(value)}")
+    if above is not None and not found > above:
+        raise ValueError(f"{name} must be more than {above:g}, got {shown(value)}")
+    return found
+
+
+def one_of(name: str, value: Any, known: Iterable[str]) -> str:
+    """Return a word that is one of the known ones.
+
+    Examples
+    --------
+    >>> one_of("shape", "round", ("square", "ragged"))
+    Traceback (most recent call last):
+        ...
+    ValueError: shape must be one of square, ragged; got 'round'
+    """
+    words = tuple(known)
+    if not isinstance(value, str) or value not in words:
+        raise ValueError(
+            f"{name} must be one of {', '.join(words)}; got {shown(value)}"
+        )
+    return value
+
+
+def shown(value: Any) -> str:
+    """Return a value as text on one line that is not too long.
+
+    Examples
+    --------
+    >>> shown(3), shown("x" * 100)[-3:]
+    ('3', '...')
+    """
+    try:
+        text = repr(value)
+    except ValueError:  # an integer of more digits than Python prints
+        return f"an integer of {value.bit_length()} bits"
+    text = " ".join(text.split())
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def _is_bool(value: Any) -> bool:
+    # numpy's too: float() takes it.
+    return (
+        isinstance(value, bool)
+        or getattr(getattr(value, "dtype", None), "kind", "") == "b"
+    )

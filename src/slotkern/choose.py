@@ -1,0 +1,119 @@
+"""The cardinality-constrained knapsack by itself: n items within a budget."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from numpy.typing import ArrayLike
+
+from slotkern import _choice
+from slotkern._choice import Choice
+
+__all__ = ["Choice", "choose", "choose_each"]
+
+Method = Literal["auto", "table", "search"]
+MEMORY_LIMIT = 256 * 2**20
+
+
+def choose(
+    cost: ArrayLike,
+    value: ArrayLike,
+    n: int,
+    budget: float,
+    *,
+    gap: float = 0.0,
+    max_work: int | None = None,
+    memory_limit: float = MEMORY_LIMIT,
+    method: Method = "auto",
+) -> Choice | None:
+    """Choose exactly n items of the most value whose costs fit the budget.
+
+    This is the subset problem of the square window search (Toporkov et al. 2018,
+    section 3.3, eq. 1): maximize ``sum(value[rows])`` with ``len(rows) == n`` and
+    ``sum(cost[rows]) <= budget``, for real costs and values.
+
+    Parameters
+    ----------
+    cost : array_like of float, shape (m,)
+        What each item costs, >= 0.
+    value : array_like of float, shape (m,)
+        What each item is worth; may be negative.
+    n : int
+        How many items, at least 1.
+    budget : float
+        The most money for all of them; may be inf.
+    gap : float, optional
+        An answer within this relative distance of the optimum is good enough.
+    max_work : int, optional
+        Stop after about this many units of work: a unit is a node of the search, a
+        state of the dynamic program or 64 cells of the table. Work is counted, not
+        timed, so the answer is the same on every machine.
+    memory_limit : float, optional
+        Bytes that the dynamic program may take, 256 MiB by default.
+    method : {"auto", "table", "search"}, optional
+        "table" is the dynamic program of eq. (2) over integer costs, O(m n budget) time
+        and about m n budget / 8 bytes; "search" is branch and bound with core lists,
+        for any costs; "auto" takes the cheaper of the two by their work.
+
+    Returns
+    -------
+    Choice or None
+        None if no n items fit. Otherwise ``rows`` (ascending), ``value``, ``cost``,
+        ``proven`` and ``bound``. `proven` is False only if a limit ended the search
+        (`max_work`, `memory_limit`, or else ten million states): the answer is then the
+        best one found, and `bound` says how much better another could be.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a NaN or infinite value, a negative or infinite cost (naming the row),
+        lengths that differ, n < 1, sums that overflow; for method "table" also costs
+        that are not integers and a table beyond `memory_limit`.
+
+    Notes
+    -----
+    The budget test is on the sum of the chosen costs in ascending order, and the value
+    is summed in that order. Values that follow real-valued costs exactly (subset sum)
+    are hard to prove: give a `gap`. Time is typically O(m + n log m) for the bound and
+    a few hundred units of work; in the worst case exponential, within the limits.
+
+    Examples
+    --------
+    >>> import slotkern as sk
+    >>> sk.choose([3, 4, 2, 5], [10, 7, 4, 9], n=2, budget=7)
+    Choice(rows=[0, 1], value=17.0, cost=7.0, proven=True, bound=17.0)
+    """
+    return _choice.choose(cost, value, n, budget, gap, max_work, memory_limit, method)
+
+
+def choose_each(
+    cost: ArrayLike,
+    value: ArrayLike,
+    n: int,
+    budget: float,
+    *,
+    gap: float = 0.0,
+    max_work: int | None = None,
+    memory_limit: float = MEMORY_LIMIT,
+    method: Method = "auto",
+) -> list[Choice | None]:
+    """`choose` for 1, 2, ..., n items: entry k - 1 is the best choice of k.
+
+    One table answers all of them; without a table each is searched by itself, and
+    `max_work` holds for all together. Parameters and errors as for `choose`.
+
+    Returns
+    -------
+    list of Choice or None
+        n entries.
+
+    Examples
+    --------
+    >>> import slotkern as sk
+    >>> each = sk.choose_each([3, 4, 2, 5], [10, 7, 4, 9], n=3, budget=7)
+    >>> [c and c.value for c in each]
+    [10.0, 17.0, None]
+    """
+    return _choice.choose_each(
+        cost, value, n, budget, gap, max_work, memory_limit, method
+    )

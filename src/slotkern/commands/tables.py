@@ -1,0 +1,168 @@
+"""Tables of windows for people to read, as rich prints them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from slotkern.plotting.gantt import WindowLike
+
+__all__ = [
+    "TOTALS",
+    "alternatives_table",
+    "comparison_table",
+    "totals",
+    "window_table",
+]
+
+#: What a whole window amounts to: attribute and heading.
+TOTALS = {
+    "start": "start",
+    "finish": "finish",
+    "runtime": "runtime",
+    "cost": "cost",
+    "processor_time": "processor time",
+}
+
+#: Beyond this many extra columns of the slots, none is shown.
+FEW = 4
+#: Of a window with more than twice as many parts, so many are shown at either end.
+ENDS = 100
+#: Of the nodes of a window, so many are named in a row of a table.
+SOME = 12
+
+
+def column(values: Any) -> list[str]:
+    """Write numbers so that they line up: all whole, or all with two decimals."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "iuf":
+        return [str(value) for value in array.tolist()]
+    finite = array[np.isfinite(array)]
+    decimals = 0 if bool((finite == np.rint(finite)).all()) else 2
+    return [f"{value:,.{decimals}f}" for value in array.tolist()]
+
+
+def window_table(slots: npt.NDArray[Any], window: Any) -> Table:
+    """One row per part: where and when it runs, what it costs, what its slot offers.
+
+    Of a window with more than 200 parts the first and the last 100 are shown.
+
+    Parameters
+    ----------
+    slots : structured array
+        The slots among which the window was found.
+    window : Window
+        The window.
+    """
+    parts = window.slots
+    chosen = slots[parts["row"]]
+    columns = {
+        "node": parts["node"],
+        "start": parts["start"],
+        "end": parts["end"],
+        "length": parts["end"] - parts["start"],
+        "cost": parts["cost"],
+    }
+    own = ("node", "start", "end")
+    further = [name for name in chosen.dtype.names or () if name not in own]
+    if len(further) <= FEW + len(("performance", "price")):
+        columns |= {name: chosen[name] for name in further}
+    table = Table(box=SIMPLE_HEAD)
+    for name in columns:
+        table.add_column(Text(name), justify="right")
+    ids = [str(node) for node in columns.pop("node").tolist()]
+    rows = list(zip(ids, *map(column, columns.values()), strict=True))
+    hidden = rows[ENDS:-ENDS]
+    for row in rows[:ENDS] if hidden else rows:
+        table.add_row(*map(Text, row))  # Text: names of a file are no markup
+    if hidden:
+        table.add_row(*["..."] * len(rows[0]))
+        for row in rows[-ENDS:]:
+            table.add_row(*map(Text, row))
+        table.caption = f"{len(hidden):,} of {len(rows):,} parts left out"
+    return table
+
+
+def totals(window: Any) -> str:
+    """Return the totals of a window in one line."""
+    return "   ".join(
+        f"{heading} {column([getattr(window, name)])[0]}"
+        for name, heading in TOTALS.items()
+    )
+
+
+def alternatives_table(found: Any) -> Table:
+    """One row per window, the best of every column marked.
+
+    Of more than 200 windows the first and the last 100 are shown, and of a window's
+    nodes the first 12.
+
+    Parameters
+    ----------
+    found : Alternatives
+    """
+    table = Table(box=SIMPLE_HEAD, caption="* the best of its column")
+    table.add_column("", justify="right")
+    columns = []
+    for name, heading in TOTALS.items():
+        table.add_column(heading, justify="right")
+        values = getattr(found, name)
+        best = values == values.min() if len(values) else values
+        marks = zip(column(values), best, strict=True)
+        columns.append([f"{text}*" if mark else f"{text} " for text, mark in marks])
+    table.add_column("nodes", justify="left")
+    rows = range(len(found))
+    hidden = rows[ENDS:-ENDS]
+    for k in [*rows[:ENDS], *rows[-ENDS:]] if hidden else rows:
+        if hidden and k == rows[-ENDS]:
+            table.add_row(*["..."] * (len(columns) + 2))
+        nodes = found[k].nodes
+        names = " ".join(map(str, nodes[:SOME])) + (" ..." if len(nodes) > SOME else "")
+        table.add_row(str(k + 1), *(texts[k] for texts in columns), names)
+    if hidden:
+        table.caption = f"{len(hidden):,} of {len(rows):,} windows left out"
+    return table
+
+
+def comparison_table(
+    groups: Mapping[str, Mapping[str, WindowLike | None]],
+    names: Sequence[str] = tuple(TOTALS),
+) -> Table:
+    """Windows side by side: a row each, the best of every column marked in its group.
+
+    Parameters
+    ----------
+    groups : mapping of shape to mapping of criterion to Window
+        The windows of one shape are compared with each other; None stands for no
+        window.
+    names : sequence of str
+        The attributes to compare; less is better.
+    """
+    table = Table(box=SIMPLE_HEAD, caption="* the best of its column")
+    table.add_column("shape", justify="left")
+    table.add_column("best by", justify="left", no_wrap=True)
+    for name in names:
+        table.add_column(TOTALS[name], justify="right")
+    for heading, windows in groups.items():
+        found = {name: w for name, w in windows.items() if w is not None}
+        cells: dict[str, list[str]] = {name: [] for name in found}
+        for name in names:
+            values = np.array([getattr(w, name) for w in found.values()], float)
+            best = values == values.min() if values.size else values
+            for row, text, mark in zip(found, column(values), best, strict=True):
+                style = "[bold green]{}[/]*" if mark else "{} "
+                cells[row].append(style.format(text))
+        for name in windows:
+            table.add_row(
+                heading, TOTALS.get(name, name), *cells.get(name, ["no window"])
+            )
+            heading = ""
+        table.add_section()
+    return table

@@ -1,0 +1,344 @@
+"""Slots in and out: files by their suffix, Arrow tables, pandas frames.
+
+What is the same for all of them is done here, once: which columns there must be,
+sorting, checking, naming the line of an error, writing without leaving a partial file.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slotkern.slots import SlotError, make_slots, validate_slots
+
+from . import FORMATS, Format
+from .arrow import arrow_columns, pyarrow, to_table
+from .columns import (
+    Columns,
+    Fault,
+    column_names,
+    of_text,
+    plain_columns,
+    row_place,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "from_arrow",
+    "from_pandas",
+    "read_slots",
+    "to_arrow",
+    "to_pandas",
+    "write_bytes",
+    "write_slots",
+]
+
+
+def read_slots(path: str | os.PathLike[str]) -> NDArray[Any]:
+    """Return the slots of a file.
+
+    Parameters
+    ----------
+    path : path
+        A file ``.csv``, ``.parquet``, ``.json``, ``.jsonl`` or ``.npz`` with the
+        columns node, start, end, performance, price, in any order, and any others.
+
+    Returns
+    -------
+    structured array, sorted by (start, node)
+        The five fields of `SLOT`, then the other columns in the file's order.
+
+    Raises
+    ------
+    ValueError
+        For a suffix that is not one of these, and for anything wrong in the file:
+        the message names the file, the line of a text file (or the row, from 0, of a
+        binary one), the field and the value.
+    OSError
+        When the file cannot be opened (``FileNotFoundError``, ...).
+
+    Notes
+    -----
+    - **csv**: UTF-8, a header line, comma-separated, quotes where needed. Blank lines,
+      CRLF, a byte-order mark and blanks around numbers are fine. An endless slot ends
+      at ``inf``. CSV has no types: a further column of which every cell is an integer,
+      a number, or true/false is read as int64 (uint64), float64 or bool, any other as
+      text ("007" is text); a cell may be empty only in a column of text.
+    - **json**: an array of objects with equal keys, one per slot; **jsonl**: one
+      object a line. "Infinity", "-Infinity" and "NaN" as strings are those numbers.
+    - **npz**: one structured array named ``slots``, or one array per column. Never
+      unpickles.
+    - **parquet**, **npz** keep every bit and dtype of every column.
+
+    O(n log n) time; the memory of a few copies of the file.
+
+    Examples
+    --------
+    >>> import slotkern as sk
+    >>> slots = sk.read_slots("slots.csv")  # doctest: +SKIP
+    """
+    path = Path(path)
+    form = _format_of(path)
+    data = path.read_bytes()
+    try:
+        if not data:
+            raise Fault("the file is empty")
+        return _assemble(form.decode(data))
+    except Fault as fault:
+        raise fault.error(str(path), partial(form.place, data)) from None
+
+
+def write_slots(path: str | os.PathLike[str], slots: Any) -> None:
+    """Write slots to a file, whole or not at all.
+
+    Parameters
+    ----------
+    path : path
+        Ends in ``.csv``, ``.parquet``, ``.json``, ``.jsonl`` or ``.npz``, as
+        `read_slots` says; a file that is there is replaced.
+    slots : structured array or SlotPool
+        Slots; further fields are written as well.
+
+    Raises
+    ------
+    ValueError
+        For slots that are not valid, and for another suffix.
+    TypeError
+        For a further field that the format cannot hold (of more than one dimension,
+        complex, objects that are not strings ...).
+    OSError
+        When the file cannot be written; nothing is left behind.
+
+    Notes
+    -----
+    parquet and npz keep every bit and dtype (npz: objects become plain strings). csv
+    and json keep every bit of a float64 and of an integer, and lose the widths of
+    types. O(n).
+
+    Examples
+    --------
+    >>> import slotkern as sk
+    >>> slots = sk.make_slots(node=[0], start=[0], end=[9], performance=[1], price=[2])
+    >>> sk.write_slots("slots.json", slots)  # doctest: +SKIP
+    """
+    path = Path(path)
+    form = _format_of(path)
+    slots = _structured(slots)
+    validate_slots(slots)
+    write_bytes(path, form.encode(slots))
+
+
+def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write a file whole or not at all: a new file in the same folder takes its place.
+
+    Raises
+    ------
+    OSError
+        When it cannot be written; nothing is left behind.
+    """
+    target = Path(os.path.realpath(path))
+    draft = target.with_name(f".{os.urandom(8).hex()}.tmp")
+    try:
+        with open(draft, "xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(draft, target)
+    except OSError as error:  # which would name the draft
+        raise OSError(error.errno, error.strerror, str(path)) from None
+    finally:
+        with suppress(OSError):
+            draft.unlink()
+
+
+def from_arrow(table: Any) -> NDArray[Any]:
+    """Return the slots of an Arrow table.
+
+    Parameters
+    ----------
+    table : pyarrow.Table, RecordBatch, or anything that offers an Arrow stream
+        The columns node, start, end, performance, price, and any others.
+
+    Returns
+    -------
+    structured array, sorted by (start, node)
+
+    Raises
+    ------
+    ValueError
+        Naming the row (from 0), the column and the value.
+    TypeError
+        For what is no Arrow table.
+
+    Notes
+    -----
+    Reading from Arrow copies each column once. O(n log n).
+
+    Examples
+    --------
+    >>> import slotkern as sk
+    >>> slots = sk.make_slots(node=[0], start=[0], end=[9], performance=[1], price=[2])
+    >>> bool((sk.from_arrow(sk.to_arrow(slots)) == slots).all())
+    True
+    """
+    pa = pyarrow()
+    if not (isinstance(table, pa.Table) or hasattr(table, "__arrow_c_stream__")):
+        raise TypeError(f"table must be an Arrow table, got {type(table).__name__}")
+    return _from_memory(lambda: arrow_columns(pa.table(table)))
+
+
+def to_arrow(slots: Any) -> Any:
+    """Return slots as a pyarrow.Table.
+
+    Parameters
+    ----------
+    slots : structured array, SlotPool, or Window
+        Any structured array of one dimension, or what has one as its ``slots``.
+
+    Returns
+    -------
+    pyarrow.Table
+
+    Raises
+    ------
+    TypeError
+        For a field that Arrow cannot hold.
+
+    Notes
+    -----
+    The numpy dtype of a column of text is noted in its field's metadata, so that
+    `from_arrow` gives back the same width. O(n).
+
+    Examples
+    --------
+    >>> import slotkern as sk
+    >>> slots = sk.make_slots(node=[0], start=[0], end=[9], performance=[1], price=[2])
+    >>> sk.to_arrow(slots).column_names
+    ['node', 'start', 'end', 'performance', 'price']
+    """
+    return to_table(_structured(slots))
+
+
+def from_pandas(frame: pd.DataFrame) -> NDArray[Any]:
+    """Return the slots of a pandas frame; its index is not looked at.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        The columns node, start, end, performance, price, and any others.
+
+    Returns
+    -------
+    structured array, sorted by (start, node)
+
+    Raises
+    ------
+    ValueError
+        Naming the row (from 0), the column and the value.
+    TypeError
+        For what is no frame.
+
+    Notes
+    -----
+    NaN in a further column of floats stays; a missing value in any other is an error.
+    O(n log n).
+
+    Examples
+    --------
+    >>> import slotkern as sk
+    >>> slots = sk.make_slots(node=[0], start=[0], end=[9], performance=[1], price=[2])
+    >>> bool((sk.from_pandas(sk.to_pandas(slots)) == slots).all())
+    True
+    """
+
+    import pandas as pd
+
+    if not isinstance(frame, pd.DataFrame):
+        raise TypeError(f"frame must be a pandas frame, got {type(frame).__name__}")
+
+    def columns() -> Columns:
+        names = column_names(frame.columns)
+        return {name: _pandas_column(name, frame[name]) for name in names}
+
+    return _from_memory(columns)
+
+
+def to_pandas(slots: Any) -> pd.DataFrame:
+    """Return slots as a pandas.DataFrame.
+
+    Parameters
+    ----------
+    slots : structured array, SlotPool, or Window
+        Any structured array of one dimension, or what has one as its ``slots``.
+
+    Returns
+    -------
+    pandas.DataFrame
+
+    Raises
+    ------
+    TypeError
+        For a field of more than one dimension.
+
+    Examples
+    --------
+    >>> import slotkern as sk
+    >>> slots = sk.make_slots(node=[0], start=[0], end=[9], performance=[1], price=[2])
+    >>> sk.to_pandas(slots).shape
+    (1, 5)
+    """
+    import pandas as pd
+
+    columns = plain_columns(_structured(slots), "pandas")
+    return pd.DataFrame(columns)
+
+
+def _from_memory(columns: Callable[[], Columns]) -> NDArray[Any]:
+    try:
+        return _assemble(columns())
+    except Fault as fault:
+        raise fault.error("slots", row_place) from None
+
+
+def _assemble(columns: Columns) -> NDArray[Any]:
+    """Return the slots that the columns hold, sorted and checked."""
+    column_names(columns)
+    try:
+        return make_slots(**columns)
+    except SlotError as error:
+        raise Fault(error.problem, error.row, error.other) from None
+    except (TypeError, ValueError) as error:
+        raise Fault(str(error)) from None
+
+
+def _structured(slots: Any) -> NDArray[Any]:
+    array = getattr(slots, "slots", slots)
+    if not isinstance(array, np.ndarray) or array.dtype.names is None:
+        raise TypeError(f"slots must be a structured array, got {type(slots).__name__}")
+    return array
+
+
+def _pandas_column(name: str, column: pd.Series[Any]) -> NDArray[Any]:
+    dtype = getattr(column.dtype, "numpy_dtype", None)  # of nullable numbers
+    if column.dtype.kind != "f" or dtype is not None:
+        missing = column.isna().to_numpy()
+        if missing.any():
+            raise Fault(f"{name} is missing", int(missing.argmax()))
+    return of_text(name, column.to_numpy(dtype=dtype))
+
+
+def _format_of(path: Path) -> Format:
+    suffix = path.suffix.lower()
+    if suffix not in FORMATS:
+        known = ", ".join(FORMATS)
+        raise ValueError(f"{path}: the suffix {suffix!r} is not one of {known}")
+    return FORMATS[suffix]

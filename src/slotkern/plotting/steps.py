@@ -1,0 +1,101 @@
+"""A picture of a search by value: what the best window of each step is worth."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from slotkern._core import PreparedSlots, Request, find_window, prepared
+from slotkern.plotting.gantt import _checked_path, save_figure
+from slotkern.search import step_values
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from numpy.typing import NDArray
+
+__all__ = ["plot_steps"]
+
+LINE, CHOSEN = "#4c78a8", "#d62728"
+
+
+def plot_steps(
+    slots: NDArray[np.void] | PreparedSlots,
+    request: Request,
+    criterion: Any,
+    *,
+    shape: str = "square",
+    placement: str = "slot-start",
+    span: str = "window",
+    path: str | os.PathLike[str] | None = None,
+    ax: Axes | None = None,
+) -> Figure:
+    """Draw the value of the best window of each step over time, the chosen one marked.
+
+    Parameters
+    ----------
+    slots, request, criterion, shape, placement, span
+        As for `step_values`.
+    path : path, optional
+        Save the picture there too: .png, .svg or .pdf.
+    ax : matplotlib.axes.Axes, optional
+        Draw into these axes instead of a new figure.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    ValueError
+        If the suffix of `path` is unknown, or the criterion has no value at a step.
+    ModuleNotFoundError
+        If matplotlib is not installed.
+
+    Notes
+    -----
+    Placement criteria are means over the parts, others sums. Complexity: see
+    `step_values`.
+
+    Examples
+    --------
+    >>> import slotkern as sk
+    >>> slots = sk.make_slots(node=[0, 1, 2], start=[0, 0, 4], end=20, performance=2,
+    ...                       price=1, q=[1.0, 2.0, 5.0])
+    >>> figure = sk.plot_steps(slots, sk.Request(2, 8), "q")
+    >>> figure.axes[0].get_xlabel()
+    'start of the window'
+    """
+    target = None if path is None else _checked_path(path)
+    pool = prepared(slots)
+    starts, values = step_values(
+        pool, request, criterion, shape=shape, placement=placement, span=span
+    )
+    window = find_window(
+        pool, request, criterion, shape=shape, placement=placement, span=span
+    )
+    from matplotlib.figure import Figure
+
+    if ax is None:
+        ax = Figure(figsize=(8, 3.2), layout="constrained").subplots()
+    values = np.where(np.isfinite(values), values, np.nan)
+    ax.step(starts, values, where="post", color=LINE, linewidth=1.2)
+    if window is not None:
+        ax.plot(window.start, window.value, "o", color=CHOSEN, markersize=7)
+        ax.annotate(
+            f"{window.value:g} at {window.start:g}",
+            (window.start, window.value),
+            textcoords="offset points",
+            xytext=(8, 6),
+            color=CHOSEN,
+        )
+        ax.set_ylabel(f"best {window.criterion}")
+    ax.set_xlabel("start of the window")
+    ax.margins(y=0.15)
+    ax.spines[["top", "right"]].set_visible(False)
+    figure: Figure = ax.figure.figure
+    if target is not None:
+        save_figure(figure, target)
+    return figure

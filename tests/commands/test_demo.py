@@ -1,0 +1,57 @@
+"""The demo: windows side by side, the best of every column marked, a picture."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+pytest.importorskip("rich")
+from rich.console import Console
+
+from slotkern.commands.tables import TOTALS, comparison_table
+
+DEMO = Path(__file__).parents[2] / "examples" / "demo.py"
+
+
+def rows_of(table: Any) -> list[list[str]]:
+    console = Console(width=200)
+    with console.capture() as capture:
+        console.print(table)
+    return [line.split() for line in capture.get().splitlines() if line.strip()]
+
+
+def window(*totals: float) -> Any:
+    return SimpleNamespace(**dict(zip(TOTALS, totals, strict=True)))
+
+
+def test_the_best_of_every_column_is_marked_in_its_group() -> None:
+    table = comparison_table(
+        {
+            "ragged": {
+                "start": window(0, 50, 50, 9.5, 200),
+                "cost": window(10, 50, 40, 8.5, 300),
+            },
+            "square": {"start": window(1, 60, 59, 99, 400), "cost": None},
+        }
+    )
+    assert rows_of(table)[2:-1] == [
+        ["ragged", "start", "0*", "50*", "50", "9.50", "200*"],
+        ["cost", "10", "50*", "40*", "8.50*", "300"],
+        ["square", "start", "1*", "60*", "59*", "99*", "400*"],
+        ["cost", "no", "window"],
+    ]
+
+
+def test_the_demo_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("matplotlib")
+    runpy.run_path(str(DEMO))["main"](tmp_path / "out")
+    picture = tmp_path / "out" / "gantt.png"
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    printed = capsys.readouterr().out
+    assert str(picture) in printed.replace("\n", "")
+    for word in ("first", "finish", "runtime", "cost", "square", "ragged"):
+        assert word in printed

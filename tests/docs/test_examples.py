@@ -1,0 +1,75 @@
+"""The examples of the docstrings and of the README run as they stand."""
+
+import doctest
+import re
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import slotkern as sk
+
+ROOT = Path(__file__).parents[2]
+OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+
+
+def documented():
+    """Every public name whose docstring has an example, methods included."""
+    for name in sk.__all__:
+        thing = getattr(sk, name)
+        if not callable(thing):
+            continue
+        yield name, thing.__doc__
+        for method, inner in vars(thing).items() if isinstance(thing, type) else ():
+            if not method.startswith("_"):
+                yield f"{name}.{method}", inner.__doc__
+
+
+EXAMPLES = {name: text for name, text in documented() if text and ">>>" in text}
+
+
+def test_what_people_use_first_has_an_example():
+    for name in ("find_window", "Request", "SlotPool", "make_slots", "explain"):
+        assert name in EXAMPLES
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_example(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = {"np": np, "sk": sk}
+    test = doctest.DocTestParser().get_doctest(EXAMPLES[name], names, name, name, 0)
+    said = []
+    results = doctest.DocTestRunner(optionflags=OPTIONS).run(test, out=said.append)
+    assert results.attempted
+    assert not results.failed, "".join(said)
+
+
+def test_every_public_callable_is_documented():
+    for name in sk.__all__:
+        assert (getattr(sk, name).__doc__ or "").strip(), name
+
+
+def test_readme_example(capsys):
+    code = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)[1]
+    exec(compile(code, "README.md", "exec"), {})
+    printed = capsys.readouterr().out
+    promised = re.search(r"print\(window\)\n# (.*)", code)[1]
+    assert printed.splitlines()[0] == promised
+
+
+def python_of(page):
+    """The Python blocks of a page, one after another."""
+    text = page.read_text(encoding="utf-8")
+    return "\n".join(re.findall(r"```python\n(.*?)```", text, re.S))
+
+
+PAGES = [page for page in sorted((ROOT / "docs").glob("*.md")) if python_of(page)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
+def test_code_of_the_pages_runs(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "page.py"  # numba caches functions of files only
+    path.write_text(python_of(page).replace("5000", "5"), encoding="utf-8")
+    runpy.run_path(str(path))

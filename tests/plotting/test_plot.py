@@ -1,0 +1,295 @@
+"""Gantt pictures: what is drawn, what is labelled, what is written."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import slotkern as sk
+
+pytest.importorskip("matplotlib")
+from matplotlib.collections import PolyCollection
+from matplotlib.colors import to_rgba
+from matplotlib.figure import Figure
+
+from slotkern.plotting.gantt import BUSY, FREE, WINDOW_COLOURS, plot_gantt
+
+PART = [("node", "i4"), ("start", "f8"), ("end", "f8")]
+
+
+def slots_of(nodes: int, per_node: int = 3) -> Any:
+    """Each node free in `per_node` spans of 6 out of every 10 time units."""
+    node = np.repeat(np.arange(nodes), per_node)
+    start = np.tile(np.arange(per_node) * 10.0, nodes)
+    return sk.make_slots(
+        node=node, start=start, end=start + 6, performance=1.0, price=1.0
+    )
+
+
+def window_on(*nodes: int, start: float = 1.0, end: float = 4.0) -> Any:
+    parts = np.array([(node, start, end) for node in nodes], PART)
+    return SimpleNamespace(start=start, finish=end, slots=parts)
+
+
+def boxes(figure: Figure, colour: str) -> list[tuple[float, float, float, float]]:
+    """Left, right, top, bottom of all rectangles of a colour, sorted."""
+    found = []
+    for collection in figure.axes[0].collections:
+        if not isinstance(collection, PolyCollection):
+            continue
+        if collection.get_facecolor().tolist() == [list(to_rgba(colour))]:
+            for path in collection.get_paths():
+                (left, top), (right, bottom) = path.vertices[[0, 2]].tolist()
+                found.append((left, right, top, bottom))
+    return sorted(found)
+
+
+def texts(figure: Figure) -> list[str]:
+    return [text.get_text() for text in figure.axes[0].texts]
+
+
+def row_labels(figure: Figure) -> list[str]:
+    return [label.get_text() for label in figure.axes[0].get_yticklabels()]
+
+
+def test_free_time_and_windows_lie_where_they_should() -> None:
+    slots = sk.make_slots(
+        node=[5, 9, 9],
+        start=[0, 0, 20],
+        end=[30, 10, np.inf],
+        performance=[1, 2, 2],
+        price=1,
+    )
+    figure = plot_gantt(slots, window_on(5, 9), horizon=40)
+    assert [box[:2] for box in boxes(figure, FREE)] == [(0, 10), (0, 30), (20, 40)]
+    assert [box[:2] for box in boxes(figure, BUSY)] == [(0, 40), (0, 40)]
+    assert [box[:2] for box in boxes(figure, WINDOW_COLOURS[0])] == [(1, 4), (1, 4)]
+    upper, lower = (b for b in boxes(figure, FREE) if b[0] == 0)
+    assert {upper[3] < lower[2], lower[3] < upper[2]} == {True, False}
+    assert row_labels(figure) == ["5", "9"]
+    assert figure.axes[0].get_xlim() == (0, 40)
+
+
+def test_tasks_are_the_busy_time_when_given() -> None:
+    tasks = np.array([(0, 6.0, 10.0), (1, 6.0, 9.0)], PART)
+    figure = plot_gantt(slots_of(2), tasks=tasks)
+    assert [box[:2] for box in boxes(figure, BUSY)] == [(6, 9), (6, 10)]
+
+
+def test_the_horizon_is_the_latest_finite_time() -> None:
+    slots = sk.make_slots(
+        node=[0, 1], start=[0, 0], end=[np.inf, 50], performance=1, price=1
+    )
+    right = plot_gantt(slots).axes[0].get_xlim()[1]
+    assert 50 < right < 60
+    assert boxes(plot_gantt(slots), FREE)[-1][1] == right
+    assert plot_gantt(slots_of(3)).axes[0].get_xlim() == (0, 26)
+
+
+@pytest.mark.parametrize("nodes", [8, 400])
+def test_one_collection_a_colour(nodes: int) -> None:
+    windows = [window_on(1, 2), window_on(3, 4, start=11, end=14)]
+    figure = plot_gantt(slots_of(nodes), windows)
+    polygons = [c for c in figure.axes[0].collections if isinstance(c, PolyCollection)]
+    assert len(polygons) == 4
+    assert len(boxes(figure, FREE)) == 3 * nodes
+
+
+@pytest.mark.parametrize(("nodes", "labelled"), [(8, 8), (100, 40), (400, 40)])
+def test_labels_are_few_apart_and_name_the_window(nodes: int, labelled: int) -> None:
+    used = [0, 3, nodes // 2, nodes // 2 + 1, nodes - 1]
+    figure = plot_gantt(slots_of(nodes), window_on(*used))
+    figure.draw_without_rendering()
+    labels = figure.axes[0].get_yticklabels()
+    assert {str(node) for node in used} <= {label.get_text() for label in labels}
+    assert len(labels) == 8 if nodes == 8 else len(labels) <= labelled
+    spans = sorted(label.get_window_extent().intervaly.tolist() for label in labels)
+    assert all(low[1] <= high[0] + 1 for low, high in pairwise(spans))
+
+
+def test_rows_of_a_window_stay_readable_among_many() -> None:
+    figure = plot_gantt(slots_of(400), window_on(7, 200))
+    rows = {box[2:] for box in boxes(figure, FREE)}
+    heights = sorted(bottom - top for top, bottom in rows)
+    assert heights[-2] > 4 * heights[0]
+    assert heights[-2] > 0.12  # inches
+
+
+def test_height_grows_then_saturates() -> None:
+    heights = [
+        plot_gantt(slots_of(n, 1)).get_size_inches()[1] for n in (2, 8, 100, 400, 4000)
+    ]
+    assert heights[0] < heights[1] < heights[2] == heights[3] == heights[4] < 12
+
+
+def test_each_window_is_written_with_its_times() -> None:
+    windows = {"cheap": window_on(0, 1), "soon": None, "fast": window_on(1, end=1.25)}
+    figure = plot_gantt(slots_of(3), windows)
+    assert [text for text in texts(figure) if "to" in text] == [
+        "cheap: 1 to 4",
+        "fast: 1 to 1.25",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "align"), [(1, 4, "left"), (20, 25, "right"), (1, 25, "center")]
+)
+def test_the_times_stay_inside_the_picture(
+    start: float, end: float, align: str
+) -> None:
+    figure = plot_gantt(slots_of(3), window_on(0, start=start, end=end))
+    figure.draw_without_rendering()
+    (text,) = figure.axes[0].texts
+    assert text.get_horizontalalignment() == align
+    left, right = text.get_window_extent().intervalx
+    edges = figure.axes[0].get_window_extent().intervalx
+    assert edges[0] <= left < right <= edges[1]
+
+
+def test_parts_that_end_before_the_window_say_when() -> None:
+    window = window_on(0, 1)
+    window.slots["end"][0] = 2.5
+    assert "2.5" in texts(plot_gantt(slots_of(3), window))
+
+
+@pytest.mark.parametrize(
+    ("windows", "names"),
+    [
+        (window_on(0), ["window 1"]),
+        ([window_on(0), None, window_on(1)], ["window 1", "window 2"]),
+        ([], []),
+        (None, []),
+    ],
+)
+def test_forms_of_windows(windows: Any, names: list[str]) -> None:
+    figure = plot_gantt(slots_of(3), windows)
+    assert [t.split(":")[0] for t in texts(figure)] == names
+
+
+def test_windows_found_are_named_by_criterion() -> None:
+    slots = slots_of(4)
+    job = sk.Request(2, 3)
+    found = [sk.find_window(slots, job, c) for c in ("finish", "cost")]
+    names = [t.split(":")[0] for t in texts(plot_gantt(slots, found))]
+    assert names == ["best by finish", "best by cost"]
+
+
+def test_many_windows_are_counted_in_the_legend() -> None:
+    windows = [window_on(i % 5, start=i, end=i + 1) for i in range(20)]
+    figure = plot_gantt(slots_of(5), windows)
+    legend = figure.axes[0].get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()][2] == "20 windows"
+    figure.draw_without_rendering()
+    assert not legend.get_window_extent().overlaps(
+        figure.axes[0].patch.get_window_extent()
+    )
+
+
+def test_windows_that_overlap_share_out_the_row() -> None:
+    windows = [window_on(0, 1), window_on(0, start=3, end=6), window_on(2)]
+    figure = plot_gantt(slots_of(3), windows)
+    first = boxes(figure, WINDOW_COLOURS[0])
+    (second,) = boxes(figure, WINDOW_COLOURS[1])
+    (whole,) = boxes(figure, WINDOW_COLOURS[2])
+    upper, other_row = first
+    assert upper[3] == pytest.approx(second[2])
+    height = whole[3] - whole[2]
+    assert upper[3] - upper[2] == pytest.approx(height / 2)
+    assert other_row[3] - other_row[2] == pytest.approx(height)
+
+
+@pytest.mark.parametrize(
+    ("suffix", "magic"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")]
+)
+def test_files_are_written_and_the_same_every_time(
+    tmp_path: Path, suffix: str, magic: bytes
+) -> None:
+    first, second = tmp_path / f"a.{suffix}", tmp_path / f"b.{suffix.upper()}"
+    for path in (first, second):
+        plot_gantt(slots_of(8), window_on(1, 2), path=path, title="T")
+    assert first.read_bytes().startswith(magic)
+    assert first.read_bytes() == second.read_bytes()
+    assert sorted(tmp_path.iterdir()) == [first, second]
+
+
+def test_a_failed_write_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.png"
+    path.write_bytes(b"old")
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(Figure, "savefig", fail)
+    with pytest.raises(OSError, match="disk full"):
+        plot_gantt(slots_of(2), path=path)
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("name", ["a.gif", "a", "png"])
+def test_unknown_suffix(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ValueError, match=r"suffix is one of \.png, \.svg, \.pdf"):
+        plot_gantt(slots_of(2), path=tmp_path / name)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("horizon", [0.0, -1.0, np.nan, np.inf])
+def test_bad_horizon(horizon: float) -> None:
+    with pytest.raises(ValueError, match=f"horizon is {horizon}"):
+        plot_gantt(slots_of(2), horizon=horizon)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (dict(slots=None), "slots must have the fields node, start and end"),
+        (dict(slots=np.zeros(3)), "slots must have the fields"),
+        (dict(slots=slots_of(2), tasks=3), "tasks must have the fields"),
+        (dict(slots=slots_of(2), windows=[3]), "windows must be windows, got 3"),
+    ],
+)
+def test_what_cannot_be_drawn_is_named(given: dict[str, Any], words: str) -> None:
+    with pytest.raises(TypeError, match=words):
+        plot_gantt(**given)
+
+
+def test_a_dollar_sign_begins_no_formula(tmp_path: Path) -> None:
+    windows = {r"$\bad $": window_on(0)}
+    path = tmp_path / "money.png"
+    plot_gantt(slots_of(2), windows, title=r"100 $, $\bad $", path=path)
+    assert path.stat().st_size > 0
+
+
+def test_into_given_axes_and_from_a_pool() -> None:
+    figure = Figure()
+    _, right = figure.subplots(1, 2)
+    assert plot_gantt(sk.SlotPool(slots_of(3)), window_on(1), ax=right) is figure
+    assert len(right.get_yticklabels()) == 3
+
+
+def test_no_slots(tmp_path: Path) -> None:
+    figure = plot_gantt(slots_of(2)[:0], path=tmp_path / "empty.png")
+    assert boxes(figure, FREE) == []
+    assert (tmp_path / "empty.png").stat().st_size > 0
+
+
+def test_pyplot_is_not_imported(tmp_path: Path) -> None:
+    code = (
+        "import sys, slotkern as sk\n"
+        "assert 'matplotlib' not in sys.modules\n"
+        "slots = sk.make_slots(node=[0], start=0, end=1, performance=1, price=1)\n"
+        "sk.plot_gantt(slots, path=sys.argv[1])\n"
+        "assert 'matplotlib.pyplot' not in sys.modules"
+    )
+    target = tmp_path / "a.png"
+    subprocess.run([sys.executable, "-c", code, target], check=True)

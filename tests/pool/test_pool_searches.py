@@ -1,0 +1,340 @@
+"""SlotPool: what searches promise on a pool that has changed."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+from test_pool import assert_same_but_rows, random_request, random_slots
+
+import slotkern as sk
+from slotkern.plotting.steps import step_values
+
+
+def changed_pool(seed, bookings=8):
+    """A pool with bookings, whose slots have a site, a quality and a flag."""
+    slots = random_slots(seed, nodes=16, slots=8)
+    rng = np.random.default_rng(seed)
+    pool = sk.SlotPool(
+        sk.make_slots(
+            **{name: slots[name] for name in slots.dtype.names},
+            q=rng.uniform(0, 5, len(slots)).round(1),
+            site=rng.choice(["a", "b"], len(slots)),
+            fast=rng.random(len(slots)) < 0.7,
+        )
+    )
+    for _ in range(bookings):
+        pool.book(pool.find(sk.Request(3, 9)))
+    return pool
+
+
+def assert_rows_are_of_the_origin(pool, window):
+    for part in window.slots:
+        slot = pool.origin[part["row"]]
+        assert slot["node"] == part["node"]
+        assert slot["start"] <= part["start"] < part["end"] <= slot["end"]
+
+
+def test_what_a_changed_pool_runs_on_its_slots():
+    slots = random_slots(8, nodes=20, slots=8)
+    pool = sk.SlotPool(slots)
+    request = sk.Request(2, 9, where="tag >= 3")
+    where = slots["tag"] >= 3
+    assert pool.find(request) == pool.find(request.replace(where=where))
+    for _ in range(5):
+        pool.book(pool.find(sk.Request(3, 9)))
+    assert_same_but_rows(pool.find(request), sk.find_window(pool.slots, request))
+    assert (pool.origin["tag"][pool.find(request).slots["row"]] >= 3).all()
+    with pytest.raises(ValueError, match="has changed"):
+        pool.find(request.replace(where=where))
+    assert str(sk.explain(pool, request)) == str(sk.explain(pool.slots, request))
+    asked = [random_request(np.random.default_rng(k)) for k in range(80)]
+    for found, single in zip(
+        sk.find_windows(pool, asked, "cost", threads=2),
+        [sk.find_window(pool.slots, r, "cost") for r in asked],
+        strict=True,
+    ):
+        assert_same_but_rows(found, single)
+    for criterion in ("first", "cost"):
+        plain = sk.Request(2, 9, budget=40)
+        found = pool.find_alternatives(plain, criterion)
+        expected = sk.find_alternatives(pool.slots, plain, criterion)
+        assert (found.table == expected.table).all()
+        rows = pool.origin["node"][found.parts["row"]]
+        assert (rows == found.parts["node"]).all()
+        assert (found.parts["node"] == expected.parts["node"]).all()
+
+
+@sk.criterion
+def spare(slot, length):
+    return slot.end - slot.start - length + slot.q
+
+
+@pytest.mark.parametrize("shape", ["square", "ragged"])
+@pytest.mark.parametrize(
+    "criterion",
+    [
+        *("q", sk.minimize("q"), "processor_time", "dependable", "coordinated"),
+        *(spare, sk.minimize(spare)),
+    ],
+    ids=[
+        "q",
+        "least q",
+        "processor_time",
+        "dependable",
+        "coordinated",
+        "own",
+        "least own",
+    ],
+)
+def test_criteria_by_value_after_bookings(criterion, shape):
+    pool = changed_pool(3)
+    windows = 0
+    for k in range(12):
+        request = random_request(np.random.default_rng(k))
+        window = pool.find(request, criterion, shape=shape)
+        plain = sk.find_window(pool.slots, request, criterion, shape=shape)
+        assert_same_but_rows(window, plain)
+        if window is not None:
+            assert_rows_are_of_the_origin(pool, window)
+            assert window.proven
+            pool.book(window)
+            windows += 1
+    assert windows > 3
+
+
+WHERE = ["site == 'a'", "fast", "q > 1 and not fast", "start < 80"]
+
+
+@pytest.mark.parametrize("shape", ["square", "ragged"])
+@pytest.mark.parametrize("where", WHERE)
+def test_filters_after_bookings(where, shape):
+    """A filter sees the free slots as they are, also where they were cut."""
+    pool, found = changed_pool(5), 0
+    for k in range(30):
+        request = random_request(np.random.default_rng(k)).replace(where=where)
+        criterion = list(sk.CRITERIA)[k % len(sk.CRITERIA)]
+        window = pool.find(request, criterion, shape=shape)
+        plain = sk.find_window(pool.slots, request, criterion, shape=shape)
+        assert_same_but_rows(window, plain)
+        for scheme in ("first", "cost"):
+            several = pool.find_alternatives(request, scheme, shape=shape)
+            alone = sk.find_alternatives(pool.slots, request, scheme, shape=shape)
+            assert several.table.tolist() == alone.table.tolist()
+            for other in several:
+                assert_rows_are_of_the_origin(pool, other)
+        if window is not None:
+            assert_rows_are_of_the_origin(pool, window)
+            found += 1
+            if k % 3:
+                pool.book(window)
+    assert found > 5
+
+
+@pytest.mark.parametrize("shape", ["square", "ragged"])
+def test_schedule_with_filters(shape):
+    pool = changed_pool(7)
+    twin = copy.copy(pool)
+    rng = np.random.default_rng(1)
+    wheres = [None, *WHERE[:3]]
+    asked = [
+        random_request(rng).replace(where=wheres[int(rng.integers(4))])
+        for _ in range(60)
+    ]
+    done = pool.schedule(asked, shape=shape)
+    for request, window in zip(asked, done, strict=True):
+        expected = sk.find_window(twin.slots, request, "start", shape=shape)
+        assert_same_but_rows(window, expected)
+        if window is not None:
+            twin.book(window)
+    assert 5 < done.booked.sum() < 60
+    before = pool.slots
+    for where in ("start < 80", "fast and end > 3", np.ones(len(pool.origin), bool)):
+        with pytest.raises(ValueError, match=r"requests\[1\]: a filter must be"):
+            pool.schedule([asked[0], sk.Request(1, 1, where=where)])
+    with pytest.raises(ValueError, match="'memory'"):
+        pool.schedule([sk.Request(1, 1, where="memory > 3")])
+    assert before.tolist() == pool.slots.tolist()
+
+
+def test_a_filter_sees_slots_that_were_added():
+    pool = sk.SlotPool(
+        sk.make_slots(node=0, start=0, end=9, performance=1, price=1, tag=1)
+    )
+    request = sk.Request(1, 4, where="tag == 2")
+    pool.book(pool.find(sk.Request(1, 2)))
+    assert pool.find(request) is None
+    pool.add_slots(sk.make_slots(node=1, start=5, end=9, performance=1, price=1, tag=2))
+    assert pool.find(request).nodes == (1,)
+
+
+def test_one_value_a_row_is_refused_after_a_change():
+    pool = changed_pool(2, bookings=0)
+    values, where = np.arange(len(pool.slots)) * 1.0, np.ones(len(pool.slots), bool)
+    request, filtered = sk.Request(2, 5), sk.Request(2, 5, where=where)
+    for criterion in (values, sk.minimize(values)):
+        assert pool.find(request, criterion) is not None
+    pool.book(pool.find(request))
+    for criterion in (values, values[:3], sk.minimize(values)):
+        for search in (pool.find, pool.find_alternatives):
+            with pytest.raises(ValueError, match="criterion is an array, but the pool"):
+                search(request, criterion)
+        for search in (sk.find_windows, step_values):
+            with pytest.raises(ValueError, match="criterion is an array, but the pool"):
+                search(
+                    pool, [request] if search is sk.find_windows else request, criterion
+                )
+    for search in (
+        *(pool.find, pool.find_alternatives),
+        lambda r: pool.find(r, "q"),
+        lambda r: pool.find(r, "start", method="lite"),
+        lambda r: pool.find_alternatives(r, "cost"),
+        lambda r: sk.find_windows(pool, [r]),
+        lambda r: sk.explain(pool, r),
+        lambda r: step_values(pool, r, "q"),
+    ):
+        with pytest.raises(ValueError, match="where is an array, but the pool"):
+            search(filtered)
+
+
+def test_a_pool_is_made_once():
+    pool = changed_pool(4)
+    before = pool.slots.tolist()
+    with pytest.raises(TypeError, match="a SlotPool is made once"):
+        pool.__init__(random_slots(1))
+    with pytest.raises(TypeError, match="is made once"):
+        sk.SlotPool(random_slots(1)).__init__(random_slots(2))
+    assert pool.slots.tolist() == before
+    assert pool.find(sk.Request(1, 2)) is not None
+
+
+def test_a_copy_changes_by_itself():
+    pool = changed_pool(6)
+    before = pool.slots.tolist()
+    other = copy.copy(pool)
+    other.book(other.find(sk.Request(2, 5)))
+    assert pool.slots.tolist() == before
+    assert len(other.booked) == len(pool.booked) + 2
+
+
+def test_a_removed_node_serves_no_more():
+    pool = changed_pool(1)
+    assert 3 in pool.slots["node"]  # a snapshot that must not be kept
+    pool.remove_node(3)
+    assert 3 not in pool.slots["node"]
+    left = len(pool.nodes)
+    assert pool.schedule([sk.Request(left + 1, 1)]).reasons == ["nodes"]
+    for k in range(40):
+        request = random_request(np.random.default_rng(k))
+        for criterion in sk.CRITERIA:
+            assert_same_but_rows(
+                pool.find(request, criterion),
+                sk.find_window(pool.slots, request, criterion),
+            )
+
+
+@pytest.mark.parametrize("shape", ["square", "ragged"])
+def test_remnants_too_short_for_what_was_asked(shape):
+    """They leave the rows when these have doubled, and come back when asked for."""
+    nodes, length = 12, 3000
+    slots = sk.make_slots(
+        node=np.arange(nodes),
+        start=0,
+        end=length,
+        performance=[1, 2, 4] * (nodes // 3),
+        price=1,
+    )
+    pool, rng, held = sk.SlotPool(slots), np.random.default_rng(0), []
+
+    def compare(volume, criterion="start"):
+        request = sk.Request(
+            2, volume, earliest=float(rng.integers(length)), budget=rng.choice([9, 99])
+        )
+        assert_same_but_rows(
+            pool.find(request, criterion, shape=shape),
+            sk.find_window(pool.slots, request, criterion, shape=shape),
+        )
+
+    for turn in range(2500):
+        volume = float(rng.choice([6, 8, 20]))
+        earliest = float(rng.integers(length))
+        window = pool.find(sk.Request(1, volume, earliest=earliest), shape=shape)
+        if window is not None:
+            pool.book(window)
+            held.append(window)
+        if turn % 3 == 2:
+            pool.release(held.pop(int(rng.integers(len(held)))))
+        if turn % 40 == 0:
+            compare(volume)
+    spans = pool.slots
+    work = (spans["end"] - spans["start"]) * spans["performance"]
+    assert len(spans) > 1024 + 2 * nodes
+    assert (work < 6).sum() > 100
+    for volume in (6, 5, 3, 2, 1, 0.5):
+        for criterion in sk.CRITERIA:
+            compare(volume, criterion)
+    for window in held:
+        pool.release(window)
+    assert pool.slots.tolist() == slots.tolist()
+
+
+@pytest.mark.parametrize("shape", ["square", "ragged"])
+def test_hundreds_of_slots_that_start_together(shape):
+    """More than a block holds, so that many blocks begin at the same time."""
+    rng = np.random.default_rng(0)
+    slots = sk.make_slots(
+        node=rng.permutation(400),
+        start=rng.integers(0, 3, 400),
+        end=60,
+        performance=rng.integers(1, 4, 400),
+        price=rng.integers(1, 30, 400),
+    )
+    pool, found = sk.SlotPool(slots), 0
+    for turn in range(60):
+        if turn % 20 == 19:
+            pool.advance(turn / 2)
+        request = sk.Request(
+            int(rng.integers(1, 9)),
+            float(rng.choice([3, 6])),
+            budget=float(rng.choice([20, 60, 200])),
+            earliest=float(rng.choice([0, 2, 5])),
+        )
+        for criterion in sk.CRITERIA:
+            window = pool.find(request, criterion, shape=shape)
+            assert_same_but_rows(
+                window, sk.find_window(pool.slots, request, criterion, shape=shape)
+            )
+        window = pool.find(request, "first", shape=shape)
+        if window is not None:
+            pool.book(window)
+            found += 1
+    assert found > 20
+
+
+def test_ends_that_stand_for_never():
+    """Times beside which a volume is nothing matter where a window can start there."""
+    slots = sk.make_slots(
+        node=[0, 1], start=[0, 20], end=[10, 1e17], performance=1, price=1
+    )
+    pool = sk.SlotPool(slots)
+    pool.book(pool.find(sk.Request(1, 2)))
+    for _ in range(2):  # the second time it is remembered
+        assert pool.find(sk.Request(2, 1), "start") is None
+    assert pool.schedule([sk.Request(2, 1)]).reasons == ["time"]
+    pool.book(sk.find_window(slots, sk.Request(1, 5e16), "start"))
+    for source in (pool, pool.slots):
+        with pytest.raises(ValueError, match=r"volume 1\.0 is too small"):
+            sk.find_window(source, sk.Request(1, 1), "start")
+    assert pool.schedule([sk.Request(1, 1)]).reasons == ["volume"]
+    with pytest.raises(ValueError, match=r"volume 1\.0 is too small"):
+        pool.find(sk.Request(2, 1, earliest=1e17), "start")
+
+
+def test_a_part_that_takes_no_time_is_not_free():
+    near = sk.make_slots(node=0, start=0, end=10, performance=1, price=1)
+    far = sk.make_slots(node=0, start=1e17, end=2e17, performance=1, price=1)
+    window = sk.find_window(near, sk.Request(1, 1))
+    pool = sk.SlotPool(far)
+    with pytest.raises(ValueError, match="not free"):
+        pool.book(window)

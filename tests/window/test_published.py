@@ -1,0 +1,230 @@
+"""The published algorithms: against exhaustive search, and compiled against plain."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import oracle
+import pytest
+from environments import random_environment
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import SHAPES, SLOT, Case, cases
+
+from slotkern import published
+from slotkern.published import ALGORITHMS
+
+CHECKED = [key for key in ALGORITHMS if key[1] in oracle.VALUE]
+
+#: Where the first step of the best value also has the earliest start. Not so when an
+#: equal finish comes from a later start, or equal costs from two groups.
+FIRST_OF_EQUALS = {
+    *((shape, criterion) for shape in SHAPES for criterion in ("start", "runtime")),
+    ("ragged", "cost"),
+}
+
+
+def criterion_for(slots, criterion):
+    """The criterion, or an array of values where the algorithm wants one."""
+    return slots["performance"] % 3 if criterion == "value" else criterion
+
+
+def window_found(slots, request, criterion, shape, seed=0):
+    """The published window in the oracle's terms, or None; checked to be one."""
+    found = published.find(
+        slots, criterion=criterion, shape=shape, seed=seed, **request
+    )
+    if found is None:
+        return None
+    start, rows = found.start, found.rows
+    filters = ("min_performance", "max_price", "proper")
+    usable = oracle.proper_slots(
+        slots, **{name: request[name] for name in filters if name in request}
+    )
+    parts = [slot for slot in usable if slot.row in rows]
+    window = oracle.window_of(start, parts, shape, request["volume"])
+    assert len(parts) == len(set(window.nodes)) == request["nodes"] == len(rows)
+    assert start >= request.get("earliest", 0.0)
+    assert window.cost <= request.get("budget", np.inf)
+    for slot in parts:
+        length = window.runtime
+        if shape == "ragged":
+            length = request["volume"] / slot.performance
+        assert oracle.is_live(slot, start, length, request.get("deadline", np.inf))
+    return window
+
+
+@given(cases())
+def test_published_value_is_the_best_of_all_windows(case: Case):
+    for shape in SHAPES:
+        best = oracle.best_windows(case.slots, shape, **case.request)
+        for form, criterion in CHECKED:
+            if form != shape:
+                continue
+            window = window_found(*case, criterion, shape)
+            expected = best[criterion]
+            if expected is None:
+                assert window is None, criterion
+                continue
+            assert window is not None, criterion
+            assert oracle.VALUE[criterion](window) == expected.value, criterion
+            if (shape, criterion) in FIRST_OF_EQUALS:
+                assert window.start == expected.start, criterion
+
+
+@given(cases())
+def test_amp_and_first_fit_are_the_criterion_first(case: Case):
+    for shape in SHAPES:
+        expected = oracle.first_window(case.slots, shape, **case.request)
+        window = window_found(*case, "first", shape)
+        if expected is None:
+            assert window is None
+        else:
+            assert window is not None
+            assert window.start == expected.start
+            assert window.cost == expected.cost
+            assert window.nodes == expected.nodes
+            assert window.rows == expected.rows
+
+
+@settings(max_examples=settings.default.max_examples // 2)
+@given(cases(), st.integers(0, 2**32))
+def test_min_proc_time_is_a_window_and_repeats(case: Case, seed: int):
+    window = window_found(*case, "processor_time", "ragged", seed)
+    assert window == window_found(*case, "processor_time", "ragged", seed)
+    if window is not None:
+        best = oracle.best_windows(case.slots, "ragged", **case.request)
+        assert best["cost"] is not None
+
+
+def test_min_proc_time_depends_on_its_seed():
+    slots = random_environment(40, 600, seed=1)
+    request = {"nodes": 5, "volume": 300.0, "budget": 1500.0}
+    windows = {
+        window_found(slots, request, "processor_time", "ragged", seed)
+        for seed in range(8)
+    }
+    assert len(windows) > 1
+
+
+def slot(node, start, end, performance, price):
+    return (node, float(start), float(end), float(performance), float(price))
+
+
+def test_amp_asks_for_the_n_cheapest_after_each_added_slot():
+    slots = np.array(
+        [slot(0, 0, 9, 1, 1), slot(1, 0, 9, 1, 5), slot(2, 0, 9, 1, 2)], dtype=SLOT
+    )
+    search = {"nodes": 2, "volume": 4, "criterion": "first", "shape": "ragged"}
+    assert published.find(slots, budget=24, **search).rows.tolist() == [0, 1]
+    assert published.find(slots, budget=23, **search).rows.tolist() == [0, 2]
+
+
+def test_alp_takes_the_first_slots_below_the_price():
+    slots = np.array(
+        [slot(0, 0, 9, 1, 3), slot(1, 1, 9, 1, 9), slot(2, 2, 9, 1, 4)], dtype=SLOT
+    )
+    found = published.find(
+        slots, nodes=2, volume=4, max_price=4, criterion="first", shape="ragged"
+    )
+    assert (found.start, found.rows.tolist()) == (2.0, [0, 2])
+
+
+def test_exchange_refunds_the_long_slot():
+    # 4 + 4 = 8 already fills the budget; 4 + 5 fits only when a 4 is given back.
+    slow = [slot(node, 0, 9, 1, 1) for node in (0, 1)]
+    fast = [slot(node, 0, 9, 2, 2.5) for node in (2, 3)]
+    slots = np.array([*slow, *fast], dtype=SLOT)
+    search = {"nodes": 2, "volume": 4, "criterion": "runtime", "shape": "ragged"}
+    assert published.find(slots, budget=10, **search).rows.tolist() == [2, 3]
+    assert published.find(slots, budget=8, **search).rows.tolist() == [0, 1]
+
+
+def test_first_fit_prefers_the_fastest_group_at_the_first_start():
+    slots = np.array(
+        [slot(0, 0, 9, 1, 1), slot(1, 0, 9, 2, 1), slot(2, 3, 9, 4, 1)], dtype=SLOT
+    )
+    search = {"volume": 4, "criterion": "first", "shape": "square"}
+    assert published.find(slots, nodes=1, **search).rows.tolist() == [1]
+    found = published.find(slots, nodes=2, **search)
+    assert (found.start, sorted(found.rows.tolist())) == (0.0, [0, 1])
+
+
+@pytest.mark.parametrize(("shape", "criterion"), ALGORITHMS)
+def test_nothing_to_find(shape, criterion):
+    none = np.empty(0, SLOT)
+    one = np.array([slot(7, 0, 1, 1, 0)], dtype=SLOT)
+    search = {"volume": 1.0, "budget": 9.0, "shape": shape}
+    search["criterion"] = criterion_for(none, criterion)
+    assert published.find(none, nodes=1, **search) is None
+    search["criterion"] = criterion_for(one, criterion)
+    assert published.find(one, nodes=10**9, **search) is None
+    assert published.find(one, nodes=1, proper=np.array([False]), **search) is None
+    assert published.find(one, nodes=1, **search).rows.tolist() == [0]
+
+
+@pytest.mark.parametrize(
+    ("shape", "criterion"), [("square", "processor_time"), ("round", "cost")]
+)
+def test_unknown_algorithm_lists_what_exists(shape, criterion):
+    with pytest.raises(ValueError, match=r"ragged: first, start, cost.*square: first"):
+        published.find(
+            np.empty(0, SLOT), nodes=1, volume=1.0, criterion=criterion, shape=shape
+        )
+
+
+def windows_as_text() -> str:
+    """What every algorithm finds in a few environments, bit for bit."""
+    lines = []
+    for seed in range(3):
+        slots = random_environment(24, 400, seed, real_performance=seed == 2)
+        for (shape, criterion), algorithm in ALGORITHMS.items():
+            tables = algorithm.lite is not None  # slow in plain Python: small ones
+            if tables and seed:
+                continue
+            for budget in (900.0, 1500.0):
+                for lite in (False, True)[: 1 + tables]:
+                    found = published.find(
+                        slots,
+                        nodes=4,
+                        volume=200 / (10 if tables else 1),
+                        budget=budget / (10 if tables else 1),
+                        earliest=30.5,
+                        deadline=390,
+                        criterion=criterion_for(slots, criterion),
+                        shape=shape,
+                        lite=lite,
+                        seed=seed,
+                    )
+                    text = found and (found.start.hex(), found.rows.tolist())
+                    lines.append(f"{seed} {shape} {criterion} {budget} {lite} {text}")
+    return "\n".join(lines)
+
+
+def test_compiled_and_plain_python_find_the_same():
+    path = os.pathsep.join(
+        [
+            os.path.dirname(__file__),
+            os.path.dirname(oracle.__file__),
+            *filter(None, [os.environ.get("PYTHONPATH")]),
+        ]
+    )
+    plain = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import test_published as t; print(t.windows_as_text())",
+        ],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "[" in plain.stdout
+    assert plain.stdout.strip() == windows_as_text()
+
+
+def test_slotkern_does_not_import_numba():
+    check = "import sys, slotkern; sys.exit('numba' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", check]).returncode == 0
