@@ -18,6 +18,18 @@ from slotkern.slots import SlotError, make_slots, validate_slots
 
 if TYPE_CHECKING:
     from slotkern.alternatives import Alternatives, find_alternatives
+    from slotkern.batch import (
+        BSF,
+        CSS,
+        Backfilling,
+        Batch,
+        BatchSlicer,
+        Cycles,
+        Schedule,
+        read_batch,
+        run_cycles,
+        schedule_batch,
+    )
     from slotkern.choose import Choice, choose, choose_each
     from slotkern.criteria import criterion, minimize
     from slotkern.environment import Environment, generate_environment
@@ -40,6 +52,18 @@ __version__ = "0.1.0"
 # What is imported on first use, so that `import slotkern` stays light.
 _LAZY = {
     "alternatives": ("Alternatives", "find_alternatives"),
+    "batch": (
+        "BSF",
+        "CSS",
+        "Backfilling",
+        "Batch",
+        "BatchSlicer",
+        "Cycles",
+        "Schedule",
+        "read_batch",
+        "run_cycles",
+        "schedule_batch",
+    ),
     "choose": ("Choice", "choose", "choose_each"),
     "criteria": ("criterion", "minimize"),
     "environment": ("Environment", "generate_environment"),
@@ -94,19 +118,26 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
+    "BSF",
     "CRITERIA",
+    "CSS",
     "SLOT",
     "Alternatives",
+    "Backfilling",
+    "Batch",
+    "BatchSlicer",
     "Bookings",
     "Choice",
+    "Cycles",
     "Environment",
     "Explanation",
     "OneEach",
     "Request",
+    "Schedule",
     "SlotError",
     "SlotPool",
-    "TradeOff",
     "TraceSlots",
+    "TradeOff",
     "Window",
     "WindowTable",
     "choose",
@@ -125,7 +156,10 @@ __all__ = [
     "minimize",
     "plot_gantt",
     "plot_steps",
+    "read_batch",
     "read_slots",
+    "run_cycles",
+    "schedule_batch",
     "slots_from_trace",
     "step_values",
     "to_arrow",

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from slotkern import _choose
-from slotkern._choose import OneEach
+from slotkern import _choice
+from slotkern._choice import OneEach
 
 __all__ = ["OneEach", "TradeOff", "choose_one_each", "trade_off"]
 
@@ -79,7 +79,7 @@ def choose_one_each(
     >>> sk.choose_one_each(time, money, [0, 3, 5], 12)
     OneEach(rows=[1, 4], value=11.0, weight=12.0, proven=True, bound=11.0, least=7.0)
     """
-    return _choose.choose_one_each(value, weight, first, limit, maximize, gap, max_work)
+    return _choice.choose_one_each(value, weight, first, limit, maximize, gap, max_work)
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ def trade_off(
     """
     if points < 2:
         raise ValueError(f"points must be at least 2, got {points}")
-    weights, values, complete = _choose.trade_off(
+    weights, values, complete = _choice.trade_off(
         value, weight, first, maximize, max_work
     )
     if complete:

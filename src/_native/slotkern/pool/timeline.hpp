@@ -51,6 +51,8 @@ class Timeline {
     free_.assign(pool.nodes.size(), {});
     booked_.assign(pool.nodes.size(), {});
     gone_.assign(pool.nodes.size(), 0);
+    now_ = -kInfinity;
+    for (Hints& hints : hints_) hints.clear();
     ids_.clear();
     for (std::size_t k = 0; k < pool.nodes.size(); ++k)
       ids_.push_back({pool.nodes[k].id, static_cast<std::int32_t>(k)});
@@ -77,6 +79,12 @@ class Timeline {
                   [](const Span& a, const Span& b) { return a.start < b.start; });
     }
     lay_out(0);
+  }
+
+  // A copy of another timeline, whose pool has been copied to `pool`.
+  void copy(const Timeline& other, Pool& pool) {
+    *this = other;
+    pool_ = &pool;
   }
 
   // What is free, booked and removed, nodes by id.
@@ -204,6 +212,18 @@ class Timeline {
     else if (status == Status::ok && finds_earliest(criterion) && found.start > known)
       hints.learn(query, earliest, found.start);
     return status;
+  }
+
+  // No window for the query starts before this.
+  double known(const Query& query, Shape shape) const {
+    Query from = query;
+    from.earliest = std::max(query.earliest, now_);
+    return std::max(from.earliest, hints_[static_cast<std::size_t>(shape)].bound(from));
+  }
+
+  // The free spans of a node, ascending.
+  const std::vector<Span>& free_of(std::int32_t node) const {
+    return free_[static_cast<std::size_t>(place_of(node))];
   }
 
   double now() const { return now_; }
