@@ -132,11 +132,11 @@ cdef object failure(Status status, Jobs jobs):
     return ValueError("the measures of the alternatives are not finite, or their sums overflow")
 
 
-cdef WindowTable table_of(const Windows& windows, str criterion, str shape):
+cdef WindowTable table_of(Windows& windows, str criterion, str shape):
     cdef WindowTable table = WindowTable.__new__(WindowTable)
-    cdef size_t i
-    for i in range(windows.size()):
-        table.windows.add_from(windows, i)
+    table.windows.found.swap(windows.found)
+    table.windows.firsts.swap(windows.firsts)
+    table.windows.parts.swap(windows.parts)
     table.criterion, table.shape = criterion, shape
     return table
 

@@ -7,7 +7,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.optimize import Bounds, LinearConstraint, milp
 
@@ -97,7 +97,6 @@ CANCELLED = (
 )
 
 
-@settings(max_examples=1500, deadline=None)
 @given(
     cases(),
     st.booleans(),
@@ -133,7 +132,6 @@ def test_equals_exhaustive_search(case, maximize, max_work, gap):
         assert abs(found.value - best) <= near
 
 
-@settings(max_examples=500, deadline=None)
 @given(cases(), st.booleans())
 def test_the_curve_is_what_each_limit_gives(case, maximize):
     value, weight, first, limit = case

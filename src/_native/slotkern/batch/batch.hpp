@@ -92,11 +92,13 @@ struct BatchPool {
   Pool pool;
   Timeline line;
 
-  void open(const Pool& base) {
+  void open(const Pool& base, const std::vector<BatchJob>& jobs) {
+    double least = jobs.empty() ? 0 : kInfinity;
+    for (const BatchJob& job : jobs) least = std::min(least, job.query.volume);
     prices_.clear();
     for (const Slot& slot : base.slots) prices_.push_back(slot.price);
     pool = base;
-    line.open(pool, prices_, nullptr);
+    line.open(pool, prices_, nullptr, least);
   }
   void copy(const BatchPool& other) {
     pool = other.pool;
@@ -119,7 +121,7 @@ class Batch {
       out.reasons.assign(jobs.size(), static_cast<std::uint8_t>(Reason::nodes));
       return Status::ok;
     }
-    free.open(base);
+    free.open(base, jobs);
     spent_ = 0;
     for (std::size_t s = 0; s + 1 < rules.slices.size(); ++s)
       if (const Status status = slice(rules.slices[s], rules.slices[s + 1]); status != Status::ok)

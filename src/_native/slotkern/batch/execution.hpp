@@ -7,8 +7,8 @@
 //   conservative  whenever a part ends, every job that waits is, in order, taken out, searched
 //                 for again and put at its earliest start if that is strictly earlier, else
 //                 back where it was. So no job ever starts later than it was promised.
-//   EASY          jobs start when they can, in order; only the first that cannot start now
-//                 holds a reservation. It is never delayed, others may be.
+//   EASY          jobs start when they can, in order; only the first that cannot start now, the
+//                 head, holds a reservation, until it starts. It is never delayed, others may be.
 //
 // A waiting job is looked at again only if time came free, since it was last looked at, on a
 // node and in a span that could hold a part of it before its present start. That loses nothing:
@@ -148,6 +148,8 @@ class Execution {
       return job != other.job ? job > other.job : part > other.part;
     }
   };
+  static constexpr std::size_t kNobody = ~std::size_t{0};
+
   struct Freed {
     double start, end;
     std::int32_t node;
@@ -244,41 +246,49 @@ class Execution {
                : Status::internal;
   }
 
+  // The head of the queue comes first while it holds a reservation: what arrives later, or fits
+  // for the first time because others ended early, must not delay it, whatever its place.
   Status start_what_can(double now, double& next) {
-    Workspace& work = workspace();
-    bool reserved = false;
-    Found head;
-    std::size_t kept = 0;
-    for (std::size_t i = 0; i < queue_.size(); ++i) {
-      const std::size_t j = queue_[i];
-      queue_[kept++] = j;
+    reserved_ = false;
+    if (head_ < jobs_.size())
+      if (const Status status = try_to_start(head_, now); status != Status::ok) return status;
+    for (const std::size_t j : queue_) {
       const Query& query = jobs_[j].query;
+      if (windows_[j].state == State::started || j == head_) continue;
       if (query.earliest > now) continue;  // not in the queue yet
-      if (reserved && free_.line.known(query, shape_) > now) continue;
-      Found found;
-      const Status status = free_.line.find(query, earliest_, shape_, work, found);
-      if (status == Status::no_memory || status == Status::internal) return status;
-      if (status != Status::ok) continue;
-      if (found.start <= now) {
-        const Status placed = place(j, found, work.parts.data(), work.parts.size());
-        if (placed != Status::ok) return placed;
-        begin(j);
-        --kept;
-      } else if (!reserved) {
-        reserved = true;
-        head = found;
-        held_ = work.parts;
-        if (std::isnan(promised_[j])) promised_[j] = found.start;
-        std::size_t bad;
-        if (free_.line.book(head.start, held_.data(), held_.size(), bad) != Status::ok)
-          return Status::internal;
-      }
+      if (reserved_ && free_.line.known(query, shape_) > now) continue;
+      if (const Status status = try_to_start(j, now); status != Status::ok) return status;
     }
-    queue_.resize(kept);
-    if (!reserved) return Status::ok;
-    next = head.start;
+    std::erase_if(queue_, [this](std::size_t j) { return windows_[j].state == State::started; });
+    if (!reserved_) return Status::ok;
+    next = held_start_;
     std::size_t bad;
-    return free_.line.release(head.start, held_.data(), held_.size(), bad) == Status::ok
+    return free_.line.release(held_start_, held_.data(), held_.size(), bad) == Status::ok
+               ? Status::ok
+               : Status::internal;
+  }
+
+  // Starts the job now, or makes it the head if nobody is.
+  Status try_to_start(std::size_t j, double now) {
+    Workspace& work = workspace();
+    Found found;
+    const Status status = free_.line.find(jobs_[j].query, earliest_, shape_, work, found);
+    if (status == Status::no_memory || status == Status::internal) return status;
+    if (status != Status::ok) return Status::ok;
+    if (found.start <= now) {
+      if (head_ == j) head_ = kNobody;
+      const Status placed = place(j, found, work.parts.data(), work.parts.size());
+      if (placed == Status::ok) begin(j);
+      return placed;
+    }
+    if (reserved_) return Status::ok;
+    reserved_ = true;
+    head_ = j;
+    held_start_ = found.start;
+    held_ = work.parts;
+    if (std::isnan(promised_[j])) promised_[j] = found.start;
+    std::size_t bad;
+    return free_.line.book(held_start_, held_.data(), held_.size(), bad) == Status::ok
                ? Status::ok
                : Status::internal;
   }
@@ -293,7 +303,10 @@ class Execution {
   std::vector<Ending> coming_;  // a heap
   std::vector<Freed> freed_;
   std::vector<std::size_t> queue_;
-  std::vector<Part> held_;      // of the head of the queue
+  std::size_t head_ = kNobody;  // of the queue, and its reservation
+  bool reserved_ = false;
+  double held_start_ = 0;
+  std::vector<Part> held_;
   std::vector<std::pair<std::int32_t, double>> performances_;
   std::int64_t ends_ = 0, moves_ = 0;
 };
@@ -350,7 +363,7 @@ inline Status execute_batch(const Pool& base, const std::vector<BatchJob>& jobs,
       out.reasons.assign(jobs.size(), static_cast<std::uint8_t>(Reason::nodes));
       return Status::ok;
     }
-    free.open(base);
+    free.open(base, jobs);
     Execution run(free, jobs, shape, earliest, shares);
     for (std::size_t j = 0; j < jobs.size(); ++j) {
       if (planned.any(j)) {

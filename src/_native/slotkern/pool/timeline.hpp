@@ -43,8 +43,10 @@ struct PoolState {
 class Timeline {
  public:
   // Takes over a pool just built from all slots of the origin array, whose prices these are.
-  // All of it is free, or `state` tells what is.
-  void open(Pool& pool, const std::vector<double>& prices, const PoolState* state) {
+  // All of it is free, or `state` tells what is. Searches will be for parts of at least the
+  // volume `least`: what holds less need not stand in the rows.
+  void open(Pool& pool, const std::vector<double>& prices, const PoolState* state,
+            double least = 0) {
     ++version_;
     pool_ = &pool;
     prices_ = prices;
@@ -78,7 +80,7 @@ class Timeline {
         std::sort(spans.begin(), spans.end(),
                   [](const Span& a, const Span& b) { return a.start < b.start; });
     }
-    lay_out(0);
+    lay_out(least * (1 - kMargin));
   }
 
   // A copy of another timeline, whose pool has been copied to `pool`.

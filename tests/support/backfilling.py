@@ -1,7 +1,7 @@
-"""Backfilling and execution from their definitions, slowly: nothing is kept but who is where.
+"""Backfilling and execution from their definitions, slowly.
 
-At every event the free slots are made anew: all slots, cut at now, less what every job
-holds. A window is the earliest that `find_window` gives on that array.
+Nothing is kept but who is where. At every event the free slots are made anew: all slots,
+cut at now, less what every job holds. A window is the earliest that `find_window` gives on that array.
 """
 
 from __future__ import annotations
@@ -111,16 +111,18 @@ def conservative(slots, requests, shape, shares, plan, movable):
 
 
 def easy(slots, requests, shape, shares, plan, movable):
-    """Where each job ran, and the reservations that the heads of the queue were given."""
+    """Where each job ran, and the first reservation of each head of the queue."""
     run = Run(slots, requests, shape, shares, plan, movable)
     run.started = set(run.plan)
     waiting = [j for j in range(len(requests)) if j not in run.plan and movable[j]]
     heads = {}
     times = {*slots["start"].tolist(), *(request.earliest for request in requests)}
     now = float(slots["start"].min())
+    first = None  # the head of the queue stays it until it starts
     while waiting:
         head = None
-        for j in list(waiting):
+        ahead = [first] if first in waiting else []
+        for j in [*ahead, *(j for j in waiting if j != first)]:
             if requests[j].earliest > now:
                 continue
             found = run.find(j, now) if head is None else beside(run, j, now, head)
@@ -131,7 +133,7 @@ def easy(slots, requests, shape, shares, plan, movable):
                 run.started.add(j)
                 waiting.remove(j)
             elif head is None:
-                head = found
+                head, first = found, j
                 heads.setdefault(j, found[0])
         later = [t for t in [*times, *run.ends()] if t > now]
         if head is not None:
