@@ -1,5 +1,5 @@
 """The command line: ``slotkern find``, ``alternatives``, ``slots-from-trace``,
-``generate``, ``bench``, ``reproduce``, ``study``.
+``generate``, ``batch``, ``bench``, ``reproduce``, ``study``.
 
 Exit codes: 0 when something was found or written, 1 when no window exists (the
 explanation is printed), 2 for bad input (one line on stderr), 130 when interrupted.
@@ -22,6 +22,7 @@ from typer.core import TyperGroup
 
 import slotkern as sk
 from slotkern._core import REQUEST_FIELDS
+from slotkern.commands.batch import batch
 from slotkern.studies.commands import register
 
 from . import tables
@@ -457,4 +458,5 @@ def scaling(
         print(figure)
 
 
+app.command()(batch)
 register(app)
