@@ -1,7 +1,8 @@
 """Backfilling and execution from their definitions, slowly.
 
-Nothing is kept but who is where. At every event the free slots are made anew: all slots,
-cut at now, less what every job holds. A window is the earliest that `find_window` gives on that array.
+Nothing is kept but who is where. At every event the free slots are made anew: all of
+them, cut at now, less what every job holds. A window is the earliest that `find_window`
+gives on that array.
 """
 
 from __future__ import annotations

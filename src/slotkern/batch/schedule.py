@@ -159,8 +159,8 @@ def schedule_batch(
         reason=reason[place],
         slices=slices,
         order=order,
-        target=target,
-        under=under,
+        target=MEASURES.get(target, target),
+        under=MEASURES.get(under, under),
         _rules=rules,
         _jobs=jobs,
     )

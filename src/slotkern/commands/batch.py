@@ -34,8 +34,8 @@ def batch(
     policy: Annotated[
         list[str] | None,
         typer.Option(
-            help="css, slicer:K, slicer:SIZE+SIZE, conservative, easy, bsf:N or bsf:N:K; "
-            "give it again to compare."
+            help="css, slicer:K, slicer:SIZE+SIZE, conservative, easy, bsf:N or "
+            "bsf:N:K; give it again to compare."
         ),
     ] = None,
     minimize: Annotated[
@@ -123,8 +123,8 @@ def summary(schedule: Schedule) -> str:
     value, bound = schedule.value, schedule.bound
     if done and np.isfinite(bound) and value:
         text += (
-            f"\n{schedule.target.replace('_', ' ')} {column([value])[0]}: no schedule of "
-            f"these jobs has it better than {column([bound])[0]}, "
+            f"\n{schedule.target.replace('_', ' ')} {column([value])[0]}: no schedule "
+            f"of these jobs has it better than {column([bound])[0]}, "
             f"{abs(value - bound) / abs(value):.1%} away"
         )
     return text
@@ -145,7 +145,8 @@ def jobs_table(schedule: Schedule, seed: int | None) -> Table:
     for name, values in names.items():
         texts = column(values)
         columns[name] = [
-            text if done else "" for text, done in zip(texts, np.isfinite(values))
+            text if done else ""
+            for text, done in zip(texts, np.isfinite(values), strict=True)
         ]
     columns["nodes"] = [
         reason if window is None else " ".join(map(str, window.nodes))

@@ -1,4 +1,4 @@
-"""Pictures of a batch: all alternatives and what was chosen, and the trade-off curve."""
+"""Pictures of a batch: its alternatives and what was chosen, and the trade-off."""
 
 from __future__ import annotations
 
@@ -128,8 +128,8 @@ def _boxes(
         PolyCollection(
             list(corners),
             facecolors=colour if filled else "none",
-            edgecolors=colour,
-            linewidths=0.8,
+            edgecolors="white" if filled else colour,
+            linewidths=0.6 if filled else 0.8,
             zorder=6 if filled else 5,
         ),
         autolim=False,
