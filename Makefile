@@ -5,18 +5,27 @@ CXX     ?= c++
 VENV    ?= .venv
 BIN     := $(VENV)/bin
 SAN     := .venv-san
+CLANG   ?= clang++
+FUZZ    := build/fuzz
+FUZZ_SECONDS ?= 600
+FUZZ_RUNS    ?= 20000
+TARGETS := search alternatives timeline choose values
 DOORS   := $(patsubst src/_native/%.pyx,slotkern.%,$(wildcard src/_native/*.pyx))
 SOURCES := pyproject.toml CMakeLists.txt $(shell find src -type f -not -name "*.pyc")
 
-.PHONY: help demo test bench lint sanitize clean toolchain
+.PHONY: help demo test fresh bench fuzz fuzz-readers fuzz-kernels fuzz-briefly lint sanitize clang clean toolchain
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo      set up, then find the best windows in a random environment and draw them"
 	@echo "make test      set up, then run all tests"
+	@echo "make fresh     the tests of random cases, with cases that were never tried before"
 	@echo "make bench     set up, then run the benchmarks"
+	@echo "make fuzz      all fuzzers: EXECUTIONS inputs for each reader of files, and each kernel"
+	@echo "               against its oracle for FUZZ_SECONDS, by libFuzzer"
 	@echo "make lint      ruff, mypy --strict, stubs against the compiled modules"
 	@echo "make sanitize  the whole test suite under AddressSanitizer and UBSan"
+	@echo "make clang     the whole test suite on a build by clang++"
 	@echo "make clean     remove everything that make built"
 
 toolchain:
@@ -28,27 +37,45 @@ toolchain:
 	@echo 'int main(){}' | $(CXX) -std=c++20 -x c++ - -o /dev/null 2>/dev/null || { echo "make: $(CXX) does not compile C++20 (Debian: g++ >= 10)" >&2; exit 1; }
 
 $(BIN)/python: | toolchain
+	@echo "make: setting up the environment $(VENV)"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
 # The build tools live in the environment, so that an editable rebuild takes seconds.
 $(VENV)/.tools: pyproject.toml | $(BIN)/python
+	@echo "make: installing the build tools (cmake, ninja, cython, numpy)"
 	$(BIN)/python -m pip install --quiet "scikit-build-core>=1.0" "cython>=3.1,<3.4" "numpy>=2.0" cmake ninja
 	@touch $@
 
 $(VENV)/.installed: $(SOURCES) $(VENV)/.tools
-	$(BIN)/python -m pip install --quiet --no-build-isolation -e ".[dev]"
+	@echo "make: installing slotkern and what its tests need, and compiling it: some minutes the first time"
+	set -o pipefail; $(BIN)/python -m pip install --no-build-isolation -e ".[dev]" | sed "/^Requirement already/d"
 	@touch $@
 
 demo: $(VENV)/.installed
 	$(BIN)/python examples/demo.py
+	@echo "make: slotkern is installed in $(VENV): source $(BIN)/activate, then slotkern --help"
 
 test: $(VENV)/.installed
 	$(BIN)/python -m pytest -q -n auto
 
+# New random cases every time; SEED=... tries the same again.
+fresh: SEED ?= $(shell date +%s)
+fresh: $(VENV)/.installed
+	@echo "SEED=$(SEED)"
+	HYPOTHESIS_PROFILE=fresh $(BIN)/python -m pytest -q -n auto -m hypothesis --hypothesis-seed=$(SEED)
+
 bench: $(VENV)/.installed
 	$(BIN)/python -m pytest -q benchmarks --benchmark-columns=min,median,ops
 	$(BIN)/python benchmarks/ratios.py
+
+# How many inputs each target of fuzz/readers.py gets.
+EXECUTIONS ?= 100000
+
+fuzz-readers: $(VENV)/.installed
+	$(BIN)/python fuzz/readers.py --executions $(EXECUTIONS)
+
+fuzz: fuzz-readers fuzz-kernels
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check
@@ -70,5 +97,33 @@ sanitize: $(SAN)/.installed
 	ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=64 PYTHONMALLOC=malloc SLOTKERN_SANITIZED=1 \
 	$(SAN)/bin/python -m pytest -q -n auto -p no:cacheprovider
 
+# The same tests on the package as another compiler builds it.
+clang: | toolchain
+	@command -v $(CLANG) >/dev/null || { echo "make: $(CLANG) is missing (Debian: clang)" >&2; exit 1; }
+	$(PYTHON) -m venv .venv-clang
+	.venv-clang/bin/python -m pip install --quiet "scikit-build-core>=1.0" "cython>=3.1,<3.4" "numpy>=2.0" cmake ninja
+	CXX=$(CLANG) .venv-clang/bin/python -m pip install --quiet --no-build-isolation \
+	    -C build-dir=build/clang -e ".[test]"
+	CXX=$(CLANG) .venv-clang/bin/python -m pytest -q -n auto -p no:cacheprovider
+
+# Kernels against exhaustive search, under ASan and UBSan. Briefly: so many runs from one seed,
+# the same at every time; long: from what was found before.
+$(FUZZ)/%: tests/native/fuzz/%.cpp $(wildcard tests/native/fuzz/*.hpp) $(shell find src/_native -name "*.hpp")
+	@command -v $(CLANG) >/dev/null || { echo "make: $(CLANG) is missing (Debian: clang)" >&2; exit 1; }
+	@mkdir -p $(FUZZ)
+	$(CLANG) -std=c++20 -O2 -g1 -Wall -Wextra -Werror -ffp-contract=off \
+	    -fsanitize=fuzzer,address,undefined,float-cast-overflow -fno-sanitize-recover=all \
+	    -fno-sanitize-coverage=trace-cmp,trace-gep,trace-div,indirect-calls \
+	    -Isrc/_native $< -o $@
+
+fuzz-briefly: $(TARGETS:%=$(FUZZ)/%)
+	@for target in $^; do $$target -seed=1 -runs=$(FUZZ_RUNS) -max_len=512 -len_control=0 \
+	    -entropic=0 -verbosity=0 -artifact_prefix=$$target- || exit 1; done
+
+fuzz-kernels: $(TARGETS:%=$(FUZZ)/%)
+	@for target in $^; do mkdir -p $$target.corpus && $$target -max_total_time=$(FUZZ_SECONDS) \
+	    -max_len=512 -len_control=0 -entropic=0 -verbosity=0 -print_final_stats=1 \
+	    -artifact_prefix=$$target- $$target.corpus || exit 1; done
+
 clean:
-	rm -rf $(VENV) $(SAN) build dist out .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
+	rm -rf $(VENV) $(SAN) .venv-clang build dist out .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks

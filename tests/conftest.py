@@ -1,4 +1,9 @@
-"""How many cases hypothesis tries: HYPOTHESIS_PROFILE=many for a long, fresh run."""
+"""How many cases hypothesis tries, and which.
+
+By default the same ones every time; HYPOTHESIS_PROFILE=fresh for as many new ones
+(`make fresh` prints their seed), HYPOTHESIS_PROFILE=many for a long run of new ones.
+A test that wants more or fewer takes a share of the profile's number.
+"""
 
 import os
 
@@ -13,6 +18,7 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile(
-    "many", settings.get_profile("default"), max_examples=20_000, derandomize=False
+    "fresh", settings.get_profile("default"), derandomize=False, print_blob=True
 )
+settings.register_profile("many", settings.get_profile("fresh"), max_examples=20_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))

@@ -1,18 +1,37 @@
 # cython: language_level=3
-# distutils: language = c++
 """A scheduling loop in Cython: no Python object for a request or a window."""
-from slotkern._core cimport PreparedSlots
-from slotkern._kernels cimport Answer, Query, Shape, Status
+
+import numpy as np
+
+from libc.stdint cimport int32_t, int64_t
+
+from slotkern cimport embed
+
+embed.need_interface(embed.INTERFACE)
 
 
-def earliest(PreparedSlots pool, double[::1] volumes, int nodes):
-    """Start of the earliest window for each volume; -1 where there is none."""
-    cdef Query query
-    cdef Answer answer
-    cdef list starts = []
-    query.n = nodes
-    for volume in volumes:
-        query.volume = volume
-        answer = pool.search(query, 1, Shape.ragged)  # 1: "start" in slotkern.CRITERIA
-        starts.append(answer.found.start if answer.status == Status.ok else -1.0)
+def place(pool, double[::1] volumes, int nodes):
+    """Book the earliest window for each volume; its start, or -1 where there is none."""
+    if nodes < 1:
+        raise ValueError(f"nodes must be at least 1, got {nodes}")
+    cdef void* slots = embed.address_of(pool)
+    cdef int criterion = embed.criterion_of("start")
+    cdef double[embed.REQUEST_FIELDS] request
+    cdef double[embed.TOTALS] window
+    cdef int64_t[::1] rows = np.empty(nodes, np.int64)
+    cdef int32_t[::1] ids = np.empty(nodes, np.int32)
+    cdef double[::1] lengths = np.empty(nodes), costs = np.empty(nodes)
+    starts = np.full(len(volumes), -1.0)
+    cdef double[::1] found = starts
+    cdef Py_ssize_t i
+    embed.fill_request(request, embed.REQUEST_FIELDS, nodes, 0.0)
+    with nogil:
+        for i in range(volumes.shape[0]):
+            request[embed.VOLUME] = volumes[i]
+            if embed.find(slots, request, embed.REQUEST_FIELDS, criterion, embed.RAGGED,
+                          window, &rows[0], &ids[0], &lengths[0], &costs[0]):
+                continue
+            if embed.book(slots, window[embed.START], nodes, &rows[0], &ids[0], &lengths[0]):
+                continue
+            found[i] = window[embed.START]
     return starts

@@ -8,10 +8,11 @@ cimport numpy as cnp
 from libcpp.vector cimport vector
 
 from slotkern._core cimport (
-    PreparedSlots, Request, Window, lasting, place_in, pool_of, search_error, shape_of, wrap,
+    PreparedSlots, Request, Window, hears, lasting, place_in, pool_of, search_error, shape_of,
+    wrap,
 )
 from slotkern._core import PART
-from slotkern._kernels cimport Answer, Found, Part, Pool, Query, Shape, Status
+from slotkern._kernels cimport Answer, Found, Part, Pool, Query, Shape, Status, Watch, ask
 
 cnp.import_array()
 
@@ -19,18 +20,26 @@ cdef extern from "slotkern/window/alternatives.hpp" namespace "slotkern" nogil:
     cdef cppclass Windows:
         vector[Found] found
         vector[Part] parts
+    const size_t kMostParts
     Status find_alternatives(const Pool&, const Query&, Shape, size_t, Windows&) noexcept
 
 ENDLESS = (
     "slots have an infinite end, so that there may be endlessly many alternatives; give the "
     "request a deadline, or a limit"
 )
+#: The criteria that are attributes of a window, all the better the less.
+ATTRIBUTES = {name: name for name in ("start", "finish", "runtime", "cost", "processor_time")}
+ATTRIBUTES["first"] = "start"
+MOST_PARTS = kMostParts
 TABLE = np.dtype([(name, "f8") for name in
                   ("start", "finish", "runtime", "cost", "processor_time", "value")])
 
 
 cdef class Alternatives:
-    """Windows of one request that share no slot time, in the order they were found.
+    """Alternatives()
+--
+
+    Windows of one request that share no slot time, in the order they were found.
 
     A sequence: indexing gives a `Window`, slicing gives `Alternatives`. Nothing is built
     for a window before it is asked for.
@@ -53,6 +62,8 @@ cdef class Alternatives:
     cdef Py_ssize_t n
     cdef readonly str criterion, shape
     cdef object columns, part_table
+    cdef object searched  # the free slots, and their rows of a changed pool's origin or None
+    cdef PreparedSlots pool  # of them, when first needed
 
     def __init__(self, *_args, **_options):
         raise TypeError("Alternatives are made by find_alternatives")
@@ -84,7 +95,7 @@ cdef class Alternatives:
 
     def _chosen(self, rows):
         """The windows of these rows, as Alternatives."""
-        cdef Alternatives chosen = empty(self.n, self.criterion, self.shape)
+        cdef Alternatives chosen = empty(self.n, self.criterion, self.shape, self.searched)
         cdef Py_ssize_t i
         for i in rows:
             add(chosen, self, i)
@@ -168,16 +179,26 @@ cdef class Alternatives:
         return self.table["processor_time"]
 
     def best(self, criterion="finish"):
-        """The window that is least by a criterion, the first of equals; None if empty.
+        """The window that is best by a criterion, the first of equals; None if empty.
 
         Parameters
         ----------
-        criterion : {"start", "finish", "runtime", "cost", "processor_time"}
+        criterion : optional
+            Whatever `find_window` takes: a built-in name, a numeric field of the slots or an
+            array with one value a row (the largest sum over the parts), ``minimize(...)``, or
+            a function made by ``@criterion``. The placement criteria look at the tasks beside
+            the free slots that were searched: the other alternatives do not count.
 
         Raises
         ------
-        ValueError
-            For any other name.
+        ValueError, TypeError
+            As `find_window`.
+
+        Notes
+        -----
+        The best of the alternatives is the papers' MultipleBest and CSA; `find_window` finds
+        the best of all windows. O(k n); at the first criterion that is not an attribute,
+        O(m log m) for the m slots that were searched. Their array is not copied.
 
         Examples
         --------
@@ -187,19 +208,19 @@ cdef class Alternatives:
         >>> sk.find_alternatives(slots, sk.Request(1, 3)).best("cost").cost
         3.0
         """
-        values = self._column(criterion)
+        values = self._losses(criterion)
         return self[int(values.argmin())] if len(values) else None
 
     def pareto(self, *criteria):
-        """The windows that no other one beats, ascending by the first criterion.
+        """The windows that no other one beats, the best by the first criterion first.
 
         A window is beaten by another that is as good in all the criteria and better in
         one. Equals stay together, in the order they were found.
 
         Parameters
         ----------
-        *criteria : str
-            Two or more of the names that `best` takes.
+        *criteria
+            Two or more of what `best` takes.
 
         Returns
         -------
@@ -208,15 +229,24 @@ cdef class Alternatives:
         Raises
         ------
         ValueError
-            For fewer than two names, or another name.
+            For fewer than two criteria, and as `best`.
 
         Notes
         -----
-        O(k log k) for two criteria, O(k * front) for more.
+        O(k log k) for two criteria, O(k * front) for more, and as `best`.
+
+        Examples
+        --------
+        >>> import slotkern as sk
+        >>> slots = sk.make_slots(node=[0, 1, 2], start=0, end=4, performance=1,
+        ...                       price=[1, 2, 3], memory=[8.0, 4.0, 16.0])
+        >>> found = sk.find_alternatives(slots, sk.Request(1, 4))
+        >>> [window.nodes for window in found.pareto("cost", "memory")]
+        [(0,), (2,)]
         """
         if len(criteria) < 2:
             raise ValueError(f"pareto needs at least two criteria, got {len(criteria)}")
-        values = np.column_stack([self._column(name) for name in criteria])
+        values = np.column_stack([self._losses(criterion) for criterion in criteria])
         order = np.lexsort(values.T[::-1])
         values = values[order]
         front = []  # rows of `values` not beaten so far; later ones never beat earlier
@@ -233,13 +263,28 @@ cdef class Alternatives:
                     front.append(i)
         return self._chosen(order[front].tolist())
 
-    def _column(self, criterion):
-        if criterion not in ("start", "finish", "runtime", "cost", "processor_time"):
-            raise ValueError(
-                "criterion must be 'start', 'finish', 'runtime', 'cost' or "
-                f"'processor_time', got {criterion!r}"
-            )
-        return self.table[criterion]
+    def _losses(self, criterion):
+        """One number a window, the less the better."""
+        if isinstance(criterion, str) and criterion in ATTRIBUTES:
+            return self.table[ATTRIBUTES[criterion]]
+        from slotkern.criteria import values_of_windows
+        if self.pool is None:
+            self.pool = PreparedSlots(self.searched[0])
+            self.pool.origin = self.searched[1]
+        parts = self.parts
+        rows = parts["row"]
+        if self.pool.origin is not None:
+            rows = rows_that_hold(self.pool.slots, parts)
+        values, more = values_of_windows(criterion, self.pool, rows, parts, self._lengths())
+        return -values if more else values
+
+    def _lengths(self):
+        cdef Py_ssize_t k, size = self.windows.parts.size()
+        lengths = np.empty((self.windows.found.size(), self.n))
+        cdef double[::1] out = lengths.reshape(size)
+        for k in range(size):
+            out[k] = self.windows.parts[k].length
+        return lengths
 
     def to_pandas(self):
         """One row a window, as a pandas DataFrame."""
@@ -263,16 +308,39 @@ cdef class Alternatives:
         return len(self) == len(other) and all(a == b for a, b in zip(self, other))
 
     def __reduce__(self):
-        return gather, (list(self), self.n, self.criterion, self.shape)
+        return gather, (list(self), self.n, self.criterion, self.shape, self.searched)
 
 
 Sequence.register(Alternatives)
 
 
-cdef Alternatives empty(Py_ssize_t n, str criterion, str shape):
+cdef Alternatives empty(Py_ssize_t n, str criterion, str shape, object searched):
     cdef Alternatives self = Alternatives.__new__(Alternatives)
-    self.n, self.criterion, self.shape = n, criterion, shape
+    self.n, self.criterion, self.shape, self.searched = n, criterion, shape, searched
     return self
+
+
+def searched_slots(slots):
+    """What `gather` wants: the slots that are free now, and of which rows of origin they are."""
+    if not isinstance(slots, PreparedSlots):
+        return slots, None
+    cdef PreparedSlots pool = (<PreparedSlots>slots).settled()
+    return pool.slots, pool.origin
+
+
+def rows_that_hold(slots, parts):
+    """The row of the slot that holds each part: the last on its node to start by then."""
+    flat = parts.ravel()
+    size, wanted = len(slots), len(flat)
+    order = np.lexsort((
+        np.arange(size + wanted) >= size,
+        np.concatenate([slots["start"], flat["start"]]),
+        np.concatenate([slots["node"], flat["node"]]),
+    ))
+    last = np.maximum.accumulate(np.where(order < size, np.arange(size + wanted), 0))
+    rows = np.empty(size + wanted, np.int64)
+    rows[order] = order[last]
+    return rows[size:].reshape(parts.shape)
 
 
 cdef int add(Alternatives to, Alternatives source, Py_ssize_t i) except -1:
@@ -286,9 +354,9 @@ cdef int add(Alternatives to, Alternatives source, Py_ssize_t i) except -1:
     return 0
 
 
-def gather(windows, n, criterion, shape):
-    """Alternatives from windows of n parts."""
-    cdef Alternatives self = empty(n, criterion, shape)
+def gather(windows, n, criterion, shape, searched):
+    """Alternatives from windows of n parts found in `searched`."""
+    cdef Alternatives self = empty(n, criterion, shape, searched)
     cdef Window window
     cdef Found found
     cdef Py_ssize_t i
@@ -306,6 +374,14 @@ def gather(windows, n, criterion, shape):
     return self
 
 
+def too_many(nodes):
+    """The error of a search that would give more than MOST_PARTS parts."""
+    return ValueError(
+        f"there are more than {MOST_PARTS // nodes:,} alternatives of {nodes} nodes, "
+        f"{MOST_PARTS:,} parts; give a limit, or the request a deadline"
+    )
+
+
 def first_alternatives(slots, Request request not None, str shape, limit):
     """All windows by the criterion "first", at most `limit` (None: all)."""
     cdef PreparedSlots pool
@@ -313,7 +389,7 @@ def first_alternatives(slots, Request request not None, str shape, limit):
     cdef Status status
     cdef Shape form = shape_of(shape)
     cdef size_t most = <size_t>-1 if limit is None else min(limit, 2**62)
-    cdef Alternatives self = empty(request.query.n, "first", shape)
+    cdef Alternatives self = empty(request.query.n, "first", shape, searched_slots(slots))
     cdef size_t k
     pool = pool_of(slots, False, form, request.query.n)
     if pool.changed and not lasting(request.where):
@@ -323,12 +399,19 @@ def first_alternatives(slots, Request request not None, str shape, limit):
     if mask is not None:
         query.mask = <const unsigned char*>cnp.PyArray_DATA(<cnp.ndarray>mask)
         query.masked = len(mask)
-    pool.enter(query.volume)
-    with nogil:
-        status = find_alternatives(pool.pool, query, form, most, self.windows)
-        pool.leave()
+    cdef Watch watch
+    watch.arm(hears())
+    status = Status.interrupted
+    while status == Status.interrupted:
+        ask(watch)
+        pool.enter(query.volume)
+        with nogil:
+            status = find_alternatives(pool.pool, query, form, most, self.windows)
+            pool.leave()
     if status == Status.endless:
         raise ValueError(ENDLESS)
+    if status == Status.too_many:
+        raise too_many(self.n)
     if status != Status.ok:
         raise search_error(status, request.query)
     if pool.origin is not None:  # rows of the free slots, prepared anew

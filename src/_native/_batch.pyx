@@ -7,9 +7,9 @@ from libc.stdint cimport int64_t, uint8_t
 from libcpp cimport bool as cbool
 from libcpp.vector cimport vector
 
-from slotkern._core cimport PreparedSlots, Request, Window, search_error, shape_of
+from slotkern._core cimport PreparedSlots, Request, hears, search_error, shape_of
 from slotkern._core import CRITERIA
-from slotkern._kernels cimport Part, Pool, Query, Shape, Status
+from slotkern._kernels cimport Pool, Query, Shape, Status, Watch, ask
 from slotkern._windows cimport WindowTable, Windows
 
 cnp.import_array()
@@ -196,9 +196,13 @@ def schedule(Jobs jobs not None, dict rules, str backfill):
     cdef Backfill mode = <Backfill><int>BACKFILL[backfill]
     cdef int earliest = INDEX["start"]
     cdef BatchAnswer answer
-    cdef Status status
-    with nogil:
-        status = cpp_schedule(jobs.pool.pool, jobs.jobs, policy, mode, earliest, answer)
+    cdef Status status = Status.interrupted
+    cdef Watch watch
+    watch.arm(hears())
+    while status == Status.interrupted:
+        ask(watch)
+        with nogil:
+            status = cpp_schedule(jobs.pool.pool, jobs.jobs, policy, mode, earliest, answer)
     if status != Status.ok:
         raise failure(status, jobs)
     jobs.origin_of(answer.alternatives)
@@ -222,12 +226,16 @@ def execute(Jobs jobs not None, str shape, str backfill, WindowTable planned not
     cdef Backfill mode = <Backfill><int>BACKFILL[backfill]
     cdef int earliest = INDEX["start"]
     cdef ExecutionAnswer answer
-    cdef Status status
+    cdef Status status = Status.interrupted
     cdef const uint8_t* may = &movable[0] if len(movable) else NULL
     cdef const double* share = &shares[0] if len(shares) else NULL
-    with nogil:
-        status = cpp_execute(jobs.pool.pool, jobs.jobs, form, mode, earliest, planned.windows,
-                             may, share, answer)
+    cdef Watch watch
+    watch.arm(hears())
+    while status == Status.interrupted:
+        ask(watch)
+        with nogil:
+            status = cpp_execute(jobs.pool.pool, jobs.jobs, form, mode, earliest,
+                                 planned.windows, may, share, answer)
     if status != Status.ok:
         raise failure(status, jobs)
     jobs.origin_of(answer.windows)
@@ -240,9 +248,13 @@ def bound(Jobs jobs not None, dict rules):
     kept = []
     cdef BatchRules policy = rules_of(rules, kept)
     cdef double found = 0
-    cdef Status status
-    with nogil:
-        status = bound_batch(jobs.pool.pool, jobs.jobs, policy, found)
+    cdef Status status = Status.interrupted
+    cdef Watch watch
+    watch.arm(hears())
+    while status == Status.interrupted:
+        ask(watch)
+        with nogil:
+            status = bound_batch(jobs.pool.pool, jobs.jobs, policy, found)
     if status != Status.ok:
         raise failure(status, jobs)
     return found

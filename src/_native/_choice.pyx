@@ -11,12 +11,16 @@ from libc.stdint cimport INT64_MAX, int64_t
 from libcpp cimport bool as cbool
 from libcpp.vector cimport vector
 
+from slotkern._core cimport hears
+from slotkern._kernels cimport Watch, ask
+
 cnp.import_array()
 
 cdef extern from "slotkern/choice/choose.hpp" namespace "slotkern" nogil:
     cdef enum class Status(int):
         ok
         no_memory
+        interrupted
         cost_not_valid
         value_not_finite
         sum_overflows
@@ -63,6 +67,8 @@ cdef extern from "slotkern/choice/trade_off.hpp" namespace "slotkern" nogil:
 
 # Units of work after which the choice of one each gives up proving: well under a second.
 ONE_EACH_WORK = 1 << 24
+# The most entries that choose_each gives.
+MOST_EACH = 10_000_000
 
 cdef dict METHODS = {"auto": <int>Method.fastest, "table": <int>Method.table,
                      "search": <int>Method.search}
@@ -70,7 +76,10 @@ cdef dict METHODS = {"auto": <int>Method.fastest, "table": <int>Method.table,
 
 @cython.final
 cdef class Choice:
-    """The rows that `choose` picked.
+    """Choice(rows, value, cost, proven, bound)
+--
+
+    The rows that `choose` picked.
 
     Attributes
     ----------
@@ -81,9 +90,11 @@ cdef class Choice:
     cost : float
         Sum of the chosen costs in the same order; at most the budget.
     proven : bool
-        No other choice is better by more than ``max(gap, 1e-12)``, relatively.
+        No other choice is better by more than ``max(gap, 1e-12)`` of this value; where
+        values of both signs cancel, the rounding of the two sums comes on top: at most
+        ``n * 2**-52`` times the sum of their absolute values.
     bound : float
-        No choice has a larger value than this.
+        No choice has a larger value than this, summed in the same order.
     """
 
     cdef readonly object rows
@@ -91,7 +102,10 @@ cdef class Choice:
     cdef readonly cbool proven
 
     def __init__(self, rows, double value, double cost, bint proven, double bound):
-        self.rows = rows
+        self.rows = np.asarray(rows)
+        if self.rows.ndim != 1 or self.rows.dtype.kind not in "iu" and self.rows.size:
+            raise TypeError(f"rows must be row numbers in one dimension, got {rows!r}")
+        self.rows = self.rows.astype(np.int64)
         self.value, self.cost, self.proven, self.bound = value, cost, proven, bound
 
     def __repr__(self):
@@ -227,8 +241,8 @@ cdef object run(object cost, object value, object n, object budget, object gap, 
         chosen = METHODS[method]
     except (KeyError, TypeError):
         raise ValueError(f"method must be one of {', '.join(METHODS)}; got {method!r}") from None
-    if each and pick > 0x3FFFFFFF:
-        raise ValueError(f"n is too large: {n}")
+    if each and pick > MOST_EACH:
+        raise ValueError(f"n must be at most {MOST_EACH} for choose_each, got {n}")
     cdef const double* c = <const double*>cnp.PyArray_DATA(costs)
     cdef const double* z = <const double*>cnp.PyArray_DATA(values)
     cdef vector[CppChoice]* choices = NULL
@@ -237,8 +251,14 @@ cdef object run(object cost, object value, object n, object budget, object gap, 
     cdef int most = <int>min(pick, count + 1)
     cdef int first = 1 if each else most
     cdef Fault fault
-    with nogil:
-        fault = cpp_choose(c, z, <int>count, first, most, money, slack, work, memory, how, choices)
+    cdef Watch watch
+    watch.arm(hears())
+    fault.status = Status.interrupted
+    while fault.status == Status.interrupted:
+        ask(watch)
+        with nogil:
+            fault = cpp_choose(c, z, <int>count, first, most, money, slack, work, memory, how,
+                               choices)
     if fault.status != Status.ok:
         raise fault_error(fault, costs, values, memory)
     if not each:
@@ -375,8 +395,14 @@ def choose_one_each(value, weight, first, limit, bint maximize, gap, max_work):
     cdef Classes classes = classes_of(values, weights, firsts)
     cdef CppOneEach* answer = NULL
     cdef Fault fault
-    with nogil:
-        fault = cpp_choose_one_each(classes, most, maximize, slack, work, answer)
+    cdef Watch watch
+    watch.arm(hears())
+    while True:
+        ask(watch)
+        with nogil:
+            fault = cpp_choose_one_each(classes, most, maximize, slack, work, answer)
+        if fault.status != Status.interrupted:
+            break
     if fault.status != Status.ok:
         raise class_error(fault, weights, values)
     cdef OneEach out = OneEach.__new__(OneEach)
@@ -398,8 +424,14 @@ def trade_off(value, weight, first, bint maximize, max_work):
     cdef Classes classes = classes_of(values, weights, firsts)
     cdef CppTradeOff answer
     cdef Fault fault
-    with nogil:
-        fault = cpp_trade_off(classes, maximize, work, answer)
+    cdef Watch watch
+    watch.arm(hears())
+    while True:
+        ask(watch)
+        with nogil:
+            fault = cpp_trade_off(classes, maximize, work, answer)
+        if fault.status != Status.interrupted:
+            break
     if fault.status != Status.ok:
         raise class_error(fault, weights, values)
     return np.array(answer.weight, np.float64), np.array(answer.value, np.float64), answer.complete

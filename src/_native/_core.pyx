@@ -1,6 +1,8 @@
 """The doors: check, drop the GIL, call one C++ function, wrap the result."""
 
 import operator
+import os
+import threading
 
 import numpy as np
 
@@ -13,11 +15,14 @@ from libc.string cimport memcpy
 from libcpp.vector cimport vector
 
 from slotkern._kernels cimport (
-    Answer, Answers, Fault, Found, Part, Pool, Query, Shape, SlotView, Status, build_pool,
-    check, criterion_doc, criterion_name, find, find_many, kBuiltins,
+    Answer, Answers, Fault, Found, Part, Pool, Query, Shape, SlotView, Status, Watch, ask,
+    build_pool, check, criterion_doc, criterion_name, find, find_many, kBuiltins,
 )
 
 cnp.import_array()
+
+cdef extern from "pythread.h" nogil:
+    unsigned long PyThread_get_thread_ident()
 
 cdef extern from "<limits>" nogil:
     double DBL_MAX "std::numeric_limits<double>::max()"
@@ -34,9 +39,30 @@ CRITERIA = {
     for i in range(kBuiltins)
 }
 cdef dict INDEX = {name: i for i, name in enumerate(CRITERIA)}
+inf = float("inf")  # the name that the signature of Request shows
 
 # Pools from here on are searched without the GIL: below, handing it over costs more.
 cdef size_t LARGE = 8192
+
+
+# --- signals
+
+cdef unsigned long main_thread
+
+
+def _know_main_thread():
+    global main_thread
+    main_thread = threading.main_thread().ident
+
+
+_know_main_thread()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_know_main_thread)
+
+
+cdef bint hears() noexcept:
+    """Whether Python answers signals in this thread."""
+    return PyThread_get_thread_ident() == main_thread
 
 
 include "_core_requests.pxi"
@@ -56,9 +82,17 @@ cdef Py_ssize_t offset_of(object dtype, str name, object wanted) except -1:
     return field[1]
 
 
+cpdef object array_of(object slots):
+    """The array itself, or the one that an Environment or a TraceSlots holds as `slots`."""
+    if cnp.PyArray_Check(slots) or isinstance(slots, (PreparedSlots, Window)):
+        return slots
+    held = getattr(slots, "slots", None)
+    return held if isinstance(held, np.ndarray) else slots
+
+
 cdef int view_slots(object slots, SlotView* view) except -1:
     if not isinstance(slots, np.ndarray):
-        known = "" if isinstance(slots, PreparedSlots) else " or a SlotPool"
+        known = "" if isinstance(slots, PreparedSlots) else ", a SlotPool or an Environment"
         raise TypeError(
             f"slots must be a structured numpy array{known}, got {type(slots).__name__}"
         )
@@ -123,17 +157,26 @@ cdef object fault_error(const Fault& fault, object slots):
 
 def check_slots(slots):
     """Raise SlotError for the first bad row of a structured array."""
+    slots = array_of(slots)
     cdef SlotView view
     view_slots(slots, &view)
     cdef Fault fault
-    with nogil:
-        fault = check(view)
+    cdef Watch watch
+    watch.arm(hears())
+    fault.status = Status.interrupted
+    while fault.status == Status.interrupted:
+        ask(watch)
+        with nogil:
+            fault = check(view)
     if fault.status != Status.ok:
         raise fault_error(fault, slots)
 
 
 cdef class PreparedSlots:
-    """Checked slots with columns, screens and nodes prepared: what searches run on.
+    """PreparedSlots(slots)
+--
+
+    Checked slots with columns, screens and nodes prepared: what searches run on.
 
     Read-only, and safe to search from several threads at once. `SlotPool` adds change.
     """
@@ -142,6 +185,7 @@ cdef class PreparedSlots:
         if self.table is not None:
             raise TypeError(f"a {type(self).__name__} is made once; make another for other slots")
         self.masks = {}
+        slots = array_of(slots)
         prepare(self, slots, True, Shape.square, 0)
         self.table = np.array(slots)
         self.table.flags.writeable = False
@@ -221,10 +265,16 @@ cdef class PreparedSlots:
 
     cdef Answer search(self, const Query& query, int criterion, Shape shape):
         cdef Answer answer
-        if self.pool.nodes.size() < LARGE:
-            return find(self.pool, query, criterion, shape)
-        with nogil:
-            answer = find(self.pool, query, criterion, shape)
+        cdef Watch watch
+        watch.arm(hears())
+        answer.status = Status.interrupted
+        while answer.status == Status.interrupted:
+            ask(watch)
+            if self.pool.nodes.size() < LARGE:
+                answer = find(self.pool, query, criterion, shape)
+            else:
+                with nogil:
+                    answer = find(self.pool, query, criterion, shape)
         return answer
 
 
@@ -232,8 +282,13 @@ cdef int prepare(PreparedSlots self, object slots, bint both, Shape shape, size_
     cdef SlotView view
     view_slots(slots, &view)
     cdef Fault fault
-    with nogil:
-        fault = build_pool(self.pool, view, both, shape, n)
+    cdef Watch watch
+    watch.arm(hears())
+    fault.status = Status.interrupted
+    while fault.status == Status.interrupted:
+        ask(watch)
+        with nogil:
+            fault = build_pool(self.pool, view, both, shape, n)
     if fault.status != Status.ok:
         raise fault_error(fault, slots)
     return 0
@@ -243,6 +298,7 @@ cdef PreparedSlots pool_of(object slots, bint both, Shape shape, size_t n):
     """The pool itself, or one prepared for this call only."""
     if isinstance(slots, PreparedSlots):
         return <PreparedSlots>slots
+    slots = array_of(slots)
     cdef PreparedSlots pool = PreparedSlots.__new__(PreparedSlots)
     pool.masks = {}
     prepare(pool, slots, both, shape, n)
@@ -281,9 +337,9 @@ def find_window(slots, Request request not None, criterion="finish", *, str shap
 
     Parameters
     ----------
-    slots : structured array or SlotPool
+    slots : structured array, SlotPool or Environment
         Free slots, sorted by (start, node). An array is checked and prepared at every
-        call; a pool was once.
+        call; a pool was once. Of an Environment, its ``slots``.
     request : Request
         What the job asks for.
     criterion : str, array, or other
@@ -299,7 +355,8 @@ def find_window(slots, Request request not None, criterion="finish", *, str shap
         The kernels; the n cheapest of each step, valued; or the papers' algorithms step by
         step (numba; slow).
     placement : {"slot-start", "any"}
-        For sums of values: whether windows start where slots do, or anywhere.
+        For sums of values: whether windows start where a slot does that the request
+        admits (long enough for a part or not), or anywhere.
     span : {"window", "group"}
         For ``"dependable"``, ``"coordinated"`` and criteria that use the start, square:
         whether T is volume / least performance of the window, or that of any slower slot
@@ -314,7 +371,9 @@ def find_window(slots, Request request not None, criterion="finish", *, str shap
     -------
     Window or None
         None when nothing fits; `explain` says why. Exact windows are the best by value,
-        then earliest start, then lowest cost, then smallest node ids.
+        then earliest start, then lowest cost, then smallest node ids; costs that only
+        rounding makes equal are no tie, for there the n cheapest slots stand. Of windows
+        with one sum of values any may be the answer, always the same one.
 
     Raises
     ------
@@ -345,7 +404,7 @@ def find_window(slots, Request request not None, criterion="finish", *, str shap
             shape=shape, method=method, placement=placement, span=span, gap=gap,
             max_work=max_work, seed=seed))
     if (index is None or method != "exact" or placement != "slot-start" or span != "window"
-            or gap != 0.0 or max_work is not None):
+            or gap != 0.0 or max_work is not None or type(seed) is not int or seed < 0):
         from slotkern.search import find_otherwise
         return find_otherwise(slots, request, criterion, shape, method, placement, span, gap,
                               max_work, seed)
@@ -397,6 +456,8 @@ def prepared(slots):
 def check_volume(slots, Request request not None):
     """Raise the error of a volume so small that the clock does not move."""
     cdef PreparedSlots pool = prepared(slots)
+    if request.where is not None:
+        request = request_with(request, pool.mask_of(request.where))
     cdef Status status = pool.pool.check(request.query)
     if status != Status.ok:
         raise search_error(status, request.query)
@@ -408,6 +469,7 @@ def filter_rows(slots, where):
     if isinstance(slots, PreparedSlots):
         pool = (<PreparedSlots>slots).settled()
     else:
+        slots = array_of(slots)
         check_slots(slots)
         pool = PreparedSlots.__new__(PreparedSlots)
         pool.masks = {}
@@ -441,8 +503,8 @@ def window_of(slots, rows, double start, double volume, str criterion, str shape
     cdef Window self = Window.__new__(Window)
     self.start, self.runtime, self.finish = start, span, start + span
     self.cost, self.processor_time = total, time
-    values = {"first": start, "start": start, "finish": self.finish, "runtime": self.runtime,
-              "cost": self.cost, "processor_time": self.processor_time}
+    values = {"first": start, "start": start, "local_price": start, "finish": self.finish,
+              "runtime": self.runtime, "cost": self.cost, "processor_time": self.processor_time}
     self.value = values[criterion] if value is None else value
     self.proven, self.bound = False, -INFINITY
     self.criterion, self.shape = criterion, shape
@@ -527,10 +589,15 @@ def find_windows(slots, requests, criterion="finish", *, str shape="square",
     cdef unsigned crew = min(threads, 1024)
     cdef int which = INDEX[criterion]
     cdef double least_volume = min([each.volume for each in asked], default=INFINITY)
-    pool.enter(least_volume)
-    with nogil:
-        status = find_many(pool.pool, queries, which, form, crew, out)
-        pool.leave()
+    cdef Watch watch
+    watch.arm(hears())
+    status = Status.interrupted
+    while status == Status.interrupted:
+        ask(watch)
+        pool.enter(least_volume)
+        with nogil:
+            status = find_many(pool.pool, queries, which, form, crew, out)
+            pool.leave()
     if status != Status.ok:
         raise search_error(status, queries[0])
     windows = []

@@ -43,7 +43,11 @@ cdef object checked_where(object where):
 
 
 cdef class Request:
-    """What a job asks for: n nodes at once, for a volume of work on each.
+    """Request(nodes, volume, *, budget=inf, min_performance=0.0, earliest=-inf, deadline=inf,
+            max_price=inf, where=None)
+--
+
+    What a job asks for: n nodes at once, for a volume of work on each.
 
     Parameters
     ----------
@@ -56,9 +60,9 @@ cdef class Request:
     min_performance : float, optional
         Least performance of every node.
     earliest : float, optional
-        Earliest start.
+        Earliest start; -inf, the default, for as early as slots are free.
     deadline : float, optional
-        Latest end of every part.
+        Latest end of every part; not before `earliest`.
     max_price : float, optional
         Highest price per time unit of every single slot (the papers' ALP).
     where : str or array of bool, optional
@@ -78,8 +82,8 @@ cdef class Request:
     Request(nodes=5, volume=150.0, budget=1500.0)
     """
 
-    def __init__(self, nodes, volume, *, budget=INFINITY, min_performance=0.0, earliest=0.0,
-                 deadline=INFINITY, max_price=INFINITY, where=None):
+    def __init__(self, nodes, volume, *, budget=inf, min_performance=0.0, earliest=-inf,
+                 deadline=inf, max_price=inf, where=None):
         if isinstance(nodes, (bool, np.bool_)):
             raise TypeError(f"nodes must be an integer, got {nodes!r}")
         try:
@@ -97,11 +101,13 @@ cdef class Request:
         self.query.budget = at_least_zero(budget, "budget", False)
         self.query.min_performance = at_least_zero(min_performance, "min_performance", True)
         self.query.earliest = number(earliest, "earliest")
-        if isinf(self.query.earliest):
-            raise ValueError(f"earliest must be finite, got {earliest!r}")
+        if self.query.earliest == INFINITY:
+            raise ValueError(f"earliest must not be {earliest!r}")
         self.query.deadline = number(deadline, "deadline")
         if self.query.deadline == -INFINITY:
             raise ValueError(f"deadline must not be {deadline!r}")
+        if self.query.earliest > self.query.deadline:
+            raise ValueError(f"earliest {earliest!r} lies after deadline {deadline!r}")
         self.query.deadline = min(self.query.deadline, DBL_MAX)
         self.query.max_price = at_least_zero(max_price, "max_price", False)
         self.query.mask = NULL
@@ -129,7 +135,7 @@ cdef class Request:
 
     @property
     def earliest(self):
-        """Earliest start."""
+        """Earliest start; -inf for none."""
         return self.query.earliest
 
     @property

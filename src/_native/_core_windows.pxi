@@ -13,7 +13,10 @@ cdef object search_error(Status status, Query query):
 
 @cython.freelist(64)
 cdef class Window:
-    """n slots on n different nodes with one common start.
+    """Window()
+--
+
+    n slots on n different nodes with one common start.
 
     Attributes
     ----------
@@ -38,6 +41,9 @@ cdef class Window:
         One row a part, ascending by node: row (of the array searched), node, start, end,
         cost. Built on first access.
     """
+
+    def __init__(self, *_args, **_options):
+        raise TypeError("a Window is made by a search, such as find_window")
 
     def __dealloc__(self):
         free(self.parts)

@@ -1,7 +1,5 @@
 """The door of the pool that changes: book, release, advance, schedule, save."""
 
-import os
-
 import numpy as np
 
 cimport numpy as cnp
@@ -9,11 +7,11 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 from libcpp.vector cimport vector
 
 from slotkern._core cimport (
-    PreparedSlots, Request, Window, lasting, place_in, request_with, search_error, shape_of,
-    wrap,
+    PreparedSlots, Request, Window, hears, lasting, place_in, request_with, search_error,
+    shape_of, wrap,
 )
-from slotkern._core import CRITERIA, PART, check_slots, find_window
-from slotkern._kernels cimport Answer, Found, Part, Pool, Query, Shape, Status, find
+from slotkern._core import CRITERIA, PART, array_of, check_slots, find_window
+from slotkern._kernels cimport Answer, Found, Part, Pool, Query, Shape, Status, Watch, ask, find
 from slotkern.slots import SlotError
 
 cnp.import_array()
@@ -36,27 +34,58 @@ cdef extern from "slotkern/pool/schedule.hpp" namespace "slotkern" nogil:
     Status schedule(Timeline&, const Pool&, const vector[Query]&, int, Shape,
                     Schedule&) noexcept
 
+cdef extern from "slotkern/pool/mutexes.hpp" namespace "slotkern" nogil:
+    cdef cppclass Mutexes:
+        @staticmethod
+        Mutexes& all()
+        void add(shared_mutex&)
+        void remove(shared_mutex&)
+        void before_fork()
+        void after_in_parent()
+        void after_in_child()
+
 cdef extern from "slotkern/pool/embed.hpp" nogil:
-    int slotkern_find(void*, const double*, int, int, double*, int64_t*, int32_t*, double*,
-                      double*) noexcept
+    const int kInterface "slotkern::kInterface"
+    int slotkern_find(void*, const double*, int64_t, int, int, double*, int64_t*, int32_t*,
+                      double*, double*) noexcept
     int slotkern_book(void*, double, int64_t, const int64_t*, const int32_t*,
                       const double*) noexcept
     int slotkern_release(void*, double, int64_t, const int64_t*, const int32_t*,
                          const double*) noexcept
 
-FORMAT = "slotkern pool 1"
 REASONS = ("booked", "nodes", "budget", "time", "volume")
 SPAN = np.dtype([("row", "i8"), ("node", "i4"), ("start", "f8"), ("end", "f8")], align=True)
+# Names carry the interface, so that code compiled and cached against another one finds none.
 ADDRESSES = {
-    "slotkern_find": <size_t>&slotkern_find,
-    "slotkern_book": <size_t>&slotkern_book,
-    "slotkern_release": <size_t>&slotkern_release,
+    f"slotkern_find_{kInterface}": <size_t>&slotkern_find,
+    f"slotkern_book_{kInterface}": <size_t>&slotkern_book,
+    f"slotkern_release_{kInterface}": <size_t>&slotkern_release,
 }
 cdef dict INDEX = {name: i for i, name in enumerate(CRITERIA)}
 
 
+def _before_fork():
+    Mutexes.all().before_fork()
+
+
+def _after_in_parent():
+    Mutexes.all().after_in_parent()
+
+
+def _after_in_child():
+    Mutexes.all().after_in_child()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_in_parent,
+                        after_in_child=_after_in_child)
+
+
 cdef class SlotPool(PreparedSlots):
-    """Slots prepared once for many searches, that can be booked and released.
+    """SlotPool(slots)
+--
+
+    Slots prepared once for many searches, that can be booked and released.
 
     Stands wherever ``slots`` may be given. Until its first change a pool is what searches
     prepare anyway: columns, screens, nodes. The first change lays it out anew, O(m log m),
@@ -65,7 +94,7 @@ cdef class SlotPool(PreparedSlots):
 
     Parameters
     ----------
-    slots : structured array
+    slots : structured array or Environment
         As for `find_window`: the fields of `SLOT`, sorted by (start, node). Copied.
 
     Attributes
@@ -122,6 +151,12 @@ cdef class SlotPool(PreparedSlots):
     >>> pool.slots.tolist() == slots.tolist()
     True
     """
+
+    def __cinit__(self):
+        Mutexes.all().add(self.mutex)
+
+    def __dealloc__(self):
+        Mutexes.all().remove(self.mutex)
 
     # --- reading
 
@@ -238,17 +273,22 @@ cdef class SlotPool(PreparedSlots):
 
     cdef Answer search(self, const Query& query, int criterion, Shape shape):
         cdef Answer answer
-        self.enter(query.volume)
-        if self.changed:
-            answer = find_in(self.timeline, query, criterion, shape)
-            self.leave()
-        elif self.pool.nodes.size() < 8192:  # below, letting the interpreter go costs more
-            answer = find(self.pool, query, criterion, shape)
-            self.leave()
-        else:
-            with nogil:
+        cdef Watch watch
+        watch.arm(hears())
+        answer.status = Status.interrupted
+        while answer.status == Status.interrupted:
+            ask(watch)
+            self.enter(query.volume)
+            if self.changed:
+                answer = find_in(self.timeline, query, criterion, shape)
+                self.leave()
+            elif self.pool.nodes.size() < 8192:  # below, letting the interpreter go costs more
                 answer = find(self.pool, query, criterion, shape)
                 self.leave()
+            else:
+                with nogil:
+                    answer = find(self.pool, query, criterion, shape)
+                    self.leave()
         return answer
 
     def find(self, request, criterion="finish", **options):
@@ -272,18 +312,22 @@ cdef class SlotPool(PreparedSlots):
 
     cdef int start_change(self) except -1:
         """Locks the pool and makes it ready to change."""
-        cdef Status status = Status.ok
+        cdef Status status = Status.interrupted
         cdef vector[double] prices
+        cdef Watch watch
+        watch.arm(hears())
         if not self.changed:
             prices = prices_of(self.table)
-        self.lock()
-        if not self.changed:
-            status = open_timeline(self.timeline, self.pool, prices, NULL)
-            self.changed = status == Status.ok
-        if status != Status.ok:
-            self.mutex.unlock()
-            raise failure(status)
-        return 0
+        while status == Status.interrupted:
+            ask(watch)
+            self.lock()
+            status = Status.ok
+            if not self.changed:
+                status = open_timeline(self.timeline, self.pool, prices, NULL)
+                self.changed = status == Status.ok
+            if status != Status.ok:
+                self.mutex.unlock()
+        return check_status(status)
 
     def book(self, window):
         """Take a window's time, or all of a schedule's, out of the free slots.
@@ -443,6 +487,7 @@ cdef class SlotPool(PreparedSlots):
         O(m log m): the pool is laid out anew. What earlier searches taught is kept where
         the new slots do not touch it.
         """
+        slots = array_of(slots)
         check_slots(slots)
         while not self._add(slots):
             pass  # another thread added, removed or advanced meanwhile
@@ -501,6 +546,11 @@ cdef class SlotPool(PreparedSlots):
             a boolean array or names start or end (both change with every booking; find
             and book one by one).
 
+        KeyboardInterrupt
+            Within a fraction of a second of Ctrl-C. What was booked until then stays
+            booked, and is the exception's `bookings`: one entry for each request that was
+            come to, in order. The same of a MemoryError.
+
         Notes
         -----
         The interpreter is released once for all requests. As fast as the search alone for
@@ -542,11 +592,21 @@ cdef class SlotPool(PreparedSlots):
         out.criterion, out.shape = criterion, shape
         cdef int which = INDEX[criterion]
         cdef Status status
-        self.start_change()
-        with nogil:
-            status = schedule(self.timeline, self.pool, queries, which, form, out.done)
-            self.mutex.unlock()
-        check_status(status)
+        cdef Watch watch
+        watch.arm(hears())
+        out.done.firsts.push_back(0)
+        status = Status.interrupted
+        try:
+            while status == Status.interrupted:
+                ask(watch)
+                self.start_change()
+                with nogil:
+                    status = schedule(self.timeline, self.pool, queries, which, form, out.done)
+                    self.mutex.unlock()
+            check_status(status)
+        except BaseException as error:
+            error.bookings = out
+            raise
         return out
 
     # --- files
@@ -555,11 +615,12 @@ cdef class SlotPool(PreparedSlots):
         """Write the pool to one file, which `load` reads.
 
         The file is written beside `path`, flushed to the disk and renamed: killed at any
-        moment, `path` is either what it was or complete.
+        moment, `path` is either what it was or complete. A link is followed, and a file
+        that is there keeps its mode.
 
         Parameters
         ----------
-        path : str or path-like
+        path : path
             A numpy archive (.npz) without pickles, format "slotkern pool 1".
 
         Raises
@@ -569,7 +630,8 @@ cdef class SlotPool(PreparedSlots):
         OSError
             If the file cannot be written; `path` is as it was.
         """
-        save_pool(self, os.fspath(path))
+        from slotkern.pool_file import save_pool  # a search does not need it
+        save_pool(self, path)
 
     @staticmethod
     def load(path):
@@ -577,7 +639,7 @@ cdef class SlotPool(PreparedSlots):
 
         Parameters
         ----------
-        path : str or path-like
+        path : path
 
         Returns
         -------
@@ -590,8 +652,14 @@ cdef class SlotPool(PreparedSlots):
             If the file is not whole or not of this format, naming it and what is wrong.
         OSError
             If it cannot be read.
+
+        Notes
+        -----
+        Nothing in such a file is packed, and every size is checked before memory is taken:
+        a file never takes more than a few times its own length, O(m log m).
         """
-        return load_pool(os.fspath(path))
+        from slotkern.pool_file import load_pool
+        return load_pool(path)
 
     def __reduce__(self):
         if not self.changed:
@@ -599,5 +667,5 @@ cdef class SlotPool(PreparedSlots):
         return restored, self._whole()
 
 
-include "_pool_files.pxi"
+include "_pool_state.pxi"
 include "_pool_bookings.pxi"

@@ -3,7 +3,10 @@
 from collections.abc import Sequence
 
 cdef class Bookings:
-    """What `SlotPool.schedule` did with each request; a sequence of `Window` or None.
+    """Bookings()
+--
+
+    What `SlotPool.schedule` did with each request; a sequence of `Window` or None.
 
     Attributes
     ----------
@@ -25,7 +28,7 @@ cdef class Bookings:
     cdef Schedule done
     cdef readonly str criterion, shape
 
-    def __init__(self):
+    def __init__(self, *_args, **_options):
         raise TypeError("Bookings are made by SlotPool.schedule")
 
     def __len__(self):

@@ -10,8 +10,8 @@ from libc.stdint cimport INT64_MAX, int64_t
 from libcpp cimport bool as cbool
 from libcpp.vector cimport vector
 
-from slotkern._core cimport Request, PreparedSlots, Window, wrap
-from slotkern._kernels cimport Answer, Found, Part, Pool, Query, Shape, Status
+from slotkern._core cimport Request, PreparedSlots, Window, hears, wrap
+from slotkern._kernels cimport Answer, Found, Part, Pool, Query, Shape, Status, Watch, ask
 
 cnp.import_array()
 
@@ -67,6 +67,8 @@ cdef extern from "slotkern/value/find.hpp" namespace "slotkern" nogil:
     ValuedAnswer find_valued(const Pool&, const Query&, const Valuation&, Shape,
                              const ValuedOptions&, cbool) noexcept
     const vector[StepValue]& recorded_steps() noexcept
+    size_t values_of_parts(const Valuation&, const int64_t*, const double*, const double*, size_t,
+                           double*) noexcept
 
 # What a C function must look like, and the name that its capsule must carry.
 STATIC_SIGNATURE = "int (const void *, double, double *)"
@@ -90,7 +92,7 @@ cdef object error_of(const ValuedAnswer& answer, Query query, object slots, str 
     """The one place where a status code becomes an exception."""
     row = answer.fault.row
     if <int>answer.status == <int>Wrong.criterion_failed:
-        return ValueError(f"criterion {name} raised, or gave no finite number, for the slot of "
+        return ValueError(f"criterion {name} raised, or gave no number within 1e290, for the slot of "
                           f"row {row}: {slots[row]}")
     if <int>answer.status == <int>Wrong.end_is_infinite:
         return ValueError(f"slot row {row}: end is inf, but {name} needs the next task's start")
@@ -104,6 +106,42 @@ cdef object error_of(const ValuedAnswer& answer, Query query, object slots, str 
     return RuntimeError("an unexpected error inside the search")
 
 
+cdef int set_function(Valuation* valuation, object capsule, cnp.ndarray slots) except -1:
+    """Make the valuation one by a C function over these records, which must live as long."""
+    signature = capsule_signature(capsule)
+    if signature == STATIC_SIGNATURE:
+        valuation.worth = Worth.static_function
+    elif signature == MOVING_SIGNATURE:
+        valuation.worth = Worth.moving_function
+    else:
+        raise TypeError(f"a criterion's capsule must be named {STATIC_SIGNATURE!r} or "
+                        f"{MOVING_SIGNATURE!r}, got {signature!r}")
+    valuation.function = PyCapsule_GetPointer(capsule, PyCapsule_GetName(capsule))
+    valuation.records = <const char*>cnp.PyArray_DATA(slots)
+    valuation.stride = cnp.PyArray_STRIDE(slots, 0)
+    return 0
+
+
+def part_values(slots, capsule, str name, const int64_t[::1] rows, const double[::1] starts,
+                const double[::1] lengths):
+    """What a criterion's function says of parts, each in the slot of its row."""
+    cdef Valuation valuation
+    cdef size_t k = 0, count = len(rows)
+    set_function(&valuation, capsule, slots)
+    values = np.empty(count)
+    cdef double[::1] out = values
+    if count:
+        with nogil:
+            k = values_of_parts(valuation, &rows[0], &starts[0], &lengths[0], count, &out[0])
+    cdef ValuedAnswer answer
+    cdef Query query
+    if k < count:
+        answer.status = <Status><int>Wrong.criterion_failed
+        answer.fault.row = rows[k]
+        raise error_of(answer, query, slots, name)
+    return values
+
+
 def find(PreparedSlots pool not None, Request request not None, str worth, object data, double sign,
          str name, str shape, *, bint lite, bint any_start, bint group_span, double gap, int64_t max_work,
          double memory, bint record, bint fixed=False):
@@ -115,22 +153,10 @@ def find(PreparedSlots pool not None, Request request not None, str worth, objec
     cdef Valuation valuation
     cdef ValuedOptions options
     cdef Query query = request.query
-    cdef cnp.ndarray array
     valuation.sign = sign
     if worth == "function":
-        signature = capsule_signature(data)
-        if signature == STATIC_SIGNATURE:
-            valuation.worth = Worth.static_function
-        elif signature == MOVING_SIGNATURE:
-            valuation.worth = Worth.moving_function
-        else:
-            raise TypeError(f"a criterion's capsule must be named {STATIC_SIGNATURE!r} or "
-                            f"{MOVING_SIGNATURE!r}, got {signature!r}")
+        set_function(&valuation, data, pool.slots)
         valuation.fixed = fixed
-        valuation.function = PyCapsule_GetPointer(data, PyCapsule_GetName(data))
-        array = <cnp.ndarray>pool.slots
-        valuation.records = <const char*>cnp.PyArray_DATA(array)
-        valuation.stride = cnp.PyArray_STRIDE(array, 0)
     else:
         valuation.worth = <Worth><int>WORTHS[worth]
         if worth == "column":
@@ -143,8 +169,13 @@ def find(PreparedSlots pool not None, Request request not None, str worth, objec
     options.limits.work, options.limits.memory = max_work, memory
     cdef Shape form = Shape.ragged if shape == "ragged" else Shape.square
     cdef ValuedAnswer answer
-    with nogil:
-        answer = find_valued(pool.pool, query, valuation, form, options, record)
+    cdef Watch watch
+    watch.arm(hears())
+    answer.status = Status.interrupted
+    while answer.status == Status.interrupted:
+        ask(watch)
+        with nogil:
+            answer = find_valued(pool.pool, query, valuation, form, options, record)
     if answer.status == Status.none and not record:
         return None
     if answer.status != Status.ok and answer.status != Status.none:

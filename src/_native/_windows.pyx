@@ -22,7 +22,10 @@ PART = np.dtype(
 
 
 cdef class WindowTable:
-    """Many windows in arrays: a sequence of `Window`, or None where there is none.
+    """WindowTable()
+--
+
+    Many windows in arrays: a sequence of `Window`, or None where there is none.
 
     An integer index gives a `Window` or None; a slice, an array of integers or of bool
     gives a container of the same kind. Nothing is built for a window before it is asked

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         run_cycles,
         schedule_batch,
     )
+    from slotkern.budget import job_budget
     from slotkern.choose import Choice, choose, choose_each
     from slotkern.criteria import criterion, minimize
     from slotkern.environment import Environment, generate_environment
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     )
     from slotkern.one_each import OneEach, TradeOff, choose_one_each, trade_off
     from slotkern.plotting.gantt import plot_gantt
+    from slotkern.plotting.neighbours import plot_neighbours
     from slotkern.plotting.steps import plot_steps
     from slotkern.search import Explanation, explain, step_values
     from slotkern.trace import TraceSlots, slots_from_trace
@@ -64,6 +66,7 @@ _LAZY = {
         "run_cycles",
         "schedule_batch",
     ),
+    "budget": ("job_budget",),
     "choose": ("Choice", "choose", "choose_each"),
     "criteria": ("criterion", "minimize"),
     "environment": ("Environment", "generate_environment"),
@@ -77,6 +80,7 @@ _LAZY = {
     ),
     "one_each": ("OneEach", "TradeOff", "choose_one_each", "trade_off"),
     "plotting.gantt": ("plot_gantt",),
+    "plotting.neighbours": ("plot_neighbours",),
     "search": ("Explanation", "explain", "step_values"),
     "plotting.steps": ("plot_steps",),
     "trace": ("TraceSlots", "slots_from_trace"),
@@ -108,9 +112,11 @@ def get_include() -> str:
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'slotkern' has no attribute {name!r}")
-    value = getattr(import_module(f"slotkern.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
+    home = import_module(f"slotkern.{_HOME[name]}")
+    # All its names at once: the import itself would let `choose` be the module.
+    names = (other for other in _HOME if _HOME[other] == _HOME[name])
+    globals().update({other: getattr(home, other) for other in names})
+    return globals()[name]
 
 
 def __dir__() -> list[str]:
@@ -152,9 +158,11 @@ __all__ = [
     "from_pandas",
     "generate_environment",
     "get_include",
+    "job_budget",
     "make_slots",
     "minimize",
     "plot_gantt",
+    "plot_neighbours",
     "plot_steps",
     "read_batch",
     "read_slots",

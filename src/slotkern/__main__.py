@@ -5,20 +5,20 @@ from __future__ import annotations
 import signal
 import sys
 
+from slotkern.extras import EXTRAS
+
 
 def main() -> None:
     """Run the command line, or say in one line what has to be installed for it."""
     try:
         from slotkern.commands.main import app
+        from slotkern.commands.terminal import ready_streams
     except ModuleNotFoundError as missing:
-        if (missing.name or "").split(".")[0] not in ("typer", "rich"):
+        if missing.name not in EXTRAS:
             raise
-        print(
-            "slotkern: the command line needs typer and rich: "
-            'pip install "slotkern[cli]"',
-            file=sys.stderr,
-        )
+        print(f"slotkern: {missing}", file=sys.stderr)
         sys.exit(2)
+    ready_streams()
     # Batch systems end a job by SIGTERM: as with Ctrl-C, no worker stays behind.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     app()

@@ -4,15 +4,17 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern._core import PreparedSlots, Request, Window
+from slotkern._core import Request, Window
+from slotkern.typing import Shape, Slots
 
 ENDLESS: str
+ATTRIBUTES: dict[str, str]
+MOST_PARTS: int
 TABLE: np.dtype[np.void]
 
 class Alternatives(Sequence[Window]):
     criterion: str
-    shape: str
-    def __init__(self, *_args: Any, **_options: Any) -> None: ...
+    shape: Shape
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[Window]: ...
     @overload
@@ -35,17 +37,28 @@ class Alternatives(Sequence[Window]):
     def cost(self) -> NDArray[np.float64]: ...
     @property
     def processor_time(self) -> NDArray[np.float64]: ...
-    def best(self, criterion: str = "finish") -> Window | None: ...
-    def pareto(self, *criteria: str) -> Alternatives: ...
+    def best(self, criterion: Any = "finish") -> Window | None: ...
+    def pareto(self, *criteria: Any) -> Alternatives: ...
     def to_pandas(self) -> Any: ...
     def to_arrow(self) -> Any: ...
 
+def searched_slots(
+    slots: Slots,
+) -> tuple[NDArray[np.void], NDArray[np.int64] | None]: ...
+def rows_that_hold(
+    slots: NDArray[np.void], parts: NDArray[np.void]
+) -> NDArray[np.int64]: ...
 def gather(
-    windows: Sequence[Window], n: int, criterion: str, shape: str
+    windows: Sequence[Window],
+    n: int,
+    criterion: str,
+    shape: str,
+    searched: tuple[NDArray[np.void], NDArray[np.int64] | None],
 ) -> Alternatives: ...
 def first_alternatives(
-    slots: NDArray[np.void] | PreparedSlots,
+    slots: Slots,
     request: Request,
-    shape: str,
+    shape: Shape,
     limit: int | None,
 ) -> Alternatives: ...
+def too_many(nodes: int) -> ValueError: ...

@@ -3,6 +3,8 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+MOST_EACH: int
+
 @final
 class Choice:
     def __init__(

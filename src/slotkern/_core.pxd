@@ -1,4 +1,4 @@
-# Types of slotkern for cimport.
+# Types of slotkern for its own doors. Other people's modules cimport slotkern.embed.
 from slotkern._kernels cimport Answer, Part, Pool, Query, Shape, Status
 
 
@@ -37,3 +37,4 @@ cdef Py_ssize_t place_in(object index, Py_ssize_t size, str things) except -1
 cdef bint lasting(object where) except -1
 cdef Request request_with(Request request, object mask)
 cdef object search_error(Status status, Query query)
+cdef bint hears() noexcept

@@ -1,12 +1,24 @@
 from collections.abc import Iterable
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from slotkern.typing import (
+    BuiltIn,
+    Criterion,
+    Method,
+    Placement,
+    Shape,
+    Slots,
+    Span,
+    ValueCriterion,
+)
+
 SLOT: np.dtype[np.void]
 PART: np.dtype[np.void]
 CRITERIA: dict[str, str]
+inf: float
 
 _Slots: TypeAlias = NDArray[np.void]
 
@@ -45,13 +57,13 @@ class Request:
 class PreparedSlots:
     @property
     def slots(self) -> _Slots: ...
-    def __init__(self, slots: _Slots) -> None: ...
+    def __init__(self, slots: Slots) -> None: ...
     def __len__(self) -> int: ...
     @property
     def nodes(self) -> NDArray[np.int32]: ...
     def check_rows(self, name: str) -> None: ...
     def find(
-        self, request: Request, criterion: Any = "finish", **options: Any
+        self, request: Request, criterion: Criterion = "finish", **options: Any
     ) -> Window | None: ...
 
 class Window:
@@ -64,7 +76,7 @@ class Window:
     bound: float
     proven: bool
     criterion: str
-    shape: str
+    shape: Shape
     effort: dict[str, int] | None
     @property
     def slots(self) -> _Slots: ...
@@ -75,11 +87,12 @@ class Window:
     def to_arrow(self) -> Any: ...
     def to_dict(self) -> dict[str, Any]: ...
 
-def check_slots(slots: _Slots) -> None: ...
-def prepared(slots: _Slots | PreparedSlots) -> PreparedSlots: ...
-def check_volume(slots: _Slots | PreparedSlots, request: Request) -> None: ...
+def array_of(slots: Slots) -> _Slots: ...
+def check_slots(slots: Slots) -> None: ...
+def prepared(slots: Slots) -> PreparedSlots: ...
+def check_volume(slots: Slots, request: Request) -> None: ...
 def filter_rows(
-    slots: _Slots | PreparedSlots, where: str | NDArray[np.bool_] | None
+    slots: Slots, where: str | NDArray[np.bool_] | None
 ) -> tuple[_Slots, NDArray[np.bool_] | None]: ...
 def window_of(
     slots: _Slots,
@@ -91,26 +104,41 @@ def window_of(
     value: float | None = None,
     longest: float = 0.0,
 ) -> Window: ...
+@overload
 def find_window(
-    slots: _Slots | PreparedSlots,
+    slots: Slots,
     request: Request,
-    criterion: Any = "finish",
+    criterion: BuiltIn = "finish",
     *,
-    shape: str = "square",
-    method: str = "exact",
-    placement: str = "slot-start",
-    span: str = "window",
+    shape: Shape = "square",
+    method: Method = "exact",
+    placement: Placement = "slot-start",
+    span: Literal["window"] = "window",
+    gap: float = 0.0,
+    max_work: int | None = None,
+    seed: int = 0,
+) -> Window | None: ...
+@overload
+def find_window(
+    slots: Slots,
+    request: Request,
+    criterion: ValueCriterion,
+    *,
+    shape: Shape = "square",
+    method: Method = "exact",
+    placement: Placement = "slot-start",
+    span: Span = "window",
     gap: float = 0.0,
     max_work: int | None = None,
     seed: int = 0,
 ) -> Window | None: ...
 def find_windows(
-    slots: _Slots | PreparedSlots,
+    slots: Slots,
     requests: Iterable[Request],
-    criterion: Any = "finish",
+    criterion: Criterion = "finish",
     *,
-    shape: str = "square",
-    method: str = "exact",
+    shape: Shape = "square",
+    method: Method = "exact",
     threads: int = 1,
     **options: Any,
 ) -> list[Window | None]: ...

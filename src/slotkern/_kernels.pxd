@@ -1,4 +1,5 @@
-# What the doors see of the C++ headers. Not installed interface: see _core.pxd for that.
+# What the doors see of the C++ headers. Not for other people's modules: see embed.pxd for that.
+from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libcpp cimport bool as cbool
 from libcpp.string_view cimport string_view
@@ -11,6 +12,7 @@ cdef extern from "slotkern/window/find.hpp" namespace "slotkern" nogil:
         none
         no_memory
         internal
+        interrupted
         node_negative
         start_not_finite
         end_is_nan
@@ -22,6 +24,7 @@ cdef extern from "slotkern/window/find.hpp" namespace "slotkern" nogil:
         overlap
         volume_too_small
         endless
+        too_many
         not_free
         not_booked
 
@@ -80,3 +83,16 @@ cdef extern from "slotkern/window/criteria.hpp" namespace "slotkern" nogil:
     const int kBuiltins
     string_view criterion_name(int)
     string_view criterion_doc(int)
+
+
+cdef extern from "slotkern/base/interrupt.hpp" namespace "slotkern" nogil:
+    # Of one call, on the stack of its door: see interrupt.hpp.
+    cdef cppclass Watch:
+        void arm(cbool hears)
+        void clear()
+
+
+# Let signals be answered, before each try of a call that they may interrupt.
+cdef inline int ask(Watch& watch) except -1:
+    watch.clear()
+    return PyErr_CheckSignals()

@@ -1,4 +1,4 @@
-# Types of slotkern for cimport: a pool that changes.
+# Types of slotkern for its own doors: a pool that changes.
 from libc.stdint cimport int32_t, uint8_t
 from libcpp.vector cimport vector
 

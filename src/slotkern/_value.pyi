@@ -1,11 +1,22 @@
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from slotkern._core import PreparedSlots, Request
 
 STATIC_SIGNATURE: str
 MOVING_SIGNATURE: str
 
 def capsule_signature(capsule: Any) -> str | None: ...
+def part_values(
+    slots: NDArray[np.void],
+    capsule: Any,
+    name: str,
+    rows: NDArray[np.int64],
+    starts: NDArray[np.float64],
+    lengths: NDArray[np.float64],
+) -> NDArray[np.float64]: ...
 def find(
     pool: PreparedSlots,
     request: Request,

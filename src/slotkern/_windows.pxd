@@ -1,4 +1,4 @@
-# Types of slotkern for cimport: many windows.
+# Types of slotkern for its own doors: many windows.
 from libc.stdint cimport uint8_t
 from libcpp cimport bool as cbool
 from libcpp.vector cimport vector

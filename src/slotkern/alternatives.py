@@ -3,26 +3,37 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern._alternatives import ENDLESS, Alternatives, first_alternatives, gather
-from slotkern._core import PreparedSlots, Request, Window, find_window
+from slotkern._alternatives import (
+    ENDLESS,
+    MOST_PARTS,
+    Alternatives,
+    first_alternatives,
+    gather,
+    searched_slots,
+    too_many,
+)
+from slotkern._core import PreparedSlots, Request, Window, array_of, find_window
 from slotkern._pool import SlotPool
 from slotkern.criteria import Minimize, minimize
+
+if TYPE_CHECKING:
+    from slotkern.typing import Criterion, Method, Shape, Slots
 
 __all__ = ["Alternatives", "cut_window", "find_alternatives"]
 
 
 def find_alternatives(
-    slots: NDArray[np.void] | PreparedSlots,
+    slots: Slots,
     request: Request,
-    criterion: Any = "first",
+    criterion: Criterion = "first",
     *,
-    shape: str = "square",
-    method: str = "exact",
+    shape: Shape = "square",
+    method: Method = "exact",
     limit: int | None = None,
     **options: Any,
 ) -> Alternatives:
@@ -58,7 +69,8 @@ def find_alternatives(
     ------
     ValueError, TypeError
         As `find_window`; also for a limit below 0, and for slots with an infinite end
-        when neither the deadline nor a limit bounds the number of windows.
+        when neither the deadline nor a limit bounds the number of windows, and for
+        more than 4,000,000 parts.
 
     Notes
     -----
@@ -94,11 +106,11 @@ def find_alternatives(
 
 
 def _best_and_cut(
-    slots: NDArray[np.void] | PreparedSlots,
+    slots: Slots,
     request: Request,
     criterion: Any,
-    shape: str,
-    method: str,
+    shape: Shape,
+    method: Method,
     limit: int | None,
     options: dict[str, Any],
 ) -> Alternatives:
@@ -107,9 +119,10 @@ def _best_and_cut(
     window = find_window(slots, request, criterion, **options)
     name = criterion if isinstance(criterion, str) else type(criterion).__name__
     windows: list[Window] = []
+    searched = searched_slots(slots)
     if window is not None and limit != 0:
         name = window.criterion
-        table = slots.slots if isinstance(slots, PreparedSlots) else slots
+        table = slots.slots if isinstance(slots, PreparedSlots) else array_of(slots)
         if (
             limit is None
             and np.isinf(request.deadline)
@@ -127,7 +140,9 @@ def _best_and_cut(
                 break
             pool.book(window)
             window = find_window(pool, request, criterion, **options)
-    return gather(windows, request.nodes, name, shape)
+            if window is not None and (len(windows) + 1) * len(window) > MOST_PARTS:
+                raise too_many(len(window))
+    return gather(windows, request.nodes, name, shape, searched)
 
 
 def _arrays_as_fields(

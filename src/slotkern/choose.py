@@ -72,9 +72,12 @@ def choose(
 
     Notes
     -----
-    The budget test is on the sum of the chosen costs in ascending order, and the value
-    is summed in that order. Values that follow real-valued costs exactly (subset sum)
-    are hard to prove: give a `gap`. Time is typically O(m + n log m) for the bound and
+    The budget test is on the sum of the chosen costs in ascending order of (cost, row),
+    and the value is summed in that order. Of choices with one value any may be the
+    answer, always the same. Items too dear for any choice change nothing.
+
+    Values that follow real-valued costs exactly (subset sum) are hard to prove: give a
+    `gap`. Time is typically O(m + n log m) for the bound and
     a few hundred units of work; in the worst case exponential, within the limits.
 
     Examples
@@ -100,7 +103,8 @@ def choose_each(
     """`choose` for 1, 2, ..., n items: entry k - 1 is the best choice of k.
 
     One table answers all of them; without a table each is searched by itself, and
-    `max_work` holds for all together. Parameters and errors as for `choose`.
+    `max_work` holds for all together. Parameters and errors as for `choose`; n is at
+    most 10,000,000.
 
     Returns
     -------

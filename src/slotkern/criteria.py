@@ -14,12 +14,14 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern._core import PreparedSlots
+from slotkern._core import CRITERIA, PreparedSlots
 from slotkern._value import (
     MOVING_SIGNATURE,
     STATIC_SIGNATURE,
     capsule_signature,
+    part_values,
 )
+from slotkern.extras import extra
 
 __all__ = ["PLACEMENT_CRITERIA", "Criterion", "Minimize", "criterion", "minimize"]
 
@@ -164,7 +166,7 @@ def criterion(
 
     Raises
     ------
-    ImportError
+    ModuleNotFoundError
         If numba is missing, at the first search.
     ValueError
         At a search, if the function raises or its value is not finite; the message
@@ -201,6 +203,57 @@ def criterion_of(function: Callable[..., float], uses_start: bool) -> Criterion:
     return Criterion(function, bool(uses_start))
 
 
+def known_criteria() -> list[str]:
+    """The names of the built-in criteria."""
+    return [*CRITERIA, "processor_time", *PLACEMENT_CRITERIA]
+
+
+def values_of_windows(
+    criterion: Any,
+    pool: PreparedSlots,
+    rows: NDArray[np.int64],
+    parts: NDArray[np.void],
+    lengths: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], bool]:
+    """What windows found among these slots are worth, and whether more is better.
+
+    Parameters
+    ----------
+    criterion
+        As `find_window` takes it, but for the names of `known_criteria` that are no
+        placement criterion: those are attributes of windows.
+    pool : PreparedSlots
+        The slots that were searched.
+    rows, lengths : arrays, shape (k, n)
+        The row of `pool` that holds each part, and how long it runs.
+    parts : structured array, shape (k, n)
+        As `Alternatives.parts`.
+    """
+    worth, data, sign, name, _ = valuation_of(criterion, pool, known_criteria())
+    slots, starts = pool.slots, parts["start"]
+    if worth in PLACEMENT_CRITERIA:
+        before = starts - slots["start"][rows]
+        after = slots["end"][rows] - starts - lengths
+        endless = np.isinf(after)
+        if endless.any():
+            row = int(rows[endless][0])
+            raise ValueError(
+                f"slot row {row}: end is inf, but {name} needs the next task's start"
+            )
+        nearest = worth == "dependable"
+        values = (np.minimum if nearest else np.maximum)(before, after)
+        sign = 1.0 if nearest else -1.0
+    elif worth == "column":
+        values = data[rows]
+    else:
+        flat = (np.ascontiguousarray(a).ravel() for a in (rows, starts, lengths))
+        values = part_values(slots, data, name, *flat).reshape(rows.shape)
+    # In the order of cost, one after the other, as a search sums them.
+    order = np.argsort(parts["cost"], axis=1, kind="stable")
+    totals = np.take_along_axis(values, order, axis=1).cumsum(axis=1)[:, -1]
+    return totals, sign > 0
+
+
 class _Compiled(NamedTuple):
     capsule: Any
     owner: Any  # keeps the machine code alive
@@ -210,12 +263,8 @@ class _Compiled(NamedTuple):
 def _compiled(
     function: Callable[..., float], uses_start: bool, dtype: np.dtype[np.void]
 ) -> _Compiled:
-    try:
+    with extra():
         import numba
-    except ImportError as error:
-        raise ImportError(
-            "@sk.criterion needs numba: install slotkern[numba]"
-        ) from error
     title = getattr(function, "__name__", "criterion")
     try:
         inner = function if hasattr(function, "py_func") else numba.njit(function)

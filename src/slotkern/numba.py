@@ -28,14 +28,19 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import llvmlite.binding
-import numba
 import numpy as np
-from numba import types
 from numpy.typing import NDArray
 
 from slotkern._core import CRITERIA
 from slotkern._pool import ADDRESSES
+from slotkern.extras import extra
+
+with extra():
+    import llvmlite.binding
+    import numba
+    from numba import types
+    from numba.core.errors import TypingError
+    from numba.extending import overload
 
 __all__ = [
     "COST",
@@ -53,7 +58,8 @@ __all__ = [
     "window",
 ]
 
-# Symbols, not addresses, go into compiled code: so it can be cached.
+# Symbols, not addresses, go into compiled code: so it can be cached. Their names carry
+# the interface: code cached for another one does not find them.
 for _name, _address in ADDRESSES.items():
     llvmlite.binding.add_symbol(_name, _address)
 
@@ -63,11 +69,14 @@ FIRST, START, FINISH, RUNTIME, COST = (
 )
 SQUARE, RAGGED = 0, 1
 
+_FIND, _BOOK, _RELEASE = ADDRESSES
+
 _find: Any = types.ExternalFunction(
-    "slotkern_find",
+    _FIND,
     types.int32(
         types.uintp,
         types.uintp,
+        types.int64,
         types.int32,
         types.int32,
         types.uintp,
@@ -80,8 +89,68 @@ _find: Any = types.ExternalFunction(
 _parts = types.int32(
     types.uintp, types.float64, types.int64, types.uintp, types.uintp, types.uintp
 )
-_book: Any = types.ExternalFunction("slotkern_book", _parts)
-_release: Any = types.ExternalFunction("slotkern_release", _parts)
+_book: Any = types.ExternalFunction(_BOOK, _parts)
+_release: Any = types.ExternalFunction(_RELEASE, _parts)
+
+_ARRAYS = {
+    "totals": types.float64,
+    "rows": types.int64,
+    "nodes": types.int32,
+    "lengths": types.float64,
+    "costs": types.float64,
+}
+
+
+def _check_array(name: str, given: Any, dtype: Any) -> None:
+    given = types.unliteral(given)
+    if not isinstance(given, types.Array) or (
+        (given.ndim, given.dtype, given.layout) != (1, dtype, "C")
+    ):
+        wanted = f"a contiguous one-dimensional array of {dtype}"
+        raise TypingError(f"{name} must be {wanted}, got {given}")
+
+
+def _whole(pool: Any, found: Any) -> Any:
+    """Whether there is a pool, and room for n parts in every array of a window."""
+    raise NotImplementedError("compiled code only")
+
+
+@overload(_whole)
+def _compile_whole(pool: Any, found: Any) -> Any:
+    if not isinstance(types.unliteral(pool), types.Integer):
+        raise TypingError(f"pool must be the integer of SlotPool.handle(), got {pool}")
+    if getattr(found, "instance_class", None) is not FoundWindow:
+        raise TypingError(f"found must be a FoundWindow, got {found}")
+    for (name, dtype), given in zip(_ARRAYS.items(), found.types, strict=True):
+        _check_array(f"{name} of found", given, dtype)
+
+    def whole(pool: Any, found: Any) -> Any:  # numba wants the annotations of _whole
+        n = len(found.nodes)
+        return (
+            pool != 0
+            and n >= 1
+            and len(found.totals) >= 5
+            and len(found.rows) >= n
+            and len(found.lengths) >= n
+            and len(found.costs) >= n
+        )
+
+    return whole
+
+
+def _asks_for(asked: Any, n: Any) -> Any:
+    """Whether a request is for so many nodes."""
+    raise NotImplementedError("compiled code only")
+
+
+@overload(_asks_for)
+def _compile_asks_for(asked: Any, n: Any) -> Any:
+    _check_array("asked", asked, types.float64)
+
+    def asks_for(asked: Any, n: Any) -> Any:
+        return len(asked) >= 2 and asked[0] == n
+
+    return asks_for
 
 
 class FoundWindow(NamedTuple):
@@ -109,11 +178,11 @@ def request(
     volume: float,
     budget: float = np.inf,
     min_performance: float = 0.0,
-    earliest: float = 0.0,
+    earliest: float = -np.inf,
     deadline: float = np.inf,
     max_price: float = np.inf,
 ) -> NDArray[np.float64]:
-    """A request for `find`; the fields of `slotkern.Request`, unchecked."""
+    """A request for `find`; the fields of `slotkern.Request`."""
     return np.array(
         [nodes, volume, budget, min_performance, earliest, deadline, max_price]
     )
@@ -145,12 +214,18 @@ def find(pool: int, asked: Any, found: FoundWindow, criterion: int, shape: int) 
         From `window`, for as many nodes as asked for (-1 is returned otherwise).
     criterion, shape : int
         ``START``, ``COST``, ... and ``SQUARE`` or ``RAGGED``.
+
+    Raises
+    ------
+    numba.core.errors.TypingError
+        When compiled for arrays of another type or with strides.
     """
-    if not asked[0] == len(found.nodes) >= 1 or not asked[1] > 0:
+    if not _whole(pool, found) or not _asks_for(asked, len(found.nodes)):
         return -1
     status: int = _find(
         np.uintp(pool),
         asked.ctypes.data,
+        len(asked),
         np.int32(criterion),
         np.int32(shape),
         found.totals.ctypes.data,
@@ -165,6 +240,8 @@ def find(pool: int, asked: Any, found: FoundWindow, criterion: int, shape: int) 
 @numba.njit(cache=True)
 def book(pool: int, found: FoundWindow) -> int:
     """Book what `find` found; 0 if all of it was free, else nothing changes."""
+    if not _whole(pool, found):
+        return -1
     status: int = _book(
         np.uintp(pool),
         found.totals[0],
@@ -179,6 +256,8 @@ def book(pool: int, found: FoundWindow) -> int:
 @numba.njit(cache=True)
 def release(pool: int, found: FoundWindow) -> int:
     """Give a booked window back; 0 if all of it was booked, else nothing changes."""
+    if not _whole(pool, found):
+        return -1
     status: int = _release(
         np.uintp(pool),
         found.totals[0],

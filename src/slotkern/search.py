@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slotkern._core import (
     CRITERIA,
-    PreparedSlots,
     Request,
     Window,
     check_volume,
@@ -20,6 +19,17 @@ from slotkern._core import (
     window_of,
 )
 
+if TYPE_CHECKING:
+    from slotkern.typing import (
+        BuiltIn,
+        Method,
+        Placement,
+        Shape,
+        Slots,
+        Span,
+        ValueCriterion,
+    )
+
 __all__ = ["Explanation", "explain", "step_values"]
 
 METHODS = ("exact", "lite", "published", "published-lite")
@@ -28,13 +38,13 @@ SPANS = ("window", "group")
 
 
 def find_otherwise(
-    slots: NDArray[np.void] | PreparedSlots,
+    slots: Slots,
     request: Request,
     criterion: Any,
-    shape: str,
-    method: str,
-    placement: str,
-    span: str,
+    shape: Shape,
+    method: Method,
+    placement: Placement,
+    span: Span,
     gap: float,
     max_work: int | None,
     seed: int,
@@ -45,7 +55,7 @@ def find_otherwise(
     if method.startswith("published"):
         return _find_published(slots, request, criterion, how)
     if isinstance(criterion, str) and criterion in CRITERIA:
-        return _find_builtin(slots, request, criterion, how)
+        return _find_builtin(slots, request, cast("BuiltIn", criterion), how)
     window: Window | None = _search_by_value(slots, request, criterion, how)
     return window
 
@@ -59,10 +69,10 @@ def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
 class _How:
     """The options of a search, checked."""
 
-    shape: str
-    method: str = "exact"
-    placement: str = "slot-start"
-    span: str = "window"
+    shape: Shape
+    method: Method = "exact"
+    placement: Placement = "slot-start"
+    span: Span = "window"
     gap: float = 0.0
     max_work: int | None = None
     seed: int = 0
@@ -88,14 +98,14 @@ class _How:
 
 
 def step_values(
-    slots: NDArray[np.void] | PreparedSlots,
+    slots: Slots,
     request: Request,
-    criterion: Any,
+    criterion: ValueCriterion,
     *,
-    shape: str = "square",
-    method: str = "exact",
-    placement: str = "slot-start",
-    span: str = "window",
+    shape: Shape = "square",
+    method: Literal["exact", "lite"] = "exact",
+    placement: Placement = "slot-start",
+    span: Span = "window",
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The value of the best window at each step of the sweep, for pictures.
 
@@ -149,17 +159,17 @@ MEMORY = 256 * 2**20
 
 
 def _search_by_value(
-    slots: NDArray[np.void] | PreparedSlots,
+    slots: Slots,
     request: Request,
     criterion: Any,
     how: _How,
     record: bool = False,
 ) -> Any:
     from slotkern import _value
-    from slotkern.criteria import PLACEMENT_CRITERIA, valuation_of
+    from slotkern.criteria import PLACEMENT_CRITERIA, known_criteria, valuation_of
 
     pool = prepared(slots)
-    worth, data, sign, name, fixed = valuation_of(criterion, pool, _known_criteria())
+    worth, data, sign, name, fixed = valuation_of(criterion, pool, known_criteria())
     if worth == "column":
         _check_sums(data, request.nodes, name)
     uses_start = worth == "function" and (
@@ -194,17 +204,15 @@ def _search_by_value(
     )
 
 
-def _known_criteria() -> list[str]:
-    from slotkern.criteria import PLACEMENT_CRITERIA
-
-    return [*CRITERIA, "processor_time", *PLACEMENT_CRITERIA]
+#: Values beyond are refused: bounds multiply them, and sums of n of them overflow.
+_MOST_VALUE = 1e290
 
 
 def _check_sums(values: NDArray[np.float64], nodes: int, name: str) -> None:
     """Raise ValueError where the sum of a window's values could overflow."""
     sizes = np.abs(values)
     row = int(sizes.argmax()) if sizes.size else -1
-    if row >= 0 and sizes[row] > np.finfo(np.float64).max / nodes:
+    if row >= 0 and sizes[row] > _MOST_VALUE:
         raise ValueError(
             f"criterion {name}: the value of row {row} is {values[row]}; sums of "
             f"{nodes} such values overflow"
@@ -212,9 +220,9 @@ def _check_sums(values: NDArray[np.float64], nodes: int, name: str) -> None:
 
 
 def _find_builtin(
-    slots: NDArray[np.void] | PreparedSlots,
+    slots: Slots,
     request: Request,
-    criterion: str,
+    criterion: BuiltIn,
     how: _How,
 ) -> Window | None:
     """The exact window, which is also Lite's and the best anywhere.
@@ -239,13 +247,13 @@ def _find_builtin(
 
 
 def _find_published(
-    slots: NDArray[np.void] | PreparedSlots,
+    slots: Slots,
     request: Request,
     criterion: Any,
     how: _How,
 ) -> Window | None:
     from slotkern import published
-    from slotkern.criteria import valuation_of
+    from slotkern.criteria import known_criteria, valuation_of
 
     if how.placement == "any":
         raise ValueError("the published algorithms start windows at slots' starts only")
@@ -254,7 +262,7 @@ def _find_published(
     name, named = criterion, published.ALGORITHMS
     if not (isinstance(criterion, str) and (how.shape, criterion) in named):
         worth, data, sign, name, _ = valuation_of(
-            criterion, prepared(slots), _known_criteria()
+            criterion, prepared(slots), known_criteria()
         )
         if (how.shape, "value" if worth == "column" else worth) not in named:
             raise ValueError(
@@ -412,9 +420,7 @@ class Explanation:
         return "\n".join(["No window fits.", *lines])
 
 
-def explain(
-    slots: NDArray[np.void] | PreparedSlots, request: Request, *, shape: str = "square"
-) -> Explanation:
+def explain(slots: Slots, request: Request, *, shape: Shape = "square") -> Explanation:
     """Say why nothing fits a request, or what limits what does.
 
     Parameters
@@ -463,7 +469,7 @@ def explain(
     with np.errstate(over="ignore"):  # a length may be infinite
         long = good & (starts + request.volume / table["performance"] <= ends)
 
-    def find(criterion: str, **changes: Any) -> Window | None:
+    def find(criterion: BuiltIn, **changes: Any) -> Window | None:
         return find_window(pool, request.replace(**changes), criterion, shape=shape)
 
     def most(**changes: Any) -> int:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from slotkern._core import SLOT, check_slots
+
+if TYPE_CHECKING:
+    from slotkern.typing import Slots
 
 __all__ = ["SLOT", "SlotError", "make_slots", "validate_slots"]
 
@@ -34,7 +37,7 @@ class SlotError(ValueError):
         return SlotError, (self.problem, self.row, self.field, self.other)
 
 
-def validate_slots(slots: NDArray[np.void]) -> None:
+def validate_slots(slots: Slots) -> None:
     """Raise an error that names the first bad row, the field and the value.
 
     Parameters

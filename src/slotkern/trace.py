@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern.environment import Price, Uniform, checked_integer
+from slotkern.extras import extra
 from slotkern.slots import make_slots
 
 __all__ = ["SWF", "TraceSlots", "read_swf", "slots_from_trace"]
@@ -129,8 +130,8 @@ def slots_from_trace(
     horizon: float,
     *,
     processors: int | None = None,
-    performance: float | str | Uniform = "uniform:2:10",
-    price: float | str | Price | Uniform = "market:1.1",
+    performance: float | str | Uniform = 1.0,
+    price: float | str | Price | Uniform = 0.0,
     seed: int = 0,
 ) -> TraceSlots:
     """Return the free slots of a trace's machine in [at, at + horizon).
@@ -150,9 +151,9 @@ def slots_from_trace(
         The size of the machine; by default the trace's ``MaxProcs``, and without one
         the most processors that the jobs use at any time.
     performance : float, str or Uniform
-        The performance of the processors: a number for all, or a law to draw them
-        from. ``"uniform:2:10"`` draws integers from 2 to 10, ``"uniform:2.0:10.0"``
-        real numbers.
+        The performance of the processors, of which a trace says nothing: a number for
+        all, or a law to draw them from at random. ``"uniform:2:10"`` draws integers
+        from 2 to 10, ``"uniform:2.0:10.0"`` real numbers.
     price : float, str, Price or Uniform
         The price of a processor per time unit: likewise, or
         ``"market:LEVEL[:EXPONENT[:DEVIATION]]"``, which is level *
@@ -413,11 +414,8 @@ def _place(
 
 @cache
 def _compiled() -> Callable[..., Any]:
-    try:
+    with extra():
         from numba import njit
-    except ModuleNotFoundError as error:
-        hint = "placing a trace's jobs needs numba: pip install 'slotkern[numba]'"
-        raise ModuleNotFoundError(hint, name=error.name) from None
     compiled: Callable[..., Any] = njit(cache=True)(_place)
     return compiled
 

@@ -7,9 +7,11 @@ is never evaluated as Python. What the list lets through is computed column by c
 from __future__ import annotations
 
 import ast
+import itertools
 import operator
+import warnings
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any
 
 import numpy as np
@@ -44,6 +46,8 @@ _NAMES = {
     ast.UnaryOp: "this unary operator",
 }
 _MAX_DEPTH = 50
+_MAX_TERMS = 10_000
+_MAX_LENGTH = 2**16
 
 
 def compile_where(text: str) -> ast.expr:
@@ -67,8 +71,9 @@ def compile_where(text: str) -> ast.expr:
     TypeError
         If `text` is not a string.
     ValueError
-        For wrong syntax, for anything else than the above (a call, arithmetic ...) and
-        for nesting deeper than 50; the message names it and the position.
+        For wrong syntax, for anything else than the above (a call, arithmetic ...), for
+        nesting deeper than 50, more than 10,000 names and literals, or 65,536
+        characters; the message names it and the position.
 
     Notes
     -----
@@ -125,7 +130,8 @@ def evaluate(text: str, slots: NDArray[Any]) -> NDArray[np.bool_]:
 
     Notes
     -----
-    O(n) for each comparison, and for each literal after ``in``.
+    O(n) for each comparison, and for each literal after ``in``; a few times n bytes of
+    memory, however long the expression.
 
     Examples
     --------
@@ -138,7 +144,7 @@ def evaluate(text: str, slots: NDArray[Any]) -> NDArray[np.bool_]:
     """
     tree = compile_where(text)
     try:
-        passed = _truth(tree, slots)
+        passed = _truth(tree, _Columns(slots))
     except _Fault as fault:
         raise fault.error(text) from None
     return np.array(np.broadcast_to(passed, slots.shape))
@@ -160,15 +166,26 @@ def _error(text: str, character: int, reason: str) -> ValueError:
     """Return the error at a character of the stripped text, counted from 1."""
     character += len(text) - len(text.lstrip())
     shown = text if len(text) <= 200 else text[:200] + "..."
+    reason = reason if len(reason) <= 300 else reason[:300] + "..."
     return ValueError(f"where {shown!r}, character {character}: {reason}")
 
 
 @lru_cache(maxsize=256)
 def _parse(text: str) -> ast.expr:
+    if len(text) > _MAX_LENGTH:
+        raise _error(text, _MAX_LENGTH + 1, f"longer than {_MAX_LENGTH:,} characters")
     try:
         one_line = text.replace("\n", " ").replace("\r", " ")
-        tree = ast.parse(one_line.strip(), mode="eval").body
+        with warnings.catch_warnings():  # of "\d" in a string, of "1if"
+            warnings.simplefilter("error")
+            tree = ast.parse(one_line.strip(), mode="eval").body
         _check(tree, 0)
+        leaves = (n for n in ast.walk(tree) if isinstance(n, ast.Name | ast.Constant))
+        for one_more in itertools.islice(leaves, _MAX_TERMS, None):
+            reason = (
+                f"more than {_MAX_TERMS:,} names and literals: pass a boolean array"
+            )
+            raise _Fault(one_more, reason)
     except SyntaxError as error:
         at_end = len(text.strip()) + 1  # where the parser may not say so
         raise _error(text, error.offset or at_end, error.msg) from None
@@ -227,50 +244,46 @@ def _literals(node: ast.expr) -> list[ast.expr]:
     raise _Fault(node, "'in' needs a list of literals, such as ('a', 'b')")
 
 
-def _truth(node: ast.expr, slots: NDArray[Any]) -> Any:
+def _truth(node: ast.expr, columns: _Columns) -> Any:
     """Return the truth of `node` for each slot."""
-    value = _value(node, slots)
+    value = _value(node, columns)
     if _kind(value) != "truth value":
         part = ast.unparse(node)
         raise _Fault(node, f"{part} is a {_kind(value)}, not true or false: compare it")
     return value
 
 
-def _value(node: ast.expr, slots: NDArray[Any]) -> Any:
+def _value(node: ast.expr, columns: _Columns) -> Any:
     """Return the value of a checked `node`: an array over the slots, or a literal."""
     match node:
         case ast.Constant(value=value):
             return value
         case ast.Name(id=name):
-            return _column(node, name, slots)
+            return columns.get(node, name)
         case ast.UnaryOp(op=ast.Not(), operand=operand):
-            return np.logical_not(_truth(operand, slots))
+            return np.logical_not(_truth(operand, columns))
         case ast.UnaryOp(op=sign, operand=ast.Constant(value=value)):
             assert isinstance(value, int | float)
             return -value if isinstance(sign, ast.USub) else value
         case ast.BoolOp(op=joint, values=parts):
             join = np.logical_and if isinstance(joint, ast.And) else np.logical_or
-            return join.reduce(
-                [np.broadcast_to(_truth(part, slots), slots.shape) for part in parts]
-            )
+            return reduce(join, (_truth(part, columns) for part in parts))
     assert isinstance(node, ast.Compare)
     passed: Any = True
     left = node.left
     for op, right in zip(node.ops, node.comparators, strict=True):
-        passed = np.logical_and(passed, _compare(left, op, right, slots))
+        passed = np.logical_and(passed, _compare(left, op, right, columns))
         left = right
     return passed
 
 
-def _compare(
-    left: ast.expr, op: ast.cmpop, right: ast.expr, slots: NDArray[Any]
-) -> Any:
+def _compare(left: ast.expr, op: ast.cmpop, right: ast.expr, columns: _Columns) -> Any:
     if isinstance(op, _MEMBERSHIP):
-        found: Any = np.zeros(np.shape(_value(left, slots)), np.bool_)
+        found: Any = np.zeros(np.shape(_value(left, columns)), np.bool_)
         for literal in _literals(right):
-            found = np.logical_or(found, _compare(left, ast.Eq(), literal, slots))
+            found = np.logical_or(found, _compare(left, ast.Eq(), literal, columns))
         return found if isinstance(op, ast.In) else np.logical_not(found)
-    a, b = _value(left, slots), _value(right, slots)
+    a, b = _value(left, columns), _value(right, columns)
     if _kind(a) != _kind(b):
         one, other = ast.unparse(left), ast.unparse(right)
         reason = f"{one} is a {_kind(a)}, but {other} is a {_kind(b)}: not comparable"
@@ -283,7 +296,20 @@ def _compare(
         raise _Fault(left, "the number is too large to compare") from None
 
 
-def _column(node: ast.expr, name: str, slots: NDArray[Any]) -> NDArray[Any]:
+class _Columns:
+    """The columns of slots as they are compared, each made ready once."""
+
+    def __init__(self, slots: NDArray[Any]) -> None:
+        self._slots = slots
+        self._ready: dict[str, NDArray[Any]] = {}
+
+    def get(self, node: ast.expr, name: str) -> NDArray[Any]:
+        if name not in self._ready:
+            self._ready[name] = _ready(node, name, self._slots)
+        return self._ready[name]
+
+
+def _ready(node: ast.expr, name: str, slots: NDArray[Any]) -> NDArray[Any]:
     names = slots.dtype.names or ()
     if name not in names:
         raise _Fault(node, f"no column {name!r}; there are {', '.join(names)}")
@@ -296,7 +322,7 @@ def _column(node: ast.expr, name: str, slots: NDArray[Any]) -> NDArray[Any]:
     if column.dtype.kind == "O" and all(
         issubclass(kind, str) for kind in set(map(type, column))
     ):
-        return column.astype(np.str_)
+        return column  # as it is: one long text would widen every row
     if column.dtype.kind not in "biufU" or column.ndim != 1:
         kind = f"{column.dtype} of shape {column.shape}"
         raise _Fault(node, f"column {name!r} cannot be compared: it is {kind}")
@@ -312,4 +338,4 @@ def _is_number(value: object) -> bool:
 def _kind(value: Any) -> str:
     """Return whether a column or a literal is a truth, a string or a number."""
     kind = np.asarray(value).dtype.kind if not _is_number(value) else "f"
-    return {"b": "truth value", "U": "string"}.get(kind, "number")
+    return {"b": "truth value", "U": "string", "O": "string"}.get(kind, "number")

@@ -108,7 +108,7 @@ def small_cases(draw):
     return cost, value, n, budget
 
 
-@settings(max_examples=700, deadline=None)
+@settings(max_examples=7 * settings.default.max_examples // 3, deadline=None)
 @given(small_cases(), st.sampled_from([None, 0, 3, 30]))
 def test_equals_exhaustive_search(case, max_work):
     cost, value, n, budget = case

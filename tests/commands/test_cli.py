@@ -17,8 +17,9 @@ pytest.importorskip("typer")
 pytest.importorskip("rich")
 from typer.testing import CliRunner
 
-from slotkern.commands import bench, tables
+from slotkern import studies
 from slotkern.commands import main as cli
+from slotkern.commands import tables
 
 DOCS = Path(__file__).parents[2] / "docs"
 JOB = ["--nodes", "5", "--volume", "310"]
@@ -221,8 +222,8 @@ def test_no_alternatives_print_the_explanation(slots_file: Path) -> None:
     assert result.exit_code == 1
     assert strict(result.stdout)["windows"] == []
     assert "No window fits." in strict(result.stdout)["explanation"]["text"]
-    assert run("alternatives", slots_file, *JOB, "--limit", 0).exit_code == 0
-    refused(run("alternatives", slots_file, *JOB, "--limit", -1), "limit", "-1")
+    for limit in (0, -1):
+        refused(run("alternatives", slots_file, *JOB, "--limit", limit), "limit", limit)
 
 
 def test_many_alternatives_are_shown_in_part() -> None:
@@ -326,13 +327,29 @@ def test_bad_commands_take_one_line(words: list[str]) -> None:
     refused(run(*words), " ".join(["slotkern", *words[:-2]]))
 
 
+@pytest.mark.parametrize(
+    ("words", "value"),
+    [
+        (["find", "a.npz", "--nodes", "5", "--volume", "abc"], "abc"),
+        (["find", "a.npz", "--nodes=1.5", "--volume", "1"], "1.5"),
+        (["bench", "scaling", "--cycles", "-1"], "-1"),
+        (["reproduce", "aep", "--cycles", "0"], "0"),
+        (["reproduce", "aep", "--seed", "-3"], "-3"),
+        (["find", "SLOTS", "--nodes", "5", "--volume", "1", "--seed", "-4"], "-4"),
+    ],
+)
+def test_a_wrong_value_is_told(slots_file: Path, words: list[str], value: str) -> None:
+    given = [str(slots_file) if word == "SLOTS" else word for word in words]
+    refused(run(*given), value)
+
+
 def test_a_missing_extra_is_named(
     slots_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     result = run("find", slots_file, *JOB, "--plot", "gantt.png")
-    refused(result, "matplotlib", 'pip install "slotkern[plot]"')
+    refused(result, "matplotlib", "pip install 'slotkern[plot]'")
 
 
 def test_errors_of_our_own_are_not_hidden(
@@ -351,7 +368,7 @@ def test_errors_of_our_own_are_not_hidden(
 
 def test_generate_writes_the_environment(tmp_path: Path) -> None:
     path = tmp_path / "env.npz"
-    words = ("--preset", "square", "--nodes", 7, "--interval", 300, "--load", 0.1, 0.4)
+    words = ("--preset", "square", "--nodes", 7, "--interval", 300, "--load", "0.1:0.4")
     result = run("generate", "--output", path, *words, "--seed", 5)
     assert result.exit_code == 0, result.stderr
     environment = sk.generate_environment(
@@ -361,6 +378,9 @@ def test_generate_writes_the_environment(tmp_path: Path) -> None:
     assert f"{environment.slots.size} free slots of 7 nodes" in result.stdout
     refused(run("generate", "--output", path, "--preset", "x"), "x", "aep")
     refused(run("generate", "--output", path, "--nodes", 0), "nodes", "0")
+    for load in ("0.1", "0.1:x", "1:2:3"):
+        refused(run("generate", "--output", path, "--load", load), load, "LOW:HIGH")
+    assert "--load LOW:HIGH" in " ".join(run("generate", "--help").stdout.split())
     refused(run("generate", "--output", tmp_path / "no" / "env.npz"), tmp_path / "no")
 
 
@@ -385,6 +405,11 @@ def test_slots_from_trace(tmp_path: Path) -> None:
         f"{path}: {slots.size} free slots of 4 processors in [10, 210); "
         "3 jobs placed, 1 of them delayed, 1 skipped\n"
     )
+    plain = run("slots-from-trace", trace, *words[:4], "--output", path)
+    assert plain.exit_code == 0, plain.stderr
+    machine = sk.read_slots(path)
+    assert set(machine["performance"].tolist()) == {1.0}
+    assert set(machine["price"].tolist()) == {0.0}
     free = (slots["end"] - slots["start"]).sum()
     assert free == 4 * 200 - (2 * 90 + 50 + 2 * 30)
     word = ("--price", "cheap")
@@ -396,34 +421,49 @@ def test_slots_from_trace(tmp_path: Path) -> None:
 
 
 def test_bench_scaling(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tables of `reproduce aep`, by the same measurement."""
     pytest.importorskip("numba")
     pytest.importorskip("matplotlib")
+    from slotkern.studies.papers import study_text
+
+    text = study_text("aep")
+    for key, sizes in (("nodes", "20, 40"), ("interval", "200, 400")):
+        begin = text.index(f"grid.environment.{key}")
+        line = text[begin : text.index("\n", begin)]
+        text = text.replace(line, f"grid.environment.{key} = [{sizes}]")
+    for table in ("table1", "table2"):
+        for key in ("time_ms", "time_per_alternative_ms"):
+            text = text.replace(f' = "aep.{table}.{key}"', ".csa = [1.5, 3]")
+    path = tmp_path / "small.toml"
+    path.write_text(
+        text[: text.index("[[compare]]")] + text[text.index("[[timing]]") :]
+    )
     asked: dict[str, int] = {}
 
-    def small(*, cycles: int, seed: int) -> Any:
-        asked.update(cycles=cycles, seed=seed)
-        return bench_scaling(
-            cycles=cycles, seed=seed, nodes=(20, 40), intervals=(200, 400)
-        )
+    def small(name: str, *, seed: int) -> Any:
+        asked.update(seed=seed)
+        assert name == "aep"
+        return load_study(path, seed=seed)
 
-    bench_scaling = bench.scaling
-    monkeypatch.setattr(bench, "scaling", small)
+    load_study = studies.load_study
+    monkeypatch.setattr(studies, "load_study", small)
     out = tmp_path / "figures"
     words = ("--cycles", 2, "--seed", 9, "--out", out)
     result = run("bench", "scaling", *words)
     assert result.exit_code == 0, result.stderr
-    assert asked == {"cycles": 2, "seed": 9}
-    for heading in ("Table 1", "Table 2", "Growth exponents"):
-        assert heading in result.stdout
-    rows = [line.split() for line in result.stdout.splitlines()]
-    for name in bench.ALGORITHMS:
-        published = [row for row in rows if row[:2] == [f"{name},", "published,"]]
-        assert len(published) == 2
-        assert all(float(value) > 0 for row in published for value in row[3:])
-    assert {path.name for path in out.iterdir()} == {
-        "time_by_nodes.png",
-        "time_by_interval.png",
-    }
+    assert asked == {"seed": 9}
+    lines = result.stdout.splitlines()
+    for name, sizes in (("nodes", ["20", "40"]), ("interval", ["200", "400"])):
+        assert any(line.strip() == f"Times in ms by {name}" for line in lines)
+        assert any(line.split() == ["search", *sizes, "growth"] for line in lines)
+    assert sum(line.split()[:4] == ["CSA", "published", "1.5", "3"] for line in lines)
+    for name in ("CSA", "AMP", "minRuntime", "minFinish", "minCost"):
+        kinds = [line.split()[1] for line in lines if line.split()[:1] == [name]]
+        assert kinds == ["published" if name == "CSA" else "slotkern"] * 2, name
+    printed = [line.split() for line in lines if "paper's algorithm" in line]
+    assert len(printed) == 2 * 7  # CSA twice, also per alternative; minProcTime
+    assert all(float(cell) > 0 for row in printed for cell in row[-3:-1])
+    assert {path.name for path in out.iterdir()} == {"figure-4a.png", "figure-4b.png"}
 
 
 # --- the process
@@ -459,7 +499,7 @@ def test_without_typer_one_line_says_what_to_install() -> None:
     done = python("-c", code)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
-    assert 'pip install "slotkern[cli]"' in done.stderr
+    assert "pip install 'slotkern[cli]'" in done.stderr
 
 
 def test_as_a_process(slots_file: Path, tmp_path: Path) -> None:
@@ -505,3 +545,53 @@ def test_a_window_of_many_parts_is_shown_by_its_ends(tmp_path: Path) -> None:
     shown = [line.split()[0] for line in result.stdout.splitlines()[3:204]]
     assert shown == [*map(str, range(100)), "...", *map(str, range(200, 300))]
     assert "100 of 300 parts left out" in result.stdout
+
+
+def test_a_wrong_output_is_refused_before_the_work(tmp_path: Path) -> None:
+    refused(
+        run("generate", "--nodes", 10**6, "--output", tmp_path / "a.xlsx"),
+        tmp_path / "a.xlsx",
+        "the suffix '.xlsx' is not one of",
+    )
+    trace = tmp_path / "nowhere.swf"
+    options = ["--at", "0", "--horizon", "9"]
+    refused(
+        run("slots-from-trace", trace, *options, "--output", tmp_path / "a.xlsx"),
+        "the suffix '.xlsx' is not one of",
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_trace_is_not_overwritten_by_its_slots(tmp_path: Path) -> None:
+    trace, link = tmp_path / "trace.csv", tmp_path / "link.csv"
+    trace.write_text("; MaxProcs: 4\n1 0 0 9 2 -1 -1 2 9 -1 1 1 1 -1 1 -1 -1 -1\n")
+    link.symlink_to(trace)
+    before = trace.read_text()
+    for output in (trace, link):
+        refused(
+            run(
+                "slots-from-trace", trace, "--at", 0, "--horizon", 9, "--output", output
+            ),
+            f"{output}: the trace itself, which would be overwritten",
+        )
+    assert trace.read_text() == before
+
+
+def test_too_little_memory_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any, **__: Any) -> None:
+        raise MemoryError("Unable to allocate 74.5 GiB for an array")
+
+    monkeypatch.setattr(sk, "generate_environment", full)
+    refused(
+        run("generate", "--output", "a.csv"), "out of memory: Unable to allocate 74"
+    )
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a full device")
+def test_a_full_disk_is_one_line_with_the_file(tmp_path: Path) -> None:
+    full = tmp_path / "full.csv"
+    full.symlink_to("/dev/full")
+    refused(
+        run("generate", "--nodes", 9, "--output", full),
+        f"{full}: No space left on device",
+    )

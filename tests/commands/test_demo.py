@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import runpy
+import shutil
+import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -44,6 +46,29 @@ def test_the_best_of_every_column_is_marked_in_its_group() -> None:
         ["square", "start", "1*", "60*", "59*", "99*", "400*"],
         ["cost", "no", "window"],
     ]
+
+
+def test_make_demo_says_what_it_does_before_it_does_it(tmp_path: Path) -> None:
+    if shutil.which("make") is None:
+        pytest.skip("there is no make")
+    done = subprocess.run(
+        ["make", "-n", "demo", f"VENV={tmp_path / 'none'}"],
+        capture_output=True,
+        text=True,
+        cwd=DEMO.parents[1],
+    )
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    for step in ("-m venv", "ninja", "-e "):
+        at = next(
+            i for i, line in enumerate(lines) if step in line and "echo" not in line
+        )
+        said = [line for line in lines[:at] if line.startswith('echo "make: ')]
+        assert said
+        assert lines[at - 1] in said or "pip install --quiet --upgrade" in lines[at - 1]
+    assert "source" in lines[-1]
+    (long,) = [line for line in lines if "-e " in line and "pip install" in line]
+    assert "--quiet" not in long
 
 
 def test_the_demo_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

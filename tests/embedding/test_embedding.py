@@ -16,6 +16,8 @@ import pytest
 import slotkern as sk
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "embedding"
+NATIVE = Path(__file__).parents[1] / "native"
+CC = shutil.which(os.environ.get("CC", "cc"))
 CXX = shutil.which(os.environ.get("CXX", "g++"))
 FLAGS = ["-std=c++20", "-O1", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror"]
 
@@ -55,41 +57,68 @@ def test_cpp(tmp_path, slots):
     assert not done.booked.all()
 
 
-@pytest.mark.skipif(CXX is None, reason="needs a C++ compiler")
-def test_cython(tmp_path, slots):
+def cython_module(folder, name, text):
+    """A module of someone else, built with no include path but that of Python."""
     pytest.importorskip("Cython")
-    source = tmp_path / "placer.cpp"
-    library = tmp_path / f"placer{sysconfig.get_config_var('EXT_SUFFIX')}"
+    (folder / f"{name}.pyx").write_text(text)
     package = Path(sk.__file__).parent.parent
     subprocess.run(
-        [
-            *(sys.executable, "-m", "cython", "-3", "--cplus", "-I", str(package)),
-            *(str(EXAMPLES / "placer.pyx"), "-o", str(source)),
-        ],
+        [sys.executable, "-m", "cython", "-3", "-I", str(package), f"{name}.pyx"],
         check=True,
+        cwd=folder,
     )
-    folders = [sysconfig.get_path("include"), np.get_include(), sk.get_include()]
+    library = folder / f"{name}{sysconfig.get_config_var('EXT_SUFFIX')}"
     subprocess.run(
         [
-            *(CXX, "-std=c++20", "-O1", "-fPIC", "-shared"),
-            *(f"-I{folder}" for folder in folders),
-            *(str(source), "-o", str(library)),
+            *(CC, "-O1", "-fPIC", "-shared"),
+            *("-I", sysconfig.get_path("include")),
+            *(str(folder / f"{name}.c"), "-o", str(library)),
         ],
         check=True,
     )
-    spec = importlib.util.spec_from_file_location("placer", library)
-    placer = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(placer)
-    volumes = np.array([8.0, 30.0, 800.0])
-    pool = sk.SlotPool(slots)
-    for _ in range(2):  # as built, then changed
-        expected = [
-            pool.find(sk.Request(2, v), "start", shape="ragged") for v in volumes
-        ]
-        assert placer.earliest(pool, volumes, 2) == [
+    spec = importlib.util.spec_from_file_location(name, library)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.skipif(CC is None, reason="needs a C compiler")
+def test_cython(tmp_path, slots):
+    placer = cython_module(tmp_path, "placer", (EXAMPLES / "placer.pyx").read_text())
+    volumes = np.array([8.0, 30.0, 800.0, 8.0])
+    pool, twin = sk.SlotPool(slots), sk.SlotPool(slots)
+    for _ in range(2):
+        expected = twin.schedule(
+            [sk.Request(2, v) for v in volumes], "start", shape="ragged"
+        )
+        assert placer.place(pool, volumes, 2).tolist() == [
             -1.0 if window is None else window.start for window in expected
         ]
-        pool.book(expected[0])
+        assert pool.slots.tolist() == twin.slots.tolist()
+    assert len(pool.booked) > 0
+    for wrong in (None, slots, 0):
+        with pytest.raises(TypeError, match="pool must be a SlotPool"):
+            placer.place(wrong, volumes, 2)
+    with pytest.raises(ValueError, match="nodes must be at least 1"):
+        placer.place(pool, volumes, 0)
+
+
+@pytest.mark.skipif(CC is None, reason="needs a C compiler")
+def test_cython_of_another_interface_is_refused(tmp_path):
+    text = "from slotkern cimport embed\nembed.need_interface(embed.INTERFACE + 1)\n"
+    with pytest.raises(ImportError, match="interface 2 of slotkern, which has 1"):
+        cython_module(tmp_path, "later", text)
+
+
+@pytest.mark.skipif(CXX is None, reason="needs a C++ compiler")
+def test_what_is_no_request_is_refused_in_cpp(tmp_path):
+    program, source = tmp_path / "refusals", NATIVE / "refusals.cpp"
+    subprocess.run(
+        [CXX, *FLAGS, "-I", sk.get_include(), str(source), "-o", str(program)],
+        check=True,
+    )
+    done = subprocess.run([str(program)], check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "25 refused\n")
 
 
 def test_numba_caches(tmp_path):
@@ -193,6 +222,69 @@ def test_numba_books_no_window_that_is_none(slots):
     twice.nodes[:] = window.nodes[0]
     assert sn.release(door, twice) != 0
     assert len(pool.booked) == 2
+
+
+def test_numba_refuses_what_is_no_request(slots):
+    pytest.importorskip("numba")
+    import slotkern.numba as sn
+
+    pool, window = sk.SlotPool(slots), sn.window(2)
+    door, asked = pool.handle(), sn.request(2, 8.0)
+    for call in (
+        (0, asked, window, sn.START, sn.SQUARE),
+        (door, asked, window, sn.START, 2),
+        (door, asked, window, sn.START, -1),
+        (door, asked, window, 99, sn.SQUARE),
+        (door, asked, window, -1, sn.SQUARE),
+        (door, asked[:1], window, sn.START, sn.SQUARE),
+        (door, sn.request(0, 8.0), sn.window(0), sn.START, sn.SQUARE),
+        (door, sn.request(-1, 8.0), window, sn.START, sn.SQUARE),
+        (door, sn.request(3, 8.0), window, sn.START, sn.SQUARE),
+        (door, sn.request(2, 0.0), window, sn.START, sn.SQUARE),
+        (door, sn.request(2, np.nan), window, sn.START, sn.SQUARE),
+        (door, sn.request(2, 8.0, np.nan), window, sn.START, sn.SQUARE),
+    ):
+        assert sn.find(*call) != 0
+        assert window.totals.tolist() == [0.0] * 5
+    for name in sn.FoundWindow._fields:
+        if name == "nodes":  # these say how many parts there are
+            continue
+        short = window._replace(**{name: getattr(window, name)[:1]})
+        assert sn.find(door, asked, short, sn.START, sn.SQUARE) != 0
+        assert sn.book(door, short) != 0
+    assert len(pool.booked) == 0
+    assert sn.find(door, asked[:2].copy(), window, sn.START, sn.SQUARE) == 0
+    assert sn.book(0, window) != 0
+    assert sn.release(0, window) != 0
+    assert sn.book(door, window) == 0
+
+
+def test_numba_refuses_arrays_of_another_type(slots):
+    numba = pytest.importorskip("numba")
+    import slotkern.numba as sn
+
+    pool, window = sk.SlotPool(slots), sn.window(2)
+    door, asked = pool.handle(), sn.request(2, 8.0)
+    refused = numba.core.errors.TypingError
+    for name, array in (
+        ("rows", np.zeros(4, np.int64)[::2]),
+        ("rows", np.zeros(2)),
+        ("nodes", np.zeros(2, np.int64)),
+        ("lengths", np.zeros(2, np.float32)),
+        ("totals", np.zeros((5, 1))),
+    ):
+        wrong = window._replace(**{name: array})
+        with pytest.raises(refused, match=f"{name} of found must be a contiguous"):
+            sn.find(door, asked, wrong, sn.START, sn.SQUARE)
+        with pytest.raises(refused, match=f"{name} of found must be a contiguous"):
+            sn.book(door, wrong)
+    for array in (np.zeros(14)[::2], np.zeros(7, np.float32)):
+        with pytest.raises(refused, match="asked must be a contiguous"):
+            sn.find(door, array, window, sn.START, sn.SQUARE)
+    with pytest.raises(refused, match="pool must be the integer"):
+        sn.find(1.5, asked, window, sn.START, sn.SQUARE)
+    with pytest.raises(refused, match="found must be a FoundWindow"):
+        sn.find(door, asked, tuple(window), sn.START, sn.SQUARE)
 
 
 def test_headers_are_where_they_are_said_to_be():

@@ -62,7 +62,7 @@ def assert_well_formed(environment):
     law=st.sampled_from(["hypergeometric", "uniform"]),
     seed=st.integers(0, 2**64),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=2 * settings.default.max_examples // 3, deadline=None)
 def test_tasks_and_slots_tile_the_interval(
     nodes, interval, low, high, shortest, spread, whole, law, seed
 ):

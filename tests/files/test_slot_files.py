@@ -97,7 +97,7 @@ def slot_arrays(draw: st.DrawFn, least: int = 0) -> NDArray[Any]:
 
 
 @pytest.mark.parametrize("suffix", EXACT)
-@settings(max_examples=30)
+@settings(max_examples=settings.default.max_examples // 10)
 @given(slots=slot_arrays())
 def test_binary_formats_keep_every_bit(
     suffix: str, slots: NDArray[Any], tmp_path_factory: pytest.TempPathFactory
@@ -108,7 +108,7 @@ def test_binary_formats_keep_every_bit(
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".json", ".jsonl"])
-@settings(max_examples=30)
+@settings(max_examples=settings.default.max_examples // 10)
 @given(slots=slot_arrays(least=1))
 def test_text_formats_keep_every_value(
     suffix: str, slots: NDArray[Any], tmp_path_factory: pytest.TempPathFactory
@@ -121,7 +121,7 @@ def test_text_formats_keep_every_value(
     assert_same_values(read_slots(path), slots)
 
 
-@settings(max_examples=30)
+@settings(max_examples=settings.default.max_examples // 10)
 @given(slot_arrays())
 def test_arrow_and_pandas_keep_every_bit(slots: NDArray[Any]) -> None:
     assert_same_bits(from_arrow(to_arrow(slots)), slots)
@@ -215,6 +215,37 @@ def test_csv_in_many_spellings(tmp_path: Path, text: str) -> None:
     slots = read_text(tmp_path, text)
     assert slots.dtype == sk.SLOT
     assert slots.tolist() == [(1, 0.0, 3.0, 2.0, 0.0), (2, 5.0, 9.0, 1.0, 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("cell", "expected"),
+    [
+        ('5" disk', '5" disk'),
+        ('a "b" c', 'a "b" c'),
+        ('"5"" disk"', '5" disk'),
+        ('"a" b"', 'a b"'),
+        ('""', ""),
+        ('"a,\nb"', "a,\nb"),
+        ('"a\n"', "a\n"),
+        ("y" * 200_000, "y" * 200_000),
+    ],
+)
+def test_csv_quotes_count_where_a_cell_begins(
+    tmp_path: Path, cell: str, expected: str
+) -> None:
+    for end in ("", "\n", "\r\n\r\n"):
+        text = HEADER[:-1] + f",x\n1,0,3,2,0,{cell}\n2,5,9,1,1,{cell}{end}"
+        assert read_text(tmp_path, text)["x"].tolist() == [expected] * 2
+
+
+def test_a_table_of_many_columns(tmp_path: Path) -> None:
+    extra = {f"c{i}": [i, i] if i % 2 else ["a", "é"] for i in range(3000)}
+    slots = sk.make_slots(node=[0, 1], start=0, end=9, performance=1, price=1, **extra)
+    for suffix in SUFFIXES:
+        write_slots(tmp_path / f"s{suffix}", slots)
+        back = read_slots(tmp_path / f"s{suffix}")
+        assert back.dtype.names == slots.dtype.names
+        assert back.tolist() == slots.tolist()
 
 
 @pytest.mark.parametrize(

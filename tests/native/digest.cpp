@@ -1,9 +1,11 @@
-// Prints one line a criterion and shape: a digest of every bit of some thousand searches.
-// Built for several instruction sets, the lines must be the same.
+// Prints one line a criterion and shape: a digest of every bit of some thousand searches; then
+// one line a method of choose. Built by other compilers, for other instruction sets, machines
+// and systems, the lines must be the same.
 #include <cstdio>
 #include <random>
 #include <vector>
 
+#include "slotkern/choice/choose.hpp"
 #include "slotkern/window/find.hpp"
 
 using namespace slotkern;
@@ -37,6 +39,39 @@ std::vector<Record40> environment(std::mt19937_64& random, int nodes, bool integ
 
 void mix(std::uint64_t& digest, double x) {
   digest = (digest ^ std::bit_cast<std::uint64_t>(x)) * 0x100000001B3u;
+}
+
+// choose by one method, for integer costs and for real ones.
+std::uint64_t digest_of(Method method) {
+  std::uint64_t digest = 0;
+  std::mt19937_64 random(5);
+  for (int round = 0; round < 400; ++round) {
+    const int m = 2 + static_cast<int>(random() % 90);
+    const int n = 1 + static_cast<int>(random() % static_cast<unsigned>(std::min(m, 12)));
+    const bool integer = method == Method::table || round % 3 != 0;
+    std::vector<double> cost, value;
+    double total = 0;
+    for (int i = 0; i < m; ++i) {
+      const double c = 1 + static_cast<double>(random() % 99);
+      cost.push_back(integer ? c : c / 7);
+      value.push_back(static_cast<double>(random() >> 11) * 0x1p-53);
+      total += cost.back();
+    }
+    const double budget = std::floor(total * 0.1 * (1 + round % 9));
+    std::vector<Choice>* choices = nullptr;
+    const Fault fault = choose(cost.data(), value.data(), m, n, n, budget, 0, 50'000'000, 256e6,
+                               method, choices);
+    mix(digest, static_cast<double>(fault.status));
+    if (fault.status != Status::ok) continue;
+    for (const Choice& choice : *choices) {
+      mix(digest, choice.any);
+      mix(digest, choice.value);
+      mix(digest, choice.cost);
+      mix(digest, choice.bound);
+      for (const int row : choice.rows) mix(digest, row);
+    }
+  }
+  return digest;
 }
 
 }  // namespace
@@ -77,4 +112,7 @@ int main() {
     for (int c = 0; c < kBuiltins; ++c)
       std::printf("%d %s %016llx\n", shape, std::string(criterion_name(c)).c_str(),
                   static_cast<unsigned long long>(digest[shape][c]));
+  for (const Method method : {Method::fastest, Method::table, Method::search})
+    std::printf("choose %d %016llx\n", static_cast<int>(method),
+                static_cast<unsigned long long>(digest_of(method)));
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from itertools import pairwise
@@ -18,6 +19,7 @@ pytest.importorskip("matplotlib")
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from slotkern.plotting.gantt import BUSY, FREE, WINDOW_COLOURS, plot_gantt
 
@@ -181,16 +183,90 @@ def test_windows_found_are_named_by_criterion() -> None:
     assert names == ["best by finish", "best by cost"]
 
 
-def test_many_windows_are_counted_in_the_legend() -> None:
-    windows = [window_on(i % 5, start=i, end=i + 1) for i in range(20)]
+def looks(figure: Figure) -> list[tuple[Any, ...]]:
+    """Colour and hatch of every collection of rectangles that is a window's."""
+    return [
+        (*collection.get_facecolor().tolist()[0], collection.get_hatch())
+        for collection in figure.axes[0].collections
+        if isinstance(collection, PolyCollection) and collection.get_zorder() == 4
+    ]
+
+
+def test_many_windows_keep_their_names_and_differ() -> None:
+    windows = [window_on(i % 5, start=i / 2, end=i / 2 + 1) for i in range(42)]
     figure = plot_gantt(slots_of(5), windows)
+    names = [text.get_text().split(":")[0] for text in figure.axes[0].texts]
+    assert names == [f"window {i}" for i in range(1, 43)]
+    assert len(set(looks(figure))) == 42
+    figure.draw_without_rendering()
+    # Neither the names nor the lines beside them touch each other.
+    spans = [text.get_window_extent() for text in figure.axes[0].texts]
+    spans += [patch.get_window_extent() for patch in figure.axes[0].patches]
+    assert len(spans) == 84
+    for i, one in enumerate(spans):
+        assert not any(one.overlaps(other) for other in spans[:i])
+    # Windows far apart in time share a level: fewer of them than windows.
+    levels = {patch.get_y() for patch in figure.axes[0].patches}
+    assert len(levels) < 42
+
+
+def test_of_very_many_windows_the_first_are_named() -> None:
+    windows = [window_on(i % 5, start=i / 20, end=i / 20 + 1) for i in range(250)]
+    figure = plot_gantt(slots_of(5), windows)
+    assert len(figure.axes[0].texts) == 200
+    assert len(looks(figure)) == 250
     legend = figure.axes[0].get_legend()
     assert legend is not None
-    assert [text.get_text() for text in legend.get_texts()][2] == "20 windows"
+    words = [text.get_text() for text in legend.get_texts()]
+    assert words == ["free", "busy", "250 windows, 200 of them named"]
     figure.draw_without_rendering()
     assert not legend.get_window_extent().overlaps(
         figure.axes[0].patch.get_window_extent()
     )
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_end_time_stands_in_the_next_bar(seed: int) -> None:
+    environment = sk.generate_environment("aep", nodes=12, interval=300, seed=seed)
+    job = sk.Request(3, 200)
+    found = sk.find_alternatives(environment, job, shape="ragged", limit=8)
+    figure = plot_gantt(environment, found, tasks=environment.tasks, horizon=300)
+    figure.draw_without_rendering()
+    axes = figure.axes[0]
+    labels = [text for text in axes.texts if ":" not in text.get_text()]
+    assert labels
+    boxes = [
+        box.vertices
+        for collection in axes.collections
+        if isinstance(collection, PolyCollection) and collection.get_zorder() in (1, 4)
+        for box in map(axes.transData.transform_path, collection.get_paths())
+    ]
+    for label in labels:
+        extent = label.get_window_extent()
+        end, _ = axes.transData.transform(label.xy)
+        for box in boxes:
+            (left, low), (right, high) = box[:4].min(axis=0), box[:4].max(axis=0)
+            begins_later = left > end - 0.5
+            overlaps = left < extent.x1 and right > extent.x0
+            overlaps &= low < extent.y1 - 2 and high > extent.y0 + 2
+            assert not (begins_later and overlaps), label.get_text()
+
+
+def test_names_are_shown_as_they_are_written() -> None:
+    named = {"a $x^2$ b": window_on(0), "_hidden": window_on(1), "$\\frac$": None}
+    figure = plot_gantt(slots_of(2), named, title="$100 and $200")
+    own = sk.make_slots(
+        node=[0, 1], start=0, end=9, performance=1, price=1, **{"$q$ and $": [1.0, 2.0]}
+    )
+    best = [sk.find_window(own, sk.Request(1, 1), c) for c in ("$q$ and $", "cost")]
+    steps = sk.plot_steps(own, sk.Request(1, 1), "$q$ and $")
+    other = plot_gantt(own, best)
+    for each in (figure, steps, other):
+        each.draw_without_rendering()  # a formula that is none would fail here
+        for text in each.findobj(Text):
+            # An odd number of unescaped dollars, or none, is no formula.
+            assert len(re.findall(r"(?<!\\)\$", text.get_text())) == 0
+    assert "best by \\$q\\$ and \\$" in texts(other)[0]
 
 
 def test_windows_that_overlap_share_out_the_row() -> None:

@@ -241,7 +241,7 @@ def copy_of(naive):
 
 
 PoolMachine.TestCase.settings = settings(
-    max_examples=settings.default.max_examples // 20,
+    max_examples=settings.default.max_examples // 5,
     stateful_step_count=25,
     deadline=None,
 )

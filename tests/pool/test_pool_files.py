@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import time
+import tracemalloc
+import zipfile
 
 import numpy as np
 import pytest
@@ -81,6 +83,94 @@ def test_bad_files_give_one_clear_error(tmp_path):
         pool.save(tmp_path / "none" / "pool.npz")
     with pytest.raises(OSError, match=f"{tmp_path.name}'$"):
         pool.save(tmp_path)
+
+
+def test_any_flipped_bit_gives_one_error_or_the_same_pool(tmp_path):
+    path = tmp_path / "pool.npz"
+    pool = sk.SlotPool(random_slots(3)[:6])
+    pool.book(pool.find(sk.Request(1, 1)))
+    pool.save(path)
+    whole = path.read_bytes()
+    told = set()
+    bits = np.random.default_rng(1).permutation(len(whole) * 8)[:3000]
+    for bit in bits.tolist():
+        bad = bytearray(whole)
+        bad[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(bad)
+        try:
+            loaded = sk.SlotPool.load(path)
+        except ValueError as error:
+            told.add(str(error))
+            continue
+        for name in ("slots", "origin", "booked"):
+            assert getattr(loaded, name).tolist() == getattr(pool, name).tolist()
+        assert loaded.now == pool.now
+    assert len(told) > 20
+    for text in told:
+        assert text.startswith(f"{path}: not a whole slotkern pool: ")
+        assert len(text.splitlines()) == 1
+
+
+@pytest.mark.parametrize("packing", [8, 12, 14])  # deflate, bzip2, lzma
+def test_nothing_in_a_pool_is_unpacked(tmp_path, packing):
+    """A few kB that hold gigabytes are refused before any memory is taken."""
+    path = tmp_path / "pool.npz"
+    sk.SlotPool(random_slots(9)).save(path)
+    with zipfile.ZipFile(path) as archive:
+        members = {info.filename: archive.read(info) for info in archive.infolist()}
+    with zipfile.ZipFile(path, "w", packing) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content + bytes(10**7))
+    assert path.stat().st_size < 200_000
+    tracemalloc.start()
+    with pytest.raises(ValueError, match="is packed in another way"):
+        sk.SlotPool.load(path)
+    assert tracemalloc.get_traced_memory()[1] < 2_000_000
+    tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("format", np.array("slotkern pool 2"), "its format is not 'slotkern pool 1'"),
+        ("format", np.array([["slotkern pool 1"]]), "its format is not"),
+        ("origin", np.zeros(3), "origin has the type float64"),
+        ("origin", np.zeros((2, 2), sk.SLOT), "origin has the type"),
+        ("now", np.array([1.0, 2.0]), "now is [1.0, 2.0]"),
+        ("now", np.array(np.nan), "now is nan"),
+        ("now", np.array("1"), "now is '1'"),
+        ("gone", np.array([1.5]), "gone has the type float64"),
+        ("gone", np.array([12345], "i4"), "a removed node is unknown"),
+        ("free", np.zeros(3, "c16"), "free has the type complex128"),
+        ("booked", np.zeros(3, sk.SLOT), "booked has the type"),
+    ],
+)
+def test_arrays_that_are_no_pool(tmp_path, name, value, message):
+    path = tmp_path / "pool.npz"
+    sk.SlotPool(random_slots(9)).save(path)
+    with np.load(path) as archive:
+        arrays = {key: archive[key] for key in archive.files}
+    np.savez(path, **arrays | {name: value})
+    with pytest.raises(ValueError, match="not a whole slotkern pool") as caught:
+        sk.SlotPool.load(path)
+    assert str(caught.value).startswith(f"{path}: ")
+    assert message in str(caught.value)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="POSIX modes and links")
+def test_saved_pools_are_ordinary_files(tmp_path):
+    pool = sk.SlotPool(random_slots(9))
+    path, link = tmp_path / ("x" * 250), tmp_path / "link"
+    link.symlink_to(path)
+    pool.save(os.fsencode(link))
+    path.chmod(0o644)
+    pool.save(link)
+    assert link.is_symlink()
+    assert path.stat().st_mode & 0o777 == 0o644
+    assert sk.SlotPool.load(os.fsencode(path)).slots.tolist() == pool.slots.tolist()
+    pool.save("/dev/null")
+    assert not os.path.isfile("/dev/null")
+    assert sorted(os.listdir(tmp_path)) == ["link", path.name]
 
 
 SAVER = """

@@ -338,3 +338,72 @@ def test_a_part_that_takes_no_time_is_not_free():
     pool = sk.SlotPool(far)
     with pytest.raises(ValueError, match="not free"):
         pool.book(window)
+
+
+def test_a_hint_is_lowered_by_a_slot_that_is_dear_only_beside_others():
+    slots = sk.make_slots(node=[0, 1], start=0, end=100, performance=1, price=[0.5, 3])
+    pool = sk.SlotPool(slots)
+    job = sk.Request(2, 10, budget=35)
+    window = pool.find(sk.Request(1, 50, where="price > 1"), "start")
+    pool.book(window)
+    assert pool.find(job, "start").start == 50
+    pool.release(window)
+    assert pool.find(job, "start").start == 0
+
+
+def test_a_small_volume_is_judged_by_the_slots_that_can_hold_it():
+    slots = sk.make_slots(node=[0, 1], start=0, end=[9, 100], performance=1, price=1)
+    for source in (slots, sk.SlotPool(slots)):
+        for earliest in (-np.inf, -1e300, -1e8, 0):
+            window = sk.find_window(source, sk.Request(1, 1e-9, earliest=earliest))
+            assert (window.start, window.nodes) == (0, (0,))
+        with pytest.raises(ValueError, match="volume 1e-16 is too small"):
+            sk.find_window(source, sk.Request(1, 1e-16, earliest=50))
+        # no slot is there so late
+        late = sk.Request(1, 1e-9, earliest=1e8)
+        assert sk.find_window(source, late) is None
+    asked = [
+        sk.Request(1, 1e-9, earliest=-1e8, budget=0),
+        sk.Request(3, 1e-9, earliest=-1e8),
+        sk.Request(1, 1e-9, earliest=-1e8),
+    ]
+    done = sk.SlotPool(slots).schedule(asked)
+    assert done.reasons == ["budget", "nodes", "booked"]
+
+
+def test_random_pools_refuse_what_their_slots_refuse():
+    rng = np.random.default_rng(5)
+    refused = booked = 0
+    for _ in range(60):
+        count = 12
+        start = rng.choice([-1e9, 0, 1, 1e3, 1e9], count) + np.arange(count)
+        slots = sk.make_slots(
+            node=np.arange(count),
+            start=start,
+            end=start + rng.choice([1e-6, 0.5, 1e9], count),
+            performance=rng.choice([1e-3, 1, 1e3], count),
+            price=rng.choice([1, 2], count),
+        )
+        pool = sk.SlotPool(slots)
+        for _ in range(15):
+            job = sk.Request(
+                int(rng.integers(1, 4)),
+                float(rng.choice([1e-9, 1e-7, 1e-5, 1e-3, 0.3, 100])),
+                earliest=float(rng.choice([-np.inf, -1e12, 0, 500, 1e9])),
+                max_price=float(rng.choice([1, 2])),
+                budget=float(rng.choice([0, 1, np.inf])),
+            )
+            found = []
+            for source in (pool, pool.slots):
+                try:
+                    window = sk.find_window(source, job, "start", shape="ragged")
+                except ValueError as error:
+                    found.append(str(error))
+                    refused += 1
+                else:
+                    found.append(window and (window.start, window.cost, window.nodes))
+            assert found[0] == found[1]
+            if isinstance(found[0], tuple):
+                pool.book(sk.find_window(pool, job, "start", shape="ragged"))
+                booked += 1
+    assert min(refused, booked) > 50

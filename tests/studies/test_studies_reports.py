@@ -11,10 +11,13 @@ import pytest
 from rich.console import Console
 from small_study import SMALL, TWINS, load_small
 
+import slotkern as sk
 from slotkern import studies
 from slotkern.studies import figures
+from slotkern.studies.cycle import windows_of_cycle
 from slotkern.studies.report import print_report, write_report
-from slotkern.studies.times import measure_times
+from slotkern.studies.summary import Estimate, _as_ratio
+from slotkern.studies.times import growth_exponent, measure_times
 
 
 @pytest.fixture
@@ -150,10 +153,20 @@ metric = "nearest"
 best = "far"
 published = { lite = 0.5 }
 
+[[compare]]
+metric = "nearest"
+best = "far"
+ratio = true
+published = { lite = 1.5 }
+
 [[timing]]
 published = { far = 1700, lite = [4.5, 5.5] }
 algorithms = ["far", "lite", "all"]
 per_alternative.all = 2
+
+[[timing]]
+algorithms = ["all", "lite"]
+twins = ["all"]
 
 [[remark]]
 kind = "unmatched"
@@ -195,6 +208,8 @@ def test_other_readings_stand_beside(readings):
         ("lite", 1, 60),
         ("lite", 0, 0.5),
         ("lite", 1, 0.5),
+        ("lite", 0, 1.5),
+        ("lite", 1, 1.5),
     ]
     # Its numbers are its own, and what excuses the one excuses the other.
     assert rows[1].obtained.mean > rows[0].obtained.mean
@@ -209,7 +224,7 @@ def test_other_readings_stand_beside(readings):
 
 
 def test_times_stand_beside_the_published_ones(readings):
-    (timings,) = readings.times
+    timings, _ = readings.times
     assert readings.times is readings.times
     assert [(t.label, t.setting.index, t.published) for t in timings[:4]] == [
         ("DEP", 0, 1700),
@@ -227,7 +242,8 @@ def test_times_stand_beside_the_published_ones(readings):
     folder = readings.campaign.folder
     written = {path.name: path for path in write_report(readings)}
     table = pd.read_csv(written["times.csv"])
-    assert list(table["slotkern_ms"]) == pytest.approx([t.here for t in timings])
+    every = [timing for table in readings.times for timing in table]
+    assert list(table["slotkern_ms"]) == pytest.approx([t.here for t in every])
     text = written["report.txt"].read_text()
     assert "They are not compared." in text
     at = text.index("Times in ms")
@@ -241,8 +257,86 @@ def test_times_stand_beside_the_published_ones(readings):
 
 
 def test_times_without_the_papers_algorithms(readings):
-    (timings,) = measure_times(readings.study, twins=False)
-    assert all(math.isnan(timing.twin) for timing in timings)
+    for timings in measure_times(readings.study, twins=False, cycles=2):
+        assert all(math.isnan(timing.twin) for timing in timings)
+
+
+def test_the_papers_schemes_are_timed_where_a_table_names_them(readings):
+    _, timings = readings.times
+    for timing in timings:
+        assert (timing.twin > 0) == (timing.label == "MultipleBest")
+    stream = io.StringIO()
+    print_report(readings, Console(file=stream, width=150))
+    text = stream.getvalue()
+    tables = text[text.index("Times in ms") :]
+    assert tables.count("growth") == 2
+
+
+def test_growth_is_the_slope_of_the_logarithms():
+    x = np.array([50.0, 100, 200, 400])
+    assert growth_exponent(x, 3e-6 * x**1.5) == pytest.approx(1.5)
+    noisy = 3e-6 * x**2 * np.array([1.1, 0.9, 0.9, 1.1])
+    fitted = np.polynomial.polynomial.polyfit(np.log(x), np.log(noisy), 1)[1]
+    assert growth_exponent(x, noisy) == pytest.approx(fitted)
+    for unknown in (x - 50, x * math.nan, x[:1]):
+        assert math.isnan(growth_exponent(x[: len(unknown)], unknown))
+
+
+@pytest.mark.parametrize("wrong", ["find_window", "find_alternatives"])
+def test_a_different_answer_stops_the_times(tmp_path, monkeypatch, wrong):
+    """What is timed is compared: here the published search sees a smaller budget."""
+    path = tmp_path / "study.toml"
+    path.write_text(
+        SMALL[: SMALL.index("[[sweep]]")]
+        + 'csa = { criterion = "first", alternatives = true }\n'
+        + '[[timing]]\nalgorithms = ["cost", "csa"]\ntwins = ["cost", "csa"]\n'
+    )
+    path.write_text(
+        path.read_text().replace("seed = 7", "seed = 7\npublished_cycles = 1")
+    )
+    study = studies.load_study(path)
+    assert measure_times(study, twins=True, cycles=1)
+    search = getattr(sk, wrong)
+
+    def poor(slots, request, criterion, **options):
+        if options["method"] == "published":
+            request = request.replace(budget=request.budget / 10)
+        return search(slots, request, criterion, **options)
+
+    monkeypatch.setattr(sk, wrong, poor)
+    with pytest.raises(AssertionError, match="published and exact differ"):
+        measure_times(study, twins=True, cycles=1)
+
+
+def test_ratios_are_of_the_means(readings):
+    """So many times larger: with the error of a ratio of means."""
+    rows = [row for row in readings.comparisons if row.ratio]
+    assert [row.percent for row in rows] == [False, False]
+    for row in rows:
+        far, lite = (
+            readings.estimate(row.setting, name, "nearest").mean
+            for name in ("far", "lite")
+        )
+        assert row.obtained.mean == pytest.approx(far / lite)
+        assert 0 < row.obtained.error < row.obtained.mean
+        assert row.label.startswith(
+            "distance to the nearest task, DEP against Lite, times"
+        )
+    # A mean of 0 is no times as large.
+    nothing = _as_ratio(Estimate(1.0, 0.0, 3))
+    assert (nothing.mean, nothing.count) == (math.inf, 3)
+
+
+def test_neighbours_are_drawn(readings, tmp_path):
+    record = {"name": "beside", "kind": "neighbours", "algorithms": ["far", "any"]}
+    figure = figures._chart(record, readings, "neighbours")
+    setting = readings.study.settings[0]
+    chosen = [a for a in setting.exact if a.name in ("far", "any")]
+    _, found = windows_of_cycle(setting, chosen, readings.study.seed, 0)
+    for panel, algorithm, window in zip(figure.axes, chosen, found, strict=True):
+        title = panel.get_title(loc="left")
+        assert title.startswith(f"{algorithm.label}: nearest task")
+        assert f"{window.value:.4g} away" in title
 
 
 def test_figures_mark_what_is_published(readings):
@@ -354,10 +448,91 @@ def test_twins_that_find_less_are_told(tmp_path):
 
 def test_published_algorithms_that_do_not_exist_are_refused_at_once(tmp_path):
     path = tmp_path / "none.toml"
-    text = TWINS.replace('criterion = "cost", twin', 'criterion = "q", twin')
+    text = TWINS.replace('criterion = "cost", twin', 'criterion = "dependable", twin')
     path.write_text(text)
     study = studies.load_study(path)
     with pytest.raises(ValueError, match=r"algorithms\.cost\.published: "):
         studies.run(study, 20, out=tmp_path / "out", published_cycles=3)
     assert not (tmp_path / "out").exists()
     studies.run(study, 20, out=tmp_path / "out")  # without them it runs
+
+
+# --- what a study's author wrote -----------------------------------------------------
+
+ODD = "best [/x] one [s] [bold]b[/] :smile: $x$ a_b \\n"
+
+
+def odd_study(tmp_path):
+    """The small study with words that mean something to rich or to matplotlib."""
+    label = ODD.replace("\\", "\\\\")
+    text = SMALL.replace('label = "AMP"', f'label = "{label}"')
+    text = text.replace('label = "minCost"', 'label = "_cost $y$"')
+    text = text.replace("Nobody knows why.", f"{label} why.")
+    text = text.replace(
+        "seed = 7", f'seed = 7\ntitle = "{label}"\nreference = "{label}"'
+    )
+    figure = f'name = "curves"\ntitle = "{label}"'
+    text = text.replace('name = "curves"', figure)
+    timing = '\n[[timing]]\nalgorithms = ["first", "cost"]\n'
+    gantt = (
+        '[[figure]]\nname = "gantt"\nkind = "gantt"\nalgorithms = ["first", "cost"]\n'
+    )
+    times = '[[figure]]\nname = "times"\nkind = "times"\n'
+    path = tmp_path / "odd.toml"
+    path.write_text(text + timing + gantt + times, encoding="utf-8")
+    return studies.load_study(path)
+
+
+def test_what_the_author_wrote_is_printed_as_it_is(tmp_path):
+    summary = studies.Summary(studies.run(odd_study(tmp_path), 20, out=tmp_path / "o"))
+    stream = io.StringIO()
+    print_report(summary, Console(file=stream, width=400))
+    lines = stream.getvalue().splitlines()
+    assert lines[0] == ODD
+    assert lines[1] == ODD
+    assert any(f"cost, {ODD}" in line for line in lines)
+    assert any(line.startswith(f"[1] {ODD} why.") for line in lines)
+    means = next(i for i, line in enumerate(lines) if "algorithm" in line.split())
+    assert any(line.strip().startswith(f"{ODD} ") for line in lines[means:])
+
+
+def test_what_the_author_wrote_is_drawn_as_it_is(tmp_path, monkeypatch):
+    from matplotlib.text import Text
+
+    from slotkern import plot
+
+    drawn = {}
+
+    def look(figure, path):
+        drawn[path.stem] = [text.get_text() for text in figure.findobj(Text)]
+        plot.save_figure(figure, path)
+
+    monkeypatch.setattr(figures, "save_figure", look)
+    study = odd_study(tmp_path)
+    summary = studies.Summary(studies.run(study, 20, out=tmp_path / "o"))
+    assert len(write_report(summary)) == 4 + 4
+    shown = ODD.replace("$", r"\$")
+    assert shown in drawn["bars"]  # the title of the study, and a tick
+    assert drawn["bars"].count(shown) >= 2
+    assert shown in drawn["curves"]
+    # A label that begins with a line is no hidden one.
+    assert any(t.startswith(r" _cost \$y\$") for t in drawn["curves"])
+    assert any(t.startswith(shown + ":") for t in drawn["gantt"])
+    assert shown in drawn["times"]
+
+
+def test_a_grid_over_both_nodes_tells_them_apart(tmp_path):
+    path = tmp_path / "study.toml"
+    grid = "environment.nodes = [10, 20]\njob.nodes = [2, 3]\n"
+    text = SMALL[: SMALL.index("[[sweep]]")]
+    path.write_text(f"{text}[grid]\n{grid}job.budget = [300]\n")
+    study = studies.load_study(path)
+    labels = [setting.label for setting in study.settings]
+    assert labels[0] == "environment.nodes = 10, job.nodes = 2, budget = 300"
+    assert len(set(labels)) == 4
+    summary = studies.Summary(studies.run(study, 5, out=tmp_path / "out"))
+    stream = io.StringIO()
+    print_report(summary, Console(file=stream, width=150))
+    for label in labels:
+        assert f"{label}: means" in stream.getvalue()
+    assert write_report(summary)[-1].name == "base.png"

@@ -101,7 +101,7 @@ def all_windows(
     nodes: int,
     volume: float,
     budget: float = INF,
-    earliest: float = 0.0,
+    earliest: float = -INF,
     deadline: float = INF,
     **filters,
 ) -> Iterator[Window]:
@@ -170,7 +170,7 @@ def first_window(
     nodes: int,
     volume: float,
     budget: float = INF,
-    earliest: float = 0.0,
+    earliest: float = -INF,
     deadline: float = INF,
     **filters,
 ) -> Best | None:

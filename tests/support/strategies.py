@@ -15,13 +15,16 @@ SHAPES = ("ragged", "square")
 NODE_IDS = (0, 1, 2, 5, 40, 41, 2**31 - 1)
 TIME_UNITS = (1.0, 0.1, 1 / 3)
 ORIGINS = (0.0, 0.0, 0.0, 1.7e9)
-# The last of each are different numbers, but the same in single precision.
+# Some are different numbers, but the same in single precision; some differ by what an
+# ulp of a late time is of a part's length; some by little, but more than any rounding.
 PERFORMANCES = (
     (1.0,),
     (1.0, 2.0, 3.0, 4.0),
     (0.3, 0.7, 0.9, 2.1),
     (0.1, 1 / 3, 7.3),
     (1.0, 3.0, 3.0 + 1e-10, 3.0 - 1e-10),
+    (3.0, 3.0 * (1 - 2e-7), 3.0 * (1 - 1e-9)),
+    (2.0, 2.0 + 1e-5, 2.0 + 1e-3, 2.1),
 )
 PRICES = (
     (0.0,),
@@ -108,7 +111,7 @@ def requests(draw, slots: np.ndarray) -> dict[str, Any]:
         earliest = pick(slots)[pick(("start", "end"))] + pick((0.0, 0.5))
         if earliest < INF:
             request["earliest"] = float(earliest)
-    earliest = request.get("earliest", 0.0)
+    earliest = request.get("earliest", -INF)
     if pick.sometimes():  # a slot that is just long enough from the earliest start
         slot = pick(slots)
         length = slot["end"] - max(slot["start"], earliest)

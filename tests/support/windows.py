@@ -54,7 +54,7 @@ def check_window(window, case, shape):
     assert len(set(again.nodes)) == case.request["nodes"] == len(rows)
     assert (window.cost, window.runtime) == (again.cost, again.runtime)
     assert window.cost <= case.request.get("budget", np.inf)
-    assert window.start >= case.request.get("earliest", 0.0)
+    assert window.start >= case.request.get("earliest", -np.inf)
     for slot, length in zip(
         sorted(parts, key=lambda slot: slot.node),
         lengths_of(again, case.slots, shape, case.request["volume"]),

@@ -321,9 +321,13 @@ def test_performance_and_price_are_seeded_and_one_per_processor(
             assert (slots[name] == slots[name][row][slots["node"]]).all()
         return slots["performance"][row], slots["price"][row]
 
-    performance, price = of_nodes()
-    again = of_nodes(seed=0)
-    other = of_nodes(seed=1)
+    plain, free = of_nodes()
+    assert (plain == 1).all()
+    assert (free == 0).all()
+    laws: Any = {"performance": "uniform:2:10", "price": "market:1.1"}
+    performance, price = of_nodes(**laws)
+    again = of_nodes(**laws, seed=0)
+    other = of_nodes(**laws, seed=1)
     assert (performance == again[0]).all()
     assert (price == again[1]).all()
     assert (performance != other[0]).any()
@@ -335,7 +339,7 @@ def test_performance_and_price_are_seeded_and_one_per_processor(
     flat, fixed = of_nodes(performance=3, price="0.5")
     assert (flat == 3).all()
     assert (fixed == 0.5).all()
-    same, market = of_nodes(price="market:2:1:0")
+    same, market = of_nodes(performance="uniform:2:10", price="market:2:1:0")
     assert (same == performance).all()
     assert (market == 2 * performance).all()
     real, between = of_nodes(performance="uniform:2.0:10.0", price="uniform:0:3")

@@ -88,7 +88,7 @@ def test_group_span_of_a_function_is_that_of_the_built_in_criterion():
         assert theirs.value <= sk.find_window(slots, PAPER, "coordinated").value
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=settings.default.max_examples // 3, deadline=None)
 @given(cases())
 def test_own_criterion_equals_exhaustive_search(case: Case):
     request = request_of(case)

@@ -347,3 +347,150 @@ def test_equal_to_the_published_schemes(larger, shape, nodes):
         limit=4,
     )
     assert (general.parts["row"] == found.parts["row"][:4]).all()
+
+
+# --- best and pareto by any criterion ------------------------------------------------
+
+
+@sk.criterion
+def warmth(slot, length):
+    return slot.q * length
+
+
+@sk.criterion(uses_start=True)
+def lateness(slot, start, length):
+    return (start + length) * slot.q
+
+
+@pytest.fixture(scope="module")
+def with_fields(larger):
+    q = np.random.default_rng(2).integers(0, 40, len(larger)) / 4
+    return sk.make_slots(**{name: larger[name] for name in sk.SLOT.names}, q=q)
+
+
+def value_by(criterion, window, slots):
+    """What a window is worth, the more the better: of its parts, in plain Python."""
+    parts = window.slots
+    rows = parts["row"]
+    ends = slots["end"][rows]
+    if isinstance(criterion, np.ndarray):
+        return criterion[rows].sum()
+    if criterion == "dependable":
+        gaps = np.minimum(parts["start"] - slots["start"][rows], ends - parts["end"])
+        return gaps.mean()
+    if criterion == "coordinated":
+        gaps = np.maximum(parts["start"] - slots["start"][rows], ends - parts["end"])
+        return -gaps.mean()
+    lengths = parts["end"] - parts["start"]
+    pairs = zip(slots[rows], lengths, strict=True)
+    if criterion is warmth:
+        return sum(s["q"] * length for s, length in pairs)
+    if criterion is lateness:
+        return sum(s["q"] * (window.start + length) for s, length in pairs)
+    return slots[criterion][rows].sum()
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_best_by_any_criterion(with_fields, shape):
+    pytest.importorskip("numba")
+    slots = with_fields
+    array = np.cos(np.arange(len(slots)))
+    found = sk.find_alternatives(slots, sk.Request(3, 60, budget=200), shape=shape)
+    assert len(found) > 20
+    for criterion in ("q", array, warmth, lateness, "dependable", "coordinated"):
+        values = [value_by(criterion, window, slots) for window in found]
+        best = found.best(criterion)
+        assert value_by(criterion, best, slots) == pytest.approx(max(values))
+        assert found.index(best) == int(np.argmax(values))
+        if isinstance(criterion, str) and criterion != "q":
+            continue
+        least = found.best(sk.minimize(criterion))
+        assert value_by(criterion, least, slots) == pytest.approx(min(values))
+    assert found.best("minimize(q)") == found.best(sk.minimize("q"))
+    assert found.best("first") == found[0]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_value_of_the_best_is_that_of_a_search(with_fields, shape):
+    """Windows found by a criterion: its own value orders them, bit for bit."""
+    request = sk.Request(3, 60, budget=200)
+    for criterion in ("q", "minimize(q)", "dependable", "coordinated"):
+        found = sk.find_alternatives(
+            with_fields, request, criterion, shape=shape, limit=12
+        )
+        values = found.table["value"]
+        if criterion in ("minimize(q)", "coordinated"):
+            values = -values
+        # Later windows lie among earlier ones, which are no tasks for `best`.
+        if criterion.endswith(("q", "q)")):
+            assert found.index(found.best(criterion)) == values.argmax()
+        assert found[:1].best(criterion) == found[0]
+
+
+def test_multiple_best_is_no_better_than_maxq(with_fields):
+    """What the papers compare: the best of the alternatives, and of all windows."""
+    request = sk.Request(3, 60, budget=200)
+    several = sk.find_alternatives(with_fields, request).best("q")
+    best = sk.find_window(with_fields, request, "q")
+    q = with_fields["q"]
+    assert q[several.slots["row"]].sum() < q[best.slots["row"]].sum() == best.value
+
+
+def test_pareto_by_any_criterion(with_fields):
+    found = sk.find_alternatives(with_fields, sk.Request(3, 60, budget=200))
+    q = with_fields["q"][found.parts["row"]].sum(axis=1)
+    front = found.pareto("q", "cost")
+    chosen = [found.index(window) for window in front]
+    for k in range(len(found)):
+        beaten = ((q >= q[k]) & (found.cost <= found.cost[k])) & (
+            (q > q[k]) | (found.cost < found.cost[k])
+        )
+        assert (k in chosen) == (not beaten.any())
+    assert (np.diff(q[chosen]) <= 0).all()
+    three = found.pareto("cost", "q", "dependable")
+    assert set(map(repr, front)) <= set(map(repr, three))
+    assert found[3:9].pareto("q", "cost")
+    again = pickle.loads(pickle.dumps(found))
+    assert again.pareto("q", "cost") == front
+
+
+def test_a_pool_that_changes_later_changes_no_alternatives(with_fields):
+    """Values are those of the slots that were free when the search ran."""
+    pool = sk.SlotPool(with_fields)
+    request = sk.Request(3, 60, budget=200)
+    for window in list(pool.find_alternatives(request, limit=5)):
+        pool.book(window)
+    free = pool.slots.copy()
+    found = pool.find_alternatives(request)
+    alone = sk.find_alternatives(free, request)
+    assert len(found) == len(alone) > 5
+    pool.book(found[2])
+    for criterion in ("q", "dependable", "coordinated", sk.minimize("start"), warmth):
+        one, other = found.best(criterion), alone.best(criterion)
+        assert (one.start, one.nodes) == (other.start, other.nodes)
+    with pytest.raises(ValueError, match="the pool has changed"):
+        found.best(np.zeros(len(free)))
+
+
+def test_what_best_does_not_take(with_fields):
+    found = sk.find_alternatives(with_fields, sk.Request(3, 60, budget=200))
+    with pytest.raises(ValueError, match="'weight'"):
+        found.best("weight")
+    with pytest.raises(ValueError, match="one value for each row"):
+        found.best(np.zeros(3))
+    with pytest.raises(TypeError, match="got 7"):
+        found.best(7)
+    with pytest.raises(ValueError, match="minimize does not apply"):
+        found.best(sk.minimize("dependable"))
+
+    @sk.criterion
+    def wrong(slot, length):
+        return 1 / (slot.q - slot.q)
+
+    with pytest.raises(ValueError, match="criterion wrong raised"):
+        found.best(wrong)
+    slots = sk.make_slots(node=[0, 1], start=0, end=np.inf, performance=1, price=1)
+    endless = sk.find_alternatives(slots, sk.Request(2, 4), limit=3)
+    with pytest.raises(ValueError, match="slot row 0: end is inf"):
+        endless.best("dependable")
+    assert endless.best("cost") == endless[0]

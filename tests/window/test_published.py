@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import SHAPES, SLOT, Case, cases
 
+import slotkern as sk
 from slotkern import published
 from slotkern.published import ALGORITHMS
 
@@ -45,7 +46,7 @@ def window_found(slots, request, criterion, shape, seed=0):
     parts = [slot for slot in usable if slot.row in rows]
     window = oracle.window_of(start, parts, shape, request["volume"])
     assert len(parts) == len(set(window.nodes)) == request["nodes"] == len(rows)
-    assert start >= request.get("earliest", 0.0)
+    assert start >= request.get("earliest", -np.inf)
     assert window.cost <= request.get("budget", np.inf)
     for slot in parts:
         length = window.runtime
@@ -152,6 +153,19 @@ def test_first_fit_prefers_the_fastest_group_at_the_first_start():
 
 
 @pytest.mark.parametrize(("shape", "criterion"), ALGORITHMS)
+def test_what_overflows_fits_nowhere(shape, criterion):
+    """An endless part in an endless slot, and a cost beyond all numbers."""
+    search = {"nodes": 2, "volume": 1e10, "shape": shape, "criterion": criterion}
+    if criterion in ("value", "dependable", "coordinated"):
+        search |= {"budget": 9.0} if shape == "ragged" else {"lite": True}
+    endless = np.array([slot(n, 0, np.inf, 1e-300, 1) for n in (0, 1)], dtype=SLOT)
+    dear = np.array([slot(n, 0, 1e300, 1, 1e308) for n in (0, 1)], dtype=SLOT)
+    for slots in (endless, dear):
+        search["criterion"] = criterion_for(slots, criterion)
+        assert published.find(slots, **search) is None
+
+
+@pytest.mark.parametrize(("shape", "criterion"), ALGORITHMS)
 def test_nothing_to_find(shape, criterion):
     none = np.empty(0, SLOT)
     one = np.array([slot(7, 0, 1, 1, 0)], dtype=SLOT)
@@ -168,7 +182,9 @@ def test_nothing_to_find(shape, criterion):
     ("shape", "criterion"), [("square", "processor_time"), ("round", "cost")]
 )
 def test_unknown_algorithm_lists_what_exists(shape, criterion):
-    with pytest.raises(ValueError, match=r"ragged: first, start, cost.*square: first"):
+    with pytest.raises(
+        ValueError, match=r"ragged: first, start, local_price.*square: first"
+    ):
         published.find(
             np.empty(0, SLOT), nodes=1, volume=1.0, criterion=criterion, shape=shape
         )
@@ -228,3 +244,18 @@ def test_compiled_and_plain_python_find_the_same():
 def test_slotkern_does_not_import_numba():
     check = "import sys, slotkern; sys.exit('numba' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", check]).returncode == 0
+
+
+@pytest.mark.parametrize("criterion", ["q", "dependable", "coordinated"])
+@pytest.mark.parametrize("budget", [1e9, 1e18, 1e300])
+def test_a_table_too_large_is_refused(criterion, budget):
+    slots = sk.generate_environment("square", nodes=20, seed=1).slots
+    job = sk.Request(3, 100, budget=budget)
+    with pytest.raises(ValueError, match=r"budget 1e\+\d+ .* more than 1.07e\+09"):
+        sk.find_window(slots, job, criterion, method="published")
+    lite = sk.find_window(slots, job, criterion, method="published-lite")
+    assert lite is not None
+    small = sk.find_window(
+        slots, job.replace(budget=500), criterion, method="published"
+    )
+    assert small is not None

@@ -167,7 +167,7 @@ def test_a_window_of_all_nodes_and_one_more():
 
 
 @given(case=cases())
-@settings(max_examples=300)
+@settings(max_examples=settings.default.max_examples)
 def test_every_claim_of_an_explanation_holds_when_the_change_is_made(case):
     options = dict(case.request)
     options["where"] = options.pop("proper", None)
@@ -200,7 +200,12 @@ def test_every_claim_of_an_explanation_holds_when_the_change_is_made(case):
             assert fits(job.replace(nodes=why.together, budget=np.inf))
         for name, value in why.changes().items():
             assert fits(job.replace(**{name: value}))
-        free = {"min_performance": 0, "earliest": 0, "max_price": np.inf, "where": None}
+        free = {
+            "min_performance": 0,
+            "earliest": -np.inf,
+            "max_price": np.inf,
+            "where": None,
+        }
         for name, value in free.items():
             helps = not why.fits and fits(job.replace(**{name: value}))
             assert (name in why.without) == helps

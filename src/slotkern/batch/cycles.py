@@ -139,7 +139,10 @@ def run_cycles(
             free["price"] = prices(c, free)
         asked = [
             batch.requests[j].replace(
-                deadline=min(batch.requests[j].deadline, now + ahead)
+                deadline=min(
+                    batch.requests[j].deadline,
+                    max(now + ahead, batch.requests[j].earliest),
+                )
             )
             for j in ready.tolist()
         ]

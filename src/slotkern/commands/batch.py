@@ -17,7 +17,9 @@ from slotkern.batch import Schedule, read_batch, schedule_batch
 from slotkern.batch.policies import policy_of
 from slotkern.checks import one_of
 from slotkern.commands.tables import column
-from slotkern.files.slots import read_slots, write_bytes
+from slotkern.commands.terminal import show
+from slotkern.files.slots import read_slots
+from slotkern.files.whole import open_whole
 
 __all__ = ["batch", "comparison", "write_schedule"]
 
@@ -101,12 +103,10 @@ def batch(
         plot_trade_off(first, path=curve)
     if output is not None:
         write_schedule(first, output)
-    from slotkern.commands.main import _show
-
     if len(schedules) > 1:
-        _show(comparison(words, schedules, seed if execute else None))
+        show(comparison(words, schedules, seed if execute else None))
     else:
-        _show(jobs_table(first, seed if execute else None), summary(first))
+        show(jobs_table(first, seed if execute else None), summary(first))
     if not first.scheduled.any():
         raise typer.Exit(1)
 
@@ -222,12 +222,12 @@ def write_schedule(schedule: Schedule, path: Path) -> None:
 
         sink = io.BytesIO()
         pyarrow.parquet.write_table(pyarrow.table(names), sink)
-        write_bytes(path, sink.getvalue())
+        _write(path, sink.getvalue())
         return
     rows = zip(*names.values(), strict=True)
     if suffix == ".json":
         objects = [dict(zip(names, row, strict=True)) for row in rows]
-        write_bytes(path, json.dumps(objects, indent=1).encode())
+        _write(path, json.dumps(objects, indent=1).encode())
         return
     import csv
 
@@ -235,4 +235,9 @@ def write_schedule(schedule: Schedule, path: Path) -> None:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(names)
     writer.writerows(rows)
-    write_bytes(path, text.getvalue().encode())
+    _write(path, text.getvalue().encode())
+
+
+def _write(path: Path, data: bytes) -> None:
+    with open_whole(path) as file:
+        file.write(data)

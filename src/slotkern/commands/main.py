@@ -9,32 +9,27 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import sys
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-import typer
-from rich.console import Console, RenderableType
-from typer.core import TyperGroup
 
 import slotkern as sk
 from slotkern._core import REQUEST_FIELDS
 from slotkern.commands.batch import batch
+from slotkern.extras import EXTRAS, extra
+from slotkern.files.slots import format_of
 from slotkern.studies.commands import register
 
 from . import tables
+from .terminal import drop_output, show, write, written
 
-#: What to install for a module that is imported on first use.
-EXTRAS = {
-    "pyarrow": "io",
-    "matplotlib": "plot",
-    "numba": "numba",
-    "joblib": "studies",
-    "distributed": "studies",
-}
+with extra():
+    import typer
+    from typer.core import TyperGroup
 
 #: The base of all complaints about the arguments; typer exports no name for it.
 ClickException: Any = typer.BadParameter.__mro__[2]
@@ -57,19 +52,26 @@ class OneLineErrors(TyperGroup):
         name = prog_name or "slotkern"
         try:
             code = super().main(words, name, complete_var, False, **extra)
+            write("")  # what is left of the help, too
+        except BrokenPipeError:
+            drop_output()
+            code = 141  # as if killed by SIGPIPE
         except ClickException as error:
-            code = _complain(error.format_message(), getattr(error, "ctx", None))
+            message = error.format_message() + _given(error, words)
+            code = _complain(message, getattr(error, "ctx", None))
         except ModuleNotFoundError as error:
-            missing = (error.name or "").split(".")[0]
-            if missing not in EXTRAS:
+            if error.name not in EXTRAS:
                 raise
-            hint = f'pip install "slotkern[{EXTRAS[missing]}]"'
-            code = _complain(f"this needs {missing}: {hint}")
+            code = _complain(str(error))
         except OSError as error:
             place = f"{error.filename}: " if error.filename else ""
             code = _complain(f"{place}{error.strerror or error}")
         except (ValueError, TypeError) as error:
             code = _complain(str(error))
+        except MemoryError as error:
+            code = _complain(
+                f"out of memory: {error}" if str(error) else "out of memory"
+            )
         if standalone_mode:
             sys.exit(code)
         return code
@@ -77,12 +79,19 @@ class OneLineErrors(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """Run the command and stop in silence when nobody reads on."""
         try:
-            result = super().invoke(ctx)
-            sys.stdout.flush()
-            return result
+            return super().invoke(ctx)
         except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise typer.Exit(141) from None  # as if killed by SIGPIPE
+            drop_output()
+            raise typer.Exit(141) from None
+
+
+def _given(error: Any, words: Sequence[str]) -> str:
+    """What was given for the option that an error is about, if it was given."""
+    for name in getattr(getattr(error, "param", None), "opts", ()):
+        for word, after in reversed([*pairwise([*words, ""])]):
+            if (word == name and after) or word.startswith(f"{name}="):
+                return f", got {after if word == name else word[len(name) + 1 :]!r}"
+    return ""
 
 
 def _complain(message: str, context: Any = None) -> int:
@@ -103,20 +112,9 @@ bench = typer.Typer(help="Measure the searches on this machine.")
 app.add_typer(bench, name="bench")
 
 
-def _show(*things: RenderableType) -> None:
-    """Print tables or text; lines are wrapped only to fit a terminal."""
-    console = Console(
-        width=None if sys.stdout.isatty() else 10_000, highlight=False, markup=False
-    )
-    with console.capture() as capture:
-        for thing in things:
-            console.print(thing)
-    sys.stdout.write(capture.get())
-
-
 def _version(wanted: bool) -> None:
     if wanted:
-        print(f"slotkern {sk.__version__}")
+        show(f"slotkern {sk.__version__}")
         raise typer.Exit
 
 
@@ -192,7 +190,7 @@ def find(
     shape: Shape = "square",
     method: Method = "exact",
     min_performance: LeastPerformance = 0.0,
-    earliest: Earliest = 0.0,
+    earliest: Earliest = -math.inf,
     deadline: Deadline = math.inf,
     max_price: MaxPrice = math.inf,
     where: Where = None,
@@ -209,20 +207,12 @@ def find(
     Exits with 1 and the explanation when there is no window.
     """
     request = _request(locals())
+    _check_plot(plot)
     free = sk.read_slots(slots)
-    window = sk.find_window(
-        free,
-        request,
-        criterion,
-        shape=shape,
-        method=method,
-        placement=placement,
-        span=span,
-        gap=gap,
-        max_work=max_work,
-        seed=seed,
-    )
-    why = None if window is not None else sk.explain(free, request, shape=shape)
+    how: Any = {"criterion": criterion, "shape": shape, "method": method}
+    how |= {"placement": placement, "span": span, "gap": gap, "max_work": max_work}
+    window = sk.find_window(free, request, seed=seed, **how)
+    why = None if window is not None else _why(free, request, shape)
     if window is not None and plot is not None:
         title = f"{slots.name}: {nodes} nodes at once, {shape}"
         sk.plot_gantt(free, window, path=plot, title=title)
@@ -235,11 +225,11 @@ def find(
             explanation=None if why is None else why.to_dict() | {"text": str(why)},
         )
     elif window is not None:
-        _show(tables.window_table(free, window), tables.totals(window))
+        show(tables.window_table(free, window), tables.totals(window))
         if not window.proven:
-            print(f"not proven to be the best; no value is better than {window.bound}")
+            show(f"not proven to be the best; no value is better than {window.bound}")
     else:
-        _show(str(why))
+        show(str(why))
     if window is None:
         raise typer.Exit(1)
 
@@ -269,7 +259,7 @@ def alternatives(
         ),
     ] = None,
     min_performance: LeastPerformance = 0.0,
-    earliest: Earliest = 0.0,
+    earliest: Earliest = -math.inf,
     deadline: Deadline = math.inf,
     max_price: MaxPrice = math.inf,
     where: Where = None,
@@ -281,14 +271,16 @@ def alternatives(
     Exits with 1 and the explanation when there is none.
     """
     request = _request(locals())
+    _check_plot(plot)
+    if limit is not None and limit < 1:
+        raise ValueError(f"--limit must be at least 1, got {limit}")
     free = sk.read_slots(slots)
-    found = sk.find_alternatives(
-        free, request, criterion, shape=shape, method=method, limit=limit
-    )
+    how: Any = {"criterion": criterion, "shape": shape, "method": method}
+    found = sk.find_alternatives(free, request, limit=limit, **how)
     if pareto is not None:
-        found = found.pareto(*(name.strip() for name in pareto.split(",")))
-    fits = len(found) > 0 or limit == 0
-    why = None if fits else sk.explain(free, request, shape=shape)
+        names: Any = (name.strip() for name in pareto.split(","))
+        found = found.pareto(*names)
+    why = None if found else _why(free, request, shape)
     if found and plot is not None:
         title = f"{slots.name}: {len(found)} alternatives of {nodes} nodes, {shape}"
         sk.plot_gantt(free, found, path=plot, title=title)
@@ -301,11 +293,23 @@ def alternatives(
             explanation=None if why is None else why.to_dict() | {"text": str(why)},
         )
     elif why is None:
-        _show(tables.alternatives_table(found))
+        show(tables.alternatives_table(found))
     else:
-        _show(str(why))
-    if not fits:
+        show(str(why))
+    if not found:
         raise typer.Exit(1)
+
+
+def _check_plot(plot: Path | None) -> None:
+    """Refuse a picture that cannot be drawn before anything is searched."""
+    if plot is not None:
+        from slotkern.plotting.gantt import checked_path
+
+        checked_path(plot)
+
+
+def _why(slots: Any, request: sk.Request, shape: Any) -> sk.Explanation:
+    return sk.explain(slots, request, shape=shape)
 
 
 def _request(options: dict[str, Any]) -> sk.Request:
@@ -321,7 +325,7 @@ def _print_json(
     heading |= dict(zip(("criterion", "shape", "method"), asked, strict=True))
     fields = {name: getattr(request, name) for name in REQUEST_FIELDS}
     whole = _plain(heading | {"request": fields} | answer)
-    print(json.dumps(whole, indent=2, allow_nan=False))
+    write(json.dumps(whole, indent=2, allow_nan=False) + "\n")
 
 
 def _window_fields(slots: Any, window: Any) -> dict[str, Any]:
@@ -370,21 +374,35 @@ def generate(
         int | None, typer.Option(help="Length of the scheduling interval.")
     ] = None,
     load: Annotated[
-        tuple[float, float] | None,
-        typer.Option(help="Least and greatest share of local tasks on a node."),
+        str | None,
+        typer.Option(
+            metavar="LOW:HIGH",
+            help="Least and greatest share of local tasks on a node, as in 0.1:0.5.",
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(help="The same seed, the same slots.")] = 0,
 ) -> None:
     """Write the free slots of a random environment to a file."""
+    format_of(output)  # before the work: another suffix is refused
+    shares = None if load is None else _shares(load)
     environment = sk.generate_environment(
-        preset, nodes=nodes, interval=interval, load=load, seed=seed
+        preset, nodes=nodes, interval=interval, load=shares, seed=seed
     )
     sk.write_slots(output, environment.slots)
-    print(
+    show(
         f"{output}: {environment.slots.size:,} free slots of "
         f"{environment.nodes.size:,} nodes in [0, {environment.horizon:,g}), "
         f"{environment.tasks.size:,} local tasks"
     )
+
+
+def _shares(load: str) -> tuple[float, float]:
+    """The two numbers of LOW:HIGH."""
+    try:
+        low, high = map(float, load.split(":"))
+    except ValueError:
+        raise ValueError(f"--load: {load!r} is not LOW:HIGH, as in 0.1:0.5") from None
+    return low, high
 
 
 @app.command("slots-from-trace")
@@ -401,23 +419,29 @@ def slots_from_trace(
     ] = None,
     performance: Annotated[
         str,
-        typer.Option(help="A number for all processors, or a law: uniform:LOW:HIGH."),
-    ] = "uniform:2:10",
+        typer.Option(
+            help="A number for all processors, or at random: uniform:LOW:HIGH."
+        ),
+    ] = "1",
     price: Annotated[
         str,
         typer.Option(
             help="Likewise, or market:LEVEL:EXPONENT:DEVIATION by performance."
         ),
-    ] = "market:1.1",
+    ] = "0",
     seed: Annotated[int, typer.Option(help="Seed of the laws.")] = 0,
 ) -> None:
     """Write the free slots that a workload trace leaves on its machine.
 
     Jobs stand where the trace records them; one that does not fit starts as soon as it
-    can, and is counted as delayed.
+    can, and is counted as delayed. Speeds and prices are in no trace: every processor
+    has performance 1 and price 0, unless you say otherwise.
     """
     from slotkern.trace import slots_from_trace as free_slots
 
+    format_of(output)
+    if output.exists() and trace.exists() and output.samefile(trace):
+        raise ValueError(f"{output}: the trace itself, which would be overwritten")
     found = free_slots(
         trace,
         at,
@@ -428,7 +452,7 @@ def slots_from_trace(
         seed=seed,
     )
     sk.write_slots(output, found.slots)
-    print(
+    show(
         f"{output}: {found.slots.size:,} free slots of {found.processors:,} processors "
         f"in [{at:,.10g}, {at + horizon:,.10g}); {found.jobs:,} jobs placed, "
         f"{found.delayed:,} of them delayed, {found.skipped:,} skipped"
@@ -445,17 +469,23 @@ def scaling(
     ),
     seed: Annotated[int, typer.Option(help="Seed of the environments.")] = 0,
 ) -> None:
-    """Print working times by nodes and by interval, published beside the kernels.
+    """Print working times by nodes and by interval, the paper's beside this machine's.
 
-    The layout is that of Tables 1 and 2 of the paper on AEP; below each stand the
-    growth exponents, fitted on this machine.
+    The tables are Tables 1 and 2 of the paper on AEP, as ``reproduce aep`` prints
+    them, with the power of nodes or interval that fits the times best.
     """
-    from . import bench as measured
+    from slotkern.files.whole import make_folder
+    from slotkern.studies import load_study
+    from slotkern.studies.figures import draw_times
+    from slotkern.studies.report import print_times
+    from slotkern.studies.times import measure_times
 
-    report = measured.scaling(cycles=cycles, seed=seed)
-    _show(*report.tables())
-    for figure in report.save_figures(out):
-        print(figure)
+    make_folder(out)  # before, and not after, all has been measured
+    study = load_study("aep", seed=seed)
+    times = measure_times(study, twins=True, cycles=cycles)
+    with written(width=150) as console:
+        print_times(times, console)
+    show(*map(str, draw_times(study, times, out)))
 
 
 app.command()(batch)

@@ -7,9 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
-from rich.text import Text
+
+from slotkern.extras import extra
+
+with extra():
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
 
 if TYPE_CHECKING:
     from slotkern.plotting.gantt import WindowLike
@@ -152,17 +156,17 @@ def comparison_table(
         table.add_column(TOTALS[name], justify="right")
     for heading, windows in groups.items():
         found = {name: w for name, w in windows.items() if w is not None}
-        cells: dict[str, list[str]] = {name: [] for name in found}
+        cells: dict[str, list[Text]] = {name: [] for name in found}
         for name in names:
             values = np.array([getattr(w, name) for w in found.values()], float)
             best = values == values.min() if values.size else values
             for row, text, mark in zip(found, column(values), best, strict=True):
-                style = "[bold green]{}[/]*" if mark else "{} "
-                cells[row].append(style.format(text))
+                best_of = Text.assemble((text, "bold green"), "*")
+                cells[row].append(best_of if mark else Text(f"{text} "))
         for name in windows:
-            table.add_row(
-                heading, TOTALS.get(name, name), *cells.get(name, ["no window"])
-            )
+            label = Text(TOTALS.get(name, name))
+            told = cells.get(name, [Text("no window")])
+            table.add_row(Text(heading), label, *told)
             heading = ""
         table.add_section()
     return table

@@ -38,8 +38,10 @@ __all__ = [
 
 TASK = np.dtype([("node", "i4"), ("start", "f8"), ("end", "f8")], align=True)
 SLOT_NAMES = tuple(SLOT.fields or ())
-#: More would not fit into the memory of most machines.
-_MOST_TASKS = 10**8
+#: Some 200 bytes each while they are placed.
+_MOST_TASKS = 10**7
+#: A market price that leaves room for its deviation.
+_MOST_MONEY = 1e300
 _NODE_FIELDS = [("node", "i4"), ("performance", "f8"), ("price", "f8")]
 
 
@@ -76,8 +78,9 @@ class Uniform:
 class Price:
     """A price law: level * performance**exponent * (1 + deviation * N(0, 1)).
 
-    Prices at or below 0.02 * level * performance are drawn again (with the papers'
-    deviation of 0.2 that is less than one in a million).
+    Prices at or below 0.02 * level * performance are drawn again, or at or below half
+    of level * performance**exponent where that is less (with the papers' deviation of
+    0.2 and an exponent of 1 that is less than one in a million).
     """
 
     level: float = 1.0
@@ -99,7 +102,14 @@ class Price:
         self, rng: np.random.Generator, performance: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Return one price for each node, given the performances."""
-        market = self.level * _power(performance, self.exponent)
+        with np.errstate(over="ignore", under="ignore"):
+            market = self.level * _power(performance, self.exponent)
+        wrong = np.flatnonzero(~((market > 0) & (market < _MOST_MONEY)))
+        if wrong.size:
+            raise ValueError(
+                f"price: {self.level} * performance**{self.exponent} is "
+                f"{market[wrong[0]]} for performance {performance[wrong[0]]}"
+            )
         least = np.minimum(0.02 * self.level * performance, 0.5 * market)
         price = market * (1.0 + self.deviation * rng.standard_normal(market.size))
         while (low := np.flatnonzero(price <= least)).size:
@@ -158,9 +168,9 @@ class Load:
         return busy.astype(np.int64)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Environment:
-    """One random environment.
+    """One random environment; stands wherever its `slots` may.
 
     Attributes
     ----------
@@ -179,6 +189,12 @@ class Environment:
     tasks: NDArray[Any]
     slots: NDArray[Any]
     horizon: float
+
+    def __repr__(self) -> str:
+        return (
+            f"Environment({len(self.slots)} slots of {len(self.nodes)} nodes, "
+            f"{len(self.tasks)} tasks, horizon={self.horizon:g})"
+        )
 
 
 _INTEGER_PERFORMANCE = Uniform(2, 10, integer=True)

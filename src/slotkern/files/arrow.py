@@ -9,40 +9,46 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from slotkern.extras import extra
+
 from .columns import (
     Columns,
     Fault,
     Format,
+    Room,
     column_names,
     of_text,
     plain_columns,
     row_place,
+    take_text,
 )
 
 
 def pyarrow(module: str = "") -> Any:
     """Return pyarrow or one of its modules, imported on first use."""
-    try:
+    with extra():
         return import_module(f"pyarrow.{module}" if module else "pyarrow")
-    except ModuleNotFoundError as error:
-        hint = "csv, parquet and Arrow need pyarrow: pip install 'slotkern[io]'"
-        raise ModuleNotFoundError(hint, name=error.name) from None
 
 
-def arrow_columns(table: Any) -> Columns:
+def arrow_columns(table: Any, room: Room) -> Columns:
     """Return the columns of a pyarrow.Table."""
     names = column_names(table.column_names)
-    return {name: _arrow_column(name, table.field(name), table[name]) for name in names}
+    return {
+        name: _arrow_column(name, field, column, room)
+        for name, field, column in zip(names, table.schema, table.columns, strict=True)
+    }
 
 
-def _arrow_column(name: str, field: Any, column: Any) -> NDArray[Any]:
+def _arrow_column(name: str, field: Any, column: Any, room: Room) -> NDArray[Any]:
     pa, pc = pyarrow(), pyarrow("compute")
+    _check_type(field)
     if column.null_count:
         row = pc.index(pc.is_null(column), True).as_py()
         raise Fault(f"{name} is missing (null)", row)
     if pa.types.is_dictionary(column.type):
+        _take_words(name, column, Room(room.limit, 0))
         column = column.cast(column.type.value_type)
-    values = of_text(name, to_numpy(column))
+    values = of_text(name, to_numpy(column), room)
     noted = (field.metadata or {}).get(b"numpy")
     if noted is None or values.dtype.kind not in "US":
         return values
@@ -52,7 +58,18 @@ def _arrow_column(name: str, field: Any, column: Any) -> NDArray[Any]:
         raise Fault(f"column {name!r} notes the wrong dtype {noted!r}") from None
     if dtype.kind == values.dtype.kind:  # never narrower than the text
         dtype = np.promote_types(dtype, values.dtype)
+        if dtype.itemsize > values.dtype.itemsize:
+            take_text(name, dtype.itemsize, len(values), room, None)
     return values.astype(dtype) if dtype.kind in (values.dtype.kind, "O") else values
+
+
+def _take_words(name: str, column: Any, room: Room) -> None:
+    """Take the memory of text that Arrow holds as words of a dictionary."""
+    pa, pc = pyarrow(), pyarrow("compute")
+    if len(column) and _is_text(column.type):
+        words = pa.chunked_array([chunk.dictionary for chunk in column.chunks])
+        longest = pc.max(pc.binary_length(words)).as_py() or 0
+        take_text(name, longest, len(column), room, None)
 
 
 def arrow_array(name: str, column: NDArray[Any]) -> Any:
@@ -77,14 +94,51 @@ def to_table(slots: NDArray[Any]) -> Any:
     return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
 
 
-def _decode(data: bytes) -> Columns:
+def _decode(data: bytes, room: Room) -> Columns:
     pa, pq = pyarrow(), pyarrow("parquet")
     try:
         source = pa.BufferReader(data)
-        table = pq.ParquetFile(source, page_checksum_verification=True).read()
+        file = pq.ParquetFile(source)
+        words = _check_sizes(file, Room(room.limit, 0))
+        file = pq.ParquetFile(
+            source, page_checksum_verification=True, read_dictionary=words
+        )
+        table = file.read()
+    except Fault:
+        raise
     except Exception as error:  # whatever the parser trips over
         raise Fault(f"not a sound parquet file: {error}") from None
-    return arrow_columns(table)
+    return arrow_columns(table, room)
+
+
+def _check_sizes(file: Any, room: Room) -> list[str]:
+    """Return the columns of text, once it is sure that all columns can be held."""
+    groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
+    room.take("the columns", sum(group.total_byte_size for group in groups))
+    words = []
+    for field in file.schema_arrow:
+        _check_type(field)
+        # Text is read as words from a dictionary: a repeated one takes no memory.
+        if _is_text(field.type):
+            words.append(field.name)
+        width = 4 if _is_text(field.type) else field.type.bit_width // 8 + 1
+        room.take(f"{field.name!r:.80}", width * file.metadata.num_rows)
+    return words
+
+
+def _check_type(field: Any) -> None:
+    if pyarrow().types.is_nested(field.type):
+        reason = (
+            f"column {field.name!r:.80} is of {field.type!s:.80}, not one value a row"
+        )
+        raise Fault(reason)
+
+
+def _is_text(dtype: Any) -> bool:
+    pa = pyarrow()
+    if pa.types.is_dictionary(dtype):
+        dtype = dtype.value_type
+    return dtype in (pa.string(), pa.large_string(), pa.binary(), pa.large_binary())
 
 
 def _encode(slots: NDArray[Any]) -> bytes:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from slotkern.checks import integer
 from slotkern.slots import SLOT
 
 FIELDS = tuple(SLOT.names or ())
@@ -15,10 +16,33 @@ FIELDS = tuple(SLOT.names or ())
 Columns = dict[str, NDArray[Any]]
 
 
+#: What a file may take in memory, unless it is large itself or the caller says more.
+MAX_BYTES = 2**28
+
+
+class Room:
+    """How much memory what is read may take: no file, however small, takes it all.
+
+    The greater of `max_bytes` and 16 times the `size` of the input in bytes: only what
+    is packed, or text as wide as its longest cell, grows more.
+    """
+
+    def __init__(self, max_bytes: int, size: int, growth: int = 16) -> None:
+        most = max(integer("max_bytes", max_bytes, least=0), growth * size)
+        self.limit = self.left = most
+
+    def take(self, what: str, size: int, at: int | None = None) -> None:
+        """Take bytes for something, or raise the fault that there are too few."""
+        self.left -= size
+        if self.left < 0:
+            reason = f"{what} would take {size:,} bytes in memory, which exceeds "
+            raise Fault(reason + f"the limit of {self.limit:,} (max_bytes)", at)
+
+
 class Format(NamedTuple):
     """Bytes to columns, slots to bytes, and the place of a record in words."""
 
-    decode: Callable[[bytes], Columns]
+    decode: Callable[[bytes, Room], Columns]
     encode: Callable[[NDArray[Any]], bytes]
     place: Callable[[bytes, int], str]
 
@@ -94,18 +118,30 @@ def plain_columns(
     return columns
 
 
-def of_text(name: str, values: NDArray[Any]) -> NDArray[Any]:
-    """Return a column of objects as text; any other as it is."""
+def of_text(name: str, values: NDArray[Any], room: Room) -> NDArray[Any]:
+    """Return a column of objects as text, as wide as its longest; any other as is."""
     if values.dtype.kind != "O":
         return values
     kinds = set(map(type, values))
-    if kinds <= {str}:
-        return values.astype(np.str_)
-    if kinds == {bytes}:
-        return values.astype(np.bytes_)
+    if kinds <= {str} or kinds == {bytes}:
+        lengths = list(map(len, values))
+        longest = max(lengths, default=0)
+        row = lengths.index(longest) if lengths else None
+        take_text(name, (4 if str in kinds else 1) * longest, len(lengths), room, row)
+        text: NDArray[Any] = values.astype(np.bytes_ if bytes in kinds else np.str_)
+        cut = np.strings.str_len(text) != lengths
+        if cut.any():  # numpy takes it for padding
+            row = int(cut.argmax())
+            raise Fault(f"{name} {values[row]!r:.80} ends with a null character", row)
+        return text
     row = next(i for i, value in enumerate(values) if type(value) is not str)
     kind = type(values[row]).__name__
     raise Fault(f"{name} {values[row]!r:.80} is of type {kind}", row)
+
+
+def take_text(name: str, width: int, rows: int, room: Room, row: int | None) -> None:
+    """Take the memory of a column of text of this width in bytes."""
+    room.take(f"{name} is so long here that its column", width * rows, row)
 
 
 def utf8(data: bytes) -> str:

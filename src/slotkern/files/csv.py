@@ -1,10 +1,11 @@
-"""Comma-separated values, through pyarrow; Python's csv module finds the lines."""
+"""Comma-separated values, through pyarrow; what is wrong is looked for here."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,9 @@ from .columns import (
     Columns,
     Fault,
     Format,
+    Room,
     column_names,
+    of_text,
     plain_columns,
     utf8,
 )
@@ -37,16 +40,23 @@ _TYPES = (
 )
 
 
-def _decode(data: bytes) -> Columns:
+# A record as Arrow takes it: quotes count where a cell begins with one, and a quoted
+# cell may go on after the closing quote; any other quote is a character like all.
+_TEXT = r'(?:"(?:[^"]++|"")*+"?)?+[^,\r\n]*+'
+_RECORD = re.compile(rf"(?:{_TEXT},)*+{_TEXT}(?:\r\n|\r|\n|\Z)")
+_CELL = re.compile(r'(?:"((?:[^"]++|"")*+)("?))?([^,\r\n]*)(,?)')
+
+
+def _decode(data: bytes, room: Room) -> Columns:
     pa, arrow_csv = pyarrow(), pyarrow("csv")
     text = utf8(data)
     if not text or text.isspace():
         raise Fault("the file is empty")
-    header = next(cells for _, cells in _records(text))
-    if data.count(b'"') % 2:
-        raise Fault("a quoted cell is not closed")
+    header = next(_cells(line, record) for line, record in _records(text))
     names = column_names(name.strip() for name in header)
-    body = data.removeprefix(_BOM).lstrip(b"\r\n") + b"\n"
+    # A row of our own is the last one, unless a cell before it is not closed.
+    last = ",".join("0" * len(names)).encode()
+    body = data.removeprefix(_BOM).lstrip(b"\r\n") + b"\n" + last
     try:
         table = arrow_csv.read_csv(
             pa.BufferReader(body),
@@ -62,16 +72,15 @@ def _decode(data: bytes) -> Columns:
             ),
         )
     except pa.ArrowInvalid as error:
-        for record, (_, cells) in enumerate(_records(text), -1):
-            if len(cells) != len(names):
-                raise Fault(f"{len(cells)} cells, not {len(names)}", record) from None
+        _check_cells(text, len(names))
         raise Fault(f"not CSV: {error}") from None
-    return {
-        name: _numbers(name, table[name])
-        if name in FIELDS
-        else _guess(name, table[name])
-        for name in names
-    }
+    rows = len(table) - 1
+    if rows < 0 or table.column(len(names) - 1)[rows].as_py() != "0":
+        _check_cells(text, len(names))
+    columns = dict(zip(names, table.slice(0, rows).columns, strict=True))
+    numbers = {name: _numbers(name, columns.pop(name)) for name in FIELDS}
+    found = numbers | _guess(columns, rows, room)
+    return {name: found[name] for name in names}
 
 
 def _numbers(name: str, cells: Any) -> NDArray[np.float64]:
@@ -97,23 +106,44 @@ def _numbers(name: str, cells: Any) -> NDArray[np.float64]:
         raise Fault(reason, good) from None
 
 
-def _guess(name: str, cells: Any) -> NDArray[Any]:
-    """Return the cells of a further column, in the type that all of them match."""
+def _guess(columns: dict[str, Any], rows: int, room: Room) -> Columns:
+    """Return the further columns, each in the type that all of its cells match."""
     pa, pc = pyarrow(), pyarrow("compute")
-    trimmed = pc.utf8_trim_whitespace(cells)
-    there = pc.drop_null(trimmed)
+    trimmed = {name: pc.utf8_trim_whitespace(c) for name, c in columns.items()}
+    # All columns are matched at once: a call for each would take longer than the work.
+    there = dict(zip(columns, _by_column(pc.is_valid, trimmed, rows), strict=True))
+    untyped = {name: trimmed[name] for name in columns if there[name].any()}
+    found: Columns = {}
     for kind, pattern in _TYPES:
-        matches = pc.match_substring_regex(there, f"^({pattern})$")
-        if len(there) and pc.all(matches).as_py():
+        options = pc.MatchSubstringOptions(f"^({pattern})$")
+
+        def matches(cells: Any, options: Any = options) -> Any:
+            return pc.fill_null(pc.match_substring_regex(cells, options=options), True)
+
+        fits = _by_column(matches, untyped, rows).all(axis=1)
+        for name in np.array(list(untyped), object)[fits]:
             try:
-                values = pc.cast(trimmed, pa.type_for_alias(kind))
+                values = pc.cast(untyped[name], pa.type_for_alias(kind))
             except pa.ArrowInvalid:  # an integer beyond 64 bits
                 continue
             if values.null_count:
-                row = pc.index(pc.is_null(values), True).as_py()
+                row = int(there[name].argmin())
                 raise Fault(f"{name} is empty in a column of {kind}", row)
-            return to_numpy(values)
-    return to_numpy(pc.fill_null(cells, "")).astype(np.str_)
+            found[name] = to_numpy(values)
+            del untyped[name]
+    for name in columns.keys() - found.keys():
+        found[name] = of_text(name, to_numpy(pc.fill_null(columns[name], "")), room)
+    return found
+
+
+def _by_column(
+    compute: Callable[[Any], Any], columns: dict[str, Any], rows: int
+) -> NDArray[np.bool_]:
+    """Return truths of shape (columns, rows), computed for all cells at once."""
+    pa = pyarrow()
+    chunks = [chunk for column in columns.values() for chunk in column.chunks]
+    truths = compute(pa.chunked_array(chunks, pa.string()))
+    return to_numpy(truths).astype(np.bool_).reshape(len(columns), rows)
 
 
 def _encode(slots: NDArray[Any]) -> bytes:
@@ -129,22 +159,44 @@ def _encode(slots: NDArray[Any]) -> bytes:
     return sink.getvalue().encode()
 
 
-def _records(text: str) -> Iterator[tuple[int, list[str]]]:
+def _records(text: str) -> Iterator[tuple[int, str]]:
     """Yield each record that is not blank with its line; the first is the header."""
-    reader = csv.reader(io.StringIO(text, newline=""))
-    line = 1
-    try:
-        for cells in reader:
-            if cells:
-                yield line, cells
-            line = reader.line_num + 1
-    except csv.Error as error:
-        raise Fault(f"not CSV: {error}", f"line {line}") from None
+    line, end = 1, 0
+    while end < len(text):
+        match = _RECORD.match(text, end)
+        assert match
+        end, record = match.end(), match[0]
+        if record.strip("\r\n"):
+            yield line, record
+        line += record.count("\n") + record.count("\r") - record.count("\r\n")
 
 
-def _place(data: bytes, record: int) -> str:
+def _cells(line: int, record: str) -> list[str]:
+    """Return the cells of a record."""
+    cells, end, more = [], 0, ","
+    while more:
+        match = _CELL.match(record, end)
+        assert match
+        quoted, closed, rest, more = match.groups()
+        if quoted is not None and not closed:
+            line += record.count("\n", 0, end)
+            raise Fault("a quoted cell is not closed", f"line {line}")
+        cells.append((quoted or "").replace('""', '"') + rest)
+        end = match.end()
+    return cells
+
+
+def _check_cells(text: str, columns: int) -> None:
+    """Raise the fault of the first record that is not closed or not of that length."""
+    for number, (line, record) in enumerate(_records(text), -1):
+        cells = len(_cells(line, record))
+        if cells != columns:
+            raise Fault(f"{cells} cells, not {columns}", number)
+
+
+def _place(data: bytes, number: int) -> str:
     records = enumerate(_records(utf8(data)), -1)
-    return next(f"line {line}" for number, (line, _) in records if number == record)
+    return next(f"line {line}" for other, (line, _) in records if other == number)
 
 
 FORMAT = Format(_decode, _encode, _place)

@@ -16,7 +16,9 @@ from .columns import (
     Columns,
     Fault,
     Format,
+    Room,
     column_names,
+    of_text,
     plain_columns,
     utf8,
 )
@@ -25,20 +27,20 @@ from .columns import (
 _NOT_FINITE = {"Infinity": np.inf, "-Infinity": -np.inf, "NaN": np.nan}
 
 
-def _decode_json(data: bytes) -> Columns:
+def _decode_json(data: bytes, room: Room) -> Columns:
     records = _load_json(utf8(data))
     if not isinstance(records, list):
         raise Fault("not an array of objects")
-    return _json_columns(records)
+    return _json_columns(records, room)
 
 
-def _decode_jsonl(data: bytes) -> Columns:
+def _decode_jsonl(data: bytes, room: Room) -> Columns:
     text = utf8(data)
     lines = [line for line in text.split("\n") if line and not line.isspace()]
     try:
         records = _load_json(f"[{','.join(lines)}]")
         if len(records) == len(lines):
-            return _json_columns(records)
+            return _json_columns(records, room)
     except Fault as fault:
         if isinstance(fault.at, int):
             raise
@@ -78,7 +80,7 @@ def _load_json(text: str) -> Any:
     return loaded
 
 
-def _json_columns(records: list[Any]) -> Columns:
+def _json_columns(records: list[Any], room: Room) -> Columns:
     if not records:
         return {name: np.zeros(0) for name in FIELDS}
     if set(map(type, records)) != {dict}:
@@ -94,15 +96,17 @@ def _json_columns(records: list[Any]) -> Columns:
         odd = min(keys ^ records[row].keys())
         which = "no column" if odd in keys else "the first record has no column"
         raise Fault(f"{which} {odd!r}", row)
-    return {n: _json_column(n, list(map(itemgetter(n), records))) for n in names}
+    return {n: _json_column(n, list(map(itemgetter(n), records)), room) for n in names}
 
 
-def _json_column(name: str, cells: list[Any]) -> NDArray[Any]:
+def _json_column(name: str, cells: list[Any], room: Room) -> NDArray[Any]:
     """Return the column that the cells make: numbers, or truths or text throughout."""
     kinds = set(map(type, cells))
     if name not in FIELDS:
-        if kinds == {bool} or (kinds == {str} and not set(cells) <= _NOT_FINITE.keys()):
+        if kinds == {bool}:
             return np.array(cells)
+        if kinds == {str} and not set(cells) <= _NOT_FINITE.keys():
+            return of_text(name, np.array(cells, object), room)
         if kinds == {int} and min(cells) >= -(2**63) and max(cells) < 2**64:
             if max(cells) < 2**63:
                 return np.array(cells, np.int64)

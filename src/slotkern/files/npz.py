@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import io
-import warnings
-import zipfile
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from slotkern.slots import make_slots
 
+from .archive import read_archive, write_archive
 from .columns import (
+    MAX_BYTES,
     Columns,
     Fault,
     Format,
+    Room,
     column_names,
     of_text,
     plain_columns,
@@ -23,14 +23,11 @@ from .columns import (
 )
 
 
-def _decode(data: bytes) -> Columns:
-    if not zipfile.is_zipfile(io.BytesIO(data)):
-        raise Fault("not a sound npz file: it is no zip archive")
+def _decode(data: bytes, room: Room) -> Columns:
     try:
-        archive = np.load(io.BytesIO(data), allow_pickle=False)
-        arrays = [(name, archive[name]) for name in archive.files]
-    except Exception as error:  # whatever the parser trips over
-        raise Fault(f"not a sound npz file: {error}") from None
+        arrays = read_archive(io.BytesIO(data), room)
+    except Fault as fault:
+        raise Fault(f"not a sound npz file: {fault.reason}") from None
     if [name for name, _ in arrays] == ["slots"]:
         slots = arrays[0][1]
         if slots.dtype.names is None:
@@ -42,13 +39,14 @@ def _decode(data: bytes) -> Columns:
 
 def _encode(slots: NDArray[Any]) -> bytes:
     columns = plain_columns(slots, "npz")
+    room = Room(MAX_BYTES, sum(column.nbytes for column in columns.values()))
     for name, column in columns.items():
-        columns[name] = of_text(name, column)  # objects would be pickled
+        try:  # objects would be pickled
+            columns[name] = of_text(name, column, room)
+        except Fault as fault:
+            raise fault.error("slots", row_place) from None
     sink = io.BytesIO()
-    with warnings.catch_warnings():
-        # Names beyond Latin-1 take version 3.0, which numpy has read since 1.17.
-        warnings.filterwarnings("ignore", "Stored array in format 3.0", UserWarning)
-        np.savez(sink, allow_pickle=False, slots=make_slots(**columns))
+    write_archive(sink, {"slots": make_slots(**columns)})
     return sink.getvalue()
 
 

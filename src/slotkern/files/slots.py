@@ -1,33 +1,34 @@
 """Slots in and out: files by their suffix, Arrow tables, pandas frames.
 
 What is the same for all of them is done here, once: which columns there must be,
-sorting, checking, naming the line of an error, writing without leaving a partial file.
+sorting, checking, naming the line of an error.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from slotkern.extras import extra
 from slotkern.slots import SlotError, make_slots, validate_slots
 
 from . import FORMATS, Format
 from .arrow import arrow_columns, pyarrow, to_table
 from .columns import (
+    MAX_BYTES,
     Columns,
     Fault,
+    Room,
     column_names,
     of_text,
     plain_columns,
     row_place,
 )
+from .whole import AnyPath, as_path, open_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,12 +39,11 @@ __all__ = [
     "read_slots",
     "to_arrow",
     "to_pandas",
-    "write_bytes",
     "write_slots",
 ]
 
 
-def read_slots(path: str | os.PathLike[str]) -> NDArray[Any]:
+def read_slots(path: AnyPath, *, max_bytes: int = MAX_BYTES) -> NDArray[Any]:
     """Return the slots of a file.
 
     Parameters
@@ -51,6 +51,10 @@ def read_slots(path: str | os.PathLike[str]) -> NDArray[Any]:
     path : path
         A file ``.csv``, ``.parquet``, ``.json``, ``.jsonl`` or ``.npz`` with the
         columns node, start, end, performance, price, in any order, and any others.
+    max_bytes : int
+        How much memory the slots may take, 256 MiB by default; never less than 16 times
+        the size of the file. What is packed, and text as wide as its longest cell, can
+        take much more than the file.
 
     Returns
     -------
@@ -62,7 +66,8 @@ def read_slots(path: str | os.PathLike[str]) -> NDArray[Any]:
     ValueError
         For a suffix that is not one of these, and for anything wrong in the file:
         the message names the file, the line of a text file (or the row, from 0, of a
-        binary one), the field and the value.
+        binary one), the field and the value. Also for what would take more than
+        `max_bytes`.
     OSError
         When the file cannot be opened (``FileNotFoundError``, ...).
 
@@ -86,18 +91,19 @@ def read_slots(path: str | os.PathLike[str]) -> NDArray[Any]:
     >>> import slotkern as sk
     >>> slots = sk.read_slots("slots.csv")  # doctest: +SKIP
     """
-    path = Path(path)
-    form = _format_of(path)
+    path = as_path(path)
+    form = format_of(path)
     data = path.read_bytes()
     try:
         if not data:
             raise Fault("the file is empty")
-        return _assemble(form.decode(data))
+        room = Room(max_bytes, len(data))
+        return _assemble(form.decode(data, room), room)
     except Fault as fault:
         raise fault.error(str(path), partial(form.place, data)) from None
 
 
-def write_slots(path: str | os.PathLike[str], slots: Any) -> None:
+def write_slots(path: AnyPath, slots: Any) -> None:
     """Write slots to a file, whole or not at all.
 
     Parameters
@@ -130,34 +136,13 @@ def write_slots(path: str | os.PathLike[str], slots: Any) -> None:
     >>> slots = sk.make_slots(node=[0], start=[0], end=[9], performance=[1], price=[2])
     >>> sk.write_slots("slots.json", slots)  # doctest: +SKIP
     """
-    path = Path(path)
-    form = _format_of(path)
+    path = as_path(path)
+    form = format_of(path)
     slots = _structured(slots)
     validate_slots(slots)
-    write_bytes(path, form.encode(slots))
-
-
-def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write a file whole or not at all: a new file in the same folder takes its place.
-
-    Raises
-    ------
-    OSError
-        When it cannot be written; nothing is left behind.
-    """
-    target = Path(os.path.realpath(path))
-    draft = target.with_name(f".{os.urandom(8).hex()}.tmp")
-    try:
-        with open(draft, "xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, target)
-    except OSError as error:  # which would name the draft
-        raise OSError(error.errno, error.strerror, str(path)) from None
-    finally:
-        with suppress(OSError):
-            draft.unlink()
+    data = form.encode(slots)
+    with open_whole(path) as file:
+        file.write(data)
 
 
 def from_arrow(table: Any) -> NDArray[Any]:
@@ -193,7 +178,9 @@ def from_arrow(table: Any) -> NDArray[Any]:
     pa = pyarrow()
     if not (isinstance(table, pa.Table) or hasattr(table, "__arrow_c_stream__")):
         raise TypeError(f"table must be an Arrow table, got {type(table).__name__}")
-    return _from_memory(lambda: arrow_columns(pa.table(table)))
+    table = pa.table(table)
+    room = Room(MAX_BYTES, table.nbytes)
+    return _from_memory(lambda: arrow_columns(table, room), room)
 
 
 def to_arrow(slots: Any) -> Any:
@@ -260,16 +247,19 @@ def from_pandas(frame: pd.DataFrame) -> NDArray[Any]:
     True
     """
 
-    import pandas as pd
+    with extra():
+        import pandas as pd
 
     if not isinstance(frame, pd.DataFrame):
         raise TypeError(f"frame must be a pandas frame, got {type(frame).__name__}")
 
+    room = Room(MAX_BYTES, int(frame.memory_usage(deep=True).sum()))
+
     def columns() -> Columns:
         names = column_names(frame.columns)
-        return {name: _pandas_column(name, frame[name]) for name in names}
+        return {name: _pandas_column(name, frame[name], room) for name in names}
 
-    return _from_memory(columns)
+    return _from_memory(columns, room)
 
 
 def to_pandas(slots: Any) -> pd.DataFrame:
@@ -296,22 +286,26 @@ def to_pandas(slots: Any) -> pd.DataFrame:
     >>> sk.to_pandas(slots).shape
     (1, 5)
     """
-    import pandas as pd
+    with extra():
+        import pandas as pd
 
     columns = plain_columns(_structured(slots), "pandas")
     return pd.DataFrame(columns)
 
 
-def _from_memory(columns: Callable[[], Columns]) -> NDArray[Any]:
+def _from_memory(columns: Callable[[], Columns], room: Room) -> NDArray[Any]:
     try:
-        return _assemble(columns())
+        return _assemble(columns(), room)
     except Fault as fault:
         raise fault.error("slots", row_place) from None
 
 
-def _assemble(columns: Columns) -> NDArray[Any]:
+def _assemble(columns: Columns, room: Room) -> NDArray[Any]:
     """Return the slots that the columns hold, sorted and checked."""
     column_names(columns)
+    rows = max((len(c) for c in columns.values() if c.ndim), default=1)
+    width = sum(column.dtype.itemsize for column in columns.values())
+    Room(room.limit, 0).take(f"{rows:,} slots", rows * width)
     try:
         return make_slots(**columns)
     except SlotError as error:
@@ -327,16 +321,18 @@ def _structured(slots: Any) -> NDArray[Any]:
     return array
 
 
-def _pandas_column(name: str, column: pd.Series[Any]) -> NDArray[Any]:
+def _pandas_column(name: str, column: pd.Series[Any], room: Room) -> NDArray[Any]:
     dtype = getattr(column.dtype, "numpy_dtype", None)  # of nullable numbers
     if column.dtype.kind != "f" or dtype is not None:
         missing = column.isna().to_numpy()
         if missing.any():
             raise Fault(f"{name} is missing", int(missing.argmax()))
-    return of_text(name, column.to_numpy(dtype=dtype))
+    return of_text(name, column.to_numpy(dtype=dtype), room)
 
 
-def _format_of(path: Path) -> Format:
+def format_of(path: AnyPath) -> Format:
+    """Return the format of a file by its suffix, or raise ValueError."""
+    path = as_path(path)
     suffix = path.suffix.lower()
     if suffix not in FORMATS:
         known = ", ".join(FORMATS)

@@ -11,13 +11,15 @@ import io
 import math
 import os
 from collections.abc import Iterable, Mapping
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from slotkern.files.slots import write_bytes
+from slotkern.extras import extra
+from slotkern.files.whole import open_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,6 +29,8 @@ __all__ = ["plot_gantt"]
 
 # Okabe and Ito's colours, which stay apart under every kind of colour blindness.
 WINDOW_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+# With a hatch they make 42 looks that differ.
+HATCHES = ("", "////", "....", "xxxx", "||||", "----", "\\\\\\\\")
 BUSY, FREE, INK, FAINT = "#B4B9C0", "#EDF2F7", "#20262E", "#79818C"
 
 SUFFIXES = (".png", ".svg", ".pdf")
@@ -36,8 +40,29 @@ SUFFIXES = (".png", ".svg", ".pdf")
 WIDTH, AXES_TALL, ROW_TALL, WINDOW_ROW, WINDOW_SHARE = 10.0, 8.4, 0.27, 0.17, 0.6
 # Gaps between rows and edges of boxes vanish in rows thinner than these.
 GAP_ROW, EDGE_ROW = 0.045, 0.1
-LANE, LABEL_GAP = 0.21, 0.125
+LANE, LINE, LABEL_GAP = 0.21, 0.07, 0.125
 FONT, LABELLED_PARTS = 8.5, 24
+# A letter is about so many times as wide as its font is large.
+LETTER = 0.64
+# More windows than these have no name, or no dotted lines at their start and finish.
+NAMED, GUIDED = 200, 6
+
+
+class Look(NamedTuple):
+    """How the boxes of one kind are filled."""
+
+    colour: str
+    hatch: str = ""
+
+
+class Caption(NamedTuple):
+    """A window's name and times, and where they stand beside its line."""
+
+    words: str
+    x: float
+    shift: float
+    align: str
+    level: int
 
 
 class WindowLike(Protocol):
@@ -66,11 +91,12 @@ def plot_gantt(
 ) -> Figure:
     """Draw nodes downwards and time across: busy grey, free light, windows in colour.
 
-    Every window has a line of its own above the rows, which spans it from start to
-    finish and tells both times. Rows become thinner as nodes become more, until the
-    picture has reached its greatest height; the rows that hold parts of a window stay
-    tall enough to read and keep their node's name. Where windows overlap on a node,
-    its row is shared out between them.
+    Above the rows a line spans every window from start to finish and tells its name and
+    both times; lines that leave each other room share one level. The first 42 windows
+    differ in colour or hatch, and the first 200 are named. Rows become thinner as nodes
+    become more, until the picture has reached its greatest height; the rows that hold
+    parts of a window stay tall enough to read and keep their node's name. Where windows
+    overlap on a node, its row is shared out between them.
 
     Parameters
     ----------
@@ -120,28 +146,32 @@ def plot_gantt(
     >>> len(figure.axes)
     1
     """
-    target = None if path is None else _checked_path(path)
+    target = None if path is None else checked_path(path)
     free = _with_spans("slots", getattr(slots, "slots", slots))
     if tasks is not None:
         _with_spans("tasks", tasks)
     named = _named(windows)
-    colours = [WINDOW_COLOURS[i % len(WINDOW_COLOURS)] for i in range(len(named))]
-    # With more windows than colours there is no telling them apart by name.
-    lanes = len(named) if len(named) <= len(WINDOW_COLOURS) else 0
+    looks = [Look(c, h) for h in HATCHES for c in WINDOW_COLOURS]
+    looks *= -(-len(named) // len(looks))
     parts = _parts(list(named.values()))
     spans = [free, parts] if tasks is None else [free, parts, tasks]
     nodes = np.unique(np.concatenate([span["node"] for span in spans]))
     first, last = _time_range(spans, horizon)
     used = np.isin(nodes, parts["node"])
+    decimals = max(0, 3 - math.floor(math.log10(last - first)))
+    inch = (last - first) / (0.9 * WIDTH if ax is None else _inches(ax)[0])
+    captions = _captions(named, (first, last), inch, decimals)
+    lanes = max((caption.level for caption in captions), default=-1) + 1
 
-    from matplotlib.figure import Figure
+    with extra():
+        from matplotlib.figure import Figure
 
     if ax is None:
         tall = min(ROW_TALL * max(nodes.size, 1), AXES_TALL)
         size = (WIDTH, tall + lanes * LANE + 0.95)
         ax = Figure(figsize=size, dpi=150, layout="constrained").add_subplot()
     else:
-        tall = max(_inches_tall(ax) - lanes * LANE, LANE)
+        tall = max(_inches(ax)[1] - lanes * LANE, LANE)
     figure = ax.figure.figure
     edges = _row_edges(used, tall)
 
@@ -151,7 +181,7 @@ def plot_gantt(
     def boxes(
         row: npt.NDArray[np.intp],
         span: npt.NDArray[Any],
-        colour: str,
+        look: Look,
         order: int,
         share: tuple[npt.NDArray[Any], npt.NDArray[Any]] | None = None,
     ) -> None:
@@ -165,38 +195,41 @@ def plot_gantt(
             top, bottom = top + lane * step, top + (lane + 1) * step
         left = np.clip(span["start"], first, last)
         right = np.clip(span["end"], first, last)
-        _add_boxes(ax, left, right, top, bottom, colour, order)
+        _add_boxes(ax, left, right, top, bottom, look, order)
 
     if tasks is None:
         whole = np.zeros(nodes.size, [("start", "f8"), ("end", "f8")])
         whole["start"], whole["end"] = first, last
-        boxes(np.arange(nodes.size), whole, BUSY, 1)
+        boxes(np.arange(nodes.size), whole, Look(BUSY), 1)
     else:
-        boxes(rows_of(tasks), tasks, BUSY, 1)
-    boxes(rows_of(free), free, FREE, 2)
+        boxes(rows_of(tasks), tasks, Look(BUSY), 1)
+    boxes(rows_of(free), free, Look(FREE), 2)
     row = rows_of(parts)
     lane, of = _lanes(row, parts)
-    for i, colour in enumerate(colours):
-        mine = parts["window"] == i
-        boxes(row[mine], parts[mine], colour, 4, (lane[mine], of[mine]))
+    order = parts["window"].argsort(kind="stable")
+    groups = np.split(
+        order, np.searchsorted(parts["window"][order], range(1, len(named)))
+    )
+    for mine, look in zip(groups, looks, strict=False):
+        boxes(row[mine], parts[mine], look, 4, (lane[mine], of[mine]))
 
-    decimals = max(0, 3 - math.floor(math.log10(last - first)))
     if 0 < parts.size <= LABELLED_PARTS:
-        _end_times(ax, parts, named, (edges[row] + edges[row + 1]) / 2, of, decimals)
-    if lanes:
-        _window_lanes(ax, named, colours, (first, last), edges[-1], decimals)
+        limits = _next_starts(parts, free, last)
+        middle = (edges[row] + edges[row + 1]) / 2
+        _end_times(ax, parts, named, middle, of, limits, inch, decimals)
+    _window_lanes(ax, named, looks, captions, edges[-1])
     ax.set_xlim(first, last)
     ax.set_ylim(edges[-1], -lanes * LANE)
     _dress(ax, nodes, used, edges, decimals)
-    _legend(ax, len(named) if not lanes else 0)
+    _legend(ax, len(named))
     if title:
-        ax.set_title(_plain(title), loc="left", fontsize=FONT + 2.5, color=INK)
+        ax.set_title(as_written(title), loc="left", fontsize=FONT + 2.5, color=INK)
     if target is not None:
         save_figure(figure, target)
     return figure
 
 
-def _checked_path(path: str | os.PathLike[str]) -> Path:
+def checked_path(path: str | os.PathLike[str]) -> Path:
     target = Path(path)
     if target.suffix.lower() not in SUFFIXES:
         known = ", ".join(SUFFIXES)
@@ -206,9 +239,14 @@ def _checked_path(path: str | os.PathLike[str]) -> Path:
     return target
 
 
-def _plain(text: str) -> str:
-    """The text as it is: a dollar sign begins no formula."""
-    return str(text).replace("$", r"\$")
+def as_written(text: object) -> str:
+    """The text for matplotlib to show as it is.
+
+    A dollar sign begins no formula, and a line at its beginning hides no entry of a
+    legend.
+    """
+    shown = str(text).replace("$", r"\$")
+    return f" {shown}" if shown.startswith("_") else shown
 
 
 def _with_spans(name: str, rows: Any) -> npt.NDArray[Any]:
@@ -225,7 +263,7 @@ def _named(windows: Windows | None) -> dict[str, WindowLike]:
     if windows is None:
         return {}
     if isinstance(windows, Mapping):
-        return {_plain(name): w for name, w in windows.items() if w is not None}
+        return {as_written(name): w for name, w in windows.items() if w is not None}
     single = hasattr(windows, "slots")  # all else is a collection of windows
     several = cast("Iterable[WindowLike | None]", [windows] if single else windows)
     found = [w for w in several if w is not None]
@@ -234,7 +272,9 @@ def _named(windows: Windows | None) -> dict[str, WindowLike]:
             raise TypeError(f"windows must be windows, got {window!r} among them")
     criteria = [getattr(w, "criterion", None) for w in found]
     if all(isinstance(c, str) for c in criteria) and len(set(criteria)) == len(found):
-        return {f"best by {c}": w for c, w in zip(criteria, found, strict=True)}
+        return {
+            as_written(f"best by {c}"): w for c, w in zip(criteria, found, strict=True)
+        }
     return {f"window {i}": w for i, w in enumerate(found, 1)}
 
 
@@ -316,11 +356,12 @@ def _add_boxes(
     right: npt.NDArray[np.float64],
     top: npt.NDArray[np.float64],
     bottom: npt.NDArray[np.float64],
-    colour: str,
+    look: Look,
     order: int,
 ) -> None:
     """One collection of rectangles; a white edge where rows are tall enough."""
-    from matplotlib.collections import PolyCollection
+    with extra():
+        from matplotlib.collections import PolyCollection
 
     keep = right > left
     left, right, top, bottom = left[keep], right[keep], top[keep], bottom[keep]
@@ -337,14 +378,28 @@ def _add_boxes(
     ax.add_collection(
         PolyCollection(
             list(corners),
-            facecolors=colour,
-            edgecolors="white" if edged else "none",
+            facecolors=look.colour,
+            edgecolors="white" if edged or look.hatch else "none",
             linewidths=0.5 if edged else 0.0,
+            hatch=look.hatch or None,
             antialiaseds=edged,
             zorder=order,
         ),
         autolim=False,
     )
+
+
+def _next_starts(
+    parts: npt.NDArray[Any], free: npt.NDArray[Any], last: float
+) -> npt.NDArray[np.float64]:
+    """For each part where its free time ends, or the next part begins."""
+    limits = np.full(parts.size, last)
+    for i, part in enumerate(parts):
+        later = parts[(parts["node"] == part["node"]) & (parts["start"] >= part["end"])]
+        around = free[(free["node"] == part["node"]) & (free["start"] < part["end"])]
+        ends = [*later["start"], *around["end"][around["end"] >= part["end"]]]
+        limits[i] = min([last, *ends])
+    return limits
 
 
 def _end_times(
@@ -353,19 +408,34 @@ def _end_times(
     named: dict[str, WindowLike],
     middle: npt.NDArray[np.float64],
     lanes: npt.NDArray[np.int64],
+    limits: npt.NDArray[np.float64],
+    inch: float,
     decimals: int,
 ) -> None:
-    """Beside each part that ends before its window does, when it ends."""
-    from matplotlib.patheffects import withStroke
+    """Say of each part that ends before its window does when it ends.
+
+    Beside it where it is free for long enough, else in it, else nowhere.
+    """
+    with extra():
+        from matplotlib.patheffects import withStroke
 
     finish = np.array([window.finish for window in named.values()])
     early = (parts["end"] < finish[parts["window"]]) & (lanes == 1)
-    for part, y in zip(parts[early], middle[early], strict=True):
+    for part, limit, y in zip(parts[early], limits[early], middle[early], strict=True):
+        words = _number(part["end"], decimals)
+        room = inch * (6 + LETTER * (FONT - 1.5) * len(words)) / 72
+        if limit - part["end"] >= room:
+            shift, align = 3, "left"
+        elif part["end"] - part["start"] >= room:
+            shift, align = -3, "right"
+        else:
+            continue
         ax.annotate(
-            _number(part["end"], decimals),
+            words,
             (part["end"], y),
-            xytext=(3, 0),
+            xytext=(shift, 0),
             textcoords="offset points",
+            ha=align,
             va="center_baseline",
             fontsize=FONT - 1.5,
             color=INK,
@@ -374,35 +444,73 @@ def _end_times(
         )
 
 
-def _window_lanes(
-    ax: Axes,
+def _captions(
     named: dict[str, WindowLike],
-    colours: list[str],
     view: tuple[float, float],
-    bottom: float,
+    inch: float,
     decimals: int,
-) -> None:
-    """Above the rows: one line for each window, with its name and its times."""
+) -> list[Caption]:
+    """Name the windows, each at the first level where its line and words have room."""
     first, last = view
-    for i, (name, window) in enumerate(named.items()):
-        y = (i - len(named) + 0.5) * LANE
-        start, finish = window.start, window.finish
-        ax.vlines([start, finish], y, bottom, colours[i], "dotted", lw=0.9, zorder=3)
-        ax.plot([start, finish], [y, y], color=colours[i], lw=4, solid_capstyle="butt")
-        words = f"{name}: {_number(start, decimals)} to {_number(finish, decimals)}"
+    captions: list[Caption] = []
+    taken: list[list[tuple[float, float]]] = []
+    for name, window in islice(named.items(), NAMED):
+        start, finish = (
+            min(max(t, first), last) for t in (window.start, window.finish)
+        )
+        words = (
+            f"{name}: {_number(window.start, decimals)} to "
+            f"{_number(window.finish, decimals)}"
+        )
+        length = inch * (10 + LETTER * FONT * len(words)) / 72
         # Beside the line where there is room, else upon it.
         if finish < first + 0.7 * (last - first):
             x, shift, align = finish, 5, "left"
+            left, right = start, finish + length
         elif start > first + 0.3 * (last - first):
             x, shift, align = start, -5, "right"
+            left, right = start - length, finish
         else:
             x, shift, align = (start + finish) / 2, 0, "center"
+            left, right = min(start, x - length / 2), max(finish, x + length / 2)
+        level = 0
+        while level < len(taken) and any(
+            left < end and begin < right for begin, end in taken[level]
+        ):
+            level += 1
+        if level == len(taken):
+            taken.append([])
+        taken[level].append((left, right))
+        captions.append(Caption(words, x, shift, align, level))
+    return captions
+
+
+def _window_lanes(
+    ax: Axes,
+    named: dict[str, WindowLike],
+    looks: list[Look],
+    captions: list[Caption],
+    bottom: float,
+) -> None:
+    """Above the rows: a line for each window, with its name and its times."""
+    with extra():
+        from matplotlib.patches import Rectangle
+
+    lanes = max((caption.level for caption in captions), default=-1) + 1
+    for window, look, caption in zip(named.values(), looks, captions, strict=False):
+        y = (caption.level - lanes + 0.5) * LANE
+        start, finish = window.start, window.finish
+        line = Rectangle((start, y - LINE / 2), finish - start, LINE, zorder=3)
+        line.set(facecolor=look.colour, hatch=look.hatch, edgecolor="white", lw=0)
+        ax.add_patch(line)
+        if len(named) <= GUIDED:
+            ax.vlines([start, finish], y, bottom, look.colour, "dotted", lw=0.9)
         ax.annotate(
-            words,
-            (min(max(x, first), last), y),
-            xytext=(shift, 0),
+            caption.words,
+            (caption.x, y),
+            xytext=(caption.shift, 0),
             textcoords="offset points",
-            ha=align,
+            ha=caption.align,
             va="center_baseline",
             fontsize=FONT,
             color=INK,
@@ -419,7 +527,8 @@ def _dress(
     decimals: int,
 ) -> None:
     """Ticks and labels: every row while they are tall, else those that matter."""
-    from matplotlib.ticker import FuncFormatter, MaxNLocator
+    with extra():
+        from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     middle = (edges[1:] + edges[:-1]) / 2
     # The rows with windows have first call on a label, then some others to go by.
@@ -452,14 +561,16 @@ def _dress(
 
 def _legend(ax: Axes, windows: int) -> None:
     """Outside the data, above the top right corner."""
-    from matplotlib.patches import Patch
+    with extra():
+        from matplotlib.patches import Patch
 
     handles = [
         Patch(facecolor=FREE, edgecolor=FAINT, linewidth=0.5, label="free"),
         Patch(facecolor=BUSY, label="busy"),
     ]
-    if windows:
-        handles.append(Patch(facecolor=WINDOW_COLOURS[0], label=f"{windows} windows"))
+    if windows > NAMED:
+        words = f"{windows:,} windows, {NAMED} of them named"
+        handles.append(Patch(facecolor=WINDOW_COLOURS[0], label=words))
     ax.legend(
         handles=handles,
         loc="lower right",
@@ -484,18 +595,21 @@ def _number(value: float, decimals: int) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def _inches_tall(ax: Axes) -> float:
-    figure = ax.figure.figure
-    return float(ax.get_window_extent().height / figure.dpi)
+def _inches(ax: Axes) -> tuple[float, float]:
+    """The width and height of axes that are there already."""
+    extent, dpi = ax.get_window_extent(), ax.figure.figure.dpi
+    return float(extent.width / dpi), float(extent.height / dpi)
 
 
 def save_figure(figure: Figure, target: Path) -> None:
     """Write a figure whole or not at all, and with the same bytes every time."""
-    import matplotlib
+    with extra():
+        import matplotlib
 
     kind = target.suffix.lower()[1:]
     stamp = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
     drawn = io.BytesIO()
     with matplotlib.rc_context({"svg.hashsalt": "slotkern"}):
         figure.savefig(drawn, format=kind, metadata=stamp)
-    write_bytes(target, drawn.getvalue())
+    with open_whole(target) as file:
+        file.write(drawn.getvalue())

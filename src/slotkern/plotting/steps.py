@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from slotkern._core import PreparedSlots, Request, find_window, prepared
-from slotkern.plotting.gantt import _checked_path, save_figure
+from slotkern._core import Request, find_window, prepared
+from slotkern.extras import extra
+from slotkern.plotting.gantt import as_written, checked_path, save_figure
 from slotkern.search import step_values
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from numpy.typing import NDArray
+
+    from slotkern.typing import Placement, Shape, Slots, Span, ValueCriterion
 
 __all__ = ["plot_steps"]
 
@@ -22,13 +24,13 @@ LINE, CHOSEN = "#4c78a8", "#d62728"
 
 
 def plot_steps(
-    slots: NDArray[np.void] | PreparedSlots,
+    slots: Slots,
     request: Request,
-    criterion: Any,
+    criterion: ValueCriterion,
     *,
-    shape: str = "square",
-    placement: str = "slot-start",
-    span: str = "window",
+    shape: Shape = "square",
+    placement: Placement = "slot-start",
+    span: Span = "window",
     path: str | os.PathLike[str] | None = None,
     ax: Axes | None = None,
 ) -> Figure:
@@ -68,7 +70,7 @@ def plot_steps(
     >>> figure.axes[0].get_xlabel()
     'start of the window'
     """
-    target = None if path is None else _checked_path(path)
+    target = None if path is None else checked_path(path)
     pool = prepared(slots)
     starts, values = step_values(
         pool, request, criterion, shape=shape, placement=placement, span=span
@@ -76,7 +78,8 @@ def plot_steps(
     window = find_window(
         pool, request, criterion, shape=shape, placement=placement, span=span
     )
-    from matplotlib.figure import Figure
+    with extra():
+        from matplotlib.figure import Figure
 
     if ax is None:
         ax = Figure(figsize=(8, 3.2), layout="constrained").subplots()
@@ -91,7 +94,7 @@ def plot_steps(
             xytext=(8, 6),
             color=CHOSEN,
         )
-        ax.set_ylabel(f"best {window.criterion}")
+        ax.set_ylabel(as_written(f"best {window.criterion}"))
     ax.set_xlabel("start of the window")
     ax.margins(y=0.15)
     ax.spines[["top", "right"]].set_visible(False)

@@ -1,9 +1,10 @@
 """The papers' algorithms as their pseudo-code says, step by step, compiled by numba.
 
 They are the oracle of the tests and the baseline of the benchmarks, and the place to
-read what the fast kernels compute. Misprints are mended and the mending is said where
-it is done. Every quantity is written in the one expression the whole library uses, so
-that costs, finishes and exactly met budgets agree to the last bit.
+read what the fast kernels compute. Misprints are mended, and the docstring of the
+function that does it says what is printed, what is done, and why; docs/published.md
+lists them all. Every quantity is written in the one expression the whole library uses,
+so that costs, finishes and exactly met budgets agree to the last bit.
 
 `import slotkern` does not import this package, since that imports numba. To follow an
 algorithm in a debugger, set NUMBA_DISABLE_JIT=1 in the environment: the same functions
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 
 from . import aep, square, valued
 from .alternatives import SCHEMES, Scheme
-from .job import Found, Job
+from .job import FINITE, Found, Job
 
 __all__ = ["ALGORITHMS", "SCHEMES", "Algorithm", "Found", "Job", "Scheme", "find"]
 
@@ -27,7 +28,7 @@ __all__ = ["ALGORITHMS", "SCHEMES", "Algorithm", "Found", "Job", "Scheme", "find
 class Algorithm(NamedTuple):
     """A published algorithm: its name, where it is printed, and the functions.
 
-    They take slots, proper, job, and the seed (MaxQ: the values). `lite` is the form
+    They take slots, proper, job, and the seed ("value": the values). `lite` is the form
     that takes the n cheapest slots of each step, if there is one.
     """
 
@@ -43,10 +44,12 @@ AEP_PAPER = "Slot selection and co-allocation algorithms for economic scheduling
 SQUARE_PAPER = "Optimization of resources selection for jobs scheduling"
 PLACEMENT_PAPER = "Dependable and coordinated resources allocation algorithms"
 
-#: Every published algorithm, by shape and criterion; "value" is any array of values.
+#: Every published algorithm, by shape and criterion; "value" is any array of values,
+#: "local_price" the first window of slots that each keep to the price limit.
 ALGORITHMS: dict[tuple[str, str], Algorithm] = {
     ("ragged", "first"): Algorithm("AMP", f"{AEP_PAPER}, 2.2", aep.amp),
     ("ragged", "start"): Algorithm("AMP", f"{AEP_PAPER}, 2.2", aep.amp),
+    ("ragged", "local_price"): Algorithm("ALP", f"{AEP_PAPER}, 1", aep.alp),
     ("ragged", "cost"): Algorithm("minCost", f"{AEP_PAPER}, 2.2", aep.min_cost),
     ("ragged", "runtime"): Algorithm(
         "minRuntime", f"{AEP_PAPER}, 2.2", aep.min_runtime
@@ -55,6 +58,7 @@ ALGORITHMS: dict[tuple[str, str], Algorithm] = {
     ("ragged", "processor_time"): Algorithm(
         "minProcTime", f"{AEP_PAPER}, 3.1", aep.min_proc_time
     ),
+    ("ragged", "value"): Algorithm("AEP", f"{AEP_PAPER}, 2.1", valued.general),
     ("square", "first"): Algorithm(
         "FirstFit", f"{SQUARE_PAPER}, 3.2", square.first_fit
     ),
@@ -96,7 +100,7 @@ def find(
     volume: float,
     budget: float = np.inf,
     min_performance: float = 0.0,
-    earliest: float = 0.0,
+    earliest: float = -np.inf,
     deadline: float = np.inf,
     max_price: float = np.inf,
     proper: NDArray[np.bool_] | None = None,
@@ -120,12 +124,16 @@ def find(
         The most that the window may cost.
     min_performance, max_price : float
         The least performance and the highest price of a slot that may take part.
+
+        Misprint: the square procedure asks for performance p_i > p, the experiment
+        of the same papers for p_i >= 1. Here it is >= everywhere, as the word minimum
+        says.
     earliest, deadline : float
         When the window may start and must have finished.
     proper : bool array, shape (m,), optional
         Which slots may take part at all (properHardwareAndSoftware); all without it.
     criterion : str or float64 array of shape (m,)
-        What is best, or the values whose sum MaxQ maximizes.
+        What is best, or the values whose sum is maximized (AEP, MaxQ).
     shape : str
         A key of `ALGORITHMS` is (shape, criterion); an array's criterion is "value".
     lite : bool
@@ -137,21 +145,22 @@ def find(
     -------
     Found or None
         `start` of the window and `rows` of its slots, an int64 array of shape (nodes,),
-        cheapest first (equal costs by node); of MaxQ, DEP and COORD also the `length`
-        of its group and the `value` that was maximized. None if the algorithm finds no
-        window. Among windows of equal value the one met first.
+        cheapest first (equal costs by node); where a sum was maximized also that
+        `value`, and of MaxQ, DEP and COORD the `length` of the group. None if the
+        algorithm finds no window. Among windows of equal value the one met first.
 
     Raises
     ------
     ValueError
-        If nothing is published for this shape and criterion, or the table of MaxQ, DEP
-        and COORD is asked for without a finite budget.
+        If nothing is published for this shape and criterion, or the table of AEP, MaxQ,
+        DEP and COORD is asked for with a budget that is infinite or makes it larger
+        than 1 GiB.
 
     Notes
     -----
     Ragged: linear in m, quadratic in the nodes with a logarithm for the sort; square:
-    the same once for each different performance; MaxQ, DEP and COORD O(a n C) at every
-    step for a live slots and the budget C.
+    the same once for each different performance; by value O(a n C) at every step for a
+    live slots and the budget C.
 
     Examples
     --------
@@ -188,7 +197,8 @@ def find(
     suitable &= slots["price"] <= max_price
     if proper is not None:
         suitable &= proper
-    job = Job(nodes, float(volume), float(budget), float(earliest), float(deadline))
+    latest = min(float(deadline), FINITE)
+    job = Job(nodes, float(volume), float(budget), float(earliest), latest)
     run = algorithm.lite if lite else algorithm.search
     if run is None:
         raise ValueError(f"{algorithm.name} has no Lite form")

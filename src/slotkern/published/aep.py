@@ -4,7 +4,9 @@
 computing", section 2. Windows are ragged: every part starts at the window's start and
 runs for its own length, volume / performance. AMP, minCost, minRuntime, minFinish and
 minProcTime are one sweep over the slots by start and differ in the window they take
-from the slots that are live at a step.
+from the slots that are live at a step. ALP (section 1) is AMP with a price limit on
+each slot in the place of the budget. The general criterion of section 2.1 is in
+`slotkern.published.valued`, where its knapsack is.
 
 Complexity: linear in the slots; each step sorts the live slots, at most one a node.
 """
@@ -14,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .job import Found, Job, compiled, in_order
+from .job import FINITE, Found, Job, compiled, in_order
 
 Numbers = NDArray[np.int64]
 
@@ -43,7 +45,12 @@ def total(window: Numbers, column: NDArray[np.float64]) -> float:
 
 @compiled
 def drop_expired(extended: Numbers, size: int, start: float, slots: SlotList) -> int:
-    """Keep the slots that are long enough to begin at `start`; return how many."""
+    """Keep the slots that are long enough to begin at `start`; return how many.
+
+    Misprint: the paper removes from the list over whose indices it runs, so that the
+    slot after a removed one is not looked at. Here every expired slot leaves: it can
+    be in no window of this start.
+    """
     kept = 0
     for slot in extended[:size]:
         if start + slots.length[slot] <= slots.end[slot]:
@@ -66,9 +73,13 @@ def longest(window: Numbers, slots: SlotList) -> int:
 def exchange(window: Numbers, rest: Numbers, budget: float, slots: SlotList) -> None:
     """Exchange the longest slot of the window for shorter ones as the budget allows.
 
-    `rest` comes cheapest first, and nothing in it is cheaper than the window. The
-    paper's test forgets to refund the long slot's cost; with the refund the runtime
-    left is the least that this step can offer.
+    `rest` comes cheapest first, and nothing in it is cheaper than the window.
+
+    Misprint: the paper tests ``resultWindow.cost + shortSlot.cost < S``. Here the long
+    slot's cost is refunded, without which the window keeps slots that it could well
+    afford to exchange; with it the runtime left is the least that this step can offer.
+    And what costs exactly S is within the budget, as in the problem statement of
+    section 2.1.
     """
     n = len(window)
     changed = np.empty(n, np.int64)
@@ -101,7 +112,15 @@ def best_window(
     slots: SlotList,
     random: np.random.Generator,
 ) -> Numbers:
-    """Take the window of one step (getBestWindow): n slots, cheapest first."""
+    """Take the window of one step (getBestWindow): n slots, cheapest first.
+
+    Misprint: ``getSubList(0, n)`` and ``getSubList(n + 1, m)`` leave one slot out of
+    both lists. Here the rest begins with it: it is the cheapest of them.
+
+    Misprint: the paper exchanges slots of the n cheapest whatever they cost. Here they
+    stay as they are where they exceed the budget, and `aep` skips the step: if the n
+    cheapest do not fit, no n slots do.
+    """
     if criterion == PROCESSOR_TIME:
         return draw(extended.copy(), n, random)
     by_cost = np.sort(extended)
@@ -134,7 +153,13 @@ def aep(
     criterion: int,
     random: np.random.Generator,
 ) -> tuple[float, Numbers]:
-    """Sweep the slots by start and keep the first of the best windows of all steps."""
+    """Sweep the slots by start and keep the first of the best windows of all steps.
+
+    Misprint: the scheme keeps a window if ``crW > maxCriterion`` and says nothing of
+    the value to begin with, nor of the budget. Here less is better, as cost, runtime
+    and the problem statement of section 2.1 want it; the first window within the
+    budget is kept, and one beyond it never.
+    """
     extended = np.empty(len(slots.arrival), np.int64)
     size = 0
     best_start, best_value, best = 0.0, np.inf, np.empty(0, np.int64)
@@ -156,17 +181,13 @@ def aep(
     return best_start, best
 
 
-def search(
-    slots: NDArray[np.void],
-    proper: NDArray[np.bool_],
-    job: Job,
-    criterion: int,
-    seed: int,
-) -> Found | None:
-    """Number the slots by cost, sweep them, and tell the rows of the window."""
+def numbered(
+    slots: NDArray[np.void], proper: NDArray[np.bool_], job: Job
+) -> tuple[Numbers, SlotList]:
+    """Number the slots by cost: the rows of the numbers, and the columns."""
     cost = job.volume * (slots["price"] / slots["performance"])
     row, arrival = in_order(slots, cost)
-    columns = SlotList(
+    return row, SlotList(
         arrival,
         proper[row],
         np.maximum(slots["start"][row], job.earliest),
@@ -174,19 +195,40 @@ def search(
         job.volume / slots["performance"][row],
         cost[row],
     )
+
+
+def search(
+    slots: NDArray[np.void],
+    proper: NDArray[np.bool_],
+    job: Job,
+    criterion: int,
+    seed: int,
+) -> Found | None:
+    """Sweep the slots, and tell the rows of the window."""
+    row, columns = numbered(slots, proper, job)
     random = np.random.default_rng(seed)
-    start, window = aep(columns, job.nodes, job.budget, criterion, random)
+    budget = min(job.budget, FINITE)
+    start, window = aep(columns, job.nodes, budget, criterion, random)
     return Found(float(start), row[window]) if len(window) else None
 
 
 def amp(
     slots: NDArray[np.void], proper: NDArray[np.bool_], job: Job, seed: int
 ) -> Found | None:
-    """AMP (section 2.2): the first step whose n cheapest live slots fit the budget.
-
-    With a limit on the price of each slot and no budget this is ALP.
-    """
+    """AMP (section 2.2): the first step whose n cheapest live slots fit the budget."""
     return search(slots, proper, job, START, seed)
+
+
+def alp(
+    slots: NDArray[np.void], proper: NDArray[np.bool_], job: Job, seed: int
+) -> Found | None:
+    """ALP (section 1): the first n live slots, of which none has too high a price.
+
+    The price limit F is part of `proper`. The budget does not count: n slots at F or
+    less for a time T never cost more than S = F T n, with which AMP may also take
+    some that are dearer.
+    """
+    return search(slots, proper, job._replace(budget=np.inf), START, seed)
 
 
 def min_cost(
@@ -215,6 +257,8 @@ def min_proc_time(
 ) -> Found | None:
     """Simplified minProcTime (section 3.1): the best of one random window a step.
 
-    It promises neither the least processor time nor that it finds a window at all.
+    The paper does not say how the window is drawn, nor what happens to one beyond the
+    budget: here every n live slots are equally likely, and the step is skipped. It
+    promises neither the least processor time nor that it finds a window at all.
     """
     return search(slots, proper, job, PROCESSOR_TIME, seed)

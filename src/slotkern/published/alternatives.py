@@ -37,7 +37,11 @@ def cut(
     start: float,
     finish: NDArray[np.float64],
 ) -> tuple[NDArray[np.void], NDArray[np.int64]]:
-    """The list without these parts, and the row that each of its slots comes from."""
+    """The list without these parts, and the row that each of its slots comes from.
+
+    The papers speak of "cutting" a window from the list and do not say what becomes of
+    the rests of its slots; here they return to the list.
+    """
     ends = slots["end"][rows]
     rounding = ends - finish <= 4 * 2.0**-52 * np.abs(finish)
     left, right = slots[rows], slots[rows]

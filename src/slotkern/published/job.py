@@ -3,11 +3,19 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar, cast
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from slotkern.extras import extra
+
+with extra():
+    import numba
+
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+#: A window that ends later, or costs more, overflows: it fits no job.
+FINITE = float(np.finfo(np.float64).max)
 
 
 class Job(NamedTuple):

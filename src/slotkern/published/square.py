@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .job import Found, Job, compiled, in_order
+from .job import FINITE, Found, Job, compiled, in_order
 
 Numbers = NDArray[np.int64]
 
@@ -61,7 +61,18 @@ def square_search(
     budget: float,
     criterion: int,
 ) -> tuple[float, Numbers]:
-    """Sweep each group, fastest first, and keep the first of the best windows."""
+    """Sweep each group, fastest first, and keep the first of the best windows.
+
+    Misprint: step 1 sets f_max = 0, but f = -(start + T) and all its like are never
+    above 0, so that nothing would be found. Here the first window that fits is kept.
+
+    Misprint: step v.A looks for a slot of the group's own performance among those that
+    v.B has yet to remove. Here the expired leave first: without such a slot among the
+    live ones the faster group has had this choice, which is the reason that A gives.
+
+    Misprint: step vi wants a total cost C_i < C. Here a window may cost exactly C, as
+    in the restriction of eq. (1).
+    """
     best_start, best_value, best = 0.0, np.inf, np.empty(0, np.int64)  # 1
     window_slots = np.empty(len(slots.arrival), np.int64)
     for performance in groups:  # 3
@@ -77,11 +88,11 @@ def square_search(
             size += 1
             kept, slowest = 0, 0
             for candidate in window_slots[:size]:  # v
-                if slots.performance[candidate] == performance:
-                    slowest += 1
                 if start + length <= slots.end[candidate]:  # B
                     window_slots[kept] = candidate
                     kept += 1
+                    if slots.performance[candidate] == performance:
+                        slowest += 1
             size = kept
             if slowest == 0:
                 continue  # A: a faster group has had these slots
@@ -118,7 +129,7 @@ def search(
     """Search the groups, and tell the rows of the window."""
     row, columns, groups = numbered(slots, proper, job)
     start, window = square_search(
-        columns, groups, job.volume, job.nodes, job.budget, criterion
+        columns, groups, job.volume, job.nodes, min(job.budget, FINITE), criterion
     )
     return Found(float(start), row[window]) if len(window) else None
 
@@ -126,7 +137,12 @@ def search(
 def first_fit(
     slots: NDArray[np.void], proper: NDArray[np.bool_], job: Job, seed: int
 ) -> Found | None:
-    """Find the window that starts first in any group, ties to the fastest group."""
+    """Find the window that starts first in any group, ties to the fastest group.
+
+    Misprint: section 4.2 "returns first suitable and affordable window found". Read as
+    the first group in which a window fits, this contradicts the mean start of 0 that
+    section 4.2 reports; so it is the least start of all groups.
+    """
     return search(slots, proper, job, START)
 
 

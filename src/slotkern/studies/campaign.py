@@ -11,16 +11,17 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slotkern.environment import generate_environment
+from slotkern.extras import extra
+from slotkern.files.whole import make_folder, open_whole
 from slotkern.studies.cycle import run_cycles
 from slotkern.studies.fields import as_count
 from slotkern.studies.study import Algorithm, Setting, Study
@@ -29,6 +30,9 @@ __all__ = ["Campaign", "Chunk", "run"]
 
 #: The papers' own algorithms are slow: their chunks are at least this much shorter.
 _SHORTER = 10
+
+#: So many worker processes at most for each processor of the machine.
+_WORKERS = 16
 
 
 @dataclass(frozen=True)
@@ -104,7 +108,8 @@ class Campaign:
 
     def read(self, chunk: Chunk) -> dict[str, NDArray[Any]]:
         """Return the arrays of `run_cycles` for a finished chunk."""
-        import pyarrow.parquet as parquet
+        with extra():
+            import pyarrow.parquet as parquet
 
         table = parquet.ParquetFile(self.path(chunk)).read()
         width = len(chunk.algorithms)
@@ -140,7 +145,8 @@ def run(
         same study, only what is missing is computed, and the results are those of an
         uninterrupted run.
     workers : int
-        How many processes (joblib's loky); the results do not depend on it.
+        How many processes (joblib's loky), at most 16 for each processor of this
+        machine; the results do not depend on it.
     cluster : str or dask.distributed.Client, optional
         The address of a dask scheduler, or a client of one: its workers then do the
         work, and `workers` does not matter. They send results back; only the calling
@@ -187,7 +193,12 @@ def run(
             0,
         ),
     )
-    as_count("workers", workers)
+    most = _WORKERS * (os.cpu_count() or 1)
+    if as_count("workers", workers) > most:
+        raise ValueError(
+            f"workers: {workers} is more than {most}, {_WORKERS} for each processor of "
+            "this machine"
+        )
     _try_out(campaign)
     _claim(campaign)
     if next(campaign.missing_chunks(), None) is None:
@@ -212,13 +223,15 @@ def _computed(
     study: Study, chunks: Iterable[Chunk], workers: int, cluster: Any
 ) -> Iterator[tuple[Chunk, dict[str, NDArray[Any]]]]:
     """Yield chunks and their results as they finish, in any order."""
-    import joblib
+    with extra():
+        import joblib
 
     with contextlib.ExitStack() as stack:
         if cluster is not None:
             client = cluster
             if isinstance(cluster, str):
-                from distributed import Client
+                with extra():
+                    from distributed import Client
 
                 client = stack.enter_context(Client(cluster))
             stack.enter_context(joblib.parallel_config("dask", client=client))
@@ -243,8 +256,9 @@ def _compute(
 
 def _write(campaign: Campaign, chunk: Chunk, results: dict[str, NDArray[Any]]) -> None:
     """Write a chunk's file: complete, or not at all."""
-    import pyarrow as pa
-    import pyarrow.parquet as parquet
+    with extra():
+        import pyarrow as pa
+        import pyarrow.parquet as parquet
 
     names = [algorithm.name for algorithm in chunk.algorithms]
     cycles = np.arange(chunk.first, chunk.last, dtype=np.int32)
@@ -259,25 +273,15 @@ def _write(campaign: Campaign, chunk: Chunk, results: dict[str, NDArray[Any]]) -
     for name in ("alternatives", *campaign.study.metrics):
         columns[name] = pa.array(results[name].ravel())
     path = campaign.path(chunk)
-    _replace(path, lambda file: parquet.write_table(pa.table(columns), file))
-
-
-def _replace(path: Path, write: Callable[[BinaryIO], Any]) -> None:
-    """Write a file that is either complete or not there, whatever happens."""
-    with tempfile.TemporaryDirectory(prefix=".part-", dir=path.parent.parent) as part:
-        temporary = Path(part) / path.name
-        with open(temporary, "wb") as file:
-            write(file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
+    with open_whole(path) as file:
+        parquet.write_table(pa.table(columns), file)
 
 
 def _claim(campaign: Campaign) -> None:
     """Make the folder this study's, or raise ValueError if it is another one's."""
     from slotkern import __version__
 
-    (campaign.folder / "cycles").mkdir(parents=True, exist_ok=True)
+    make_folder(campaign.folder / "cycles")
     path = campaign.folder / "study.json"
     mine = {"slotkern": __version__, **campaign.study.identity}
     mine = json.loads(json.dumps(mine))
@@ -290,7 +294,8 @@ def _claim(campaign: Campaign) -> None:
                 "choose another folder"
             )
         return
-    _replace(path, lambda file: file.write(json.dumps(mine, indent=1).encode()))
+    with open_whole(path) as file:
+        file.write(json.dumps(mine, indent=1).encode())
 
 
 def _difference(where: str, theirs: Any, mine: Any) -> str:
@@ -321,14 +326,15 @@ class _Progress:
         self._bar: Any = None
         if not shown:
             return
-        from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            TextColumn,
-            TimeRemainingColumn,
-        )
+        with extra():
+            from rich.console import Console
+            from rich.progress import (
+                BarColumn,
+                MofNCompleteColumn,
+                Progress,
+                TextColumn,
+                TimeRemainingColumn,
+            )
 
         self._bar = Progress(
             TextColumn("{task.description}"),

@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
-from rich.console import Console
-
+from slotkern.commands.terminal import written
+from slotkern.extras import extra
 from slotkern.studies.campaign import run
+from slotkern.studies.figures import draw_figures
 from slotkern.studies.load import load_study
 from slotkern.studies.papers import PAPERS
-from slotkern.studies.report import print_report, write_report
+from slotkern.studies.report import print_report, write_tables
 from slotkern.studies.study import Study
 from slotkern.studies.summary import Summary
+
+with extra():
+    import typer
 
 __all__ = ["register"]
 
 Cycles = Annotated[
-    int | None, typer.Option(min=1, help="How many cycles; the study's own by default.")
+    int | None, typer.Option(help="How many cycles; the study's own by default.")
 ]
-Workers = Annotated[int, typer.Option(min=1, help="How many processes.")]
+Workers = Annotated[int, typer.Option(help="How many processes.")]
 PublishedCycles = Annotated[
     int | None,
-    typer.Option(min=0, help="On how many of them the papers' own algorithms run."),
+    typer.Option(help="On how many of them the papers' own algorithms run."),
 ]
-Seed = Annotated[int | None, typer.Option(min=0, help="Replaces the study's seed.")]
+Seed = Annotated[int | None, typer.Option(help="Replaces the study's seed.")]
 Cluster = Annotated[
     str | None,
     typer.Option(help="Address of a dask scheduler whose workers do the work."),
@@ -88,7 +92,6 @@ def _run(
     cluster: str | None,
 ) -> None:
     """Run or resume a campaign, print its report, and say where everything is."""
-    errors = Console(stderr=True, highlight=False)
     folder = Path("out") / study.name if out is None else out
     try:
         campaign = run(
@@ -98,17 +101,22 @@ def _run(
             workers=workers,
             cluster=cluster,
             published_cycles=published_cycles,
-            progress=errors.is_terminal,
+            progress=sys.stderr.isatty(),
         )
     except KeyboardInterrupt:
-        errors.print(
-            f"interrupted; what is finished is in {folder}, the same command resumes"
+        print(
+            f"interrupted; what is finished is in {folder}, the same command resumes",
+            file=sys.stderr,
         )
         raise
+    # What was computed is in files before anything is printed, and it is printed even
+    # if a picture fails.
     summary = Summary(campaign)
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=150)
-    print_report(summary, console)
-    for path in write_report(summary):
-        console.print(str(path), highlight=False, soft_wrap=True, style="dim")
+    files = write_tables(summary)
+    try:
+        files += draw_figures(summary)
+    finally:
+        with written(width=150) as console:
+            print_report(summary, console)
+            for path in files:
+                console.print(str(path), soft_wrap=True, style="dim")

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from slotkern.extras import extra
+from slotkern.files.whole import make_folder
+from slotkern.plotting.gantt import as_written, plot_gantt, save_figure
 from slotkern.studies.cycle import windows_of_cycle
 from slotkern.studies.metrics import metric_of
-from slotkern.studies.study import Setting
+from slotkern.studies.study import Setting, Study, short_names
 from slotkern.studies.summary import Comparison, Summary, metric_label
+from slotkern.studies.times import Timing
 
-__all__ = ["draw_figures"]
+__all__ = ["draw_figures", "draw_times"]
 
 _BAR, _MARK = "#7f9fc6", "#c0392b"
 
@@ -30,7 +34,51 @@ def draw_figures(summary: Summary) -> list[Path]:
     list of Path
         The files.
     """
-    from matplotlib import rc_context
+
+    def draw(record: Mapping[str, Any]) -> Any:
+        kind = record.get("kind", "numbers")
+        if kind == "numbers":
+            return _numbers(record, summary)
+        if kind == "times":
+            return _times(record, summary.study, summary.times)
+        return _chart(record, summary, kind)
+
+    records = summary.study.figures or _default(summary)
+    return _save(records, draw, summary.campaign.folder)
+
+
+def draw_times(
+    study: Study, times: Sequence[Sequence[Timing]], folder: Path
+) -> list[Path]:
+    """Draw the study's figures of times (PNG) into a folder.
+
+    Parameters
+    ----------
+    study : Study
+        Whose ``[[figure]]`` tables of the kind ``times`` are drawn.
+    times : list of list of Timing
+        What `measure_times` returned for it.
+    folder : Path
+        Made if it is not there.
+
+    Returns
+    -------
+    list of Path
+        The files.
+    """
+    records = [record for record in study.figures if record.get("kind") == "times"]
+    make_folder(folder)
+    return _save(records, lambda record: _times(record, study, times), folder)
+
+
+def _save(
+    records: Iterable[Mapping[str, Any]],
+    draw: Callable[[Mapping[str, Any]], Any],
+    folder: Path,
+) -> list[Path]:
+    """Draw each figure in the style of all, and write it; return the files."""
+    with extra():
+        from matplotlib import rc_context
 
     style: Any = {
         "font.size": 9,
@@ -43,17 +91,9 @@ def draw_figures(summary: Summary) -> list[Path]:
     }
     paths = []
     with rc_context(style):
-        for record in summary.study.figures or _default(summary):
-            path = summary.campaign.folder / f"{record['name']}.png"
-            kind = record.get("kind", "numbers")
-            if kind == "numbers":
-                figure = _numbers(record, summary)
-            elif kind == "times":
-                figure = _times(record, summary)
-            else:
-                figure = _chart(record, summary, windows=kind == "gantt")
-            figure.savefig(path, dpi=150)
-            paths.append(path)
+        for record in records:
+            paths.append(folder / f"{record['name']}.png")
+            save_figure(draw(record), paths[-1])
     return paths
 
 
@@ -69,7 +109,7 @@ def _numbers(record: Mapping[str, Any], summary: Summary) -> Any:
     settings = summary.study.sweep_of(record)
     names = record.get("algorithms") or [a.name for a in settings[0].algorithms]
     metrics = record["metrics"]
-    figure, panels = _panels(record, summary, len(metrics))
+    figure, panels = _panels(record, summary.study, len(metrics))
     for panel, metric in zip(panels, metrics, strict=True):
         marks = _marks([row for row in summary.comparisons if row.metric == metric])
         if len(settings) == 1:
@@ -82,16 +122,17 @@ def _numbers(record: Mapping[str, Any], summary: Summary) -> Any:
 
 
 def _panels(
-    record: Mapping[str, Any], summary: Summary, count: int, **axes: Any
+    record: Mapping[str, Any], study: Study, count: int, **axes: Any
 ) -> tuple[Any, list[Any]]:
     """Return a figure with its title, and this many panels, at most three in a row."""
-    from matplotlib.figure import Figure
+    with extra():
+        from matplotlib.figure import Figure
 
     columns = min(3, count)
     rows = -(-count // columns)
     size = (1.2 + 3.4 * columns, 0.9 + 3.0 * rows)
-    figure = Figure(figsize=size, layout="constrained")
-    figure.suptitle(record.get("title", summary.study.title))
+    figure = Figure(figsize=size, dpi=150, layout="constrained")
+    figure.suptitle(as_written(record.get("title", study.title)))
     panels = list(figure.subplots(rows, columns, squeeze=False, **axes).ravel())
     for panel in panels[count:]:
         panel.set_axis_off()
@@ -105,14 +146,14 @@ def _marks(rows: Sequence[Comparison]) -> Marks:
     """
     marks: Marks = {}
     for row in rows:
-        if row.published is not None and not row.percent:
+        if row.published is not None and row.best is None:
             marks[row.setting.name, row.algorithm] = row.published, True
     printed = dict(marks)
     for row in rows:
         known = printed.get((row.setting.name, row.best or ""))
         here = row.setting.name, row.algorithm
         if known is not None and row.published is not None and here not in marks:
-            share = 1 - row.published
+            share = 1 / row.published if row.ratio else 1 - row.published
             more_is_better = metric_of(row.metric).more_is_better
             value = known[0] * share if more_is_better else known[0] / share
             marks[here] = value, False
@@ -165,7 +206,8 @@ def _bars(
             ha="center",
             fontsize=7,
         )
-    panel.set_xticks(at, [labels[name] for name in names], rotation=35, ha="right")
+    ticks = [as_written(labels[name]) for name in names]
+    panel.set_xticks(at, ticks, rotation=35, ha="right")
     panel.grid(visible=False, axis="x")
     panel.margins(y=0.12)
 
@@ -180,9 +222,10 @@ def _curves(
 ) -> None:
     """Draw curves along the sweep's first parameter: one per rest and algorithm."""
     labels = {a.name: a.label for a in settings[0].algorithms}
+    called = short_names(settings[0].values)
     lines: dict[tuple[Any, ...], list[int]] = {}
     for index, setting in enumerate(settings):
-        rest = tuple(map(str, list(setting.values.values())[1:]))
+        rest = tuple(f"{called[p]} = {v}" for p, v in list(setting.values.items())[1:])
         lines.setdefault(rest, []).append(index)
     x = _along(panel, settings)
     for name in names if metric != "slots" else names[:1]:
@@ -196,7 +239,7 @@ def _curves(
                 marker="o",
                 ms=4,
                 capsize=3,
-                label=f"{', '.join([*words, *rest])} ± two standard errors",
+                label=as_written(f"{', '.join([*words, *rest])} ± two standard errors"),
             )
     at = {(s.name, n): x for s, x in zip(settings, x, strict=True) for n in names}
     _draw_marks(panel, at, marks)
@@ -207,20 +250,21 @@ def _along(panel: Any, settings: Sequence[Setting]) -> list[float]:
     """Return where the settings lie along their first parameter; label the axis."""
     path = next(iter(settings[0].values), "")
     values = [setting.values.get(path, setting.name) for setting in settings]
-    panel.set_xlabel(path.rpartition(".")[2].replace("_", " "))
+    words = short_names(settings[0].values).get(path, "").replace("_", " ")
+    panel.set_xlabel(as_written(words.replace(".", ": ")))
     if all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values):
         return [float(value) for value in values]
     ticks = list(dict.fromkeys(map(str, values)))
-    panel.set_xticks(range(len(ticks)), ticks)
+    panel.set_xticks(range(len(ticks)), map(as_written, ticks))
     return [float(ticks.index(str(value))) for value in values]
 
 
-def _times(record: Mapping[str, Any], summary: Summary) -> Any:
+def _times(
+    record: Mapping[str, Any], study: Study, times: Sequence[Sequence[Timing]]
+) -> Any:
     """Return a figure of the times along a sweep: published, and on this machine."""
-    settings = summary.study.sweep_of(record)
-    timings = next(
-        timings for timings in summary.times if timings[0].setting is settings[0]
-    )
+    settings = study.sweep_of(record)
+    timings = next(table for table in times if table[0].setting is settings[0])
     whole = [timing for timing in timings if not timing.per_alternative]
     sides = {
         "published (the paper's machine)": [t.published for t in whole],
@@ -228,18 +272,19 @@ def _times(record: Mapping[str, Any], summary: Summary) -> Any:
         "the paper's algorithms (this machine)": [t.twin for t in whole],
     }
     sides = {k: v for k, v in sides.items() if not all(map(math.isnan, v))}
-    figure, panels = _panels(record, summary, len(sides), sharey=True)
+    figure, panels = _panels(record, study, len(sides), sharey=True)
     labels = list(dict.fromkeys(timing.label for timing in whole))
-    for panel, (title, times) in zip(panels, sides.items(), strict=True):
+    for panel, (title, took) in zip(panels, sides.items(), strict=True):
         x = dict(zip((s.name for s in settings), _along(panel, settings), strict=True))
         for index, label in enumerate(labels):
             points = [
                 (x[timing.setting.name], ms)
-                for timing, ms in zip(whole, times, strict=True)
+                for timing, ms in zip(whole, took, strict=True)
                 if timing.label == label and not math.isnan(ms)
             ]
             if points:
-                style = {"marker": "o", "ms": 4, "color": f"C{index}", "label": label}
+                style = {"marker": "o", "ms": 4, "color": f"C{index}"}
+                style["label"] = as_written(label)
                 panel.plot(*zip(*points, strict=True), **style)
         panel.set_title(title, fontsize=9)
         panel.set_yscale("log")
@@ -265,22 +310,28 @@ def _axis_label(metric: str) -> str:
     unit = "" if metric in ("slots", "alternatives") else metric_of(metric).unit
     label = metric_label(metric)
     break_ = "\n" if len(label) > 20 else " "  # the axis is not that tall
-    return f"{label}{break_}({unit})" if unit else label
+    return as_written(f"{label}{break_}({unit})" if unit else label)
 
 
-def _chart(record: Mapping[str, Any], summary: Summary, *, windows: bool) -> Any:
-    """Return the Gantt chart of one cycle, with the windows of some algorithms."""
-    from slotkern.plotting.gantt import plot_gantt
+def _chart(record: Mapping[str, Any], summary: Summary, kind: str) -> Any:
+    """Return the Gantt chart of one cycle, with the windows of some algorithms.
+
+    Of the kind "neighbours": of their nodes alone, with the times to the tasks beside
+    each part.
+    """
+    from slotkern.plotting.neighbours import plot_neighbours
 
     setting = summary.study.sweep_of(record)[0]
-    names = record.get("algorithms", []) if windows else []
+    names = record.get("algorithms", []) if kind != "utilization" else []
     chosen = [a for a in setting.algorithms if a.name in names and not a.alternatives]
     environment, found = windows_of_cycle(
         setting, chosen, summary.study.seed, record.get("cycle", 0)
     )
-    return plot_gantt(
+    windows = {a.label: w for a, w in zip(chosen, found, strict=True) if w is not None}
+    draw = plot_neighbours if kind == "neighbours" else plot_gantt
+    return draw(
         environment.slots,
-        {a.label: w for a, w in zip(chosen, found, strict=True) if w is not None},
+        windows,
         tasks=environment.tasks,
         horizon=environment.horizon,
         title=record.get("title", summary.study.title),

@@ -57,8 +57,8 @@ _OPTIONS = tuple(
     and name not in ("shape", "method", "seed")
 )
 _SWEEP_KEYS = ("name", "share", "algorithms", "grid")
-_COMPARE_KEYS = ("metric", "sweep", "published", "against", "best", "worst")
-_TIMING_KEYS = ("sweep", "algorithms", "published", "per_alternative")
+_COMPARE_KEYS = ("metric", "sweep", "published", "against", "best", "worst", "ratio")
+_TIMING_KEYS = ("sweep", "algorithms", "twins", "published", "per_alternative")
 _REMARK_KEYS = ("kind", "algorithms", "metrics", "text")
 _FIGURE_KEYS = ("name", "title", "kind", "metrics", "algorithms", "sweep", "cycle")
 _STUDY_KEYS = (
@@ -82,7 +82,7 @@ _STUDY_KEYS = (
 )
 _METHODS = ("exact", "lite", "published", "published-lite")
 _REMARKS = ("unmatched", "contradiction", "note")
-_FIGURES = ("numbers", "times", "gantt", "utilization")
+_FIGURES = ("numbers", "times", "gantt", "neighbours", "utilization")
 
 
 def load_study(source: str | Path, *, seed: int | None = None) -> Study:
@@ -377,7 +377,12 @@ def _check_comparison(where: str, record: Mapping[str, Any], study: Study) -> No
         _check_names(f"{where}.published", told, settings, some=False)
     if "best" in record:
         _check_names(f"{where}.best", [record["best"]], settings)
-    _check_flag(where, record, "worst")
+    for key in ("worst", "ratio"):
+        _check_flag(where, record, key)
+        if record.get(key) and "best" not in record:
+            raise ValueError(
+                f"{where}.{key}: is of one algorithm's advantage; give best"
+            )
     _check_figures(f"{where}.published", figures, settings)
 
 
@@ -391,6 +396,14 @@ def _check_timing(where: str, record: Mapping[str, Any], study: Study) -> None:
     names = as_texts(f"{where}.algorithms", record.get("algorithms", list(figures)))
     for name in names:
         one_of(f"{where}.algorithms", name, study.algorithms)
+    for name in (
+        as_texts(f"{where}.twins", record["twins"]) if "twins" in record else ()
+    ):
+        one_of(f"{where}.twins", name, names)
+        if study.algorithms[name].is_published:
+            raise ValueError(
+                f"{where}.twins: {name!r} is the published algorithm itself"
+            )
 
 
 def _check_figure(where: str, record: Mapping[str, Any], study: Study) -> None:

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import csv
+import io
 import itertools
 import math
-import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from slotkern.extras import extra
+from slotkern.files.whole import open_whole
 from slotkern.studies.figures import draw_figures
 from slotkern.studies.study import Setting
 from slotkern.studies.summary import Comparison, Estimate, Summary
-from slotkern.studies.times import Timing
+from slotkern.studies.times import Timing, growth_exponent
 
-if TYPE_CHECKING:
+with extra():
+    from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
-__all__ = ["print_report", "write_report"]
+__all__ = ["print_report", "print_times", "write_report", "write_tables"]
+
+# Whatever a study's author wrote is printed as a Text: in a str, rich would take
+# "[...]" for markup and ":name:" for a picture.
 
 _KINDS = {
     "unmatched": "What cannot be matched, and why",
@@ -39,9 +46,9 @@ def print_report(summary: Summary, console: Console) -> None:
         Where to print.
     """
     study, campaign = summary.study, summary.campaign
-    console.print(f"[bold]{study.title}[/bold]")
+    console.print(Text(study.title, "bold"))
     if study.reference:
-        console.print(study.reference, style="dim")
+        console.print(Text(study.reference, "dim"))
     console.print(
         f"{campaign.cycles} cycles, seed {study.seed}; "
         f"the papers' own algorithms on {campaign.published_cycles} of them"
@@ -54,28 +61,31 @@ def print_report(summary: Summary, console: Console) -> None:
             if not comparisons or not setting.label:
                 _print_metrics(setting, summary, console)
             _print_worth(setting, summary, console)
-    if summary.times:
-        console.print(
-            "Published times are means of the papers' programs on their machines; the "
-            "others are medians on this one. They are not compared."
-        )
-    for timings in summary.times:
-        _print_times(timings, console)
+    print_times(summary.times, console)
     _print_remarks(comparisons, summary, console)
 
 
 def write_report(summary: Summary) -> list[Path]:
-    """Write the report into the campaign's folder.
+    """Write the report into the campaign's folder: what `write_tables` does, figures.
 
     Returns
     -------
     list of Path
-        ``report.txt`` (the tables), ``summary.csv`` (every estimate),
-        ``comparison.csv`` (published against obtained), ``times.csv`` (published and
-        measured times), the latter two if the study has any, and the figures.
+        The files.
     """
-    from rich.console import Console
+    return write_tables(summary) + draw_figures(summary)
 
+
+def write_tables(summary: Summary) -> list[Path]:
+    """Write the numbers of the report into the campaign's folder.
+
+    Returns
+    -------
+    list of Path
+        ``summary.csv`` (every estimate), ``comparison.csv`` (published against
+        obtained) and ``times.csv`` (published and measured times) if the study has
+        any, and ``report.txt`` (the tables for people).
+    """
     folder = summary.campaign.folder
     written = [folder / "summary.csv"]
     _write_csv(written[0], summary.rows())
@@ -87,9 +97,11 @@ def write_report(summary: Summary) -> list[Path]:
         written.append(folder / "times.csv")
         _write_csv(written[-1], map(_timing_row, itertools.chain(*summary.times)))
     written.append(folder / "report.txt")
-    with open(written[-1], "w", encoding="utf-8") as file:
-        print_report(summary, Console(file=file, width=150))
-    return written + draw_figures(summary)
+    text = io.StringIO()
+    print_report(summary, Console(file=text, width=150))
+    with open_whole(written[-1]) as file:
+        file.write(text.getvalue().encode())
+    return written
 
 
 def _print_comparisons(comparisons: list[Comparison], console: Console) -> None:
@@ -115,7 +127,7 @@ def _print_comparisons(comparisons: list[Comparison], console: Console) -> None:
         elif row.twin is not None:
             twin = row.twin
             cells += [_plus_minus(twin, scale) + unit, _difference(twin, figure, scale)]
-        table.add_row(*cells, _flags(row))
+        table.add_row(*map(Text, cells), Text(_flags(row)))
     console.print(table)
     told = [row for row in comparisons if row.agrees is not None]
     within = sum(bool(row.agrees) for row in told)
@@ -123,8 +135,9 @@ def _print_comparisons(comparisons: list[Comparison], console: Console) -> None:
     console.print(
         f"Of {len(told)} published numbers, {within} lie within three standard errors "
         f"of the obtained mean, {close} within that or 5 %. "
-        "* differs by more; \\[n] see the remark.",
+        "* differs by more; [n] see the remark.",
         highlight=False,
+        markup=False,
     )
 
 
@@ -148,7 +161,7 @@ def _difference(got: Estimate, figure: float | None, scale: float) -> str:
 
 def _flags(row: Comparison) -> str:
     flags = ["*"] if row.agrees is False else []
-    return " ".join([*flags, *(f"\\[{index + 1}]" for index in row.remarks)])
+    return " ".join([*flags, *(f"[{index + 1}]" for index in row.remarks)])
 
 
 def _print_metrics(setting: Setting, summary: Summary, console: Console) -> None:
@@ -160,7 +173,7 @@ def _print_metrics(setting: Setting, summary: Summary, console: Console) -> None
     table = _table(title)
     table.add_column("algorithm")
     for metric in summary.study.metrics:
-        table.add_column(metric, justify="right")
+        table.add_column(Text(metric), justify="right")
     table.add_column("alternatives", justify="right")
     table.add_column("no window", justify="right")
     for algorithm in setting.algorithms:
@@ -171,7 +184,7 @@ def _print_metrics(setting: Setting, summary: Summary, console: Console) -> None
         count = summary.estimate(setting, algorithm.name, "alternatives")
         missing = estimates[0].missing
         table.add_row(
-            algorithm.label,
+            Text(algorithm.label),
             *map(_plus_minus, estimates),
             _plus_minus(count) if algorithm.alternatives else "",
             str(missing) if missing else "",
@@ -193,8 +206,8 @@ def _print_worth(setting: Setting, summary: Summary, console: Console) -> None:
     table.add_column("finds more in", justify="right")
     for row in worth:
         table.add_row(
-            row.algorithm.label,
-            row.metric,
+            Text(row.algorithm.label),
+            Text(row.metric),
             _plus_minus(row.exact),
             _plus_minus(row.twin),
             _plus_minus(row.gain),
@@ -205,16 +218,43 @@ def _print_worth(setting: Setting, summary: Summary, console: Console) -> None:
     console.print(table)
 
 
-def _print_times(timings: list[Timing], console: Console) -> None:
+def print_times(times: Sequence[Sequence[Timing]], console: Console) -> None:
+    """Print tables of published and measured times.
+
+    Parameters
+    ----------
+    times : list of list of Timing
+        What `measure_times` returned.
+    console : rich.console.Console
+        Where to print.
+    """
+    if times:
+        console.print(
+            "Published times are means of the papers' programs on their machines; the "
+            "others are medians of CPU time on this one. They are not compared. The "
+            "growth is the power of the varied number that fits the times best."
+        )
+    for timings in times:
+        _print_times(timings, console)
+
+
+def _print_times(timings: Sequence[Timing], console: Console) -> None:
     """Print published and measured times, a column for each setting."""
+    varied = _varied_number(timings)
     by_label: dict[str, list[Timing]] = {}
     for timing in timings:
         by_label.setdefault(timing.label, []).append(timing)
-    table = _table("Times in ms")
+    settings = [timing.setting for timing in next(iter(by_label.values()))]
+    headings = [setting.label for setting in settings]
+    title = "Times in ms"
+    if varied:  # its name stands once, above
+        title += f" by {headings[0].rpartition(' = ')[0]}"
+        headings = [*map("{:g}".format, varied), "growth"]
+    table = _table(title)
     table.add_column("search")
     table.add_column("")
-    for timing in next(iter(by_label.values())):
-        table.add_column(timing.setting.label, justify="right")
+    for heading in headings:
+        table.add_column(Text(heading), justify="right")
     for label, row in by_label.items():
         cells = {
             "published": [t.published for t in row],
@@ -225,8 +265,20 @@ def _print_times(timings: list[Timing], console: Console) -> None:
         for kind, times in told.items():
             first = label if kind == next(iter(told)) else ""
             shown = "{:g}".format if kind == "published" else _milliseconds
-            table.add_row(first, kind, *map(shown, times))
+            growth = growth_exponent(varied, times) if varied else math.nan
+            last = [] if not varied else [f"{growth:.2f}"]
+            table.add_row(Text(first), kind, *map(shown, times), *last)
     console.print(table)
+
+
+def _varied_number(timings: Sequence[Timing]) -> list[float]:
+    """Return the values of the one number that the settings vary, or nothing."""
+    settings = {timing.setting.name: timing.setting for timing in timings}
+    values = [list(setting.values.values()) for setting in settings.values()]
+    one = len(values) > 1 and all(len(point) == 1 for point in values)
+    numbers = [point[0] for point in values] if one else []
+    told = all(isinstance(n, (int, float)) and n > 0 for n in numbers)
+    return [float(number) for number in numbers] if told else []
 
 
 def _milliseconds(time: float) -> str:
@@ -245,18 +297,19 @@ def _print_remarks(
         ]
         if not remarks:
             continue
-        console.print(f"\n[bold]{title}[/bold]")
+        console.print(Text(f"\n{title}", "bold"))
         for index, remark in remarks:
-            console.print(f"\\[{index + 1}] {remark['text']}", highlight=False)
+            console.print(Text(f"[{index + 1}] {remark['text']}"))
             for row in comparisons:
                 figure = row.published
                 if figure is None or index not in row.remarks or row.agrees:
                     continue
                 scale, unit = (100.0, "%") if row.percent else (1.0, "")
                 console.print(
-                    f"    {row.label}: published {figure * scale:g}{unit}, "
-                    f"obtained {_plus_minus(row.obtained, scale)}{unit}",
-                    highlight=False,
+                    Text(
+                        f"    {row.label}: published {figure * scale:g}{unit}, "
+                        f"obtained {_plus_minus(row.obtained, scale)}{unit}"
+                    )
                 )
 
 
@@ -293,19 +346,21 @@ def _write_csv(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     """Write rows as CSV; columns in the order in which they first appear."""
     rows = list(rows)
     columns = list(dict.fromkeys(key for row in rows for key in row))
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    with open(temporary, "w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, columns)
-        writer.writeheader()
-        writer.writerows(rows)
-    os.replace(temporary, path)
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, columns)
+    writer.writeheader()
+    writer.writerows(rows)
+    with open_whole(path) as file:
+        file.write(text.getvalue().encode())
 
 
 def _table(title: str) -> Table:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
-    return Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    return Table(
+        title=Text(title, "table.title"),
+        title_justify="left",
+        box=SIMPLE_HEAD,
+        pad_edge=False,
+    )
 
 
 def _plus_minus(estimate: Estimate, scale: float = 1.0) -> str:

@@ -7,13 +7,14 @@ files, the papers' ones and a user's own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import slotkern as sk
 
-__all__ = ["Algorithm", "Setting", "Study"]
+__all__ = ["Algorithm", "Setting", "Study", "short_names"]
 
 #: What an algorithm says to the report alone.
 _FOR_PEOPLE = ("label", "beside")
@@ -72,13 +73,34 @@ class Algorithm:
         ValueError
             If the search does not take the criterion, the method or an option.
         """
-        options = {"shape": shape, "method": self.method, **self.options}
+        options: dict[str, Any] = {"criterion": self.criterion, "method": self.method}
+        options |= {"shape": shape, **self.options}
         try:
             if self.alternatives:
-                return sk.find_alternatives(slots, request, self.criterion, **options)
-            return sk.find_window(slots, request, self.criterion, seed=cycle, **options)
+                return sk.find_alternatives(slots, request, **options)
+            return sk.find_window(slots, request, seed=cycle, **options)
         except (TypeError, ValueError) as error:
             raise ValueError(f"algorithms.{self.name}: {error}") from error
+
+
+def short_names(paths: Iterable[str]) -> dict[str, str]:
+    """Return for each dotted path as much of its end as tells it from the others.
+
+    Examples
+    --------
+    >>> from slotkern.studies.study import short_names
+    >>> list(short_names(["environment.nodes", "job.nodes", "job.budget"]).values())
+    ['environment.nodes', 'job.nodes', 'budget']
+    """
+    ends = {
+        path: [".".join(path.split(".")[-k:]) for k in range(1, path.count(".") + 2)]
+        for path in paths
+    }
+    told = Counter(end for each in ends.values() for end in each)
+    return {
+        path: next((end for end in each if told[end] == 1), path)
+        for path, each in ends.items()
+    }
 
 
 @dataclass(frozen=True)
@@ -97,10 +119,8 @@ class Setting:
     @property
     def label(self) -> str:
         """The varied values in words, such as ``nodes = 50``."""
-        return ", ".join(
-            f"{path.rpartition('.')[2]} = {value}"
-            for path, value in self.values.items()
-        )
+        names = short_names(self.values)
+        return ", ".join(f"{names[path]} = {v}" for path, v in self.values.items())
 
     @property
     def request(self) -> sk.Request:

@@ -43,7 +43,8 @@ class Estimate:
 class Comparison:
     """One number of the report, next to the published one (if there is one).
 
-    With `best` the number is the advantage of that algorithm, as a share. `twin` is the
+    With `best` the number is the advantage of that algorithm, as a share or, with
+    `ratio`, as how many times the larger mean is the smaller one. `twin` is the
     same number by the paper's own algorithm, on the first cycles, and `remarks` are
     indices into the study's remarks that concern this number.
     """
@@ -57,11 +58,12 @@ class Comparison:
     best: str | None = None
     twin: Estimate | None = None
     remarks: tuple[int, ...] = ()
+    ratio: bool = False
 
     @property
     def percent(self) -> bool:
         """Whether the number is a share, for people a percentage."""
-        return self.best is not None
+        return self.best is not None and not self.ratio
 
     @property
     def difference(self) -> float | None:
@@ -76,7 +78,7 @@ class Comparison:
         """
         if self.difference is None or not self.obtained.count:
             return None
-        return abs(self.difference) <= 3 * self.obtained.error + 1e-9
+        return bool(abs(self.difference) <= 3 * self.obtained.error + 1e-9)
 
 
 @dataclass(frozen=True)
@@ -280,6 +282,7 @@ class Summary:
         """Return one row: a mean, or the advantage of the best over another."""
         labels = {a.name: a.label for a in setting.algorithms}
         metric, best = record["metric"], record.get("best")
+        ratio = bool(record.get("ratio"))
         twin = None
         if best is None:
             obtained = self.estimate(setting, name, metric)
@@ -290,13 +293,20 @@ class Summary:
                 label = metric_label(metric)
         else:
             obtained = self.advantage(setting, best, name, metric)
+            shown = _as_ratio if ratio else (lambda share: share)
             if self._has_twin(setting, best) and self._has_twin(setting, name):
                 pair = f"{best}.published", f"{name}.published"
-                twin = self.advantage(setting, *pair, metric)
-            label = f"{metric_label(metric)}, {labels[best]} better than {labels[name]}"
+                twin = shown(self.advantage(setting, *pair, metric))
+            obtained = shown(obtained)
+            words = "{} against {}, times" if ratio else "{} better than {}"
+            label = (
+                f"{metric_label(metric)}, {words.format(labels[best], labels[name])}"
+            )
         if setting.label:
             label += f", {setting.label}"
-        row = Comparison(label, name, metric, setting, obtained, figure, best, twin)
+        row = Comparison(
+            label, name, metric, setting, obtained, figure, best, twin, ratio=ratio
+        )
         beside = {a.beside for a in setting.algorithms if a.name == name}
         return replace(row, remarks=tuple(self._remarks(row, {name, best} | beside)))
 
@@ -348,6 +358,14 @@ class _Moments:
         if not count:
             return Estimate(math.nan, math.nan, 0, missing)
         return Estimate(mean, math.sqrt(self.variance(name) / count), count, missing)
+
+
+def _as_ratio(share: Estimate) -> Estimate:
+    """Return larger/smaller of an advantage 1 - smaller/larger; inf times nothing."""
+    rest = 1 - share.mean
+    if not rest:
+        return replace(share, mean=math.inf, error=math.nan)
+    return replace(share, mean=1 / rest, error=share.error / rest**2)
 
 
 def _is_published(setting: Setting, name: str) -> bool:

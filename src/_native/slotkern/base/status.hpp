@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <new>
 
+#include "slotkern/base/interrupt.hpp"
+
 namespace slotkern {
 
 enum class Status : int {
@@ -13,6 +15,7 @@ enum class Status : int {
   none,                    // a correct search that found no window
   no_memory,
   internal,                // a bug: an exception nobody expected
+  interrupted,             // a signal has come: ask what it means, then perhaps again
   // what check_slots finds wrong with a row
   node_negative,
   start_not_finite,
@@ -33,12 +36,16 @@ enum class Status : int {
   table_too_large,
   // what a search for alternatives finds
   endless,                 // alternatives without number in slots that never end
+  too_many,                // more parts than one search may give
   // what a pool finds wrong with a window
   not_free,                // to be booked
   not_booked,              // to be released
   // what a search by values finds
   criterion_failed,        // a user's function raised, or its value is not finite
   end_is_infinite,         // placement needs ends
+  // what callers in other languages than Python can say, whose doors check it before
+  request_not_valid,       // fewer than one node, no volume, a NaN; an unknown criterion or shape
+  time_is_nan,
 };
 
 // The first thing wrong with a slot array: `row`, and for the last two kinds the
@@ -56,6 +63,8 @@ Status guarded(F f) noexcept {
     return f();
   } catch (const std::bad_alloc&) {
     return Status::no_memory;
+  } catch (const Interrupted&) {
+    return Status::interrupted;
   } catch (...) {
     return Status::internal;
   }

@@ -65,6 +65,9 @@ struct BatchRules {
   std::size_t most = ~std::size_t{0};  // alternatives a job
 };
 
+// From so many pairs of a job and a slot on a call may be long.
+inline constexpr std::size_t kManyPairs = 1 << 14;
+
 // Reasons beside those of Reason.
 inline constexpr std::uint8_t kOverLimit = 5;
 
@@ -121,6 +124,7 @@ class Batch {
       out.reasons.assign(jobs.size(), static_cast<std::uint8_t>(Reason::nodes));
       return Status::ok;
     }
+    if (jobs.size() * base.slots.size() > kManyPairs) expect_long();
     free.open(base, jobs);
     spent_ = 0;
     for (std::size_t s = 0; s + 1 < rules.slices.size(); ++s)
@@ -133,6 +137,7 @@ class Batch {
   Status backfill(std::size_t first, int earliest) {
     Workspace& work = workspace();
     for (std::size_t j = first; j < jobs_->size(); ++j) {
+      poll();
       const BatchJob& job = (*jobs_)[j];
       Found found;
       const Status status = free.line.find(job.query, earliest, rules_->shape, work, found);
@@ -186,6 +191,7 @@ class Batch {
     for (std::size_t round = 0; !alive_.empty() && round < rules_->most; ++round) {
       std::size_t kept = 0;
       for (const std::size_t j : alive_) {
+        poll();
         const BatchJob& job = (*jobs_)[j];
         Found found;
         const Status status = cut_.line.find(job.query, job.criterion, rules_->shape, work, found);

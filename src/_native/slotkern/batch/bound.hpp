@@ -66,6 +66,7 @@ class BatchBound {
     const std::size_t n = static_cast<std::size_t>(query.n);
     double best = kInfinity, spent = 0;
     live_.clear();
+    poll();
     for (std::size_t row = 0; row < pool_.slots.size(); ++row) {
       const Slot& slot = pool_.slots[row];
       const double t = query.step(slot), length = query.volume / slot.performance;
@@ -106,6 +107,7 @@ class BatchBound {
 inline Status bound_batch(const Pool& pool, const std::vector<BatchJob>& jobs,
                           const BatchRules& rules, double& bound) noexcept {
   return guarded([&] {
+    if (jobs.size() * pool.slots.size() > kManyPairs) expect_long();
     bound = BatchBound(pool, jobs, rules).best(rules.limit);
     return Status::ok;
   });

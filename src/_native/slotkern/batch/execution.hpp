@@ -167,6 +167,7 @@ class Execution {
 
   // The time is `now`: parts that end give the rest of their reservation back.
   Status end_parts(double now) {
+    poll();
     free_.line.advance(now);
     while (!coming_.empty() && coming_.front().time <= now) {
       const Window& window = windows_[coming_.front().job];
@@ -357,6 +358,8 @@ inline Status execute_batch(const Pool& base, const std::vector<BatchJob>& jobs,
                             ExecutionAnswer& out) noexcept {
   return guarded([&] {
     static thread_local BatchPool free;
+    out.windows.clear(), out.promised.clear(), out.reasons.clear();
+    if (jobs.size() * base.slots.size() > kManyPairs) expect_long();
     if (base.slots.empty()) {
       for (std::size_t j = 0; j < jobs.size(); ++j) out.windows.add_none();
       out.promised.assign(jobs.size(), std::numeric_limits<double>::quiet_NaN());

@@ -66,10 +66,11 @@ class Lagrange {
   }
 
   // The least bound, or an early end once it is no larger than `stop`. `fits(side)` is the
-  // exact budget test of a set. False if no n items fit.
+  // budget test of a set; no sum of costs that the multiplier shall weigh exceeds `reach`.
+  // False if no n items fit.
   template <class Fits>
-  bool solve(const Items& items, int n, double budget, double first_lambda, double stop,
-             Fits fits) {
+  bool solve(const Items& items, int n, double budget, double reach, double first_lambda,
+             double stop, Fits fits) {
     closed = false;
     bound = kInfinity;
     lambda = 0;
@@ -84,11 +85,13 @@ class Lagrange {
     }
     bound = over_.value;
     for (int step = 0; step < kSteps; ++step) {
-      const bool warm = step == 0 && first_lambda > 0;
+      poll();
+      const bool warm = step == 0 && first_lambda > 0 && first_lambda * reach < kMostWeight;
       const double across = over_.cost - under.cost;
       if (!(across > 0)) break;
       const double crossing = std::max(0.0, (over_.value - under.value) / across);
       const double at = warm ? first_lambda : crossing;
+      if (!(at * reach < kMostWeight)) break;  // a bound that overflows is none
       top(items, n, 1, at, side_);
       const double value = side_.weight + at * budget;
       if (value < bound) {
@@ -108,6 +111,7 @@ class Lagrange {
 
  private:
   static constexpr int kInsertion = 64, kSteps = 40;
+  static constexpr double kMostWeight = 1e290;
 
   // Falling weight; the earlier item first among equals.
   template <class Weigh>

@@ -1,7 +1,8 @@
 // choose: the knapsack by itself, for the door _choose.pyx. Checks the items, picks the method,
 // and sums the chosen ones in the order that defines the answer: ascending (cost, row).
 //
-// Memory: 8 columns of the items, and at most `memory` bytes of lists or table.
+// Items that no choice can hold leave first, so that they spoil no sum, scale or table.
+// Memory: 10 columns of the items, and at most `memory` bytes of lists or table.
 #pragma once
 
 #include <algorithm>
@@ -27,22 +28,48 @@ struct Chooser {
   std::vector<std::int64_t> costs;
   std::vector<double> sorted;
   std::vector<Choice> choices;
+  Items given{nullptr, nullptr, 0};
+  Side cheapest;
+  std::vector<int> kept;  // rows of the items that can be chosen, and their columns, or nothing
+  std::vector<double> kept_cost, kept_value;
 
-  // Takes the rows of a choice and fills in the rest.
-  static void settle(const Items& items, Choice& choice) {
-    std::sort(choice.rows.begin(), choice.rows.end(), [&](int a, int b) {
-      return items.cost[a] < items.cost[b] || (items.cost[a] == items.cost[b] && a < b);
+  // Takes the chosen ones of the kept items and fills in the rest.
+  void settle(Choice& choice) const {
+    if (!kept.empty())
+      for (int& i : choice.rows) i = kept[static_cast<std::size_t>(i)];
+    std::sort(choice.rows.begin(), choice.rows.end(), [this](int a, int b) {
+      return given.cost[a] < given.cost[b] || (given.cost[a] == given.cost[b] && a < b);
     });
     choice.any = true;
     choice.cost = choice.value = 0;
     for (const int i : choice.rows) {
-      choice.cost += items.cost[i];
-      choice.value += items.value[i];
+      choice.cost += given.cost[i];
+      choice.value += given.value[i];
     }
     std::sort(choice.rows.begin(), choice.rows.end());
   }
 
-  Fault check(const Items& items, int n) {
+  // The items that the n - 1 cheapest others leave room for.
+  Items affordable(int n, double budget) {
+    Lagrange::top(given, n, 0, 1, cheapest);
+    const double nth = given.cost[cheapest.chosen.back()], others = cheapest.cost - nth;
+    const double most = std::min(budget, budget - others + 0x1p-50 * (n + 8) * budget);
+    kept.clear();
+    if (!(nth <= most)) return {nullptr, nullptr, 0};
+    if (std::all_of(given.cost, given.cost + given.count,
+                    [most](double cost) { return cost <= most; }))
+      return given;
+    kept_cost.clear(), kept_value.clear();
+    for (int i = 0; i < given.count; ++i) {
+      if (!(given.cost[i] <= most)) continue;
+      kept.push_back(i);
+      kept_cost.push_back(given.cost[i]);
+      kept_value.push_back(given.value[i]);
+    }
+    return {kept_cost.data(), kept_value.data(), static_cast<int>(kept.size())};
+  }
+
+  static Fault check(const Items& items, int n) {
     for (int i = 0; i < items.count; ++i) {
       const std::size_t row = static_cast<std::size_t>(i);
       if (!(items.cost[i] >= 0) || std::isinf(items.cost[i]))
@@ -81,9 +108,8 @@ struct Chooser {
 
   // choices[k - 1] for k = from..n out of one table.
   Fault by_table(const Items& items, int from, int n, double budget, double memory) {
-    if (const Fault fault = integer_costs(items); fault.status != Status::ok) return fault;
     const double columns = width(items, n, budget);
-    if (!(KnapsackTable::bytes(items.count, n, columns) <= memory))
+    if (!KnapsackTable::fits(items.count, n, columns, memory))
       return {Status::table_too_large, 0, 0};
     const std::size_t last = static_cast<std::size_t>(columns) - 1;
     knapsack.table.run(costs.data(), items.value, static_cast<std::size_t>(items.count),
@@ -92,8 +118,8 @@ struct Chooser {
       Choice& choice = choices[static_cast<std::size_t>(k - from)];
       if (knapsack.table.best(static_cast<std::size_t>(k), last) == -kInfinity) continue;
       knapsack.table.trace(static_cast<std::size_t>(k), last, choice.rows);
-      settle(items, choice);
-      choice.bound = choice.value;
+      settle(choice);
+      choice.bound = choice.value + knapsack.rounding(k, choice.value);
     }
     return {};
   }
@@ -101,19 +127,25 @@ struct Chooser {
   void by_search(const Items& items, int n, double budget, Choice& choice) {
     if (!knapsack.solve(items, n, budget, {}, -kInfinity)) return;
     choice.rows = knapsack.chosen;
-    settle(items, choice);
+    settle(choice);
     choice.proven = knapsack.complete;
     choice.bound = std::max(choice.value, knapsack.bound);
   }
 
   // choices[k - from] for k = from..n items.
-  Fault run(const Items& items, int from, int n, double budget, double gap,
+  Fault run(const Items& all, int from, int n, double budget, double gap,
             const Limits& limits, Method method) {
     choices.clear();
     choices.resize(static_cast<std::size_t>(n - from + 1));
-    if (const Fault fault = check(items, n); fault.status != Status::ok) return fault;
+    given = all;
+    if (const Fault fault = check(given, n); fault.status != Status::ok) return fault;
+    if (method == Method::table)
+      if (const Fault fault = integer_costs(given); fault.status != Status::ok) return fault;
+    if (given.count < from) return {};
+    const Items items = affordable(from, budget);
     const int most = std::min(n, items.count);
     if (most < from) return {};
+    knapsack.scale = ValueScale::of(items.value, items.count);
     if (method == Method::fastest && integer_costs(items).status == Status::ok) {
       // One table serves all cardinalities; a search of m items costs about kSearch * m each.
       const double columns = width(items, most, budget);
@@ -121,21 +153,25 @@ struct Chooser {
           KnapsackTable::cells(items.count, most, columns) / KnapsackTable::kCellsPerUnit;
       if (units < std::min(kSearch * items.count * (most - from + 1),
                            static_cast<double>(limits.work)) &&
-          KnapsackTable::bytes(items.count, most, columns) <= limits.memory)
+          KnapsackTable::fits(items.count, most, columns, limits.memory))
         method = Method::table;
     }
-    if (method == Method::table) return by_table(items, from, most, budget, limits.memory);
+    if (method == Method::table) {
+      integer_costs(items);
+      return by_table(items, from, most, budget, limits.memory);
+    }
     knapsack.gap = gap;
-    knapsack.scale = ValueScale::of(items.value, items.count);
     knapsack.limits = limits;
     knapsack.limits.table = method != Method::search;
     knapsack.work = 0;
+    if (most > from || items.count > kManyItems) expect_long();
     for (int k = from; k <= most; ++k)
       by_search(items, k, budget, choices[static_cast<std::size_t>(k - from)]);
     return {};
   }
 
   static constexpr double kSearch = 16;
+  static constexpr int kManyItems = 1 << 12;
 };
 
 inline Chooser& chooser() {
@@ -154,6 +190,8 @@ inline Fault choose(const double* cost, const double* value, int count, int from
     limits.work = work;
     limits.memory = memory;
     fault = scratch.run({cost, value, count}, from, n, budget, gap, limits, method);
+    for (const Choice& choice : *choices)
+      if (choice.any && !(choice.cost <= budget)) return Status::internal;
     return Status::ok;
   });
   if (status != Status::ok) fault.status = status;

@@ -10,8 +10,8 @@
 // dominates. A state has lost |w - w_middle| for each exchanged item; it is dropped when that
 // and what its balance must still lose reach the gap between bound and incumbent.
 //
-// Costs are added in other orders than the budget test does it: a set whose cost comes within
-// `slack` of the room is settled by the exact test. If that refuses a set that had dominated
+// Costs are added in other orders than the budget test does it: a set whose cost is at most
+// `slack` above the room is settled by the exact test. If that refuses a set that had dominated
 // another by less than the slack, the answer may be lost; the lists then say `blurred` and are
 // run again with dominance that keeps this distance.
 #pragma once
@@ -46,8 +46,8 @@ struct Core {
   }
 };
 
-// Both searches report a better set to `accept(core positions, value, sure)`, which returns
-// whether the exact test admits it; `sure` spares the test.
+// Both searches report a better set to `accept(core positions)`, which returns whether the
+// exact budget test admits it.
 class CoreSearch {
  public:
   std::int64_t nodes = 0;
@@ -83,7 +83,7 @@ class CoreSearch {
 
     bool descend(std::size_t j, int rest, double cost, double value, double weight) {
       if (rest == 0) {
-        if (value > best && accept(search.stack_, value, cost <= core.room - core.slack)) {
+        if (value > best && accept(search.stack_)) {
           best = value;
           beat = tolerance.beat(best);
         }
@@ -93,6 +93,7 @@ class CoreSearch {
       for (; j + r <= core.id.size(); ++j) {
         if (!(weight + (search.prefix_[j + r] - search.prefix_[j]) > beat)) return true;
         if (search.nodes++ >= limit) return false;
+        poll();
         const double after = cost + core.cost[j];
         if (after + (rest - 1) * (rest > 1 ? search.cheapest_[j + 1] : 0) >
             core.room + core.slack)
@@ -137,7 +138,7 @@ class CoreLists {
     const auto offer = [&](const State& state, int item) {
       if (!(state.value > best) || !(state.cost <= core.room + core.slack)) return;
       follow(state.step, item, n);
-      if (accept(chosen_, state.value, state.cost <= core.room - core.slack)) {
+      if (accept(chosen_)) {
         best = state.value;
         give = heaviest - tolerance.beat(best);
       } else {
@@ -159,6 +160,7 @@ class CoreLists {
       const double next_in = loss_in(), next_out = loss_out();
       next_.restart(now_.low - removes);
       for (int balance = next_.low; balance <= now_.high() + !removes; ++balance) {
+        poll();
         const auto [keep, keep_end] = now_.list(balance);
         const auto [move, move_end] = now_.list(balance - sign);
         const double need = balance == 0  ? next_in + next_out

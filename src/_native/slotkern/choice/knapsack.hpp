@@ -7,9 +7,12 @@
 //   3. depth-first search, limited; 4. core lists, limited; 2-swaps;
 //   5. for integer costs the table over the core once the others have spent a share of its
 //      work, which is known beforehand; else the lists to their end.
-// A set is within the budget if the sum of its costs in ascending order is; wherever a sum in
-// another order comes close to the budget, that test decides. Work is counted, never timed: one
-// unit is a node of the search, a state of the lists, half an exchange of two items, 64 cells of the table.
+// A set is within the budget if the sum of its costs in ascending order is: that test decides
+// about every set that is taken. Sums in other orders only rule out, beyond their rounding.
+// What costs too much for any set leaves before anything is summed, so that roundings are
+// those of costs that count. Work is counted, never timed: one unit is a node of the search, a
+// state of the lists, half an exchange of two items, 64 cells of the table or of the exchanges
+// of one.
 #pragma once
 
 #include <algorithm>
@@ -42,15 +45,20 @@ struct Limits {
 
 // Scale of the values, from which rounding errors are judged, and whether they are integers.
 struct ValueScale {
-  double largest = 0;
+  double least = 0, most = 0;  // 0 is always among them
   bool integers = true;
+
+  void add(double z) {
+    least = std::min(least, z);
+    most = std::max(most, z);
+    integers = integers && z == std::floor(z);
+  }
+  double largest() const { return std::max(-least, most); }
+  bool mixed() const { return least < 0 && most > 0; }  // sums may cancel
 
   static ValueScale of(const double* value, int count) {
     ValueScale scale;
-    for (int i = 0; i < count; ++i) {
-      scale.largest = std::max(scale.largest, std::fabs(value[i]));
-      scale.integers &= value[i] == std::floor(value[i]);
-    }
+    for (int i = 0; i < count; ++i) scale.add(value[i]);
     return scale;
   }
 };
@@ -75,32 +83,34 @@ class Knapsack {
   bool solve(const Items& items, int pick, double budget, const Forced& forced, double incumbent,
              double first_lambda = 0) {
     start(items, pick, budget, forced, incumbent);
-    if (pick == 0 || pick > items.count) return trivial();
-    const auto fits_side = [&](const Side& side) { return fits(side.chosen, side.cost); };
-    const double stop = tolerance_.beat(incumbent) - forced.value;
-    if (!lagrange_.solve(items, pick, room_, first_lambda, stop, fits_side)) {
-      bound = -kInfinity;
-      return false;
+    leave_out_dear();
+    if (pick == 0 || pick >= items_.count) {
+      trivial();
+    } else {
+      stages(first_lambda);
     }
-    bound = lagrange_.bound + forced.value;
-    consider(lagrange_.under.chosen, lagrange_.under.cost, lagrange_.under.value + forced.value);
-    if (lagrange_.closed) return found_;
-    tolerance_.noise = noise(pick, lagrange_.lambda * room_);
-    if (open() && incumbent == -kInfinity) {
-      stand_on(lagrange_.under.chosen);
-      one_swaps();
-    }
-    if (open()) search();
-    conclude();
+    if (items_.count < items.count)
+      for (int& i : chosen) i = kept_[at(i)];
     return found_;
   }
 
-  // What a bound of n items must exceed to be worth a look, where it holds the term `money` =
-  // lambda * budget.
-  double beat(int n, double incumbent, double money) const {
+  // What a bound of n items must exceed to be worth a look, where costs weigh at most `weighed`
+  // = lambda * (the largest sum of costs).
+  double beat(int n, double incumbent, double weighed) const {
     Tolerance tolerance = tolerance_of(n);
-    tolerance.noise = noise(n, money);
+    tolerance.noise = noise(n, weighed);
     return tolerance.beat(incumbent);
+  }
+
+  // The largest rounding error of a bound; of the difference of two sums of `pick` values, the
+  // larger of size `sum`.
+  double noise(int pick, double weighed) const {
+    return 0x1p-50 * (pick + 64) * ((pick + 2) * scale.largest() + weighed);
+  }
+  double rounding(int pick, double sum) const {
+    if (integers(pick)) return 0;
+    return 0x1p-52 * (pick + 2) *
+           (scale.mixed() ? (pick + 2) * scale.largest() : std::fabs(sum));
   }
 
   double lambda() const { return lagrange_.lambda; }
@@ -110,8 +120,8 @@ class Knapsack {
   bool improve(const Items& items, const double* weight, int pick, double budget, double lambda,
                const Forced& forced, double incumbent) {
     start(items, pick, budget, forced, incumbent);
-    if (pick == 0 || pick > items.count) return trivial();
-    tolerance_.noise = noise(pick, lambda * room_);
+    if (pick == 0 || pick >= items.count) return trivial();
+    tolerance_.noise = noise(pick, lambda * reach_);
     core_.clear();
     core_.middle = weight[pick - 1];
     fixed_.clear();
@@ -139,10 +149,18 @@ class Knapsack {
              double incumbent) {
     items_ = items;
     pick_ = pick;
-    budget_ = budget;
+    budget_ = std::min(budget, DBL_MAX);  // what costs infinitely much fits no budget
     forced_ = forced;
-    room_ = budget - forced.cost();
-    slack_ = 0x1p-50 * (pick + 8) * std::min(budget, DBL_MAX / 16);
+    dearest_ = largest(items.cost, items.count);
+    double dearest = std::max(forced.costs[0], forced.costs[1]);
+    if (dearest_ <= budget_)
+      dearest = std::max(dearest, dearest_);
+    else
+      for (int i = 0; i < items.count; ++i)
+        if (items.cost[i] <= budget_) dearest = std::max(dearest, items.cost[i]);
+    reach_ = std::min((pick + 4) * dearest, DBL_MAX);
+    room_ = std::min(budget_, reach_) - forced.cost();
+    slack_ = 0x1p-49 * (pick + 8) * reach_;
     best = incumbent;
     bound = kInfinity;
     complete = true;
@@ -153,30 +171,86 @@ class Knapsack {
   }
 
   Tolerance tolerance_of(int pick) const {
-    const bool integers = scale.integers && (pick + 2) * scale.largest < kMostInteger;
-    return {integers ? gap : std::max(gap, 1e-12), integers ? 1.0 : 0.0, 0};
+    const bool exact = integers(pick);
+    return {exact ? gap : std::max(gap, 1e-12), exact ? 1.0 : 0.0, 0};
   }
 
-  void conclude() {
-    if (complete) bound = std::min(bound, best + tolerance_.relative * std::fabs(best));
-    bound = std::max(bound, best);
+  // Whether all sums of values are integers without rounding.
+  bool integers(int pick) const {
+    return scale.integers && (pick + 2) * scale.largest() < kMostInteger;
   }
 
+  static double largest(const double* cost, int count) {
+    double lane[4] = {0, 0, 0, 0};  // no comparison waits for the one before
+    int i = 0;
+    for (; i + 4 <= count; i += 4)
+      for (int k = 0; k < 4; ++k) lane[k] = std::max(lane[k], cost[i + k]);
+    for (; i < count; ++i) lane[0] = std::max(lane[0], cost[i]);
+    return std::max(std::max(lane[0], lane[1]), std::max(lane[2], lane[3]));
+  }
+
+  void leave_out_dear() {
+    const double most = room_ + slack_;
+    if (dearest_ <= most) return;
+    kept_.clear(), kept_cost_.clear(), kept_value_.clear();
+    for (int i = 0; i < items_.count; ++i) {
+      if (!(items_.cost[i] <= most)) continue;
+      kept_.push_back(i);
+      kept_cost_.push_back(items_.cost[i]);
+      kept_value_.push_back(items_.value[i]);
+    }
+    items_ = {kept_cost_.data(), kept_value_.data(), static_cast<int>(kept_.size())};
+  }
+
+  // At most one set to choose from.
   bool trivial() {
     bound = -kInfinity;
     if (pick_ > items_.count) return false;
-    if (fits_exactly({})) {
-      bound = forced_.value;
-      if (forced_.value > best) {
-        best = forced_.value;
-        found_ = true;
-      }
+    set_.clear();
+    for (int i = 0; i < pick_; ++i) set_.push_back(i);
+    if (fits_exactly(set_)) {
+      bound = value_of(set_);
+      bound += rounding(pick_, bound);
+      consider(set_);
     }
     return found_;
   }
 
-  double noise(int pick, double money) const {
-    return 0x1p-52 * (pick + 64) * ((pick + 2) * scale.largest + money);
+  void stages(double first_lambda) {
+    const bool first = best == -kInfinity;
+    const double stop = tolerance_.beat(best) - forced_.value;
+    if (!lagrange_.solve(items_, pick_, room_, reach_, first_lambda, stop, [&](const Side& side) {
+          return fits(side.chosen, side.cost);
+        })) {
+      bound = -kInfinity;
+      return;
+    }
+    bound = lagrange_.bound + forced_.value;
+    consider(lagrange_.under.chosen);
+    if (!lagrange_.closed) {
+      tolerance_.noise = noise(pick_, lagrange_.lambda * reach_);
+      if (open() && first) {
+        stand_on(lagrange_.under.chosen);
+        one_swaps();
+      }
+      if (open()) search();
+    }
+    conclude();
+  }
+
+  // No set's value, summed in any order, is above the bound.
+  void conclude() {
+    const double error = rounding(pick_, std::max(std::fabs(best), std::fabs(bound)));
+    bound += tolerance_.noise + error;
+    if (complete)
+      bound = std::min(bound, best + std::max(tolerance_.relative * std::fabs(best), error));
+    bound = std::max(bound, best);
+  }
+
+  double value_of(const std::vector<int>& ids) const {
+    double value = forced_.value;
+    for (const int i : ids) value += items_.value[i];
+    return value;
   }
 
   // The exact budget test of `ids` (with what is fixed and forced).
@@ -189,23 +263,23 @@ class Knapsack {
   }
 
   bool fits(const std::vector<int>& ids, double cost) {
-    if (cost <= room_ - slack_) return true;
-    return cost <= room_ + slack_ && fits_exactly(ids);
+    return cost <= room_ - slack_ || (cost <= room_ + slack_ && fits_exactly(ids));
   }
 
   // Takes a set if it is better and within the budget.
-  void consider(const std::vector<int>& ids, double cost, double value) {
-    if (!(value > best) || !fits(ids, cost)) return;
+  void consider(const std::vector<int>& ids) {
+    const double value = value_of(ids);
+    if (!(value > best) || !fits_exactly(ids)) return;
     best = value;
     chosen = ids;
     found_ = true;
   }
 
   // Positions in the core, as the searches report them.
-  bool accept(const std::vector<int>& positions, bool sure) {
+  bool accept(const std::vector<int>& positions) {
     set_ = fixed_;
-    for (const int j : positions) set_.push_back(core_.id[static_cast<std::size_t>(j)]);
-    if (!sure && !fits_exactly(set_)) return false;
+    for (const int j : positions) set_.push_back(core_.id[at(j)]);
+    if (!fits_exactly(set_)) return false;
     chosen = set_;
     return found_ = true;
   }
@@ -272,6 +346,7 @@ class Knapsack {
     }
     const std::int64_t first = std::min(kFirstStates, share);
     if (lists(std::min(first, left()))) return;
+    expect_long();
     if (share > first) {
       if (found_) climb(std::min({kClimb, share / 4, left()}));
       if (!open()) return;
@@ -281,7 +356,7 @@ class Knapsack {
         return;
       }
       if (lists(std::min({share - first, left(), kMostStates}))) return;
-      if (whole < 0) {
+      if (whole < 0 && found_) {
         climb(std::min(kLastClimb, left()));
         if (!open()) return;
       }
@@ -305,17 +380,13 @@ class Knapsack {
   bool depth_first(std::int64_t limit) {
     const bool finished =
         depth_.run(core_, tolerance_, best, limit,
-                   [this](const std::vector<int>& set, double, bool sure) {
-                     return accept(set, sure);
-                   });
+                   [this](const std::vector<int>& set) { return accept(set); });
     work += depth_.nodes;
     return finished;
   }
 
   bool lists(std::int64_t limit) {
-    const auto take = [this](const std::vector<int>& set, double, bool sure) {
-      return accept(set, sure);
-    };
+    const auto take = [this](const std::vector<int>& set) { return accept(set); };
     bool finished = lists_.run<false>(core_, tolerance_, best, limit, limits.memory, take);
     work += lists_.states;
     if (finished && lists_.blurred) {
@@ -340,36 +411,42 @@ class Knapsack {
     out_.clear();
     for (int i = 0; i < items_.count; ++i)
       if (!marked_[at(i)]) out_.push_back(i);
+    sum_in();
+  }
+
+  void sum_in() {
     in_cost_ = 0;
-    in_value_ = forced_.value;
-    for (const int i : in_) in_cost_ += items_.cost[i], in_value_ += items_.value[i];
+    for (const int i : in_) in_cost_ += items_.cost[i];
   }
 
   void exchange(int from, int to) {
-    const int gone = in_[at(from)], come = out_[at(to)];
-    in_cost_ += items_.cost[come] - items_.cost[gone];
-    in_value_ += items_.value[come] - items_.value[gone];
     std::swap(in_[at(from)], out_[at(to)]);
+    sum_in();
   }
 
   // The best exchange of one item for another, again and again.
   void one_swaps() {
-    for (int round = 0; round < kSwaps; ++round) {
+    const double *cost = items_.cost, *worth = items_.value;
+    const std::size_t cells = in_.size() * out_.size();
+    for (int round = 0; round < kSwaps && left() > 0; ++round) {
+      work += static_cast<std::int64_t>(cells / 64) + 1;
       double gain = 0;
       int from = -1, to = -1;
+      const int* out = out_.data();
       for (std::size_t a = 0; a < in_.size(); ++a) {
-        const double most = room_ - in_cost_ + items_.cost[in_[a]] + slack_;
-        const double value = items_.value[in_[a]];
+        poll();
+        const double most = room_ - in_cost_ + cost[in_[a]] + slack_;
+        const double value = worth[in_[a]];
         for (std::size_t b = 0; b < out_.size(); ++b)
-          if (items_.value[out_[b]] - value > gain && items_.cost[out_[b]] <= most) {
-            gain = items_.value[out_[b]] - value;
+          if (worth[out[b]] - value > gain && cost[out[b]] <= most) {
+            gain = worth[out[b]] - value;
             from = static_cast<int>(a), to = static_cast<int>(b);
           }
       }
       if (from < 0) break;
       exchange(from, to);
     }
-    consider(in_, in_cost_, in_value_);
+    consider(in_);
   }
 
   // The best exchange of two for two: pairs of single exchanges, sorted by cost, of which only
@@ -404,7 +481,7 @@ class Knapsack {
     if (!one) return false;
     exchange(one->from, one->to);
     exchange(two->from, two->to);
-    consider(in_, in_cost_, in_value_);
+    consider(in_);
     return true;
   }
 
@@ -420,6 +497,7 @@ class Knapsack {
     const std::int64_t until = work + limit;
     stand_on(chosen);
     while (work < until) {
+      poll();
       for (int round = 0; round < kPairRounds && open(); ++round) {
         one_swaps();
         if (!open() || !pair_swap()) break;
@@ -442,16 +520,21 @@ class Knapsack {
   std::int64_t table_work() {
     if (!limits.table) return -1;
     const int size = static_cast<int>(core_.size());
+    if (!(budget_ < kMostInteger)) return -1;  // below it sums of integers are exact
     double least = kInfinity, total = 0;
     for (const double c : core_.cost) {
-      if (c != std::floor(c) || !(c < kMostInteger)) return -1;
+      if (c != std::floor(c)) return -1;
       least = std::min(least, c);
     }
-    for (const int i : fixed_)
+    double room = std::floor(budget_);  // what integers may sum to
+    for (const int i : fixed_) {
       if (items_.cost[i] != std::floor(items_.cost[i])) return -1;
-    for (const double c : forced_.costs)
+      room -= items_.cost[i];
+    }
+    for (const double c : forced_.costs) {
       if (c != std::floor(c)) return -1;
-    if (!(core_.room < kMostInteger)) return -1;
+      room -= c;
+    }
     costs_.clear();
     divisor_ = 0;
     for (const double c : core_.cost) {
@@ -462,13 +545,10 @@ class Knapsack {
     if (divisor_ > 1)
       for (std::int64_t& c : costs_) c /= divisor_;
     divisor_ = std::max<std::int64_t>(divisor_, 1);
-    const double spare = std::floor(core_.room + slack_) - core_.pick * least;
+    const double spare = room - core_.pick * least;
     if (!(total < kMostInteger) || spare < 0) return -1;
-    // slack_ could only round the room up to an integer that the budget does not reach if the
-    // numbers were near 2^53
-    if (slack_ >= 0.5) return -1;
     width_ = std::floor(std::min(spare, total) / static_cast<double>(divisor_)) + 1;
-    if (KnapsackTable::bytes(size, core_.pick, width_) > limits.memory) return -1;
+    if (!KnapsackTable::fits(size, core_.pick, width_, limits.memory)) return -1;
     return static_cast<std::int64_t>(KnapsackTable::cells(size, core_.pick, width_) /
                                      KnapsackTable::kCellsPerUnit);
   }
@@ -482,7 +562,10 @@ class Knapsack {
     if (!(value > best)) return;
     positions_.clear();
     table.trace(pick, width - 1, positions_);
-    if (accept(positions_, false)) best = value;
+    if (accept(positions_))
+      best = value;
+    else
+      complete = false;
   }
 
   static constexpr std::int64_t kSmallTable = 64;  // work for each item of the core
@@ -502,7 +585,8 @@ class Knapsack {
 
   Items items_{nullptr, nullptr, 0};
   int pick_ = 0;
-  double budget_ = 0, room_ = 0, slack_ = 0;
+  double budget_ = 0, room_ = 0, dearest_ = 0;
+  double reach_ = 0, slack_ = 0;  // no sum of costs is larger; none is rounded by more
   Forced forced_;
   Tolerance tolerance_;
   bool found_ = false;
@@ -513,8 +597,10 @@ class Knapsack {
   CoreSearch depth_;
   CoreLists lists_;
   std::vector<int> fixed_, order_, set_, positions_;
+  std::vector<int> kept_;  // items of the caller that are not too dear, and their columns
+  std::vector<double> kept_cost_, kept_value_;
   std::vector<int> in_, out_;
-  double in_cost_ = 0, in_value_ = 0;
+  double in_cost_ = 0;
   std::uint64_t random_ = 0;
   std::vector<char> marked_;
   std::vector<double> weight_, sum_;

@@ -414,6 +414,7 @@ class OneEach {
     states_.assign(1, start);
     steps_.clear(), starts_.clear();
     std::size_t crowd = kCrowd;
+    expect_long();
     for (std::size_t q = 0; q < order.size(); ++q) {
       const std::size_t k = order[q];
       made_.clear();
@@ -425,6 +426,7 @@ class OneEach {
         stopped = q > 0 && (work_ <= 0 || held() > kMemory);
         if (stopped) break;
         const Item& item = items_[i];
+        poll();
         for (std::size_t y = 0; y < states_.size(); ++y) {
           const State state{states_[y].weight + item.weight, states_[y].value + item.value};
           double room, total;

@@ -28,14 +28,15 @@ inline constexpr std::size_t kBlock = kLanes * 64;  // columns whose bits fill k
 // lane by lane, with no shuffle between the lanes. Written with vector types, because compilers
 // make of the plain loop something 3 to 5 times slower (measured: 0.2 against 1 ns a cell).
 #if defined(__GNUC__)
-using Quad = double __attribute__((vector_size(32), aligned(8), may_alias));
-using QuadBits = std::int64_t __attribute__((vector_size(32), aligned(8), may_alias));
+// Only a typedef can lower the alignment for every compiler: clang ignores it in an alias.
+typedef double Quad __attribute__((vector_size(32), aligned(8), may_alias));
+typedef std::int64_t QuadBits __attribute__((vector_size(32), aligned(8), may_alias));
+static_assert(alignof(Quad) == 8 && alignof(QuadBits) == 8);  // columns begin anywhere
 
-SLOTKERN_CLONES [[maybe_unused]] static void take_row(double* __restrict into,
-                                                      const double* __restrict from,
-                                                      double value, std::size_t first,
-                                                      std::size_t last,
-                                                      std::uint64_t* __restrict taken) {
+SLOTKERN_CLONES static inline void take_row(double* __restrict into,
+                                            const double* __restrict from, double value,
+                                            std::size_t first, std::size_t last,
+                                            std::uint64_t* __restrict taken) {
   for (std::size_t group = first; group < last;) {
     const std::size_t block = group / 64, stop = std::min(last, block * 64 + 64);
     QuadBits low = {}, high = {};
@@ -67,22 +68,11 @@ inline void take_row(double* into, const double* from, double value, std::size_t
 }
 #endif
 
-// The same without the bits, when only the best value is asked for.
-SLOTKERN_CLONES [[maybe_unused]] static void value_row(double* __restrict into,
-                                                       const double* __restrict from,
-                                                       double value, std::size_t first,
-                                                       std::size_t last) {
-  into += first * kLanes;
-  for (std::size_t j = 0; j < (last - first) * kLanes; ++j) {
-    const double with = from[j] + value;
-    into[j] = with > into[j] ? with : into[j];
-  }
-}
-
 }  // namespace detail
 
 class KnapsackTable {
  public:
+  static constexpr double kManyCells = 1e7;  // a few milliseconds
   static constexpr double kCellsPerUnit = 64;  // cells that cost as much as one search state
 
   static double cells(double items, double n, double width) { return items * n * width; }
@@ -93,9 +83,13 @@ class KnapsackTable {
     return 8 * (n + 1) * row + items * n * (row / 8);
   }
 
-  // Costs are >= 0; an item dearer than width - 1 is never taken. Values may be negative. With
-  // bits, trace() can follow; without `each`, only for k = n.
-  template <bool Bits = true>
+  // Whether `memory` suffices; no table is so large that its cells overflow a count.
+  static bool fits(double items, double n, double width, double memory) {
+    return bytes(items, n, width) <= std::min(memory, 0x1p60);
+  }
+
+  // Costs are >= 0; an item dearer than width - 1 is never taken. Values may be negative.
+  // trace() can follow; without `each`, only for k = n.
   void run(const std::int64_t* cost, const double* value, std::size_t items, std::size_t n,
            std::size_t width, bool each) {
     using detail::kBlock, detail::kLanes;
@@ -108,19 +102,20 @@ class KnapsackTable {
     items_ = items;
     rows_.assign((n + 1) * stride_, -kInfinity);
     std::fill(row(0), row(0) + groups_ * kLanes, 0.0);
-    if (Bits) taken_.assign(items * n * words_, 0);
+    if (cells(static_cast<double>(items), static_cast<double>(n), static_cast<double>(width)) >
+        kManyCells)
+      expect_long();
+    taken_.assign(items * n * words_, 0);
     for (std::size_t i = 0; i < items; ++i) {
+      poll();
       if (cost[i] >= static_cast<std::int64_t>(width)) continue;
       const std::size_t shift = static_cast<std::size_t>(cost[i]), first = shift / kLanes;
       // Fewer than `least` items chosen by now lead nowhere.
       const std::size_t least = !each && n > items - i ? n - (items - i) + 1 : 1;
       for (std::size_t k = std::min(n, i + 1); k >= least; --k) {
         const double* from = row(k - 1) + first * kLanes - shift;
-        if (Bits)
-          detail::take_row(row(k), from, value[i], first, groups_,
-                           &taken_[(i * n + k - 1) * words_]);
-        else
-          detail::value_row(row(k), from, value[i], first, groups_);
+        detail::take_row(row(k), from, value[i], first, groups_,
+                         &taken_[(i * n + k - 1) * words_]);
       }
     }
   }

@@ -24,12 +24,14 @@ struct TradeOff {
     }
     std::vector<State> states{{0, 0}}, made;
     std::int64_t work = most;
+    expect_long();
     for (std::size_t k = 0; k < classes.count && complete; ++k) {
       made.clear();
       for (std::int64_t row = classes.first[k]; row < classes.first[k + 1]; ++row) {
         work -= static_cast<std::int64_t>(states.size());
         complete = complete && work >= 0;
         if (!complete) break;
+        poll();
         for (const State& s : states)
           made.push_back({s.weight + classes.weight[row], s.value + sign * classes.value[row]});
       }

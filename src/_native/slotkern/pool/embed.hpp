@@ -1,9 +1,12 @@
-// Plain C functions on a pool, for callers that know nothing but addresses (numba).
+// Plain C functions on a pool, for callers that know nothing but addresses (numba, Cython).
 //
-// A request is seven doubles: nodes, volume, budget, least performance, earliest, deadline,
-// highest price. A window is five totals (start, finish, runtime, cost, processor time) and n
-// parts: origin row, node, length, cost. Each function waits for its turn at the pool and
-// returns a Status as a number.
+// A request is as many doubles as RequestField names, of which a caller may know the first few
+// only: the rest mean no limit. A window is five totals (start, finish, runtime, cost, processor
+// time) and n parts: origin row, node, length, cost. Each function waits for its turn at the
+// pool and returns a Status as a number: 0 is success, and otherwise nothing has changed.
+//
+// kInterface counts what callers are compiled against: the order and meaning of arguments and
+// fields. What is only added behind leaves it as it is.
 #pragma once
 
 #include <algorithm>
@@ -15,6 +18,11 @@
 #include "slotkern/pool/schedule.hpp"
 
 namespace slotkern {
+
+inline constexpr int kInterface = 1;
+
+enum RequestField { kNodes, kVolume, kBudget, kMinPerformance, kEarliest, kDeadline, kMaxPrice };
+inline constexpr int kRequestFields = kMaxPrice + 1;
 
 struct PoolDoor {
   void* pool = nullptr;
@@ -34,27 +42,52 @@ inline std::vector<Part> parts_of(std::int64_t n, const std::int64_t* rows,
   return parts;
 }
 
+// False where the numbers are no request at all; searches look at the rest.
+inline bool read_request(const double* request, std::int64_t fields, Query& query) {
+  const auto field = [&](int i, double otherwise) { return i < fields ? request[i] : otherwise; };
+  const double nodes = field(kNodes, 0);
+  if (!(nodes >= 1 && nodes <= 0x7FFFFFFF) || nodes != std::floor(nodes)) return false;
+  query.n = static_cast<std::int64_t>(nodes);
+  query.volume = field(kVolume, 0);
+  query.budget = field(kBudget, query.budget);
+  query.min_performance = field(kMinPerformance, query.min_performance);
+  query.earliest = field(kEarliest, query.earliest);
+  query.deadline = std::min(field(kDeadline, query.deadline), query.deadline);
+  query.max_price = field(kMaxPrice, query.max_price);
+  return true;
+}
+
+// book() or release() of a window that is told by its columns.
+template <class Change>
+int change(const PoolDoor* pool, std::int64_t n, const std::int64_t* rows,
+           const std::int32_t* nodes, const double* lengths, Change change) noexcept {
+  if (!pool || n < 1 || !rows || !nodes || !lengths)
+    return static_cast<int>(Status::request_not_valid);
+  return static_cast<int>(guarded([&] {
+    const std::vector<Part> parts = parts_of(n, rows, nodes, lengths);
+    const std::lock_guard lock(*pool->mutex);
+    return change(pool->line(), parts);
+  }));
+}
+
 }  // namespace detail
 
 }  // namespace slotkern
 
-inline int slotkern_find(void* door, const double* request, int criterion, int shape,
-                         double* totals, std::int64_t* rows, std::int32_t* nodes,
+inline int slotkern_find(void* door, const double* request, std::int64_t fields, int criterion,
+                         int shape, double* totals, std::int64_t* rows, std::int32_t* nodes,
                          double* lengths, double* costs) noexcept {
   using namespace slotkern;
-  const PoolDoor& pool = *static_cast<PoolDoor*>(door);
+  const auto* pool = static_cast<const PoolDoor*>(door);
   Query query;
-  query.n = static_cast<std::int64_t>(request[0]);
-  query.volume = request[1];
-  query.budget = request[2];
-  query.min_performance = request[3];
-  query.earliest = request[4];
-  query.deadline = std::min(request[5], std::numeric_limits<double>::max());
-  query.max_price = request[6];
+  if (!pool || !request || !totals || !rows || !nodes || !lengths || !costs ||
+      (shape != static_cast<int>(Shape::square) && shape != static_cast<int>(Shape::ragged)) ||
+      !detail::read_request(request, fields, query))
+    return static_cast<int>(Status::request_not_valid);
   Answer answer;
   const Status status = guarded([&] {
-    const std::lock_guard lock(*pool.mutex);
-    answer = find(pool.line(), query, criterion, static_cast<Shape>(shape));
+    const std::lock_guard lock(*pool->mutex);
+    answer = find(pool->line(), query, criterion, static_cast<Shape>(shape));
     return answer.status;
   });
   if (status != Status::ok) return static_cast<int>(status);
@@ -74,23 +107,19 @@ inline int slotkern_find(void* door, const double* request, int criterion, int s
 inline int slotkern_book(void* door, double start, std::int64_t n, const std::int64_t* rows,
                          const std::int32_t* nodes, const double* lengths) noexcept {
   using namespace slotkern;
-  const PoolDoor& pool = *static_cast<PoolDoor*>(door);
-  return static_cast<int>(guarded([&] {
-    const std::vector<Part> parts = detail::parts_of(n, rows, nodes, lengths);
-    std::size_t bad;
-    const std::lock_guard lock(*pool.mutex);
-    return pool.line().book(start, parts.data(), parts.size(), bad);
-  }));
+  std::size_t bad = 0;
+  return detail::change(static_cast<const PoolDoor*>(door), n, rows, nodes, lengths,
+                        [&](Timeline& timeline, const std::vector<Part>& parts) {
+                          return timeline.book(start, parts.data(), parts.size(), bad);
+                        });
 }
 
 inline int slotkern_release(void* door, double start, std::int64_t n, const std::int64_t* rows,
                             const std::int32_t* nodes, const double* lengths) noexcept {
   using namespace slotkern;
-  const PoolDoor& pool = *static_cast<PoolDoor*>(door);
-  return static_cast<int>(guarded([&] {
-    const std::vector<Part> parts = detail::parts_of(n, rows, nodes, lengths);
-    std::size_t bad;
-    const std::lock_guard lock(*pool.mutex);
-    return pool.line().release(start, parts.data(), parts.size(), bad);
-  }));
+  std::size_t bad = 0;
+  return detail::change(static_cast<const PoolDoor*>(door), n, rows, nodes, lengths,
+                        [&](Timeline& timeline, const std::vector<Part>& parts) {
+                          return timeline.release(start, parts.data(), parts.size(), bad);
+                        });
 }

@@ -3,8 +3,9 @@
 // A request is at least as hard as another if it wants no fewer nodes, no less volume, no
 // less performance, no earlier start, and pays no more per unit of work. Whatever fits it
 // fits the other too (drop its dearest parts), so a bound of an easier request holds for it.
-// Filters, deadlines and price limits only make a request harder. Booking only takes time
-// away, so bounds stay true; what adds time lowers those it can serve (see lower()).
+// What else a request wants only makes it harder: it is told what is known, but nothing is
+// learnt from it (Query::hints). Booking only takes time away, so bounds stay true; what adds
+// time lowers those it can serve (see lower()).
 //
 // The pay per unit of work compares rounded quotients: a margin on the safe side, or exact
 // by budget where n is the same. A look-up is one pass over at most kSize entries.
@@ -28,7 +29,7 @@ struct HintRequest {
 };
 
 // A leaf loop of its own, for the per-CPU clones.
-SLOTKERN_CLONES [[maybe_unused]] static double latest_bound(
+SLOTKERN_CLONES static inline double latest_bound(
     const double* n, const double* volume, const double* performance, const double* earliest,
     const double* rate, const double* budget, const double* start, std::size_t size,
     const HintRequest& q) {
@@ -48,7 +49,7 @@ SLOTKERN_CLONES [[maybe_unused]] static double latest_bound(
 }
 
 // Lowers the starts that a slot can serve.
-SLOTKERN_CLONES [[maybe_unused]] static void lower_starts(
+SLOTKERN_CLONES static inline void lower_starts(
     const double* n, const double* volume, const double* performance, const double* rate,
     double* start, std::size_t size, double capacity, const Slot& slot) {
   const double from = slot.start, fast = slot.performance, price = slot.rate;
@@ -71,9 +72,9 @@ class Hints {
                                 n_.size(), request);
   }
 
-  // No window for `query` starts before `start`. Only for queries without filter, deadline
-  // and price limit.
+  // No window for `query` starts before `start`.
   void learn(const Query& query, double earliest, double start) {
+    if (!query.hints()) return;
     const detail::HintRequest request(query);
     if (next_ == n_.size()) {
       for (auto* column : columns()) column->resize(column->size() + 8, kInfinity);

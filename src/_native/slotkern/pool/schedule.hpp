@@ -21,6 +21,8 @@ enum class Reason : std::uint8_t {
   volume,  // so small that the clock does not move
 };
 
+inline constexpr std::size_t kMany = 16;  // requests that may take a while
+
 struct Schedule {
   std::vector<Found> found;         // by request; only where it was booked
   std::vector<std::uint8_t> reasons;  // of Reason
@@ -43,8 +45,8 @@ inline Reason why_not(Timeline& timeline, const Pool& pool, const Query& query, 
   rich.budget = kInfinity;
   Found found;
   constexpr int earliest = 0;  // the first criterion of the list: the cheapest to ask
-  return timeline.find(rich, earliest, shape, work, found) == Status::ok ? Reason::budget
-                                                                         : Reason::time;
+  const Status status = timeline.find(rich, earliest, shape, work, found);
+  return status == Status::ok ? Reason::budget : Reason::time;
 }
 
 }  // namespace detail
@@ -87,7 +89,7 @@ inline Status release(Timeline& timeline, double start, const Part* parts, std::
 }
 
 inline Status advance(Timeline& timeline, double now) noexcept {
-  return guarded([&] { return timeline.advance(now), Status::ok; });
+  return guarded([&] { return timeline.advance(now); });
 }
 
 // none: there is no such node.
@@ -95,13 +97,16 @@ inline Status remove_node(Timeline& timeline, std::int32_t node) noexcept {
   return guarded([&] { return timeline.remove(node) ? Status::ok : Status::none; });
 }
 
-// Appends one entry a request.
+// One entry a request; goes on behind those that `out` has, where it was interrupted before.
+// `firsts` begins with a 0.
 inline Status schedule(Timeline& timeline, const Pool& pool, const std::vector<Query>& queries,
                        int criterion, Shape shape, Schedule& out) noexcept {
   return guarded([&] {
     Workspace& work = workspace();
-    out.firsts.push_back(out.parts.size());
-    for (const Query& query : queries) {
+    if (queries.size() > kMany) expect_long();
+    while (out.found.size() < queries.size()) {
+      poll();
+      const Query& query = queries[out.found.size()];
       Found found;
       Reason reason = Reason::booked;
       const Status status = timeline.find(query, criterion, shape, work, found);
@@ -112,6 +117,8 @@ inline Status schedule(Timeline& timeline, const Pool& pool, const std::vector<Q
         out.parts.insert(out.parts.end(), work.parts.begin(), work.parts.end());
       } else if (status == Status::volume_too_small) {
         reason = Reason::volume;
+      } else if (status != Status::none) {
+        return status;
       } else {
         reason = detail::why_not(timeline, pool, query, shape, work);
       }

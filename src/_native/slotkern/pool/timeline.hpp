@@ -47,6 +47,7 @@ class Timeline {
   // volume `least`: what holds less need not stand in the rows.
   void open(Pool& pool, const std::vector<double>& prices, const PoolState* state,
             double least = 0) {
+    if (pool.slots.size() > kManySlots) expect_long();
     ++version_;
     pool_ = &pool;
     prices_ = prices;
@@ -58,9 +59,12 @@ class Timeline {
     ids_.clear();
     for (std::size_t k = 0; k < pool.nodes.size(); ++k)
       ids_.push_back({pool.nodes[k].id, static_cast<std::int32_t>(k)});
-    std::sort(ids_.begin(), ids_.end());
+    std::sort(ids_.begin(), ids_.end(), [](const auto& a, const auto& b) {
+      poll();
+      return a < b;
+    });
     if (!state) {
-      for (std::size_t i = 0; i < pool.slots.size(); ++i)
+      for (std::size_t i = 0; i < pool.slots.size(); ++i, poll())
         free_[place(pool.slots[i])].push_back({pool.slots[i].start, pool.slots[i].end, i});
     } else {
       now_ = state->now;
@@ -109,7 +113,9 @@ class Timeline {
   // is usually asked (see tidy()).
   void reach(double volume) {
     asked_ = std::min(asked_, volume);
-    if (volume < least_) lay_out(volume / 4);
+    if (!(volume * (1 - kMargin) < least_)) return;
+    const Undisturbed whole;
+    lay_out(volume / 4);
   }
 
   // Books the parts (ascending by node), or changes nothing and says which part is not free.
@@ -161,7 +167,8 @@ class Timeline {
   }
 
   // The time before `now` leaves. The clock never goes back.
-  void advance(double now) {
+  Status advance(double now) {
+    if (std::isnan(now)) return Status::time_is_nan;
     ++version_;
     now_ = now = std::max(now, now_);
     for (std::size_t k = 0; k < free_.size(); ++k) {
@@ -175,6 +182,7 @@ class Timeline {
       insert(k, spans.front());
     }
     tidy();
+    return Status::ok;
   }
 
   // The node and all its time, booked or free, leave.
@@ -192,22 +200,18 @@ class Timeline {
 
   // As search(), but starts from what is remembered, and remembers. A mask is by origin row.
   Status find(const Query& query, int criterion, Shape shape, Workspace& work, Found& found) {
+    if (!query.sane() || criterion < 0 || criterion >= kBuiltins)
+      return Status::request_not_valid;
     reach(query.volume);
     Hints& hints = hints_[static_cast<std::size_t>(shape)];
     Query from = query;
     from.earliest = std::max(query.earliest, now_);
     from.origins = pool_->origins.data();
-    const double known = hints.bound(from);
-    const bool plain = !query.mask && query.max_price == kInfinity &&
-                       query.deadline == std::numeric_limits<double>::max();
-    if (known == kInfinity) {
-      const Status status = pool_->check(from);
-      return status == Status::ok ? Status::none : status;
-    }
-    const double floor = from.earliest;
+    if (const Status status = pool_->check(from); status != Status::ok) return status;
+    const double floor = from.earliest, known = hints.bound(from);
+    if (known == kInfinity) return Status::none;
     from.earliest = std::max(floor, known);
-    const Status status = search(*pool_, from, criterion, shape, work, found);
-    if (!plain) return status;
+    const Status status = search_checked(*pool_, from, criterion, shape, work, found);
     const double earliest = floor <= pool_->first_start() ? -kInfinity : floor;
     if (status == Status::none)
       hints.learn(query, earliest, kInfinity);
@@ -332,7 +336,9 @@ class Timeline {
   // A booked pool fills with remnants that nobody can use. When the rows have doubled, those
   // too short for anything that was asked since the last time are left out.
   void tidy() {
-    if (rows_ > 2 * laid_ + 1024) lay_out(asked_ * (1 - kMargin));
+    if (rows_ <= 2 * laid_ + 1024) return;
+    const Undisturbed whole;
+    lay_out(asked_ * (1 - kMargin));
   }
 
   void lay_out(double least) {
@@ -340,10 +346,13 @@ class Timeline {
     asked_ = kInfinity;
     Pool& pool = *pool_;
     std::vector<std::pair<Slot, std::size_t>> slots;
-    for (std::size_t k = 0; k < free_.size(); ++k)
+    for (std::size_t k = 0; k < free_.size(); ++k) {
+      poll();
       for (const Span& span : free_[k])
         if (serves(k, span)) slots.push_back({slot_of(k, span), span.row});
+    }
     std::sort(slots.begin(), slots.end(), [](const auto& a, const auto& b) {
+      poll();
       return a.first.start < b.first.start ||
              (a.first.start == b.first.start && a.first.node < b.first.node);
     });
@@ -358,6 +367,7 @@ class Timeline {
     pool.order.clear();
     for (std::size_t b = 0; b < blocks; ++b) pool.order.push_back(static_cast<std::uint32_t>(b));
     for (std::size_t i = 0; i < slots.size(); ++i) {
+      poll();
       put(i / kFill * kBlock + i % kFill, slots[i].first, slots[i].second);
       ++pool.counts[i / kFill];
     }

@@ -36,7 +36,7 @@ struct Query {
   double volume = 0;
   double budget = kInfinity;
   double min_performance = 0;
-  double earliest = 0;
+  double earliest = -kInfinity;
   double deadline = std::numeric_limits<double>::max();
   double max_price = kInfinity;
   const std::uint8_t* mask = nullptr;  // one byte a slot, 0 = filtered out
@@ -44,11 +44,25 @@ struct Query {
   const std::size_t* origins = nullptr;
   std::size_t masked = 0;
 
+  // What the door of Python promises; searches rely on it.
+  bool sane() const {
+    return n >= 1 && volume > 0 && volume <= std::numeric_limits<double>::max() && budget >= 0 &&
+           !std::isnan(min_performance) && !std::isnan(earliest) && !std::isnan(deadline) &&
+           !std::isnan(max_price);
+  }
   double step(const Slot& slot) const { return std::max(slot.start, earliest); }
   double limit(const Slot& slot) const { return std::min(slot.end, deadline); }
   bool admits(const Slot& slot, std::size_t row) const {
     return slot.performance >= min_performance && slot.price <= max_price &&
            (!mask || passes(origins ? origins[row] : row));
+  }
+
+  // Whether other requests may learn from this one's answer: it wants nothing but what hints
+  // (hints.hpp) compare. All fields are named, so that a new limit does not compile before it
+  // has been thought of here.
+  bool hints() const {
+    const auto& [nodes, work, money, performance, first, last, price, filter, rows, count] = *this;
+    return last == std::numeric_limits<double>::max() && price == kInfinity && !filter;
   }
 
  private:
@@ -141,6 +155,7 @@ class Pool {
     if (ragged) by_rate.reset(slots.size());
     if (square) by_price.reset(slots.size());
     for (std::size_t i = 0; i < slots.size(); ++i) {
+      if (i % kPollSlots == 0) poll();
       const Slot& s = slots[i];
       const double length = room(s);
       if (ragged) by_rate.put(i, s.rate, length * s.performance, s.performance, s.end);
@@ -154,14 +169,49 @@ class Pool {
   // Lower bound on the sum of the rates of any k live slots.
   double rates_of(std::size_t k) const { return cheapest_rates[k]; }
 
+  // Whether a search of these slots may take more than a few milliseconds.
+  bool heavy(const Query& query, Shape shape) const {
+    const double sweeps = shape == Shape::square ? static_cast<double>(groups.size()) : 1;
+    return static_cast<double>(slots.size()) * static_cast<double>(query.n) * sweeps > 0x1p26;
+  }
+
   // A volume so small that the clock does not move would let one node serve twice. Windows
   // start at a slot's start or at `earliest`; `anywhere` where slots are cut or starts move.
+  // Only slots that can hold a part count, so that a pool that leaves others out says the same.
   Status check(const Query& query, bool anywhere = false) const {
+    if (!query.sane()) return Status::request_not_valid;
     if (nodes.empty()) return Status::ok;
-    double t = std::max(farthest_start(), std::fabs(query.earliest));
+    double t = std::max(farthest_start(), query.earliest);
     if (anywhere) t = std::max(t, latest_end);
-    return t + query.volume / nodes.front().performance > t ? Status::ok
-                                                            : Status::volume_too_small;
+    if (t + query.volume / nodes.front().performance > t) return Status::ok;
+
+    double latest = -kInfinity;  // possible start
+    const auto each_useful = [&](auto visit) {
+      each_row([&](std::size_t row) {
+        const Slot& s = slots[row];
+        const double length = query.volume / s.performance;
+        if (query.admits(s, row) && query.step(s) + length <= query.limit(s)) visit(s, length);
+      });
+    };
+    each_useful([&](const Slot& s, double) {
+      latest = std::max(latest, query.step(s));
+      if (anywhere && !std::isinf(s.end)) latest = std::max(latest, query.limit(s));
+    });
+    bool moves = true;
+    each_useful([&](const Slot& s, double length) {
+      for (const double start : {query.step(s), std::min(latest, query.limit(s))})
+        moves = moves && start + length > start;
+    });
+    return moves ? Status::ok : Status::volume_too_small;
+  }
+
+  // Calls visit(row) for every slot in the order of time.
+  template <class Visit>
+  void each_row(Visit visit) const {
+    if (order.empty())
+      for (std::size_t row = 0; row < slots.size(); ++row) visit(row);
+    for (const auto block : order)
+      for (std::size_t k = 0; k < counts[block]; ++k) visit(block * std::size_t{64} + k);
   }
 
  private:
@@ -171,6 +221,7 @@ class Pool {
     slots.resize(view.size);
     latest_start = latest_end = 0;
     for (std::size_t i = 0; i < view.size; ++i) {
+      if (i % kPollSlots == 0) poll();
       const Record r = Record::of(view, i);
       std::int32_t& place = places[scratch.index.cell(r.node)];
       if (place < 0) {
@@ -191,7 +242,10 @@ class Pool {
     rates.reserve(nodes.size());
     for (const Node& node : nodes) rates.push_back(node.min_price / node.performance);
     const auto middle = rates.begin() + static_cast<std::ptrdiff_t>(most);
-    std::partial_sort(rates.begin(), middle, rates.end());
+    std::partial_sort(rates.begin(), middle, rates.end(), [](double a, double b) {
+      poll();
+      return a < b;
+    });
     cheapest_rates.assign(1, 0.0);
     for (std::size_t k = 0; k < most; ++k)
       cheapest_rates.push_back(cheapest_rates.back() + rates[k]);
@@ -202,6 +256,7 @@ class Pool {
     std::vector<std::size_t> order(nodes.size());
     for (std::size_t k = 0; k < order.size(); ++k) order[k] = k;
     std::sort(order.begin(), order.end(), [this](std::size_t a, std::size_t b) {
+      poll();
       if (nodes[a].performance != nodes[b].performance)
         return nodes[a].performance > nodes[b].performance;
       return nodes[a].id < nodes[b].id;

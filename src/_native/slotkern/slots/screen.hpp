@@ -23,11 +23,17 @@
 #else
 #define SLOTKERN_CLONES
 #endif
+// Cloned functions are written `SLOTKERN_CLONES static inline ...`: the form that compilers
+// take, and that the build probes.
 
 namespace slotkern {
 
 // Pre-filters work on rearranged expressions; this relative margin keeps them on the safe side.
 inline constexpr double kMargin = 1e-9;
+
+// What sums of products can lose where they underflow: totals are lifted by it before they
+// become limits of keys.
+inline constexpr double kUnderflow = 0x1p-1000;
 
 // The largest float not above x: one step of the bit pattern where rounding went up.
 inline float round_down(double x) {
@@ -51,11 +57,9 @@ struct Sieve {
 namespace detail {
 
 // Bit j of the result: slot j passes. A leaf loop of its own, for the per-CPU clones.
-SLOTKERN_CLONES [[maybe_unused]] static std::uint64_t pass64(const float* __restrict key,
-                                                            const float* __restrict room,
-                                                            const float* __restrict performance,
-                                                            const float* __restrict end,
-                                                            const Sieve& sieve) {
+SLOTKERN_CLONES static inline std::uint64_t pass64(
+    const float* __restrict key, const float* __restrict room, const float* __restrict performance,
+    const float* __restrict end, const Sieve& sieve) {
   alignas(64) std::uint8_t flag[64];
   const float k = sieve.key, r = sieve.room, p = sieve.performance, e = sieve.end;
   for (int j = 0; j < 64; ++j)
@@ -74,7 +78,7 @@ SLOTKERN_CLONES [[maybe_unused]] static std::uint64_t pass64(const float* __rest
 }
 
 // Eight lanes at a time, which compilers turn into vectors.
-[[maybe_unused]] static inline float least64(const float* x) {
+static inline float least64(const float* x) {
   float lane[8];
   for (int k = 0; k < 8; ++k) lane[k] = x[k];
   for (int j = 8; j < 64; j += 8)
@@ -82,7 +86,7 @@ SLOTKERN_CLONES [[maybe_unused]] static std::uint64_t pass64(const float* __rest
   for (int k = 1; k < 8; ++k) lane[0] = std::min(lane[0], lane[k]);
   return lane[0];
 }
-[[maybe_unused]] static inline float most64(const float* x) {
+static inline float most64(const float* x) {
   float lane[8];
   for (int k = 0; k < 8; ++k) lane[k] = x[k];
   for (int j = 8; j < 64; j += 8)
@@ -117,6 +121,7 @@ class Screen {
     if (slots_ == 0) return;
     const std::size_t last_block = last / 64;
     for (std::size_t base = 0; base <= last_block; base += 64) {
+      poll();
       for (std::uint64_t blocks = coarse_.pass(base, sieve); blocks; blocks &= blocks - 1) {
         const std::size_t block = base + static_cast<std::size_t>(std::countr_zero(blocks));
         if (block > last_block) return;
@@ -155,9 +160,9 @@ class Screen {
 
   // Whether the block would be narrower without the row.
   bool bounds(std::size_t block, std::size_t row) const {
-    return (fine_.key[row] <= coarse_.key[block]) | (fine_.room[row] >= coarse_.room[block]) |
-           (fine_.performance[row] >= coarse_.performance[block]) |
-           (fine_.end[row] >= coarse_.end[block]);
+    return fine_.key[row] <= coarse_.key[block] || fine_.room[row] >= coarse_.room[block] ||
+           fine_.performance[row] >= coarse_.performance[block] ||
+           fine_.end[row] >= coarse_.end[block];
   }
 
   // The extremes of a block, from its rows.

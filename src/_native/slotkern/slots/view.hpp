@@ -11,11 +11,14 @@
 #include <limits>
 #include <vector>
 
+#include "slotkern/base/interrupt.hpp"
 #include "slotkern/base/status.hpp"
 
 namespace slotkern {
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+inline constexpr std::size_t kManySlots = std::size_t{1} << 20;  // take milliseconds to read
+inline constexpr std::size_t kPollSlots = std::size_t{1} << 12;  // read between two polls
 
 // Five native fields anywhere in records of any size, aligned or not, forwards or
 // backwards in memory: what numpy calls a structured array.
@@ -101,6 +104,7 @@ struct Record {
 // Returns the first row that breaks a rule: its own fields, then the order, then the rules
 // about one node. On success scratch.index knows every node.
 inline Fault check_slots(const SlotView& view, CheckScratch& scratch) {
+  if (view.size > kManySlots) expect_long();
   std::int32_t largest = 0;
   for (std::size_t i = 0; i < view.size; ++i)
     largest = std::max(largest, view.load<std::int32_t>(i, view.node));
@@ -117,6 +121,7 @@ inline Fault check_slots(const SlotView& view, CheckScratch& scratch) {
     std::int32_t previous_node = -1;
     CheckScratch::Seen* const seen_at = scratch.seen.data();
     for (std::size_t i = 0; i < view.size; ++i) {
+      if (i % kPollSlots == 0) poll();
       const Record r = Record::of(view, i);
       if (!r.sane()) return {r.fault(), i, i};
       if (r.start <= previous_start && (r.start < previous_start || r.node < previous_node))

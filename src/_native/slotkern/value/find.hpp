@@ -98,6 +98,7 @@ Status search_valued(const Pool& pool, const Query& query, const Valuation& v,
     const double span = options.group_span ? search.span : 0;  // else what the slowest takes
     if (!settle_valued<Shape>(pool, query, v, source, search.start, span, work, answer))
       return answer.fault.status;
+    if (!(answer.found.cost <= query.budget)) return Status::internal;
     answer.parts = work.base.parts.data();
     answer.proven = search.proven;
     answer.bound = in_units(v, search.bound, n);
@@ -106,7 +107,7 @@ Status search_valued(const Pool& pool, const Query& query, const Valuation& v,
 }
 
 inline Status check_ends(const Pool& pool, const Query& query, Fault& fault) {
-  each_row(pool, [&](std::size_t row) {
+  pool.each_row([&](std::size_t row) {
     if (std::isinf(pool.slots[row].end) && query.admits(pool.slots[row], row) &&
         fault.status == Status::ok)
       fault = {Status::end_is_infinite, pool.origin(row), 0};
@@ -118,13 +119,14 @@ inline Status check_ends(const Pool& pool, const Query& query, Fault& fault) {
 inline Status fill_column(const Pool& pool, const Query& query, Valuation& v,
                           ValuedWorkspace& work, Fault& fault) {
   std::size_t rows = pool.slots.size();
-  each_row(pool, [&](std::size_t row) { rows = std::max(rows, pool.origin(row) + 1); });
+  pool.each_row([&](std::size_t row) { rows = std::max(rows, pool.origin(row) + 1); });
   work.column.assign(rows, 0.0);
   const StaticFunctionSource source{pool, reinterpret_cast<StaticValue>(v.function), v.records,
                                     v.stride, 1};
-  each_row(pool, [&](std::size_t row) {
+  pool.each_row([&](std::size_t row) {
     const Slot& s = pool.slots[row];
     if (fault.status != Status::ok || !query.admits(s, row)) return;
+    poll();
     if (!source.value(s, row, 0, query.volume / s.performance, work.column[pool.origin(row)]))
       fault = {Status::criterion_failed, pool.origin(row), 0};
   });
@@ -145,8 +147,9 @@ inline ValuedAnswer find_valued(const Pool& pool, const Query& query, Valuation 
     ValuedWorkspace& work = valued_workspace();
     work.chosen.clear();
     work.steps.clear();
-    if (query.n > static_cast<std::int64_t>(pool.nodes.size())) return Status::none;
     if (const Status status = pool.check(query, options.any_start); status != Status::ok) return status;
+    if (query.n > static_cast<std::int64_t>(pool.nodes.size())) return Status::none;
+    if (record || pool.heavy(query, shape)) expect_long();
     if (valuation.worth == Worth::dependable || valuation.worth == Worth::coordinated)
       if (const Status status = detail::check_ends(pool, query, answer.fault);
           status != Status::ok)

@@ -6,8 +6,11 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <functional>
+#include <limits>
 #include <type_traits>
 #include <vector>
 
@@ -15,6 +18,28 @@
 #include "slotkern/value/sources.hpp"
 
 namespace slotkern {
+
+// The largest double b <= cap with factor * b <= limit, a test on the rounded product: beside
+// limit / factor, but for subnormal products. Doubles >= 0 are ordered as their bits are.
+inline double largest_factor(double factor, double limit, double cap) {
+  const auto fits = [&](std::uint64_t bits) {
+    return factor * std::bit_cast<double>(bits) <= limit;
+  };
+  std::uint64_t high = std::bit_cast<std::uint64_t>(cap), step = 1;
+  if (fits(high)) return cap;
+  std::uint64_t low = std::bit_cast<std::uint64_t>(std::min(limit / factor, cap));
+  for (; !fits(low); step *= 2) {
+    high = low;
+    low -= std::min(low, step);
+  }
+  for (step = 1; high - low > step && fits(low + step); step *= 2) low += step;
+  high = std::min(high, low + step);
+  while (high - low > 1) {
+    const std::uint64_t middle = low + (high - low) / 2;
+    (fits(middle) ? low : high) = middle;
+  }
+  return std::bit_cast<double>(low);
+}
 
 template <class Shape, class Source>
 class ValuedGroups {
@@ -31,15 +56,25 @@ class ValuedGroups {
       : pool_(pool), query_(query), source_(source), options_(options), w_(work),
         knapsack_(work.knapsack), n_(static_cast<int>(query.n)) {
     knapsack_.gap = options.gap;
-    knapsack_.scale = {};
+    knapsack_.scale = {};  // of what admitted slots are worth
     knapsack_.scale.integers = std::is_same_v<Source, ColumnSource>;
     knapsack_.limits = options.limits;
     knapsack_.limits.table = false;  // the small knapsacks of a step never need it
     knapsack_.work = 0;
-    each_row(pool, [&](std::size_t row) {
+    if (kSquare) shortest_ = query.volume / pool.nodes.front().performance;
+    pool.each_row([&](std::size_t row) {
       const Slot& s = pool.slots[row];
-      dearest_ = std::max(dearest_, kSquare ? s.price : query.volume * s.rate);
+      if (affordable(s) && query.admits(s, row)) dearest_ = std::max(dearest_, key_of(s));
     });
+    reach_ = std::min((n_ + 4) * dearest_, std::numeric_limits<double>::max());
+  }
+
+  double key_of(const Slot& s) const { return kSquare ? s.price : query_.volume * s.rate; }
+
+  // Whether the slot by itself leaves the budget unbroken, in the shortest window there can be.
+  // Others are in no answer: they must not count as the scale of anything.
+  bool affordable(const Slot& s) const {
+    return (kSquare ? shortest_ * s.price : key_of(s)) <= detail::most_money(query_);
   }
 
   Shape shape_of(const Plan& plan) const {
@@ -61,16 +96,16 @@ class ValuedGroups {
 
   // The largest double b with total(b) <= budget, but no more than any n keys cost.
   double key_budget(const Shape& shape) const {
-    const double cap = (n_ + 1) * dearest_ + 1;
-    if constexpr (kSquare) {
-      double b = std::min(query_.budget / shape.span, cap);
-      while (b > 0 && shape.span * b > query_.budget) b = std::nextafter(b, 0.0);
-      while (b < cap && shape.span * std::nextafter(b, kInfinity) <= query_.budget)
-        b = std::nextafter(b, kInfinity);
-      return b;
-    } else {
-      return std::min(query_.budget, cap);
-    }
+    const double money = detail::most_money(query_);
+    if constexpr (kSquare)
+      return largest_factor(shape.span, money, reach_);
+    else
+      return std::min(money, reach_);
+  }
+
+  // What a total must exceed to beat the incumbent, where costs weigh lambda.
+  double beat(double incumbent, double lambda) const {
+    return knapsack_.beat(n_, incumbent, lambda * reach_);
   }
 
   // Fills work.plans. False at a fault.
@@ -91,6 +126,7 @@ class ValuedGroups {
     const std::size_t every = std::max<std::size_t>(16, w_.plans.size() / 16);
     int counted = 0;  // nodes that heaviest_ has seen
     for (std::size_t k = 0; k < w_.plans.size(); ++k) {
+      poll();
       Plan plan = w_.plans[k];
       const Shape shape = shape_of(plan);
       if (Source::by_length || k == 0) {
@@ -121,6 +157,7 @@ class ValuedGroups {
           plan.lambda = lambda;
           plan.bound = lambda * plan.budget;
           for (const double weight : heaviest_) plan.bound += weight;
+          plan.bound += knapsack_.noise(n_, lambda * reach_);
         }
       }
       w_.plans[kept++] = plan;
@@ -143,11 +180,11 @@ class ValuedGroups {
   }
 
   bool solve_dual(const Items& items, Plan& plan, double lambda) {
-    if (!dual_.solve(items, n_, plan.budget, lambda, -kInfinity,
+    if (!dual_.solve(items, n_, plan.budget, reach_, lambda, -kInfinity,
                      [&](const Side& side) { return side.cost <= plan.budget * (1 + kMargin); }))
       return false;
-    plan.bound = dual_.bound + 1e-12 * std::fabs(dual_.bound);
     plan.lambda = dual_.closed ? 0 : dual_.lambda;
+    plan.bound = dual_.bound + knapsack_.noise(n_, plan.lambda * reach_);
     return true;
   }
 
@@ -180,6 +217,7 @@ class ValuedGroups {
         if (!source_.most(s, row, shape.length(s), z)) return fail(row);
         if (plan.memo != kNone) w_.memo.push_back(z);
       }
+      if (!affordable(s)) return true;
       if (std::isfinite(z)) note(z);
       double& most = w_.best_of[static_cast<std::size_t>(s.place)];
       most = std::max(most, z);
@@ -188,7 +226,7 @@ class ValuedGroups {
     if (Source::by_length) {  // only slots that this group may use
       each_possible(shape, plan.others, visit);
     } else {
-      each_row(pool_, [&](std::size_t row) {
+      pool_.each_row([&](std::size_t row) {
         if (query_.admits(pool_.slots[row], row)) visit(row);
       });
     }
@@ -207,11 +245,7 @@ class ValuedGroups {
     });
   }
 
-  void note(double z) {
-    ValueScale& scale = knapsack_.scale;
-    scale.largest = std::max(scale.largest, std::fabs(z));
-    if (!Source::by_length) scale.integers &= z == std::floor(z);
-  }
+  void note(double z) { knapsack_.scale.add(z); }
 
   static constexpr double kMostMoney = 1e300;
   static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
@@ -224,10 +258,12 @@ class ValuedGroups {
   Knapsack& knapsack_;
   Lagrange dual_;
   int n_;
+  double reach_ = 0;  // more than the keys of any window sum to
 
  private:
   std::vector<double> heaviest_;  // weights, while planning
-  double dearest_ = 0;  // largest key
+  double shortest_ = 0;  // the span of the fastest node
+  double dearest_ = 0;   // the largest key in any answer
 };
 
 }  // namespace slotkern

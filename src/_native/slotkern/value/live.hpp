@@ -11,21 +11,21 @@
 namespace slotkern {
 
 // Columns of the live slots: by falling weight where values stay (insert), else in order of
-// arrival (append), without weight and value, but with the slot's start and its end less the
-// part's length.
+// arrival (append), without weight and value, but with the slot's times and the part's length.
 struct LiveSlots {
-  std::vector<double> weight, key, value, latest, begin, leave;
+  std::vector<double> weight, key, value, latest, begin, end, length;
   std::vector<std::size_t> row;
   std::vector<char> anchor;  // has the group's own performance
 
   void clear() {
-    weight.clear(), key.clear(), value.clear(), latest.clear(), begin.clear(), leave.clear();
-    row.clear(), anchor.clear();
+    weight.clear(), key.clear(), value.clear(), latest.clear();
+    begin.clear(), end.clear(), length.clear(), row.clear(), anchor.clear();
   }
 
-  void append(double k, double until, double from, double to, std::size_t at, bool anchored) {
-    key.push_back(k), latest.push_back(until), begin.push_back(from), leave.push_back(to);
-    row.push_back(at);
+  void append(double k, double until, double from, double to, double d, std::size_t at,
+              bool anchored) {
+    key.push_back(k), latest.push_back(until);
+    begin.push_back(from), end.push_back(to), length.push_back(d), row.push_back(at);
     anchor.push_back(static_cast<char>(anchored));
   }
 
@@ -50,14 +50,14 @@ struct LiveSlots {
       if (weighed)
         weight[kept] = weight[j], value[kept] = value[j];
       else
-        begin[kept] = begin[j], leave[kept] = leave[j];
+        begin[kept] = begin[j], end[kept] = end[j], length[kept] = length[j];
       key[kept] = key[j], latest[kept] = latest[j], row[kept] = row[j], anchor[kept] = anchor[j];
       soonest = std::min(soonest, latest[kept++]);
     }
     if (weighed)
       weight.resize(kept), value.resize(kept);
     else
-      begin.resize(kept), leave.resize(kept);
+      begin.resize(kept), end.resize(kept), length.resize(kept);
     key.resize(kept), latest.resize(kept), row.resize(kept), anchor.resize(kept);
     return soonest;
   }
@@ -103,14 +103,5 @@ struct ValuedWorkspace : LiveSlots {
   std::vector<std::size_t> candidates;
   Side side;
 };
-
-// Every slot in the order of time.
-template <class Visit>
-void each_row(const Pool& pool, Visit visit) {
-  if (pool.order.empty())
-    for (std::size_t row = 0; row < pool.slots.size(); ++row) visit(row);
-  for (const auto block : pool.order)
-    for (std::size_t k = 0; k < pool.counts[block]; ++k) visit(block * std::size_t{64} + k);
-}
 
 }  // namespace slotkern

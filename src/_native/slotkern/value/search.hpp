@@ -16,8 +16,10 @@
 // A group's set without a slot of its performance P_k has its true length in a faster group. It
 // does no harm where longer is no better; else (`anchored`) sets must hold such a slot. With
 // `group_span` they need not, as long as one is live (the papers' procedure): T is the group's.
+// A step of a search where values move is the start of any slot that the request admits, even if
+// that slot is too short for a part.
 // Lite (section 4): the n cheapest of each step that the group's time T_k can pay for, valued
-// as the window that they are.
+// as the window that they are; where values move, at such a start too.
 #pragma once
 
 #include <algorithm>
@@ -53,15 +55,15 @@ class ValuedSearch : private ValuedGroups<Shape, Source> {
       return a.bound > b.bound || (a.bound == b.bound && a.group < b.group);
     });
     for (const Plan& plan : w_.plans) {
-      const double money = plan.lambda * plan.budget;
       // A Lite window shorter than its group's time may be worth more than the group's bound.
       const bool sure = !options_.lite || !kSquare || !Source::by_length || options_.group_span;
-      if (sure && !(plan.bound > knapsack_.beat(n_, best, money))) break;
+      if (sure && !(plan.bound > beat(best, plan.lambda))) continue;
       if (out_of_work()) {
         give_up(plan.bound);
         break;
       }
-      ++effort.groups;
+      if (++effort.groups == kLong) expect_long();
+      poll();
       const Shape shape = shape_of(plan);
       if (Source::moving || options_.lite)
         sweep_steps(shape, plan);
@@ -74,9 +76,9 @@ class ValuedSearch : private ValuedGroups<Shape, Source> {
       proven = false;
       bound = kInfinity;
     } else {
-      bound = std::max(bound, best);
-      if (best > -kInfinity && std::isfinite(best))
-        bound = std::max(bound, best + std::max(options_.gap, 1e-12) * std::fabs(best));
+      if (std::isfinite(best))
+        bound = std::max(bound, best + std::max(std::max(options_.gap, 1e-12) * std::fabs(best),
+                                                knapsack_.rounding(n_, best)));
     }
     return !w_.chosen.empty();
   }
@@ -98,8 +100,9 @@ class ValuedSearch : private ValuedGroups<Shape, Source> {
   using Groups::kNone, Groups::kSquare;
   using Groups::pool_, Groups::query_, Groups::source_, Groups::options_, Groups::w_,
       Groups::knapsack_, Groups::n_;
-  using Groups::each_possible, Groups::fail, Groups::list_nodes, Groups::note, Groups::plan,
-      Groups::possible, Groups::shape_of, Groups::solve_dual, Groups::value_nodes;
+  using Groups::beat, Groups::each_possible, Groups::fail, Groups::list_nodes, Groups::note,
+      Groups::plan, Groups::possible, Groups::reach_, Groups::shape_of, Groups::solve_dual,
+      Groups::value_nodes;
 
   static constexpr bool kAnchored = kSquare && Source::anchored;
 
@@ -118,7 +121,7 @@ class ValuedSearch : private ValuedGroups<Shape, Source> {
     double heaviest = 0;  // the n - 1 heaviest nodes
     if (!tighten(plan, heaviest, shape)) return;
     const double lambda = plan.lambda, money = lambda * plan.budget;
-    double beat = knapsack_.beat(n_, best, money);
+    double least = beat(best, lambda);
     w_.clear();
     double soonest = kInfinity;  // no live slot expires before
     std::size_t place = plan.memo;
@@ -131,8 +134,9 @@ class ValuedSearch : private ValuedGroups<Shape, Source> {
       else if (!source_.value(s, row, t, length, z))
         return fail(row);
       const double key = shape.key(s), weight = z - lambda * key;
-      if (!(weight + heaviest + money > beat)) return true;
-      ++effort.steps;
+      if (key > plan.budget || !(weight + heaviest + money > least)) return true;
+      if (++effort.steps == kLong) expect_long();
+      poll();
       if (t > soonest) soonest = w_.purge(t, [&](std::size_t row) {
         return live(query_, shape, pool_.slots[row], t);
       });
@@ -140,9 +144,9 @@ class ValuedSearch : private ValuedGroups<Shape, Source> {
       if (count >= others) {
         double top = weight + money;
         for (int k = 0; k < others; ++k) top += w_.weight[at(k)];
-        if (top > beat) {
+        if (top > least) {
           solve_newest(shape, plan, row, key, z, t);
-          beat = knapsack_.beat(n_, best, money);
+          least = beat(best, lambda);
           if (out_of_work()) {
             give_up(plan.bound);
             return false;
@@ -163,11 +167,11 @@ class ValuedSearch : private ValuedGroups<Shape, Source> {
     const Items items{w_.node_key.data(), w_.node_value.data(),
                       static_cast<int>(w_.node_value.size())};
     if (!solve_dual(items, plan, plan.lambda)) return false;
-    if (!(plan.bound > knapsack_.beat(n_, best, plan.lambda * plan.budget))) return false;
+    if (!(plan.bound > beat(best, plan.lambda))) return false;
     heaviest = 0;
     if (n_ > 1) {
       Lagrange::top(items, n_ - 1, 1, plan.lambda, w_.side);
-      heaviest = w_.side.weight + 1e-12 * std::fabs(w_.side.weight);
+      heaviest = w_.side.weight;
     }
     return true;
   }
@@ -215,6 +219,7 @@ class ValuedSearch : private ValuedGroups<Shape, Source> {
     w_.order.clear();  // the items left
     for (int j = 0; j < count; ++j) w_.order.push_back(j);
     for (int anchor = 0; anchor < count && pick >= 0; ++anchor) {
+      poll();
       if (!w_.anchor[at(anchor)]) continue;
       std::erase(w_.order, anchor);
       w_.some_key.clear(), w_.some_value.clear(), w_.some = w_.order;
@@ -259,14 +264,16 @@ class ValuedSearch : private ValuedGroups<Shape, Source> {
     double heaviest = 0;
     if (sieved && !tighten(plan, heaviest, shape)) return;
     const double money = plan.lambda * plan.budget;
-    const double beat = knapsack_.beat(n_, best, money);
+    const double least = beat(best, plan.lambda);
     w_.candidates.clear();
     each_possible(shape, plan.others, [&](std::size_t row) {
       const Slot& s = pool_.slots[row];
+      const double key = shape.key(s);
+      if (!options_.lite && !keep_anchors && key > plan.budget) return true;
       double z = 0;
       if (!sieved || (keep_anchors && is_anchor(shape, row)) ||
           (source_.most(s, row, shape.length(s), z) &&
-                      z - plan.lambda * shape.key(s) + heaviest + money > beat))
+           z - plan.lambda * key + heaviest + money > least))
         w_.candidates.push_back(row);
       return true;
     });
@@ -281,15 +288,17 @@ class ValuedSearch : private ValuedGroups<Shape, Source> {
     };
     std::size_t next = 0, record = 0;
     for (const double t : w_.times) {
+      poll();
       if (options_.lite) drop_expired(t);
+      const std::size_t before = next;
       incumbent_ = recording_ ? recorded(record, t) : best;
       for (; next < w_.candidates.size() && query_.step(pool_.slots[w_.candidates[next]]) <= t;
            ++next) {
         const std::size_t row = w_.candidates[next];
         const Slot& s = pool_.slots[row];
-        const double until = latest(s, shape.length(s));
+        const double length = shape.length(s), until = latest(s, length);
         const bool anchor = is_anchor(shape, row);
-        w_.append(shape.key(s), until, s.start, s.end - shape.length(s), row, anchor);
+        w_.append(shape.key(s), until, s.start, s.end, length, row, anchor);
         soonest = std::min(soonest, until);
         if (anchor) anchored = std::max(anchored, query_.limit(s));
         if (options_.lite) cheapest_step(shape, plan, t);  // after each slot, as in the papers
@@ -298,7 +307,7 @@ class ValuedSearch : private ValuedGroups<Shape, Source> {
         if (t > anchored) continue;  // no slot of the group's performance is live
         drop_expired(t);
         solve_step(shape, plan, t, lambda);
-      } else if (options_.any_start) {
+      } else if (Source::moving && next == before) {  // no slot of the group joins here
         cheapest_step(shape, plan, t);
       }
       if (fault.status != Status::ok) return;
@@ -328,15 +337,22 @@ class ValuedSearch : private ValuedGroups<Shape, Source> {
   // Whether a bound without any choice tells already: for every threshold h, the n largest
   // weights sum to at most n h + the sum of max(0, w - h); for the last step's n-th they hardly
   // sum to less. One of them is an anchor's: min(h, w) takes the place of one h.
-  bool cannot_win(double t, double lambda, double money) const {
+  bool cannot_win(const Shape& shape, double t, double lambda, double money) const {
     if constexpr (requires { Source::between(0.0, 0.0); }) {
       if (!(incumbent_ > -kInfinity)) return false;
       constexpr std::size_t kLanes = 4;
       const std::size_t count = w_.row.size();
-      const double *begin = w_.begin.data(), *leave = w_.leave.data(), *key = w_.key.data();
+      const double *begin = w_.begin.data(), *end = w_.end.data(),
+                   *key = w_.key.data();
+      [[maybe_unused]] const double* length = w_.length.data();
       const double h = threshold_;
-      const auto weigh = [&](std::size_t j) {
-        return Source::between(t - begin[j], leave[j] - t) - lambda * key[j];
+      const auto weigh = [&](std::size_t j) {  // the source's own expression, bit for bit
+        double d = 0;
+        if constexpr (kSquare)
+          d = shape.span;
+        else
+          d = length[j];
+        return Source::between(t - begin[j], end[j] - t - d) - lambda * key[j];
       };
       double over[kLanes] = {};
       std::size_t j = 0;
@@ -352,8 +368,9 @@ class ValuedSearch : private ValuedGroups<Shape, Source> {
         anchored = std::min(h, heaviest);
       }
       const double top = above + (n_ - 1) * h + anchored;
-      const double noise = 1e-12 * (above + n_ * std::fabs(h) + std::fabs(anchored));
-      return top + noise + money <= knapsack_.beat(n_, incumbent_, money);  // NaN: it might
+      const double noise = 0x1p-50 * static_cast<double>(count) *
+                           (above + n_ * std::fabs(h) + std::fabs(anchored) + lambda * reach_);
+      return top + noise + money <= beat(incumbent_, lambda);  // NaN: it might
     }
     return false;
   }
@@ -362,8 +379,8 @@ class ValuedSearch : private ValuedGroups<Shape, Source> {
     // A set without a slot of the group's performance is looked at in its own group.
     const auto anchors = std::count(w_.anchor.begin(), w_.anchor.end(), char{1});
     if (anchors == 0 || static_cast<int>(w_.row.size()) < n_) return;
-    ++effort.steps;
-    if (cannot_win(t, lambda, lambda * plan.budget)) return;
+    if (++effort.steps == kLong) expect_long();
+    if (cannot_win(shape, t, lambda, lambda * plan.budget)) return;
     if (!value_live(shape, t)) return;
     const Items items{w_.key.data(), w_.value.data(), static_cast<int>(w_.row.size())};
     const double money = lambda * plan.budget;
@@ -378,7 +395,7 @@ class ValuedSearch : private ValuedGroups<Shape, Source> {
         if (w_.anchor[j]) heaviest = std::max(heaviest, w_.value[j] - lambda * w_.key[j]);
       top += heaviest - w_.side.last;
     }
-    if (!(top + money > knapsack_.beat(n_, incumbent_, money))) return;
+    if (!(top + money > beat(incumbent_, lambda))) return;
     if (anchors > kFewAnchors || options_.group_span) {
       ++effort.subsets;
       const bool found = knapsack_.solve(items, n_, plan.budget, {}, incumbent_, lambda);
@@ -398,7 +415,7 @@ class ValuedSearch : private ValuedGroups<Shape, Source> {
   void cheapest_step(const Shape& group, const Plan& plan, double t) {
     if (static_cast<int>(w_.row.size()) < n_) return;
     if (std::count(w_.anchor.begin(), w_.anchor.end(), char{1}) == 0) return;
-    ++effort.steps;
+    if (++effort.steps == kLong) expect_long();
     w_.order.resize(w_.row.size());
     for (std::size_t j = 0; j < w_.order.size(); ++j) w_.order[j] = static_cast<int>(j);
     std::partial_sort(w_.order.begin(), w_.order.begin() + n_, w_.order.end(), [&](int a, int b) {
@@ -435,7 +452,7 @@ class ValuedSearch : private ValuedGroups<Shape, Source> {
     if (!options_.any_start && timed_) return;  // the same for all groups
     timed_ = true;
     w_.times.clear();
-    each_row(pool_, [&](std::size_t row) {
+    pool_.each_row([&](std::size_t row) {
       const Slot& s = pool_.slots[row];
       if (!query_.admits(s, row)) return;
       const double first = query_.step(s), length = shape.length(s);
@@ -463,6 +480,7 @@ class ValuedSearch : private ValuedGroups<Shape, Source> {
   }
 
   static constexpr std::ptrdiff_t kFewAnchors = 2;  // forced in at once
+  static constexpr std::int64_t kLong = 256;        // steps or groups that take a while
 
   double incumbent_ = -kInfinity;
   double threshold_ = 0;  // the n-th largest weight of the last step that was looked into

@@ -8,6 +8,7 @@
 //   anchored    a longer window may look better, so that a group's window must hold a slot of
 //               its own performance (else its true length is another group's)
 //   dear        asking for z takes long: it is asked once a slot and group, and remembered
+// A function's value beyond kMostValue is no value: sums of such values overflow.
 // A source of distances is a function of the times before and after the part (`between`).
 // Columns and records are those of the array that the pool was made of: a slot cut from a row
 // keeps its values. To add a criterion, write its source and give it a line in with_source.
@@ -38,6 +39,8 @@ struct Valuation {
   const char* records = nullptr;
   std::ptrdiff_t stride = 0;
 };
+
+inline constexpr double kMostValue = 1e290;
 
 // A finite column, from an extra field or an array.
 struct ColumnSource {
@@ -80,7 +83,7 @@ struct StaticFunctionSource {
     const char* record = records + static_cast<std::ptrdiff_t>(pool.origin(row)) * stride;
     if (function(record, length, &out)) return false;
     out *= sign;
-    return std::isfinite(out);
+    return std::fabs(out) <= kMostValue;  // NaN is none either
   }
   bool most(const Slot& s, std::size_t row, double d, double& out) const {
     return value(s, row, 0, d, out);
@@ -99,13 +102,16 @@ struct MovingFunctionSource {
     const char* record = records + static_cast<std::ptrdiff_t>(pool.origin(row)) * stride;
     if (function(record, t, length, &out)) return false;
     out *= sign;
-    return std::isfinite(out);
+    return std::fabs(out) <= kMostValue;  // NaN is none either
   }
   bool most(const Slot&, std::size_t, double, double& out) const {
     out = kInfinity;
     return true;
   }
 };
+
+// Distances are rounded like the slot's length, however close to each other the times come.
+inline double rounding(const Slot& s) { return 0x1p-50 * (s.end - s.start); }
 
 // Time to the nearest neighbouring task, maximized. The ends of a slot are tasks, those of the
 // horizon too. A longer window only comes closer to them, so no anchor is needed.
@@ -119,7 +125,8 @@ struct DependableSource {
     return true;
   }
   bool most(const Slot& s, std::size_t, double length, double& out) const {
-    out = (s.end - s.start - length) * (s.end - s.start > length ? 0.5 : 1);
+    const double spare = s.end - s.start - length;
+    out = (spare > 0 ? 0.5 * spare : spare) + rounding(s);
     return true;
   }
 };
@@ -135,7 +142,7 @@ struct CoordinatedSource {
     return true;
   }
   bool most(const Slot& s, std::size_t, double length, double& out) const {
-    out = -0.5 * (s.end - s.start - length);
+    out = -0.5 * (s.end - s.start - length) + rounding(s);
     return true;
   }
 };
@@ -159,6 +166,22 @@ auto with_source(const Pool& pool, const Valuation& v, F f) {
     default:
       return f(ColumnSource{pool, v.column, v.sign});
   }
+}
+
+// A function's values of parts that are given: of parts[k] in the slot of rows[k]. Returns the
+// first k that has none, or `count`.
+inline std::size_t values_of_parts(const Valuation& v, const std::int64_t* rows,
+                                   const double* starts, const double* lengths, std::size_t count,
+                                   double* out) {
+  for (std::size_t k = 0; k < count; ++k) {
+    const char* record = v.records + static_cast<std::ptrdiff_t>(rows[k]) * v.stride;
+    const bool failed =
+        v.worth == Worth::moving_function
+            ? reinterpret_cast<MovingValue>(v.function)(record, starts[k], lengths[k], out + k)
+            : reinterpret_cast<StaticValue>(v.function)(record, lengths[k], out + k);
+    if (failed || !(std::fabs(out[k]) <= kMostValue)) return k;
+  }
+  return count;
 }
 
 }  // namespace slotkern

@@ -12,7 +12,8 @@
 //
 // Ragged O((m + k n) log m) expected for k alternatives of n parts, square that times the
 // groups that can fit the budget. Memory: 48 bytes for each slot and part taken, kept for the
-// next search of the thread, and 32 bytes for each node of each group.
+// next search of the thread, and 32 bytes for each node of each group; no more than kMostParts
+// parts are given, for a long slot holds any number of short ones.
 #pragma once
 
 #include <algorithm>
@@ -24,6 +25,9 @@
 #include "slotkern/window/find.hpp"
 
 namespace slotkern {
+
+// The most parts that one search gives: 320 MB of them and of scratch.
+inline constexpr std::size_t kMostParts = 4'000'000;
 
 // Windows of one request, in order of discovery: n parts each, ascending by node.
 struct Windows {
@@ -81,6 +85,7 @@ class AlternativesSweep {
 
   // A group to search, fastest first. `others` as in sweep().
   void add_group(const Shape& shape, double others) {
+    poll();
     const float ceiling = key_ceiling(shape.screened(query_.budget), others);
     if (groups_.empty()) {
       sieve_ = first_sieve(query_, shape);
@@ -151,6 +156,7 @@ class AlternativesSweep {
         continue;  // the step may have queued what comes before
       }
       t_ = t;
+      poll();
       if (t + shortest_ > query_.deadline) return going_ = false;
       if (!remnant) {
         step_.push_back(static_cast<std::uint32_t>(pieces_.size()));
@@ -222,10 +228,18 @@ class AlternativesSweep {
       std::push_heap(coming_.begin(), coming_.end());
       pieces_.push_back(rest);
     }
+    if (out_.found.size() == kLong) expect_long();
+    if (out_.parts.size() + n_ > kMostParts) {
+      status_ = Status::too_many;
+      pieces_ = {}, coming_ = {};  // nobody needs so much again
+      return false;
+    }
     out_.found.push_back(found);
     out_.parts.insert(out_.parts.end(), work_.parts.begin(), work_.parts.end());
     return out_.found.size() < limit_;
   }
+
+  static constexpr std::size_t kLong = 64;  // windows that take a while
 
   const Pool& pool_;
   const Query& query_;
@@ -244,17 +258,19 @@ class AlternativesSweep {
 
 }  // namespace detail
 
-// Appends at most `limit` windows, in the order in which repeated search by "first" and
+// At most `limit` windows, in the order in which repeated search by "first" and
 // cutting finds them. The mask of a pool that has changed is by origin row.
 inline Status find_alternatives(const Pool& pool, const Query& asked, Shape shape,
                                 std::size_t limit, Windows& out) noexcept {
   return guarded([&] {
+    out = {};
     Query query = asked;
     query.budget = detail::most_money(asked);
     query.origins = pool.origins.empty() ? nullptr : pool.origins.data();
-    if (query.n > static_cast<std::int64_t>(pool.nodes.size())) return Status::ok;
     const Status status = pool.check(query, true);
     if (status != Status::ok) return status;
+    if (query.n > static_cast<std::int64_t>(pool.nodes.size())) return Status::ok;
+    if (pool.heavy(query, shape)) expect_long();
     if (shape == Shape::ragged) {
       detail::AlternativesSweep<Ragged> sweep(pool, query, limit, out);
       sweep.add_group(Ragged{query.volume}, pool.rates_of(static_cast<std::size_t>(query.n) - 1));

@@ -229,6 +229,7 @@ bool search_square(const Pool& pool, const Query& query, Workspace& work, Found&
       ++it;
     }
     const Bound& bound = work.bounds[k];
+    poll();
     if (bound.total > goal.ceiling()) {
       if (Criterion::by_bound) break;
       continue;
@@ -246,12 +247,13 @@ bool search_square(const Pool& pool, const Query& query, Workspace& work, Found&
 
 }  // namespace detail
 
-// ok with the window in `found` and work.parts, none, or volume_too_small.
-inline Status search(const Pool& pool, const Query& query, int criterion, Shape shape,
-                     Workspace& work, Found& found) {
+// ok with the window in `found` and work.parts, none, or what is wrong with the request; the
+// volume has been checked.
+inline Status search_checked(const Pool& pool, const Query& query, int criterion, Shape shape,
+                             Workspace& work, Found& found) {
+  if (criterion < 0 || criterion >= kBuiltins) return Status::request_not_valid;
   if (query.n > static_cast<std::int64_t>(pool.nodes.size())) return Status::none;
-  const Status status = pool.check(query);
-  if (status != Status::ok) return status;
+  if (pool.heavy(query, shape)) expect_long();
   return with_criterion(criterion, [&](auto c) {
     using Criterion = decltype(c);
     const bool any = shape == Shape::ragged
@@ -261,6 +263,14 @@ inline Status search(const Pool& pool, const Query& query, int criterion, Shape 
     found.value = Criterion::value(found.start, found.runtime, found.cost);
     return Status::ok;
   });
+}
+
+// The same, or volume_too_small.
+inline Status search(const Pool& pool, const Query& query, int criterion, Shape shape,
+                     Workspace& work, Found& found) {
+  const Status status = pool.check(query);
+  if (status != Status::ok) return status;
+  return search_checked(pool, query, criterion, shape, work, found);
 }
 
 }  // namespace slotkern

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <memory>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -58,13 +59,25 @@ inline Answer find(const Pool& pool, const Query& query, int criterion, Shape sh
   return answer;
 }
 
+// Threads that are joined whatever happens (not every library has std::jthread).
+struct Helpers {
+  std::vector<std::thread> threads;
+
+  void join() {
+    for (std::thread& thread : threads) thread.join();
+    threads.clear();
+  }
+  ~Helpers() { join(); }
+};
+
 // Many requests: answers in order, their parts in `parts` from `first[i]` on.
 struct Answers {
   std::vector<Answer> answers;
   std::vector<std::vector<Part>> parts;
 };
 
-// Every request is independent, so the result does not depend on the number of threads.
+// Every request is independent, so the result does not depend on the number of threads; where
+// the system gives no more of them, fewer do the work.
 inline Status find_many(const Pool& pool, const std::vector<Query>& queries, int criterion,
                         Shape shape, unsigned threads, Answers& out) noexcept {
   return guarded([&] {
@@ -73,13 +86,16 @@ inline Status find_many(const Pool& pool, const std::vector<Query>& queries, int
     std::atomic<std::size_t> next{0};
     std::atomic<int> failed{0};
     constexpr std::size_t chunk = 64;
-    const auto work = [&] {
+    if (queries.size() > chunk) expect_long();
+    const auto work = [&, watch = detail::watch] {
+      detail::watch = watch;
       const Status status = guarded([&] {
         for (std::size_t i = next.fetch_add(chunk); i < queries.size();
              i = next.fetch_add(chunk))
           for (std::size_t k = i; k < std::min(i + chunk, queries.size()); ++k) {
             Answer& answer = out.answers[k];
             answer = find(pool, queries[k], criterion, shape);
+            if (answer.status == Status::interrupted) return answer.status;
             if (answer.status == Status::ok) {
               out.parts[k].assign(answer.parts, answer.parts + queries[k].n);
               answer.parts = out.parts[k].data();
@@ -89,10 +105,14 @@ inline Status find_many(const Pool& pool, const std::vector<Query>& queries, int
       });
       if (status != Status::ok) failed = static_cast<int>(status);
     };
-    std::vector<std::jthread> helpers;
-    for (unsigned k = 1; k < threads && k * chunk < queries.size(); ++k) helpers.emplace_back(work);
+    Helpers helpers;
+    try {
+      for (unsigned k = 1; k < threads && k * chunk < queries.size(); ++k)
+        helpers.threads.emplace_back(work);
+    } catch (const std::system_error&) {
+    }
     work();
-    helpers.clear();
+    helpers.join();
     return static_cast<Status>(failed.load());
   });
 }

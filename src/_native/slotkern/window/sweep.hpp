@@ -57,8 +57,8 @@ struct Ragged {
   double key(const Slot& s) const { return volume * s.rate; }
   double screen_key(const Slot& s) const { return s.rate; }
   double total(double sum) const { return sum; }
-  double screened(double total) const { return total / volume; }      // screen units
-  double screen_key_of(double key) const { return key / volume; }
+  double screened(double total) const { return (total + kUnderflow) / volume; }  // screen units
+  double screen_key_of(double key) const { return screened(key); }
   double room() const { return volume; }
   double performance() const { return 0; }
   double shortest(const Pool& pool) const { return volume / pool.nodes.front().performance; }
@@ -75,7 +75,7 @@ struct Square {
   double key(const Slot& s) const { return s.price; }
   double screen_key(const Slot& s) const { return s.price; }
   double total(double sum) const { return span * sum; }
-  double screened(double total) const { return total / span; }
+  double screened(double total) const { return (total + kUnderflow) / span; }
   double screen_key_of(double key) const { return key; }
   double room() const { return span; }
   double performance() const { return least; }
@@ -120,7 +120,8 @@ bool narrow(const Pool& pool, const Query& query, const Goal& goal, double t, do
     if (node.performance >= query.min_performance)
       rates.offer(node.min_price / node.performance, k);
   }
-  if (!rates.full() || query.volume * rates.lower() * (1 - kMargin) > goal.ceiling()) return false;
+  if (!rates.full() || query.volume * rates.lower() * (1 - kMargin) > goal.ceiling() + kUnderflow)
+    return false;
   others = std::max(others, rates.lower() - rates[n - 1].key);
   return true;
 }
@@ -151,6 +152,7 @@ bool sweep(const Pool& pool, const Query& query, const Shape& shape, double othe
       return true;
     if (!top.offer(shape.key(slot), row)) return true;
     while (top.full() && !(shape.total(top.lower()) > goal.ceiling())) {
+      poll();
       if (top.purge([&](std::size_t other) {
             const Slot& s = pool.slots[other];
             return shape.screen_key(s) <= sieve.key && live(query, shape, s, t) &&

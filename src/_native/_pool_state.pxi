@@ -1,55 +1,4 @@
-# Part of _pool.pyx: pools as files, and states as arrays, checked when they come from one.
-
-cdef int save_pool(SlotPool pool, str path) except -1:
-    """Write a draft beside `path`, flush it to the disk, rename it."""
-    if pool.table.dtype.hasobject:
-        raise TypeError(f"slots of type {pool.table.dtype} hold objects: cannot be saved")
-    import tempfile  # here and in load_pool: a search does not need them
-    origin, state, now = pool._whole()
-    folder = os.path.dirname(os.path.abspath(path))
-    try:
-        handle, draft = tempfile.mkstemp(prefix=os.path.basename(path) + ".", dir=folder)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                np.savez(file, format=np.array(FORMAT), origin=origin,
-                         now=np.array(now), **state)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(draft, path)
-        except BaseException:
-            os.unlink(draft)
-            raise
-    except OSError as error:  # about the user's file, not about the draft
-        raise OSError(error.errno, error.strerror, path) from None
-    if os.name == "posix":
-        folder_handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(folder_handle)
-        finally:
-            os.close(folder_handle)
-
-
-cdef SlotPool load_pool(str path):
-    """The pool in this file, or one ValueError that says what is wrong with it."""
-    import zipfile
-    try:
-        with open(path, "rb") as file:
-            if not zipfile.is_zipfile(file):
-                raise ValueError("it is no zip archive")
-            file.seek(0)
-            with np.load(file, allow_pickle=False) as archive:
-                arrays = {name: archive[name] for name in archive.files}
-        if str(arrays.pop("format")) != FORMAT:
-            raise ValueError(f"its format is not {FORMAT!r}")
-        origin, now = arrays.pop("origin"), float(arrays.pop("now"))
-        check_state(origin, arrays, now)
-        return restored(origin, arrays, now)
-    except KeyError as error:
-        raise ValueError(f"{path}: not a whole slotkern pool: it has no {error}") from None
-    except (ValueError, TypeError, IndexError, EOFError, zipfile.BadZipFile,
-            AttributeError, NotImplementedError) as error:
-        raise ValueError(f"{path}: not a whole slotkern pool: {error}") from None
-
+# Part of _pool.pyx: the state of a pool as arrays, and a pool made of them.
 
 def restored(origin, state, now):
     """The pool of these arrays."""
@@ -98,7 +47,7 @@ cdef bint extend(SlotPool pool, size_t known, object origin, size_t gone, double
     try:
         status = state_of(pool.timeline, state)
         if status == Status.ok:
-            same = len(pool.table) == known and state.gone.size() == gone and state.now == now
+            same = <size_t>len(pool.table) == known and state.gone.size() == gone and state.now == now
         if same:
             state.known = state.free.size()
             state.free_nodes.insert(state.free_nodes.end(), nodes.begin(), nodes.end())
@@ -122,35 +71,6 @@ cdef Status become(SlotPool pool, object origin, PreparedSlots fresh,
     pool.masks.clear()
     pool.changed = True
     return open_timeline(pool.timeline, pool.pool, prices, &state)
-
-
-def check_state(origin, state, now):
-    """Raise ValueError unless these arrays can be a pool."""
-    check_slots(origin[np.lexsort((origin["node"], origin["start"]))])
-    if np.isnan(now):
-        raise ValueError("now is nan")
-    if not np.isin(state["gone"], origin["node"]).all():
-        raise ValueError("a removed node is unknown")
-    for name in ("free", "booked"):
-        spans = state[name]
-        if spans.dtype.names != SPAN.names or spans.ndim != 1:
-            raise ValueError(f"{name} has the type {spans.dtype}")
-        state[name] = spans.astype(SPAN)
-    spans = np.concatenate([state["free"], state["booked"]])
-    if not ((spans["row"] >= 0) & (spans["row"] < len(origin))).all():
-        raise ValueError("a span is of no row")
-    slots = origin[spans["row"]]
-    inside = (
-        (spans["node"] == slots["node"]) & (slots["start"] <= spans["start"])
-        & (spans["start"] < spans["end"]) & (spans["end"] <= slots["end"])
-    )
-    if not inside.all():
-        raise ValueError("a span lies outside its slot")
-    ordered = spans[np.lexsort((spans["start"], spans["node"]))]
-    b = ordered[1:]
-    a = ordered[:len(b)]
-    if ((a["node"] == b["node"]) & (a["end"] > b["start"])).any():
-        raise ValueError("spans overlap")
 
 
 cdef object failure(Status status):

@@ -1,0 +1,346 @@
+"""Fuzz what reads: slot files, pool files, filter expressions, studies.
+
+    python fuzz/readers.py [TARGET ...] [--executions N] [--seed S]
+
+Every input gives either a valid result, which survives being written and read again,
+or one ValueError or TypeError of one line that names the file: no other exception, no
+warning, nothing that takes more than 10 seconds or 4 GiB. An input that does otherwise
+is kept in ``fuzz/findings`` and makes the exit code 1; one that ends the interpreter is
+what its temporary folder is left with. The same seed gives the same run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import random
+import re
+import signal
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+import zipfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import slotkern as sk
+from slotkern.files.slots import read_slots, write_slots
+from slotkern.studies.load import load_study
+from slotkern.studies.papers import PAPERS, study_text
+from slotkern.where import evaluate
+
+HERE = Path(__file__).parent
+LONGEST = 10  # seconds of the processor
+MOST = 4 << 30  # bytes
+SLOTS = sk.make_slots(
+    node=[4, 2, 4, 7],
+    start=[0, 0.1, 7, -3],
+    end=[5, np.inf, 9, 1e9],
+    performance=[2, 3.5, 2, 1],
+    price=[0, 1 / 3, 5e-324, 2],
+    memory=np.array([64, 128, 64, 2], np.int16),
+    site=["a", "", 'say "é", ok', "b"],
+    gpu=[True, False, True, False],
+    load=np.array([0.5, np.nan, -np.inf, 1], np.float32),
+)
+TOKENS: Sequence[bytes] = (
+    *(b"0 1 -1 2147483648 9223372036854775808 1e308 1e-320 inf nan -0 007 1_0".split()),
+    *(
+        b'" "" , ; \n \r \r\n \t \0 \xff \xef\xbb\xbf [ ] { } ( ) : null true'.split(
+            b" "
+        )
+    ),
+    *(b"node start end performance price Infinity and or not in == <= ' \\".split()),
+    *(b"{'descr':'|O' (4611686018427387904,) <U99 PAR1 PK\x03\x04 PK\x01\x02".split()),
+    b"9" * 5000,
+    b"[" * 300,
+    b"x" * 140_000,
+)
+
+
+class Target(NamedTuple):
+    """Where mutations start, what must hold of an input, and how it may be mutated."""
+
+    seeds: Callable[[Path], list[bytes]]
+    check: Callable[[bytes, Path], bool]
+    mutate: Callable[[bytes, list[bytes], random.Random], bytes]
+
+
+def mutate(data: bytes, seeds: list[bytes], rng: random.Random) -> bytes:
+    """Return the data with a few bytes, pieces or tokens changed."""
+    for _ in range(rng.choice((1, 1, 1, 2, 3, 8))):
+        at = rng.randrange(len(data) + 1)
+        end = min(len(data), at + rng.choice((1, 1, 2, 4, 8, 40, 200)))
+        other = rng.choice(seeds)
+        first = rng.randrange(len(other) + 1)
+        match rng.randrange(9):
+            case 0 if at < len(data):  # a bit
+                flipped = bytes([data[at] ^ 1 << rng.randrange(8)])
+                data = data[:at] + flipped + data[at + 1 :]
+            case 1 if at < len(data):  # a byte
+                data = data[:at] + rng.randbytes(1) + data[at + 1 :]
+            case 2:
+                data = data[:at] + data[end:]
+            case 3:
+                data = data[:at] + data[at:end] * rng.choice((2, 3, 50)) + data[end:]
+            case 4:
+                data = data[:at]
+            case 5:
+                data = data[:at] + other[first : first + end - at] + data[end:]
+            case 6:
+                data = data[:at] + other[first:]
+            case _:
+                data = data[:at] + rng.choice(TOKENS) + data[rng.choice((at, end)) :]
+    return data[:400_000]
+
+
+def mutate_words(data: bytes, seeds: list[bytes], rng: random.Random) -> bytes:
+    """Return text in which words and numbers take each other's place."""
+    if rng.random() < 0.3:
+        return mutate(data, seeds, rng)
+    words = re.split(rb"(\w+|\s+)", data)
+    others = re.split(rb"(\w+|\s+)", rng.choice(seeds))
+    for _ in range(rng.choice((1, 1, 2, 4))):
+        at = rng.randrange(len(words))
+        words[at] = rng.choice((rng.choice(others), rng.choice(TOKENS[:45]), b""))
+    return b"".join(words)
+
+
+def mutate_archive(data: bytes, seeds: list[bytes], rng: random.Random) -> bytes:
+    """Return an archive mutated as it is, or in a member, with a sound checksum."""
+    if rng.random() < 0.4:
+        return mutate(data, seeds, rng)
+    sink = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(sink, "w") as new:
+        members = [(info.filename, old.read(info)) for info in old.infolist()]
+        chosen = rng.randrange(len(members))
+        packing = rng.choice((zipfile.ZIP_STORED,) * 4 + (8, 12, 14))
+        for number, (name, content) in enumerate(members):
+            if number == chosen:
+                kind = rng.randrange(8)
+                if kind == 0:
+                    continue
+                if kind == 1:
+                    name = rng.choice(("slots", "now.npy", "x.npy", "é.npy", ".npy"))
+                elif kind < 5:  # behind the header
+                    content = content[:128] + mutate(content[128:], [content], rng)
+                else:
+                    content = mutate(content, [other for _, other in members], rng)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of a name that is there twice
+                new.writestr(name, content, packing)
+    return sink.getvalue()
+
+
+def complaint(call: Callable[[], Any], name: str) -> Any:
+    """Return what the call returns, or None if it complains as it should."""
+    try:
+        return call()
+    except (ValueError, TypeError) as error:
+        text = str(error)
+        assert name in text, f"the error does not name {name}: {text}"
+        assert "\n" not in text, f"an error of several lines: {text}"
+        assert len(text) < 1500, f"an error of {len(text)} characters: {text}"
+        return None
+
+
+def same(one: np.ndarray, other: np.ndarray, text: bool) -> bool:
+    """Return whether slots are equal, in text formats up to the widths of types."""
+    if text:
+        return repr(one.tolist()) == repr(other.tolist())
+    return one.dtype == other.dtype and all(
+        one[name].tobytes() == other[name].tobytes() for name in one.dtype.names
+    )
+
+
+def slot_target(suffix: str) -> Target:
+    text = suffix not in (".npz", ".parquet")
+
+    def seeds(folder: Path) -> list[bytes]:
+        found = []
+        path = folder / f"seed{suffix}"
+        plain = SLOTS[list(sk.SLOT.names or ())]
+        for slots in (SLOTS, plain, SLOTS[:1], SLOTS[:0]):
+            write_slots(path, sk.make_slots(**{n: slots[n] for n in slots.dtype.names}))
+            found.append(path.read_bytes())
+        if suffix == ".npz":
+            columns = {name: SLOTS[name] for name in SLOTS.dtype.names}
+            for save in (np.savez, np.savez_compressed):
+                sink = io.BytesIO()
+                save(sink, **columns)
+                found.append(sink.getvalue())
+        return found
+
+    def check(data: bytes, folder: Path) -> bool:
+        path = folder / f"input{suffix}"
+        path.write_bytes(data)
+        slots = complaint(lambda: read_slots(path), str(path))
+        if slots is None:
+            return False
+        sk.validate_slots(slots)
+        again = folder / f"again{suffix}"
+        try:
+            write_slots(again, slots)
+        except TypeError:  # a column that this format cannot hold, such as dates in csv
+            return True
+        if len(slots) or not text:
+            assert same(read_slots(again), slots, text), (
+                "changed by writing and reading"
+            )
+        return True
+
+    kinds = {".npz": mutate_archive, ".parquet": mutate}
+    return Target(seeds, check, kinds.get(suffix, mutate_words))
+
+
+def pool_seeds(folder: Path) -> list[bytes]:
+    found = []
+    pool = sk.SlotPool(SLOTS)
+    path = folder / "seed.npz"
+    for step in range(3):
+        if step:
+            pool.schedule([sk.Request(1, 1), sk.Request(2, 1)])
+        if step == 2:
+            pool.advance(1)
+            pool.remove_node(7)
+        pool.save(path)
+        found.append(path.read_bytes())
+    return found
+
+
+def check_pool(data: bytes, folder: Path) -> bool:
+    path = folder / "input.npz"
+    path.write_bytes(data)
+    pool = complaint(lambda: sk.SlotPool.load(path), str(path))
+    if pool is None:
+        return False
+    sk.validate_slots(pool.slots)
+    sk.validate_slots(pool.slots)
+    pool.save(folder / "again.npz")
+    again = sk.SlotPool.load(folder / "again.npz")
+    for name in ("slots", "origin", "booked"):
+        assert same(getattr(pool, name), getattr(again, name), False), name
+    assert repr(pool.now) == repr(again.now)
+    complaint(lambda: pool.find(sk.Request(1, 1), "start"), "volume")
+    return True
+
+
+EXPRESSIONS = [
+    b"memory >= 64 and site == 'a'",
+    b"not gpu or (1 < price <= 2.5 and node in (1, 2, -3))",
+    b"site not in ['a', \"b\"] and memory != 0x1F",
+    b"gpu == True and end > 1e300 and site < 'z'",
+]
+
+
+def check_where(data: bytes, folder: Path) -> bool:
+    text = data.decode(errors="surrogateescape")
+    passed = complaint(lambda: evaluate(text, SLOTS), "where ")
+    if passed is None:
+        return False
+    assert passed.dtype == np.bool_, passed.dtype
+    assert passed.shape == SLOTS.shape, passed.shape
+    for row in range(len(SLOTS)):  # each slot by itself
+        assert evaluate(text, SLOTS[row : row + 1]) == passed[row], row
+    return True
+
+
+def study_seeds(folder: Path) -> list[bytes]:
+    example = HERE.parent / "examples" / "study.toml"
+    return [example.read_bytes(), *(study_text(name).encode() for name in PAPERS)]
+
+
+def check_study(data: bytes, folder: Path) -> bool:
+    path = folder / "input.toml"
+    path.write_bytes(data)
+    study = complaint(lambda: load_study(path), str(path))
+    if study is None:
+        return False
+    assert repr(load_study(path)) == repr(study)
+    return True
+
+
+TARGETS = {
+    "csv": slot_target(".csv"),
+    "json": slot_target(".json"),
+    "jsonl": slot_target(".jsonl"),
+    "npz": slot_target(".npz"),
+    "parquet": slot_target(".parquet"),
+    "pool": Target(pool_seeds, check_pool, mutate_archive),
+    "where": Target(lambda _: EXPRESSIONS, check_where, mutate_words),
+    "study": Target(study_seeds, check_study, mutate_words),
+}
+
+
+def run(name: str, executions: int, seed: int, found: Path = HERE / "findings") -> str:
+    """Run a target; return one line about it, or raise what a finding raised."""
+    target = TARGETS[name]
+    rng = random.Random(f"{name} {seed}")
+    accepted, slowest, began = 0, 0.0, time.perf_counter()
+    with tempfile.TemporaryDirectory() as temporary, warnings.catch_warnings():
+        folder = Path(temporary)
+        seeds = target.seeds(folder)
+        corpus = list(seeds)
+        warnings.simplefilter("error")
+        for number in range(executions):
+            data = target.mutate(rng.choice(corpus), seeds, rng)
+            start = time.perf_counter()
+            if hasattr(signal, "SIGPROF"):
+                signal.setitimer(signal.ITIMER_PROF, LONGEST)
+            try:
+                valid = target.check(data, folder)
+            except BaseException:
+                found.mkdir(exist_ok=True)
+                (found / f"{name}-{seed}-{number}").write_bytes(data)
+                raise
+            finally:
+                if hasattr(signal, "SIGPROF"):
+                    signal.setitimer(signal.ITIMER_PROF, 0)
+            slowest = max(slowest, time.perf_counter() - start)
+            accepted += valid
+            # What is valid and new is where further mutations start.
+            if valid and len(corpus) < 200 and len(data) < 20_000:
+                corpus.append(data)
+    took = time.perf_counter() - began
+    return (
+        f"{name}: {executions:,} executions in {took:.0f} s, {accepted:,} valid, "
+        f"{executions - accepted:,} refused, slowest {slowest:.2f} s, no finding"
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("targets", nargs="*", metavar="TARGET", help=", ".join(TARGETS))
+    parser.add_argument("--executions", type=int, default=100_000)
+    parser.add_argument("--seed", type=int, default=0)
+    asked = parser.parse_args()
+    if wrong := set(asked.targets) - TARGETS.keys():
+        parser.error(f"no target {', '.join(sorted(wrong))}")
+    if sys.platform == "linux":
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (MOST, MOST))
+    code = 0
+    for name in asked.targets or TARGETS:
+        try:
+            print(run(name, asked.executions, asked.seed), flush=True)
+        except Exception:
+            traceback.print_exc()
+            print(f"{name}: a finding, kept in {HERE / 'findings'}", flush=True)
+            code = 1
+    return code
+
+
+if __name__ == "__main__":
+    if hasattr(signal, "SIGPROF"):
+
+        def too_long(*_: Any) -> None:
+            raise RuntimeError(f"more than {LONGEST} seconds")
+
+        signal.signal(signal.SIGPROF, too_long)
+    sys.exit(main())

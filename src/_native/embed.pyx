@@ -1,0 +1,72 @@
+"""What other Cython modules call; see embed.pxd. From Python there is nothing to call here."""
+
+from libc.math cimport INFINITY
+from libc.stdint cimport int32_t, int64_t
+
+from slotkern._core import CRITERIA
+from slotkern._kernels cimport Query
+from slotkern._pool import SlotPool
+
+cdef extern from "slotkern/pool/embed.hpp" namespace "slotkern" nogil:
+    const int kInterface
+    const int kRequestFields
+
+cdef extern from "slotkern/pool/embed.hpp" nogil:
+    int slotkern_find(void*, const double*, int64_t, int, int, double*, int64_t*, int32_t*,
+                      double*, double*) noexcept
+    int slotkern_book(void*, double, int64_t, const int64_t*, const int32_t*,
+                      const double*) noexcept
+    int slotkern_release(void*, double, int64_t, const int64_t*, const int32_t*,
+                         const double*) noexcept
+
+if kInterface != INTERFACE or kRequestFields != REQUEST_FIELDS:
+    raise ImportError("embed.pxd and embed.hpp are of different interfaces")
+
+
+cdef int need_interface(int interface) except -1:
+    if interface != INTERFACE:
+        raise ImportError(
+            f"this module was built for interface {interface} of slotkern, which has "
+            f"{INTERFACE}: build it anew"
+        )
+    return 0
+
+
+cdef void* address_of(object pool) except NULL:
+    if not isinstance(pool, SlotPool):
+        raise TypeError(f"pool must be a SlotPool, got {type(pool).__name__}")
+    return <void*><size_t>pool.handle()
+
+
+cdef int criterion_of(str name) except -1:
+    if name not in CRITERIA:
+        raise ValueError(f"criterion must be one of {', '.join(CRITERIA)}, got {name!r}")
+    return list(CRITERIA).index(name)
+
+
+cdef void fill_request(double* request, int64_t fields, int64_t nodes, double volume) noexcept nogil:
+    cdef Query free
+    cdef double[REQUEST_FIELDS] values = [
+        <double>nodes, volume, free.budget, free.min_performance, free.earliest, INFINITY,
+        free.max_price,
+    ]
+    cdef int64_t i
+    for i in range(min(fields, <int64_t>REQUEST_FIELDS)):
+        request[i] = values[i]
+
+
+cdef int find(void* pool, const double* request, int64_t fields, int criterion, int shape,
+              double* totals, int64_t* rows, int32_t* nodes, double* lengths,
+              double* costs) noexcept nogil:
+    return slotkern_find(pool, request, fields, criterion, shape, totals, rows, nodes, lengths,
+                         costs)
+
+
+cdef int book(void* pool, double start, int64_t n, const int64_t* rows, const int32_t* nodes,
+              const double* lengths) noexcept nogil:
+    return slotkern_book(pool, start, n, rows, nodes, lengths)
+
+
+cdef int release(void* pool, double start, int64_t n, const int64_t* rows,
+                 const int32_t* nodes, const double* lengths) noexcept nogil:
+    return slotkern_release(pool, start, n, rows, nodes, lengths)

@@ -1,0 +1,53 @@
+// The mutexes of all pools of the process, so that a fork leaves the child none that a thread
+// holds which it does not have: before a fork all are taken (long calls step aside at their next
+// poll and go on afterwards), after it they are let go, or in the child made anew.
+//
+// Holders of a pool's mutex never wait for the interpreter, so that they may be waited for with it.
+#pragma once
+
+#include <mutex>
+#include <new>
+#include <set>
+#include <shared_mutex>
+
+#include "slotkern/base/interrupt.hpp"
+
+namespace slotkern {
+
+class Mutexes {
+ public:
+  static Mutexes& all() {
+    static Mutexes mutexes;
+    return mutexes;
+  }
+
+  void add(std::shared_mutex& mutex) {
+    const std::lock_guard lock(own_);
+    known_.insert(&mutex);
+  }
+  void remove(std::shared_mutex& mutex) {
+    const std::lock_guard lock(own_);
+    known_.erase(&mutex);
+  }
+
+  void before_fork() {
+    own_.lock();
+    detail::asked.fetch_or(detail::by_fork);
+    for (std::shared_mutex* mutex : known_) mutex->lock();
+    detail::asked.fetch_and(~unsigned{detail::by_fork});
+  }
+  void after_in_parent() {
+    for (std::shared_mutex* mutex : known_) mutex->unlock();
+    own_.unlock();
+  }
+  void after_in_child() {  // whoever waited for one is gone
+    for (std::shared_mutex* mutex : known_) new (mutex) std::shared_mutex;
+    new (&own_) std::mutex;
+  }
+
+ private:
+  std::mutex own_;
+  std::set<std::shared_mutex*> known_;
+};
+
+}  // namespace slotkern

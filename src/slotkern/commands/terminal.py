@@ -1,0 +1,100 @@
+"""Standard output and standard error, whatever they are: closed, full, ASCII alone."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from slotkern.extras import extra
+
+with extra():
+    from rich.console import Console, RenderableType
+
+__all__ = ["drop_output", "ready_streams", "show", "write", "written"]
+
+#: What stands for a sign that the terminal does not have; others become escapes.
+PLAIN = {"±": "+-"}
+
+
+def _plain(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start : error.end]
+    return "".join(PLAIN.get(sign, ascii(sign)[1:-1]) for sign in text), error.end
+
+
+codecs.register_error("slotkern", _plain)
+
+
+def ready_streams() -> None:
+    """Make both streams anew: such as are there, take every text, and are buffered.
+
+    Without a buffer (PYTHONUNBUFFERED) Python does not notice that only a part of a
+    long text was taken.
+    """
+    for name, number in (("stdout", 1), ("stderr", 2)):
+        given = getattr(sys, name)
+        if given is None:  # closed by the caller; the next file must not get its number
+            hole = os.open(os.devnull, os.O_WRONLY)
+            if hole != number:
+                os.dup2(hole, number)
+                os.close(hole)
+        encoding = "utf-8" if given is None else given.encoding
+        stream = os.fdopen(
+            number, "w", encoding=encoding, errors="slotkern", closefd=False
+        )
+        stream.reconfigure(line_buffering=name == "stderr" or stream.isatty())
+        setattr(sys, name, stream)
+
+
+def drop_output() -> None:
+    """Send what is left for standard output, which takes no more, nowhere."""
+    hole = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(hole, sys.stdout.fileno())
+    os.close(hole)
+
+
+def write(text: str) -> None:
+    """Write text to standard output.
+
+    Raises
+    ------
+    OSError
+        Naming standard output, when it takes no more.
+    """
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        drop_output()
+        raise OSError(error.errno, error.strerror, "standard output") from None
+
+
+@contextmanager
+def written(width: int = 10_000) -> Iterator[Console]:
+    """Yield a console; what is printed there goes to standard output in one piece.
+
+    Text is shown as it is: no markup, no emoji. Lines are wrapped to fit a terminal,
+    and elsewhere at `width`.
+    """
+    console = Console(
+        width=None if sys.stdout.isatty() else width,
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )
+    with console.capture() as capture:
+        yield console
+    write(capture.get())
+
+
+def show(*things: RenderableType) -> None:
+    """Print tables or lines of text."""
+    with written() as console:
+        for thing in things:
+            console.print(thing)

@@ -1,0 +1,47 @@
+"""Modules that slotkern uses where they are installed, and what installs them."""
+
+from __future__ import annotations
+
+__all__ = ["EXTRAS", "extra"]
+
+#: Which extra of the package brings a module.
+EXTRAS = {
+    "numba": "numba",
+    "llvmlite": "numba",
+    "pyarrow": "io",
+    "pandas": "pandas",
+    "typer": "cli",
+    "rich": "cli",
+    "matplotlib": "plot",
+    "joblib": "studies",
+    "dask": "studies",
+    "distributed": "studies",
+}
+
+
+class extra:
+    """Stands around every import of an optional module, and says what installs it.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        Naming the module that is missing and the command that installs it.
+
+    Examples
+    --------
+    >>> from slotkern.extras import extra
+    >>> with extra():
+    ...     import matplotlib
+    """
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, at: object) -> None:
+        if not isinstance(error, ModuleNotFoundError):
+            return
+        missing = (error.name or "").partition(".")[0]
+        if missing in EXTRAS:
+            cure = f"pip install 'slotkern[{EXTRAS[missing]}]'"
+            message = f"this needs {missing}: {cure}"
+            raise ModuleNotFoundError(message, name=missing) from None

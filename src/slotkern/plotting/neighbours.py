@@ -1,0 +1,256 @@
+"""A picture of windows among the tasks beside them, and the times to these."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .gantt import (
+    BUSY,
+    FAINT,
+    FONT,
+    FREE,
+    INK,
+    WINDOW_COLOURS,
+    WindowLike,
+    Windows,
+    _named,
+    _with_spans,
+    as_written,
+    checked_path,
+    save_figure,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["plot_neighbours"]
+
+# Inches: of a row, of what stands above and below the rows, and of the picture.
+ROW, REST, WIDTH = 0.46, 1.15, 9.0
+
+
+def plot_neighbours(
+    slots: Any,
+    windows: Windows,
+    *,
+    tasks: npt.NDArray[Any] | None = None,
+    horizon: float | None = None,
+    path: str | os.PathLike[str] | None = None,
+    title: str | None = None,
+) -> Figure:
+    """Draw a window's parts as hollow boxes among the tasks beside them.
+
+    Arrows tell the time from the previous task, or the edge, to the part, and from the
+    part to the next one. Their nearer ones make the mean that the criterion
+    ``"dependable"`` maximizes, their farther ones that which ``"coordinated"``
+    minimizes; both stand in the heading. Each window has a panel with its nodes alone.
+
+    Parameters
+    ----------
+    slots : structured array or SlotPool
+        The free slots, in which the windows lie.
+    windows : Window, iterable of Window, or mapping of name to Window
+        As for `plot_gantt`.
+    tasks : structured array, optional
+        What occupies the nodes: fields node, start, end. Without it, all the time that
+        is not free is drawn as busy.
+    horizon : float, optional
+        The right edge. By default the latest finite end of a slot or task.
+    path : path, optional
+        Save the picture there too: .png, .svg or .pdf.
+    title : str, optional
+        Written above the picture.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    ValueError
+        If there is no window, a part lies in no slot, or the suffix is unknown.
+    TypeError
+        As `plot_gantt`.
+    ModuleNotFoundError
+        If matplotlib is not installed.
+
+    Notes
+    -----
+    O(m + n) for m slots and tasks and n parts. Figure 1 of "Dependable and coordinated
+    resources allocation algorithms".
+
+    Examples
+    --------
+    >>> import slotkern as sk
+    >>> slots = sk.make_slots(node=[0, 1], start=[0, 5], end=[40, 60], performance=1,
+    ...                       price=1)
+    >>> window = sk.find_window(slots, sk.Request(2, 10), "dependable")
+    >>> figure = sk.plot_neighbours(slots, window)
+    >>> figure.axes[0].get_title(loc="left")
+    'nearest task 2.5 away, farthest 35, on average'
+    """
+    target = None if path is None else checked_path(path)
+    free = _with_spans("slots", getattr(slots, "slots", slots))
+    if tasks is not None:
+        _with_spans("tasks", tasks)
+    named = _named(windows)
+    if not named:
+        raise ValueError("there is no window to draw")
+    held = {name: _held(free, window) for name, window in named.items()}
+    ends = [free["end"]] if tasks is None else [free["end"], tasks["end"]]
+    known = np.concatenate(ends)
+    latest = float(known[np.isfinite(known)].max(initial=0.0))
+    span = (
+        float(min(0.0, free["start"].min())),
+        horizon or max([latest, *(float(w.finish) for w in named.values())]),
+    )
+
+    from matplotlib.figure import Figure
+
+    rows = [len(window.slots) for window in named.values()]
+    tall = sum(ROW * count + REST for count in rows)
+    figure = Figure(figsize=(WIDTH, tall), dpi=150, layout="constrained")
+    panels = figure.subplots(len(named), 1, squeeze=False, height_ratios=rows)[:, 0]
+    for i, (panel, (name, window)) in enumerate(
+        zip(panels, named.items(), strict=True)
+    ):
+        colour = WINDOW_COLOURS[i % len(WINDOW_COLOURS)]
+        _draw(panel, free, held[name], window, tasks, span, colour)
+        before, after = _gaps(window, held[name])
+        words = (
+            f"nearest task {np.minimum(before, after).mean():.4g} away, farthest "
+            f"{np.maximum(before, after).mean():.4g}, on average"
+        )
+        if isinstance(windows, Mapping) or len(named) > 1:
+            words = f"{name}: {words}"
+        panel.set_title(words, loc="left", fontsize=FONT + 1, color=INK)
+    panels[-1].set_xlabel("time", fontsize=FONT, color=INK)
+    _legend(panels[0], WINDOW_COLOURS[0])
+    if title:
+        figure.suptitle(
+            as_written(title), fontsize=FONT + 2.5, color=INK, ha="left", x=0.01
+        )
+    if target is not None:
+        save_figure(figure, target)
+    return figure
+
+
+def _held(free: npt.NDArray[Any], window: WindowLike) -> npt.NDArray[Any]:
+    """The free slot that holds each part."""
+    found = []
+    for part in window.slots:
+        mine = (free["node"] == part["node"]) & (free["start"] <= part["start"])
+        rows = np.flatnonzero(mine & (free["end"] >= part["end"]))
+        if not rows.size:
+            raise ValueError(
+                f"no slot of node {part['node']} holds the window's part from "
+                f"{part['start']} to {part['end']}"
+            )
+        found.append(rows[-1])
+    return np.asarray(free[found])
+
+
+def _gaps(
+    window: WindowLike, held: npt.NDArray[Any]
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """The time since the previous and until the next task of each part."""
+    parts = window.slots
+    return parts["start"] - held["start"], held["end"] - parts["end"]
+
+
+def _draw(
+    ax: Axes,
+    free: npt.NDArray[Any],
+    held: npt.NDArray[Any],
+    window: WindowLike,
+    tasks: npt.NDArray[Any] | None,
+    span: tuple[float, float],
+    colour: str,
+) -> None:
+    """One row a part: tasks, free time, the part, and an arrow on either side."""
+    first, last = span
+    parts = window.slots
+    for y, (part, slot) in enumerate(zip(parts, held, strict=True)):
+        mine = free[free["node"] == part["node"]]
+        under = FREE if tasks is not None else BUSY
+        ax.barh(y, last - first, 0.6, first, color=under, zorder=1)
+        if tasks is None:
+            spans, shade = mine, FREE
+        else:
+            spans, shade = tasks[tasks["node"] == part["node"]], BUSY
+        left, right = (np.clip(spans[end], first, last) for end in ("start", "end"))
+        ax.barh([y] * len(spans), right - left, 0.6, left, color=shade, zorder=2)
+        box: Any = {"color": "white", "ec": colour, "linewidth": 1.6, "zorder": 4}
+        ax.barh(y, part["end"] - part["start"], 0.6, part["start"], **box)
+        for begin, end in (
+            (slot["start"], part["start"]),
+            (part["end"], slot["end"]),
+        ):
+            _arrow(ax, float(begin), float(end), y, last)
+    ax.set_xlim(first, last)
+    ax.set_ylim(len(parts) - 0.5, -0.6)
+    ax.set_yticks(range(len(parts)), [str(node) for node in parts["node"]])
+    ax.set_ylabel("node", fontsize=FONT, color=INK)
+    ax.tick_params(axis="both", length=0, labelsize=FONT - 0.5)
+    ax.tick_params(axis="x", length=3, color=FAINT)
+    ax.grid(visible=False)
+    for side in ("top", "right", "left"):
+        ax.spines[side].set_visible(False)
+
+
+def _arrow(ax: Axes, begin: float, end: float, y: float, last: float) -> None:
+    """The time between two events, as an arrow with its length; nothing where none."""
+    if end <= begin:
+        return
+    shown = min(end, last)
+    ax.annotate(
+        "",
+        (shown, y),
+        (begin, y),
+        arrowprops={
+            "arrowstyle": "<->",
+            "color": INK,
+            "lw": 0.8,
+            "shrinkA": 0,
+            "shrinkB": 0,
+        },
+        zorder=5,
+    )
+    ax.annotate(
+        f"{end - begin:.4g}",
+        ((begin + shown) / 2, y),
+        xytext=(0, 1.5),
+        textcoords="offset points",
+        ha="center",
+        va="bottom",
+        fontsize=FONT - 1.5,
+        color=INK,
+        zorder=6,
+    )
+
+
+def _legend(ax: Axes, colour: str) -> None:
+    """What the boxes are, above the top right corner."""
+    from matplotlib.patches import Patch
+
+    ax.legend(
+        handles=[
+            Patch(facecolor=BUSY, label="task"),
+            Patch(facecolor=FREE, edgecolor=FAINT, linewidth=0.5, label="free"),
+            Patch(facecolor="white", edgecolor=colour, linewidth=1.6, label="window"),
+        ],
+        loc="lower right",
+        bbox_to_anchor=(1.0, 1.0),
+        ncols=3,
+        frameon=False,
+        fontsize=FONT,
+        labelcolor=INK,
+        handlelength=1.2,
+        borderaxespad=0.2,
+    )

@@ -1,0 +1,95 @@
+"""Files of pools: what `SlotPool.save` writes and `SlotPool.load` reads."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._pool import SPAN, SlotPool, restored
+from .files.archive import read_archive, write_archive
+from .files.columns import Fault, Room
+from .files.whole import AnyPath, as_path, open_whole
+from .slots import validate_slots
+
+__all__ = ["FORMAT", "load_pool", "save_pool"]
+
+FORMAT = "slotkern pool 1"
+
+
+def save_pool(pool: SlotPool, path: AnyPath) -> None:
+    """Write a pool to a file, whole or not at all; see `SlotPool.save`."""
+    if pool.origin.dtype.hasobject:
+        raise TypeError(
+            f"slots of type {pool.origin.dtype} hold objects: cannot be saved"
+        )
+    origin, state, now = pool._whole()
+    with open_whole(path) as file:
+        heading = {"format": np.array(FORMAT), "origin": origin, "now": np.array(now)}
+        write_archive(file, heading | state)
+
+
+def load_pool(path: AnyPath) -> SlotPool:
+    """Return the pool in a file; see `SlotPool.load`."""
+    path = as_path(path)
+    data = path.read_bytes()
+    try:
+        # Nothing in it is packed: it takes no more memory than it is long.
+        arrays = dict(read_archive(io.BytesIO(data), Room(0, len(data), 1), False))
+        for name in ("format", "origin", "now", "free", "booked", "gone"):
+            if name not in arrays:
+                raise Fault(f"it has no {name!r}")
+        if arrays["format"].tolist() != FORMAT:
+            raise Fault(f"its format is not {FORMAT!r}")
+        del data
+        origin, state, now = _checked(arrays)
+        return restored(origin, state, now)
+    except Fault as fault:
+        reason = fault.reason
+    except (ValueError, TypeError, MemoryError) as error:
+        reason = str(error) or type(error).__name__
+    raise Fault(f"not a whole slotkern pool: {reason}").error(str(path), str)
+
+
+def _checked(
+    arrays: dict[str, NDArray[Any]],
+) -> tuple[NDArray[Any], dict[str, NDArray[Any]], float]:
+    """Return origin, state and now, once it is sure that they can be a pool."""
+    origin, now = arrays["origin"], arrays["now"]
+    if origin.ndim != 1 or not {"node", "start"} <= set(origin.dtype.names or ()):
+        raise Fault(f"origin has the type {origin.dtype!s:.80}")
+    validate_slots(origin[np.lexsort((origin["node"], origin["start"]))])
+    if now.shape or now.dtype != np.float64 or np.isnan(now):
+        raise Fault(f"now is {now.tolist()!r:.80}")
+    state = {"gone": _cast("gone", arrays["gone"], np.dtype(np.int32))}
+    for name in ("free", "booked"):
+        state[name] = _cast(name, arrays[name], SPAN)
+    if not np.isin(state["gone"], origin["node"]).all():
+        raise Fault("a removed node is unknown")
+    spans = np.concatenate([state["free"], state["booked"]])
+    if not ((spans["row"] >= 0) & (spans["row"] < len(origin))).all():
+        raise Fault("a span is of no row")
+    slots = origin[spans["row"]]
+    inside = (
+        (spans["node"] == slots["node"])
+        & (slots["start"] <= spans["start"])
+        & (spans["start"] < spans["end"])
+        & (spans["end"] <= slots["end"])
+    )
+    if not inside.all():
+        raise Fault("a span lies outside its slot")
+    ordered = spans[np.lexsort((spans["start"], spans["node"]))]
+    b = ordered[1:]
+    a = ordered[: len(b)]
+    if ((a["node"] == b["node"]) & (a["end"] > b["start"])).any():
+        raise Fault("spans overlap")
+    return origin, state, float(now)
+
+
+def _cast(name: str, values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return what may only be of another byte order in the dtype."""
+    if values.ndim != 1 or values.dtype.newbyteorder("=") != dtype:
+        raise Fault(f"{name} has the type {values.dtype!s:.80}")
+    return values.astype(dtype)

@@ -1,0 +1,60 @@
+"""Types for annotations: what may stand for slots, and the words that are known.
+
+A type checker finds ``find_window(slots, job, "finsh")``. The name of a column of one's
+own it cannot know: write ``Field("memory")``, which is the same text when it runs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, NewType, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from typing_extensions import CapsuleType
+
+    from slotkern.criteria import Criterion as OwnCriterion
+    from slotkern.criteria import Minimize
+
+__all__ = [
+    "BuiltIn",
+    "Criterion",
+    "Field",
+    "HoldsSlots",
+    "Method",
+    "Placement",
+    "Shape",
+    "Slots",
+    "Span",
+    "Total",
+    "ValueCriterion",
+]
+
+Shape: TypeAlias = Literal["square", "ragged"]
+Method: TypeAlias = Literal["exact", "lite", "published", "published-lite"]
+Placement: TypeAlias = Literal["slot-start", "any"]
+Span: TypeAlias = Literal["window", "group"]
+
+#: The criteria of `slotkern.CRITERIA`.
+BuiltIn: TypeAlias = Literal["first", "start", "finish", "runtime", "cost"]
+#: What `Alternatives.best` and `pareto` compare.
+Total: TypeAlias = Literal["start", "finish", "runtime", "cost", "processor_time"]
+#: The name of a numeric column, whose sum is maximized.
+Field = NewType("Field", str)
+#: Sums of values: named ones, columns, arrays, functions.
+ValueCriterion: TypeAlias = (
+    "Literal['processor_time', 'dependable', 'coordinated'] | Field | NDArray[Any] | "
+    "Minimize | OwnCriterion | CapsuleType"
+)
+Criterion: TypeAlias = "BuiltIn | ValueCriterion"
+
+
+class HoldsSlots(Protocol):
+    """A SlotPool, an Environment, or anything else with an array of slots."""
+
+    @property
+    def slots(self) -> NDArray[Any]: ...
+
+
+Slots: TypeAlias = NDArray[np.void] | HoldsSlots

@@ -1,0 +1,228 @@
+// Slots and requests out of a fuzzer's bytes: few nodes, rich in ties, touching slots, equal
+// ends, numbers a bit apart, huge and tiny ones, limits met exactly or missed by one bit.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "slotkern/window/find.hpp"
+
+namespace fuzz {
+
+using namespace slotkern;
+
+// How many searches there were and how many of them found something, said at the end.
+struct Tally {
+  const char* what;
+  std::uint64_t runs = 0, searches = 0, found = 0;
+
+  ~Tally() {
+    std::fprintf(stderr, "%s: %llu instances, %llu searches, %llu found something\n", what,
+                 static_cast<unsigned long long>(runs), static_cast<unsigned long long>(searches),
+                 static_cast<unsigned long long>(found));
+  }
+};
+
+class Bytes {
+ public:
+  Bytes(const std::uint8_t* data, std::size_t size) : data_(data), size_(size) {}
+
+  std::size_t left() const { return size_; }
+  std::uint8_t next() {
+    if (size_ == 0) return 0;
+    --size_;
+    return *data_++;
+  }
+  std::size_t below(std::size_t n) { return next() % n; }
+  bool one_in(std::size_t n) { return below(n) == n - 1; }
+  template <class T, std::size_t N>
+  T pick(const T (&options)[N]) {
+    return options[below(N)];
+  }
+  template <class T>
+  const T& pick(const std::vector<T>& options) {
+    return options[below(options.size())];
+  }
+
+ private:
+  const std::uint8_t* data_;
+  std::size_t size_;
+};
+
+struct Row {
+  std::int32_t node;
+  double start, end, performance, price;
+};
+
+inline SlotView view_of(const std::vector<Row>& rows) {
+  SlotView view;
+  view.base = reinterpret_cast<const char*>(rows.data());
+  view.stride = sizeof(Row), view.size = rows.size();
+  view.node = offsetof(Row, node), view.start = offsetof(Row, start);
+  view.end = offsetof(Row, end), view.performance = offsetof(Row, performance);
+  view.price = offsetof(Row, price);
+  return view;
+}
+
+inline void sort_rows(std::vector<Row>& rows) {
+  std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
+    return a.start < b.start || (a.start == b.start && a.node < b.node);
+  });
+}
+
+inline double next_down(double x) { return std::nextafter(x, -kInfinity); }
+inline double next_up(double x) { return std::nextafter(x, kInfinity); }
+
+// --- slots
+
+struct Palette {
+  std::vector<double> values;
+
+  static Palette performances(Bytes& bytes) {
+    static const std::vector<double> sets[] = {
+        {1},          {1, 2, 3, 4},           {0.3, 0.7, 0.9, 2.1}, {0.1, 1 / 3.0, 7.3},
+        {1, 3, 3 + 1e-10, 3 - 1e-10},         {3, 3 * (1 - 2e-7), 3 * (1 + 3e-8), 1},
+        {1, 1 + 0x1p-52, 1 + 0x1p-51, 2},     {1e-200, 1, 1e200},   {1e-308, 1e308, 3},
+        {5e-324, 1e-310, 2}};
+    return {bytes.one_in(4) ? bytes.pick(sets) : sets[bytes.below(7)]};
+  }
+  static Palette prices(Bytes& bytes) {
+    static const std::vector<double> sets[] = {
+        {0},          {1},          {0, 1, 2, 3},  {0.1, 0.3, 0.7, 0.9},
+        {1 / 3.0, 5}, {2, 2 + 1e-10, 2 - 1e-10},   {1, 1 + 0x1p-52, 1 - 0x1p-53, 2},
+        {1, 2, 1e308},              {1e-308, 5e-324, 0, 1},         {1e16, 1, 3, 0x1p53}};
+    return {bytes.one_in(4) ? bytes.pick(sets) : sets[bytes.below(7)]};
+  }
+};
+
+// At most `nodes` nodes with at most `per_node` slots each, valid and sorted.
+inline std::vector<Row> make_rows(Bytes& bytes, std::size_t nodes, std::size_t per_node) {
+  static const std::int32_t ids[] = {0, 1, 2, 5, 40, 41, 2147483647, 7};
+  static const double origins[] = {0, 0, 0, -7, 1.7e9, 1e15};
+  static const double units[] = {1, 1, 0.1, 1 / 3.0, 0x1p-20, 1e100};
+  const double origin = bytes.pick(origins), unit = bytes.pick(units);
+  const auto performances = Palette::performances(bytes), prices = Palette::prices(bytes);
+  const std::size_t dearness = bytes.below(4);  // fast nodes are often dear
+  std::vector<Row> rows;
+  const std::size_t count = nodes - std::min(bytes.below(2 * nodes), nodes);
+  for (std::size_t k = 0; k < count; ++k) {
+    const double performance = bytes.pick(performances.values);
+    double now = static_cast<double>(bytes.below(4)), last = -kInfinity;
+    for (std::size_t j = 1 + bytes.below(per_node); j-- > 0;) {
+      const double length = static_cast<double>(1 + bytes.below(6));
+      Row row{k < 8 ? ids[k] : static_cast<std::int32_t>(50 + k), origin + now * unit,
+              origin + (now + length) * unit, performance, bytes.pick(prices.values)};
+      for (std::size_t d = 1; d < dearness; ++d) row.price *= performance;
+      if (j == 0 && bytes.one_in(8)) row.end = kInfinity;
+      now += length + static_cast<double>(bytes.below(4) / 2 * bytes.below(3));
+      if (!(row.start < row.end) || row.start < last || !std::isfinite(row.price)) continue;
+      rows.push_back(row);
+      last = row.end;
+    }
+  }
+  sort_rows(rows);
+  return rows;
+}
+
+// --- requests
+
+struct Asked {
+  Query query;
+  std::vector<std::uint8_t> mask;  // empty: no filter
+};
+
+// What n of the rows cost, in a shape.
+inline double cost_of(Bytes& bytes, const std::vector<Row>& rows, std::size_t n, double volume,
+                      bool square) {
+  std::vector<double> keys;
+  double slowest = kInfinity;
+  const std::size_t first = bytes.below(rows.size());
+  for (std::size_t i = 0; i < n; ++i) {
+    const Row& row = rows[(first + i * (1 + bytes.below(2))) % rows.size()];
+    keys.push_back(square ? row.price : volume * (row.price / row.performance));
+    slowest = std::min(slowest, row.performance);
+  }
+  std::sort(keys.begin(), keys.end());
+  double sum = 0;
+  for (const double key : keys) sum += key;
+  return square ? volume / slowest * sum : sum;
+}
+
+// The limits are often met exactly, or missed by one bit.
+inline Asked make_query(Bytes& bytes, const std::vector<Row>& rows, std::size_t nodes,
+                        bool filtered = true) {
+  static const double parts[] = {1, 0.5, 1 / 3.0, 0.25, 0.1, 1e-9};
+  Asked asked;
+  Query& query = asked.query;
+  query.n = static_cast<std::int64_t>(1 + bytes.below(nodes + 1));
+  query.volume = 1;
+  query.earliest = -kInfinity;
+  if (rows.empty()) return asked.query.earliest = 0, asked;
+  const auto any = [&]() -> const Row& { return bytes.pick(rows); };
+  const auto length_of = [](const Row& row, double from) {
+    return std::isinf(row.end) ? 1.0 : row.end - std::max(row.start, from);
+  };
+  query.earliest = bytes.one_in(3) ? 0 : -1e20;
+  if (bytes.one_in(4)) {
+    const Row& row = any();
+    query.earliest = bytes.below(2) && std::isfinite(row.end) ? row.end : row.start + 0.5;
+  }
+  const Row& row = any();
+  const double length = length_of(row, query.earliest);
+  if (length > 0) query.volume = bytes.pick(parts) * length * row.performance;
+  if (!(query.volume > 0) || std::isinf(query.volume)) query.volume = 1;
+  if (bytes.one_in(4)) query.min_performance = any().performance;
+  if (bytes.one_in(4)) query.max_price = any().price;
+  if (bytes.one_in(4)) {
+    const double finish =
+        std::max(any().start, query.earliest) + query.volume / any().performance;
+    if (std::isfinite(finish)) query.deadline = bytes.below(2) ? finish : next_down(finish);
+  }
+  if (bytes.below(3)) {
+    query.budget = cost_of(bytes, rows, static_cast<std::size_t>(query.n), query.volume,
+                           bytes.below(2));
+    const std::size_t off = bytes.below(8);
+    if (off == 6) query.budget = std::max(0.0, next_down(query.budget));
+    if (off == 7) query.budget = next_up(query.budget);
+    if (bytes.one_in(16)) query.budget = bytes.below(2) ? 0 : 5e-324;
+  }
+  if (filtered && bytes.one_in(5))
+    for (std::size_t i = 0; i < rows.size(); ++i) asked.mask.push_back(bytes.below(4) != 0);
+  return asked;
+}
+
+// --- what is said before a target stops
+
+inline void print(const std::vector<Row>& rows) {
+  std::fprintf(stderr, "slots: node, start, end, performance, price\n");
+  for (const Row& r : rows)
+    std::fprintf(stderr, "  %d, %.17g, %.17g, %.17g, %.17g\n", r.node, r.start, r.end,
+                 r.performance, r.price);
+}
+
+inline void print(const Asked& asked) {
+  const Query& q = asked.query;
+  std::fprintf(stderr,
+               "request: n %lld, volume %.17g, budget %.17g, min_performance %.17g, earliest "
+               "%.17g, deadline %.17g, max_price %.17g, mask ",
+               static_cast<long long>(q.n), q.volume, q.budget, q.min_performance, q.earliest,
+               q.deadline, q.max_price);
+  for (const std::uint8_t x : asked.mask) std::fprintf(stderr, "%d", x);
+  std::fprintf(stderr, "\n");
+}
+
+template <class... Shown>
+[[noreturn]] void fail(const char* what, const Shown&... shown) {
+  std::fprintf(stderr, "WRONG: %s\n", what);
+  (print(shown), ...);
+  std::abort();
+}
+
+}  // namespace fuzz

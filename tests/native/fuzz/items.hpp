@@ -1,0 +1,79 @@
+// Items to choose from, out of a fuzzer's bytes, and the best choice by looking at all.
+#pragma once
+
+#include "instance.hpp"
+
+namespace fuzz {
+
+struct Basket {
+  std::vector<double> cost, value;
+  double budget = 0;
+  int n = 1;
+};
+
+inline double any_number(Bytes& bytes, std::size_t kind) {
+  static const double odd[] = {0, 5e-324, 1e-308, 0x1p-52, 0.1, 1 / 3.0, 1, 1e9, 0x1p52, 0x1p53,
+                               1e16, 1e100, 1e200, 1e290};
+  const double small = bytes.next();
+  switch (kind) {
+    case 0: return std::floor(small / 32);
+    case 1: return small / 10;
+    case 2: return (small + bytes.next() / 256.0) / 3;
+    case 3: return 1000 + small;
+    case 4: return 1 + small * 0x1p-52;
+    case 5: return bytes.pick(odd);
+    default: return std::ldexp(1 + small / 256, static_cast<int>(bytes.below(60)) - 30);
+  }
+}
+
+inline double cost_in_order(const Basket& items, std::uint32_t set, double* value = nullptr) {
+  std::vector<std::size_t> rows;
+  for (std::size_t i = 0; i < items.cost.size(); ++i)
+    if (set >> i & 1) rows.push_back(i);
+  std::sort(rows.begin(), rows.end(), [&](std::size_t a, std::size_t b) {
+    return items.cost[a] < items.cost[b] || (items.cost[a] == items.cost[b] && a < b);
+  });
+  double cost = 0, total = 0;
+  for (const std::size_t i : rows) cost += items.cost[i], total += items.value[i];
+  if (value) *value = total;
+  return cost;
+}
+
+// Values equal to costs, near them, against them; one huge item; budgets met or missed by a bit.
+inline Basket make_items(Bytes& bytes, std::size_t most) {
+  Basket items;
+  const std::size_t m = 1 + bytes.below(most), costs = bytes.below(7), values = bytes.below(12);
+  for (std::size_t i = 0; i < m; ++i) {
+    const double c = any_number(bytes, costs);
+    items.cost.push_back(c);
+    switch (values) {
+      case 7: items.value.push_back(c); break;
+      case 8: items.value.push_back(c + 1); break;
+      case 9: items.value.push_back(-c); break;
+      case 10: items.value.push_back(c + static_cast<double>(bytes.below(3)) / 4); break;
+      case 11: items.value.push_back(any_number(bytes, 0) - 4); break;
+      default: items.value.push_back(any_number(bytes, values));
+    }
+  }
+  if (bytes.one_in(6)) items.cost[bytes.below(m)] = any_number(bytes, 5);
+  if (bytes.one_in(6)) items.value[bytes.below(m)] = any_number(bytes, 5);
+  items.n = static_cast<int>(1 + bytes.below(m + 1));
+  std::uint32_t set = 0;
+  for (int k = 0; k < items.n; ++k) set |= 1u << bytes.below(m);
+  items.budget = cost_in_order(items, set);
+  const std::size_t off = bytes.below(10);
+  if (off == 5) items.budget = std::max(0.0, next_down(items.budget));
+  if (off == 6) items.budget = next_up(items.budget);
+  if (off == 7) items.budget *= 0.5;
+  if (off == 8) items.budget = kInfinity;
+  if (off == 9) items.budget = bytes.below(2) ? 0 : 5e-324;
+  return items;
+}
+
+inline void print(const Basket& items) {
+  std::fprintf(stderr, "n %d, budget %.17g\n", items.n, items.budget);
+  for (std::size_t i = 0; i < items.cost.size(); ++i)
+    std::fprintf(stderr, "  %zu: cost %.17g, value %.17g\n", i, items.cost[i], items.value[i]);
+}
+
+}  // namespace fuzz

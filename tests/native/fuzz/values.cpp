@@ -1,0 +1,145 @@
+// Searches by value (a column, processor time, placement) against every window there is.
+#include "oracle.hpp"
+#include "slotkern/value/find.hpp"
+
+namespace {
+
+fuzz::Tally tally{"values"};
+
+struct Case {
+  slotkern::Worth worth;
+  double sign;
+  slotkern::Shape shape;
+};
+
+void print(const Case& c) {
+  std::fprintf(stderr, "values %d, sign %g, shape %d\n", static_cast<int>(c.worth), c.sign,
+               static_cast<int>(c.shape));
+}
+
+struct Column {
+  std::vector<double> values;
+};
+
+void print(const Column& column) {
+  std::fprintf(stderr, "column:");
+  for (const double x : column.values) std::fprintf(stderr, " %.17g", x);
+  std::fprintf(stderr, "\n");
+}
+
+}  // namespace
+
+namespace slotkern {
+
+static void print(const ValuedAnswer& a) {
+  std::fprintf(stderr, "status %d, value %.17g, bound %.17g, proven %d, start %.17g, cost %.17g\n",
+               static_cast<int>(a.status), a.found.value, a.bound, a.proven, a.found.start,
+               a.found.cost);
+}
+
+}  // namespace slotkern
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace fuzz;
+  Bytes bytes(data, size);
+  std::vector<Row> rows = make_rows(bytes, 6, 3);
+  for (Row& row : rows)  // placement needs ends
+    if (std::isinf(row.end)) row.end = row.start + 4 * (rows[0].end - rows[0].start);
+  const Asked asked = make_query(bytes, rows, 6);
+  for (const Row& row : rows)
+    if (std::isinf(row.end)) return 0;
+  static const std::vector<double> palettes[] = {
+      {0, 1, 2, -1, 0.1, 0.3, 5}, {1}, {1, 1 + 1e-10, 1 - 1e-10}, {0, 1e9, 3, -7}, {1e-9, 2, 1e12}};
+  const std::vector<double>& palette = palettes[bytes.below(5)];
+  Column column;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const bool price = bytes.one_in(4);  // values that follow prices are hard
+    column.values.push_back(price ? rows[i].price : bytes.pick(palette));
+  }
+  const std::int64_t work = bytes.one_in(8) ? bytes.below(30) : std::int64_t{1} << 40;
+  ++tally.runs;
+  static constexpr Case cases[] = {
+      {Worth::column, 1, Shape::square},        {Worth::column, -1, Shape::square},
+      {Worth::column, 1, Shape::ragged},        {Worth::column, -1, Shape::ragged},
+      {Worth::part_time, 1, Shape::square},     {Worth::part_time, 1, Shape::ragged},
+      {Worth::dependable, 1, Shape::square},    {Worth::dependable, 1, Shape::ragged},
+      {Worth::coordinated, -1, Shape::square},  {Worth::coordinated, -1, Shape::ragged}};
+  for (const Case& c : cases) {
+    Pool pool;
+    if (build_pool(pool, view_of(rows), true, c.shape, 0).status != Status::ok)
+      fail("valid slots are refused", rows);
+    Query query = asked.query;
+    if (!asked.mask.empty()) query.mask = asked.mask.data();
+    Valuation valuation;
+    valuation.worth = c.worth;
+    valuation.column = column.values.data();
+    if (c.worth == Worth::column) valuation.sign = c.sign;
+    ValuedOptions options;
+    options.limits.work = work;
+    const ValuedAnswer answer = find_valued(pool, query, valuation, c.shape, options, false);
+    ++tally.searches;
+    if (answer.status == Status::volume_too_small) return 0;
+    if (answer.status != Status::ok && answer.status != Status::none)
+      fail("an unexpected status", c, rows, asked, column, answer);
+
+    const bool square = c.shape == Shape::square;
+    const bool placed = c.worth == Worth::dependable || c.worth == Worth::coordinated;
+    const Oracle oracle(rows, asked, c.shape);
+    double largest = 0;  // of what a part of a window can be worth
+    const auto value_of = [&](const Totals& w) {
+      double total = 0;
+      for (const auto i : w.rows) {
+        const double d = square ? w.runtime : oracle.length(i);
+        const double before = w.start - rows[i].start, after = rows[i].end - w.start - d;
+        double z = column.values[i];
+        if (c.worth == Worth::part_time) z = d;
+        if (c.worth == Worth::dependable) z = std::min(before, after);
+        if (c.worth == Worth::coordinated) z = std::max(before, after);
+        largest = std::max(largest, std::fabs(z) + (placed ? std::fabs(w.start) : 0));
+        total += z;
+      }
+      return placed ? total / static_cast<double>(query.n) : total;
+    };
+    const double sign = c.worth == Worth::part_time ? -1 : c.sign;
+    double best = -kInfinity;
+    if (query.n <= static_cast<std::int64_t>(pool.nodes.size()))
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        // Windows start where slots that may take part start.
+        if (!proper(rows[i], i, asked)) continue;
+        oracle.windows_at(std::max(rows[i].start, query.earliest), [&](const Totals& w) {
+          best = std::max(best, sign * value_of(w));
+        });
+      }
+    if (answer.status == Status::none) {
+      // A limit on the work can end a search before it has found anything.
+      if (best > -kInfinity && (answer.proven || work > 100))
+        fail("a window is missed", c, rows, asked, column, answer);
+      continue;
+    }
+    ++tally.found;
+    if (best == -kInfinity) fail("a window is invented", c, rows, asked, column, answer);
+    // What was found is a window, worth what it says.
+    const Seen found = seen_of(answer.found, answer.parts, query.n);
+    bool real = false;
+    double value = 0;
+    oracle.windows_at(found.start, [&](const Totals& w) {
+      const Seen seen = oracle.window(w);
+      if (!(seen.rows == found.rows)) return;
+      real = seen.cost == found.cost && seen.runtime == found.runtime;
+      value = value_of(w);
+    });
+    if (!real) fail("not a window within its limits", c, rows, asked, column, answer, found);
+    const double tolerance = 1e-11 * static_cast<double>(query.n) * largest;
+    if (!(std::fabs(value - answer.found.value) <= tolerance))
+      fail("not its value", c, rows, asked, column, answer, found);
+    if (answer.proven && !(sign * value >= best - tolerance)) {
+      std::fprintf(stderr, "best %.17g\n", sign * best);
+      fail("proven, but not the best", c, rows, asked, column, answer, found);
+    }
+    if (!(sign * answer.bound >= best - tolerance)) {
+      std::fprintf(stderr, "best %.17g\n", sign * best);
+      fail("a bound below the best", c, rows, asked, column, answer, found);
+    }
+  }
+  return 0;
+}

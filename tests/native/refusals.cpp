@@ -1,0 +1,83 @@
+// What is no request is refused, in every kernel and through the plain C functions. Prints how
+// many were; returns 1 at the first that was not.
+#include <cmath>
+#include <cstdio>
+
+#include "slotkern/pool/embed.hpp"
+#include "slotkern/value/find.hpp"
+#include "slotkern/window/alternatives.hpp"
+
+using namespace slotkern;
+
+namespace {
+
+struct Row {
+  std::int32_t node;
+  double start, end, performance, price;
+};
+
+int refused = 0;
+
+void expect(bool holds, const char* what) {
+  if (!holds) std::printf("not refused: %s\n", what), std::exit(1);
+  ++refused;
+}
+
+}  // namespace
+
+int main() {
+  const Row rows[] = {{0, 0, 20, 1, 1}, {1, 0, 30, 2, 3}, {2, 4, 30, 4, 5}};
+  SlotView view;
+  view.base = reinterpret_cast<const char*>(rows);
+  view.stride = sizeof(Row), view.size = 3;
+  view.start = offsetof(Row, start), view.end = offsetof(Row, end);
+  view.performance = offsetof(Row, performance), view.price = offsetof(Row, price);
+  Pool pool;
+  if (build_pool(pool, view, true, Shape::square, 0).status != Status::ok) return 1;
+  Timeline timeline;
+  Pool changing = pool;
+  if (open_timeline(timeline, changing, {1, 3, 5}, nullptr) != Status::ok) return 1;
+
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  constexpr Status no = Status::request_not_valid;
+  Query wrong[5];
+  for (Query& query : wrong) query.n = 2, query.volume = 8;
+  wrong[0].n = 0, wrong[1].n = -1, wrong[2].volume = nan, wrong[3].budget = nan;
+  wrong[4].volume = 0;
+  for (const Query& query : wrong) {
+    Windows windows;
+    expect(find(pool, query, 1, Shape::ragged).status == no, "by find");
+    expect(find(timeline, query, 1, Shape::square).status == no, "by find in a changing pool");
+    expect(find_alternatives(pool, query, Shape::square, 9, windows) == no, "by alternatives");
+    expect(find_valued(pool, query, {}, Shape::ragged, {}, false).status == no, "by value");
+  }
+  Query right = wrong[0];
+  right.n = 2;
+  for (const int criterion : {-1, kBuiltins})
+    expect(find(pool, right, criterion, Shape::square).status == no &&
+               find(timeline, right, criterion, Shape::square).status == no,
+           "an unknown criterion");
+  expect(advance(timeline, nan) == Status::time_is_nan && timeline.now() == -kInfinity,
+         "a time that is no number");
+  if (find(timeline, right, 1, Shape::square).status != Status::ok) return 1;
+
+  std::shared_mutex mutex;
+  PoolDoor door{&changing, &timeline, &mutex};
+  double request[] = {2, 8, 40, 0, 0, 99, 9}, totals[5], lengths[2], costs[2];
+  std::int64_t row[2];
+  std::int32_t node[2];
+  const auto find_by = [&](void* at, int criterion, int shape) {
+    return slotkern_find(at, request, 7, criterion, shape, totals, row, node, lengths, costs);
+  };
+  if (find_by(&door, 1, 1) != 0) return 1;
+  expect(find_by(nullptr, 1, 1) && find_by(&door, 1, 2) && find_by(&door, 9, 1), "by address");
+  expect(slotkern_book(nullptr, 0, 2, row, node, lengths) &&
+             slotkern_book(&door, 0, 0, row, node, lengths) &&
+             slotkern_book(&door, 0, 2, row, nullptr, lengths),
+         "to be booked by address");
+  for (const double n : {0.0, -2.0, 1.5, nan, 1e300}) {
+    request[0] = n;
+    if (find_by(&door, 1, 1) == 0) expect(false, "a number of nodes by address");
+  }
+  std::printf("%d refused\n", refused);
+}

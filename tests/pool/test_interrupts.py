@@ -1,0 +1,219 @@
+"""Ctrl-C in calls that would last for minutes, and forks beside them."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+import slotkern as sk
+
+SETUP = """
+import signal, sys
+import numpy as np
+import slotkern as sk
+
+def crowd(nodes, end=1e9, performance=1):
+    return sk.make_slots(
+        node=np.arange(nodes), start=0, end=end, performance=performance, price=1
+    )
+
+def queue(nodes, slots, own_speeds):
+    "One slot after the other, so that no two nodes are ever free together."
+    start = np.arange(slots) * 10.0
+    node = np.arange(slots) % nodes
+    return sk.make_slots(
+        node=node, start=start, end=start + 9, price=1,
+        performance=(1 + node / nodes) if own_speeds else 1.0,
+    )
+
+def ready():
+    print("ready", flush=True)
+
+rng = np.random.default_rng(1)
+"""
+
+CALLS = {
+    "schedule": """
+        pool = sk.SlotPool(crowd(20_000))
+        asked = [sk.Request(5_000, 10 + i % 7) for i in range(20_000)]
+        call = lambda: pool.schedule(asked)
+    """,
+    "find": """
+        slots = queue(2_000, 1_000_000, True)
+        call = lambda: sk.find_window(slots, sk.Request(2, 5), "start")
+    """,
+    "find in a changed pool": """
+        pool = sk.SlotPool(queue(2_000, 1_000_000, True))
+        pool.book(pool.find(sk.Request(1, 5)))
+        call = lambda: pool.find(sk.Request(2, 5), "start")
+    """,
+    "find_windows": """
+        pool = sk.SlotPool(queue(100, 20_000, True))
+        asked = [sk.Request(2, 5 + i % 7 / 9) for i in range(200_000)]
+        call = lambda: sk.find_windows(pool, asked)
+    """,
+    "find_windows in threads": """
+        pool = sk.SlotPool(queue(100, 20_000, True))
+        asked = [sk.Request(2, 5 + i % 7 / 9) for i in range(200_000)]
+        call = lambda: sk.find_windows(pool, asked, threads=4)
+    """,
+    "find_alternatives": """
+        slots = queue(500, 1_000_000, True)
+        call = lambda: sk.find_alternatives(slots, sk.Request(2, 5))
+    """,
+    "choose": """
+        cost = rng.random(400_000) + 1
+        call = lambda: sk.choose(cost, cost, 200_000, cost.sum() / 2 - 0.1)
+    """,
+    "choose_each": """
+        cost = rng.random(2_000) + 1
+        call = lambda: sk.choose_each(cost, cost, 2_000, cost.sum() / 2)
+    """,
+    "search by value": """
+        slots = sk.generate_environment("square", nodes=3_000, seed=1).slots
+        call = lambda: sk.step_values(
+            slots, sk.Request(40, 800, budget=4_000), "coordinated"
+        )
+    """,
+}
+CAUGHT = """
+ready()
+try:
+    call()
+except KeyboardInterrupt:
+    print("stopped")
+else:
+    print("finished")
+again = sk.find_window(crowd(3), sk.Request(2, 5))
+print("and went on" if again.start == 0 else again)
+"""
+
+
+def run(*snippets: str):
+    """A process that has said it is ready, and a moment more."""
+    program = "\n".join(map(textwrap.dedent, (SETUP, *snippets)))
+    process = subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(0.5)
+    return process
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are sent by kill")
+@pytest.mark.parametrize("name", CALLS)
+def test_ctrl_c_ends_a_long_call(name):
+    process = run(CALLS[name], CAUGHT)
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=120)
+    assert out.splitlines() == ["stopped", "and went on"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are sent by kill")
+def test_what_was_booked_before_ctrl_c_comes_back():
+    process = run(
+        CALLS["schedule"],
+        """
+        ready()
+        try:
+            call()
+        except KeyboardInterrupt as stop:
+            done = stop.bookings
+        print(0 < len(done) < len(asked), done.booked.all())
+        print(len(done.parts) == len(pool.booked) == 5_000 * len(done))
+        for window in done:
+            pool.release(window)
+        print(pool.slots.tolist() == pool.origin.tolist())
+        """,
+    )
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=120)
+    assert out.split() == ["True"] * 4
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are sent by kill")
+def test_a_handler_that_returns_lets_the_call_go_on():
+    process = run(
+        """
+        heard = []
+        signal.signal(signal.SIGINT, lambda *_: heard.append(1))
+        pool = sk.SlotPool(crowd(2_000))
+        asked = [sk.Request(1_000, 1 + i % 7) for i in range(3_000)]
+        ready()
+        done = pool.schedule(asked)
+        other = sk.SlotPool(crowd(2_000)).schedule(asked[:50])
+        print(len(heard), done.booked.all(), len(done), list(done[:50]) == list(other))
+        """,
+    )
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=120)
+    assert out.split() == ["1", "True", "3000", "True"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_child_can_use_the_pool_that_another_thread_is_booking():
+    process = run(
+        """
+        import os, threading
+
+        pool = sk.SlotPool(crowd(2_000))
+        asked = [sk.Request(1_000, 1 + i % 7) for i in range(4_000)]
+        result = []
+        thread = threading.Thread(target=lambda: result.append(pool.schedule(asked)))
+        thread.start()
+        ready()
+        for _ in range(5):
+            child = os.fork()
+            if child == 0:
+                count = len(pool.booked)
+                window = pool.find(sk.Request(3, 5))
+                pool.book(window)
+                whole = count % 1_000 == 0 and len(pool.booked) == count + 3
+                os._exit(0 if whole else 1)
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        print(thread.is_alive())
+        thread.join()
+        print(result[0].booked.all(), len(pool.booked) == 1_000 * len(asked))
+        """,
+    )
+    out, _ = process.communicate(timeout=300)
+    assert out.split()[1:] == ["True", "True"]
+
+
+def test_more_threads_than_the_system_gives():
+    slots = sk.make_slots(node=[0, 1], start=0, end=9, performance=1, price=1)
+    asked = [sk.Request(1, 1 + k % 3) for k in range(100_000)]
+    found = sk.find_windows(slots, asked, threads=10**6)
+    assert [window.start for window in found[:9]] == [0] * 9
+    assert found[:300] == sk.find_windows(slots, asked[:300])
+
+
+def test_what_would_fill_the_memory_is_refused(monkeypatch):
+    with pytest.raises(ValueError, match="n must be at most 10000000"):
+        sk.choose_each([1, 2], [1, 2], 10**9, 5)
+    with pytest.raises(ValueError, match=r"nodes: 50000000 nodes .* more than"):
+        sk.generate_environment(nodes=5 * 10**7, load=(0.0, 0.0))
+    endless = sk.make_slots(node=[0], start=0, end=2.4e15, performance=1, price=1)
+    with pytest.raises(ValueError, match="4,000,000 parts; give a limit"):
+        sk.find_alternatives(endless, sk.Request(1, 0.8))
+    assert len(sk.find_alternatives(endless, sk.Request(1, 0.8), limit=7)) == 7
+    monkeypatch.setattr("slotkern.alternatives.MOST_PARTS", 7)
+    with pytest.raises(ValueError, match="give a limit"):
+        sk.find_alternatives(endless, sk.Request(1, 0.8), "cost")
+    assert len(sk.find_alternatives(endless, sk.Request(1, 0.8), "cost", limit=7)) == 7
+
+
+@pytest.mark.parametrize(
+    ("law", "said"),
+    [
+        ({"level": 1e-320, "exponent": -8.0}, "is 0.0 for performance"),
+        ({"level": 1e305, "exponent": 8.0}, "is inf for performance"),
+    ],
+)
+def test_prices_that_leave_the_floats_are_refused(law, said):
+    with pytest.raises(ValueError, match=rf"price: .* {said}"):
+        sk.generate_environment("aep", price=law)

@@ -1,0 +1,101 @@
+"""Windows by value where prices and values round, cancel or are huge."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from extremes import Picker, check_search, searches
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import slotkern as sk
+
+pickers = st.binary(min_size=50, max_size=50).map(
+    lambda digits: Picker(int.from_bytes(digits))
+)
+
+
+@settings(max_examples=150)
+@given(pickers, pickers, st.sampled_from([{}, {"max_work": 2}]))
+def test_every_source_equals_exhaustive_search(pick, more, options):
+    check_search(searches(pick, more), **options)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "budget", "max_work"), [(10, 920, None), (20, 2136, 3e6), (40, 5400, 3e6)]
+)
+@pytest.mark.parametrize("shape", ["square", "ragged"])
+def test_values_that_follow_costs(nodes, budget, max_work, shape):
+    # No multiplier tells such slots apart; the search may end by its work.
+    slots = sk.generate_environment("square", seed=1).slots
+    request = sk.Request(nodes, 800, budget=budget)
+    work = max_work and int(max_work)
+    window = sk.find_window(slots, request, "price", shape=shape, max_work=work)
+    assert window.cost <= request.budget
+    assert window.value == pytest.approx(
+        slots["price"][list(window.slots["row"])].sum()
+    )
+    assert window.value <= window.bound
+
+
+def three(prices, **fields):
+    count = len(prices)
+    return sk.make_slots(
+        node=np.arange(count),
+        start=0.0,
+        end=10.0,
+        performance=1.0,
+        price=prices,
+        **fields,
+    )
+
+
+@pytest.mark.parametrize("shape", ["square", "ragged"])
+@pytest.mark.parametrize("budget", [0.0, 5e-324, 1e-310])
+def test_budgets_beside_nothing(shape, budget):
+    # With short parts all prices up to 1e-312 cost nothing: 1e12 doubles to walk by.
+    slots = three([0.0, 1e-313, 1.0], q=[1.0, 2.0, 9.0])
+    window = sk.find_window(
+        slots, sk.Request(1, 1e-12, budget=budget), "q", shape=shape
+    )
+    assert window.value == 2.0
+    assert window.proven
+
+
+@pytest.mark.parametrize("shape", ["square", "ragged"])
+@pytest.mark.parametrize(
+    "criterion", ["q", "dependable", "coordinated", "processor_time"]
+)
+@pytest.mark.parametrize("max_price", [np.inf, 5.0])
+def test_one_huge_price_spoils_no_search(shape, criterion, max_price):
+    for dear in (1e308, 1e300, 2.0**53):
+        slots = three([1.0, 2.0, dear], q=[1.0, 2.0, 3.0])
+        request = sk.Request(2, 4.0, max_price=max_price)
+        window = sk.find_window(slots, request, criterion, shape=shape)
+        assert window is not None
+        assert window.proven
+        if criterion == "q":
+            allowed = max_price == np.inf and 4 * dear < np.inf
+            assert window.value == (5.0 if allowed else 3.0)
+
+
+def test_distances_far_from_the_origin_are_not_bounded_by_rounded_times():
+    # Beside times of 1.7e9 seconds an end less a length is rounded by 1e-7. Windows of
+    # two lengths, 0.1 and 0.3, differ by less in what they are worth.
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        m = 24
+        start = 1.7e9 + np.round(rng.integers(0, 40, m) * 0.1, 3)
+        slots = sk.make_slots(
+            node=np.arange(m),
+            start=start,
+            end=start + rng.integers(30, 60, m) * 0.1,
+            performance=rng.choice([1.0, 3.0], m),
+            price=rng.integers(1, 3, m),
+        )
+        request = sk.Request(int(rng.integers(1, 4)), 0.3, budget=5.0)
+        for criterion, pick in (("dependable", max), ("coordinated", min)):
+            window = sk.find_window(slots, request, criterion)
+            values = sk.step_values(slots, request, criterion)[1]
+            best = pick(values[np.isfinite(values)])
+            assert window.value == pytest.approx(best, rel=2e-12)
