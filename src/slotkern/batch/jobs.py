@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from slotkern._core import CRITERIA, Request
+from slotkern.extras import extra
 
 __all__ = ["Batch", "read_batch"]
 
@@ -152,7 +153,8 @@ def read_batch(path: str | os.PathLike[str]) -> Batch:
         if suffix == ".json":
             return _from_columns(_json_columns(name))
         if suffix == ".parquet":
-            import pyarrow.parquet
+            with extra():
+                import pyarrow.parquet
 
             return _from_columns(pyarrow.parquet.read_table(name).to_pydict())
     except (ValueError, TypeError) as error:

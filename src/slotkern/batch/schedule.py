@@ -17,6 +17,7 @@ from slotkern._windows import WindowTable
 from slotkern.batch.jobs import Batch
 from slotkern.batch.policies import BSF, CSS, Backfilling, BatchSlicer, Policy, ranked
 from slotkern.checks import integer, number, one_of
+from slotkern.extras import extra
 from slotkern.one_each import TradeOff, trade_off
 
 __all__ = ["Execution", "Schedule", "schedule_batch"]
@@ -455,13 +456,15 @@ class Schedule:
 
     def to_pandas(self) -> Any:
         """One row a job, as a pandas DataFrame."""
-        import pandas
+        with extra():
+            import pandas
 
         return pandas.DataFrame(self._figures())
 
     def to_arrow(self) -> Any:
         """One row a job, as a pyarrow Table."""
-        import pyarrow
+        with extra():
+            import pyarrow
 
         return pyarrow.table(self._figures())
 

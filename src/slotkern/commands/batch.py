@@ -8,18 +8,21 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-import typer
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
-from rich.text import Text
 
 from slotkern.batch import Schedule, read_batch, schedule_batch
 from slotkern.batch.policies import policy_of
 from slotkern.checks import one_of
 from slotkern.commands.tables import column
 from slotkern.commands.terminal import show
+from slotkern.extras import extra
 from slotkern.files.slots import read_slots
 from slotkern.files.whole import open_whole
+
+with extra():
+    import typer
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
 
 __all__ = ["batch", "comparison", "write_schedule"]
 
@@ -217,8 +220,9 @@ def write_schedule(schedule: Schedule, path: Path) -> None:
                 names[title].append(value)
     suffix = path.suffix.lower()
     if suffix == ".parquet":
-        import pyarrow
-        import pyarrow.parquet
+        with extra():
+            import pyarrow
+            import pyarrow.parquet
 
         sink = io.BytesIO()
         pyarrow.parquet.write_table(pyarrow.table(names), sink)

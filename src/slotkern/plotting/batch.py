@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from slotkern.extras import extra
 from slotkern.plotting.gantt import (
     AXES_TALL,
     FAINT,
@@ -14,9 +15,9 @@ from slotkern.plotting.gantt import (
     INK,
     ROW_TALL,
     WINDOW_COLOURS,
-    _checked_path,
-    _plain,
     _row_edges,
+    as_written,
+    checked_path,
     plot_gantt,
     save_figure,
 )
@@ -63,7 +64,7 @@ def plot_schedule(
     ModuleNotFoundError
         If matplotlib is not installed.
     """
-    target = None if path is None else _checked_path(path)
+    target = None if path is None else checked_path(path)
     done = int(schedule.scheduled.sum())
     words = f"{done} of {len(schedule)} jobs, {len(schedule.alternatives)} alternatives"
     figure = plot_gantt(schedule.slots, title=title or words)
@@ -110,7 +111,8 @@ def _boxes(
     filled: bool,
 ) -> None:
     """One collection of rectangles: filled, or their outlines."""
-    from matplotlib.collections import PolyCollection
+    with extra():
+        from matplotlib.collections import PolyCollection
 
     pad = 0.12 * (edges[row + 1] - edges[row])
     top, bottom = edges[row] + pad, edges[row + 1] - pad
@@ -159,11 +161,12 @@ def plot_trade_off(
     ModuleNotFoundError
         If matplotlib is not installed.
     """
-    target = None if path is None else _checked_path(path)
+    target = None if path is None else checked_path(path)
     if not len(schedule.slices):
         raise ValueError("there is no trade-off: nothing was chosen from alternatives")
     curve = schedule.trade_off()
-    from matplotlib.figure import Figure
+    with extra():
+        from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7, 4), dpi=150, layout="constrained")
     ax: Any = figure.add_subplot()
@@ -183,8 +186,8 @@ def plot_trade_off(
         fontsize=FONT,
         color=INK,
     )
-    ax.set_xlabel(_plain(f"{schedule.under} of the chosen windows"), fontsize=FONT)
-    ax.set_ylabel(_plain(schedule.target), fontsize=FONT)
+    ax.set_xlabel(as_written(f"{schedule.under} of the chosen windows"), fontsize=FONT)
+    ax.set_ylabel(as_written(schedule.target), fontsize=FONT)
     ax.tick_params(labelsize=FONT - 1)
     ax.spines[["top", "right"]].set_visible(False)
     if target is not None:
