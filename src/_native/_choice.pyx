@@ -335,7 +335,7 @@ cdef class OneEach:
 
 cdef cnp.ndarray class_starts(object first, Py_ssize_t rows):
     """Checked starts of the classes, int64."""
-    cdef cnp.ndarray array = np.asarray(first)
+    array = np.asarray(first)
     if array.dtype.kind not in "iu":
         raise TypeError(f"first must hold integers, got dtype {array.dtype}")
     if array.ndim != 1 or array.size == 0:

@@ -1,4 +1,6 @@
-"""The door of the pool that changes: book, release, advance, schedule, save."""
+"""The door of the pool that changes: book, release, advance, schedule."""
+
+import os
 
 import numpy as np
 
