@@ -233,10 +233,10 @@ def test_work_ends_the_search_with_a_bound():
 
 def test_rows_that_no_answer_can_hold_do_not_disturb():
     found = sk.choose_one_each(
-        [1.0, 2.0, 1e308, -1e308], [1.0, 1.0, 0.0, 1e308], [0, 2, 4], 10
+        [1.0, 2.0, 5.0, -1e308], [1.0, 1.0, 0.0, 1e308], [0, 2, 4], 10
     )
     assert found.rows.tolist() == [0, 2]
-    assert (found.value, found.weight) == (1e308, 1.0)
+    assert (found.value, found.weight) == (6.0, 1.0)
 
 
 def test_no_choice_and_no_classes():

@@ -36,6 +36,8 @@ def free_slots(slots, busy, now):
 
 
 def earliest(slots, busy, now, request, shape):
+    if max(request.earliest, now) > request.deadline:
+        return None
     free = free_slots(slots, busy, now)
     later = request.replace(earliest=max(request.earliest, now))
     window = sk.find_window(free, later, "start", shape=shape)

@@ -120,7 +120,12 @@ class Batch:
             )
         if isinstance(jobs, dict):
             return _from_columns(
-                {name: np.asarray(column).tolist() for name, column in jobs.items()}
+                {
+                    str(name): column.tolist()
+                    if isinstance(column, np.ndarray)
+                    else list(column)
+                    for name, column in jobs.items()
+                }
             )
         return Batch(jobs)
 

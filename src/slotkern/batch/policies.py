@@ -135,7 +135,8 @@ def policy_of(text: str) -> Policy:
         if name in ("conservative", "easy") and not numbers:
             return Backfilling(name)
         if name == "bsf" and 1 <= len(numbers) <= 2:
-            return BSF(*[int(number) for number in numbers])
+            n_css, k = int(numbers[0]), int(numbers[1]) if numbers[1:] else 1
+            return BSF(n_css, k)
     except ValueError as error:
         raise ValueError(f"policy {text!r}: {error}") from None
     raise ValueError(

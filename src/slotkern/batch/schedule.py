@@ -510,7 +510,8 @@ class Execution:
     @property
     def started(self) -> NDArray[np.bool_]:
         """Which jobs ran."""
-        return self.reason == 0
+        started: NDArray[np.bool_] = self.reason == 0
+        return started
 
     @property
     def start(self) -> NDArray[np.float64]:
