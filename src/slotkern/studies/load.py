@@ -17,6 +17,7 @@ from typing import Any
 import slotkern as sk
 from slotkern._core import REQUEST_FIELDS
 from slotkern.environment import PRESETS, generate_environment
+from slotkern.files.columns import Fault
 from slotkern.studies.fields import (
     as_count,
     as_list,
@@ -127,7 +128,7 @@ def load_study(source: str | Path, *, seed: int | None = None) -> Study:
             data["seed"] = seed
         return _study(data)
     except ValueError as error:  # TOMLDecodeError is one
-        raise ValueError(f"{source}: {error}") from None
+        raise Fault(str(error)).error(str(source), str) from None
 
 
 def _study(data: dict[str, Any]) -> Study:

@@ -247,11 +247,9 @@ bool search_square(const Pool& pool, const Query& query, Workspace& work, Found&
 
 }  // namespace detail
 
-// ok with the window in `found` and work.parts, none, or what is wrong with the request; the
-// volume has been checked.
+// ok with the window in `found` and work.parts, or none; the volume has been checked.
 inline Status search_checked(const Pool& pool, const Query& query, int criterion, Shape shape,
                              Workspace& work, Found& found) {
-  if (criterion < 0 || criterion >= kBuiltins) return Status::request_not_valid;
   if (query.n > static_cast<std::int64_t>(pool.nodes.size())) return Status::none;
   if (pool.heavy(query, shape)) expect_long();
   return with_criterion(criterion, [&](auto c) {
@@ -268,6 +266,7 @@ inline Status search_checked(const Pool& pool, const Query& query, int criterion
 // The same, or volume_too_small.
 inline Status search(const Pool& pool, const Query& query, int criterion, Shape shape,
                      Workspace& work, Found& found) {
+  if (criterion < 0 || criterion >= kBuiltins) return Status::request_not_valid;
   const Status status = pool.check(query);
   if (status != Status::ok) return status;
   return search_checked(pool, query, criterion, shape, work, found);
