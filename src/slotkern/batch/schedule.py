@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +19,9 @@ from slotkern.batch.policies import BSF, CSS, Backfilling, BatchSlicer, Policy, 
 from slotkern.checks import integer, number, one_of
 from slotkern.extras import extra
 from slotkern.one_each import TradeOff, trade_off
+
+if TYPE_CHECKING:
+    from slotkern.typing import Criterion, Shape
 
 __all__ = ["Execution", "Schedule", "schedule_batch"]
 
@@ -39,7 +42,7 @@ def schedule_batch(
     maximize: str | None = None,
     under: str = "cost",
     limit: float | None = None,
-    shape: str = "ragged",
+    shape: Shape = "ragged",
     alternatives: str = "amp",
     names: Sequence[str] | None = None,
     criteria: Sequence[str] | None = None,
@@ -197,7 +200,7 @@ class Schedule:
 
     batch: Batch
     policy: Policy
-    shape: str
+    shape: Shape
     alternatives: WindowTable
     owner: NDArray[np.int64]
     chosen: NDArray[np.int64]
@@ -337,7 +340,12 @@ class Schedule:
         if isinstance(target, str) and target in single:
             if self._rules["maximize"]:
                 return math.nan
-            best = find_windows(self._jobs.prepared, asked, target, shape=self.shape)
+            best = find_windows(
+                self._jobs.prepared,
+                asked,
+                cast("Criterion", target),
+                shape=self.shape,
+            )
             return math.fsum(window.value for window in best if window is not None)
         rules = {**self._rules, "limit": None if self.under in single else limit}
         jobs = _batch.Jobs(self._jobs.prepared, asked, ["start"] * len(asked))
@@ -536,7 +544,7 @@ class Execution:
 
 
 def _order(
-    slots: NDArray[np.void] | PreparedSlots, batch: Batch, policy: Policy, shape: str
+    slots: NDArray[np.void] | PreparedSlots, batch: Batch, policy: Policy, shape: Shape
 ) -> NDArray[np.int64]:
     """The jobs, those of highest priority first."""
     by = "order" if isinstance(policy, Backfilling) else policy.by

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import numpy as np
 
@@ -23,6 +23,9 @@ with extra():
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
+
+if TYPE_CHECKING:
+    from slotkern.typing import Shape
 
 __all__ = ["batch", "comparison", "write_schedule"]
 
@@ -90,7 +93,7 @@ def batch(
             maximize=maximize,
             under=under,
             limit=limit,
-            shape=shape,
+            shape=cast("Shape", shape),
             alternatives=alternatives,
         )
         for each in policies
