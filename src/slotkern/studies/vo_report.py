@@ -125,7 +125,9 @@ def _statements(name: str, columns: Columns) -> list[str]:
 
     if name == "table1":
         for column in OWN:
-            best = min(OWN, key=lambda row: mean(f"{row}/{column}"))
+            # the paper's exception: the finish criterion has the least start
+            rivals = [row for row in OWN if (row, column) != ("finish", "start")]
+            best = min(rivals, key=lambda row: mean(f"{row}/{column}"))
             gain = 1 - mean(f"{column}/{column}") / mean(f"css/{column}")
             text = f"the least {column} belongs to the jobs that ask for it"
             said.append((f"{text}; {gain:.1%} under CSS", best == column))

@@ -10,7 +10,8 @@
 // The limit of the choice is eq. 5 (for each job the mean expense of its alternatives, rounded
 // up), which some choice always meets, or given for the whole batch: a sub-batch then gets its
 // share by jobs of what is left, and jobs whose cheapest alternatives do not fit are left out,
-// in order. Time: a search and n cuts for each alternative. Memory: two copies of the pool, and
+// in order. Of alternatives that make no difference to the target each job takes the earliest
+// that the limit allows. Time: a search and n cuts for each alternative. Memory: two copies of the pool, and
 // 84 bytes an alternative with 32 a part.
 #pragma once
 
@@ -256,15 +257,47 @@ class Batch {
     const Fault fault = answer.run(classes, limit, rules_->maximize, rules_->gap, rules_->work);
     if (fault.status != Status::ok) return fault.status;
     if (!answer.feasible) return kept_.empty() ? Status::ok : Status::internal;
-    out_->slices.push_back({limit, answer.value, answer.bound, answer.weight,
+    const double spent = start_early(answer, limit);
+    out_->slices.push_back({limit, answer.value, answer.bound, spent,
                             static_cast<std::uint8_t>(answer.proven)});
-    spent_ += answer.weight;
+    spent_ += spent;
     for (std::size_t c = 0; c < kept_.size(); ++c) {
-      const auto within = static_cast<std::size_t>(answer.rows[c] - classes_[c]);
-      const Status booked = take(first + kept_[c], rows_[firsts_[kept_[c]] + within]);
+      const auto row = static_cast<std::size_t>(answer.rows[c]);
+      const Status booked = take(first + kept_[c], alternative(c, row));
       if (booked != Status::ok) return booked;
     }
     return Status::ok;
+  }
+
+  // The alternative in row `row` of class c.
+  std::size_t alternative(std::size_t c, std::size_t row) const {
+    return rows_[firsts_[kept_[c]] + row - static_cast<std::size_t>(classes_[c])];
+  }
+
+  // Ties: each job in order takes the earliest of its alternatives of the same value that the
+  // limit allows, the first found of equal starts. Returns what is spent then.
+  double start_early(OneEach& answer, double limit) const {
+    double spent = answer.weight;
+    for (std::size_t c = 0; c < kept_.size(); ++c) {
+      const auto first = static_cast<std::size_t>(classes_[c]);
+      const auto last = static_cast<std::size_t>(classes_[c + 1]);
+      const double value = value_[static_cast<std::size_t>(answer.rows[c])];
+      for (std::size_t row = first; row < last; ++row) {
+        const auto now = static_cast<std::size_t>(answer.rows[c]);
+        const WindowTable& table = out_->alternatives;
+        const double start = table.found[alternative(c, row)].start;
+        const double before = table.found[alternative(c, now)].start;
+        if (value_[row] != value || !(start < before || (start == before && row < now))) continue;
+        answer.rows[c] = static_cast<std::int64_t>(row);
+        double sum = 0;
+        for (const std::int64_t each : answer.rows) sum += expense_[static_cast<std::size_t>(each)];
+        if (sum <= limit)
+          spent = sum;
+        else
+          answer.rows[c] = static_cast<std::int64_t>(now);
+      }
+    }
+    return spent;
   }
 
   const std::vector<BatchJob>* jobs_ = nullptr;
