@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         schedule_batch,
     )
     from slotkern.budget import job_budget
-    from slotkern.choose import Choice, choose, choose_each
+    from slotkern.choice import Choice, choose, choose_each
     from slotkern.criteria import criterion, minimize
     from slotkern.environment import Environment, generate_environment
     from slotkern.files.slots import (
@@ -51,7 +51,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# What is imported on first use, so that `import slotkern` stays light.
+# What is imported on first use, so that `import slotkern` stays light. No module is
+# called as something public: importing it would hide that.
 _LAZY = {
     "alternatives": ("Alternatives", "find_alternatives"),
     "batch": (
@@ -67,7 +68,7 @@ _LAZY = {
         "schedule_batch",
     ),
     "budget": ("job_budget",),
-    "choose": ("Choice", "choose", "choose_each"),
+    "choice": ("Choice", "choose", "choose_each"),
     "criteria": ("criterion", "minimize"),
     "environment": ("Environment", "generate_environment"),
     "files.slots": (
@@ -112,11 +113,9 @@ def get_include() -> str:
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'slotkern' has no attribute {name!r}")
-    home = import_module(f"slotkern.{_HOME[name]}")
-    # All its names at once: the import itself would let `choose` be the module.
-    names = (other for other in _HOME if _HOME[other] == _HOME[name])
-    globals().update({other: getattr(home, other) for other in names})
-    return globals()[name]
+    value = getattr(import_module(f"slotkern.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

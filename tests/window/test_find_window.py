@@ -272,8 +272,8 @@ def test_many_requests_in_one_call_find_what_each_finds(shape, criterion):
             int(random.integers(1, 30)),
             random.uniform(50, 900),
             budget=random.uniform(0, 8000),
-            earliest=random.uniform(0, 300),
-            deadline=random.uniform(100, 600),
+            earliest=random.uniform(0, 200),
+            deadline=random.uniform(200, 600),
             where=random.random(len(slots)) < 0.9,
         )
         for _ in range(60)

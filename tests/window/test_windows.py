@@ -241,6 +241,12 @@ def test_import_is_light():
     subprocess.run([sys.executable, "-c", probe], check=True)
 
 
+@pytest.mark.parametrize("first", ["sk.Choice", "import slotkern.choose"])
+def test_no_module_hides_a_function_of_its_name(first):
+    probe = f"import slotkern as sk; {first}; sk.choose([1], [1], 1, 1)"
+    subprocess.run([sys.executable, "-c", probe], check=True)
+
+
 def test_every_name_is_there_and_none_is_a_module():
     for name in sk.__all__:
         assert hasattr(sk, name), name

@@ -1,4 +1,4 @@
-// choose: the knapsack by itself, for the door _choose.pyx. Checks the items, picks the method,
+// choose: the knapsack by itself, for the door _choice.pyx. Checks the items, picks the method,
 // and sums the chosen ones in the order that defines the answer: ascending (cost, row).
 //
 // Items that no choice can hold leave first, so that they spoil no sum, scale or table.
