@@ -1,8 +1,8 @@
 """Batches a second, how their time grows, and the choice of one each against HiGHS.
 
-``python benchmarks/batch.py --highs PYTHON`` takes an interpreter of an environment that
-has `highspy`. All solve the same choices, and every answer is compared. Times are of the
-processor, one thread.
+``python benchmarks/batch.py --highs PYTHON`` takes an interpreter of an environment
+that has `highspy`. All solve the same choices, and every answer is compared. Times are
+of the processor, one thread.
 """
 
 from __future__ import annotations

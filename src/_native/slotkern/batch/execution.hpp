@@ -13,7 +13,7 @@
 // A waiting job is looked at again only if time came free, since it was last looked at, on a
 // node and in a span that could hold a part of it before its present start. That loses nothing:
 // a window that begins earlier and was not there before has a part in such time. So an end costs
-// O(jobs) tests and a few searches. Memory: a copy of the pool and 24 bytes a freed span.
+// O(jobs) tests and a few searches. Memory: a copy of the pool and 32 bytes a freed span.
 #pragma once
 
 #include <algorithm>
@@ -151,8 +151,8 @@ class Execution {
   static constexpr std::size_t kNobody = ~std::size_t{0};
 
   struct Freed {
-    double start, end;
-    std::int32_t node;
+    double start, end, performance;
+    std::size_t place;  // of the node
   };
 
   void begin(std::size_t job) {
@@ -176,7 +176,7 @@ class Execution {
       std::size_t bad;
       if (free_.line.release(window.found.start, &part, 1, bad) != Status::ok)
         return Status::internal;
-      if (end > now) freed_.push_back({now, end, part.node});
+      if (end > now) give_up(now, end, part.node);
       std::pop_heap(coming_.begin(), coming_.end());
       coming_.pop_back();
       ++ends_;
@@ -184,39 +184,38 @@ class Execution {
     return Status::ok;
   }
 
+  void give_up(double start, double end, std::int32_t node) {
+    const auto place = static_cast<std::size_t>(free_.line.place_of(node));
+    freed_.push_back({start, end, free_.pool.nodes[place].performance, place});
+  }
+
   // Whether time that came free could hold a part of the job before it starts.
   bool may_move(std::size_t job) {
     Window& window = windows_[job];
     const Query& query = jobs_[job].query;
-    const double start = window.state == State::reserved ? window.found.start : kInfinity;
+    const bool had = window.state == State::reserved;
+    const double start = had ? window.found.start : kInfinity;
     const double from = std::max(query.earliest, free_.line.now());
     bool may = false;
-    for (; !may && window.seen < freed_.size(); ++window.seen) {
-      const Freed& freed = freed_[window.seen];
-      if (freed.end <= from) continue;
+    for (std::size_t i = window.seen; i < freed_.size() && !may; ++i) {
+      const Freed& freed = freed_[i];
+      // The part would begin before `start` and reach into the freed time.
+      if (freed.end <= from ||
+          (freed.start - start) * freed.performance >= query.volume * (1 + kMargin))
+        continue;
       for (const Part& part : window.parts)
-        may = may || (window.state == State::reserved && part.node == freed.node);
-      if (may) break;
-      const double length = query.volume / performance(freed.node);
-      for (const Span& span : free_.line.free_of(freed.node)) {
-        if (span.start >= freed.end) break;
-        const double t = std::max(span.start, from);
-        may = may || (span.end > freed.start && t < start &&
-                      std::min(span.end, query.deadline) - t >= length * (1 - kMargin));
+        may = may || (had && part.node == free_.pool.nodes[freed.place].id);
+      const double length = query.volume / freed.performance * (1 - kMargin);
+      const std::vector<Span>& spans = free_.line.free_at(freed.place);
+      auto span = std::upper_bound(spans.begin(), spans.end(), freed.start,
+                                   [](double t, const Span& x) { return t < x.end; });
+      for (; !may && span != spans.end() && span->start < freed.end; ++span) {
+        const double t = std::max(span->start, from);
+        may = t < start && std::min(span->end, query.deadline) - t >= length;
       }
     }
     window.seen = freed_.size();
     return may;
-  }
-
-  double performance(std::int32_t node) {
-    if (performances_.empty()) {
-      for (const Node& each : free_.pool.nodes)
-        performances_.push_back({each.id, each.performance});
-      std::sort(performances_.begin(), performances_.end());
-    }
-    return std::lower_bound(performances_.begin(), performances_.end(), std::pair{node, 0.0})
-        ->second;
   }
 
   Status move_up(std::size_t job) {
@@ -236,7 +235,7 @@ class Execution {
     if (status == Status::ok && (!had || found.start < window.found.start)) {
       if (had)
         for (const Part& part : window.parts)
-          freed_.push_back({window.found.start, window.found.start + part.length, part.node});
+          give_up(window.found.start, window.found.start + part.length, part.node);
       moves_ += had;
       return place(job, found, work.parts.data(), work.parts.size());
     }
@@ -308,7 +307,6 @@ class Execution {
   bool reserved_ = false;
   double held_start_ = 0;
   std::vector<Part> held_;
-  std::vector<std::pair<std::int32_t, double>> performances_;
   std::int64_t ends_ = 0, moves_ = 0;
 };
 

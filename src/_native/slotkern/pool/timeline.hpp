@@ -227,9 +227,11 @@ class Timeline {
     return std::max(from.earliest, hints_[static_cast<std::size_t>(shape)].bound(from));
   }
 
-  // The free spans of a node, ascending.
-  const std::vector<Span>& free_of(std::int32_t node) const {
-    return free_[static_cast<std::size_t>(place_of(node))];
+  // The free spans of a node, ascending, by its place; -1: there is no such node.
+  const std::vector<Span>& free_at(std::size_t place) const { return free_[place]; }
+  std::int32_t place_of(std::int32_t node) const {
+    const auto it = std::lower_bound(ids_.begin(), ids_.end(), std::pair{node, std::int32_t{0}});
+    return it != ids_.end() && it->first == node ? it->second : -1;
   }
 
   double now() const { return now_; }
@@ -250,11 +252,6 @@ class Timeline {
   static std::size_t place(const Slot& slot) { return static_cast<std::size_t>(slot.place); }
   static std::vector<Span>::iterator at(std::vector<Span>& spans, std::size_t i) {
     return spans.begin() + static_cast<std::ptrdiff_t>(i);
-  }
-
-  std::int32_t place_of(std::int32_t node) const {
-    const auto it = std::lower_bound(ids_.begin(), ids_.end(), std::pair{node, std::int32_t{0}});
-    return it != ids_.end() && it->first == node ? it->second : -1;
   }
 
   // The last span that starts at t or before; size() if there is none.
