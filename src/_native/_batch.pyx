@@ -78,6 +78,7 @@ cdef class Jobs:
     cdef PreparedSlots pool
     cdef vector[BatchJob] jobs
     cdef list kept  # masks that the queries point at
+    cdef tuple asked
 
     def __init__(self, slots, requests, criteria):
         cdef Request request
@@ -88,6 +89,7 @@ cdef class Jobs:
         else:
             pool = PreparedSlots(slots)
         self.pool, self.kept = pool, []
+        self.asked = list(requests), list(criteria)
         self.jobs.reserve(len(requests))
         for request, criterion in zip(requests, criteria):
             job.query = request.query
@@ -98,6 +100,9 @@ cdef class Jobs:
                 job.query.masked = len(mask)
             job.criterion = INDEX[criterion]
             self.jobs.push_back(job)
+
+    def __reduce__(self):
+        return Jobs, (self.pool, *self.asked)
 
     @property
     def slots(self):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -398,6 +399,15 @@ def test_a_pool_that_has_changed():
     parts = schedule.windows.parts
     assert (pool.origin["node"][parts["row"]] == parts["node"]).all()
     pool.book(schedule)
+
+
+def test_a_schedule_pickles():
+    pool = sk.SlotPool(SLOTS)
+    schedule = sk.schedule_batch(pool, JOBS, sk.BSF(2))
+    again = pickle.loads(pickle.dumps(schedule))
+    assert again.windows == schedule.windows
+    assert again.bound == schedule.bound
+    assert again.execute(seed=4).windows == schedule.execute(seed=4).windows
 
 
 def test_the_obvious_answers():
