@@ -1,5 +1,5 @@
 """The command line: ``slotkern find``, ``alternatives``, ``slots-from-trace``,
-``trace``, ``replay``, ``generate``, ``bench``, ``reproduce``, ``study``.
+``batch``, ``trace``, ``replay``, ``generate``, ``bench``, ``reproduce``, ``study``.
 
 Exit codes: 0 when something was found or written, 1 when no window exists (the
 explanation is printed), 2 for bad input (one line on stderr), 130 when interrupted.
@@ -19,6 +19,7 @@ import numpy as np
 
 import slotkern as sk
 from slotkern._core import REQUEST_FIELDS
+from slotkern.commands.batch import batch
 from slotkern.extras import EXTRAS, extra
 from slotkern.files.slots import format_of
 from slotkern.studies.commands import register as register_studies
@@ -488,5 +489,6 @@ def scaling(
     show(*map(str, draw_times(study, times, out)))
 
 
+app.command()(batch)
 register_flows(app)
 register_studies(app)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from slotkern._replay import replay
 from slotkern.checks import integer
 from slotkern.environment import Price, Uniform
-from slotkern.files.whole import AnyPath
+from slotkern.files.whole import AnyPath, as_path
 from slotkern.slots import make_slots
 from slotkern.traces.clean import width_of
 from slotkern.traces.read import MAX_BYTES, read_trace
@@ -135,6 +135,7 @@ def slots_from_trace(
     assert isinstance(performance_law, Uniform)
     if processors is not None:
         processors = integer("processors", processors)
+    path = as_path(path)
     whole = read_trace(path, max_bytes=max_bytes)
     trace = whole.jobs
 
