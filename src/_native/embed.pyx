@@ -7,6 +7,8 @@ from slotkern._core import CRITERIA
 from slotkern._kernels cimport Query
 from slotkern._pool import SlotPool
 
+__all__ = []  # for cimport only
+
 cdef extern from "slotkern/pool/embed.hpp" namespace "slotkern" nogil:
     const int kInterface
     const int kRequestFields

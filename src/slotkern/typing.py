@@ -27,7 +27,6 @@ __all__ = [
     "Shape",
     "Slots",
     "Span",
-    "Total",
     "ValueCriterion",
 ]
 
@@ -38,8 +37,6 @@ Span: TypeAlias = Literal["window", "group"]
 
 #: The criteria of `slotkern.CRITERIA`.
 BuiltIn: TypeAlias = Literal["first", "start", "finish", "runtime", "cost"]
-#: What `Alternatives.best` and `pareto` compare.
-Total: TypeAlias = Literal["start", "finish", "runtime", "cost", "processor_time"]
 #: The name of a numeric column, whose sum is maximized.
 Field = NewType("Field", str)
 #: Sums of values: named ones, columns, arrays, functions.

@@ -169,13 +169,12 @@ def test_what_cannot_be_written_is_refused_first(
 ) -> None:
     from typer.testing import CliRunner
 
-    from slotkern.commands import bench
     from slotkern.commands import main as cli
 
     def too_late(*_: Any, **__: Any) -> None:
         raise AssertionError("the work was done first")
 
-    monkeypatch.setattr(bench, "scaling", too_late)
+    monkeypatch.setattr("slotkern.studies.times.measure_times", too_late)
     monkeypatch.setattr(sk, "read_slots", too_late)
     monkeypatch.setattr("slotkern.studies.campaign._computed", too_late)
     for words, said in (

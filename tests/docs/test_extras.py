@@ -36,7 +36,7 @@ CALLS = [
     ("numba", "import slotkern.numba"),
     ("llvmlite", "import slotkern.numba"),
     ("rich", "import slotkern.commands.tables"),
-    ("rich", "import slotkern.commands.bench"),
+    ("rich", "import slotkern.studies.report"),
     ("rich", "import slotkern.commands.main"),
     ("typer", "import slotkern.commands.main"),
     ("joblib", "studies.run(studies.load_study('aep'), 1, out='out')"),

@@ -78,8 +78,8 @@ def test_the_words_are_those_that_the_searches_know() -> None:
             sk.find_window(slots, job, "processor_time", **{name: "?"})
         for word in known:
             assert word in str(refused.value)
-    for total in get_args(words.Total):
-        assert sk.find_alternatives(slots, job).best(total) is not None
+    for criterion in get_args(words.BuiltIn):
+        assert sk.find_alternatives(slots, job).best(criterion) is not None
 
 
 def test_mypy_finds_what_is_misspelled_and_nothing_else(tmp_path: Path) -> None:

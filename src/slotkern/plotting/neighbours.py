@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from slotkern.extras import extra
+
 from .gantt import (
     BUSY,
     FAINT,
@@ -111,7 +113,8 @@ def plot_neighbours(
         horizon or max([latest, *(float(w.finish) for w in named.values())]),
     )
 
-    from matplotlib.figure import Figure
+    with extra():
+        from matplotlib.figure import Figure
 
     rows = [len(window.slots) for window in named.values()]
     tall = sum(ROW * count + REST for count in rows)
@@ -237,7 +240,8 @@ def _arrow(ax: Axes, begin: float, end: float, y: float, last: float) -> None:
 
 def _legend(ax: Axes, colour: str) -> None:
     """What the boxes are, above the top right corner."""
-    from matplotlib.patches import Patch
+    with extra():
+        from matplotlib.patches import Patch
 
     ax.legend(
         handles=[
