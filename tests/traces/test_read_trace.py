@@ -245,7 +245,7 @@ def test_every_repair_says_what_it_did(tmp_path: Path) -> None:
     assert "too-wide" not in sk.read_trace(path, clean="all").repairs
 
 
-CELLS = st.floats(-(2.0**53), 2.0**53) | st.integers(-1, 10**6).map(float)
+CELLS = st.floats(-(2.0**53), 2.0**53) | st.sampled_from([-1.0, -0.0, 0.0, 7.0])
 
 
 @given(rows=st.lists(st.lists(CELLS, min_size=18, max_size=18), max_size=5))
@@ -261,13 +261,7 @@ def test_what_was_written_is_read_bit_by_bit(
             folder / name, jobs, header={"Note": "one\ntwo", "MaxProcs": "3"}
         )
         trace = sk.read_trace(folder / name)
-        assert (
-            trace.jobs.tobytes()
-            == jobs.tobytes().replace(
-                np.float64(-0.0).tobytes(), np.float64(0.0).tobytes()
-            )
-            or trace.jobs.tolist() == jobs.tolist()
-        )
+        assert trace.jobs.tobytes() == jobs.tobytes()
         assert trace.header == {"Note": "one\ntwo", "MaxProcs": "3"}
         assert trace.processors == 3
 

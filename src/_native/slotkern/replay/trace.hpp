@@ -236,7 +236,8 @@ inline void write_rows(std::string_view form, const Value* cells, std::size_t ro
     for (std::size_t k = 0; k < form.size(); ++k, ++cells) {
       const bool whole = static_cast<Cell>(form[k]) != Cell::number ||
                          (std::abs(cells->number) < 1e15 &&
-                          cells->number == std::floor(cells->number));
+                          cells->number == std::floor(cells->number) &&
+                          !(cells->number == 0 && std::signbit(cells->number)));
       const std::int64_t integer = static_cast<Cell>(form[k]) != Cell::number ? cells->integer
                                    : whole ? static_cast<std::int64_t>(cells->number)
                                            : 0;
