@@ -282,7 +282,10 @@ def choose_each(cost, value, n, budget, gap, max_work, memory_limit, method):
 
 @cython.final
 cdef class OneEach:
-    """The rows that `choose_one_each` picked.
+    """OneEach(rows, value, weight, proven, bound, least, feasible)
+--
+
+    The rows that `choose_one_each` picked.
 
     Attributes
     ----------
