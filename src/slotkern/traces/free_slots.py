@@ -143,7 +143,7 @@ def slots_from_trace(
     known = (trace["run_time"] > 0) & (width > 0)
     known &= (trace["submit"] >= 0) & (trace["wait"] >= 0)
     if not known.any():
-        raise ValueError(f"{path}: none of {len(trace)} jobs can be placed")
+        raise ValueError(f"{whole.source}: none of {len(trace)} jobs can be placed")
     start = trace["submit"] + trace["wait"]
     order = np.flatnonzero(known)[np.argsort(start[known], kind="stable")]
     start, run_time, width = start[order], trace["run_time"][order], width[order]
@@ -153,18 +153,18 @@ def slots_from_trace(
         size = most_at_once(start, start + run_time, width)
     if not 1 <= size <= _MAX_PROCESSORS:
         reason = f"{size} processors are not between 1 and {_MAX_PROCESSORS}"
-        raise ValueError(f"{path}: {reason}; processors= sets another number")
+        raise ValueError(f"{whole.source}: {reason}; processors= sets another number")
     if (wide := width > size).any():
         row = int(wide.argmax())
         reason = f"job {trace['job'][order[row]]} runs on {width[row]} processors"
-        raise ValueError(f"{path}: {reason}, but the machine has {size}")
+        raise ValueError(f"{whole.source}: {reason}, but the machine has {size}")
 
     until = at + horizon
     begin, job, node = _place(start, run_time, width.astype(np.int32), size, at, until)
     last = float((begin + run_time).max())
     if at >= last:
         reason = f"at {at:.17g} is not before the end of its last job, {last:.17g}"
-        raise ValueError(f"{path}: {reason}")
+        raise ValueError(f"{whole.source}: {reason}")
     delayed = int((begin > start).sum())
     node, free_from, free_to = gaps(
         size, node, begin[job], begin[job] + run_time[job], at, until
