@@ -344,10 +344,11 @@ cdef cnp.ndarray class_starts(object first, Py_ssize_t rows):
     if array.ndim != 1 or array.size == 0:
         raise ValueError("first must be one-dimensional with one entry more than classes")
     array = np.ascontiguousarray(array, np.int64)
-    if array[0] != 0 or array[-1] != rows:
+    last = array[array.size - 1]
+    if array[0] != 0 or last != rows:
         raise ValueError(f"first must run from 0 to the number of rows, {rows}; it runs from "
-                         f"{array[0]} to {array[-1]}")
-    empty = np.flatnonzero(array[1:] <= array[:-1])
+                         f"{array[0]} to {last}")
+    empty = np.flatnonzero(np.diff(array) <= 0)
     if empty.size:
         k = empty[0]
         raise ValueError(f"class {k} has no rows: first[{k}] = {array[k]}, first[{k + 1}] = "
