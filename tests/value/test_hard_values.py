@@ -79,6 +79,24 @@ def test_one_huge_price_spoils_no_search(shape, criterion, max_price):
             assert window.value == (5.0 if allowed else 3.0)
 
 
+@pytest.mark.parametrize("shape", ["square", "ragged"])
+@pytest.mark.parametrize(
+    "criterion", ["q", "dependable", "coordinated", "processor_time"]
+)
+@pytest.mark.parametrize("budget", [np.inf, 1e308, 8.1e300])
+@pytest.mark.parametrize("price", [5e299, 1e300])
+def test_windows_beyond_any_money_but_finite_are_found(
+    shape, criterion, budget, price
+):
+    # The others of a window alone cost more than 1e300, and that is no limit.
+    slots = three([price, price, price], q=[1.0, 2.0, 3.0])
+    request = sk.Request(3, 2.0, budget=budget)
+    window = sk.find_window(slots, request, criterion, shape=shape)
+    assert window is not None
+    assert window.cost == 2 * (price + price + price)
+    assert window.proven
+
+
 def test_distances_far_from_the_origin_are_not_bounded_by_rounded_times():
     # Beside times of 1.7e9 seconds an end less a length is rounded by 1e-7. Windows of
     # two lengths, 0.1 and 0.3, differ by less in what they are worth.
