@@ -138,3 +138,14 @@ def test_no_search_depends_on_those_before_it(shape, scale):
     window = sk.find_window(slots, request, "dependable", shape=shape)
     assert window.value == 1.0
     assert window.proven
+
+
+@pytest.mark.parametrize("criterion", ["q", "processor_time", "dependable", "cost"])
+@pytest.mark.parametrize("price", [0.0, 1.0])
+def test_a_group_that_takes_for_ever_is_none(criterion, price):
+    slots = sk.make_slots(
+        node=[0, 1], start=0, end=1e300, performance=[1e9, 1e-3], price=price, q=[1, 2]
+    )
+    for nodes, found in ((1, (0,)), (2, None)):
+        window = sk.find_window(slots, sk.Request(nodes, 1e306), criterion)
+        assert (window and window.nodes) == found
