@@ -79,6 +79,22 @@ def test_one_huge_price_spoils_no_search(shape, criterion, max_price):
             assert window.value == (5.0 if allowed else 3.0)
 
 
+@pytest.mark.parametrize("shape", ["square", "ragged"])
+@pytest.mark.parametrize(
+    "criterion", ["q", "dependable", "coordinated", "processor_time"]
+)
+@pytest.mark.parametrize("budget", [np.inf, 1e308, 8.1e300])
+@pytest.mark.parametrize("price", [5e299, 1e300])
+def test_windows_beyond_any_money_but_finite_are_found(shape, criterion, budget, price):
+    # The others of a window alone cost more than 1e300, and that is no limit.
+    slots = three([price, price, price], q=[1.0, 2.0, 3.0])
+    request = sk.Request(3, 2.0, budget=budget)
+    window = sk.find_window(slots, request, criterion, shape=shape)
+    assert window is not None
+    assert window.cost == 2 * (price + price + price)
+    assert window.proven
+
+
 def test_distances_far_from_the_origin_are_not_bounded_by_rounded_times():
     # Beside times of 1.7e9 seconds an end less a length is rounded by 1e-7. Windows of
     # two lengths, 0.1 and 0.3, differ by less in what they are worth.
@@ -99,6 +115,29 @@ def test_distances_far_from_the_origin_are_not_bounded_by_rounded_times():
             values = sk.step_values(slots, request, criterion)[1]
             best = pick(values[np.isfinite(values)])
             assert window.value == pytest.approx(best, rel=2e-12)
+
+
+@pytest.mark.parametrize("shape", ["square", "ragged"])
+@pytest.mark.parametrize("scale", [1e-3, 1e-100, 1e-300])
+def test_no_search_depends_on_those_before_it(shape, scale):
+    # The multiplier of a search of tiny prices, times the dearest budget, is infinite.
+    tiny = sk.make_slots(
+        node=np.arange(4),
+        start=0.0,
+        end=[7.0, 8.0, 9.0, 30.0],
+        performance=1.0,
+        price=np.array([1.0, 2.0, 3.0, 5.0]) * scale,
+    )
+    before = sk.Request(2, 1.0, budget=5 * scale, earliest=5.0)
+    assert sk.find_window(tiny, before, "dependable", shape=shape) is not None
+    dear = 4.4942328371557893e307
+    slots = sk.make_slots(
+        node=[0, 1], start=[0.0, 1.0], end=[3.0, 4.0], performance=4.0, price=dear
+    )
+    request = sk.Request(1, 4.0, budget=dear)
+    window = sk.find_window(slots, request, "dependable", shape=shape)
+    assert window.value == 1.0
+    assert window.proven
 
 
 @pytest.mark.parametrize("criterion", ["q", "processor_time", "dependable", "cost"])

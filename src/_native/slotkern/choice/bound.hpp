@@ -44,6 +44,8 @@ struct Side {
 
 class Lagrange {
  public:
+  static constexpr double kMostWeight = 1e290;  // of a multiplier times any sum of costs
+
   double lambda = 0;
   double bound = kInfinity;
   Side under;           // within the budget; the best such set that was met
@@ -111,7 +113,6 @@ class Lagrange {
 
  private:
   static constexpr int kInsertion = 64, kSteps = 40;
-  static constexpr double kMostWeight = 1e290;
 
   // Falling weight; the earlier item first among equals.
   template <class Weigh>

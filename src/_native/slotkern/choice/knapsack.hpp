@@ -113,6 +113,7 @@ class Knapsack {
            (scale.mixed() ? (pick + 2) * scale.largest() : std::fabs(sum));
   }
 
+  // Of the last solve(), 0 if it needed none.
   double lambda() const { return lagrange_.lambda; }
 
   // The same for items that lie by falling weight = value - lambda * cost already: a short
@@ -161,6 +162,7 @@ class Knapsack {
     reach_ = std::min((pick + 4) * dearest, DBL_MAX);
     room_ = std::min(budget_, reach_) - forced.cost();
     slack_ = 0x1p-49 * (pick + 8) * reach_;
+    lagrange_.lambda = 0;  // that of an earlier search would make answers depend on it
     best = incumbent;
     bound = kInfinity;
     complete = true;

@@ -239,7 +239,7 @@ class ValuedGroups {
     Sieve sieve = first_sieve(query_, shape);
     // Slots too dear for any window still make a step of Lite, and a group's time possible.
     if (!options_.lite && !options_.group_span)
-      sieve.key = key_ceiling(shape.screened(std::min(query_.budget, kMostMoney)), others);
+      sieve.key = key_ceiling(shape.screened(detail::most_money(query_)), others);
     Shape::screen(pool_).each(pool_.order, sieve, pool_.last_position(), [&](std::size_t row) {
       return !possible(shape, pool_.slots[row], row) || visit(row);
     });
@@ -247,7 +247,6 @@ class ValuedGroups {
 
   void note(double z) { knapsack_.scale.add(z); }
 
-  static constexpr double kMostMoney = 1e300;
   static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
   const Pool& pool_;

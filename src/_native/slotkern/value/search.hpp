@@ -399,7 +399,7 @@ class ValuedSearch : private ValuedGroups<Shape, Source> {
     if (anchors > kFewAnchors || options_.group_span) {
       ++effort.subsets;
       const bool found = knapsack_.solve(items, n_, plan.budget, {}, incumbent_, lambda);
-      if (knapsack_.lambda() > 0) lambda = knapsack_.lambda();
+      adopt_multiplier(lambda);
       if (!found || !kAnchored || options_.group_span || any_anchor()) {
         if (!knapsack_.complete) give_up(knapsack_.bound);
         if (found) take(shape, t, kNone);
@@ -409,7 +409,14 @@ class ValuedSearch : private ValuedGroups<Shape, Source> {
     with_anchors(shape, plan, t, [&](int anchor) {
       return Forced{1, {w_.key[at(anchor)], 0}, w_.value[at(anchor)]};
     }, n_ - 1, kNone);
-    if (knapsack_.lambda() > 0) lambda = knapsack_.lambda();
+    adopt_multiplier(lambda);
+  }
+
+  // The next step's first multiplier is this one's, unless it lets a bound overflow: the scale of
+  // the costs of one step need not be that of the others.
+  void adopt_multiplier(double& lambda) const {
+    const double own = knapsack_.lambda();
+    if (own > 0 && own * reach_ < Lagrange::kMostWeight) lambda = own;
   }
 
   void cheapest_step(const Shape& group, const Plan& plan, double t) {
