@@ -39,7 +39,7 @@ ROOMS = {
     "base": Room(HEADERS, "codes, interrupts, rules of floating point"),
     "slots": Room(HEADERS, "records, requests, prepared columns, the screen"),
     "window": Room(HEADERS, "sweeps, criteria, tie rule, alternatives"),
-    "choice": Room(HEADERS, "the knapsack by itself; of the others it needs base only"),
+    "choice": Room(HEADERS, "the knapsack by itself, over base only"),
     "value": Room(HEADERS, "searches by sums of values"),
     "pool": Room(HEADERS, "slots that change: book, release, schedule, embed"),
     "ground": Room(
@@ -66,7 +66,7 @@ ROOMS = {
     "environment": Room(PYTHON, "random environments", ("environment",)),
     "traces": Room(PYTHON, "free slots from workload traces", ("trace",)),
     "plotting": Room(PYTHON, "pictures", ("plotting",)),
-    "face": Room(PYTHON, "the names of `import slotkern`", ("slotkern",)),
+    "face": Room(PYTHON, "the names of import slotkern", ("slotkern",)),
     "studies": Room(PYTHON, "experiments, reports, figures", ("studies",)),
     "commands": Room(PYTHON, "the command line", ("commands", "__main__")),
 }
@@ -116,7 +116,7 @@ def _includes(root: Path) -> Iterator[Use]:
     for path in top.rglob("*.hpp"):
         name = path.relative_to(top).as_posix()
         text = path.read_text(encoding="utf-8")
-        for used in re.findall(r'^#include "slotkern/(.*)"', text, re.M):
+        for used in re.findall(r'^#include "slotkern/([^"]*)"', text, re.M):
             yield Use(name, used, False)
 
 
@@ -126,9 +126,9 @@ def _cython(root: Path) -> Iterator[Use]:
     native = root / "src" / "_native"
     for path in (*native.glob("*.pyx"), *(root / PYTHON).rglob("*.pxd")):
         text = path.read_text(encoding="utf-8")
-        for part in re.findall(r'^include "(.*)"', text, re.M):
+        for part in re.findall(r'^include "([^"]*)"', text, re.M):
             text += (native / part).read_text(encoding="utf-8")
-        for header in re.findall(r'cdef extern from "slotkern/(.*)"', text):
+        for header in re.findall(r'cdef extern from "slotkern/([^"]*)"', text):
             yield Use(path.stem, header, False)
         pattern = r"^( *)from ([\w.]+) c?import (\([^)]*\)|.*)|^( *)c?import ([\w.]+)"
         for indent, base, listed, plain_indent, plain in re.findall(
@@ -228,7 +228,7 @@ def faults(found: list[Use]) -> list[str]:
     return wrong
 
 
-CELL, LEFT, TOP = 30, 400, 104
+CELL, LEFT, TOP = 30, 430, 104
 INK, FAINT, GRID, RULE = "#222222", "#777777", "#e4e4e4", "#9a9a9a"
 DOT, EXCEPTION = "#2f6f9f", "#c0392b"
 
@@ -271,7 +271,7 @@ def draw(found: list[Use]) -> str:
             f'fill="{RULE}"/>'
         )
         text(12, TOP + middle + 5, name, more=' font-weight="bold"')
-        text(104, TOP + middle + 5, ROOMS[name].says, FAINT, ' font-size="11.5"')
+        text(116, TOP + middle + 5, ROOMS[name].says, FAINT, ' font-size="11.5"')
         x, y = LEFT + middle + 4, TOP - 8
         text(x, y, name, more=f' transform="rotate(-55 {x} {y})"')
     for (user, used), count in sorted(counts.items(), key=str):
@@ -292,7 +292,7 @@ def draw(found: list[Use]) -> str:
     ):
         out.append(f'<circle cx="{x + 8}" cy="{y - 4}" r="8" fill="{colour}"/>')
         text(x + 24, y, words)
-    for x, fill, words in ((12, "#eef4f8", "C++ headers"), (130, "#f6f3ea", "Python")):
+    for x, fill, words in ((12, "#eef4f8", "C++ headers"), (140, "#f6f3ea", "Python")):
         box = f'x="{x}" y="{y - 12}" width="16" height="16"'
         out.append(f'<rect {box} fill="{fill}" stroke="{RULE}"/>')
         text(x + 24, y, words)
