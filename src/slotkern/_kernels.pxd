@@ -86,7 +86,7 @@ cdef extern from "slotkern/window/criteria.hpp" namespace "slotkern" nogil:
 
 
 cdef extern from "slotkern/base/interrupt.hpp" namespace "slotkern" nogil:
-    # Of one call, on the stack of its door: see interrupt.hpp.
+    # Of one call, on the stack of its door: see base/interrupt.hpp.
     cdef cppclass Watch:
         void arm(cbool hears)
         void clear()

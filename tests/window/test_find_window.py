@@ -17,6 +17,10 @@ CRITERIA = ("first", *oracle.VALUE)
 SEARCHES = [(shape, criterion) for shape in SHAPES for criterion in CRITERIA]
 
 
+def test_the_oracle_knows_every_criterion():
+    assert set(CRITERIA) == set(sk.CRITERIA)
+
+
 def as_request(request: dict) -> sk.Request:
     request = dict(request)
     return sk.Request(

@@ -1,5 +1,5 @@
-// The best window by looking at every window there is: the rules of tests/oracle.py, in C++,
-// written without the kernels' own searches.
+// The best window by looking at every window there is: the rules of tests/support/oracle.py, in
+// C++, written without the kernels' own searches.
 #pragma once
 
 #include <array>

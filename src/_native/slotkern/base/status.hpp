@@ -1,5 +1,5 @@
 // What a kernel can answer. Kernels never throw across guarded(): they return one of
-// these codes, and the doors turn codes into exceptions in one single place.
+// these codes, and each door turns them into exceptions in one place.
 #pragma once
 
 #include <cstddef>

@@ -13,7 +13,8 @@
 #include <cstddef>
 #include <vector>
 
-#include "slotkern/slots/view.hpp"
+#include "slotkern/base/interrupt.hpp"
+#include "slotkern/base/numbers.hpp"
 
 namespace slotkern {
 

@@ -30,7 +30,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "slotkern/slots/view.hpp"
+#include "slotkern/base/interrupt.hpp"
+#include "slotkern/base/numbers.hpp"
+#include "slotkern/base/status.hpp"
 
 namespace slotkern {
 

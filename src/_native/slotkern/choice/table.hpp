@@ -13,7 +13,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "slotkern/slots/screen.hpp"
+#include "slotkern/base/interrupt.hpp"
+#include "slotkern/base/numbers.hpp"
 
 namespace slotkern {
 

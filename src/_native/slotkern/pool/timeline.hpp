@@ -21,8 +21,8 @@
 #include <utility>
 #include <vector>
 
-#include "slotkern/window/find.hpp"
 #include "slotkern/pool/hints.hpp"
+#include "slotkern/window/find.hpp"
 
 namespace slotkern {
 

@@ -14,7 +14,7 @@
 #include <numeric>
 #include <vector>
 
-#include "slotkern/slots/screen.hpp"
+#include "slotkern/base/numbers.hpp"
 #include "slotkern/replay/jobs.hpp"
 
 namespace slotkern::replay {

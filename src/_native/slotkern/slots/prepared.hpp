@@ -58,7 +58,7 @@ struct Query {
   }
 
   // Whether other requests may learn from this one's answer: it wants nothing but what hints
-  // (hints.hpp) compare. All fields are named, so that a new limit does not compile before it
+  // (pool/hints.hpp) compare. All fields are named, so that a new limit does not compile before it
   // has been thought of here.
   bool hints() const {
     const auto& [nodes, work, money, performance, first, last, price, filter, rows, count] = *this;

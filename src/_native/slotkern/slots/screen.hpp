@@ -13,38 +13,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <vector>
 
-#include "slotkern/slots/view.hpp"
-
-#if defined(SLOTKERN_MULTIVERSION) && SLOTKERN_MULTIVERSION
-#define SLOTKERN_CLONES \
-  __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
-#else
-#define SLOTKERN_CLONES
-#endif
-// Cloned functions are written `SLOTKERN_CLONES static inline ...`: the form that compilers
-// take, and that the build probes.
+#include "slotkern/base/interrupt.hpp"
+#include "slotkern/base/numbers.hpp"
 
 namespace slotkern {
-
-// Pre-filters work on rearranged expressions; this relative margin keeps them on the safe side.
-inline constexpr double kMargin = 1e-9;
-
-// What sums of products can lose where they underflow: totals are lifted by it before they
-// become limits of keys.
-inline constexpr double kUnderflow = 0x1p-1000;
-
-// The largest float not above x: one step of the bit pattern where rounding went up.
-inline float round_down(double x) {
-  const float f = static_cast<float>(x);
-  if (!(f > x)) return f;
-  const auto bits = std::bit_cast<std::int32_t>(f);
-  if (f == 0) return -std::numeric_limits<float>::denorm_min();
-  return std::bit_cast<float>(bits > 0 ? bits - 1 : bits + 1);
-}
-
-inline float round_up(double x) { return -round_down(-x); }
 
 // What a slot must have to stay.
 struct Sieve {

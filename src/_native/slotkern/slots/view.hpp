@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "slotkern/base/interrupt.hpp"
+#include "slotkern/base/numbers.hpp"
 #include "slotkern/base/status.hpp"
 
 namespace slotkern {
 
-inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 inline constexpr std::size_t kManySlots = std::size_t{1} << 20;  // take milliseconds to read
 inline constexpr std::size_t kPollSlots = std::size_t{1} << 12;  // read between two polls
 

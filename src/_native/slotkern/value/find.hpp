@@ -1,4 +1,4 @@
-// The boundary of searches by value: one call for the door _valued.pyx, and the window's
+// The boundary of searches by value: one call for the door _value.pyx, and the window's
 // numbers from its rows, in the one expression for each quantity.
 #pragma once
 

@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "slotkern/slots/view.hpp"
+#include "slotkern/base/numbers.hpp"
 
 namespace slotkern {
 

@@ -1,0 +1,43 @@
+// Rules of floating point that all rooms share: margins of pre-filters, rounding to the side
+// that keeps a slot, and loops that are compiled once for each kind of processor.
+//
+// What defines an answer is one expression, written in one place; whatever rearranges it may only
+// rule out, beyond these margins.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <limits>
+
+// Cloned functions are written `SLOTKERN_CLONES static inline ...`: the form that compilers
+// take, and that the build probes.
+#if defined(SLOTKERN_MULTIVERSION) && SLOTKERN_MULTIVERSION
+#define SLOTKERN_CLONES \
+  __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
+#else
+#define SLOTKERN_CLONES
+#endif
+
+namespace slotkern {
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// Pre-filters work on rearranged expressions; this relative margin keeps them on the safe side.
+inline constexpr double kMargin = 1e-9;
+
+// What sums of products can lose where they underflow: totals are lifted by it before they
+// become limits of keys.
+inline constexpr double kUnderflow = 0x1p-1000;
+
+// The largest float not above x: one step of the bit pattern where rounding went up.
+inline float round_down(double x) {
+  const float f = static_cast<float>(x);
+  if (!(f > x)) return f;
+  const auto bits = std::bit_cast<std::int32_t>(f);
+  if (f == 0) return -std::numeric_limits<float>::denorm_min();
+  return std::bit_cast<float>(bits > 0 ? bits - 1 : bits + 1);
+}
+
+inline float round_up(double x) { return -round_down(-x); }
+
+}  // namespace slotkern

@@ -1,0 +1,141 @@
+"""No header and no module uses a later room, and the picture of the house is true."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def load() -> ModuleType:
+    path = ROOT / "ci" / "house.py"
+    spec = importlib.util.spec_from_file_location("house", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["house"] = module  # the types of its named tuples are looked up there
+    spec.loader.exec_module(module)
+    return module
+
+
+house = load()
+
+
+def test_uses_go_one_way() -> None:
+    assert house.faults(house.uses()) == []
+
+
+def test_every_header_and_module_is_seen() -> None:
+    seen = {name for use in house.uses() for name in use[:2]}
+    headers = {
+        path.relative_to(ROOT / house.HEADERS).as_posix()
+        for path in (ROOT / house.HEADERS).rglob("*.hpp")
+    }
+    doors = {path.stem for path in (ROOT / "src" / "_native").glob("*.pyx")}
+    assert {name for name in seen if "/" in name} == headers
+    assert doors <= seen
+    tops = {
+        path.stem
+        for path in (ROOT / house.PYTHON).iterdir()
+        if path.suffix == ".py" or (path / "__init__.py").exists()
+    } - {"__init__"}
+    assert {top for top in tops if not house.room_of(top)} == set()
+
+
+def test_the_picture_is_that_of_the_source() -> None:
+    drawn = house.PICTURE.read_text(encoding="utf-8")
+    assert drawn == house.draw(house.uses()), "run python ci/house.py"
+
+
+def test_the_page_names_every_room() -> None:
+    page = (ROOT / "docs" / "develop" / "house.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \|", page, re.M)
+    assert rows == list(house.ROOMS)
+
+
+def test_what_the_page_names_is_there() -> None:
+    for name in ("docs/develop/house.md", "CONTRIBUTING.md", "docs/cpp.md"):
+        text = (ROOT / name).read_text(encoding="utf-8")
+        for path in re.findall(r"`((?:src|tests|ci|docs|benchmarks)/[\w/.]+)`", text):
+            assert (ROOT / path).exists(), (name, path)
+        for path in re.findall(r"`slotkern/([\w/]+\.hpp)`", text):
+            assert (ROOT / house.HEADERS / path).exists(), (name, path)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / house.HEADERS).rglob("*.hpp")), ids=str)
+def test_includes_stand_in_order(path: Path) -> None:
+    own = re.findall(r'^#include "(.*)"', path.read_text(encoding="utf-8"), re.M)
+    assert own == sorted(own)
+    assert all(name.startswith("slotkern/") for name in own)
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "said"),
+    [
+        ("src/_native/slotkern/choice/a.hpp", '#include "slotkern/slots/b.hpp"', 2),
+        ("src/_native/slotkern/base/a.hpp", '#include "slotkern/slots/b.hpp"', 2),
+        ("src/_native/slotkern/attic/a.hpp", '#include "slotkern/base/b.hpp"', 1),
+        ("src/_native/_pool.pyx", "from slotkern.plotting import gantt", 2),
+        ("src/_native/_pool.pyx", "cimport slotkern.plotting", 2),
+        ("src/slotkern/search.py", "def f():\n    from slotkern import studies", 2),
+        ("src/slotkern/slots.py", "from .plotting import gantt", 2),
+        ("src/slotkern/plotting/gantt.py", "from ..commands import main", 2),
+        ("src/slotkern/attic.py", "import slotkern.slots", 1),
+    ],
+)
+def test_a_use_against_the_rule_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, text: str, said: int
+) -> None:
+    monkeypatch.setattr(house, "EXCEPTIONS", {})
+    for name in (
+        "plotting/__init__",
+        "plotting/gantt",
+        "studies/__init__",
+        "commands/__init__",
+        "commands/main",
+        "slots",
+    ):
+        there = tmp_path / "src" / "slotkern" / f"{name}.py"
+        there.parent.mkdir(parents=True, exist_ok=True)
+        there.touch()
+    target = tmp_path / path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(text, encoding="utf-8")
+    faults = house.faults(house.uses(tmp_path))
+    words = {1: "has no room", 2: "must not use"}[said]
+    assert faults
+    assert all(words in fault for fault in faults)
+
+
+def test_exceptions_and_circles_are_found() -> None:
+    use = house.Use
+    assert house.faults([]) == [
+        f"{user} no longer uses {used}: take it out of EXCEPTIONS"
+        for user, used in sorted(house.EXCEPTIONS)
+    ]
+    ring = [
+        use("window/a.hpp", "window/b.hpp", False),
+        use("window/b.hpp", "window/a.hpp", False),
+    ]
+    assert any("a circle" in fault for fault in house.faults(ring))
+    late = [ring[0], ring[1]._replace(late=True)]
+    assert not any("a circle" in fault for fault in house.faults(late))
+    kept = [use(user, used, True) for user, used in house.EXCEPTIONS]
+    assert house.faults(kept) == []
+
+
+def test_what_only_a_type_checker_reads_does_not_count(tmp_path: Path) -> None:
+    folder = tmp_path / "src" / "slotkern"
+    folder.mkdir(parents=True)
+    (folder / "slots.py").touch()
+    (folder / "extras.py").write_text(
+        "from typing import TYPE_CHECKING\n"
+        "if TYPE_CHECKING:\n    from slotkern import slots\n"
+    )
+    assert house.uses(tmp_path) == []
