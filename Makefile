@@ -9,7 +9,7 @@ CLANG   ?= clang++
 FUZZ    := build/fuzz
 FUZZ_SECONDS ?= 600
 FUZZ_RUNS    ?= 20000
-TARGETS := search alternatives timeline choose values
+TARGETS := search alternatives timeline choose values replay
 DOORS   := $(patsubst src/_native/%.pyx,slotkern.%,$(wildcard src/_native/*.pyx))
 SOURCES := pyproject.toml CMakeLists.txt $(shell find src -type f -not -name "*.pyc")
 

@@ -1,4 +1,4 @@
-"""Fuzz what reads: slot files, pool files, filter expressions, studies.
+"""Fuzz what reads: slot files, traces, pool files, filter expressions, studies.
 
     python fuzz/readers.py [TARGET ...] [--executions N] [--seed S]
 
@@ -12,6 +12,7 @@ what its temporary folder is left with. The same seed gives the same run.
 from __future__ import annotations
 
 import argparse
+import gzip
 import io
 import random
 import re
@@ -265,7 +266,49 @@ def check_study(data: bytes, folder: Path) -> bool:
     return True
 
 
+def trace_target(suffix: str) -> Target:
+    grid, packed = "gwf" in suffix, suffix.endswith(".gz")
+    fields = sk.GWF if grid else sk.SWF
+
+    def seeds(folder: Path) -> list[bytes]:
+        jobs = (
+            "1 0 3 97.5 4 -1 -1 4 200",
+            "2 5 0 1e2 2 +5 .5 -1 -1",
+            "3 5 0 0 1 9 9 1 1",
+        )
+        more = (
+            "-1 1 U1 G1 x -1 p s/a s/b BoT" + " -1" * 10 if grid else "-1 1" + " 2" * 7
+        )
+        mark = "#" if grid else ";"
+        lines = [f"{mark} MaxProcs: 8", f"{mark} Note: x", ""]
+        text = "\n".join([*lines, *(f"{job} {more}" for job in jobs)]).encode()
+        return [gzip.compress(text, mtime=0) if packed else text]
+
+    def check(data: bytes, folder: Path) -> bool:
+        path = folder / f"input{suffix}"
+        path.write_bytes(data)
+        some = sk.read_trace  # whatever is wrong can also be skipped, but for the file
+        trace = complaint(lambda: some(path, max_bytes=2**24), str(path))
+        loose = complaint(lambda: some(path, errors="skip", max_bytes=2**24), str(path))
+        if trace is None:
+            return False
+        assert trace.jobs.dtype == fields
+        assert loose.skipped == 0
+        assert loose.jobs.tobytes() == trace.jobs.tobytes()
+        if not grid:
+            sk.write_trace(folder / "again.swf", trace)
+            again = sk.read_trace(folder / "again.swf") if len(trace.jobs) else trace
+            assert repr(again.jobs.tolist()) == repr(trace.jobs.tolist())
+        complaint(lambda: sk.replay(trace, 8, "easy"), "")
+        return True
+
+    return Target(seeds, check, mutate if packed else mutate_words)
+
+
 TARGETS = {
+    "swf": trace_target(".swf"),
+    "swf.gz": trace_target(".swf.gz"),
+    "gwf": trace_target(".gwf"),
     "csv": slot_target(".csv"),
     "json": slot_target(".json"),
     "jsonl": slot_target(".jsonl"),

@@ -1,27 +1,20 @@
 """The door of alternatives: all disjoint windows of a request, held in arrays."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
 cimport numpy as cnp
-from libcpp.vector cimport vector
 
 from slotkern._core cimport (
-    PreparedSlots, Request, Window, hears, lasting, place_in, pool_of, search_error, shape_of,
-    wrap,
+    PreparedSlots, Request, hears, lasting, pool_of, search_error, shape_of,
 )
-from slotkern._core import PART
-from slotkern._kernels cimport Answer, Found, Part, Pool, Query, Shape, Status, Watch, ask
+from slotkern._kernels cimport Pool, Query, Shape, Status, Watch, ask
+from slotkern._windows cimport CWindowTable, WindowTable, gathered
 
 cnp.import_array()
 
 cdef extern from "slotkern/window/alternatives.hpp" namespace "slotkern" nogil:
-    cdef cppclass Windows:
-        vector[Found] found
-        vector[Part] parts
     const size_t kMostParts
-    Status find_alternatives(const Pool&, const Query&, Shape, size_t, Windows&) noexcept
+    Status find_alternatives(const Pool&, const Query&, Shape, size_t, CWindowTable&) noexcept
 
 ENDLESS = (
     "slots have an infinite end, so that there may be endlessly many alternatives; give the "
@@ -31,18 +24,16 @@ ENDLESS = (
 ATTRIBUTES = {name: name for name in ("start", "finish", "runtime", "cost", "processor_time")}
 ATTRIBUTES["first"] = "start"
 MOST_PARTS = kMostParts
-TABLE = np.dtype([(name, "f8") for name in
-                  ("start", "finish", "runtime", "cost", "processor_time", "value")])
 
 
-cdef class Alternatives:
+cdef class Alternatives(WindowTable):
     """Alternatives()
 --
 
     Windows of one request that share no slot time, in the order they were found.
 
-    A sequence: indexing gives a `Window`, slicing gives `Alternatives`. Nothing is built
-    for a window before it is asked for.
+    A `WindowTable`: indexing gives a `Window`, slicing gives `Alternatives`. Nothing is
+    built for a window before it is asked for.
 
     Attributes
     ----------
@@ -56,127 +47,30 @@ cdef class Alternatives:
         What was asked for.
     """
 
-    cdef Windows windows
-    cdef vector[double] bounds  # empty: every value is proven
-    cdef vector[char] proven
     cdef Py_ssize_t n
-    cdef readonly str criterion, shape
-    cdef object columns, part_table
     cdef object searched  # the free slots, and their rows of a changed pool's origin or None
     cdef PreparedSlots pool  # of them, when first needed
 
     def __init__(self, *_args, **_options):
         raise TypeError("Alternatives are made by find_alternatives")
 
-    def __len__(self):
-        return self.windows.found.size()
+    @classmethod
+    def of(cls, windows, **options):
+        """Not of some windows: what is left free beside them is not known."""
+        raise TypeError("Alternatives are made by find_alternatives; see WindowTable.of")
 
-    def __getitem__(self, index):
-        cdef Py_ssize_t size = self.windows.found.size(), i
-        if isinstance(index, slice):
-            return self._chosen(range(size)[index])
-        i = place_in(index, size, "alternatives")
-        cdef Answer answer
-        answer.found = self.windows.found[i]
-        answer.parts = self.windows.parts.data() + i * self.n
-        cdef Window window = wrap(answer, self.n, self.criterion, self.shape)
-        if not self.bounds.empty():
-            window.bound = self.bounds[i]
-            window.proven = self.proven[i]
-        return window
+    cdef str things(self):
+        return "alternatives"
 
-    def index(self, window, start=0, stop=None):
-        """The place of the first window equal to this one; ValueError if there is none."""
-        return Sequence.index(self, window, start, stop)
-
-    def count(self, window):
-        """How many windows equal this one."""
-        return Sequence.count(self, window)
-
-    def _chosen(self, rows):
-        """The windows of these rows, as Alternatives."""
-        cdef Alternatives chosen = empty(self.n, self.criterion, self.shape, self.searched)
-        cdef Py_ssize_t i
-        for i in rows:
-            add(chosen, self, i)
-        return chosen
-
-    @property
-    def table(self):
-        """One row a window: start, finish, runtime, cost, processor_time, value."""
-        cdef Py_ssize_t size = self.windows.found.size(), i
-        cdef double[:, ::1] out
-        if self.columns is None:
-            values = np.empty((size, 6))
-            out = values
-            for i in range(size):
-                found = self.windows.found[i]
-                out[i, 0] = found.start
-                out[i, 1] = found.start + found.runtime
-                out[i, 2] = found.runtime
-                out[i, 3] = found.cost
-                out[i, 4] = found.processor_time
-                out[i, 5] = found.value
-            values.flags.writeable = False
-            self.columns = values.view(TABLE).reshape(size)
-        return self.columns
+    cdef WindowTable chosen(self, object rows):
+        cdef Alternatives some = WindowTable.chosen(self, rows)
+        some.n, some.searched = self.n, self.searched
+        return some
 
     @property
     def parts(self):
         """The parts of every window, shape (k, n): row, node, start, end, cost."""
-        cdef Py_ssize_t size = self.windows.found.size(), i, j
-        cdef const Part* part
-        cdef double start
-        if self.part_table is None:
-            table = np.empty((size, self.n), PART)
-            rows = np.empty((size, self.n), np.int64)
-            nodes = np.empty((size, self.n), np.int32)
-            floats = np.empty((3, size, self.n))
-            self._fill(rows, nodes, floats)
-            table["row"] = rows
-            table["node"] = nodes
-            table["start"], table["end"], table["cost"] = floats
-            table.flags.writeable = False
-            self.part_table = table
-        return self.part_table
-
-    def _fill(self, long long[:, ::1] rows, int[:, ::1] nodes, double[:, :, ::1] floats):
-        cdef Py_ssize_t size = self.windows.found.size(), i, j
-        cdef const Part* part = self.windows.parts.data()
-        for i in range(size):
-            start = self.windows.found[i].start
-            for j in range(self.n):
-                rows[i, j] = part.row
-                nodes[i, j] = part.node
-                floats[0, i, j] = start
-                floats[1, i, j] = start + part.length
-                floats[2, i, j] = part.cost
-                part += 1
-
-    @property
-    def start(self):
-        """Start of each window."""
-        return self.table["start"]
-
-    @property
-    def finish(self):
-        """End of the last part of each window."""
-        return self.table["finish"]
-
-    @property
-    def runtime(self):
-        """Finish less start of each window."""
-        return self.table["runtime"]
-
-    @property
-    def cost(self):
-        """Money for all parts of each window."""
-        return self.table["cost"]
-
-    @property
-    def processor_time(self):
-        """Sum of the lengths of the parts of each window."""
-        return self.table["processor_time"]
+        return self.flat_parts().reshape(len(self), self.n)
 
     def best(self, criterion="finish"):
         """The window that is best by a criterion, the first of equals; None if empty.
@@ -261,7 +155,7 @@ cdef class Alternatives:
                 no_worse = (rivals <= row).all(axis=1)
                 if not (no_worse & (rivals < row).any(axis=1)).any():
                     front.append(i)
-        return self._chosen(order[front].tolist())
+        return self.chosen(order[front].tolist())
 
     def _losses(self, criterion):
         """One number a window, the less the better."""
@@ -280,21 +174,11 @@ cdef class Alternatives:
 
     def _lengths(self):
         cdef Py_ssize_t k, size = self.windows.parts.size()
-        lengths = np.empty((self.windows.found.size(), self.n))
+        lengths = np.empty((len(self), self.n))
         cdef double[::1] out = lengths.reshape(size)
         for k in range(size):
             out[k] = self.windows.parts[k].length
         return lengths
-
-    def to_pandas(self):
-        """One row a window, as a pandas DataFrame."""
-        from slotkern.files.slots import to_pandas
-        return to_pandas(self.table)
-
-    def to_arrow(self):
-        """One row a window, as a pyarrow Table."""
-        from slotkern.files.slots import to_arrow
-        return to_arrow(self.table)
 
     def __repr__(self):
         return (
@@ -302,16 +186,8 @@ cdef class Alternatives:
             f"{self.criterion})"
         )
 
-    def __eq__(self, other):
-        if not isinstance(other, Alternatives):
-            return NotImplemented
-        return len(self) == len(other) and all(a == b for a, b in zip(self, other))
-
     def __reduce__(self):
         return gather, (list(self), self.n, self.criterion, self.shape, self.searched)
-
-
-Sequence.register(Alternatives)
 
 
 cdef Alternatives empty(Py_ssize_t n, str criterion, str shape, object searched):
@@ -343,34 +219,10 @@ def rows_that_hold(slots, parts):
     return rows[size:].reshape(parts.shape)
 
 
-cdef int add(Alternatives to, Alternatives source, Py_ssize_t i) except -1:
-    cdef Py_ssize_t j
-    to.windows.found.push_back(source.windows.found[i])
-    for j in range(i * source.n, (i + 1) * source.n):
-        to.windows.parts.push_back(source.windows.parts[j])
-    if not source.bounds.empty():
-        to.bounds.push_back(source.bounds[i])
-        to.proven.push_back(source.proven[i])
-    return 0
-
-
 def gather(windows, n, criterion, shape, searched):
     """Alternatives from windows of n parts found in `searched`."""
-    cdef Alternatives self = empty(n, criterion, shape, searched)
-    cdef Window window
-    cdef Found found
-    cdef Py_ssize_t i
-    for window in windows:
-        found.start = window.start
-        found.runtime = window.runtime
-        found.cost = window.cost
-        found.processor_time = window.processor_time
-        found.value = window.value
-        self.windows.found.push_back(found)
-        self.bounds.push_back(window.bound)
-        self.proven.push_back(window.proven)
-        for i in range(window.count):
-            self.windows.parts.push_back(window.parts[i])
+    cdef Alternatives self = gathered(Alternatives, windows, criterion, shape)
+    self.n, self.searched = n, searched
     return self
 
 
@@ -404,6 +256,7 @@ def first_alternatives(slots, Request request not None, str shape, limit):
     status = Status.interrupted
     while status == Status.interrupted:
         ask(watch)
+        self.windows.clear()
         pool.enter(query.volume)
         with nogil:
             status = find_alternatives(pool.pool, query, form, most, self.windows)

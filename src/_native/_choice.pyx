@@ -45,6 +45,28 @@ cdef extern from "slotkern/choice/choose.hpp" namespace "slotkern" nogil:
         const double*, const double*, int, int, int, double, double, int64_t, double, Method,
         vector[CppChoice]*&)
 
+cdef extern from "slotkern/choice/trade_off.hpp" namespace "slotkern" nogil:
+    cdef cppclass Classes:
+        const double* value
+        const double* weight
+        const int64_t* first
+        size_t count
+
+    cdef cppclass CppOneEach "slotkern::OneEach":
+        vector[int64_t] rows
+        double value, weight, bound, least
+        cbool feasible, proven
+
+    cdef cppclass CppTradeOff "slotkern::TradeOff":
+        vector[double] value, weight
+        cbool complete
+
+    Fault cpp_choose_one_each "slotkern::choose_one_each"(
+        const Classes&, double, cbool, double, int64_t, CppOneEach*&)
+    Fault cpp_trade_off "slotkern::trade_off"(const Classes&, cbool, int64_t, CppTradeOff&)
+
+# Units of work after which the choice of one each gives up proving: well under a second.
+ONE_EACH_WORK = 1 << 24
 # The most entries that choose_each gives.
 MOST_EACH = 10_000_000
 
@@ -143,7 +165,7 @@ cdef cnp.ndarray column(object values, str name):
     return np.ascontiguousarray(array, dtype=np.float64)
 
 
-cdef double number(object value, str name) except? -1.0:
+cdef double any_number(object value, str name) except? -1.0:
     cdef double x
     if type(value) is float:
         x = value
@@ -158,6 +180,11 @@ cdef double number(object value, str name) except? -1.0:
             raise ValueError(f"{name} is too large: {value!r}") from None
     if isnan(x):
         raise ValueError(f"{name} must not be NaN")
+    return x
+
+
+cdef double number(object value, str name) except? -1.0:
+    cdef double x = any_number(value, name)
     if x < 0:
         raise ValueError(f"{name} must not be negative, got {value!r}")
     return x
@@ -249,3 +276,165 @@ def choose(cost, value, n, budget, gap, max_work, memory_limit, method):
 def choose_each(cost, value, n, budget, gap, max_work, memory_limit, method):
     """See `slotkern.choose_each`."""
     return run(cost, value, n, budget, gap, max_work, memory_limit, method, True)
+
+
+# --- one row of each class
+
+@cython.final
+cdef class OneEach:
+    """OneEach(rows, value, weight, proven, bound, least, feasible)
+--
+
+    The rows that `choose_one_each` picked.
+
+    Attributes
+    ----------
+    rows : ndarray of int64, shape (k,)
+        One row for each class, in the order of the classes; empty when no choice meets
+        the limit.
+    value, weight : float
+        Sums over the rows, added in the order of the classes; NaN without rows.
+    proven : bool
+        No other choice is better by more than ``max(gap, 1e-12)``, relatively.
+    bound : float
+        No choice has a better value than this, but for the rounding of sums; NaN without
+        rows.
+    least : float
+        The least limit that any choice meets.
+    feasible : bool
+        Whether there is a choice: ``least <= limit``.
+    """
+
+    cdef readonly object rows
+    cdef readonly double value, weight, bound, least
+    cdef readonly cbool proven, feasible
+
+    def __init__(self, rows, double value, double weight, bint proven, double bound,
+                 double least, bint feasible):
+        self.rows = rows
+        self.value, self.weight, self.bound, self.least = value, weight, bound, least
+        self.proven, self.feasible = proven, feasible
+
+    def __repr__(self):
+        return (f"OneEach(rows={self.rows.tolist()}, value={self.value!r}, "
+                f"weight={self.weight!r}, proven={self.proven}, bound={self.bound!r}, "
+                f"least={self.least!r})")
+
+    def __eq__(self, other):
+        if not isinstance(other, OneEach):
+            return NotImplemented
+        return (np.array_equal(self._fields()[1:], other._fields()[1:], equal_nan=True)
+                and np.array_equal(self.rows, other.rows))
+
+    __hash__ = None
+
+    def _fields(self):
+        return (self.rows, self.value, self.weight, self.proven, self.bound, self.least,
+                self.feasible)
+
+    def __reduce__(self):
+        return OneEach, self._fields()
+
+
+cdef cnp.ndarray class_starts(object first, Py_ssize_t rows):
+    """Checked starts of the classes, int64."""
+    array = np.asarray(first)
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"first must hold integers, got dtype {array.dtype}")
+    if array.ndim != 1 or array.size == 0:
+        raise ValueError("first must be one-dimensional with one entry more than classes")
+    array = np.ascontiguousarray(array, np.int64)
+    if array[0] != 0 or array[-1] != rows:
+        raise ValueError(f"first must run from 0 to the number of rows, {rows}; it runs from "
+                         f"{array[0]} to {array[-1]}")
+    empty = np.flatnonzero(array[1:] <= array[:-1])
+    if empty.size:
+        k = empty[0]
+        raise ValueError(f"class {k} has no rows: first[{k}] = {array[k]}, first[{k + 1}] = "
+                         f"{array[k + 1]}")
+    return array
+
+
+cdef object class_error(const Fault& fault, object weight, object value):
+    row = fault.row
+    if fault.status == Status.cost_not_valid:
+        return ValueError(f"weight[{row}] = {weight[row]} is not finite")
+    if fault.status == Status.value_not_finite:
+        return ValueError(f"value[{row}] = {value[row]} is not finite")
+    if fault.status == Status.sum_overflows:
+        return ValueError("values or weights are so large that their sums overflow: the largest "
+                          f"are {abs(value).max()} and {abs(weight).max()}")
+    if fault.status == Status.no_memory:
+        return MemoryError("not enough memory to choose")
+    return RuntimeError("an unexpected error inside choose_one_each")
+
+
+cdef Classes classes_of(cnp.ndarray values, cnp.ndarray weights, cnp.ndarray firsts):
+    cdef Classes classes
+    classes.value = <const double*>cnp.PyArray_DATA(values)
+    classes.weight = <const double*>cnp.PyArray_DATA(weights)
+    classes.first = <const int64_t*>cnp.PyArray_DATA(firsts)
+    classes.count = cnp.PyArray_DIM(firsts, 0) - 1
+    return classes
+
+
+cdef tuple class_columns(object value, object weight, object first):
+    cdef cnp.ndarray values = column(value, "value"), weights = column(weight, "weight")
+    cdef Py_ssize_t count = cnp.PyArray_DIM(values, 0)
+    if cnp.PyArray_DIM(weights, 0) != count:
+        raise ValueError(f"weight has {cnp.PyArray_DIM(weights, 0)} entries for {count} values")
+    if count > 0x3FFFFFFF:
+        raise ValueError(f"{count} rows are too many; at most {0x3FFFFFFF}")
+    return values, weights, class_starts(first, count)
+
+
+def choose_one_each(value, weight, first, limit, bint maximize, gap, max_work):
+    """See `slotkern.choose_one_each`."""
+    values, weights, firsts = class_columns(value, weight, first)
+    cdef double most = any_number(limit, "limit"), slack = number(gap, "gap")
+    if slack == INFINITY:
+        raise ValueError("gap must be finite, got inf")
+    cdef int64_t work = whole(ONE_EACH_WORK if max_work is None else max_work, "max_work", 0)
+    cdef Classes classes = classes_of(values, weights, firsts)
+    cdef CppOneEach* answer = NULL
+    cdef Fault fault
+    cdef Watch watch
+    watch.arm(hears())
+    while True:
+        ask(watch)
+        with nogil:
+            fault = cpp_choose_one_each(classes, most, maximize, slack, work, answer)
+        if fault.status != Status.interrupted:
+            break
+    if fault.status != Status.ok:
+        raise class_error(fault, weights, values)
+    cdef OneEach out = OneEach.__new__(OneEach)
+    cdef cnp.npy_intp size = <cnp.npy_intp>answer.rows.size(), i
+    cdef int64_t* into
+    out.rows = cnp.PyArray_SimpleNew(1, &size, cnp.NPY_INT64)
+    into = <int64_t*>cnp.PyArray_DATA(out.rows)
+    for i in range(size):
+        into[i] = answer.rows[i]
+    out.value, out.weight, out.bound = answer.value, answer.weight, answer.bound
+    out.least, out.proven, out.feasible = answer.least, answer.proven, answer.feasible
+    return out
+
+
+def trade_off(value, weight, first, bint maximize, max_work):
+    """See `slotkern.trade_off`: weights, values, and whether they are all."""
+    values, weights, firsts = class_columns(value, weight, first)
+    cdef int64_t work = whole(max_work, "max_work", 0)
+    cdef Classes classes = classes_of(values, weights, firsts)
+    cdef CppTradeOff answer
+    cdef Fault fault
+    cdef Watch watch
+    watch.arm(hears())
+    while True:
+        ask(watch)
+        with nogil:
+            fault = cpp_trade_off(classes, maximize, work, answer)
+        if fault.status != Status.interrupted:
+            break
+    if fault.status != Status.ok:
+        raise class_error(fault, weights, values)
+    return np.array(answer.weight, np.float64), np.array(answer.value, np.float64), answer.complete

@@ -331,13 +331,14 @@ cdef class SlotPool(PreparedSlots):
                 self.mutex.unlock()
         return check_status(status)
 
-    def book(self, Window window not None):
-        """Take a window's time out of the free slots.
+    def book(self, window):
+        """Take a window's time, or all of a schedule's, out of the free slots.
 
         Parameters
         ----------
-        window : Window
-            Found in this pool, or in the array it was made from.
+        window : Window, or sequence of Window and None
+            Found in this pool, or in the array it was made from; a `Schedule` of a batch,
+            or other windows, of which all are booked or none.
 
         Raises
         ------
@@ -349,12 +350,34 @@ cdef class SlotPool(PreparedSlots):
         O(n (log m + 64 + slots of the node)) for n parts. A part that ends within 4 ulp of
         its slot's end takes the slot to its end.
         """
-        cdef size_t bad = 0
+        cdef list windows
+        cdef Window each
+        cdef size_t bad = 0, other = 0
+        cdef Py_ssize_t i, done = 0
+        cdef Status status = Status.ok
+        if isinstance(window, Window):
+            windows = [window]
+        else:
+            windows = [item for item in window if item is not None]
+        for item in windows:
+            if not isinstance(item, Window):
+                raise TypeError(f"only windows can be booked, got {type(item).__name__}")
         self.start_change()
-        cdef Status status = book(self.timeline, window.start, window.parts, window.count, bad)
+        for i in range(len(windows)):
+            each = windows[i]
+            status = book(self.timeline, each.start, each.parts, each.count, bad)
+            if status != Status.ok:
+                break
+            done = i + 1
+        if status != Status.ok:
+            while done > 0:
+                done -= 1
+                each = windows[done]
+                release(self.timeline, each.start, each.parts, each.count, other)
+            each = windows[i]
         self.mutex.unlock()
         if status == Status.not_free:
-            raise ValueError(f"the window cannot be booked: {part_text(window, bad)} is not free")
+            raise ValueError(f"the window cannot be booked: {part_text(each, bad)} is not free")
         check_status(status)
 
     def release(self, Window window not None):

@@ -83,24 +83,7 @@ cdef class WindowTable:
         >>> sk.WindowTable.of([window, None]).cost
         array([ 3., nan])
         """
-        cdef WindowTable self = cls.__new__(cls)
-        cdef Window window
-        cdef Found found
-        for i, item in enumerate(windows):
-            if item is None:
-                self.windows.add_none()
-                continue
-            if not isinstance(item, Window):
-                raise TypeError(
-                    f"windows[{i}] must be a Window or None, got {type(item).__name__}")
-            window = item
-            criterion, shape = criterion or window.criterion, shape or window.shape
-            found.start, found.runtime, found.cost = window.start, window.runtime, window.cost
-            found.processor_time, found.value = window.processor_time, window.value
-            self.windows.add(found, window.parts, window.count)
-            self.windows.set_bound(window.bound, window.proven)
-        self.criterion, self.shape = criterion, shape
-        return self
+        return gathered(cls, windows, criterion, shape)
 
     def __len__(self):
         return self.windows.size()
@@ -158,6 +141,9 @@ cdef class WindowTable:
     @property
     def parts(self):
         """The parts of all windows: row, node, start, end, cost."""
+        return self.flat_parts()
+
+    cdef object flat_parts(self):
         if self.part_table is None:
             table = np.zeros(self.windows.parts.size(), PART)
             self.windows.fill(<PartRow*>cnp.PyArray_DATA(<cnp.ndarray>table))
@@ -249,6 +235,28 @@ cdef class WindowTable:
 
 
 Sequence.register(WindowTable)
+
+
+cdef WindowTable gathered(type kind, object windows, str criterion, str shape):
+    """A container of this kind with some windows."""
+    cdef WindowTable self = kind.__new__(kind)
+    cdef Window window
+    cdef Found found
+    for i, item in enumerate(windows):
+        if item is None:
+            self.windows.add_none()
+            continue
+        if not isinstance(item, Window):
+            raise TypeError(
+                f"windows[{i}] must be a Window or None, got {type(item).__name__}")
+        window = item
+        criterion, shape = criterion or window.criterion, shape or window.shape
+        found.start, found.runtime, found.cost = window.start, window.runtime, window.cost
+        found.processor_time, found.value = window.processor_time, window.value
+        self.windows.add(found, window.parts, window.count)
+        self.windows.set_bound(window.bound, window.proven)
+    self.criterion, self.shape = criterion, shape
+    return self
 
 
 cdef object rows_of(object index, Py_ssize_t size, str things):

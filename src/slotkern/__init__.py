@@ -18,6 +18,18 @@ from slotkern.slots import SlotError, make_slots, validate_slots
 
 if TYPE_CHECKING:
     from slotkern.alternatives import Alternatives, find_alternatives
+    from slotkern.batch import (
+        BSF,
+        CSS,
+        Backfilling,
+        Batch,
+        BatchSlicer,
+        Cycles,
+        Schedule,
+        read_batch,
+        run_cycles,
+        schedule_batch,
+    )
     from slotkern.budget import job_budget
     from slotkern.choice import Choice, choose, choose_each
     from slotkern.criteria import criterion, minimize
@@ -30,11 +42,20 @@ if TYPE_CHECKING:
         to_pandas,
         write_slots,
     )
+    from slotkern.one_each import OneEach, TradeOff, choose_one_each, trade_off
     from slotkern.plotting.gantt import plot_gantt
     from slotkern.plotting.neighbours import plot_neighbours
     from slotkern.plotting.steps import plot_steps
+    from slotkern.replays.cluster import Cluster
+    from slotkern.replays.jobs import resample_weeks
+    from slotkern.replays.policies import POLICIES, Multifactor, QueuePolicy
+    from slotkern.replays.replay import replay
+    from slotkern.replays.result import Replay
+    from slotkern.replays.windows import WindowPolicy
     from slotkern.search import Explanation, explain, step_values
-    from slotkern.trace import TraceSlots, slots_from_trace
+    from slotkern.traces.clean import clean_trace
+    from slotkern.traces.free_slots import TraceSlots, slots_from_trace
+    from slotkern.traces.read import GWF, SWF, Trace, read_trace, write_trace
 
 __version__ = "0.1.0"
 
@@ -42,6 +63,18 @@ __version__ = "0.1.0"
 # called as something public: importing it would hide that.
 _LAZY = {
     "alternatives": ("Alternatives", "find_alternatives"),
+    "batch": (
+        "BSF",
+        "CSS",
+        "Backfilling",
+        "Batch",
+        "BatchSlicer",
+        "Cycles",
+        "Schedule",
+        "read_batch",
+        "run_cycles",
+        "schedule_batch",
+    ),
     "budget": ("job_budget",),
     "choice": ("Choice", "choose", "choose_each"),
     "criteria": ("criterion", "minimize"),
@@ -54,11 +87,20 @@ _LAZY = {
         "to_pandas",
         "write_slots",
     ),
+    "one_each": ("OneEach", "TradeOff", "choose_one_each", "trade_off"),
     "plotting.gantt": ("plot_gantt",),
+    "replays.cluster": ("Cluster",),
+    "replays.jobs": ("resample_weeks",),
+    "replays.policies": ("POLICIES", "Multifactor", "QueuePolicy"),
+    "replays.replay": ("replay",),
+    "replays.result": ("Replay",),
+    "replays.windows": ("WindowPolicy",),
     "plotting.neighbours": ("plot_neighbours",),
     "search": ("Explanation", "explain", "step_values"),
     "plotting.steps": ("plot_steps",),
-    "trace": ("TraceSlots", "slots_from_trace"),
+    "traces.clean": ("clean_trace",),
+    "traces.free_slots": ("TraceSlots", "slots_from_trace"),
+    "traces.read": ("GWF", "SWF", "Trace", "read_trace", "write_trace"),
 }
 _HOME = {name: module for module, names in _LAZY.items() for name in names}
 
@@ -97,21 +139,41 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
+    "BSF",
     "CRITERIA",
+    "CSS",
+    "GWF",
+    "POLICIES",
     "SLOT",
+    "SWF",
     "Alternatives",
+    "Backfilling",
+    "Batch",
+    "BatchSlicer",
     "Bookings",
     "Choice",
+    "Cluster",
+    "Cycles",
     "Environment",
     "Explanation",
+    "Multifactor",
+    "OneEach",
+    "QueuePolicy",
+    "Replay",
     "Request",
+    "Schedule",
     "SlotError",
     "SlotPool",
+    "Trace",
     "TraceSlots",
+    "TradeOff",
     "Window",
+    "WindowPolicy",
     "WindowTable",
     "choose",
     "choose_each",
+    "choose_one_each",
+    "clean_trace",
     "criterion",
     "explain",
     "find_alternatives",
@@ -127,11 +189,19 @@ __all__ = [
     "plot_gantt",
     "plot_neighbours",
     "plot_steps",
+    "read_batch",
     "read_slots",
+    "read_trace",
+    "replay",
+    "resample_weeks",
+    "run_cycles",
+    "schedule_batch",
     "slots_from_trace",
     "step_values",
     "to_arrow",
     "to_pandas",
+    "trade_off",
     "validate_slots",
     "write_slots",
+    "write_trace",
 ]

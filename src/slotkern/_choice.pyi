@@ -47,3 +47,50 @@ def choose_each(
     memory_limit: float,
     method: str,
 ) -> list[Choice | None]: ...
+
+@final
+class OneEach:
+    def __init__(
+        self,
+        rows: NDArray[np.int64],
+        value: float,
+        weight: float,
+        proven: bool,
+        bound: float,
+        least: float,
+        feasible: bool,
+    ) -> None: ...
+    @property
+    def rows(self) -> NDArray[np.int64]: ...
+    @property
+    def value(self) -> float: ...
+    @property
+    def weight(self) -> float: ...
+    @property
+    def proven(self) -> bool: ...
+    @property
+    def bound(self) -> float: ...
+    @property
+    def least(self) -> float: ...
+    @property
+    def feasible(self) -> bool: ...
+    def __eq__(self, other: object, /) -> bool: ...
+
+ONE_EACH_WORK: int
+
+def choose_one_each(
+    value: ArrayLike,
+    weight: ArrayLike,
+    first: ArrayLike,
+    limit: float,
+    maximize: bool,
+    gap: float,
+    max_work: int | None,
+) -> OneEach: ...
+def trade_off(
+    value: ArrayLike,
+    weight: ArrayLike,
+    first: ArrayLike,
+    maximize: bool,
+    max_work: int,
+) -> tuple[NDArray[np.float64], NDArray[np.float64], bool]: ...

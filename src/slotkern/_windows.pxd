@@ -14,7 +14,7 @@ cdef extern from "slotkern/window/window.hpp" namespace "slotkern" nogil:
     cdef struct PartRow:
         pass
 
-    cdef cppclass Windows "slotkern::WindowTable":
+    cdef cppclass CWindowTable "slotkern::WindowTable":
         vector[Found] found
         vector[size_t] firsts
         vector[Part] parts
@@ -28,16 +28,20 @@ cdef extern from "slotkern/window/window.hpp" namespace "slotkern" nogil:
         void add(const Found&, const Part*, size_t) except +
         void add_none() except +
         void set_bound(double, cbool) except +
-        void add_from(const Windows&, size_t) except +
+        void add_from(const CWindowTable&, size_t) except +
         void fill(WindowRow*) const
         void fill(PartRow*) const
 
 
 cdef class WindowTable:
-    cdef Windows windows
+    cdef CWindowTable windows
     cdef readonly str criterion, shape
     cdef object row_table, part_table
     cdef str things(self)
     cdef Window window(self, size_t i)
     cdef WindowTable chosen(self, object rows)
+    cdef object flat_parts(self)
     cdef object figures(self)
+
+
+cdef WindowTable gathered(type kind, object windows, str criterion, str shape)

@@ -385,7 +385,6 @@ def test_generate_writes_the_environment(tmp_path: Path) -> None:
 
 
 def test_slots_from_trace(tmp_path: Path) -> None:
-    pytest.importorskip("numba")
     trace, path = tmp_path / "small.swf", tmp_path / "slots.npz"
     jobs = [(1, 0, 100, 2), (2, 10, 50, 1), (3, 20, 30, 2), (4, 30, 0, 1)]
     trace.write_text(

@@ -45,7 +45,7 @@ int main() {
   wrong[0].n = 0, wrong[1].n = -1, wrong[2].volume = nan, wrong[3].budget = nan;
   wrong[4].volume = 0;
   for (const Query& query : wrong) {
-    Windows windows;
+    WindowTable windows;
     expect(find(pool, query, 1, Shape::ragged).status == no, "by find");
     expect(find(timeline, query, 1, Shape::square).status == no, "by find in a changing pool");
     expect(find_alternatives(pool, query, Shape::square, 9, windows) == no, "by alternatives");

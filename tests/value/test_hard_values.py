@@ -99,3 +99,14 @@ def test_distances_far_from_the_origin_are_not_bounded_by_rounded_times():
             values = sk.step_values(slots, request, criterion)[1]
             best = pick(values[np.isfinite(values)])
             assert window.value == pytest.approx(best, rel=2e-12)
+
+
+@pytest.mark.parametrize("criterion", ["q", "processor_time", "dependable", "cost"])
+@pytest.mark.parametrize("price", [0.0, 1.0])
+def test_a_group_that_takes_for_ever_is_none(criterion, price):
+    slots = sk.make_slots(
+        node=[0, 1], start=0, end=1e300, performance=[1e9, 1e-3], price=price, q=[1, 2]
+    )
+    for nodes, found in ((1, (0,)), (2, None)):
+        window = sk.find_window(slots, sk.Request(nodes, 1e306), criterion)
+        assert (window and window.nodes) == found

@@ -1,5 +1,5 @@
 """The command line: ``slotkern find``, ``alternatives``, ``slots-from-trace``,
-``generate``, ``bench``, ``reproduce``, ``study``.
+``batch``, ``trace``, ``replay``, ``generate``, ``bench``, ``reproduce``, ``study``.
 
 Exit codes: 0 when something was found or written, 1 when no window exists (the
 explanation is printed), 2 for bad input (one line on stderr), 130 when interrupted.
@@ -19,11 +19,13 @@ import numpy as np
 
 import slotkern as sk
 from slotkern._core import REQUEST_FIELDS
+from slotkern.commands.batch import batch
 from slotkern.extras import EXTRAS, extra
 from slotkern.files.slots import format_of
-from slotkern.studies.commands import register
+from slotkern.studies.commands import register as register_studies
 
 from . import tables
+from .flows import register as register_flows
 from .terminal import drop_output, show, write, written
 
 with extra():
@@ -436,7 +438,7 @@ def slots_from_trace(
     can, and is counted as delayed. Speeds and prices are in no trace: every processor
     has performance 1 and price 0, unless you say otherwise.
     """
-    from slotkern.trace import slots_from_trace as free_slots
+    from slotkern.traces.free_slots import slots_from_trace as free_slots
 
     format_of(output)
     if output.exists() and trace.exists() and output.samefile(trace):
@@ -487,4 +489,6 @@ def scaling(
     show(*map(str, draw_times(study, times, out)))
 
 
-register(app)
+app.command()(batch)
+register_flows(app)
+register_studies(app)

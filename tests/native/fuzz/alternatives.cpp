@@ -27,7 +27,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       fail("valid slots are refused", rows);
     Query query = asked.query;
     if (!asked.mask.empty()) query.mask = asked.mask.data();
-    Windows out;
+    WindowTable out;
     const Status status = find_alternatives(pool, query, shape, limit, out);
     ++tally.searches;
     if (status == Status::volume_too_small) continue;

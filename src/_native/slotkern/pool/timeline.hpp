@@ -43,8 +43,10 @@ struct PoolState {
 class Timeline {
  public:
   // Takes over a pool just built from all slots of the origin array, whose prices these are.
-  // All of it is free, or `state` tells what is.
-  void open(Pool& pool, const std::vector<double>& prices, const PoolState* state) {
+  // All of it is free, or `state` tells what is. Searches will be for parts of at least the
+  // volume `least`: what holds less need not stand in the rows.
+  void open(Pool& pool, const std::vector<double>& prices, const PoolState* state,
+            double least = 0) {
     if (pool.slots.size() > kManySlots) expect_long();
     ++version_;
     pool_ = &pool;
@@ -52,6 +54,8 @@ class Timeline {
     free_.assign(pool.nodes.size(), {});
     booked_.assign(pool.nodes.size(), {});
     gone_.assign(pool.nodes.size(), 0);
+    now_ = -kInfinity;
+    for (Hints& hints : hints_) hints.clear();
     ids_.clear();
     for (std::size_t k = 0; k < pool.nodes.size(); ++k)
       ids_.push_back({pool.nodes[k].id, static_cast<std::int32_t>(k)});
@@ -80,7 +84,13 @@ class Timeline {
         std::sort(spans.begin(), spans.end(),
                   [](const Span& a, const Span& b) { return a.start < b.start; });
     }
-    lay_out(0);
+    lay_out(least * (1 - kMargin));
+  }
+
+  // A copy of another timeline, whose pool has been copied to `pool`.
+  void copy(const Timeline& other, Pool& pool) {
+    *this = other;
+    pool_ = &pool;
   }
 
   // What is free, booked and removed, nodes by id.
@@ -210,6 +220,20 @@ class Timeline {
     return status;
   }
 
+  // No window for the query starts before this.
+  double known(const Query& query, Shape shape) const {
+    Query from = query;
+    from.earliest = std::max(query.earliest, now_);
+    return std::max(from.earliest, hints_[static_cast<std::size_t>(shape)].bound(from));
+  }
+
+  // The free spans of a node, ascending, by its place; -1: there is no such node.
+  const std::vector<Span>& free_at(std::size_t place) const { return free_[place]; }
+  std::int32_t place_of(std::int32_t node) const {
+    const auto it = std::lower_bound(ids_.begin(), ids_.end(), std::pair{node, std::int32_t{0}});
+    return it != ids_.end() && it->first == node ? it->second : -1;
+  }
+
   double now() const { return now_; }
   std::size_t version() const { return version_; }  // another after every change
   const std::vector<std::uint8_t>& gone() const { return gone_; }
@@ -228,11 +252,6 @@ class Timeline {
   static std::size_t place(const Slot& slot) { return static_cast<std::size_t>(slot.place); }
   static std::vector<Span>::iterator at(std::vector<Span>& spans, std::size_t i) {
     return spans.begin() + static_cast<std::ptrdiff_t>(i);
-  }
-
-  std::int32_t place_of(std::int32_t node) const {
-    const auto it = std::lower_bound(ids_.begin(), ids_.end(), std::pair{node, std::int32_t{0}});
-    return it != ids_.end() && it->first == node ? it->second : -1;
   }
 
   // The last span that starts at t or before; size() if there is none.

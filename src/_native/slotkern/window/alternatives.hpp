@@ -29,12 +29,6 @@ namespace slotkern {
 // The most parts that one search gives: 320 MB of them and of scratch.
 inline constexpr std::size_t kMostParts = 4'000'000;
 
-// Windows of one request, in order of discovery: n parts each, ascending by node.
-struct Windows {
-  std::vector<Found> found;
-  std::vector<Part> parts;
-};
-
 namespace detail {
 
 // What is left of a slot: from `start` to the end of the slot.
@@ -78,7 +72,7 @@ inline AlternativesScratch& alternatives_scratch() {
 template <class Shape>
 class AlternativesSweep {
  public:
-  AlternativesSweep(const Pool& pool, const Query& query, std::size_t limit, Windows& out)
+  AlternativesSweep(const Pool& pool, const Query& query, std::size_t limit, WindowTable& out)
       : pool_(pool), query_(query), n_(static_cast<std::size_t>(query.n)), limit_(limit),
         out_(out), work_(alternatives_scratch()), pieces_(work_.pieces), step_(work_.step),
         coming_(work_.coming) {}
@@ -234,9 +228,8 @@ class AlternativesSweep {
       pieces_ = {}, coming_ = {};  // nobody needs so much again
       return false;
     }
-    out_.found.push_back(found);
-    out_.parts.insert(out_.parts.end(), work_.parts.begin(), work_.parts.end());
-    return out_.found.size() < limit_;
+    out_.add(found, work_.parts.data(), n_);
+    return out_.size() < limit_;
   }
 
   static constexpr std::size_t kLong = 64;  // windows that take a while
@@ -244,7 +237,7 @@ class AlternativesSweep {
   const Pool& pool_;
   const Query& query_;
   const std::size_t n_, limit_;
-  Windows& out_;
+  WindowTable& out_;
   Status status_ = Status::ok;
   bool going_ = true;
   double t_ = -kInfinity, shortest_ = 0;
@@ -261,7 +254,7 @@ class AlternativesSweep {
 // At most `limit` windows, in the order in which repeated search by "first" and
 // cutting finds them. The mask of a pool that has changed is by origin row.
 inline Status find_alternatives(const Pool& pool, const Query& asked, Shape shape,
-                                std::size_t limit, Windows& out) noexcept {
+                                std::size_t limit, WindowTable& out) noexcept {
   return guarded([&] {
     out = {};
     Query query = asked;

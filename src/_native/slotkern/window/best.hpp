@@ -107,6 +107,7 @@ inline void bound_groups(const Pool& pool, const Query& query, Workspace& work) 
       prices.offer(pool.nodes[next].min_price, next);
     }
     const double span = query.volume / group.performance;
+    if (std::isinf(span)) break;  // of this and all slower groups: it fits nowhere
     if (k + 1 < pool.groups.size() && pool.groups[k + 1].performance >= query.min_performance &&
         query.volume / pool.groups[k + 1].performance == span)
       continue;

@@ -1,0 +1,265 @@
+"""The door of batches: check, drop the GIL, call one C++ function, wrap the result."""
+
+import numpy as np
+
+cimport numpy as cnp
+from libc.stdint cimport int64_t, uint8_t
+from libcpp cimport bool as cbool
+from libcpp.vector cimport vector
+
+from slotkern._core cimport PreparedSlots, Request, hears, search_error, shape_of
+from slotkern._core import CRITERIA
+from slotkern._kernels cimport Pool, Query, Shape, Status, Watch, ask
+from slotkern._windows cimport WindowTable, Windows
+
+cnp.import_array()
+
+cdef extern from "slotkern/batch/bound.hpp" namespace "slotkern" nogil:
+    cdef struct BatchJob:
+        Query query
+        int criterion
+
+    cdef struct Measure:
+        int kind
+        const double* values
+
+    cdef cppclass BatchRules:
+        Shape shape
+        vector[size_t] slices
+        Measure target, expense
+        cbool maximize, limited
+        double limit, gap
+        int64_t work
+        size_t most
+
+    cdef struct SliceAnswer:
+        double limit, value, bound, expense
+        uint8_t proven
+
+    cdef cppclass BatchAnswer:
+        Windows alternatives
+        vector[int64_t] owner, chosen
+        vector[uint8_t] reasons
+        vector[SliceAnswer] slices
+
+    Status bound_batch(const Pool&, const vector[BatchJob]&, const BatchRules&, double&) noexcept
+
+cdef extern from "slotkern/batch/execution.hpp" namespace "slotkern" nogil:
+    cdef enum class Backfill(int):
+        none
+        conservative
+        easy
+
+    cdef cppclass ExecutionAnswer:
+        Windows windows
+        vector[double] promised
+        vector[uint8_t] reasons
+        int64_t ends, moves
+
+    Status cpp_schedule "slotkern::schedule_batch"(
+        const Pool&, const vector[BatchJob]&, const BatchRules&, Backfill, int,
+        BatchAnswer&) noexcept
+    Status cpp_execute "slotkern::execute_batch"(
+        const Pool&, const vector[BatchJob]&, Shape, Backfill, int, const Windows&,
+        const uint8_t*, const double*, ExecutionAnswer&) noexcept
+
+MEASURES = ("start", "finish", "runtime", "cost", "processor_time")
+REASONS = ("scheduled", "nodes", "budget", "time", "volume", "limit")
+SLICE = np.dtype([("limit", "f8"), ("value", "f8"), ("bound", "f8"), ("expense", "f8"),
+                  ("proven", "?")])
+cdef dict INDEX = {name: i for i, name in enumerate(CRITERIA)}
+cdef dict BACKFILL = {"none": <int>Backfill.none, "conservative": <int>Backfill.conservative,
+                      "easy": <int>Backfill.easy}
+
+
+cdef class Jobs:
+    """Requests as the kernels read them, over slots prepared for one batch."""
+
+    cdef PreparedSlots pool
+    cdef vector[BatchJob] jobs
+    cdef list kept  # masks that the queries point at
+    cdef tuple asked
+
+    def __init__(self, slots, requests, criteria):
+        cdef Request request
+        cdef BatchJob job
+        cdef PreparedSlots pool
+        if isinstance(slots, PreparedSlots):
+            pool = (<PreparedSlots>slots).settled()
+        else:
+            pool = PreparedSlots(slots)
+        self.pool, self.kept = pool, []
+        self.asked = list(requests), list(criteria)
+        self.jobs.reserve(len(requests))
+        for request, criterion in zip(requests, criteria):
+            job.query = request.query
+            if request.where is not None:
+                mask = pool.mask_of(request.where)
+                self.kept.append(mask)
+                job.query.mask = <const unsigned char*>cnp.PyArray_DATA(<cnp.ndarray>mask)
+                job.query.masked = len(mask)
+            job.criterion = INDEX[criterion]
+            self.jobs.push_back(job)
+
+    def __reduce__(self):
+        return Jobs, (self.pool, *self.asked)
+
+    @property
+    def slots(self):
+        """The slots as they are now."""
+        return self.pool.slots
+
+    @property
+    def prepared(self):
+        """The same, prepared for searches."""
+        return self.pool
+
+    cdef object origin_of(self, Windows& windows):
+        """Rows of the free slots become rows of the array they come from."""
+        cdef size_t k
+        cdef int64_t[::1] rows
+        if self.pool.origin is None:
+            return None
+        rows = np.ascontiguousarray(self.pool.origin, np.int64)
+        for k in range(windows.parts.size()):
+            windows.parts[k].row = rows[windows.parts[k].row]
+
+
+cdef object failure(Status status, Jobs jobs):
+    if status == Status.not_free:
+        return ValueError("the schedule does not fit these slots")
+    if status == Status.no_memory:
+        return MemoryError("not enough memory for this batch")
+    if status == Status.ok or status == Status.internal or jobs.jobs.empty():
+        return RuntimeError("an unexpected error inside the batch")
+    if status == Status.volume_too_small:
+        return search_error(status, jobs.jobs[0].query)
+    return ValueError("the measures of the alternatives are not finite, or their sums overflow")
+
+
+cdef WindowTable table_of(Windows& windows, str criterion, str shape):
+    cdef WindowTable table = WindowTable.__new__(WindowTable)
+    table.windows.found.swap(windows.found)
+    table.windows.firsts.swap(windows.firsts)
+    table.windows.parts.swap(windows.parts)
+    table.criterion, table.shape = criterion, shape
+    return table
+
+
+cdef Measure measure_of(object what, list kept) except *:
+    """A name of MEASURES, or one value a slot."""
+    cdef Measure measure
+    measure.values = NULL
+    if isinstance(what, str):
+        measure.kind = MEASURES.index(what)
+        return measure
+    kept.append(what)
+    measure.kind = len(MEASURES)
+    measure.values = <const double*>cnp.PyArray_DATA(<cnp.ndarray>what)
+    return measure
+
+
+cdef object bytes_of(const vector[uint8_t]& codes):
+    out = np.empty(codes.size(), np.uint8)
+    cdef uint8_t[::1] view = out
+    cdef size_t i
+    for i in range(codes.size()):
+        view[i] = codes[i]
+    return out
+
+
+cdef object numbers_of(const vector[int64_t]& numbers):
+    out = np.empty(numbers.size(), np.int64)
+    cdef int64_t[::1] view = out
+    cdef size_t i
+    for i in range(numbers.size()):
+        view[i] = numbers[i]
+    return out
+
+
+cdef BatchRules rules_of(dict rules, list kept) except *:
+    cdef BatchRules out
+    out.shape = shape_of(rules["shape"])
+    out.slices = rules["slices"]
+    out.target = measure_of(rules["target"], kept)
+    out.expense = measure_of(rules["expense"], kept)
+    out.maximize = rules["maximize"]
+    out.limited = rules["limit"] is not None
+    out.limit = rules["limit"] if rules["limit"] is not None else 0.0
+    out.gap, out.work, out.most = rules["gap"], rules["work"], rules["most"]
+    return out
+
+
+def schedule(Jobs jobs not None, dict rules, str backfill):
+    """Schedule jobs that stand in order of priority.
+
+    Returns the alternatives, the job of each, the one chosen for each job (-1: none), the
+    reasons, and a row for each sub-batch.
+    """
+    kept = []
+    cdef BatchRules policy = rules_of(rules, kept)
+    cdef Backfill mode = <Backfill><int>BACKFILL[backfill]
+    cdef int earliest = INDEX["start"]
+    cdef BatchAnswer answer
+    cdef Status status = Status.interrupted
+    cdef Watch watch
+    watch.arm(hears())
+    while status == Status.interrupted:
+        ask(watch)
+        with nogil:
+            status = cpp_schedule(jobs.pool.pool, jobs.jobs, policy, mode, earliest, answer)
+    if status != Status.ok:
+        raise failure(status, jobs)
+    jobs.origin_of(answer.alternatives)
+    slices = np.empty(answer.slices.size(), SLICE)
+    cdef size_t i
+    for i in range(answer.slices.size()):
+        each = answer.slices[i]
+        slices[i] = (each.limit, each.value, each.bound, each.expense, each.proven)
+    return (table_of(answer.alternatives, rules["name"], rules["shape"]),
+            numbers_of(answer.owner), numbers_of(answer.chosen), bytes_of(answer.reasons), slices)
+
+
+def execute(Jobs jobs not None, str shape, str backfill, WindowTable planned not None,
+            const uint8_t[::1] movable, const double[::1] shares):
+    """Execute a plan of jobs in order of priority.
+
+    Returns the windows, the first promised starts, the reasons, and how many parts ended
+    and reservations moved.
+    """
+    cdef Shape form = shape_of(shape)
+    cdef Backfill mode = <Backfill><int>BACKFILL[backfill]
+    cdef int earliest = INDEX["start"]
+    cdef ExecutionAnswer answer
+    cdef Status status = Status.interrupted
+    cdef const uint8_t* may = &movable[0] if len(movable) else NULL
+    cdef const double* share = &shares[0] if len(shares) else NULL
+    cdef Watch watch
+    watch.arm(hears())
+    while status == Status.interrupted:
+        ask(watch)
+        with nogil:
+            status = cpp_execute(jobs.pool.pool, jobs.jobs, form, mode, earliest,
+                                 planned.windows, may, share, answer)
+    if status != Status.ok:
+        raise failure(status, jobs)
+    jobs.origin_of(answer.windows)
+    return (table_of(answer.windows, "start", shape), np.array(answer.promised, np.float64),
+            bytes_of(answer.reasons), answer.ends, answer.moves)
+
+
+def bound(Jobs jobs not None, dict rules):
+    """The Lagrange bound of the jobs' target within the limit."""
+    kept = []
+    cdef BatchRules policy = rules_of(rules, kept)
+    cdef double found = 0
+    cdef Status status = Status.interrupted
+    cdef Watch watch
+    watch.arm(hears())
+    while status == Status.interrupted:
+        ask(watch)
+        with nogil:
+            status = bound_batch(jobs.pool.pool, jobs.jobs, policy, found)
+    if status != Status.ok:
+        raise failure(status, jobs)
+    return found

@@ -1,0 +1,213 @@
+"""The door of replays: checked columns go in, starts and processors come out."""
+
+import numpy as np
+
+cimport numpy as cnp
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+from libcpp cimport bool as cbool
+from libcpp.memory cimport unique_ptr
+from libcpp.vector cimport vector
+
+from cpython.exc cimport PyErr_CheckSignals
+from cpython.pycapsule cimport PyCapsule_GetPointer
+
+cnp.import_array()
+
+cdef extern from "slotkern/replay/replay.hpp" namespace "slotkern::replay" nogil:
+    cdef cppclass Jobs:
+        const double* submit
+        const double* run
+        const double* estimate
+        const int32_t* width
+        size_t size
+
+    cdef cppclass BlockedSpan:
+        double start, end
+        int32_t width
+
+    cdef cppclass Machine:
+        int32_t processors
+        vector[BlockedSpan] blocked
+
+    cdef struct NodeSpan:
+        int32_t first, count
+
+    cdef cppclass Placement:
+        vector[uint64_t] first
+        vector[uint32_t] count
+        vector[NodeSpan] spans
+
+    ctypedef void (*KeyFunction)(void*, double, const uint32_t*, size_t, double*) noexcept
+
+    cdef cppclass Order:
+        const double* fixed
+        KeyFunction changing
+        void* data
+
+    cdef enum class CppPolicy "slotkern::replay::Policy"(int):
+        none
+        easy
+        first_fit
+        conservative
+
+    cdef cppclass Usage:
+        Usage(size_t, double, double)
+
+    cdef cppclass Multifactor:
+        double age, size, share, longest_wait
+        const int32_t* user
+        Jobs jobs
+        double processors
+        Usage usage
+
+    KeyFunction multifactor_keys "slotkern::replay::Multifactor::keys"
+
+    ctypedef int32_t (*PriorityFunction)(
+        double, double, double, int64_t, int64_t, double*) noexcept
+
+    cdef cppclass UserPriority:
+        PriorityFunction function
+        const int32_t* user
+        Jobs jobs
+        cbool failed
+        uint32_t failed_job
+
+    KeyFunction user_keys "slotkern::replay::UserPriority::keys"
+
+    cdef cppclass CppReplay "slotkern::replay::Replay":
+        CppReplay(const Jobs&, const Machine&, CppPolicy, const Order&, Usage*, const int32_t*,
+                  cbool) except +
+        cbool run(size_t) except +
+        const vector[double]& start()
+        const Placement& placement()
+        size_t submitted()
+        size_t most_waiting()
+
+cdef extern from *:
+    """
+    #include <memory>
+    #include "slotkern/replay/replay.hpp"
+    namespace slotkern::replay {
+    // Cython cannot write this initialization.
+    inline std::unique_ptr<Multifactor> make_multifactor(
+        double age, double size, double share, double longest_wait, const std::int32_t* user,
+        const Jobs& jobs, double processors, std::size_t users, double origin,
+        double half_life) {
+      return std::unique_ptr<Multifactor>(new Multifactor{
+          age, size, share, longest_wait, user, jobs, processors, Usage(users, origin, half_life)});
+    }
+    }
+    """
+    unique_ptr[Multifactor] make_multifactor "slotkern::replay::make_multifactor"(
+        double, double, double, double, const int32_t*, const Jobs&, double, size_t, double,
+        double) except +
+
+#: The backfilling that the kernel knows, by name.
+BACKFILLING = {"none": <int>CppPolicy.none, "easy": <int>CppPolicy.easy,
+               "first-fit": <int>CppPolicy.first_fit,
+               "conservative": <int>CppPolicy.conservative}
+
+#: What a user's priority is compiled to; the name of its capsule.
+PRIORITY_SIGNATURE = "int32(float64,float64,float64,int64,int64,float64*)"
+
+# So many events between two looks at the signals: some hundred microseconds, and with
+# thousands of waiting jobs a tenth of a second.
+cdef size_t EVENTS = 512
+
+
+def replay(const double[::1] submit not None, const double[::1] run not None,
+           const double[::1] estimate not None, const int32_t[::1] width not None,
+           int32_t processors,
+           const double[::1] blocked_start not None, const double[::1] blocked_end not None,
+           const int32_t[::1] blocked_width not None, str backfill not None, *,
+           const int32_t[::1] user=None, const double[::1] key=None, multifactor=None, function=None, bint nodes=True,
+           progress=None):
+    """Replay jobs that are sorted by submission; everything must have been checked.
+
+    Parameters
+    ----------
+    submit, run, estimate, width : ndarray
+        One entry a job.
+    user : ndarray of int32, optional
+        Likewise; from 0, and needed for what asks for users.
+    key : ndarray of float64, optional
+        The smallest comes first; by default the order of submission.
+    multifactor : tuple, optional
+        Weights of age, size and share, the longest wait, the half life, users.
+    function : capsule, optional
+        A priority of the user's own, compiled.
+    progress : callable, optional
+        Called now and then with the number of jobs submitted.
+
+    Returns
+    -------
+    start : ndarray of float64
+    first, count : ndarray of int64
+        The spans of processors of each job, then of each blocked span.
+    spans : ndarray of int32, shape (spans, 2)
+        First processor and how many.
+    most_waiting : int
+    """
+    cdef Jobs jobs
+    jobs.size = submit.shape[0]
+    if jobs.size:
+        jobs.submit, jobs.run, jobs.estimate = &submit[0], &run[0], &estimate[0]
+        jobs.width = &width[0]
+    cdef const int32_t* users = NULL
+    if user is not None and user.shape[0]:
+        users = &user[0]
+    cdef Machine machine
+    machine.processors = processors
+    cdef BlockedSpan span
+    cdef Py_ssize_t i
+    for i in range(blocked_start.shape[0]):
+        span.start, span.end, span.width = blocked_start[i], blocked_end[i], blocked_width[i]
+        machine.blocked.push_back(span)
+
+    cdef Order order
+    cdef unique_ptr[Multifactor] weights
+    cdef UserPriority own
+    cdef Usage* usage = NULL
+    own.failed = False
+    if key is not None and jobs.size:
+        order.fixed = &key[0]
+    elif multifactor is not None and jobs.size:
+        age, size, share, longest_wait, half_life, count = multifactor
+        weights = make_multifactor(age, size, share, longest_wait, users, jobs, processors,
+                                   count, submit[0], half_life)
+        usage = &weights.get().usage
+        order.changing, order.data = multifactor_keys, weights.get()
+    elif function is not None:
+        own.function = <PriorityFunction>PyCapsule_GetPointer(
+            function, PRIORITY_SIGNATURE.encode())
+        own.user, own.jobs = users, jobs
+        order.changing, order.data = user_keys, &own
+
+    cdef unique_ptr[CppReplay] machinery
+    cdef CppPolicy policy = <CppPolicy><int>BACKFILLING[backfill]
+    machinery.reset(new CppReplay(jobs, machine, policy, order, usage, users, nodes))
+    cdef cbool more = True
+    cdef size_t slices = 0
+    cdef CppReplay* it = machinery.get()
+    while more:
+        with nogil:
+            more = it.run(EVENTS)
+        PyErr_CheckSignals()
+        if own.failed:
+            raise ValueError(f"the priority of job {own.failed_job} (from 0, in the order of "
+                             "submission) raised or is not a number")
+        slices += 1
+        if progress is not None and (slices % 64 == 0 or not more):
+            progress(it.submitted())
+
+    start = np.empty(jobs.size)
+    cdef const Placement* placement = &it.placement()
+    first = np.empty(placement.first.size(), np.int64)
+    number = np.empty(placement.count.size(), np.uint32)
+    spans = np.empty((placement.spans.size(), 2), np.int32)
+    memcpy(cnp.PyArray_DATA(<cnp.ndarray>start), it.start().data(), start.nbytes)
+    memcpy(cnp.PyArray_DATA(<cnp.ndarray>first), placement.first.data(), first.nbytes)
+    memcpy(cnp.PyArray_DATA(<cnp.ndarray>number), placement.count.data(), number.nbytes)
+    memcpy(cnp.PyArray_DATA(<cnp.ndarray>spans), placement.spans.data(), spans.nbytes)
+    return start, first, number.astype(np.int64), spans, it.most_waiting()

@@ -1,0 +1,166 @@
+"""The door of the trace reader: lines of a trace go in by chunks, rows come out."""
+
+import numpy as np
+
+cimport cython
+cimport numpy as cnp
+from libc.stdint cimport uint64_t
+from libc.string cimport memcpy
+from libcpp cimport bool as cbool
+from libcpp.string cimport string
+from libcpp.vector cimport vector
+
+cnp.import_array()
+
+cdef extern from "slotkern/replay/trace.hpp" namespace "slotkern::replay" nogil:
+    cdef enum class LineFault(int):
+        too_long
+        field_count
+        not_number
+        not_integer
+        too_large
+
+    cdef cppclass BadLine:
+        LineFault fault
+        uint64_t line
+        size_t field
+        string text
+
+    cdef cppclass Parser "slotkern::replay::TraceParser":
+        Parser(const string&, char, cbool) except +
+        cbool feed(const char*, size_t) except +
+        cbool finish() except +
+        size_t rows()
+        const void* cells()
+        uint64_t skipped()
+        const vector[BadLine]& bad_lines()
+        const string& comments()
+        const vector[string]& words(size_t)
+        uint64_t line_of(size_t)
+
+    cdef cppclass Value:
+        pass
+
+    void write_rows(const string&, const Value*, size_t, string&) except +
+
+    const size_t kLine "slotkern::replay::TraceParser::kLine"
+
+
+def row_lines(cnp.ndarray rows not None):
+    """Contiguous rows, whose fields are 8 bytes each, as the lines of a trace."""
+    dtype = rows.dtype
+    cdef string form = "".join(dtype[name].kind for name in dtype.names).encode()
+    cdef string text
+    cdef const Value* cells = <const Value*>cnp.PyArray_DATA(rows)
+    cdef size_t count = rows.shape[0]
+    with nogil:
+        write_rows(form, cells, count, text)
+    return <bytes>text
+
+
+class LineError(ValueError):
+    """What is wrong with a line of a trace, without the name of the file."""
+
+
+@cython.final
+cdef class TraceParser:
+    """Reads the lines of a trace into rows of `dtype`, whose fields are 8 bytes each.
+
+    Parameters
+    ----------
+    dtype : numpy.dtype
+        The fields of a line: i8, f8, or, for the names in `words`, i8 codes of words.
+    words : collection of str
+        The fields that hold words.
+    comment : str
+        One character.
+    skip : bool
+        Whether bad lines are counted instead of refused.
+    """
+
+    cdef Parser* parser
+    cdef readonly object dtype
+    cdef object texts
+
+    def __cinit__(self, dtype, words, str comment, bint skip):
+        self.dtype, self.texts = np.dtype(dtype), frozenset(words)
+        form = "".join("s" if name in self.texts else self.dtype[name].kind
+                       for name in self.dtype.names)
+        self.parser = new Parser(form.encode(), ord(comment), skip)
+
+    def __dealloc__(self):
+        del self.parser
+
+    def feed(self, const unsigned char[::1] chunk not None):
+        """Read on; a line may go on in the next chunk."""
+        cdef cbool good
+        cdef size_t size = chunk.shape[0]
+        if size == 0:
+            return
+        cdef const char* data = <const char*>&chunk[0]
+        with nogil:
+            good = self.parser.feed(data, size)
+        if not good:
+            raise self.line_error(self.parser.bad_lines()[0])
+
+    def finish(self):
+        """Read the last line, and return the rows as a structured array."""
+        cdef cbool good
+        with nogil:
+            good = self.parser.finish()
+        if not good:
+            raise self.line_error(self.parser.bad_lines()[0])
+        rows = np.empty(self.parser.rows(), self.dtype)
+        memcpy(cnp.PyArray_DATA(<cnp.ndarray>rows), self.parser.cells(), rows.nbytes)
+        return rows
+
+    def line_of(self, size_t row):
+        """The line of a row."""
+        return self.parser.line_of(row)
+
+    @property
+    def comments(self):
+        """All lines of comment, as they stand."""
+        cdef string text = self.parser.comments()
+        return text.decode("latin-1")
+
+    @property
+    def skipped(self):
+        """How many lines were skipped."""
+        return self.parser.skipped()
+
+    @property
+    def remarks(self):
+        """What is wrong with the first few lines that were skipped."""
+        return tuple(str(self.line_error(bad)) for bad in self.parser.bad_lines())
+
+    @property
+    def words(self):
+        """The words of each field that holds words; a code is an index."""
+        names = self.dtype.names
+        found = {}
+        cdef size_t field
+        cdef vector[string] texts
+        for field in range(len(names)):
+            if names[<Py_ssize_t>field] in self.texts:
+                texts = self.parser.words(field)
+                found[names[<Py_ssize_t>field]] = tuple(
+                    (<bytes>text).decode("latin-1") for text in texts)
+        return found
+
+    cdef object line_error(self, const BadLine& bad):
+        """The one place where what is wrong becomes words."""
+        names = self.dtype.names
+        if bad.fault == LineFault.too_long:
+            reason = f"more than {kLine:,} characters"
+        elif bad.fault == LineFault.field_count:
+            reason = f"{bad.field} fields, not {len(names)}"
+        else:
+            cell = bad.text.decode("latin-1")
+            what = "a number"
+            if bad.fault == LineFault.too_large:
+                what = "a number within 2**53"
+            elif bad.fault == LineFault.not_integer:
+                what = "an integer"
+            reason = f"{names[<Py_ssize_t>bad.field]} {cell!r:.80} is not {what}"
+        return LineError(f"line {bad.line}: {reason}")

@@ -1,0 +1,313 @@
+// A batch of jobs on one list of slots: alternatives for every job, then one chosen for each.
+//
+// Batch-slicer (Toporkov et al. 2014, sections 3.1 and 3.2): the jobs come in order of priority,
+// cut into sub-batches. For a sub-batch, alternatives are cut out of the free time job by job,
+// round after round, until no job finds another, so that no two of them overlap (CSS with the
+// criterion "first": AMP). One of each job's is then chosen by the multiple-choice knapsack of
+// choice/one_each.hpp, and booked before the next sub-batch looks at the slots. Backfilling
+// gives each job in order the earliest window; BSF slices the first jobs and backfills the rest.
+//
+// The limit of the choice is eq. 5 (for each job the mean expense of its alternatives, rounded
+// up), which some choice always meets, or given for the whole batch: a sub-batch then gets its
+// share by jobs of what is left, and jobs whose cheapest alternatives do not fit are left out,
+// in order. Of alternatives that make no difference to the target each job takes the earliest
+// that the limit allows. Time: a search and n cuts for each alternative. Memory: two copies of the pool, and
+// 84 bytes an alternative with 32 a part.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "slotkern/choice/trade_off.hpp"
+#include "slotkern/pool/schedule.hpp"
+
+namespace slotkern {
+
+struct BatchJob {
+  Query query;
+  int criterion = 0;  // of its alternatives
+};
+
+// What is summed over the chosen windows, as target or as expense.
+struct Measure {
+  enum Kind : int { start = 0, finish, runtime, cost, processor_time, column };
+  int kind = processor_time;
+  const double* values = nullptr;  // of a column: one a slot, summed over the parts
+
+  double of(const WindowTable& table, std::size_t i) const {
+    const Found& found = table.found[i];
+    switch (kind) {
+      case start: return found.start;
+      case finish: return found.start + found.runtime;
+      case runtime: return found.runtime;
+      case cost: return found.cost;
+      case processor_time: return found.processor_time;
+      default: break;
+    }
+    double sum = 0;
+    for (std::size_t k = 0; k < table.count(i); ++k) sum += values[table.parts_of(i)[k].row];
+    return sum;
+  }
+};
+
+// The policy of the organization. Jobs behind the last slice are backfilled.
+struct BatchRules {
+  Shape shape = Shape::ragged;
+  std::vector<std::size_t> slices{0};  // where sub-batches begin, and the last one ends
+  Measure target, expense{Measure::cost, nullptr};
+  bool maximize = false;
+  bool limited = false;  // else eq. 5
+  double limit = 0;
+  double gap = 1e-9;
+  std::int64_t work = 1 << 24;
+  std::size_t most = ~std::size_t{0};  // alternatives a job
+};
+
+// From so many pairs of a job and a slot on a call may be long.
+inline constexpr std::size_t kManyPairs = 1 << 14;
+
+// Reasons beside those of Reason.
+inline constexpr std::uint8_t kOverLimit = 5;
+
+struct SliceAnswer {
+  double limit, value, bound, expense;
+  std::uint8_t proven;
+};
+
+struct BatchAnswer {
+  WindowTable alternatives;
+  std::vector<std::int64_t> owner;     // the job of each alternative
+  std::vector<std::int64_t> chosen;    // by job: its alternative, or -1
+  std::vector<std::uint8_t> reasons;   // by job
+  std::vector<SliceAnswer> slices;
+
+  void clear(std::size_t jobs) {
+    alternatives.clear(), owner.clear(), slices.clear();
+    chosen.assign(jobs, -1);
+    reasons.assign(jobs, 0);
+  }
+};
+
+// A copy of prepared slots that a batch may change.
+struct BatchPool {
+  Pool pool;
+  Timeline line;
+
+  void open(const Pool& base, const std::vector<BatchJob>& jobs) {
+    double least = jobs.empty() ? 0 : kInfinity;
+    for (const BatchJob& job : jobs) least = std::min(least, job.query.volume);
+    prices_.clear();
+    for (const Slot& slot : base.slots) prices_.push_back(slot.price);
+    pool = base;
+    line.open(pool, prices_, nullptr, least);
+  }
+  void copy(const BatchPool& other) {
+    pool = other.pool;
+    line.copy(other.line, pool);
+  }
+
+ private:
+  std::vector<double> prices_;
+};
+
+class Batch {
+ public:
+  BatchPool free;  // what the jobs so far have left
+
+  Status run(const Pool& base, const std::vector<BatchJob>& jobs, const BatchRules& rules,
+             BatchAnswer& out) {
+    jobs_ = &jobs, rules_ = &rules, out_ = &out;
+    out.clear(jobs.size());
+    if (base.slots.empty()) {
+      out.reasons.assign(jobs.size(), static_cast<std::uint8_t>(Reason::nodes));
+      return Status::ok;
+    }
+    if (jobs.size() * base.slots.size() > kManyPairs) expect_long();
+    free.open(base, jobs);
+    spent_ = 0;
+    for (std::size_t s = 0; s + 1 < rules.slices.size(); ++s)
+      if (const Status status = slice(rules.slices[s], rules.slices[s + 1]); status != Status::ok)
+        return status;
+    return Status::ok;
+  }
+
+  // Each job from `first` on gets the earliest window that those before leave.
+  Status backfill(std::size_t first, int earliest) {
+    Workspace& work = workspace();
+    for (std::size_t j = first; j < jobs_->size(); ++j) {
+      poll();
+      const BatchJob& job = (*jobs_)[j];
+      Found found;
+      const Status status = free.line.find(job.query, earliest, rules_->shape, work, found);
+      if (status != Status::ok) {
+        fail(free, j, status, work);
+        continue;
+      }
+      add(j, found, work.parts.data(), work.parts.size());
+      if (const Status booked = take(j, out_->alternatives.size() - 1); booked != Status::ok)
+        return booked;
+    }
+    return Status::ok;
+  }
+
+ private:
+  Status slice(std::size_t first, std::size_t last) {
+    const std::size_t from = out_->alternatives.size();
+    if (const Status status = cut_alternatives(first, last); status != Status::ok) return status;
+    return choose(first, last, from);
+  }
+
+  void add(std::size_t job, const Found& found, const Part* parts, std::size_t n) {
+    out_->alternatives.add(found, parts, n);
+    out_->owner.push_back(static_cast<std::int64_t>(job));
+  }
+
+  void fail(BatchPool& pool, std::size_t job, Status status, Workspace& work) {
+    const Reason reason = status == Status::volume_too_small
+                              ? Reason::volume
+                              : detail::why_not(pool.line, pool.pool, (*jobs_)[job].query,
+                                                rules_->shape, work);
+    out_->reasons[job] = static_cast<std::uint8_t>(reason);
+  }
+
+  // Books an alternative as the window of its job.
+  Status take(std::size_t job, std::size_t alternative) {
+    const WindowTable& table = out_->alternatives;
+    std::size_t bad;
+    if (free.line.book(table.found[alternative].start, table.parts_of(alternative),
+                       table.count(alternative), bad) != Status::ok)
+      return Status::internal;
+    out_->chosen[job] = static_cast<std::int64_t>(alternative);
+    return Status::ok;
+  }
+
+  Status cut_alternatives(std::size_t first, std::size_t last) {
+    cut_.copy(free);
+    Workspace& work = workspace();
+    alive_.clear();
+    for (std::size_t j = first; j < last; ++j) alive_.push_back(j);
+    for (std::size_t round = 0; !alive_.empty() && round < rules_->most; ++round) {
+      std::size_t kept = 0;
+      for (const std::size_t j : alive_) {
+        poll();
+        const BatchJob& job = (*jobs_)[j];
+        Found found;
+        const Status status = cut_.line.find(job.query, job.criterion, rules_->shape, work, found);
+        if (status == Status::no_memory || status == Status::internal) return status;
+        if (status != Status::ok) {
+          if (round == 0) fail(cut_, j, status, work);
+          continue;
+        }
+        add(j, found, work.parts.data(), work.parts.size());
+        std::size_t bad;
+        if (cut_.line.book(found.start, work.parts.data(), work.parts.size(), bad) != Status::ok)
+          return Status::internal;
+        alive_[kept++] = j;
+      }
+      alive_.resize(kept);
+    }
+    return Status::ok;
+  }
+
+  // One of the alternatives from place `from` on for each job that has some.
+  Status choose(std::size_t first, std::size_t last, std::size_t from) {
+    const std::size_t made = out_->owner.size() - from;
+    firsts_.assign(last - first + 1, 0);
+    for (std::size_t a = 0; a < made; ++a)
+      ++firsts_[static_cast<std::size_t>(out_->owner[from + a]) - first + 1];
+    for (std::size_t j = 1; j < firsts_.size(); ++j) firsts_[j] += firsts_[j - 1];
+    rows_.resize(made);
+    next_.assign(firsts_.begin(), firsts_.end());
+    for (std::size_t a = 0; a < made; ++a)
+      rows_[next_[static_cast<std::size_t>(out_->owner[from + a]) - first]++] = from + a;
+
+    const double left = static_cast<double>(rules_->slices.back() - first);
+    const double share = rules_->limited ? (rules_->limit - spent_) *
+                                               (static_cast<double>(last - first) / left)
+                                         : 0;
+    value_.clear(), expense_.clear(), classes_.assign(1, 0), asked_.clear(), kept_.clear();
+    double usual = 0, least = 0;
+    for (std::size_t j = 0; j + 1 < firsts_.size(); ++j) {
+      if (firsts_[j] == firsts_[j + 1]) continue;
+      double sum = 0, lightest = kInfinity;
+      for (std::size_t i = firsts_[j]; i < firsts_[j + 1]; ++i) {
+        const double x = rules_->expense.of(out_->alternatives, rows_[i]);
+        expense_.push_back(x);
+        value_.push_back(rules_->target.of(out_->alternatives, rows_[i]));
+        sum += x;
+        lightest = std::min(lightest, x);
+      }
+      const std::size_t count = firsts_[j + 1] - firsts_[j];
+      if (rules_->limited && !(least + lightest <= share)) {
+        expense_.resize(expense_.size() - count), value_.resize(value_.size() - count);
+        out_->reasons[first + j] = kOverLimit;
+        continue;
+      }
+      least += lightest;
+      usual += std::max(std::ceil(sum / static_cast<double>(count)), lightest);
+      classes_.push_back(static_cast<std::int64_t>(value_.size()));
+      kept_.push_back(j);
+    }
+    const double limit = rules_->limited ? share : usual;
+    OneEach& answer = one_each();
+    const Classes classes{value_.data(), expense_.data(), classes_.data(), classes_.size() - 1};
+    const Fault fault = answer.run(classes, limit, rules_->maximize, rules_->gap, rules_->work);
+    if (fault.status != Status::ok) return fault.status;
+    if (!answer.feasible) return kept_.empty() ? Status::ok : Status::internal;
+    const double spent = start_early(answer, limit);
+    out_->slices.push_back({limit, answer.value, answer.bound, spent,
+                            static_cast<std::uint8_t>(answer.proven)});
+    spent_ += spent;
+    for (std::size_t c = 0; c < kept_.size(); ++c) {
+      const auto row = static_cast<std::size_t>(answer.rows[c]);
+      const Status booked = take(first + kept_[c], alternative(c, row));
+      if (booked != Status::ok) return booked;
+    }
+    return Status::ok;
+  }
+
+  // The alternative in row `row` of class c.
+  std::size_t alternative(std::size_t c, std::size_t row) const {
+    return rows_[firsts_[kept_[c]] + row - static_cast<std::size_t>(classes_[c])];
+  }
+
+  // Ties: each job in order takes the earliest of its alternatives of the same value that the
+  // limit allows, the first found of equal starts. Returns what is spent then.
+  double start_early(OneEach& answer, double limit) const {
+    double spent = answer.weight;
+    for (std::size_t c = 0; c < kept_.size(); ++c) {
+      const auto first = static_cast<std::size_t>(classes_[c]);
+      const auto last = static_cast<std::size_t>(classes_[c + 1]);
+      const double value = value_[static_cast<std::size_t>(answer.rows[c])];
+      for (std::size_t row = first; row < last; ++row) {
+        const auto now = static_cast<std::size_t>(answer.rows[c]);
+        const WindowTable& table = out_->alternatives;
+        const double start = table.found[alternative(c, row)].start;
+        const double before = table.found[alternative(c, now)].start;
+        if (value_[row] != value || !(start < before || (start == before && row < now))) continue;
+        answer.rows[c] = static_cast<std::int64_t>(row);
+        double sum = 0;
+        for (const std::int64_t each : answer.rows) sum += expense_[static_cast<std::size_t>(each)];
+        if (sum <= limit)
+          spent = sum;
+        else
+          answer.rows[c] = static_cast<std::int64_t>(now);
+      }
+    }
+    return spent;
+  }
+
+  const std::vector<BatchJob>* jobs_ = nullptr;
+  const BatchRules* rules_ = nullptr;
+  BatchAnswer* out_ = nullptr;
+  double spent_ = 0;
+  BatchPool cut_;  // scratch: of a sub-batch's alternatives
+  std::vector<std::size_t> alive_, firsts_, next_, rows_, kept_;
+  std::vector<double> value_, expense_, asked_;
+  std::vector<std::int64_t> classes_;
+};
+
+}  // namespace slotkern

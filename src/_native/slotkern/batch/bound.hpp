@@ -1,0 +1,116 @@
+// What no schedule of a batch can beat, whatever alternatives it looks at.
+//
+// Each job alone on all the free time: the least sum, over n slots that are live together, of
+// target + lambda * expense, where budgets and the other jobs are forgotten. Added up, less
+// lambda times the limit, that is below every schedule within the limit (Lagrange), for every
+// lambda >= 0; as a function of lambda it is concave, so bisection by the sign of
+// (expense of the least sums - limit) finds the best lambda.
+//
+// A sweep of all slots for each job and lambda: O(kSteps * jobs * m log n).
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+#include "slotkern/batch/batch.hpp"
+
+namespace slotkern {
+
+class BatchBound {
+ public:
+  BatchBound(const Pool& pool, const std::vector<BatchJob>& jobs, const BatchRules& rules)
+      : pool_(pool), jobs_(jobs), rules_(rules), sign_(rules.maximize ? -1 : 1) {}
+
+  // In the direction of the target; infinite where a job fits nowhere.
+  double best(double limit) {
+    double expense = 0;
+    double bound = below(0, limit, expense);
+    if (!rules_.limited || std::isinf(bound) || !(expense > limit)) return sign_ * bound;
+    double low = 0, high = 1;
+    for (int step = 0; step < 60; ++step, high *= 4) {
+      bound = std::max(bound, below(high, limit, expense));
+      if (!(expense > limit)) break;
+      low = high;
+    }
+    for (int step = 0; step < kSteps; ++step) {
+      const double middle = (low + high) / 2;
+      bound = std::max(bound, below(middle, limit, expense));
+      (expense > limit ? low : high) = middle;
+    }
+    return sign_ * bound;
+  }
+
+ private:
+  static constexpr int kSteps = 30;
+
+  // What a part on the slot adds: at least, or, where that counts against a schedule, at most.
+  double part_of(const Measure& measure, const Query& query, const Slot& slot, std::size_t row,
+                 bool least) const {
+    if (measure.kind == Measure::column) return measure.values[row];
+    double performance = slot.performance;
+    if (rules_.shape == Shape::square && !least)  // it may run as long as the slowest would
+      performance = std::max(query.min_performance, pool_.nodes.back().performance);
+    const double length = query.volume / performance;
+    return measure.kind == Measure::cost ? length * slot.price : length;
+  }
+
+  double below(double lambda, double limit, double& expense) {
+    double sum = 0;
+    expense = 0;
+    for (const BatchJob& job : jobs_) sum += of_job(job.query, lambda, expense);
+    return sum - (rules_.limited ? lambda * limit : 0);
+  }
+
+  double of_job(const Query& query, double lambda, double& expense) {
+    const std::size_t n = static_cast<std::size_t>(query.n);
+    double best = kInfinity, spent = 0;
+    live_.clear();
+    poll();
+    for (std::size_t row = 0; row < pool_.slots.size(); ++row) {
+      const Slot& slot = pool_.slots[row];
+      const double t = query.step(slot), length = query.volume / slot.performance;
+      if (!(t + length <= query.limit(slot)) || !query.admits(slot, row)) continue;
+      const double cost = part_of(rules_.expense, query, slot, row, true);
+      const double target = sign_ * part_of(rules_.target, query, slot, row, !rules_.maximize);
+      const Live live{target + lambda * cost, cost, query.limit(slot) - length};
+      live_.insert(std::upper_bound(live_.begin(), live_.end(), live,
+                                    [](const Live& a, const Live& b) { return a.key < b.key; }),
+                   live);
+      // Those that can no longer start leave; half an ulp more does not make a bound wrong.
+      std::erase_if(live_, [t](const Live& x) {
+        return x.last < t - 4 * 0x1p-52 * std::fabs(t);
+      });
+      if (live_.size() < n) continue;
+      double key = 0, cost_sum = 0;
+      for (std::size_t i = 0; i < n; ++i) key += live_[i].key, cost_sum += live_[i].expense;
+      if (key < best) best = key, spent = cost_sum;
+    }
+    // No window costs more than its budget.
+    if (rules_.maximize && rules_.target.kind == Measure::cost && lambda == 0)
+      best = std::max(best, -query.budget);
+    expense += spent;
+    return best;
+  }
+
+  struct Live {
+    double key, expense, last;  // the latest start
+  };
+
+  const Pool& pool_;
+  const std::vector<BatchJob>& jobs_;
+  const BatchRules& rules_;
+  const double sign_;
+  std::vector<Live> live_;  // by rising key
+};
+
+inline Status bound_batch(const Pool& pool, const std::vector<BatchJob>& jobs,
+                          const BatchRules& rules, double& bound) noexcept {
+  return guarded([&] {
+    if (jobs.size() * pool.slots.size() > kManyPairs) expect_long();
+    bound = BatchBound(pool, jobs, rules).best(rules.limit);
+    return Status::ok;
+  });
+}
+
+}  // namespace slotkern

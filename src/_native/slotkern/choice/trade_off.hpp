@@ -1,0 +1,92 @@
+// Every trade-off between value and weight of one row from each class: all pairs of sums that
+// no other choice beats in both.
+//
+// The recursion of Toporkov et al. 2014, eqs. 2 to 4, without a limit: lists of undominated
+// (weight, value), one class after another. Exact, because sums are added in the order of the
+// classes, as answers are, and adding is monotone. O(states * rows of the class) a class; the
+// states may grow as the product of the classes, hence `most`. Memory: 72 bytes a state.
+#pragma once
+
+#include "slotkern/choice/one_each.hpp"
+
+namespace slotkern {
+
+struct TradeOff {
+  std::vector<double> weight, value;  // rising weight, ever better value
+  bool complete = true;               // else empty: more than `most` states
+
+  Fault run(const Classes& classes, bool maximize, std::int64_t most) {
+    const double sign = maximize ? -1 : 1;
+    const auto count = static_cast<std::size_t>(classes.first[classes.count]);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (!std::isfinite(classes.value[i])) return {Status::value_not_finite, i, 0};
+      if (!std::isfinite(classes.weight[i])) return {Status::cost_not_valid, i, 0};
+    }
+    std::vector<State> states{{0, 0}}, made;
+    std::int64_t work = most;
+    expect_long();
+    for (std::size_t k = 0; k < classes.count && complete; ++k) {
+      made.clear();
+      for (std::int64_t row = classes.first[k]; row < classes.first[k + 1]; ++row) {
+        work -= static_cast<std::int64_t>(states.size());
+        complete = complete && work >= 0;
+        if (!complete) break;
+        poll();
+        for (const State& s : states)
+          made.push_back({s.weight + classes.weight[row], s.value + sign * classes.value[row]});
+      }
+      std::sort(made.begin(), made.end(), [](const State& a, const State& b) {
+        return a.weight != b.weight ? a.weight < b.weight : a.value < b.value;
+      });
+      states.clear();
+      for (const State& s : made)
+        if (states.empty() || s.value < states.back().value) states.push_back(s);
+      if (!states.empty() && !(std::isfinite(states.front().weight) &&
+                               std::isfinite(states.back().value)))
+        return {Status::sum_overflows, 0, 0};
+    }
+    weight.clear(), value.clear();
+    if (!complete) return {};
+    for (const State& s : states) {
+      weight.push_back(s.weight);
+      value.push_back(sign * s.value);
+    }
+    return {};
+  }
+
+ private:
+  struct State {
+    double weight, value;
+  };
+};
+
+inline OneEach& one_each() {
+  static thread_local OneEach scratch;
+  return scratch;
+}
+
+// The answer stays in the scratch of the calling thread until its next call.
+inline Fault choose_one_each(const Classes& classes, double limit, bool maximize, double gap,
+                             std::int64_t work, OneEach*& answer) noexcept {
+  Fault fault;
+  const Status status = guarded([&] {
+    answer = &one_each();
+    fault = answer->run(classes, limit, maximize, gap, work);
+    return Status::ok;
+  });
+  if (status != Status::ok) fault.status = status;
+  return fault;
+}
+
+inline Fault trade_off(const Classes& classes, bool maximize, std::int64_t most,
+                       TradeOff& answer) noexcept {
+  Fault fault;
+  const Status status = guarded([&] {
+    fault = answer.run(classes, maximize, most);
+    return Status::ok;
+  });
+  if (status != Status::ok) fault.status = status;
+  return fault;
+}
+
+}  // namespace slotkern

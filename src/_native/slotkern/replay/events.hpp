@@ -1,0 +1,55 @@
+// A queue of events: the earliest first, of equal times the smallest job.
+//
+// A heap of four children a node: half as deep as a binary one, and the children of a node
+// share a line of the cache. O(log n) each; exact, since the order is total.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "slotkern/replay/jobs.hpp"
+
+namespace slotkern::replay {
+
+struct Event {
+  double time;
+  JobId job;
+  friend bool operator<(const Event& a, const Event& b) {
+    return a.time < b.time || (a.time == b.time && a.job < b.job);
+  }
+};
+
+class EventQueue {
+ public:
+  bool empty() const { return heap_.empty(); }
+  const Event& top() const { return heap_.front(); }
+  double time() const { return heap_.empty() ? kNever : heap_.front().time; }
+
+  void push(Event event) {
+    std::size_t i = heap_.size();
+    heap_.push_back(event);
+    for (std::size_t parent; i > 0 && event < heap_[parent = (i - 1) / 4]; i = parent)
+      heap_[i] = heap_[parent];
+    heap_[i] = event;
+  }
+
+  void pop() {
+    const Event last = heap_.back();
+    heap_.pop_back();
+    const std::size_t size = heap_.size();
+    if (size == 0) return;
+    std::size_t i = 0;
+    for (std::size_t child; (child = 4 * i + 1) < size; i = child) {
+      for (std::size_t k = child + 1, end = std::min(child + 4, size); k < end; ++k)
+        if (heap_[k] < heap_[child]) child = k;
+      if (!(heap_[child] < last)) break;
+      heap_[i] = heap_[child];
+    }
+    heap_[i] = last;
+  }
+
+ private:
+  std::vector<Event> heap_;
+};
+
+}  // namespace slotkern::replay

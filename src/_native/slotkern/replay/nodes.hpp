@@ -1,0 +1,85 @@
+// Which processors a job gets: the lowest numbers that are free when it starts.
+//
+// Binding at the start never changes when a job starts: all processors are alike, and the
+// scheduler has counted them. A word holds 64 processors; runs of free ones are taken whole,
+// so that a job's processors are a few spans. Cost of a job: O(words passed + its spans).
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+#include "slotkern/replay/jobs.hpp"
+
+namespace slotkern::replay {
+
+// Processors [first, first + count).
+struct NodeSpan {
+  std::int32_t first, count;
+};
+
+// The spans of job j are [first[j], first[j] + count[j]) of `spans`.
+struct Placement {
+  std::vector<std::uint64_t> first;
+  std::vector<std::uint32_t> count;
+  std::vector<NodeSpan> spans;
+
+  void resize(std::size_t jobs) {
+    first.assign(jobs, 0);
+    count.assign(jobs, 0);
+    spans.reserve(2 * jobs);
+  }
+};
+
+class FreeNodes {
+ public:
+  explicit FreeNodes(std::int32_t processors) : words_((processors + 63) / 64, ~0ull) {
+    if (processors % 64) words_.back() = (1ull << processors % 64) - 1;
+  }
+
+  // At least `width` must be free.
+  void take(JobId job, std::int32_t width, Placement& out) {
+    std::vector<NodeSpan>& spans = out.spans;
+    const std::size_t begin = spans.size();
+    while (words_[lowest_] == 0) ++lowest_;
+    for (std::size_t i = lowest_; width > 0; ++i) {
+      std::uint64_t word = words_[i];
+      while (word != 0 && width > 0) {
+        const int from = std::countr_zero(word);
+        const int run = std::min(std::countr_one(word >> from), static_cast<int>(width));
+        word &= ~(ones(run) << from);
+        width -= run;
+        const auto node = static_cast<std::int32_t>(i * 64 + from);
+        if (spans.size() > begin && spans.back().first + spans.back().count == node)
+          spans.back().count += run;
+        else
+          spans.push_back({node, run});
+      }
+      words_[i] = word;
+    }
+    out.first[job] = begin;
+    out.count[job] = static_cast<std::uint32_t>(spans.size() - begin);
+  }
+
+  void give(JobId job, const Placement& placement) {
+    const NodeSpan* span = placement.spans.data() + placement.first[job];
+    for (std::uint32_t k = 0; k < placement.count[job]; ++k, ++span) {
+      std::size_t i = static_cast<std::size_t>(span->first) / 64;
+      lowest_ = std::min(lowest_, i);
+      int from = span->first % 64;
+      for (int left = span->count; left > 0; ++i, from = 0) {
+        const int here = std::min(left, 64 - from);
+        words_[i] |= ones(here) << from;
+        left -= here;
+      }
+    }
+  }
+
+ private:
+  static std::uint64_t ones(int count) { return ~0ull >> (64 - count); }
+
+  std::vector<std::uint64_t> words_;  // a bit is set: free
+  std::size_t lowest_ = 0;            // no word before this one has a free processor
+};
+
+}  // namespace slotkern::replay

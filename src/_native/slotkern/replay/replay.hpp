@@ -1,0 +1,125 @@
+// Replays jobs on a machine: a discrete-event loop around a scheduler.
+//
+// At one time, in this order and again while an event of that time is left: jobs and blocked
+// spans end; blocked spans begin; jobs are submitted, the smallest first; the scheduler looks
+// once and starts jobs. Nothing depends on anything but these numbers.
+//
+// A scheduler knows no clock: it is told of submissions and ends and asked what starts now
+// (`Scheduler`), so that many of them can be driven by another loop.
+// Cost: O(log n) an event beside the scheduler's; memory O(n + spans of processors).
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <variant>
+
+#include "slotkern/replay/backfill.hpp"
+#include "slotkern/replay/conservative.hpp"
+#include "slotkern/replay/nodes.hpp"
+#include "slotkern/replay/priority.hpp"
+
+namespace slotkern::replay {
+
+template <class S>
+concept Scheduler = requires(S scheduler, const S constant, JobId job, double now) {
+  scheduler.submit(job, now);
+  scheduler.end(job, now);
+  scheduler.decide(now, [](JobId) {});
+  { constant.wake() } -> std::same_as<double>;
+  { constant.waiting() } -> std::same_as<std::size_t>;
+};
+static_assert(Scheduler<QueueScheduler> && Scheduler<ConservativeScheduler>);
+
+enum class Policy : int { none, easy, first_fit, conservative };
+
+struct Machine {
+  std::int32_t processors = 1;
+  std::vector<BlockedSpan> blocked;
+};
+
+class Replay {
+ public:
+  Replay(const Jobs& jobs, const Machine& machine, Policy policy, const Order& order,
+         Usage* usage, const std::int32_t* user, bool nodes)
+      : jobs_(jobs), blocked_(machine.blocked), usage_(usage), user_(user),
+        nodes_(nodes ? machine.processors : 1), with_nodes_(nodes), start_(jobs.size),
+        scheduler_(make(jobs, machine, policy, order)) {
+    std::sort(blocked_.begin(), blocked_.end(), [](const BlockedSpan& a, const BlockedSpan& b) {
+      return a.start < b.start || (a.start == b.start && a.end < b.end);
+    });
+    if (nodes) placement_.resize(jobs.size + blocked_.size());
+  }
+
+  // Goes on for so many events; false when all jobs have ended.
+  bool run(std::size_t events) {
+    return std::visit([&](auto& scheduler) { return run(scheduler, events); }, scheduler_);
+  }
+
+  const std::vector<double>& start() const { return start_; }
+  const Placement& placement() const { return placement_; }
+  std::size_t submitted() const { return next_job_; }
+  std::size_t most_waiting() const { return most_waiting_; }
+
+ private:
+  using AnyScheduler = std::variant<QueueScheduler, ConservativeScheduler>;
+
+  static AnyScheduler make(const Jobs& jobs, const Machine& machine, Policy policy,
+                           const Order& order) {
+    if (policy == Policy::conservative)
+      return ConservativeScheduler(jobs, machine.processors, order, machine.blocked);
+    return QueueScheduler(jobs, machine.processors, order, static_cast<Backfill>(policy),
+                          machine.blocked);
+  }
+
+  template <Scheduler S>
+  bool run(S& scheduler, std::size_t events) {
+    while (ended_ < jobs_.size) {
+      if (events-- == 0) return true;
+      const double coming = next_job_ < jobs_.size ? jobs_.submit[next_job_] : kNever;
+      const double block = next_block_ < blocked_.size() ? blocked_[next_block_].start : kNever;
+      const double now = std::min({coming, block, ends_.time(), scheduler.wake()});
+      for (; ends_.time() == now; ends_.pop()) end(scheduler, ends_.top().job, now);
+      for (; next_block_ < blocked_.size() && blocked_[next_block_].start == now; ++next_block_)
+        begin_block();
+      for (; next_job_ < jobs_.size && jobs_.submit[next_job_] == now; ++next_job_)
+        scheduler.submit(static_cast<JobId>(next_job_), now);
+      scheduler.decide(now, [&](JobId job) {
+        start_[job] = now;
+        if (usage_) usage_->change(user_[job], now, jobs_.width[job]);
+        if (with_nodes_) nodes_.take(job, jobs_.width[job], placement_);
+        ends_.push({now + jobs_.run[job], job});
+      });
+      most_waiting_ = std::max(most_waiting_, scheduler.waiting());
+    }
+    return false;
+  }
+
+  template <Scheduler S>
+  void end(S& scheduler, JobId job, double now) {
+    if (with_nodes_) nodes_.give(job, placement_);
+    if (job >= jobs_.size) return;  // a blocked span
+    ++ended_;
+    scheduler.end(job, now);
+    if (usage_) usage_->change(user_[job], now, -jobs_.width[job]);
+  }
+
+  void begin_block() {
+    const auto id = static_cast<JobId>(jobs_.size + next_block_);
+    if (with_nodes_) nodes_.take(id, blocked_[next_block_].width, placement_);
+    ends_.push({blocked_[next_block_].end, id});
+  }
+
+  Jobs jobs_;
+  std::vector<BlockedSpan> blocked_;  // by start
+  Usage* usage_;
+  const std::int32_t* user_;
+  EventQueue ends_;
+  FreeNodes nodes_;
+  bool with_nodes_;
+  Placement placement_;
+  std::vector<double> start_;
+  AnyScheduler scheduler_;
+  std::size_t next_job_ = 0, next_block_ = 0, ended_ = 0, most_waiting_ = 0;
+};
+
+}  // namespace slotkern::replay

@@ -1,0 +1,251 @@
+// Workload traces: lines of numbers and words, read chunk by chunk into rows of cells.
+//
+// A form says what each field of a line is: an integer, a number, or a word. Words become
+// codes in the order in which a field first shows them; "-1" is unknown and stays -1.
+// Numbers are decimal, at most 2^53 in size, and correctly rounded; whatever else stands in
+// a field is named by line, field and text. A line that begins with the comment character is
+// kept as it stands; what follows that character on a line of a job is not read.
+//
+// Cost: one pass over the text; 8 bytes a field and 8 a row, and the comments. A line is at most kLine
+// characters long, so that a chunk without line ends cannot grow in memory.
+#pragma once
+
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace slotkern::replay {
+
+enum class Cell : char { integer = 'i', number = 'f', word = 's' };
+
+union Value {
+  std::int64_t integer;
+  double number;
+};
+
+enum class LineFault : int { none = 0, too_long, field_count, not_number, not_integer, too_large };
+
+// What is wrong with a line; `text` is at most 80 bytes of the field.
+struct BadLine {
+  LineFault fault = LineFault::none;
+  std::uint64_t line = 0;
+  std::size_t field = 0;  // which one; of field_count: how many
+  std::string text;
+};
+
+namespace detail {
+
+inline bool blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'; }
+
+inline constexpr double kPowersOfTen[] = {1,   1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                          1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+
+// [+-] digits [. digits] [e [+-] digits], the whole of [p, end).
+inline LineFault number(const char* p, const char* end, double& out) {
+  const bool negative = *p == '-';
+  if (*p == '-' || *p == '+') ++p;
+  const char* const first = p;
+  std::uint64_t digits = 0;
+  int count = 0, behind = 0;
+  const auto read = [&] {
+    const char* from = p;
+    for (unsigned c; p < end && (c = static_cast<unsigned>(*p - '0')) < 10; ++p)
+      digits = digits * 10 + c;
+    return static_cast<int>(std::min<std::ptrdiff_t>(p - from, 100));
+  };
+  count = read();
+  if (p < end && *p == '.') {
+    ++p;
+    count += behind = read();
+  }
+  if (!count) return LineFault::not_number;
+  if (p == end && count <= 15) {  // both exact: one rounding
+    const double whole = static_cast<double>(digits) / kPowersOfTen[behind];
+    out = negative ? -whole : whole;
+    return LineFault::none;
+  }
+  if (p < end) {  // an exponent, or nothing we know
+    if (*p != 'e' && *p != 'E') return LineFault::not_number;
+    const char* q = p + 1;
+    if (q < end && (*q == '-' || *q == '+')) ++q;
+    if (q == end) return LineFault::not_number;
+    for (; q < end; ++q)
+      if (*q < '0' || *q > '9') return LineFault::not_number;
+  }
+  double size = 0;
+  const auto [stop, error] = std::from_chars(first, end, size);
+  if (error == std::errc::result_out_of_range) return LineFault::too_large;
+  if (error != std::errc() || stop != end) return LineFault::not_number;
+  out = negative ? -size : size;
+  return size <= 9007199254740992.0 ? LineFault::none : LineFault::too_large;
+}
+
+}  // namespace detail
+
+class TraceParser {
+ public:
+  static constexpr std::size_t kLine = 1 << 16;
+  static constexpr std::size_t kRemembered = 8;  // of the lines that were skipped
+
+  TraceParser(std::string_view form, char comment, bool skip)
+      : form_(form), comment_(comment), skip_(skip), words_(form.size()) {}
+
+  // False at a bad line, unless bad lines are skipped.
+  bool feed(const char* data, std::size_t size) {
+    const char *p = data, *const end = data + size;
+    while (p < end) {
+      const auto* stop = static_cast<const char*>(std::memchr(p, '\n', end - p));
+      if (!stop) {
+        rest_.append(p, std::min<std::size_t>(end - p, kLine + 1));
+        if (rest_.size() <= kLine) return true;
+        return complain(LineFault::too_long, 0, {}, line_ + 1);
+      }
+      if (rest_.empty()) {
+        if (!take(p, stop)) return false;
+      } else {
+        rest_.append(p, stop);
+        if (!take(rest_.data(), rest_.data() + rest_.size())) return false;
+        rest_.clear();
+      }
+      p = stop + 1;
+    }
+    return true;
+  }
+
+  bool finish() {
+    const bool good = rest_.empty() || take(rest_.data(), rest_.data() + rest_.size());
+    rest_.clear();
+    return good;
+  }
+
+  std::size_t rows() const { return cells_.size() / form_.size(); }
+  const Value* cells() const { return cells_.data(); }
+  std::uint64_t skipped() const { return skipped_; }
+  const std::vector<BadLine>& bad_lines() const { return bad_; }
+  const std::string& comments() const { return comments_; }
+  const std::vector<std::string>& words(std::size_t field) const { return words_[field].list; }
+  std::uint64_t line_of(std::size_t row) const { return lines_[row]; }
+
+ private:
+  struct Words {
+    std::vector<std::string> list;
+    std::unordered_map<std::string, std::int64_t> code;
+  };
+
+  bool take(const char* p, const char* end) {
+    ++line_;
+    while (p < end && detail::blank(*p)) ++p;
+    if (p == end) return true;
+    if (*p == comment_) {
+      comments_.append(p, end).push_back('\n');
+      return true;
+    }
+    if (static_cast<std::size_t>(end - p) > kLine)
+      return complain(LineFault::too_long, 0, {}, line_);
+    const std::size_t row = cells_.size(), fields = form_.size();
+    cells_.resize(row + fields);
+    std::size_t k = 0;
+    while (p < end && *p != comment_) {
+      const char* const first = p;
+      while (p < end && !detail::blank(*p) && *p != comment_) ++p;
+      if (k < fields)
+        if (const LineFault fault = read(k, first, p, cells_[row + k]); fault != LineFault::none) {
+          const std::size_t count = fields_of(first, end, k);
+          cells_.resize(row);
+          return count == fields ? complain(fault, k, {first, p}, line_)
+                                 : complain(LineFault::field_count, count, {}, line_);
+        }
+      ++k;
+      while (p < end && detail::blank(*p)) ++p;
+    }
+    if (k == fields) {
+      lines_.push_back(line_);
+      return true;
+    }
+    cells_.resize(row);
+    return complain(LineFault::field_count, k, {}, line_);
+  }
+
+  // How many fields the line has, when `before` stand in front of p.
+  std::size_t fields_of(const char* p, const char* end, std::size_t before) const {
+    while (p < end && *p != comment_) {
+      while (p < end && !detail::blank(*p) && *p != comment_) ++p;
+      while (p < end && detail::blank(*p)) ++p;
+      ++before;
+    }
+    return before;
+  }
+
+  LineFault read(std::size_t k, const char* first, const char* end, Value& out) {
+    const auto kind = static_cast<Cell>(form_[k]);
+    if (kind == Cell::word) {
+      out.integer = code(words_[k], {first, end});
+      return LineFault::none;
+    }
+    double x = 0;
+    if (const LineFault fault = detail::number(first, end, x); fault != LineFault::none)
+      return fault;
+    if (kind == Cell::number)
+      out.number = x;
+    else if (x == std::floor(x))
+      out.integer = static_cast<std::int64_t>(x);
+    else
+      return LineFault::not_integer;
+    return LineFault::none;
+  }
+
+  static std::int64_t code(Words& words, std::string_view word) {
+    if (word == "-1") return -1;
+    const auto [at, fresh] = words.code.try_emplace(std::string(word), words.list.size());
+    if (fresh) words.list.emplace_back(word);
+    return at->second;
+  }
+
+  bool complain(LineFault fault, std::size_t field, std::string_view text, std::uint64_t line) {
+    // An endless line cannot be skipped: where the next one begins is not known.
+    const bool go_on = skip_ && fault != LineFault::too_long;
+    skipped_ += go_on;
+    if (!go_on) bad_.clear();
+    if (bad_.size() < kRemembered)
+      bad_.push_back({fault, line, field, std::string(text.substr(0, 80))});
+    return go_on;
+  }
+
+  std::string form_;
+  char comment_;
+  bool skip_;
+  std::vector<Value> cells_;
+  std::vector<Words> words_;
+  std::string rest_, comments_;  // an unfinished line; all lines of comment
+  std::vector<std::uint64_t> lines_;  // of the rows
+  std::uint64_t line_ = 0, skipped_ = 0;
+  std::vector<BadLine> bad_;
+};
+
+// Appends a line for each row: numbers as short as they can be read back, whole ones without
+// a point; codes as they are.
+inline void write_rows(std::string_view form, const Value* cells, std::size_t rows,
+                       std::string& out) {
+  char text[32];
+  for (std::size_t row = 0; row < rows; ++row)
+    for (std::size_t k = 0; k < form.size(); ++k, ++cells) {
+      const bool whole = static_cast<Cell>(form[k]) != Cell::number ||
+                         (std::abs(cells->number) < 1e15 &&
+                          cells->number == std::floor(cells->number) &&
+                          !(cells->number == 0 && std::signbit(cells->number)));
+      const std::int64_t integer = static_cast<Cell>(form[k]) != Cell::number ? cells->integer
+                                   : whole ? static_cast<std::int64_t>(cells->number)
+                                           : 0;
+      const auto end = whole ? std::to_chars(text, text + sizeof text, integer).ptr
+                             : std::to_chars(text, text + sizeof text, cells->number).ptr;
+      out.append(text, end);
+      out.push_back(k + 1 < form.size() ? ' ' : '\n');
+    }
+}
+
+}  // namespace slotkern::replay

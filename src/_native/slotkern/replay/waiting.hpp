@@ -1,0 +1,182 @@
+// The jobs that wait, in the order of a policy: the smallest key first, of equal keys the
+// smallest job.
+//
+// Keys are fixed (0: the order of submission) or change with time; then they are computed
+// anew, and the jobs sorted, before each look at the queue: O(q log q). With fixed keys a
+// job is put in its place by binary search: O(log q), and the moves behind it.
+// Widths and estimates are columns of their own, so that one pass of vector code finds the
+// next job that fits. A job that has left keeps its place, wider than any machine, until
+// half of the places are such.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include "slotkern/slots/screen.hpp"
+#include "slotkern/replay/jobs.hpp"
+
+namespace slotkern::replay {
+
+inline constexpr std::int32_t kGone = std::numeric_limits<std::int32_t>::max();
+
+namespace detail {
+
+// The first place from i on whose value is at most (at least) `bound`; n if there is none.
+// Leaf loops of their own, for the per-CPU clones.
+SLOTKERN_CLONES [[maybe_unused]] static std::size_t first_at_most(const std::int32_t* a,
+                                                                  std::size_t i, std::size_t n,
+                                                                  std::int32_t bound) {
+  for (; i + 16 <= n; i += 16) {
+    int any = 0;
+    for (std::size_t k = 0; k < 16; ++k) any |= a[i + k] <= bound;
+    if (any) break;
+  }
+  for (; i < n; ++i)
+    if (a[i] <= bound) return i;
+  return n;
+}
+
+SLOTKERN_CLONES [[maybe_unused]] static std::size_t first_at_least(const std::int32_t* a,
+                                                                   std::size_t i, std::size_t n,
+                                                                   std::int32_t bound) {
+  for (; i + 16 <= n; i += 16) {
+    int any = 0;
+    for (std::size_t k = 0; k < 16; ++k) any |= a[i + k] >= bound;
+    if (any) break;
+  }
+  for (; i < n; ++i)
+    if (a[i] >= bound) return i;
+  return n;
+}
+
+// The first place from i on with width <= free and (now + estimate <= until or width <= extra).
+SLOTKERN_CLONES [[maybe_unused]] static std::size_t first_backfill(
+    const std::int32_t* width, const double* estimate, std::size_t i, std::size_t n,
+    std::int32_t free, double now, double until, std::int32_t extra) {
+  for (; i + 16 <= n; i += 16) {
+    int any = 0;
+    for (std::size_t k = 0; k < 16; ++k) any |= width[i + k] <= free;
+    if (!any) continue;
+    for (std::size_t k = i; k < i + 16; ++k)
+      if (width[k] <= free && (now + estimate[k] <= until || width[k] <= extra)) return k;
+  }
+  for (; i < n; ++i)
+    if (width[i] <= free && (now + estimate[i] <= until || width[i] <= extra)) return i;
+  return n;
+}
+
+}  // namespace detail
+
+// Writes the keys, at time `now`, of the `count` jobs in `jobs`.
+using KeyFunction = void (*)(void* data, double now, const JobId* jobs, std::size_t count,
+                             double* keys);
+
+struct Order {
+  const double* fixed = nullptr;    // one key a job; else all are 0,
+  KeyFunction changing = nullptr;   // or this computes them
+  void* data = nullptr;
+};
+
+class WaitingJobs {
+ public:
+  WaitingJobs(const Jobs& jobs, const Order& order) : jobs_(jobs), order_(order) {}
+
+  std::size_t places() const { return job_.size(); }  // also those that were left
+  std::size_t size() const { return waiting_; }
+  bool empty() const { return waiting_ == 0; }
+  bool changing() const { return order_.changing != nullptr; }
+  bool gone(std::size_t i) const { return width_[i] == kGone; }
+  JobId job(std::size_t i) const { return job_[i]; }
+  const std::int32_t* widths() const { return width_.data(); }
+  const double* estimates() const { return estimate_.data(); }
+
+  // Returns the place.
+  std::size_t add(JobId job) {
+    const double key = order_.fixed ? order_.fixed[job] : 0;
+    std::size_t i = places();
+    if (!changing() && i > 0 && before(key, job, i - 1)) i = place(key, job);
+    const auto at = static_cast<std::ptrdiff_t>(i);
+    key_.insert(key_.begin() + at, key);
+    job_.insert(job_.begin() + at, job);
+    width_.insert(width_.begin() + at, jobs_.width[job]);
+    estimate_.insert(estimate_.begin() + at, jobs_.estimate[job]);
+    ++waiting_;
+    return i;
+  }
+
+  void remove_at(std::size_t i) {
+    width_[i] = kGone;
+    --waiting_;
+  }
+
+  void remove(JobId job) {
+    if (changing())
+      remove_at(std::find(job_.begin(), job_.end(), job) - job_.begin());
+    else
+      remove_at(place(order_.fixed ? order_.fixed[job] : 0, job));
+  }
+
+  // Changing keys are those of `now` from here on.
+  void sort(double now) {
+    drop_gone();
+    order_.changing(order_.data, now, job_.data(), places(), key_.data());
+    rank_.resize(places());
+    std::iota(rank_.begin(), rank_.end(), 0u);
+    std::sort(rank_.begin(), rank_.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return key_[a] < key_[b] || (key_[a] == key_[b] && job_[a] < job_[b]);
+    });
+    old_.assign(job_.begin(), job_.end());
+    for (std::size_t i = 0; i < rank_.size(); ++i) {
+      job_[i] = old_[rank_[i]];
+      width_[i] = jobs_.width[job_[i]];
+      estimate_[i] = jobs_.estimate[job_[i]];
+    }
+  }
+
+  // True if places have changed.
+  bool tidy() {
+    if (places() <= 64 || 2 * waiting_ > places()) return false;
+    drop_gone();
+    return true;
+  }
+
+ private:
+  bool before(double key, JobId job, std::size_t i) const {
+    return key < key_[i] || (key == key_[i] && job < job_[i]);
+  }
+
+  std::size_t place(double key, JobId job) const {
+    std::size_t low = 0, high = places();
+    while (low < high) {
+      const std::size_t i = (low + high) / 2;
+      if (key_[i] < key || (key_[i] == key && job_[i] < job))
+        low = i + 1;
+      else
+        high = i;
+    }
+    return low;
+  }
+
+  void drop_gone() {
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < places(); ++i) {
+      if (gone(i)) continue;
+      key_[kept] = key_[i], job_[kept] = job_[i];
+      width_[kept] = width_[i], estimate_[kept] = estimate_[i];
+      ++kept;
+    }
+    key_.resize(kept), job_.resize(kept), width_.resize(kept), estimate_.resize(kept);
+  }
+
+  Jobs jobs_;
+  Order order_;
+  std::vector<double> key_, estimate_;
+  std::vector<std::int32_t> width_;
+  std::vector<JobId> job_, old_;
+  std::vector<std::uint32_t> rank_;
+  std::size_t waiting_ = 0;
+};
+
+}  // namespace slotkern::replay

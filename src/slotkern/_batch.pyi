@@ -1,0 +1,43 @@
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slotkern._core import PreparedSlots, Request
+from slotkern._windows import WindowTable
+
+MEASURES: tuple[str, ...]
+REASONS: tuple[str, ...]
+SLICE: np.dtype[np.void]
+
+class Jobs:
+    def __init__(
+        self,
+        slots: NDArray[np.void] | PreparedSlots,
+        requests: list[Request],
+        criteria: Iterable[str],
+    ) -> None: ...
+    @property
+    def slots(self) -> NDArray[np.void]: ...
+    @property
+    def prepared(self) -> PreparedSlots: ...
+
+def schedule(
+    jobs: Jobs, rules: dict[str, Any], backfill: str
+) -> tuple[
+    WindowTable,
+    NDArray[np.int64],
+    NDArray[np.int64],
+    NDArray[np.uint8],
+    NDArray[np.void],
+]: ...
+def execute(
+    jobs: Jobs,
+    shape: str,
+    backfill: str,
+    planned: WindowTable,
+    movable: NDArray[np.uint8],
+    shares: NDArray[np.float64],
+) -> tuple[WindowTable, NDArray[np.float64], NDArray[np.uint8], int, int]: ...
+def bound(jobs: Jobs, rules: dict[str, Any]) -> float: ...

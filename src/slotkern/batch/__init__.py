@@ -1,0 +1,25 @@
+"""Batches: many jobs of a virtual organization, scheduled as a whole under its policy.
+
+"Preference-based fair resource sharing and scheduling optimization in Grid VOs"
+(Toporkov et al. 2014). `schedule_batch` gives every job a window; the policies are in
+`policies`, what comes of a schedule when jobs end early in `Schedule.execute`, and
+cycle after cycle of a flow of jobs in `run_cycles`.
+"""
+
+from slotkern.batch.cycles import Cycles, run_cycles
+from slotkern.batch.jobs import Batch, read_batch
+from slotkern.batch.policies import BSF, CSS, Backfilling, BatchSlicer
+from slotkern.batch.schedule import Schedule, schedule_batch
+
+__all__ = [
+    "BSF",
+    "CSS",
+    "Backfilling",
+    "Batch",
+    "BatchSlicer",
+    "Cycles",
+    "Schedule",
+    "read_batch",
+    "run_cycles",
+    "schedule_batch",
+]

@@ -1,0 +1,188 @@
+"""The policies of a virtual organization, as small frozen objects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from slotkern._core import CRITERIA
+from slotkern.checks import integer, one_of
+
+__all__ = ["BSF", "CSS", "Backfilling", "BatchSlicer", "Policy", "policy_of"]
+
+PRIORITIES = ("order", "cost", "performance")
+
+
+@dataclass(frozen=True)
+class BatchSlicer:
+    """Sub-batches one after another, one alternative chosen for each job of each.
+
+    Parameters
+    ----------
+    k : int or sequence of int
+        So many sub-batches of (nearly) equal size, or their sizes, which sum to the
+        jobs. More sub-batches than jobs are one for each job.
+    criterion : str
+        By which alternatives are cut: ``"own"``, each job's, or one of `CRITERIA` for
+        all.
+    by : {"order", "cost", "performance"} or array_like
+        Who comes first: the batch's own order; the jobs whose cheapest window on all
+        the slots is dearest; those that ask for the most performance; or the largest of
+        one number a job. Equals stay in the batch's order.
+
+    Examples
+    --------
+    >>> import slotkern as sk
+    >>> sk.BatchSlicer(3)
+    BatchSlicer(k=3, criterion='own', by='order')
+    """
+
+    k: Any = 1
+    criterion: str = "own"
+    by: Any = "order"
+
+    def __post_init__(self) -> None:
+        _check_slices(self)
+
+    def slices(self, jobs: int) -> list[int]:
+        """Where the sub-batches of so many jobs begin, and where the last one ends."""
+        return _slices(self.k, jobs)
+
+
+@dataclass(frozen=True)
+class Backfilling:
+    """The earliest window for each job in order; no choice, no limit.
+
+    Parameters
+    ----------
+    kind : {"conservative", "easy"}
+        Every job holds a reservation, or only the first that cannot start yet.
+    """
+
+    kind: str = "conservative"
+
+    def __post_init__(self) -> None:
+        one_of("kind", self.kind, ("conservative", "easy"))
+
+
+@dataclass(frozen=True)
+class BSF:
+    """Batch-slice-filling: Batch-slicer for the first jobs, backfilling for the rest.
+
+    Parameters
+    ----------
+    n_css : int
+        So many jobs, the first of the whole batch by `by`, are sliced; the rest is
+        backfilled in the batch's own order.
+    k, criterion, by
+        As for `BatchSlicer`.
+    kind : {"conservative", "easy"}
+        Of the backfilling.
+    """
+
+    n_css: int
+    k: Any = 1
+    criterion: str = "own"
+    by: Any = "order"
+    kind: str = "conservative"
+
+    def __post_init__(self) -> None:
+        integer("n_css", self.n_css, least=0)
+        one_of("kind", self.kind, ("conservative", "easy"))
+        _check_slices(self)
+
+    def slices(self, jobs: int) -> list[int]:
+        """Where the sub-batches of so many jobs begin, and where the last one ends."""
+        return _slices(self.k, min(int(self.n_css), jobs))
+
+
+Policy = BatchSlicer | Backfilling | BSF
+
+
+def policy_of(text: str) -> Policy:
+    """Return the policy that a word means: css, slicer:3, conservative, easy, bsf:10.
+
+    Parameters
+    ----------
+    text : str
+        ``css``; ``slicer:K`` or ``slicer:SIZE+SIZE+...``; ``conservative`` or ``easy``;
+        ``bsf:N`` or ``bsf:N:K``.
+
+    Returns
+    -------
+    Policy
+
+    Raises
+    ------
+    ValueError
+        Naming the word and what it may be.
+
+    Examples
+    --------
+    >>> policy_of("bsf:10:2")
+    BSF(n_css=10, k=2, criterion='own', by='order', kind='conservative')
+    """
+    name, *numbers = text.split(":")
+    try:
+        if name == "css" and not numbers:
+            return CSS
+        if name == "slicer" and len(numbers) == 1:
+            sizes = [int(size) for size in numbers[0].split("+")]
+            return BatchSlicer(sizes[0] if len(sizes) == 1 else tuple(sizes))
+        if name in ("conservative", "easy") and not numbers:
+            return Backfilling(name)
+        if name == "bsf" and 1 <= len(numbers) <= 2:
+            n_css, k = int(numbers[0]), int(numbers[1]) if numbers[1:] else 1
+            return BSF(n_css, k)
+    except ValueError as error:
+        raise ValueError(f"policy {text!r}: {error}") from None
+    raise ValueError(
+        "a policy is css, slicer:K, slicer:SIZE+SIZE, conservative, easy, bsf:N or "
+        f"bsf:N:K; got {text!r}"
+    )
+
+
+def _check_slices(policy: BatchSlicer | BSF) -> None:
+    if isinstance(policy.k, (list, tuple, np.ndarray)):
+        sizes = tuple(
+            integer(f"sizes[{i}]", size, least=1) for i, size in enumerate(policy.k)
+        )
+        if not sizes:
+            raise ValueError("sizes must not be empty")
+        object.__setattr__(policy, "k", sizes)
+    else:
+        integer("k", policy.k, least=1)
+    one_of("criterion", policy.criterion, ("own", *CRITERIA))
+    if isinstance(policy.by, str):
+        one_of("by", policy.by, PRIORITIES)
+    else:
+        object.__setattr__(policy, "by", _numbers(policy.by))
+
+
+def _numbers(by: ArrayLike) -> tuple[float, ...]:
+    values = np.asarray(by)
+    if values.ndim != 1 or values.dtype.kind not in "iuf":
+        raise TypeError("by must be a word or one number a job")
+    return tuple(values.tolist())
+
+
+def _slices(k: Any, jobs: int) -> list[int]:
+    if isinstance(k, tuple):
+        if sum(k) != jobs:
+            raise ValueError(f"sizes sum to {sum(k)}, but {jobs} jobs are to be sliced")
+        return [0, *np.cumsum(k).tolist()]
+    parts = min(int(k), jobs)
+    return [i * jobs // parts for i in range(parts + 1)] if parts else [0]
+
+
+def ranked(values: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The order of the largest first; NaN last, equals as they come."""
+    order: NDArray[np.int64] = np.argsort(-values, kind="stable")
+    return order
+
+
+#: The cyclic scheduling scheme: one batch, alternatives by first fit.
+CSS = BatchSlicer(1, "first")

@@ -1,0 +1,250 @@
+"""``slotkern batch``: a whole queue of jobs on one list of slots."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import numpy as np
+
+from slotkern.batch import Schedule, read_batch, schedule_batch
+from slotkern.batch.policies import policy_of
+from slotkern.checks import one_of
+from slotkern.commands.tables import column
+from slotkern.commands.terminal import show
+from slotkern.extras import extra
+from slotkern.files.slots import read_slots
+from slotkern.files.whole import open_whole
+
+with extra():
+    import typer
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+if TYPE_CHECKING:
+    from slotkern.typing import Shape
+
+__all__ = ["batch", "comparison", "write_schedule"]
+
+OUTPUTS = (".csv", ".json", ".parquet")
+
+
+def batch(
+    slots: Annotated[
+        Path, typer.Argument(help="Free slots: .csv, .parquet, .json, .jsonl or .npz.")
+    ],
+    jobs: Annotated[
+        Path, typer.Argument(help="One row a job: .csv, .parquet or .json.")
+    ],
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="css, slicer:K, slicer:SIZE+SIZE, conservative, easy, bsf:N or "
+            "bsf:N:K; give it again to compare."
+        ),
+    ] = None,
+    minimize: Annotated[
+        str | None, typer.Option(help="time, cost, start, finish, runtime or a column.")
+    ] = None,
+    maximize: Annotated[str | None, typer.Option(help="The same, as large.")] = None,
+    under: Annotated[str, typer.Option(help="What the limit is on.")] = "cost",
+    limit: Annotated[
+        float | None, typer.Option(help="The most of it; eq. 5 by default.")
+    ] = None,
+    shape: Annotated[
+        str, typer.Option(help="ragged, or square: parts finish together.")
+    ] = "ragged",
+    alternatives: Annotated[
+        str, typer.Option(help="amp, or alp: a price for every single slot.")
+    ] = "amp",
+    execute: Annotated[
+        bool, typer.Option(help="Run it with true lengths, uniform on [0.2, 1].")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Of the true lengths.")] = 0,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw it: .png, .svg, .pdf.")
+    ] = None,
+    curve: Annotated[
+        Path | None, typer.Option(help="Draw the trade-off: .png, .svg, .pdf.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="Write its parts: .csv, .json, .parquet.")
+    ] = None,
+) -> None:
+    """Schedule a batch of jobs under the policy of an organization.
+
+    With one policy, a row a job; with several, a row a policy. `--plot`, `--curve` and
+    `--output` are of the first. Exits with 1 when no job was scheduled.
+    """
+    words = policy or ["css"]
+    policies = [policy_of(word) for word in words]
+    if output is not None:
+        one_of("the suffix of --output", output.suffix.lower(), OUTPUTS)
+    queue, free = read_batch(jobs), read_slots(slots)
+    schedules = [
+        schedule_batch(
+            free,
+            queue,
+            each,
+            minimize=minimize,
+            maximize=maximize,
+            under=under,
+            limit=limit,
+            shape=cast("Shape", shape),
+            alternatives=alternatives,
+        )
+        for each in policies
+    ]
+    first = schedules[0]
+    if plot is not None:
+        from slotkern.plotting.batch import plot_schedule
+
+        plot_schedule(first, path=plot)
+    if curve is not None:
+        from slotkern.plotting.batch import plot_trade_off
+
+        plot_trade_off(first, path=curve)
+    if output is not None:
+        write_schedule(first, output)
+    if len(schedules) > 1:
+        show(comparison(words, schedules, seed if execute else None))
+    else:
+        show(jobs_table(first, seed if execute else None), summary(first))
+    if not first.scheduled.any():
+        raise typer.Exit(1)
+
+
+def summary(schedule: Schedule) -> str:
+    """The totals of a schedule, and how good it is, in two lines."""
+    totals = schedule.totals()
+    names = ("cost", "processor_time")
+    sums = "   ".join(
+        f"{name.replace('_', ' ')} {column([totals[name]])[0]}" for name in names
+    )
+    done = int(schedule.scheduled.sum())
+    text = f"{done} of {len(schedule)} jobs scheduled   {sums}"
+    value, bound = schedule.value, schedule.bound
+    if done and np.isfinite(bound) and value:
+        text += (
+            f"\n{schedule.target.replace('_', ' ')} {column([value])[0]}: no schedule "
+            f"of these jobs has it better than {column([bound])[0]}, "
+            f"{abs(value - bound) / abs(value):.1%} away"
+        )
+    return text
+
+
+def jobs_table(schedule: Schedule, seed: int | None) -> Table:
+    """One row a job."""
+    table = Table(box=SIMPLE_HEAD)
+    columns: dict[str, list[str]] = {
+        "job": list(schedule.batch.names),
+        "alternatives": column(schedule.count),
+    }
+    windows = schedule.windows
+    names = {"start": windows.start, "finish": windows.finish, "cost": windows.cost}
+    if seed is not None:
+        run = schedule.execute(seed=seed)
+        names |= {"real start": run.start, "real finish": run.finish}
+    for name, values in names.items():
+        texts = column(values)
+        columns[name] = [
+            text if done else ""
+            for text, done in zip(texts, np.isfinite(values), strict=True)
+        ]
+    columns["nodes"] = [
+        reason if window is None else " ".join(map(str, window.nodes))
+        for window, reason in zip(schedule, schedule.reasons, strict=True)
+    ]
+    for name in columns:
+        table.add_column(
+            Text(name), justify="left" if name in ("job", "nodes") else "right"
+        )
+    for row in zip(*columns.values(), strict=True):
+        table.add_row(*map(Text, row))
+    return table
+
+
+def comparison(words: list[str], schedules: list[Schedule], seed: int | None) -> Table:
+    """One row a policy: means over the scheduled jobs."""
+    rows: list[dict[str, float]] = []
+    for schedule in schedules:
+        means = schedule.means()
+        row = {
+            "jobs": float(schedule.scheduled.sum()),
+            "alternatives": float(len(schedule.alternatives)),
+            **{name.replace("_", " "): means[name] for name in means},
+        }
+        if seed is not None:
+            run = schedule.execute(seed=seed)
+            ran = run.started
+            row["real start"] = float(run.start[ran].mean()) if ran.any() else np.nan
+            row["real time"] = (
+                float(run.processor_time[ran].mean()) if ran.any() else np.nan
+            )
+        rows.append(row)
+    table = Table(box=SIMPLE_HEAD, caption="means over the scheduled jobs")
+    table.add_column("policy", justify="left", no_wrap=True)
+    for name in rows[0]:
+        table.add_column(name, justify="right")
+    texts = [column([row[name] for row in rows]) for name in rows[0]]
+    for word, *cells in zip(words, *texts, strict=True):
+        table.add_row(Text(word), *cells)
+    return table
+
+
+def write_schedule(schedule: Schedule, path: Path) -> None:
+    """Write a row for each part of each job, and one for each job that failed.
+
+    Parameters
+    ----------
+    schedule : Schedule
+    path : Path
+        .csv, .json or .parquet; the columns are job, reason, node, start, end, cost.
+    """
+    names: dict[str, list[Any]] = {
+        name: [] for name in ("job", "reason", "node", "start", "end", "cost")
+    }
+    for name, reason, window in zip(
+        schedule.batch.names, schedule.reasons, schedule, strict=True
+    ):
+        parts = (
+            [(None,) * 4]
+            if window is None
+            else [
+                (p["node"].item(), p["start"].item(), p["end"].item(), p["cost"].item())
+                for p in window.slots
+            ]
+        )
+        for part in parts:
+            for title, value in zip(names, (name, reason, *part), strict=True):
+                names[title].append(value)
+    suffix = path.suffix.lower()
+    if suffix == ".parquet":
+        with extra():
+            import pyarrow
+            import pyarrow.parquet
+
+        sink = io.BytesIO()
+        pyarrow.parquet.write_table(pyarrow.table(names), sink)
+        _write(path, sink.getvalue())
+        return
+    rows = zip(*names.values(), strict=True)
+    if suffix == ".json":
+        objects = [dict(zip(names, row, strict=True)) for row in rows]
+        _write(path, json.dumps(objects, indent=1).encode())
+        return
+    import csv
+
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(names)
+    writer.writerows(rows)
+    _write(path, text.getvalue().encode())
+
+
+def _write(path: Path, data: bytes) -> None:
+    with open_whole(path) as file:
+        file.write(data)

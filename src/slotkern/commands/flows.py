@@ -1,0 +1,260 @@
+"""The commands ``slotkern trace`` and ``slotkern replay``."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+from slotkern.checks import one_of
+from slotkern.commands.tables import column
+from slotkern.commands.terminal import show
+from slotkern.extras import extra
+from slotkern.files.whole import make_folder, open_whole
+from slotkern.replays.policies import POLICIES
+from slotkern.replays.replay import replay as replayed
+from slotkern.replays.result import Replay
+from slotkern.traces.clean import REPAIRS
+from slotkern.traces.read import MAX_BYTES, Trace, read_trace
+from slotkern.traces.summary import trace_summary
+
+with extra():
+    import typer
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.progress import Progress
+    from rich.table import Table
+    from rich.text import Text
+
+__all__ = ["register"]
+
+File = Annotated[
+    Path, typer.Argument(help="A trace: .swf or .gwf, or either packed (.gz).")
+]
+Clean = Annotated[
+    list[str] | None,
+    typer.Option(help=f"A repair, counted: {', '.join(REPAIRS)}, all. More than once."),
+]
+Errors = Annotated[
+    str, typer.Option(help="raise; or skip: count malformed lines and go on.")
+]
+MaxBytes = Annotated[
+    int, typer.Option(min=1, help="The most bytes of the unpacked file.")
+]
+
+#: The metrics that the table shows, and their headings.
+SHOWN = {
+    "wait_mean": "mean wait",
+    "wait_median": "median",
+    "wait_p95": "95%",
+    "bounded_slowdown_mean": "mean bounded slowdown",
+    "bounded_slowdown_p95": "95%",
+    "utilization": "utilization %",
+    "queue_max": "longest queue",
+    "fairness": "fairness %",
+    "makespan": "makespan",
+}
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the application."""
+    app.command("trace")(show_trace)
+    app.command("replay")(replay)
+
+
+def show_trace(
+    file: File,
+    clean: Clean = None,
+    errors: Errors = "raise",
+    max_bytes: MaxBytes = MAX_BYTES,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw the load over time: .png, .svg or .pdf.")
+    ] = None,
+) -> None:
+    """Say what a workload trace holds."""
+    trace = _read(file, clean, errors, max_bytes)
+    found = trace_summary(trace)
+    if plot is not None:
+        from slotkern.plotting.flows import plot_trace
+
+        plot_trace(trace, path=plot)
+    size = found["processors"]
+    lines = [
+        f"{found['jobs']:,} jobs of {found['users']:,} users, submitted in "
+        f"{found['days']:,.1f} days",
+        f"{size:,} processors" if size else "the header names no processors",
+        f"at most {found['at_once']:,} processors in use at once",
+    ]
+    if math.isfinite(found["load"]):
+        lines.append(f"load {100 * found['load']:.1f} %")
+    if trace.skipped:
+        first = trace.remarks[0] if trace.remarks else ""
+        lines.append(f"{trace.skipped:,} lines skipped, the first: {first}")
+    table = Table(box=SIMPLE_HEAD)
+    table.add_column("", justify="left")
+    names = list(next(iter(found["columns"].values())))
+    for name in names:
+        table.add_column(name, justify="right")
+    for label, values in found["columns"].items():
+        table.add_row(label, *column([values[name] for name in names]))
+    would = [f"{name} {count:,}" for name, count in found["repairs"].items()]
+    done = [f"{name} {count:,}" for name, count in trace.repairs.items()]
+    if done:
+        lines.append(f"cleaned: {', '.join(done)}")
+    lines.append(f"--clean would touch: {', '.join(would)}")
+    show("\n".join(lines), table)
+
+
+def replay(
+    file: File,
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(help=f"More than once to compare: {', '.join(POLICIES)}."),
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            help="How many processors; or partitions: a site for each value of field "
+            "16. By default what the header says, else the most in use at once."
+        ),
+    ] = None,
+    blocked: Annotated[
+        list[str] | None,
+        typer.Option(help="START:END:PROCESSORS, in which they serve no job."),
+    ] = None,
+    load: Annotated[
+        float, typer.Option(help="Times between submissions are divided by it.")
+    ] = 1.0,
+    more_processors: Annotated[
+        int, typer.Option(help="Added to the machine; negative: removed.")
+    ] = 0,
+    estimates: Annotated[
+        str, typer.Option(help="user, exact, or a factor of the run time.")
+    ] = "user",
+    overrun: Annotated[
+        str, typer.Option(help="kill or extend what ran longer than requested.")
+    ] = "kill",
+    width: Annotated[
+        str, typer.Option(help="allocated (field 5) or requested (field 8).")
+    ] = "allocated",
+    clean: Clean = None,
+    errors: Errors = "raise",
+    max_bytes: MaxBytes = MAX_BYTES,
+    plot: Annotated[
+        Path | None, typer.Option(help="Folder for a picture of the policies.")
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(help="Folder for one .swf a policy, the start in the wait field."),
+    ] = None,
+) -> None:
+    """Replay a workload trace under queue policies and compare them."""
+    trace = _read(file, clean, errors, max_bytes)
+    options: dict[str, Any] = {
+        "cluster": _cluster(cluster),
+        "blocked": [_span(text) for text in blocked or ()],
+        "load": load,
+        "more_processors": more_processors,
+        "estimates": _factor(estimates),
+        "overrun": overrun,
+        "width": width,
+    }
+    names = policy or ["easy"]
+    for name in names:
+        one_of("--policy", name, POLICIES)
+    done: dict[str, Replay] = {}
+    errors_console = Console(stderr=True)
+    with Progress(
+        console=errors_console, transient=True, disable=not errors_console.is_terminal
+    ) as bars:
+        for name in dict.fromkeys(names):
+            bar = bars.add_task(name, total=len(trace))
+            report = partial(_advance, bars, bar)
+            done[name] = replayed(trace, policy=name, progress=report, **options)
+    if output is not None:
+        _write_all(
+            output, {f"{name}.swf": each.swf_text() for name, each in done.items()}
+        )
+    if plot is not None:
+        from slotkern.plotting.flows import plot_replays
+
+        plot_replays(done, path=make_folder(plot) / "policies.png")
+    show(_heading(trace, next(iter(done.values()))), _table(done))
+
+
+def _advance(bars: Progress, bar: Any, submitted: int) -> None:
+    bars.update(bar, completed=submitted)
+
+
+def _read(file: Path, clean: list[str] | None, errors: str, max_bytes: int) -> Trace:
+    return read_trace(
+        file,
+        clean=tuple(clean or ()),
+        errors=errors,  # type: ignore[arg-type]
+        max_bytes=max_bytes,
+    )
+
+
+def _heading(trace: Trace, done: Replay) -> str:
+    sites = len(done.cluster.site)
+    where = "" if sites == 1 else f" in {sites} sites"
+    text = f"{len(done):,} jobs on {done.cluster.processors.sum():,} processors{where}"
+    for reason, count in {**trace.repairs, **done.dropped}.items():
+        text += f"; {reason}: {count:,}"
+    return text + ". Times in seconds."
+
+
+def _table(done: Mapping[str, Replay]) -> Table:
+    """One row a policy."""
+    table = Table(box=SIMPLE_HEAD)
+    table.add_column("policy")
+    found = [each.metrics() for each in done.values()]
+    columns = []
+    for name, heading in SHOWN.items():
+        table.add_column(Text(heading), justify="right")
+        scale = 100.0 if name in ("utilization", "fairness") else 1.0
+        columns.append(column([scale * row.get(name, math.nan) for row in found]))
+    for name, *cells in zip(done, *columns, strict=True):
+        table.add_row(Text(name), *cells)
+    return table
+
+
+def _write_all(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write files of a folder, all whole; none before all have been written."""
+    make_folder(folder)
+    with ExitStack() as stack:
+        for name, data in files.items():
+            file = stack.enter_context(open_whole(folder / name))
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())  # what can fail has failed before the first rename
+
+
+def _cluster(text: str | None) -> int | str | None:
+    """A number where it is one."""
+    try:
+        return None if text is None else int(text)
+    except ValueError:
+        return text
+
+
+def _factor(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _span(text: str) -> tuple[float, float, int]:
+    parts = text.split(":")
+    try:
+        start, end, processors = float(parts[0]), float(parts[1]), int(parts[2])
+    except (ValueError, IndexError):
+        parts = []
+    if len(parts) != 3:
+        raise ValueError(f"--blocked: {text!r} is not START:END:PROCESSORS")
+    return start, end, processors

@@ -1,0 +1,208 @@
+"""Pictures of job flows: traces as recorded, policies side by side, a Gantt."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from slotkern.extras import extra
+from slotkern.plotting.gantt import (
+    BUSY,
+    FAINT,
+    INK,
+    WINDOW_COLOURS,
+    as_written,
+    checked_path,
+    save_figure,
+)
+from slotkern.replays.result import Replay
+from slotkern.traces.read import Trace
+from slotkern.traces.summary import load_over_time
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["plot_replay_gantt", "plot_replays", "plot_trace"]
+
+DAY = 86400.0
+POINTS = 300
+
+
+def plot_trace(trace: Trace, *, path: str | os.PathLike[str] | None = None) -> Figure:
+    """Draw the processors in use over time, as the trace records them.
+
+    Parameters
+    ----------
+    trace : Trace
+    path : path, optional
+        ``.png``, ``.svg`` or ``.pdf``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    figure = _figure((9, 3))
+    ax = figure.add_subplot()
+    edges, load = load_over_time(trace)
+    ax.stairs(load, edges / DAY, fill=True, color=WINDOW_COLOURS[0], alpha=0.75)
+    if trace.processors:
+        ax.axhline(trace.processors, color=INK, linewidth=0.8)
+        ax.set_ylim(0, max(trace.processors, load.max(initial=0)) * 1.05)
+    _label(ax, "days", "processors in use")
+    return _done(figure, path)
+
+
+def plot_replays(
+    replays: Mapping[str, Replay], *, path: str | os.PathLike[str] | None = None
+) -> Figure:
+    """Draw policies side by side: utilization, queue, and bounded slowdowns.
+
+    Parameters
+    ----------
+    replays : mapping of str to Replay
+        By the name to show.
+    path : path, optional
+        ``.png``, ``.svg`` or ``.pdf``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Utilization and queue length are means over 300 equal spans of time; the third
+        panel shows the share of jobs whose bounded slowdown exceeds a value.
+    """
+    figure = _figure((9, 8.2))
+    use, queue, slow = figure.subplots(3)
+    looks = ("-", "--", "-.", ":")
+    for k, (name, done) in enumerate(replays.items()):
+        look = {
+            "color": WINDOW_COLOURS[k % len(WINDOW_COLOURS)],
+            "linestyle": looks[k // len(WINDOW_COLOURS) % len(looks)],
+            "linewidth": 1.1,
+            "label": as_written(name),
+        }
+        if not len(done):
+            continue
+        edges = np.linspace(done.jobs["submit"][0], done.jobs["end"].max(), POINTS + 1)
+        middle = (edges[1:] + edges[:-1]) / 2 / DAY
+        size = done.cluster.processors.sum()
+        use.plot(middle, 100 * _means(done.utilization(), edges) / size, **look)
+        queue.plot(middle, _means(done.queue_length(), edges), **look)
+        slowdown = np.sort(done.jobs["bounded_slowdown"])
+        share = 100 * (1 - np.arange(len(slowdown)) / len(slowdown))
+        slow.plot(slowdown, share, **look)
+    _label(use, "days", "utilization, %")
+    _label(queue, "days", "waiting jobs")
+    _label(slow, "bounded slowdown", "jobs above, %")
+    use.set_ylim(0, 103)
+    queue.set_ylim(bottom=0)
+    slow.set_xscale("log")
+    slow.set_ylim(0, 103)
+    if replays:
+        figure.legend(
+            *use.get_legend_handles_labels(),
+            loc="outside upper center",
+            ncols=min(len(replays), 6),
+            frameon=False,
+            fontsize=9,
+        )
+    return _done(figure, path)
+
+
+def plot_replay_gantt(
+    replay: Replay,
+    start: float,
+    end: float,
+    *,
+    path: str | os.PathLike[str] | None = None,
+) -> Figure:
+    """Draw which job runs on which processor in [start, end).
+
+    Parameters
+    ----------
+    replay : Replay
+        With its jobs placed.
+    start, end : float
+        Seconds of the trace.
+    path : path, optional
+        ``.png``, ``.svg`` or ``.pdf``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Jobs of one user have one colour; sites stand one above another; while
+        processors are blocked the ground is grey.
+
+    Raises
+    ------
+    ValueError
+        For a replay without processors, and an empty range.
+    """
+    with extra():
+        from matplotlib.collections import PolyCollection
+
+    if not start < end:
+        raise ValueError(f"there is no time between {start} and {end}")
+    if not replay.has_nodes:
+        raise ValueError("this replay did not place jobs: nodes=False")
+    jobs, cluster = replay.jobs, replay.cluster
+    seen = np.flatnonzero((jobs["start"] < end) & (jobs["end"] > start))
+    job, low, size = replay.parts(seen)
+    left = jobs["start"][job].clip(min=start)
+    right = jobs["end"][job].clip(max=end)
+    corners = np.stack(
+        (
+            np.stack((left, low), axis=-1),
+            np.stack((right, low), axis=-1),
+            np.stack((right, low + size), axis=-1),
+            np.stack((left, low + size), axis=-1),
+        ),
+        axis=1,
+    )
+    height = int(cluster.processors.sum())
+    figure = _figure((10, 4.5))
+    ax = figure.add_subplot()
+    colours = np.array(WINDOW_COLOURS)[jobs["user"][job] % len(WINDOW_COLOURS)]
+    boxes = PolyCollection(
+        list(corners), facecolors=colours.tolist(), edgecolors="white", linewidths=0.4
+    )
+    ax.add_collection(boxes)
+    for span in cluster.blocked:
+        if span["start"] < end and span["end"] > start:
+            ax.axvspan(span["start"], span["end"], color=BUSY, alpha=0.5, zorder=0)
+    ax.set_xlim(start, end)
+    ax.set_ylim(0, height)
+    _label(ax, "seconds", "processor")
+    return _done(figure, path)
+
+
+def _figure(size: tuple[float, float]) -> Figure:
+    with extra():
+        from matplotlib.figure import Figure
+
+    return Figure(figsize=size, dpi=130, layout="constrained")
+
+
+def _label(ax: Axes, across: str, up: str) -> None:
+    ax.set_xlabel(across, color=INK)
+    ax.set_ylabel(up, color=INK)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.tick_params(colors=FAINT)
+    ax.margins(x=0)
+
+
+def _done(figure: Figure, path: str | os.PathLike[str] | None) -> Figure:
+    if path is not None:
+        save_figure(figure, checked_path(path))
+    return figure
+
+
+def _means(steps: npt.NDArray[Any], edges: npt.NDArray[np.float64]) -> Any:
+    """The mean value of a step function between neighbouring edges."""
+    time, value = steps["time"], steps["value"]
+    area = np.concatenate(([0.0], np.cumsum(value[:-1] * np.diff(time))))
+    return np.diff(np.interp(edges, time, area)) / np.maximum(np.diff(edges), 1e-9)

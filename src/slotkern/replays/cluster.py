@@ -1,0 +1,238 @@
+"""The machines of a replay: sites of equal processors, and when they are blocked."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, SupportsIndex
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slotkern.traces.clean import width_of
+from slotkern.traces.free_slots import most_at_once
+from slotkern.traces.read import Trace
+
+__all__ = ["BLOCKED", "Cluster", "cluster_of"]
+
+#: A blocked span: so many processors of a site (-1: of the only one) serve no job.
+BLOCKED = np.dtype(
+    [("start", "f8"), ("end", "f8"), ("processors", "i4"), ("site", "i8")], align=True
+)
+MAX_PROCESSORS = 2**24
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Sites, each with a queue of its own.
+
+    Attributes
+    ----------
+    site : ndarray of int64
+        The number of each site; jobs go where field 16 (partition) says. -1: the only
+        site, which takes every job.
+    processors : ndarray of int32
+    performance : ndarray of float64
+        A job's times are those of performance 1: elsewhere it takes time / performance.
+    price : ndarray of float64
+        Money per processor and second.
+    blocked : structured array of dtype `BLOCKED`
+        Maintenance and advance reservations, known from the beginning.
+    """
+
+    site: NDArray[np.int64]
+    processors: NDArray[np.int32]
+    performance: NDArray[np.float64]
+    price: NDArray[np.float64]
+    blocked: NDArray[Any]
+
+    def __repr__(self) -> str:
+        sites = "one site" if len(self.site) == 1 else f"{len(self.site)} sites"
+        blocked = f", {len(self.blocked)} blocked spans" if len(self.blocked) else ""
+        return f"Cluster({sites}, {self.processors.sum()} processors{blocked})"
+
+    def of_jobs(self, jobs: NDArray[Any]) -> NDArray[np.int64]:
+        """The row of each job's site; -1 where there is no such site."""
+        if len(self.site) == 1 and self.site[0] == -1:
+            return np.zeros(len(jobs), np.int64)
+        partition = jobs["partition"]
+        order = np.argsort(self.site)
+        at = np.searchsorted(self.site, partition, sorter=order)
+        row = order[np.minimum(at, len(order) - 1)]
+        return np.where(self.site[row] == partition, row, -1)
+
+    def resized(self, more: int) -> Cluster:
+        """The only site with processors added, or removed if `more` is negative."""
+        if more == 0:
+            return self
+        if len(self.site) != 1:
+            raise ValueError("more_processors needs a cluster of one site")
+        return _checked(
+            self.site,
+            self.processors + more,
+            self.performance,
+            self.price,
+            self.blocked,
+        )
+
+
+def cluster_of(given: Any, trace: Trace, blocked: Any = None) -> Cluster:
+    """Return the cluster that an argument stands for.
+
+    Parameters
+    ----------
+    given : int, str, mapping, structured array, Cluster or None
+        How many equal processors; or columns ``processors`` and, if wanted, ``site``,
+        ``performance``, ``price``; or ``"partitions"``: a site for each value of field
+        16, as large as the most processors that its jobs use at once in the trace.
+        None: the header's MaxProcs, else the most processors that the jobs use at once.
+    trace : Trace
+        The jobs.
+    blocked : sequence of (start, end, processors[, site]) or structured array, optional
+        Spans of time in which so many processors serve no job.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Naming what is wrong.
+    """
+    if isinstance(given, Cluster):
+        spans = given.blocked if blocked is None else _blocked(blocked)
+        return _checked(
+            given.site, given.processors, given.performance, given.price, spans
+        )
+    spans = _blocked(() if blocked is None else blocked)
+    if isinstance(given, str):
+        if given != "partitions":
+            raise ValueError(f"cluster must be a number or 'partitions', got {given!r}")
+        number = np.unique(trace.jobs["partition"])
+        rows = [trace.jobs[trace.jobs["partition"] == each] for each in number]
+        columns: Mapping[str, Any] = {
+            "site": number,
+            "processors": [_peak(jobs) for jobs in rows],
+        }
+    elif given is None:
+        columns = {"processors": [trace.processors or _peak(trace.jobs)]}
+    elif isinstance(given, Mapping):
+        columns = given
+    elif isinstance(given, np.ndarray) and given.dtype.names is not None:
+        columns = {name: given[name] for name in given.dtype.names}
+    elif isinstance(given, SupportsIndex) and not isinstance(given, bool | np.bool_):
+        columns = {"processors": [operator.index(given)]}
+    else:
+        raise TypeError(f"cluster must be a number or columns, got {given!r}")
+    if "processors" not in columns:
+        raise ValueError("cluster has no column 'processors'")
+    processors = _column(columns, "processors", None, 0)
+    count = len(processors)
+    if "site" not in columns and count != 1:
+        raise ValueError(f"cluster has {count} rows but no column 'site'")
+    return _checked(
+        _column(columns, "site", -1, count),
+        processors,
+        _column(columns, "performance", 1.0, count),
+        _column(columns, "price", 0.0, count),
+        spans,
+    )
+
+
+def _peak(jobs: NDArray[Any]) -> int:
+    """The most processors that the jobs use at once, as far as the trace tells."""
+    width = width_of(jobs)
+    known = (width > 0) & (jobs["run_time"] > 0)
+    known &= (jobs["submit"] >= 0) & (jobs["wait"] >= 0)
+    start = (jobs["submit"] + jobs["wait"])[known]
+    end = start + jobs["run_time"][known]
+    return max(1, most_at_once(start, end, width[known]))
+
+
+def _column(
+    columns: Mapping[str, Any], name: str, default: float | None, count: int
+) -> NDArray[Any]:
+    values = np.atleast_1d(np.asarray(columns.get(name, default)))
+    if values.ndim != 1 or values.dtype.kind not in "iuf":
+        raise TypeError(f"cluster: {name} must be a column of numbers")
+    if name not in columns or len(values) == 1:
+        values = np.repeat(values, max(count, 1))
+    if count and len(values) != count:
+        raise ValueError(f"cluster: {name} has {len(values)} rows for {count}")
+    return values
+
+
+def _checked(
+    site: NDArray[Any],
+    processors: NDArray[Any],
+    performance: NDArray[Any],
+    price: NDArray[Any],
+    blocked: NDArray[Any],
+) -> Cluster:
+    if len(processors) == 0:
+        raise ValueError("cluster has no row")
+    wrong = (processors < 1) | (processors > MAX_PROCESSORS)
+    wrong |= processors != np.floor(processors)
+    if wrong.any():
+        value = processors[wrong.argmax()]
+        reason = f"{value} is not an integer from 1 to {MAX_PROCESSORS}"
+        raise ValueError(f"cluster: row {wrong.argmax()}: processors {reason}")
+    for name, column, least in (
+        ("performance", performance, 5e-324),
+        ("price", price, 0.0),
+    ):
+        wrong = ~((column >= least) & np.isfinite(column))
+        if wrong.any():
+            what = "positive" if least else "at least 0"
+            reason = f"{name} {column[wrong.argmax()]} is not finite and {what}"
+            raise ValueError(f"cluster: row {wrong.argmax()}: {reason}")
+    if len(np.unique(site)) != len(site):
+        raise ValueError("cluster: a site occurs twice")
+    cluster = Cluster(
+        site.astype(np.int64),
+        processors.astype(np.int32),
+        performance.astype(np.float64),
+        price.astype(np.float64),
+        blocked,
+    )
+    _check_blocked(cluster)
+    return cluster
+
+
+def _blocked(given: Any) -> NDArray[Any]:
+    if isinstance(given, np.ndarray) and given.dtype.names is not None:
+        spans = np.zeros(len(given), BLOCKED)
+        spans["site"] = -1
+        for name in BLOCKED.names or ():
+            if name in given.dtype.names:
+                spans[name] = given[name]
+            elif name != "site":
+                raise ValueError(f"blocked has no field {name!r}")
+        return spans
+    rows = [tuple(row) for row in given]
+    spans = np.zeros(len(rows), BLOCKED)
+    for i, row in enumerate(rows):
+        if len(row) not in (3, 4):
+            raise ValueError(
+                f"blocked: row {i} is not (start, end, processors[, site])"
+            )
+        start, end, processors, site = (*row, -1)[:4]
+        spans[i] = (start, end, operator.index(processors), operator.index(site))
+    return spans
+
+
+def _check_blocked(cluster: Cluster) -> None:
+    spans = cluster.blocked
+    wrong = ~(np.isfinite(spans["start"]) & np.isfinite(spans["end"]))
+    wrong |= ~(spans["start"] < spans["end"]) | (spans["processors"] < 1)
+    known = np.isin(spans["site"], cluster.site)
+    wrong |= ~known
+    if wrong.any():
+        row = int(wrong.argmax())
+        what = "names no site" if not known[row] else "is not a span of processors"
+        raise ValueError(f"blocked: row {row}: {spans[row]} {what}")
+    for site, processors in zip(cluster.site, cluster.processors, strict=True):
+        mine = spans[spans["site"] == site]
+        width = mine["processors"].astype(np.int64)
+        most = most_at_once(mine["start"], mine["end"], width)
+        if most > processors:
+            reason = f"{most} processors are blocked at once, there are {processors}"
+            raise ValueError(f"blocked: site {site}: {reason}")

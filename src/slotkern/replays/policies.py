@@ -1,0 +1,205 @@
+"""Policies by name; queue policies: an order of the queue, and who may overtake."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slotkern._replay import BACKFILLING, PRIORITY_SIGNATURE
+from slotkern.checks import number, one_of
+from slotkern.extras import extra
+from slotkern.replays.windows import WindowPolicy
+
+__all__ = ["POLICIES", "Multifactor", "QueuePolicy", "policy_of"]
+
+
+@dataclass(frozen=True)
+class Multifactor:
+    """Priorities that change with time; the greatest comes first.
+
+    ``age * min(wait / longest_wait, 1) + size * processors / all processors + share *
+    fair``, where ``fair = 1 / (1 + users * usage of the user / usage of all)``: 1 for a
+    user who has used nothing, 1/2 for one who has used an equal share.
+
+    Attributes
+    ----------
+    age, size, share : float
+        The weights.
+    longest_wait : float
+        Seconds of waiting from which on age counts no more.
+    half_life : float
+        Usage, in processor seconds, halves at every multiple of so many seconds after
+        the first submission; at least 1, or inf.
+
+    References
+    ----------
+    The factors are those of the "Multifactor Priority Plugin" of the Slurm Workload
+    Manager, whose share is 2**(-usage / share): the same at 0 and at an equal share.
+    """
+
+    age: float = 1.0
+    size: float = 0.0
+    share: float = 1.0
+    longest_wait: float = 7 * 86400.0
+    half_life: float = 7 * 86400.0
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        for name in ("age", "size", "share"):
+            number(name, getattr(self, name))
+        number("longest_wait", self.longest_wait, above=0)
+        number("half_life", self.half_life, least=1, finite=False)
+
+
+@dataclass(frozen=True, eq=False)
+class QueuePolicy:
+    """A queue policy.
+
+    Attributes
+    ----------
+    backfill : {"none", "easy", "conservative", "first-fit"}
+        Who may overtake: nobody; whoever does not delay the first job's start as far as
+        estimates tell; whoever delays no promise made to anybody; whoever fits.
+    order : {"arrival", "shortest", "largest"}, Multifactor, array or function
+        Who is first: in the order of submission; the shortest estimate; the largest
+        estimate * processors; by `Multifactor`; the greatest of an array of priorities,
+        one for each job of the trace; the greatest value of a function ``f(now, submit,
+        estimate, processors, user)``, compiled by numba and called for every waiting
+        job at every event. Equals stay in the order of submission.
+
+        Under conservative backfilling a job is promised its start when it arrives,
+        whatever the order; the order says who moves up first when time comes free.
+    """
+
+    backfill: Literal["none", "easy", "conservative", "first-fit"] = "easy"
+    order: Any = "arrival"
+
+    def __post_init__(self) -> None:
+        """Check what can be checked without jobs."""
+        one_of("backfill", self.backfill, BACKFILLING)
+        if isinstance(self.order, str):
+            one_of("order", self.order, ORDERS)
+        known_kind = isinstance(self.order, str | Multifactor | np.ndarray)
+        if not known_kind and not callable(self.order):
+            raise TypeError(
+                "order must be a name, Multifactor, an array or a function, "
+                f"got {self.order!r}"
+            )
+
+    def options(
+        self,
+        rows: NDArray[np.int64],
+        total: int,
+        estimate: NDArray[np.float64],
+        width: NDArray[np.int32],
+        user: NDArray[np.int64],
+    ) -> dict[str, Any]:
+        """What the kernel is told of the order; `rows` are the jobs' in the trace."""
+        order = self.order
+        if isinstance(order, str):
+            key = ORDERS[order](estimate, width)
+            return {} if key is None else {"key": key}
+        if isinstance(order, Multifactor):
+            numbers = (order.age, order.size, order.share)
+            times = (order.longest_wait, min(order.half_life, 1e300))
+            users, dense = np.unique(user, return_inverse=True)
+            shares = (*numbers, *times, len(users))
+            return {"multifactor": shares, "user": dense.astype(np.int32)}
+        if isinstance(order, np.ndarray):
+            if order.shape != (total,) or order.dtype.kind not in "iuf":
+                raise ValueError(
+                    f"order has shape {order.shape} and dtype {order.dtype}; it needs "
+                    f"one number for each of {total} jobs"
+                )
+            key = -order[rows].astype(np.float64)
+            if not np.isfinite(key).all():
+                row = int(rows[(~np.isfinite(key)).argmax()])
+                raise ValueError(f"order: the priority of row {row} is {order[row]}")
+            return {"key": key}
+        return {"function": _compiled(order).capsule, "user": user.astype(np.int32)}
+
+
+ORDERS: dict[str, Callable[..., NDArray[np.float64] | None]] = {
+    "arrival": lambda estimate, width: None,
+    "shortest": lambda estimate, width: estimate,
+    "largest": lambda estimate, width: -(estimate * width),
+}
+
+#: Policies by name.
+POLICIES: dict[str, QueuePolicy | WindowPolicy] = {
+    "fcfs": QueuePolicy("none"),
+    "easy": QueuePolicy("easy"),
+    "conservative": QueuePolicy("conservative"),
+    "first-fit": QueuePolicy("first-fit"),
+    "sjf": QueuePolicy("none", "shortest"),
+    "laf": QueuePolicy("none", "largest"),
+    "multifactor": QueuePolicy("none", Multifactor()),
+    "easy-sjf": QueuePolicy("easy", "shortest"),
+    "easy-laf": QueuePolicy("easy", "largest"),
+    "easy-multifactor": QueuePolicy("easy", Multifactor()),
+    "conservative-sjf": QueuePolicy("conservative", "shortest"),
+    "conservative-laf": QueuePolicy("conservative", "largest"),
+    "conservative-multifactor": QueuePolicy("conservative", Multifactor()),
+    "window-start": WindowPolicy("start"),
+    "window-start-compressed": WindowPolicy("start", compress="start"),
+    "window-cost": WindowPolicy("cost", slack=3600),
+    "window-dependable": WindowPolicy("dependable", slack=3600),
+    "window-coordinated": WindowPolicy("coordinated", slack=3600),
+}
+
+
+def policy_of(given: Any) -> tuple[str, QueuePolicy | WindowPolicy]:
+    """Return the name and the policy that an argument stands for."""
+    if isinstance(given, WindowPolicy):
+        return f"window/{given.criterion}", given
+    if isinstance(given, QueuePolicy):
+        order = given.order
+        kind = order if isinstance(order, str) else type(order).__name__.lower()
+        return f"{given.backfill}/{kind}", given
+    name = one_of("policy", given, POLICIES)
+    return name, POLICIES[name]
+
+
+@dataclass(frozen=True)
+class _Compiled:
+    capsule: Any
+    owner: Any  # keeps the machine code alive
+
+
+@lru_cache(maxsize=32)
+def _compiled(function: Callable[..., float]) -> _Compiled:
+    """Compile a user's priority; what it raises becomes a status."""
+    with extra():
+        import numba
+    title = getattr(function, "__name__", "order")
+    try:
+        inner = function if hasattr(function, "py_func") else numba.njit(function)
+        real, whole = numba.types.float64, numba.types.int64
+
+        @numba.njit
+        def value_of(now, submit, estimate, processors, user):  # type: ignore[no-untyped-def]
+            return float(inner(now, submit, estimate, processors, user))
+
+        def entry(now, submit, estimate, processors, user, priority):  # type: ignore[no-untyped-def]
+            try:
+                priority[0] = value_of(now, submit, estimate, processors, user)
+            except Exception:
+                return 1
+            return 0
+
+        out = numba.types.CPointer(real)
+        signature = numba.types.int32(real, real, real, whole, whole, out)
+        compiled = numba.cfunc(signature)(entry)
+    except Exception as error:
+        raise TypeError(f"order {title} does not compile: {error}") from error
+    name = ctypes.c_char_p(PRIORITY_SIGNATURE.encode())
+    new = ctypes.pythonapi.PyCapsule_New
+    new.restype = ctypes.py_object
+    new.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+    return _Compiled(new(compiled.address, name, None), (compiled, name))

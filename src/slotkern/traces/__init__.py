@@ -1,0 +1,1 @@
+"""Workload traces: reading, cleaning, writing, and the free slots they leave."""

@@ -1,0 +1,119 @@
+"""Repairs of a trace, by name, each with a count of what it did."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slotkern.checks import one_of
+from slotkern.traces.read import Trace
+
+__all__ = ["REPAIRS", "clean_trace", "width_of"]
+
+
+def width_of(jobs: NDArray[Any], field: str = "allocated") -> NDArray[np.int64]:
+    """The processors of each job: allocated (field 5), where unknown requested (8).
+
+    With ``field="requested"`` the other way round. -1 or 0 where neither is known.
+    """
+    other = "requested" if field == "allocated" else "allocated"
+    width: NDArray[np.int64] = np.where(jobs[field] > 0, jobs[field], jobs[other])
+    return width
+
+
+def _unknown(trace: Trace, jobs: NDArray[Any]) -> NDArray[np.bool_]:
+    known = (jobs["submit"] >= 0) & (jobs["run_time"] >= 0) & (width_of(jobs) > 0)
+    return ~known
+
+
+def _zero_run(trace: Trace, jobs: NDArray[Any]) -> NDArray[np.bool_]:
+    zero: NDArray[np.bool_] = jobs["run_time"] == 0
+    return zero
+
+
+def _too_wide(trace: Trace, jobs: NDArray[Any]) -> NDArray[np.bool_]:
+    if trace.processors is None:
+        reason = "the header has no MaxProcs"
+        raise ValueError(f"{trace.source}: clean='too-wide': {reason}")
+    wide: NDArray[np.bool_] = width_of(jobs) > trace.processors
+    return wide
+
+
+_LEAVE_OUT = {"unknown": _unknown, "zero-run": _zero_run, "too-wide": _too_wide}
+
+#: What `clean_trace` knows, in the order in which it is done.
+REPAIRS = (*_LEAVE_OUT, "overrun", "order")
+
+
+def repair_names(repairs: str | Sequence[str]) -> tuple[str, ...]:
+    """Return the names of repairs, all of them known ones."""
+    names = (repairs,) if isinstance(repairs, str) else tuple(repairs)
+    for name in names:
+        one_of("clean", name, (*REPAIRS, "all"))
+    return names
+
+
+def clean_trace(trace: Trace, repairs: str | Sequence[str] = "all") -> Trace:
+    """Return a trace with named repairs made, and counted.
+
+    Parameters
+    ----------
+    trace : Trace
+        From `read_trace`.
+    repairs : str or sequence of str
+        Any of these, or ``"all"``; whatever their order, they are made in this one:
+
+        - ``"unknown"``: leave out jobs whose submission, run time or processors are
+          unknown (negative, or 0 processors);
+        - ``"zero-run"``: leave out jobs that ran 0 seconds;
+        - ``"too-wide"``: leave out jobs with more processors than the header's
+          ``MaxProcs``;
+        - ``"overrun"``: cut run times that exceed the requested time;
+        - ``"order"``: sort by submission; jobs of one moment stay in the file's order.
+
+    Returns
+    -------
+    Trace
+        ``.repairs`` says how many jobs each repair left out, cut or moved (jobs
+        submitted before one that stands before them).
+
+    Raises
+    ------
+    ValueError
+        For a name that is not one of these, and for ``"too-wide"`` without MaxProcs.
+
+    Notes
+    -----
+    O(n log n).
+
+    Examples
+    --------
+    >>> import numpy as np, slotkern as sk
+    >>> jobs = np.zeros(2, sk.SWF)
+    >>> jobs["submit"] = [5, 3]
+    >>> sk.clean_trace(sk.Trace(jobs), "order").repairs
+    {'order': 1}
+    """
+    names = repair_names(repairs)
+    if "all" in names:
+        names = REPAIRS if trace.processors else tuple(set(REPAIRS) - {"too-wide"})
+    jobs, done = trace.jobs, {}
+    for name, wrong in _LEAVE_OUT.items():
+        if name in names:
+            out = wrong(trace, jobs)
+            jobs, done[name] = jobs[~out], int(out.sum())
+    if "overrun" in names:
+        over = (jobs["requested_time"] > 0) & (
+            jobs["run_time"] > jobs["requested_time"]
+        )
+        jobs = jobs.copy()
+        jobs["run_time"][over] = jobs["requested_time"][over]
+        done["overrun"] = int(over.sum())
+    if "order" in names:
+        latest = np.maximum.accumulate(jobs["submit"])
+        done["order"] = int((jobs["submit"] < latest).sum())
+        jobs = jobs[np.argsort(jobs["submit"], kind="stable")]
+    return trace.with_jobs(jobs, done)

@@ -1,0 +1,301 @@
+"""The free slots that a workload trace leaves on its machine."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slotkern._replay import replay
+from slotkern.checks import integer
+from slotkern.environment import Price, Uniform
+from slotkern.files.whole import AnyPath, as_path
+from slotkern.slots import make_slots
+from slotkern.traces.clean import width_of
+from slotkern.traces.read import MAX_BYTES, read_trace
+
+__all__ = ["TraceSlots", "gaps", "most_at_once", "ranges", "slots_from_trace"]
+
+#: Every processor is a node with slots of its own: more of them are refused.
+_MAX_PROCESSORS = 2**20
+
+
+@dataclass(frozen=True, repr=False)
+class TraceSlots:
+    """The free slots that a trace leaves on its machine, and how it was placed.
+
+    Attributes
+    ----------
+    slots : structured array
+        The slots, as `make_slots` returns them; a node is a processor.
+    jobs : int
+        How many jobs of the whole trace were placed.
+    delayed : int
+        How many of them started later than the trace records.
+    skipped : int
+        How many were left out: run time or processors not positive, start unknown.
+    processors : int
+        The size of the machine.
+    """
+
+    slots: NDArray[Any]
+    jobs: int
+    delayed: int
+    skipped: int
+    processors: int
+
+    def __repr__(self) -> str:
+        return (
+            f"TraceSlots({len(self.slots)} slots, jobs={self.jobs}, "
+            f"delayed={self.delayed}, skipped={self.skipped}, "
+            f"processors={self.processors})"
+        )
+
+
+def slots_from_trace(
+    path: AnyPath,
+    at: float,
+    horizon: float,
+    *,
+    processors: int | None = None,
+    performance: float | str | Uniform = 1.0,
+    price: float | str | Price | Uniform = 0.0,
+    seed: int = 0,
+    max_bytes: int = MAX_BYTES,
+) -> TraceSlots:
+    """Return the free slots of a trace's machine in [at, at + horizon).
+
+    Every job of the trace is placed at its recorded start (submit + wait), in the
+    order of starts and of the file, on the lowest-numbered free processors. Real logs
+    overcommit: a job that does not fit then starts as soon as it does, before any job
+    whose recorded start is later; it does not hold back jobs that fit.
+
+    Parameters
+    ----------
+    path : path
+        A trace, as `read_trace` reads it.
+    at, horizon : float
+        The span to look at, in the trace's seconds.
+    processors : int, optional
+        The size of the machine; by default the trace's ``MaxProcs``, and without one
+        the most processors that the jobs use at any time.
+    performance : float, str or Uniform
+        The performance of the processors: a number for all, by default 1, or a law to
+        draw them from. ``"uniform:2:10"`` draws integers from 2 to 10,
+        ``"uniform:2.0:10.0"`` real numbers.
+    price : float, str, Price or Uniform
+        The price of a processor per time unit: likewise, by default 0, or
+        ``"market:LEVEL[:EXPONENT[:DEVIATION]]"``, which is level *
+        performance**exponent * (1 + deviation * N(0, 1)), by default with exponent 1
+        and deviation 0.2.
+    seed : int
+        Seed of the laws; performances do not depend on the law of prices.
+    max_bytes : int
+        The most bytes that the trace may have when unpacked.
+
+    Returns
+    -------
+    TraceSlots
+        ``.slots`` in trace seconds as they stand (not counted from `at`), the nodes
+        numbered from 0; and how many jobs were placed, delayed and skipped in the
+        whole trace, whatever `at` and `horizon` are.
+
+    Raises
+    ------
+    ValueError
+        For a malformed trace (naming file and line), one without a job that can be
+        placed, a job wider than the machine, a machine of more than 2**20 processors, a
+        span that is not finite, not positive, or after the last job has ended, a law
+        that makes no sense.
+    OSError
+        When the file cannot be opened.
+
+    Notes
+    -----
+    The processors of a job are field 5 (allocated), or else field 8 (requested). Jobs
+    with a run time <= 0, no known processors or no known start are skipped. A
+    processor is free again from the moment its job ends.
+
+    It is the replay "first-fit" of the recorded starts. Time O(n (processors / 64 +
+    log n + waiting)), memory O(n + processors + slots).
+
+    Examples
+    --------
+    >>> import slotkern as sk
+    >>> day = sk.slots_from_trace("trace.swf", 86400, 3600)  # doctest: +SKIP
+    """
+    at, horizon = _number("at", at), _number("horizon", horizon)
+    if horizon <= 0 or at + horizon <= at or not math.isfinite(at + horizon):
+        raise ValueError(f"horizon {horizon} does not lead from {at} to a later time")
+    performance_law, price_law = _law("performance", performance), _law("price", price)
+    assert isinstance(performance_law, Uniform)
+    if processors is not None:
+        processors = integer("processors", processors)
+    path = as_path(path)
+    whole = read_trace(path, max_bytes=max_bytes)
+    trace = whole.jobs
+
+    width = width_of(trace)
+    known = (trace["run_time"] > 0) & (width > 0)
+    known &= (trace["submit"] >= 0) & (trace["wait"] >= 0)
+    if not known.any():
+        raise ValueError(f"{path}: none of {len(trace)} jobs can be placed")
+    start = trace["submit"] + trace["wait"]
+    order = np.flatnonzero(known)[np.argsort(start[known], kind="stable")]
+    start, run_time, width = start[order], trace["run_time"][order], width[order]
+
+    size = processors if processors is not None else whole.processors
+    if size is None:
+        size = most_at_once(start, start + run_time, width)
+    if not 1 <= size <= _MAX_PROCESSORS:
+        reason = f"{size} processors are not between 1 and {_MAX_PROCESSORS}"
+        raise ValueError(f"{path}: {reason}; processors= sets another number")
+    if (wide := width > size).any():
+        row = int(wide.argmax())
+        reason = f"job {trace['job'][order[row]]} runs on {width[row]} processors"
+        raise ValueError(f"{path}: {reason}, but the machine has {size}")
+
+    until = at + horizon
+    begin, job, node = _place(start, run_time, width.astype(np.int32), size, at, until)
+    last = float((begin + run_time).max())
+    if at >= last:
+        reason = f"at {at:.17g} is not before the end of its last job, {last:.17g}"
+        raise ValueError(f"{path}: {reason}")
+    delayed = int((begin > start).sum())
+    node, free_from, free_to = gaps(
+        size, node, begin[job], begin[job] + run_time[job], at, until
+    )
+    streams = np.random.SeedSequence(integer("seed", seed, least=0)).spawn(2)
+    rng, price_rng = (np.random.Generator(np.random.PCG64(each)) for each in streams)
+    node_performance = performance_law.draw(rng, size)
+    if isinstance(price_law, Price):
+        node_price = price_law.draw(price_rng, node_performance)
+    else:
+        node_price = price_law.draw(price_rng, size)
+    slots = make_slots(
+        node=node,
+        start=free_from,
+        end=free_to,
+        performance=node_performance[node],
+        price=node_price[node],
+    )
+    skipped = trace.size - start.size
+    return TraceSlots(slots, start.size, delayed, skipped, size)
+
+
+def _place(
+    start: NDArray[np.float64],
+    run_time: NDArray[np.float64],
+    width: NDArray[np.int32],
+    processors: int,
+    at: float,
+    until: float,
+) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
+    """Place jobs, sorted by recorded start.
+
+    Returns when each job begins; then job and processor of every part that runs within
+    [at, until).
+    """
+    nothing = np.empty(0)
+    begin, first, count, spans, _ = replay(
+        start,
+        run_time,
+        run_time,
+        width,
+        processors,
+        nothing,
+        nothing,
+        nothing.astype(np.int32),
+        "first-fit",
+    )
+    seen = np.flatnonzero((begin < until) & (begin + run_time > at))
+    seen = seen[begin[seen] < begin[seen] + run_time[seen]]
+    job = np.repeat(seen, count[seen])
+    span = spans[ranges(first[seen], count[seen])]
+    return (
+        begin,
+        np.repeat(job, span[:, 1]),
+        ranges(span[:, 0].astype(np.int64), span[:, 1].astype(np.int64)),
+    )
+
+
+def ranges(first: NDArray[np.int64], count: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The numbers [first, first + count) of every pair, one after another."""
+    before = np.cumsum(count) - count
+    found: NDArray[np.int64] = np.arange(count.sum()) + np.repeat(first - before, count)
+    return found
+
+
+def most_at_once(
+    start: NDArray[np.float64], end: NDArray[np.float64], width: NDArray[np.int64]
+) -> int:
+    """Return the most processors in use at any time."""
+    change = np.concatenate((-width, width))
+    order = np.lexsort((change, np.concatenate((end, start))))  # ends before starts
+    return int(change[order].cumsum().max(initial=0))
+
+
+def gaps(
+    processors: int,
+    node: NDArray[np.int64],
+    start: NDArray[np.float64],
+    end: NDArray[np.float64],
+    at: float,
+    until: float,
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return what busy spans leave free in [at, until): node, start and end."""
+    every = np.arange(processors)
+    edge = np.ones(processors)
+    node = np.concatenate((every, node, every))
+    start = np.concatenate((at * edge, start.clip(min=at), until * edge))
+    end = np.concatenate((at * edge, end.clip(max=until), until * edge))
+    order = np.lexsort((end, start, node))
+    node, start, end = node[order], start[order], end[order]
+    gap = np.flatnonzero((node[1:] == node[:-1]) & (end[:-1] < start[1:]))
+    return node[gap], end[gap], start[gap + 1]
+
+
+# --- performance and price ------------------------------------------------------------
+
+
+def _law(name: str, given: Any) -> Uniform | Price:
+    """Return the checked law that a number, a text or a law stands for."""
+    law: Uniform | Price
+    kind, *texts = given.split(":") if isinstance(given, str) else [""]
+    if isinstance(given, Uniform | Price):
+        law = given
+    elif kind == "market" and 1 <= len(texts) <= 3:
+        law = Price(*(_number(name, text) for text in texts))
+    elif kind == "uniform" and len(texts) == 2:
+        low, high = (_number(name, text) for text in texts)
+        law = Uniform(low, high, all(re.fullmatch("[0-9]+", text) for text in texts))
+    elif texts:
+        known = "'uniform:LOW:HIGH' or 'market:LEVEL'"
+        raise ValueError(f"{name}: {given!r} is not a law such as {known}")
+    else:
+        number = _number(name, given)
+        law = Uniform(number, number)
+
+    if isinstance(law, Uniform):
+        law.check(name, positive=name == "performance")
+        if law.low < 0:
+            raise ValueError(f"{name} must not be negative, but its low is {law.low}")
+    elif name == "performance":
+        raise ValueError("performance: a market law is for prices")
+    else:
+        law.check(name)
+    return law
+
+
+def _number(name: str, value: Any) -> float:
+    try:
+        number = float("nan" if isinstance(value, bool) else value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise ValueError(f"{name}: {value!r} is not a finite number")
+    return number

@@ -1,0 +1,120 @@
+"""``slotkern batch``, and the pictures it draws."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+import slotkern as sk
+from slotkern.commands.main import app
+from slotkern.plotting.batch import plot_schedule, plot_trade_off
+
+JOBS = "name,nodes,volume,budget\nbig,2,8,\nsmall,1,4,9\nlong,1,900,\n"
+
+
+@pytest.fixture
+def files(tmp_path):
+    slots = sk.make_slots(
+        node=[0, 1, 2], start=0, end=40, performance=[1, 2, 4], price=[1, 3, 7]
+    )
+    sk.write_slots(tmp_path / "slots.csv", slots)
+    (tmp_path / "jobs.csv").write_text(JOBS)
+    return tmp_path
+
+
+def run(files, *words):
+    slots, jobs = files / "slots.csv", files / "jobs.csv"
+    return CliRunner().invoke(app, ["batch", str(slots), str(jobs), *words])
+
+
+def test_one_policy_is_a_row_a_job(files):
+    done = run(files, "--policy", "slicer:2", "--minimize", "time", "--execute")
+    assert done.exit_code == 0
+    lines = done.output.splitlines()
+    assert any("long" in line and "time" in line for line in lines)
+    assert "2 of 3 jobs scheduled" in done.output
+    assert "no schedule of these jobs has it better than" in done.output
+    assert "real start" in done.output
+
+
+def test_several_policies_are_a_row_each(files):
+    done = run(files, *[w for p in ("css", "easy", "bsf:1") for w in ("--policy", p)])
+    assert done.exit_code == 0
+    names = [line.split()[0] for line in done.output.splitlines() if line.split()]
+    assert [n for n in names if n in ("css", "easy", "bsf:1")] == [
+        "css",
+        "easy",
+        "bsf:1",
+    ]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "json", "parquet"])
+def test_the_schedule_is_written(files, suffix):
+    path = files / f"out.{suffix}"
+    assert run(files, "--output", str(path)).exit_code == 0
+    if suffix == "csv":
+        with open(path, newline="") as file:
+            rows = list(csv.DictReader(file))
+    elif suffix == "json":
+        rows = json.loads(path.read_text())
+    else:
+        rows = pq.read_table(path).to_pylist()
+    assert [row["job"] for row in rows] == ["big", "big", "small", "long"]
+    assert rows[-1]["reason"] == "time"
+    batch = sk.read_batch(files / "jobs.csv")
+    schedule = sk.schedule_batch(sk.read_slots(files / "slots.csv"), batch)
+    parts = schedule.windows.parts
+    assert [float(row["start"]) for row in rows[:3]] == parts["start"].tolist()
+    assert [int(row["node"]) for row in rows[:3]] == parts["node"].tolist()
+
+
+def test_nothing_scheduled_is_exit_code_one(files):
+    (files / "jobs.csv").write_text("nodes,volume\n9,1\n")
+    assert run(files).exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--policy", "fast"], "a policy is css, slicer:K"),
+        (["--policy", "slicer:0"], "policy 'slicer:0': k must be at least 1"),
+        (["--policy", "slicer:x"], "policy 'slicer:x'"),
+        (["--output", "out.txt"], "must be one of .csv, .json, .parquet"),
+        (["--minimize", "time", "--maximize", "cost"], "contradict"),
+    ],
+)
+def test_bad_words_are_one_error(files, words, message):
+    done = run(files, *words)
+    assert isinstance(done.exception, (ValueError, SystemExit))
+    assert message in str(done.exception) + done.output
+
+
+def test_pictures(files):
+    plot, curve = files / "batch.png", files / "curve.svg"
+    assert run(files, "--plot", str(plot), "--curve", str(curve)).exit_code == 0
+    assert plot.stat().st_size > 10_000
+    assert curve.read_text().startswith("<?xml")
+
+
+def test_a_picture_outlines_all_and_fills_the_chosen(files):
+    slots = sk.read_slots(files / "slots.csv")
+    schedule = sk.schedule_batch(slots, sk.read_batch(files / "jobs.csv"))
+    axes = plot_schedule(schedule).axes[0]
+    boxes = [c for c in axes.collections if c.get_zorder() in (5, 6)]
+    drawn = {5: 0, 6: 0}
+    for box in boxes:
+        drawn[box.get_zorder()] += len(box.get_paths())
+    chosen = len(schedule.windows.parts)
+    assert drawn == {5: len(schedule.alternatives.parts) - chosen, 6: chosen}
+    labels = [text.get_text() for text in axes.texts]
+    assert sorted(labels) == ["1", "1", "2"]
+    line = plot_trade_off(schedule).axes[0].lines[0]
+    assert (np.diff(line.get_ydata()) < 0).all()
+    planned = sk.schedule_batch(slots, [sk.Request(1, 4)], sk.Backfilling())
+    with pytest.raises(ValueError, match="no trade-off"):
+        plot_trade_off(planned)

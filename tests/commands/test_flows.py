@@ -1,0 +1,148 @@
+"""The commands trace and replay."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from trace_files import swf_line
+
+import slotkern as sk
+
+pytest.importorskip("typer")
+pytest.importorskip("rich")
+from typer.testing import CliRunner
+
+from slotkern.commands import main as cli
+from slotkern.files import whole
+
+
+def run(*arguments: Any) -> Any:
+    return CliRunner().invoke(cli.app, [str(a) for a in arguments])
+
+
+def refused(result: Any, *words: Any) -> None:
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    assert result.stderr.count("\n") == 1
+    for word in words:
+        assert str(word) in result.stderr
+
+
+@pytest.fixture
+def trace_file(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(0)
+    jobs = np.full(80, -1, sk.SWF)
+    jobs["job"] = np.arange(1, 81)
+    jobs["submit"] = np.sort(rng.integers(0, 2000, 80))
+    jobs["wait"] = rng.integers(0, 50, 80)
+    jobs["run_time"] = rng.integers(0, 200, 80)
+    jobs["requested_time"] = (1 + rng.integers(0, 4, 80)) * jobs["run_time"]
+    jobs["requested_time"][4] = 1
+    jobs["allocated"] = rng.integers(1, 9, 80)
+    jobs["user"] = rng.integers(0, 3, 80)
+    path = tmp_path / "small.swf"
+    sk.write_trace(path, jobs, header={"MaxProcs": "8"})
+    return path
+
+
+def test_trace(trace_file: Path, tmp_path: Path) -> None:
+    result = run("trace", trace_file, "--plot", tmp_path / "load.png")
+    assert result.exit_code == 0, result.stderr
+    for word in (
+        "80 jobs of 3 users",
+        "8 processors",
+        "load ",
+        "overrun 1",
+        "run time",
+    ):
+        assert word in result.stdout
+    assert (tmp_path / "load.png").read_bytes().startswith(b"\x89PNG")
+    cleaned = run("trace", trace_file, "--clean", "overrun", "--clean", "zero-run")
+    assert "cleaned: zero-run" in cleaned.stdout
+    trace_file.write_text("; nothing\n" + swf_line(1) + "\nx\n")
+    refused(run("trace", trace_file), "line 3: 1 fields, not 18")
+    skipped = run("trace", trace_file, "--errors", "skip")
+    assert "1 lines skipped, the first: line 3: 1 fields" in skipped.stdout
+    assert "the header names no processors" in skipped.stdout
+    refused(run("trace", trace_file, "--max-bytes", 5), "more than 5 bytes")
+    refused(run("trace", trace_file, "--clean", "all-of-it"), "clean must be one of")
+
+
+def test_replay_compares_policies(trace_file: Path, tmp_path: Path) -> None:
+    folder, pictures = tmp_path / "out", tmp_path / "pictures"
+    words = ("--policy", "easy", "--policy", "conservative", "--policy", "sjf")
+    result = run("replay", trace_file, *words, "--output", folder, "--plot", pictures)
+    assert result.exit_code == 0, result.stderr
+    assert "80 jobs on 8 processors" in result.stdout
+    trace = sk.read_trace(trace_file)
+    for name in words[1::2]:
+        done = sk.replay(trace, None, name)
+        assert name in result.stdout
+        assert f"{done.metrics()['wait_mean']:,.2f}" in result.stdout
+        written = sk.read_trace(folder / f"{name}.swf").jobs
+        starts = written["submit"] + written["wait"]
+        assert starts.tolist() == done.jobs["start"].tolist()
+    assert len(list(folder.iterdir())) == 3
+    assert (pictures / "policies.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_replay_what_if(trace_file: Path) -> None:
+    plain = run("replay", trace_file)
+    assert "easy" in plain.stdout
+    for words in (
+        ("--load", 2),
+        ("--more-processors", 8),
+        ("--cluster", 12),
+        ("--estimates", "exact"),
+        ("--estimates", 5),
+        ("--overrun", "extend"),
+        ("--blocked", "100:900:8"),
+        ("--clean", "zero-run"),
+    ):
+        result = run("replay", trace_file, *words)
+        assert result.exit_code == 0, result.stderr
+        assert result.stdout != plain.stdout, words
+
+
+def test_replay_refuses_in_one_line(trace_file: Path, tmp_path: Path) -> None:
+    refused(run("replay", trace_file, "--policy", "best"), "best", "fcfs, easy")
+    refused(run("replay", trace_file, "--cluster", "many"), "many")
+    refused(run("replay", trace_file, "--cluster", "-3"), "-3")
+    refused(run("replay", trace_file, "--blocked", "3:4"), "3:4", "START:END")
+    refused(run("replay", trace_file, "--blocked", "4:3:1"), "blocked: row 0")
+    refused(run("replay", trace_file, "--estimates", "none"), "estimates", "none")
+    refused(run("replay", trace_file, "--load", 0), "load")
+    refused(run("replay", tmp_path / "no.swf"), "no.swf")
+    broken = tmp_path / "broken.swf.gz"
+    broken.write_bytes(gzip.compress(b"1 2 3\n" * 99)[:-9])
+    refused(run("replay", broken), "broken.swf.gz")
+
+
+@pytest.mark.parametrize("failure", [KeyboardInterrupt, OSError(28, "No space left")])
+def test_nothing_half_written_stays(
+    trace_file: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    failure: BaseException,
+) -> None:
+    folder = tmp_path / "out"
+    sk.replay(sk.read_trace(trace_file)).write_swf(tmp_path / "easy.swf")
+    folder.mkdir()
+    (folder / "easy.swf").write_text("old")
+    calls = []
+
+    def stops(file: int) -> None:
+        calls.append(file)
+        if len(calls) == 2:
+            raise failure
+
+    monkeypatch.setattr(whole.os, "fsync", stops)
+    words = ("--policy", "easy", "--policy", "sjf", "--output", folder)
+    result = run("replay", trace_file, *words)
+    assert result.exit_code != 0
+    assert [path.name for path in folder.iterdir()] == ["easy.swf"]
+    assert (folder / "easy.swf").read_text() == "old"

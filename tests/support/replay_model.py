@@ -1,0 +1,182 @@
+"""A slow replay, written from the definitions alone: nothing here is shared with the
+kernel. Jobs are (submit, run, estimate, width), sorted by submission; a blocked span is
+(start, end, width)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+Job = tuple[float, float, float, int]
+Span = tuple[float, float, int]
+Key = Callable[[int, float], float]  # of a job at a time; the smallest comes first
+
+
+def first(job: int, now: float) -> float:
+    """The order of submission."""
+    return 0.0
+
+
+def least_free(
+    busy: Sequence[Span], processors: int, start: float, end: float
+) -> float:
+    """The fewest processors that are free at a moment of [start, end)."""
+    moments = [start, *(a for a, _, _ in busy if start < a < end)]
+    return min(
+        processors - sum(w for a, b, w in busy if a <= moment < b) for moment in moments
+    )
+
+
+def earliest(
+    busy: Sequence[Span], processors: int, now: float, estimate: float, width: int
+) -> float:
+    """The earliest start from now on at which `width` are free throughout."""
+    for start in sorted({now, *(b for _, b, _ in busy if b > now)}):
+        if least_free(busy, processors, start, start + estimate) >= width:
+            return start
+    raise AssertionError("a job wider than the machine")
+
+
+def easy_by_counts(
+    now: float, processors: int, running: Sequence[Span], queue: Sequence[Job]
+) -> list[int]:
+    """One look of EASY in the words of its authors, without blocked spans.
+
+    `running` has estimated ends; returns places in the queue, in the order of starts.
+    """
+    running, started = list(running), []
+    free = processors - sum(w for _, _, w in running)
+    head = 0
+    while head < len(queue) and queue[head][3] <= free:
+        _, _, estimate, width = queue[head]
+        running.append((now, now + estimate, width))
+        free -= width
+        started.append(head)
+        head += 1
+    if head == len(queue):
+        return started
+    shadow = min(
+        end
+        for _, end, _ in running
+        if free + sum(w for _, b, w in running if b <= end) >= queue[head][3]
+    )
+    extra = free + sum(w for _, b, w in running if b <= shadow) - queue[head][3]
+    for k in range(head + 1, len(queue)):
+        _, _, estimate, width = queue[k]
+        if width > free:
+            continue
+        if now + estimate > shadow:
+            if width > extra:
+                continue
+            extra -= width
+        free -= width
+        started.append(k)
+    return started
+
+
+class Model:
+    """A machine, its queue, and what has started on it."""
+
+    def __init__(
+        self,
+        jobs: Sequence[Job],
+        processors: int,
+        policy: str,
+        key: Key = first,
+        blocked: Sequence[Span] = (),
+    ) -> None:
+        self.jobs, self.processors, self.policy = jobs, processors, policy
+        self.key, self.blocked = key, list(blocked)
+        self.start: dict[int, float] = {}
+        self.promised: dict[int, float] = {}
+        self.running: list[int] = []
+        self.waiting: list[int] = []
+        self.most_waiting = 0
+        self.on_change: Callable[[int, float, int], None] = lambda *change: None
+
+    def busy(self, *, but: int = -1) -> list[Span]:
+        """What is taken, by estimates: running jobs, blocked spans, promises."""
+        spans = list(self.blocked)
+        for job in self.running:
+            begin = self.start[job]
+            spans.append((begin, begin + self.jobs[job][2], self.jobs[job][3]))
+        for job, begin in self.promised.items():
+            if job != but:
+                spans.append((begin, begin + self.jobs[job][2], self.jobs[job][3]))
+        return spans
+
+    def queue(self, now: float) -> list[int]:
+        return sorted(self.waiting, key=lambda job: (self.key(job, now), job))
+
+    def fits(self, job: int, now: float) -> bool:
+        _, _, estimate, width = self.jobs[job]
+        free = least_free(self.busy(), self.processors, now, now + estimate)
+        return free >= width
+
+    def begin(self, job: int, now: float) -> None:
+        self.waiting.remove(job)
+        self.promised.pop(job, None)
+        self.running.append(job)
+        self.start[job] = now
+        self.on_change(job, now, self.jobs[job][3])
+
+    def look(self, now: float) -> None:
+        """One look at the queue, of a scheduler without promises but to the head."""
+        queue = self.queue(now)
+        while queue and self.fits(queue[0], now):
+            self.begin(queue.pop(0), now)
+        if not queue or self.policy == "none":
+            return
+        head, *others = queue
+        if self.policy == "easy":
+            _, _, estimate, width = self.jobs[head]
+            self.promised[head] = earliest(
+                self.busy(), self.processors, now, estimate, width
+            )
+        for job in others:
+            if self.fits(job, now):
+                self.begin(job, now)
+        self.promised.pop(head, None)
+
+    def compress(self, now: float) -> None:
+        for job in self.queue(now):
+            _, _, estimate, width = self.jobs[job]
+            begin = earliest(self.busy(but=job), self.processors, now, estimate, width)
+            assert begin <= self.promised[job]
+            self.promised[job] = begin
+
+    def run(self) -> list[float]:
+        """Replay everything; returns the starts."""
+        coming = list(range(len(self.jobs)))
+        while coming or self.waiting or self.running:
+            times = [self.start[job] + self.jobs[job][1] for job in self.running]
+            times += [self.jobs[job][0] for job in coming[:1]]
+            times += self.promised.values()
+            if self.waiting:
+                times += [end for _, end, _ in self.blocked if end > self.now]
+            now = self.now = min(times)
+            early = False
+            for job in list(self.running):
+                if self.start[job] + self.jobs[job][1] == now:
+                    self.running.remove(job)
+                    self.on_change(job, now, -self.jobs[job][3])
+                    early |= self.start[job] + self.jobs[job][2] > now
+            if self.policy == "conservative" and early:
+                self.compress(now)
+            while coming and self.jobs[coming[0]][0] == now:
+                job = coming.pop(0)
+                self.waiting.append(job)
+                if self.policy == "conservative":
+                    _, _, estimate, width = self.jobs[job]
+                    self.promised[job] = earliest(
+                        self.busy(), self.processors, now, estimate, width
+                    )
+            if self.policy == "conservative":
+                for job in sorted(self.waiting):
+                    if self.promised[job] == now:
+                        self.begin(job, now)
+            else:
+                self.look(now)
+            self.most_waiting = max(self.most_waiting, len(self.waiting))
+        return [self.start[job] for job in range(len(self.jobs))]
+
+    now = float("-inf")
