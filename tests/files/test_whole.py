@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import slotkern as sk
 from slotkern.files.whole import as_path, open_whole
 
 posix = pytest.mark.skipif(os.name != "posix", reason="POSIX modes, links and locks")
@@ -20,6 +21,12 @@ posix = pytest.mark.skipif(os.name != "posix", reason="POSIX modes, links and lo
 def write(path: object, data: bytes = b"new") -> None:
     with open_whole(path) as file:  # type: ignore[arg-type]
         file.write(data)
+
+
+def test_slots_given_where_the_path_stands() -> None:
+    slots = sk.make_slots(node=[0], start=[0], end=[9], performance=[1], price=[2])
+    with pytest.raises(TypeError, match=r"a path is text, bytes or .*, not ndarray"):
+        sk.write_slots(slots, "slots.csv")  # type: ignore[arg-type]
 
 
 def test_paths_of_every_kind(tmp_path: Path) -> None:

@@ -72,6 +72,21 @@ def test_a_part_at_the_edge_has_one_arrow(slots):
     assert not panel.texts
 
 
+def test_lengths_cover_neither_parts_nor_tasks():
+    slots = sk.make_slots(
+        node=[0, 1], start=[0, 1], end=[12, 13], performance=1, price=1
+    )
+    window = sk.find_window(slots, sk.Request(2, 10, earliest=1.5), "start")
+    figure = sk.plot_neighbours(slots, window, horizon=200)
+    figure.canvas.draw()
+    (panel,) = figure.axes
+    bars = [bar.get_window_extent() for bar in panel.patches]
+    told = [text.get_window_extent() for text in panel.texts if text.get_text()]
+    assert len(told) == 4
+    for i, text in enumerate(told):
+        assert not any(text.overlaps(other) for other in bars + told[:i])
+
+
 def test_files_and_what_cannot_be_drawn(slots, tmp_path):
     window = sk.find_window(slots, sk.Request(2, 10), "start")
     path = tmp_path / "beside.png"

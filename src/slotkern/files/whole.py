@@ -42,7 +42,11 @@ def as_path(path: AnyPath) -> Path:
     TypeError, ValueError
         For anything else, and for a path with a null character.
     """
-    text = os.fsdecode(path)
+    try:
+        text = os.fsdecode(path)
+    except TypeError:
+        kind = type(path).__name__
+        raise TypeError(f"a path is text, bytes or os.PathLike, not {kind}") from None
     if "\0" in text:
         raise ValueError(f"{text!r}: a path cannot hold a null character")
     return Path(text)

@@ -191,11 +191,11 @@ def _draw(
         ax.barh([y] * len(spans), right - left, 0.6, left, color=shade, zorder=2)
         box: Any = {"color": "white", "ec": colour, "linewidth": 1.6, "zorder": 4}
         ax.barh(y, part["end"] - part["start"], 0.6, part["start"], **box)
-        for begin, end in (
-            (slot["start"], part["start"]),
-            (part["end"], slot["end"]),
+        for begin, end, side in (
+            (slot["start"], part["start"], "right"),
+            (part["end"], slot["end"], "left"),
         ):
-            _arrow(ax, float(begin), float(end), y, last)
+            _arrow(ax, float(begin), float(end), y, last, side)
     ax.set_xlim(first, last)
     ax.set_ylim(len(parts) - 0.5, -0.6)
     ax.set_yticks(range(len(parts)), [str(node) for node in parts["node"]])
@@ -207,8 +207,14 @@ def _draw(
         ax.spines[side].set_visible(False)
 
 
-def _arrow(ax: Axes, begin: float, end: float, y: float, last: float) -> None:
-    """The time between two events, as an arrow with its length; nothing where none."""
+def _arrow(
+    ax: Axes, begin: float, end: float, y: float, last: float, side: str
+) -> None:
+    """The time between two events, as an arrow with its length; nothing where none.
+
+    The length stands above the row and leans away from the part: it may be wider than
+    its arrow, and would cover the part or the task.
+    """
     if end <= begin:
         return
     shown = min(end, last)
@@ -227,10 +233,10 @@ def _arrow(ax: Axes, begin: float, end: float, y: float, last: float) -> None:
     )
     ax.annotate(
         f"{end - begin:.4g}",
-        ((begin + shown) / 2, y),
-        xytext=(0, 1.5),
+        (end if side == "right" else begin, y - 0.3),
+        xytext=(0, 1),
         textcoords="offset points",
-        ha="center",
+        ha=side,
         va="bottom",
         fontsize=FONT - 1.5,
         color=INK,
