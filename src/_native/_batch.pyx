@@ -10,7 +10,7 @@ from libcpp.vector cimport vector
 from slotkern._core cimport PreparedSlots, Request, hears, search_error, shape_of
 from slotkern._core import CRITERIA
 from slotkern._kernels cimport Pool, Query, Shape, Status, Watch, ask
-from slotkern._windows cimport WindowTable, Windows
+from slotkern._windows cimport CWindowTable, WindowTable
 
 cnp.import_array()
 
@@ -37,7 +37,7 @@ cdef extern from "slotkern/batch/bound.hpp" namespace "slotkern" nogil:
         uint8_t proven
 
     cdef cppclass BatchAnswer:
-        Windows alternatives
+        CWindowTable alternatives
         vector[int64_t] owner, chosen
         vector[uint8_t] reasons
         vector[SliceAnswer] slices
@@ -51,7 +51,7 @@ cdef extern from "slotkern/batch/execution.hpp" namespace "slotkern" nogil:
         easy
 
     cdef cppclass ExecutionAnswer:
-        Windows windows
+        CWindowTable windows
         vector[double] promised
         vector[uint8_t] reasons
         int64_t ends, moves
@@ -60,7 +60,7 @@ cdef extern from "slotkern/batch/execution.hpp" namespace "slotkern" nogil:
         const Pool&, const vector[BatchJob]&, const BatchRules&, Backfill, int,
         BatchAnswer&) noexcept
     Status cpp_execute "slotkern::execute_batch"(
-        const Pool&, const vector[BatchJob]&, Shape, Backfill, int, const Windows&,
+        const Pool&, const vector[BatchJob]&, Shape, Backfill, int, const CWindowTable&,
         const uint8_t*, const double*, ExecutionAnswer&) noexcept
 
 MEASURES = ("start", "finish", "runtime", "cost", "processor_time")
@@ -114,7 +114,7 @@ cdef class Jobs:
         """The same, prepared for searches."""
         return self.pool
 
-    cdef object origin_of(self, Windows& windows):
+    cdef object origin_of(self, CWindowTable& windows):
         """Rows of the free slots become rows of the array they come from."""
         cdef size_t k
         cdef int64_t[::1] rows
@@ -137,7 +137,7 @@ cdef object failure(Status status, Jobs jobs):
     return ValueError("the measures of the alternatives are not finite, or their sums overflow")
 
 
-cdef WindowTable table_of(Windows& windows, str criterion, str shape):
+cdef WindowTable table_of(CWindowTable& windows, str criterion, str shape):
     cdef WindowTable table = WindowTable.__new__(WindowTable)
     table.windows.found.swap(windows.found)
     table.windows.firsts.swap(windows.firsts)
