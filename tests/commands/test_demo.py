@@ -52,7 +52,7 @@ def test_make_demo_says_what_it_does_before_it_does_it(tmp_path: Path) -> None:
     if shutil.which("make") is None:
         pytest.skip("there is no make")
     done = subprocess.run(
-        ["make", "-n", "demo", f"VENV={tmp_path / 'none'}"],
+        ["make", "--no-print-directory", "-n", "demo", f"VENV={tmp_path / 'none'}"],
         capture_output=True,
         text=True,
         cwd=DEMO.parents[1],
