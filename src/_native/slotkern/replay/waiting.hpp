@@ -25,9 +25,9 @@ namespace detail {
 
 // The first place from i on whose value is at most (at least) `bound`; n if there is none.
 // Leaf loops of their own, for the per-CPU clones.
-SLOTKERN_CLONES [[maybe_unused]] static std::size_t first_at_most(const std::int32_t* a,
-                                                                  std::size_t i, std::size_t n,
-                                                                  std::int32_t bound) {
+SLOTKERN_CLONES static inline std::size_t first_at_most(const std::int32_t* a,
+                                                        std::size_t i, std::size_t n,
+                                                        std::int32_t bound) {
   for (; i + 16 <= n; i += 16) {
     int any = 0;
     for (std::size_t k = 0; k < 16; ++k) any |= a[i + k] <= bound;
@@ -38,9 +38,9 @@ SLOTKERN_CLONES [[maybe_unused]] static std::size_t first_at_most(const std::int
   return n;
 }
 
-SLOTKERN_CLONES [[maybe_unused]] static std::size_t first_at_least(const std::int32_t* a,
-                                                                   std::size_t i, std::size_t n,
-                                                                   std::int32_t bound) {
+SLOTKERN_CLONES static inline std::size_t first_at_least(const std::int32_t* a,
+                                                         std::size_t i, std::size_t n,
+                                                         std::int32_t bound) {
   for (; i + 16 <= n; i += 16) {
     int any = 0;
     for (std::size_t k = 0; k < 16; ++k) any |= a[i + k] >= bound;
@@ -52,7 +52,7 @@ SLOTKERN_CLONES [[maybe_unused]] static std::size_t first_at_least(const std::in
 }
 
 // The first place from i on with width <= free and (now + estimate <= until or width <= extra).
-SLOTKERN_CLONES [[maybe_unused]] static std::size_t first_backfill(
+SLOTKERN_CLONES static inline std::size_t first_backfill(
     const std::int32_t* width, const double* estimate, std::size_t i, std::size_t n,
     std::int32_t free, double now, double until, std::int32_t extra) {
   for (; i + 16 <= n; i += 16) {
