@@ -154,6 +154,25 @@ def test_a_handler_that_returns_lets_the_call_go_on():
     assert out.split() == ["1", "True", "3000", "True"]
 
 
+@pytest.mark.skipif(os.name != "posix", reason="signals are sent by kill")
+def test_a_search_that_goes_on_finds_nothing_twice():
+    process = run(
+        """
+        heard = []
+        signal.signal(signal.SIGINT, lambda *_: heard.append(1))
+        slots, asked = crowd(2_000), sk.Request(2, 1.0)
+        ready()
+        found = [sk.find_alternatives(slots, asked, limit=400_000) for _ in range(3)]
+        parts = found[0].parts.ravel()
+        print(len(heard), *(np.array_equal(x.table, found[0].table) for x in found))
+        print(len(np.unique(parts[["node", "start"]])) == len(parts) > 100_000)
+        """,
+    )
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=120)
+    assert out.split() == ["1", "True", "True", "True", "True"]
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_child_can_use_the_pool_that_another_thread_is_booking():
     process = run(
