@@ -16,7 +16,8 @@ import signal, sys
 import numpy as np
 import slotkern as sk
 
-signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it is ignored
+# In the background it is ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 def crowd(nodes, end=1e9, performance=1):
     return sk.make_slots(
