@@ -116,6 +116,13 @@ PRIORITY_SIGNATURE = "int32(float64,float64,float64,int64,int64,float64*)"
 cdef size_t EVENTS = 512
 
 
+cdef int fill(cnp.ndarray to, const void* source) except -1:
+    """Copy so many bytes as the array holds; memcpy wants two addresses even for nothing."""
+    if to.size:
+        memcpy(cnp.PyArray_DATA(to), source, to.nbytes)
+    return 0
+
+
 def replay(const double[::1] submit not None, const double[::1] run not None,
            const double[::1] estimate not None, const int32_t[::1] width not None,
            int32_t processors,
@@ -206,8 +213,8 @@ def replay(const double[::1] submit not None, const double[::1] run not None,
     first = np.empty(placement.first.size(), np.int64)
     number = np.empty(placement.count.size(), np.uint32)
     spans = np.empty((placement.spans.size(), 2), np.int32)
-    memcpy(cnp.PyArray_DATA(<cnp.ndarray>start), it.start().data(), start.nbytes)
-    memcpy(cnp.PyArray_DATA(<cnp.ndarray>first), placement.first.data(), first.nbytes)
-    memcpy(cnp.PyArray_DATA(<cnp.ndarray>number), placement.count.data(), number.nbytes)
-    memcpy(cnp.PyArray_DATA(<cnp.ndarray>spans), placement.spans.data(), spans.nbytes)
+    fill(start, it.start().data())
+    fill(first, placement.first.data())
+    fill(number, placement.count.data())
+    fill(spans, placement.spans.data())
     return start, first, number.astype(np.int64), spans, it.most_waiting()

@@ -111,7 +111,8 @@ cdef class TraceParser:
         if not good:
             raise self.line_error(self.parser.bad_lines()[0])
         rows = np.empty(self.parser.rows(), self.dtype)
-        memcpy(cnp.PyArray_DATA(<cnp.ndarray>rows), self.parser.cells(), rows.nbytes)
+        if len(rows):  # memcpy wants two addresses even for nothing
+            memcpy(cnp.PyArray_DATA(<cnp.ndarray>rows), self.parser.cells(), rows.nbytes)
         return rows
 
     def line_of(self, size_t row):
