@@ -69,6 +69,9 @@ ROOMS = {
         ),
     ),
     "files": Room(PYTHON, "files and tables in and out", ("files", "pool_file")),
+    "machine": Room(
+        PYTHON, "named nodes, dates, busy time, owners", ("machine",)
+    ),
     "published": Room(PYTHON, "the papers' algorithms as printed", ("published",)),
     "searches": Room(
         PYTHON,

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         to_pandas,
         write_slots,
     )
+    from slotkern.machine import Clock, FreeSlots, Machine, free_slots
     from slotkern.one_each import OneEach, TradeOff, choose_one_each, trade_off
     from slotkern.plotting.gantt import plot_gantt
     from slotkern.plotting.neighbours import plot_neighbours
@@ -87,6 +88,7 @@ _LAZY = {
         "to_pandas",
         "write_slots",
     ),
+    "machine": ("Clock", "FreeSlots", "Machine", "free_slots"),
     "one_each": ("OneEach", "TradeOff", "choose_one_each", "trade_off"),
     "plotting.gantt": ("plot_gantt",),
     "replays.cluster": ("Cluster",),
@@ -152,10 +154,13 @@ __all__ = [
     "BatchSlicer",
     "Bookings",
     "Choice",
+    "Clock",
     "Cluster",
     "Cycles",
     "Environment",
     "Explanation",
+    "FreeSlots",
+    "Machine",
     "Multifactor",
     "OneEach",
     "QueuePolicy",
@@ -179,6 +184,7 @@ __all__ = [
     "find_alternatives",
     "find_window",
     "find_windows",
+    "free_slots",
     "from_arrow",
     "from_pandas",
     "generate_environment",

@@ -10,6 +10,7 @@ EXTRAS = {
     "llvmlite": "numba",
     "pyarrow": "io",
     "pandas": "pandas",
+    "narwhals": "tables",
     "typer": "cli",
     "rich": "cli",
     "matplotlib": "plot",

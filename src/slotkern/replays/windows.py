@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from slotkern import Request, SlotPool, Window, _replay, make_slots
 from slotkern.checks import number, one_of
+from slotkern.machine.spans import gaps
 from slotkern.replays.cluster import Cluster
 from slotkern.replays.jobs import FlowJobs
 from slotkern.replays.placed import Placed
-from slotkern.traces.free_slots import gaps, ranges
+from slotkern.traces.free_slots import ranges
 
 __all__ = ["WindowPolicy", "place_windows", "pooled"]
 

@@ -14,11 +14,12 @@ from slotkern._replay import replay
 from slotkern.checks import integer
 from slotkern.environment import Price, Uniform
 from slotkern.files.whole import AnyPath, as_path
+from slotkern.machine.spans import gaps
 from slotkern.slots import make_slots
 from slotkern.traces.clean import width_of
 from slotkern.traces.read import MAX_BYTES, read_trace
 
-__all__ = ["TraceSlots", "gaps", "most_at_once", "ranges", "slots_from_trace"]
+__all__ = ["TraceSlots", "most_at_once", "ranges", "slots_from_trace"]
 
 #: Every processor is a node with slots of its own: more of them are refused.
 _MAX_PROCESSORS = 2**20
@@ -237,26 +238,6 @@ def most_at_once(
     change = np.concatenate((-width, width))
     order = np.lexsort((change, np.concatenate((end, start))))  # ends before starts
     return int(change[order].cumsum().max(initial=0))
-
-
-def gaps(
-    processors: int,
-    node: NDArray[np.int64],
-    start: NDArray[np.float64],
-    end: NDArray[np.float64],
-    at: float,
-    until: float,
-) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return what busy spans leave free in [at, until): node, start and end."""
-    every = np.arange(processors)
-    edge = np.ones(processors)
-    node = np.concatenate((every, node, every))
-    start = np.concatenate((at * edge, start.clip(min=at), until * edge))
-    end = np.concatenate((at * edge, end.clip(max=until), until * edge))
-    order = np.lexsort((end, start, node))
-    node, start, end = node[order], start[order], end[order]
-    gap = np.flatnonzero((node[1:] == node[:-1]) & (end[:-1] < start[1:]))
-    return node[gap], end[gap], start[gap + 1]
 
 
 # --- performance and price ------------------------------------------------------------

@@ -1,0 +1,389 @@
+"""What the numbers that stand for times mean on a calendar, exactly or not at all."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from slotkern.checks import number, one_of, shown
+
+from .durations import Duration, duration_of
+from .moments import (
+    EPOCH,
+    Moment,
+    Moments,
+    instants,
+    moment_of,
+    moments_of,
+    offsets_of,
+    zone_of,
+)
+
+__all__ = ["Clock", "is_number"]
+
+_UNITS = {
+    "ns": 1,
+    "us": 10**3,
+    "ms": 10**6,
+    "s": 10**9,
+    "min": 60 * 10**9,
+    "h": 3_600 * 10**9,
+    "d": 86_400 * 10**9,
+}
+_WORDS = {
+    "ns": "nanoseconds",
+    "us": "microseconds",
+    "ms": "milliseconds",
+    "s": "seconds",
+    "min": "minutes",
+    "h": "hours",
+    "d": "days",
+}
+_TICKS = ("s", "ms", "us", "ns")
+#: Up to here every integer is a float64.
+_WHOLE = 2**53
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value stands for itself: a number of time units."""
+    dtype = getattr(value, "dtype", None)  # numpy's timedelta64 is an np.integer
+    kind = getattr(dtype, "kind", None)
+    return (
+        isinstance(value, (int, float))
+        if kind is None
+        else kind in ("i", "u", "f", "b")
+    )
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Clock:
+    """Clock(origin, *, unit="s", zone=None, tick=None)
+
+    What time 0 and one time unit are on a calendar.
+
+    Parameters
+    ----------
+    origin : str, datetime, datetime64 or date
+        When it is 0, as in ``"2026-10-24"`` or ``"1996-11-20T18:00:00-05:00"``. Without
+        an offset it is a time of the `zone`.
+    unit : {"s", "min", "h", "d", "ms", "us", "ns"}
+        How long 1 is. A day is always 24 hours.
+    zone : str or tzinfo, optional
+        The time zone of times that come without one, and of the answers:
+        ``"Europe/Berlin"``, ``"UTC"``, ``"+02:00"``. Without it only times that say
+        their zone are taken, and answers are UTC.
+    tick : {"us", "s", "ms", "ns"}, optional
+        What times are whole multiples of; by default ``"us"``, or a finer unit.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Naming the argument and its value.
+
+    Notes
+    -----
+    *Exact or refused.* A time that goes in is a whole number of ticks, and is refused
+    where the nearest float64 would come back as another tick. Counted in seconds, all
+    microseconds within 71 years of the origin come back, all milliseconds within 71,000
+    years; with nanoseconds, choose an origin within 26 days. A time that comes out is
+    rounded to the nearest tick, for the end of a part, ``start + volume /
+    performance``, may be none. Sums are exact in whole seconds when the unit is
+    ``"s"``, but not in hours: 20 minutes are no float64 there.
+
+    *Local times.* A time without a zone which does not exist, or which comes twice, is
+    refused; a datetime says by ``fold`` which of the two it means. Numpy's datetime64
+    has no zone, so it is a local time as well. Leap seconds are not counted.
+
+    Examples
+    --------
+    >>> import slotkern as sk
+    >>> clock = sk.Clock("2026-10-24", zone="Europe/Berlin")
+    >>> clock.time("2026-10-26"), clock.duration("4:00:00")  # the night has 25 hours
+    (176400.0, 14400.0)
+    >>> str(clock.datetime(176400))
+    '2026-10-26 00:00:00+01:00'
+    """
+
+    unit: str
+    zone: str | None
+    tick: str
+    _origin: int = field(repr=False)  # ticks of UTC since 1970
+    _per: int = field(repr=False)  # ticks in a unit
+    _zone: dt.tzinfo | None = field(repr=False, compare=False)
+
+    def __init__(
+        self,
+        origin: Any,
+        *,
+        unit: str = "s",
+        zone: Any = None,
+        tick: str | None = None,
+    ) -> None:
+        one_of("unit", unit, _UNITS)
+        tick = one_of("tick", tick or (unit if unit == "ns" else "us"), _TICKS)
+        if _UNITS[tick] > _UNITS[unit]:
+            raise ValueError(f"tick {tick!r} is longer than the unit, {unit!r}")
+        info = None if zone is None else zone_of(zone)
+        if (
+            isinstance(origin, dt.datetime)
+            and info is None
+            and hasattr(origin.tzinfo, "key")
+        ):
+            info = origin.tzinfo  # a zone with a name, as if it had been given
+        for name, value in (
+            ("unit", unit),
+            ("zone", None if info is None else _name(info)),
+            ("tick", tick),
+            ("_origin", 0),
+            ("_per", _UNITS[unit] // _UNITS[tick]),
+            ("_zone", info),
+        ):
+            object.__setattr__(self, name, value)
+        if is_number(origin):
+            raise TypeError(f"origin must be a date, got {shown(origin)}")
+        moment = moment_of(origin, "origin")
+        object.__setattr__(self, "_origin", self._ticks(moment, "origin"))
+        self.datetime(0.0)  # that there is such a date
+
+    @property
+    def origin(self) -> dt.datetime:
+        """When it is 0, in the clock's zone."""
+        found = self.datetime(0.0)
+        assert found is not None
+        return found
+
+    def __str__(self) -> str:
+        zone = f" ({self.zone})" if self.zone else ""
+        return f"{_WORDS[self.unit]} since {self.origin.isoformat()}{zone}"
+
+    def __repr__(self) -> str:
+        more = f", zone={self.zone!r}" if self.zone else ""
+        if self.tick != ("ns" if self.unit == "ns" else "us"):
+            more += f", tick={self.tick!r}"
+        return f"Clock({self.origin.isoformat()!r}, unit={self.unit!r}{more})"
+
+    # --- in
+
+    def time(self, value: Any, name: str = "time") -> float:
+        """Return a time as the number it is on this clock.
+
+        Parameters
+        ----------
+        value : str, datetime, pandas Timestamp, datetime64, date or number
+            A number stands for itself.
+        name : str
+            What it is, for errors.
+
+        Raises
+        ------
+        ValueError, TypeError
+            Naming what it is and the value: for what is no time, has no zone or is none
+            in the zone, and what float64 cannot hold exactly.
+        """
+        if is_number(value):
+            return number(name, value, finite=False)
+        moment = value if isinstance(value, Moment) else moment_of(value, name)
+        return self._float(self._ticks(moment, name) - self._origin, name, moment.said)
+
+    def duration(self, value: Any, name: str = "duration") -> float:
+        """Return how many units a duration is.
+
+        Parameters
+        ----------
+        value : str, timedelta, pandas Timedelta, timedelta64 or number
+            ``"4:00:00"``, ``"1-12:00:00"``, ``"2h30m"``, ``"90min"``; a number stands
+            for itself.
+        name : str
+            What it is, for errors.
+
+        Raises
+        ------
+        ValueError, TypeError
+            Naming what it is and the value, as `time` does; also for ``"4:00"`` and
+            ``"90"``, which could be hours, minutes or seconds.
+        """
+        if is_number(value):
+            return number(name, value, least=0, finite=False)
+        length = value if isinstance(value, Duration) else duration_of(value, name)
+        return self._float(self._whole(length.ns, name, length.said), name, length.said)
+
+    def times(
+        self, values: Any, name: str = "times", *, missing: float | None = None
+    ) -> NDArray[np.float64]:
+        """Return a column of times as numbers on this clock.
+
+        Parameters
+        ----------
+        values : column
+            Datetimes, text, datetime64; a series of pandas or polars, an Arrow column.
+        name : str
+            What it is, for errors.
+        missing : float, optional
+            What stands for a missing value; without it there may be none.
+
+        Returns
+        -------
+        ndarray of float64
+
+        Raises
+        ------
+        ValueError, TypeError
+            As `time`, naming the row; for times without a zone beside such with one.
+
+        Notes
+        -----
+        O(k) with no loop over rows but for text and objects.
+        """
+        from .frames import column_of
+
+        moments = moments_of(column_of(values), name)
+        utc = instants(moments, self._zone, name)
+        gone = np.isnat(utc)
+        if gone.any() and missing is None:
+            raise ValueError(f"{name}, row {int(gone.argmax())}: a time is missing")
+        coarse = np.where(gone, np.datetime64(0, "s"), utc)
+        ticks = coarse.astype(f"M8[{self.tick}]")
+        if (lost := ticks.astype(coarse.dtype) != coarse).any():
+            raise self._too_fine(
+                f"{name}, row {int(lost.argmax())}", utc[lost.argmax()]
+            )
+        counts = ticks.astype(np.int64)
+        far = np.abs(counts.astype(np.float64) - self._origin) >= 2.0**62
+        if far.any():
+            raise self._inexact(f"{name}, row {int(far.argmax())}", utc[far.argmax()])
+        found = self._floats(counts - self._origin)
+        wrong = np.rint(found * self._per).astype(np.int64) != counts - self._origin
+        if wrong.any():
+            raise self._inexact(
+                f"{name}, row {int(wrong.argmax())}", utc[wrong.argmax()]
+            )
+        return np.where(gone, 0.0 if missing is None else missing, found)
+
+    # --- out
+
+    def datetime(self, time: float) -> dt.datetime | None:
+        """Return a number as a date in the clock's zone; None for inf, -inf and NaN.
+
+        Raises
+        ------
+        ValueError
+            For what lies beyond the years 1 to 9999.
+        """
+        if not np.isfinite(time):
+            return None
+        ticks = self._origin + round(float(time) * self._per)
+        try:
+            since = dt.timedelta(microseconds=round(ticks * _UNITS[self.tick] / 1000))
+            if self.tick != "ns":
+                since = dt.timedelta(microseconds=ticks * (_UNITS[self.tick] // 1000))
+            return (
+                (EPOCH + since).replace(tzinfo=dt.UTC).astimezone(self._zone or dt.UTC)
+            )
+        except OverflowError:
+            raise ValueError(f"time {time!r} lies beyond the years 1 to 9999") from None
+
+    def timedelta(self, duration: float) -> dt.timedelta | None:
+        """Return a number of units as a duration; None for inf, -inf and NaN."""
+        if not np.isfinite(duration):
+            return None
+        ticks = round(float(duration) * self._per)
+        return dt.timedelta(microseconds=ticks * _UNITS[self.tick] / 1000)
+
+    def utc(self, times: ArrayLike) -> NDArray[np.datetime64]:
+        """Return numbers as datetime64 of UTC, in ticks; NaT for inf, -inf and NaN."""
+        given = np.asarray(times, np.float64)
+        found = np.full(given.shape, "NaT", f"M8[{self.tick}]")
+        there = np.isfinite(given)
+        ticks = np.rint(given[there] * self._per)
+        if (np.abs(ticks + self._origin) >= 2.0**63).any():
+            raise ValueError(f"a time lies beyond the range of {self.tick}")
+        found[there] = (ticks.astype(np.int64) + self._origin).view(found.dtype)
+        return found
+
+    def text(self, times: ArrayLike) -> NDArray[np.str_]:
+        """Return numbers as text in the clock's zone; empty for inf, -inf and NaN.
+
+        Examples
+        --------
+        >>> import slotkern as sk
+        >>> sk.Clock("2026-10-24", zone="Europe/Berlin").text([3600, 180000]).tolist()
+        ['2026-10-24T01:00:00+02:00', '2026-10-26T01:00:00+01:00']
+        """
+        utc = self.utc(times)
+        flat = utc.ravel()
+        there = np.flatnonzero(~np.isnat(flat))
+        offsets = offsets_of(flat[there], self._zone or dt.UTC)
+        local = flat[there] + offsets.astype("m8[s]")
+        whole = bool((local == local.astype("M8[s]").astype(local.dtype)).all())
+        shown_as = np.datetime_as_string(local, unit="s" if whole else None)
+        found = np.zeros(flat.shape, "U40")
+        ends = {offset: _offset(offset) for offset in np.unique(offsets).tolist()}
+        tails = np.array([ends[offset] for offset in offsets.tolist()], "U9")
+        found[there] = np.strings.add(shown_as, tails)
+        return found.reshape(utc.shape).astype(
+            f"U{max(1, np.strings.str_len(found).max(initial=1))}"
+        )
+
+    # --- exact or refused
+
+    def _ticks(self, moment: Moment, name: str) -> int:
+        """One time as ticks of UTC since 1970."""
+        ns = moment.ns
+        if not moment.aware:
+            unit = "us" if ns % 1000 == 0 else "ns"
+            try:
+                local = np.array([ns // _UNITS[unit]], np.int64).view(f"M8[{unit}]")
+            except OverflowError:
+                raise self._inexact(name, moment.said) from None
+            fold = None if moment.fold is None else np.array([moment.fold])
+            utc = instants(Moments(local, False, fold), self._zone, name, rows=False)
+            ns = int(utc.astype(np.int64)[0]) * _UNITS[unit]
+        return self._whole(ns, name, moment.said)
+
+    def _whole(self, ns: int, name: str, said: str) -> int:
+        ticks, rest = divmod(ns, _UNITS[self.tick])
+        if rest:
+            raise self._too_fine(name, said)
+        return ticks
+
+    def _float(self, ticks: int, name: str, said: str) -> float:
+        try:
+            found = ticks / self._per  # of integers, rounded once
+        except OverflowError:
+            raise self._inexact(name, said) from None
+        if int(np.rint(found * self._per)) != ticks:
+            raise self._inexact(name, said)
+        return found
+
+    def _floats(self, ticks: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The same for many: the quotient of integers, rounded once."""
+        found = ticks / self._per
+        for row in np.flatnonzero(np.abs(ticks) > _WHOLE).tolist():  # far away: rare
+            found[row] = int(ticks[row]) / self._per
+        return found
+
+    def _too_fine(self, name: str, said: Any) -> ValueError:
+        return ValueError(
+            f"{name}: {said} is no whole number of {_WORDS[self.tick]}, the clock's "
+            "tick; Clock(..., tick=) says a finer one"
+        )
+
+    def _inexact(self, name: str, said: Any) -> ValueError:
+        return ValueError(
+            f"{name}: {said} cannot be held exactly as {self} in ticks of {self.tick}; "
+            "choose an origin that is nearer, or a coarser tick"
+        )
+
+
+def _name(zone: dt.tzinfo) -> str:
+    return str(getattr(zone, "key", None) or getattr(zone, "zone", None) or zone)
+
+
+def _offset(seconds: int) -> str:
+    sign, size = ("-", -seconds) if seconds < 0 else ("+", seconds)
+    more = f":{size % 60:02}" if size % 60 else ""
+    return f"{sign}{size // 3600:02}:{size // 60 % 60:02}{more}"

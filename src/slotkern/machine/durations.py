@@ -1,0 +1,135 @@
+"""Durations as people write them: exact integers of nanoseconds.
+
+Slurm's forms stand as in ``--time``, but for those that other people read in another
+way: a bare number and ``4:00`` are refused, because they are minutes there and hours
+or seconds elsewhere.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from slotkern.checks import shown
+
+__all__ = ["Duration", "duration_of"]
+
+_NANOSECONDS = {
+    "d": 86_400 * 10**9,
+    "h": 3_600 * 10**9,
+    "min": 60 * 10**9,
+    "m": 60 * 10**9,
+    "s": 10**9,
+    "ms": 10**6,
+    "us": 10**3,
+    "ns": 1,
+}
+_NUMBER = r"[0-9]+(?:\.[0-9]+)?"
+_CLOCK = re.compile(r"(?:([0-9]+)-)?([0-9]+):([0-9]{1,2}):([0-9]{1,2}(?:\.[0-9]+)?)")
+_DAYS = re.compile(r"([0-9]+)-([0-9]{1,2})(?::([0-9]{1,2}))?")
+_UNITS = re.compile(rf"({_NUMBER}) *(d|h|min|ms|us|ns|m|s)(?![a-z]) *")
+_ISO = re.compile(
+    rf"P(?:({_NUMBER})D)?(?:T(?:({_NUMBER})H)?(?:({_NUMBER})M)?(?:({_NUMBER})S)?)?"
+)
+
+
+class Duration(NamedTuple):
+    """A length of time, in nanoseconds."""
+
+    ns: int
+    said: str
+
+
+def duration_of(value: Any, name: str = "duration") -> Duration:
+    """Return how long a timedelta or a text is.
+
+    Parameters
+    ----------
+    value : timedelta, numpy timedelta64, pandas Timedelta or str
+        Text: ``4:00:00`` and ``1-12:00:00`` (hours, minutes, seconds; days before a
+        hyphen; also ``1-12`` and ``1-12:30``), ``2h30m``, ``1.5 h``, ``90min``,
+        ``PT4H``.
+    name : str
+        What it is, for errors.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Naming what it is and the value: for other text, for a text that could be
+        minutes or hours (``4:00``, ``90``), and for a duration below 0.
+
+    Examples
+    --------
+    >>> duration_of("1-12:00:00").ns // 10**9
+    129600
+    """
+    if isinstance(value, str):
+        ns = _of_text(value, name)
+    elif isinstance(value, np.timedelta64):
+        ns = _of_numpy(value, name)
+    elif isinstance(value, dt.timedelta):
+        if value != value:  # pandas' NaT
+            raise ValueError(f"{name} is missing (NaT)")
+        ns = value // dt.timedelta(microseconds=1) * 1000
+        ns += int(getattr(value, "nanoseconds", 0)) % 1000  # of a pandas Timedelta
+    else:
+        raise TypeError(
+            f"{name} must be a timedelta, a text such as '4:00:00' or '2h30m', or a "
+            f"number; got {shown(value)}"
+        )
+    if ns < 0:
+        raise ValueError(f"{name} must not be negative, got {shown(value)}")
+    return Duration(ns, str(value))
+
+
+def _of_numpy(value: np.timedelta64, name: str) -> int:
+    if np.isnat(value):
+        raise ValueError(f"{name} is missing (NaT)")
+    unit, step = np.datetime_data(value.dtype)
+    scales = {**_NANOSECONDS, "D": _NANOSECONDS["d"], "W": 7 * _NANOSECONDS["d"]}
+    if unit not in scales:
+        raise ValueError(f"{name}: {value!r} has no unit from weeks to nanoseconds")
+    return int(value.astype(np.int64)) * step * scales[unit]
+
+
+def _of_text(text: str, name: str) -> int:
+    word = text.strip()
+    parts: list[tuple[str | None, str]] = []
+    if match := _CLOCK.fullmatch(word):
+        days, hours, minutes, seconds = match.groups()
+        if int(minutes) > 59 or float(seconds) >= 60 or (days and int(hours) > 23):
+            raise ValueError(
+                f"{name}: {shown(text)} is no time of hours:minutes:seconds"
+            )
+        parts = [(days, "d"), (hours, "h"), (minutes, "min"), (seconds, "s")]
+    elif match := _DAYS.fullmatch(word):
+        parts = [(match[1], "d"), (match[2], "h"), (match[3], "min")]
+        if int(match[2]) > 23 or int(match[3] or 0) > 59:
+            raise ValueError(f"{name}: {shown(text)} is no time of days-hours:minutes")
+    elif (match := _ISO.fullmatch(word)) and any(match.groups()):
+        parts = [*zip(match.groups(), ("d", "h", "min", "s"), strict=True)]
+    elif word and not _UNITS.sub("", word):
+        parts = [(number, unit) for number, unit in _UNITS.findall(word)]
+        units = [unit.replace("min", "m") for _, unit in parts]
+        if len(set(units)) < len(units):
+            raise ValueError(f"{name}: {shown(text)} has a unit twice")
+    elif re.fullmatch(r"[0-9.]+(:[0-9.]+)?", word):
+        raise ValueError(
+            f"{name}: {shown(text)} could be hours, minutes or seconds; write it as "
+            "'4:00:00', '4h' or '4min'"
+        )
+    else:
+        raise ValueError(
+            f"{name}: {shown(text)} is no duration such as '4:00:00', '1-12:00:00', "
+            "'2h30m' or '90min'"
+        )
+    total = sum(
+        Fraction(number) * _NANOSECONDS[unit] for number, unit in parts if number
+    )
+    if Fraction(total).denominator != 1:
+        raise ValueError(f"{name}: {shown(text)} is finer than a nanosecond")
+    return int(total)

@@ -1,0 +1,358 @@
+"""Times as people write them, and what a zone makes of them: exact integers of UTC.
+
+A time with a zone means one instant. A time without one is what a clock on the wall
+shows: it needs the zone, in which it can mean no instant (an hour that is skipped) or
+two (one that comes twice).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slotkern.checks import shown
+
+__all__ = ["Moment", "Moments", "instants", "moment_of", "moments_of", "zone_of"]
+
+EPOCH = dt.datetime(1970, 1, 1)
+_MICROSECOND = dt.timedelta(microseconds=1)
+_DAY = 86_400
+#: The first and last second that `datetime` can show in every zone.
+_FIRST, _LAST = -62_135_424_000, 253_402_128_000
+_FRACTION = re.compile(r"(?<=[.,])([0-9]{6})([0-9]+)")
+_ENDLESS = 2**62
+_NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+
+
+class Moment(NamedTuple):
+    """One time: nanoseconds since 1970 of UTC, or of the clock on the wall."""
+
+    ns: int
+    aware: bool
+    fold: bool | None  # of the hour that comes twice; None: not said
+    said: str
+
+
+class Moments(NamedTuple):
+    """Many times: datetime64 of UTC if `aware`, or else of the clock on the wall."""
+
+    values: NDArray[np.datetime64]
+    aware: bool
+    fold: NDArray[np.bool_] | None = None
+
+
+def zone_of(zone: Any) -> dt.tzinfo:
+    """Return the zone of a name such as "Europe/Berlin" or "+02:00"."""
+    if isinstance(zone, dt.tzinfo):
+        return zone
+    if not isinstance(zone, str):
+        raise TypeError(f"zone must be the name of a time zone, got {shown(zone)}")
+    if re.fullmatch(r"[+-][0-9]{2}:?[0-9]{2}", zone):
+        fixed = dt.datetime.strptime(zone, "%z").tzinfo
+        assert fixed is not None
+        return fixed
+    try:
+        return ZoneInfo(zone)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise ValueError(
+            f"zone {zone!r} is not known; names are as in 'Europe/Berlin' or '+02:00' "
+            "(where the system has no list of zones, pip install tzdata)"
+        ) from None
+
+
+# --- one time
+
+
+def moment_of(value: Any, name: str = "time") -> Moment:
+    """Return what one date, text or number of numpy's means.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Naming the argument and the value.
+    """
+    if isinstance(value, str):
+        return _of_text(value, name)
+    if isinstance(value, np.datetime64):
+        return Moment(_of_numpy(value, name), False, None, str(value))
+    if isinstance(value, dt.datetime):
+        return _of_datetime(value, name)
+    if isinstance(value, dt.date):
+        days = (value - EPOCH.date()).days
+        return Moment(days * _DAY * 10**9, False, None, str(value))
+    raise TypeError(
+        f"{name} must be a date, a text such as '2026-10-25 18:00', or a number; got "
+        f"{shown(value)}"
+    )
+
+
+def _of_text(text: str, name: str) -> Moment:
+    digits = _FRACTION.search(text)
+    try:
+        value = dt.datetime.fromisoformat(_FRACTION.sub(r"\1", text).strip())
+    except ValueError:
+        raise ValueError(
+            f"{name}: {shown(text)} is no date such as '2026-10-25', "
+            "'2026-10-25 18:00' or '2026-10-25T18:00:00+01:00'"
+        ) from None
+    found = _of_datetime(value, name)
+    fold = found.fold if found.aware else None  # text without offset says no fold
+    rest = digits[2] if digits else ""
+    if rest[3:].strip("0"):
+        raise ValueError(f"{name}: {shown(text)} is finer than a nanosecond")
+    return Moment(found.ns + int(rest[:3].ljust(3, "0") or 0), found.aware, fold, text)
+
+
+def _of_datetime(value: dt.datetime, name: str) -> Moment:
+    if value != value:
+        raise ValueError(f"{name} is missing (NaT)")
+    more = int(getattr(value, "nanosecond", 0))  # of a pandas Timestamp
+    if value.tzinfo is None or value.utcoffset() is None:
+        wall = value.replace(tzinfo=None)
+        return Moment(_ns(wall) + more, False, bool(value.fold), str(value))
+    utc = value.astimezone(dt.UTC)
+    if utc.astimezone(value.tzinfo).replace(tzinfo=None) != value.replace(tzinfo=None):
+        raise ValueError(f"{name}: {value} does not exist: the clocks are put forward")
+    return Moment(_ns(utc.replace(tzinfo=None)) + more, True, None, str(value))
+
+
+def _ns(naive: dt.datetime) -> int:
+    since = dt.datetime.fromisoformat(naive.isoformat()[:26]) - EPOCH
+    return since // _MICROSECOND * 1000
+
+
+def _of_numpy(value: np.datetime64, name: str) -> int:
+    if np.isnat(value):
+        raise ValueError(f"{name} is missing (NaT)")
+    unit, _ = np.datetime_data(value.dtype)
+    if unit in _NANOSECONDS:
+        base = value.astype(f"M8[{unit}]")
+        return int(base.astype(np.int64)) * _NANOSECONDS[unit]
+    if unit in ("ps", "fs", "as"):
+        ns = value.astype("M8[ns]")
+        if ns.astype(value.dtype) != value:
+            raise ValueError(f"{name}: {value} is finer than a nanosecond")
+        return int(ns.astype(np.int64))
+    return int(value.astype("M8[s]").astype(np.int64)) * 10**9
+
+
+# --- many times
+
+
+def moments_of(values: Any, name: str) -> Moments:
+    """Return what a column of times means; NaT where a value is missing.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Naming the column, the row and the value; also for times without a zone beside
+        such with one.
+    """
+    if isinstance(values, Moments):
+        return values
+    column = np.asarray(values)
+    if column.ndim != 1:
+        raise ValueError(f"{name} has {column.ndim} dimensions instead of one")
+    if column.dtype.kind == "M":
+        if np.datetime_data(column.dtype)[0] == "generic":  # only NaT has no unit
+            column = column.astype("M8[us]")
+        return Moments(column, False)
+    if column.dtype.kind == "U" or column.dtype == object:
+        found = _plain_text(column)
+        return _one_by_one(column, name) if found is None else found
+    raise TypeError(f"{name} must be a column of dates, got dtype {column.dtype}")
+
+
+def _plain_text(column: NDArray[Any]) -> Moments | None:
+    """The fast way for a column of text, all with or all without a zone."""
+    texts = column.tolist()
+    if column.dtype == object and not set(map(type, texts)) <= {str}:
+        return None
+    if any(map(_FRACTION.search, texts)):
+        return None
+    try:
+        found = list(map(dt.datetime.fromisoformat, texts))
+    except ValueError:
+        return None
+    zones = {value.tzinfo for value in found}
+    if zones <= {None}:
+        return Moments(np.array(found, "M8[us]"), False)
+    if None in zones:
+        return None
+    epoch = EPOCH.replace(tzinfo=dt.UTC)
+    since = np.array([value - epoch for value in found], "m8[us]")
+    return Moments(np.datetime64(0, "us") + since, True)
+
+
+def _one_by_one(column: NDArray[Any], name: str) -> Moments:
+    """Any mixture of forms; the first of another kind is named."""
+    nat = np.iinfo(np.int64).min
+    found: list[int] = []
+    folds: list[bool] = []
+    first: tuple[int, Moment] | None = None
+    for row, value in enumerate(column):
+        if _missing(value):
+            found.append(nat * 1000)
+            folds.append(False)
+            continue
+        moment = moment_of(value, f"{name}, row {row}")
+        if first is None:
+            first = row, moment
+        elif moment.aware != first[1].aware:
+            with_zone, without = (
+                ((row, moment), first) if moment.aware else (first, (row, moment))
+            )
+            raise ValueError(
+                f"{name}, row {without[0]}: {without[1].said} has no time zone, but "
+                f"{with_zone[1].said} in row {with_zone[0]} has one"
+            )
+        found.append(moment.ns)
+        folds.append(bool(moment.fold))
+    fine = any(ns % 1000 for ns in found)
+    scaled = found if fine else [ns // 1000 for ns in found]
+    try:
+        ticks = np.array(
+            [nat if ns == nat * 1000 else ns for ns in scaled] if fine else scaled,
+            np.int64,
+        )
+    except OverflowError:
+        row = next(i for i, ns in enumerate(scaled) if abs(ns) >= 2**63)
+        raise ValueError(
+            f"{name}, row {row}: {column[row]} is out of the range of nanoseconds"
+        ) from None
+    values = ticks.view("M8[ns]" if fine else "M8[us]")
+    aware = first is not None and first[1].aware
+    # Text says nothing of a fold; where any value does, it holds for all of its kind.
+    said = [] if aware else [isinstance(v, dt.datetime) for v in column]
+    return Moments(values, aware, np.array(folds) if said and all(said) else None)
+
+
+def _missing(value: Any) -> bool:
+    return value is None or bool(
+        isinstance(value, (float, dt.datetime, np.datetime64)) and value != value
+    )
+
+
+# --- zones
+
+
+@lru_cache(maxsize=1024)
+def _segments(zone: dt.tzinfo, year: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """From which second of UTC which offset holds, for a year and two days around it.
+
+    Offsets are looked at every six hours; between two that differ the change is found
+    by bisection.
+    """
+
+    def offset(second: int) -> int:
+        utc = (EPOCH + dt.timedelta(seconds=second)).replace(tzinfo=dt.UTC)
+        found = utc.astimezone(zone).utcoffset()
+        assert found is not None
+        return found // dt.timedelta(seconds=1)
+
+    first, last = (
+        (
+            int(np.datetime64(f"{y:04d}-01-01", "s").astype(np.int64))
+            for y in (year, year + 1)
+        )
+        if 0 < year < 9999
+        else (_FIRST if year < 1 else _LAST - 366 * _DAY, _LAST)
+    )
+    low = min(max(first - 2 * _DAY, _FIRST), _LAST)
+    high = max(min(last + 2 * _DAY, _LAST), _FIRST)
+    at, offsets = [-_ENDLESS], [offset(low)]
+    for end in range(low + _DAY // 4, high + 1, _DAY // 4):
+        if (now := offset(end)) != offsets[-1]:
+            before, after = end - _DAY // 4, end
+            while after - before > 1:
+                middle = (before + after) // 2
+                if offset(middle) == now:
+                    after = middle
+                else:
+                    before = middle
+            at.append(after)
+            offsets.append(now)
+    return np.array(at, np.int64), np.array(offsets, np.int64)
+
+
+def _by_year(
+    values: NDArray[np.datetime64],
+) -> Iterable[tuple[int, NDArray[np.intp]]]:
+    years = values.astype("M8[Y]").astype(np.int64) + 1970
+    for year in np.unique(years):
+        yield int(min(max(year, 0), 9999)), np.flatnonzero(years == year)
+
+
+def offsets_of(utc: NDArray[np.datetime64], zone: dt.tzinfo) -> NDArray[np.int64]:
+    """Return what a zone adds to these instants, in seconds."""
+    found = np.zeros(len(utc), np.int64)
+    if zone in (dt.UTC, ZoneInfo("UTC")):
+        return found
+    seconds = utc.astype("M8[s]").astype(np.int64)  # down to whole ones, as changes are
+    for year, rows in _by_year(utc):
+        at, offsets = _segments(zone, year)
+        found[rows] = offsets[np.searchsorted(at, seconds[rows], "right") - 1]
+    return found
+
+
+def instants(
+    moments: Moments, zone: dt.tzinfo | None, name: str, rows: bool = True
+) -> NDArray[np.datetime64]:
+    """Return times as UTC; those without a zone stand in the given one.
+
+    Raises
+    ------
+    ValueError
+        Naming the row and the value: for times without a zone where none is given, and
+        for local times that do not exist, or come twice where it is not said which.
+    """
+    values = moments.values
+    there = np.flatnonzero(~np.isnat(values))
+    if moments.aware or not there.size:
+        return values
+
+    def fault(row: int, reason: str) -> ValueError:
+        place = f"{name}, row {row}" if rows else name
+        return ValueError(f"{place}: {values[row]} {reason}")
+
+    if zone is None:
+        raise fault(
+            int(there[0]),
+            "has no time zone; say it, as in zone='Europe/Berlin', or end the times in "
+            "Z or +01:00",
+        )
+    if np.datetime_data(values.dtype)[0] not in _NANOSECONDS:
+        values = values.astype("M8[s]")
+    if zone in (dt.UTC, ZoneInfo("UTC")):
+        return values
+    unit = np.datetime_data(values.dtype)[0]
+    # Whole seconds decide: changes happen at those.
+    seconds = values.astype("M8[s]").astype(np.int64)
+    shift = np.zeros(len(values), np.int64)
+    for year, some in _by_year(values[there]):
+        mine = there[some]
+        at, offsets = _segments(zone, year)
+        begins = at + offsets
+        ends = np.append(at[1:], _ENDLESS) + offsets
+        first = np.searchsorted(ends, seconds[mine], "right")
+        last = np.searchsorted(begins, seconds[mine], "right") - 1
+        if (gap := first > last).any():
+            row = int(mine[gap.argmax()])
+            raise fault(row, f"does not exist in {zone}: the clocks are put forward")
+        twice = first < last
+        if twice.any() and moments.fold is None:
+            row = int(mine[twice.argmax()])
+            reason = f"comes twice in {zone}, when the clocks are put back"
+            raise fault(row, f"{reason}; write it with its offset, as in +01:00")
+        if moments.fold is not None:
+            first = np.where(moments.fold[mine], last, first)
+        shift[mine] = offsets[first]
+    utc: NDArray[np.datetime64] = values - shift.astype("m8[s]").astype(f"m8[{unit}]")
+    return utc

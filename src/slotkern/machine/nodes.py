@@ -1,0 +1,299 @@
+"""The machine as a table: nodes with names, performances, prices, further columns."""
+
+from __future__ import annotations
+
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slotkern.checks import integer, number, shown
+from slotkern.files.whole import AnyPath, as_path
+
+from .frames import columns_of
+from .moments import Moments
+
+__all__ = ["Machine", "numbers_of"]
+
+#: What a machine may have: node ids are int32, and a table of more is a mistake.
+MAX_NODES = 2**24
+
+
+class Machine:
+    """Machine(table, *, name="name", processors=None)
+
+    A table of nodes; the node of row i has the id i in slots, windows and pools.
+
+    Parameters
+    ----------
+    table : DataFrame, Arrow table, mapping, structured array or sequence of mappings
+        Of pandas, polars, pyarrow, or what offers an Arrow stream. Its columns:
+        the name, any text that no other node has; ``performance``, work per time unit,
+        1 where there is no such column; ``price``, money per time unit, by default 0;
+        any others, which go with the slots, so that filters can use them.
+    name : str
+        The column of names.
+    processors : str or int, optional
+        For nodes of many processors: the column that says how many, or one number for
+        all. Each processor becomes a row of its own, called ``node/0``, ``node/1``, and
+        the node's name is its column ``host``.
+
+    Attributes
+    ----------
+    names : ndarray of str, shape (N,)
+    performance, price : ndarray of float64, shape (N,)
+    columns : dict of ndarray
+        The further columns.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Naming the row, the column and the value; for doubled names both rows.
+
+    Notes
+    -----
+    A processor is a node of its own: a request for 8 nodes may get processors of
+    several hosts. That k processors must lie on one host is not modelled, unless whole
+    hosts are the nodes.
+
+    Examples
+    --------
+    >>> import slotkern as sk
+    >>> machine = sk.Machine({"name": ["anna", "bert"], "performance": [1, 2],
+    ...                       "memory": [64, 128]})
+    >>> machine
+    Machine(2 nodes: performance, price, memory)
+    >>> machine.ids(["bert"])
+    array([1], dtype=int32)
+    >>> sk.Machine({"name": ["anna"], "cores": [2]}, processors="cores").names.tolist()
+    ['anna/0', 'anna/1']
+    """
+
+    __slots__ = ("_index", "columns", "names", "performance", "price")
+
+    names: NDArray[np.str_]
+    performance: NDArray[np.float64]
+    price: NDArray[np.float64]
+    columns: dict[str, NDArray[Any]]
+
+    def __init__(
+        self, table: Any, *, name: str = "name", processors: str | int | None = None
+    ) -> None:
+        given = columns_of(table, "machine")
+        if name not in given:
+            raise ValueError(
+                f"machine has no column {name!r}; it has {', '.join(given) or 'none'}"
+            )
+        names = _names(given.pop(name))
+        if not 1 <= len(names) <= MAX_NODES:
+            raise ValueError(
+                f"a machine has 1 to {MAX_NODES:,} nodes, not {len(names):,}"
+            )
+        columns: dict[str, NDArray[Any]] = {}
+        for key, values in given.items():
+            if key in ("node", "start", "end"):
+                raise ValueError(f"machine: the column {key!r} is one of the slots")
+            if isinstance(values, Moments):
+                values = values.values
+            columns[key] = np.broadcast_to(values, len(names)).copy()
+        if processors is not None:
+            names, columns = _one_each(names, columns, processors)
+        columns.setdefault("performance", np.ones(len(names)))
+        columns.setdefault("price", np.zeros(len(names)))
+        self.names = names
+        self.performance = numbers_of(
+            columns.pop("performance"), "machine: performance"
+        )
+        self.price = numbers_of(columns.pop("price"), "machine: price")
+        _check(self.performance > 0, self.performance, "performance", "positive")
+        _check(self.price >= 0, self.price, "price", "at least 0")
+        self.columns = columns
+        self._index: dict[str, int] = {}
+        for row, each in enumerate(names.tolist()):
+            if self._index.setdefault(each, row) != row:
+                first = self._index[each]
+                raise ValueError(
+                    f"machine, row {row}: {each!r} is the name of row {first}"
+                )
+        for column in (names, self.performance, self.price, *columns.values()):
+            column.flags.writeable = False
+
+    @classmethod
+    def homogeneous(
+        cls,
+        nodes: int,
+        *,
+        performance: float = 1.0,
+        price: float = 0.0,
+        prefix: str = "n",
+        **columns: Any,
+    ) -> Machine:
+        """Return a machine of equal nodes.
+
+        Parameters
+        ----------
+        nodes : int
+        performance, price : float
+            Of each.
+        prefix : str
+            Names are this and the number from 0, as wide as the last one.
+        **columns : array_like
+            Further columns, or one value for all nodes.
+
+        Examples
+        --------
+        >>> import slotkern as sk
+        >>> sk.Machine.homogeneous(12, price=0.5).names[[0, -1]].tolist()
+        ['n00', 'n11']
+        """
+        nodes = integer("nodes", nodes, least=1, most=MAX_NODES)
+        width = len(str(nodes - 1))
+        names = [f"{prefix}{k:0{width}}" for k in range(nodes)]
+        fixed = {
+            "name": np.array(names),
+            "performance": np.full(nodes, number("performance", performance, above=0)),
+            "price": np.full(nodes, number("price", price, least=0)),
+        }
+        return cls(fixed | {key: np.asarray(v) for key, v in columns.items()})
+
+    @classmethod
+    def read(
+        cls,
+        path: AnyPath,
+        *,
+        name: str = "name",
+        processors: str | int | None = None,
+    ) -> Machine:
+        """Return the machine in a file: ``.csv`` with a header line, or ``.parquet``.
+
+        Raises
+        ------
+        ValueError
+            For another suffix, and what is no such file or no machine, naming the file.
+        OSError
+            If it cannot be read.
+        """
+        from .files import read_columns
+
+        columns = read_columns(path, texts=(name,))
+        try:
+            return cls(columns, name=name, processors=processors)
+        except (ValueError, TypeError) as error:
+            raise type(error)(f"{as_path(path)}: {error}") from None
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __repr__(self) -> str:
+        known = ", ".join(["performance", "price", *self.columns])
+        nodes = "1 node" if len(self) == 1 else f"{len(self):,} nodes"
+        return f"Machine({nodes}: {known})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Machine):
+            return NotImplemented
+        mine, theirs = self.to_dict(), other.to_dict()
+        return mine.keys() == theirs.keys() and all(
+            np.array_equal(mine[key], theirs[key]) for key in mine
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> Any:
+        return Machine, (self.to_dict(),)
+
+    def to_dict(self) -> dict[str, NDArray[Any]]:
+        """All columns, as `Machine` takes them."""
+        fixed: dict[str, NDArray[Any]] = {
+            "name": self.names,
+            "performance": self.performance,
+            "price": self.price,
+        }
+        return fixed | self.columns
+
+    def ids(self, nodes: Any, what: str = "nodes") -> NDArray[np.int32]:
+        """Return the ids of nodes, given by name or as ids.
+
+        Parameters
+        ----------
+        nodes : sequence of str or of int
+        what : str
+            What they are, for errors.
+
+        Raises
+        ------
+        ValueError, TypeError
+            Naming the first row and node that the machine does not have.
+        """
+        given: NDArray[Any] = np.atleast_1d(nodes)
+        if given.dtype.kind in "iu":
+            found = given.astype(np.int64)
+            found[given >= len(self)] = -1
+        elif given.dtype.kind in "UO" or not given.size:
+            rows = map(self._index.get, given.tolist(), repeat(-1))
+            found = np.fromiter(rows, np.int64, len(given))
+        else:
+            raise TypeError(f"{what} must be names or ids of nodes, got {given.dtype}")
+        if (found < 0).any():
+            row = int((found < 0).argmax())
+            value = shown(given[row : row + 1].tolist()[0])
+            raise ValueError(f"{what}, row {row}: {value} is no node of the machine")
+        return found.astype(np.int32)
+
+
+def _names(column: NDArray[Any] | Moments) -> NDArray[np.str_]:
+    values = column.values if isinstance(column, Moments) else np.atleast_1d(column)
+    if values.dtype.kind not in "UiuO":
+        raise TypeError(f"machine: names must be text, got dtype {values.dtype}")
+    for row, each in enumerate(values.tolist()):
+        if values.dtype == object and not isinstance(each, str):
+            raise TypeError(f"machine, row {row}: the name {shown(each)} is no text")
+        if not str(each).strip("\0"):
+            raise ValueError(f"machine, row {row}: the name is empty")
+    return values.astype(np.str_)
+
+
+def _one_each(
+    names: NDArray[np.str_], columns: dict[str, NDArray[Any]], processors: str | int
+) -> tuple[NDArray[np.str_], dict[str, NDArray[Any]]]:
+    """A row for each processor, with the node's name as its host."""
+    if isinstance(processors, str):
+        if processors not in columns:
+            raise ValueError(f"machine has no column {processors!r} of processors")
+        counts = columns.pop(processors)
+        if counts.dtype.kind not in "iu" or (counts < 1).any():
+            row = int((counts < 1).argmax()) if counts.dtype.kind in "iu" else 0
+            reason = f"{shown(counts[row].item())} is not an integer of at least 1"
+            raise ValueError(f"machine, row {row}: {processors} {reason}")
+    else:
+        counts = np.full(len(names), integer("processors", processors, least=1))
+    if counts.sum() > MAX_NODES:
+        raise ValueError(f"a machine has at most {MAX_NODES:,} processors")
+    if "host" in columns:
+        raise ValueError("machine has a column 'host' already; processors make one")
+    host = np.repeat(names, counts)
+    within = np.arange(len(host)) - np.repeat(np.cumsum(counts) - counts, counts)
+    columns = {key: np.repeat(values, counts) for key, values in columns.items()}
+    columns["host"] = host
+    return np.strings.add(np.strings.add(host, "/"), within.astype(np.str_)), columns
+
+
+def numbers_of(values: NDArray[Any], what: str) -> NDArray[np.float64]:
+    """Return a column of finite numbers; an error names the row and the value."""
+    column = np.asarray(values)
+    if column.dtype.kind not in "iuf":
+        raise TypeError(f"{what} must be numbers, got dtype {column.dtype}")
+    found = column.astype(np.float64)
+    if not np.isfinite(found).all():
+        row = int((~np.isfinite(found)).argmax())
+        raise ValueError(f"{what}, row {row}: {column[row]} is not finite")
+    return found
+
+
+def _check(
+    good: NDArray[np.bool_], values: NDArray[np.float64], name: str, what: str
+) -> None:
+    if not good.all():
+        row = int((~good).argmax())
+        raise ValueError(f"machine, row {row}: {name} {values[row]} is not {what}")

@@ -1,0 +1,333 @@
+"""Busy in, free out: the slots that busy spans leave on a machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slotkern.checks import number, shown
+from slotkern.slots import make_slots
+
+from .clock import Clock, is_number
+from .frames import columns_of
+from .moments import Moments
+from .nodes import Machine, numbers_of
+
+__all__ = ["FreeSlots", "free_slots", "gaps"]
+
+
+@dataclass(frozen=True, repr=False)
+class FreeSlots:
+    """The free slots of a machine; stands wherever slots may be given.
+
+    Attributes
+    ----------
+    slots : structured array
+        As `make_slots` returns them, with the machine's further columns; a node's id is
+        its row in the machine.
+    machine : Machine
+    clock : Clock or None
+        What the times mean; None where they were given as numbers alone.
+    """
+
+    slots: NDArray[Any]
+    machine: Machine
+    clock: Clock | None
+
+    def __len__(self) -> int:
+        return len(self.slots)
+
+    def __repr__(self) -> str:
+        when = "" if self.clock is None else f", {self.clock}"
+        return f"FreeSlots({len(self):,} slots of {len(self.machine):,} nodes{when})"
+
+
+def free_slots(
+    machine: Machine,
+    busy: Any = None,
+    *,
+    start: Any,
+    end: Any,
+    clock: Clock | None = None,
+    zone: Any = None,
+    unit: str = "s",
+    prices: Any = None,
+) -> FreeSlots:
+    """Return what busy spans leave free on a machine.
+
+    Parameters
+    ----------
+    machine : Machine
+    busy : table, optional
+        As `Machine` takes them, with the columns ``node`` (names, or ids), ``start``
+        and ``end``: in any order, overlapping or not, beyond the horizon or not. A
+        missing end is busy for ever. Other columns are not looked at.
+    start, end : str, datetime, date or number
+        The horizon [start, end). The number inf is no end.
+    clock : Clock, optional
+        What numbers mean; by default time 0 is `start`, if that is a date.
+    zone, unit : str
+        Of that clock, where none is given.
+    prices : table, optional
+        Prices by time: ``start``, ``end``, ``price``, and ``node`` if not for all
+        nodes. Elsewhere a node has its price in the machine. A slot has one price, so
+        that a part never goes on beyond a change of price.
+
+    Returns
+    -------
+    FreeSlots
+        With ``.slots``, ``.machine`` and ``.clock``; a `SlotPool` made of it keeps all.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Naming the table, the row and the value: unknown nodes, spans that end before
+        they start, dates where numbers are expected or the other way round, dates
+        without a zone, prices that overlap.
+
+    Notes
+    -----
+    O(k log k) for k spans and nodes, without a loop over them; a million spans on
+    20,000 nodes take about a second.
+
+    Examples
+    --------
+    >>> import slotkern as sk
+    >>> machine = sk.Machine.homogeneous(2, price=0.5)
+    >>> busy = {"node": ["n0"], "start": ["2026-10-25 01:00"],
+    ...         "end": ["2026-10-25 04:00"]}
+    >>> free = sk.free_slots(machine, busy, start="2026-10-25", end="2026-10-26",
+    ...                      zone="Europe/Berlin")
+    >>> free.slots[["node", "start", "end"]].tolist()
+    [(0, 0.0, 3600.0), (1, 0.0, 90000.0), (0, 18000.0, 90000.0)]
+    """
+    if not isinstance(machine, Machine):
+        raise TypeError(f"machine must be a Machine, got {type(machine).__name__}")
+    if clock is None and not is_number(start):
+        clock = Clock(start, unit=unit, zone=zone)
+    elif zone is not None:
+        raise ValueError("zone is for a clock that is made here; this one has its own")
+    dated = not is_number(start)
+    if dated == is_number(end) and end != np.inf:
+        raise TypeError(
+            f"start and end must both be dates or both numbers; got {shown(start)} and "
+            f"{shown(end)}"
+        )
+    first = _time(clock, start, "start")
+    last = _time(clock, end, "end")
+    if not first < last:
+        raise ValueError(f"end {end} does not lie after start {start}")
+    node, begins, ends = _spans(machine, busy, clock, dated, "busy")
+    node, free_from, free_to = gaps(len(machine), node, begins, ends, first, last)
+    price = machine.price[node]
+    if prices is not None:
+        segments = _prices(machine, prices, clock, dated, first, last)
+        node, free_from, free_to, price = _cut(node, free_from, free_to, *segments)
+    slots = make_slots(
+        node=node,
+        start=free_from,
+        end=free_to,
+        performance=machine.performance[node],
+        price=price,
+        **{name: column[node] for name, column in machine.columns.items()},
+    )
+    return FreeSlots(slots, machine, clock)
+
+
+def _time(clock: Clock | None, value: Any, name: str) -> float:
+    if clock is None:
+        return number(name, value, finite=name == "start")
+    return clock.time(value, name)
+
+
+def _spans(
+    machine: Machine, table: Any, clock: Clock | None, dated: bool, what: str
+) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]:
+    """Return nodes, starts and ends of a table of spans."""
+    if table is None:
+        return np.empty(0, np.int32), np.empty(0), np.empty(0)
+    columns = columns_of(table, what)
+    for name in ("node", "start", "end"):
+        if name not in columns:
+            there = ", ".join(columns) or "none"
+            raise ValueError(f"{what} has no column {name!r}; it has {there}")
+    rows = max(
+        (len(c[0]) if isinstance(c, Moments) else len(c))
+        if isinstance(c, Moments) or c.ndim
+        else 1
+        for c in columns.values()
+    )
+    if rows == 0:
+        return np.empty(0, np.int32), np.empty(0), np.empty(0)
+    node = machine.ids(columns["node"], f"{what}: node")
+    start, end = (
+        _column(columns[name], clock, dated, f"{what}: {name}", name == "end")
+        for name in ("start", "end")
+    )
+    _one_kind(columns["start"], columns["end"], what)
+    wrong = end < start
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise ValueError(
+            f"{what}, row {row}: the span ends at {_shown(clock, end[row])}, before it "
+            f"starts at {_shown(clock, start[row])}"
+        )
+    return node, start, end
+
+
+def _column(
+    values: Any, clock: Clock | None, dated: bool, name: str, endless: bool
+) -> NDArray[np.float64]:
+    numeric = not isinstance(values, Moments) and values.dtype.kind in "iuf"
+    if numeric == dated:
+        if dated:
+            raise TypeError(
+                f"{name} holds numbers, but start and end of the horizon are dates; "
+                "write all as dates, or all as numbers of the clock's units"
+            )
+        raise TypeError(
+            f"{name} holds dates, but start and end of the horizon are numbers; write "
+            "start= and end= as dates"
+        )
+    if not numeric:
+        assert clock is not None
+        return clock.times(values, name, missing=np.inf if endless else None)
+    found = np.asarray(values, np.float64)
+    wrong = np.isnan(found) & (not endless)
+    if wrong.any():
+        raise ValueError(f"{name}, row {int(wrong.argmax())}: a time is missing")
+    return np.where(np.isnan(found), np.inf, found)
+
+
+def _one_kind(start: Any, end: Any, what: str) -> None:
+    """Refuse times with a zone beside such without."""
+    from .moments import moments_of
+
+    kinds = []
+    for values in (start, end):
+        if not isinstance(values, Moments) and values.dtype.kind in "iuf":
+            return
+        moments = moments_of(values, what)
+        there = not np.isnat(moments.values).all()
+        kinds.append(moments.aware if there else None)
+    if set(kinds) >= {True, False}:
+        names = ("start", "end") if kinds[0] else ("end", "start")
+        raise ValueError(
+            f"{what}: the times of {names[0]} say their zone, those of {names[1]} none"
+        )
+
+
+def _shown(clock: Clock | None, time: float) -> str:
+    when = None if clock is None else clock.datetime(time)
+    return f"{time:g}" if when is None else str(when)
+
+
+def gaps(
+    nodes: int,
+    node: NDArray[Any],
+    start: NDArray[np.float64],
+    end: NDArray[np.float64],
+    first: float,
+    last: float,
+) -> tuple[NDArray[Any], NDArray[np.float64], NDArray[np.float64]]:
+    """Return what busy spans leave free in [first, last): node, start and end.
+
+    Spans may overlap, touch, be empty and lie outside.
+    """
+    every = np.arange(nodes)
+    edge = np.ones(nodes)
+    within = (start < end) & (start < last) & (end > first)
+    node, start, end = node[within], start[within], end[within]
+    node = np.concatenate((every, node, every))
+    start = np.concatenate((first * edge, start.clip(min=first), np.full(nodes, last)))
+    end = np.concatenate((first * edge, end.clip(max=last), np.full(nodes, last)))
+    order = np.lexsort((start, node))
+    node, start = node[order], start[order]
+    # The latest end so far on each node, by the ranks of ends: exact, and one pass.
+    ends, rank = np.unique(end, return_inverse=True)
+    key = node.astype(np.int64) * len(ends) + rank[order]
+    until = ends[np.maximum.accumulate(key) % len(ends)]
+    gap = np.flatnonzero((node[1:] == node[:-1]) & (until[:-1] < start[1:]))
+    return node[gap], until[gap], start[gap + 1]
+
+
+Segments = tuple[NDArray[Any], NDArray[np.float64], NDArray[np.float64]]
+
+
+def _prices(
+    machine: Machine,
+    table: Any,
+    clock: Clock | None,
+    dated: bool,
+    first: float,
+    last: float,
+) -> Segments:
+    """Return node, start and price of segments that cover each node's horizon."""
+    columns = columns_of(table, "prices")
+    if "price" not in columns:
+        raise ValueError(f"prices has no column 'price'; it has {', '.join(columns)}")
+    price = numbers_of(np.atleast_1d(columns["price"]), "prices: price")
+    if (price < 0).any():
+        row = int((price < 0).argmax())
+        raise ValueError(f"prices, row {row}: price {price[row]} is not at least 0")
+    everywhere = "node" not in columns
+    if everywhere:
+        columns["node"] = np.zeros(len(price), np.int64)
+    node, start, end = _spans(machine, columns, clock, dated, "prices")
+    rows = np.lexsort((start, node))
+    node, start, end = node[rows], start[rows], end[rows]
+    clash = (node[1:] == node[:-1]) & (end[:-1] > start[1:])
+    if clash.any():
+        k = int(clash.argmax())
+        one, other = sorted(rows[k : k + 2].tolist())
+        raise ValueError(f"prices, row {other}: overlaps the span of row {one}")
+    if everywhere:
+        size = len(machine)
+        node = np.repeat(np.arange(size, dtype=np.int32), len(start))
+        start, end, rows = np.tile(start, size), np.tile(end, size), np.tile(rows, size)
+    price = price[rows]
+    # What the table leaves out has the price in the machine.
+    rest, rest_start, _ = gaps(len(machine), node, start, end, first, last)
+    seen = (start < last) & (end > first) & (start < end)
+    node = np.concatenate((node[seen], rest))
+    begin = np.concatenate((start[seen].clip(min=first), rest_start))
+    price = np.concatenate((price[seen], machine.price[rest]))
+    order = np.lexsort((begin, node))
+    node, begin, price = node[order], begin[order], price[order]
+    new = np.ones(len(node), np.bool_)  # neighbours of one price are one segment
+    new[1:] = (node[1:] != node[:-1]) | (price[1:] != price[:-1])
+    return node[new], begin[new], price[new]
+
+
+def _cut(
+    node: NDArray[Any],
+    start: NDArray[np.float64],
+    end: NDArray[np.float64],
+    at: NDArray[Any],
+    begin: NDArray[np.float64],
+    price: NDArray[np.float64],
+) -> tuple[NDArray[Any], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Cut free spans where the price of their node changes."""
+    times: NDArray[np.float64] = np.unique(np.concatenate((start, end, begin)))
+
+    def key(node: NDArray[Any], time: NDArray[np.float64]) -> NDArray[np.int64]:
+        found: NDArray[np.int64] = node.astype(np.int64) * len(times)
+        return found + np.searchsorted(times, time)
+
+    keys = key(at, begin)
+    first = np.searchsorted(keys, key(node, start), "right") - 1
+    count = np.searchsorted(keys, key(node, end), "left") - first
+    span = np.repeat(np.arange(len(node)), count)
+    before = np.cumsum(count) - count
+    piece = np.arange(len(span)) + np.repeat(first - before, count)
+    after = np.append(begin[1:], np.inf)
+    after[:-1][at[1:] != at[:-1]] = np.inf
+    return (
+        node[span],
+        np.maximum(start[span], begin[piece]),
+        np.minimum(end[span], after[piece]),
+        price[piece],
+    )
