@@ -47,7 +47,7 @@ int main() {
   for (const Query& query : wrong) {
     WindowTable windows;
     expect(find(prepared, query, 1, ShapeKind::ragged).status == no, "by find");
-    expect(find(pool, query, 1, ShapeKind::square).status == no, "by find in a changing prepared");
+    expect(find(pool, query, 1, ShapeKind::square).status == no, "by find in a changing pool");
     expect(find_alternatives(prepared, query, ShapeKind::square, 9, windows) == no,
            "by alternatives");
     expect(find_by_value(prepared, query, {}, ShapeKind::ragged, {}, false).status == no,
@@ -64,7 +64,7 @@ int main() {
   if (find(pool, right, 1, ShapeKind::square).status != Status::ok) return 1;
 
   std::shared_mutex mutex;
-  PoolDoor door{&changing, &pool, &mutex};
+  PoolDoor door{&pool, &mutex};
   double request[] = {2, 8, 40, 0, 0, 99, 9}, totals[5], lengths[2], costs[2];
   std::int64_t row[2];
   std::int32_t node[2];
