@@ -5,7 +5,7 @@ import numpy as np
 cimport numpy as cnp
 
 from slotkern._core cimport (
-    PreparedSlots, Request, hears, lasting, pool_of, search_error, shape_of,
+    PreparedSlots, Request, hears, in_numbers, lasting, pool_of, search_error, shape_of, terms_of,
 )
 from slotkern._kernels cimport CPreparedSlots, Query, ShapeKind, Status, Watch, ask
 from slotkern._windows cimport CWindowTable, WindowTable, gathered
@@ -241,7 +241,9 @@ def first_alternatives(slots, Request request not None, str shape, limit):
     cdef Status status
     cdef ShapeKind form = shape_of(shape)
     cdef size_t most = <size_t>-1 if limit is None else min(limit, 2**62)
+    request = in_numbers(slots, request)
     cdef Alternatives self = empty(request.query.n, "first", shape, searched_slots(slots))
+    self.terms = terms_of(slots)
     cdef size_t k
     pool = pool_of(slots, False, form, request.query.n)
     if pool.changed and not lasting(request.where):

@@ -8,7 +8,7 @@ import numpy as np
 
 cimport cython
 cimport numpy as cnp
-from libc.math cimport INFINITY, isfinite, isinf, isnan
+from libc.math cimport INFINITY, NAN, isfinite, isinf, isnan
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
@@ -173,7 +173,7 @@ def check_slots(slots):
 
 
 cdef class PreparedSlots:
-    """PreparedSlots(slots)
+    """PreparedSlots(slots, *, clock=None, machine=None)
 --
 
     Checked slots with columns, screens and nodes prepared: what searches run on.
@@ -181,10 +181,14 @@ cdef class PreparedSlots:
     Read-only, and safe to search from several threads at once. `SlotPool` adds change.
     """
 
-    def __init__(self, slots):
+    def __init__(self, slots, *, clock=None, machine=None):
         if self.table is not None:
             raise TypeError(f"a {type(self).__name__} is made once; make another for other slots")
         self.masks = {}
+        self.terms = terms_of(slots)
+        if clock is not None or machine is not None:
+            from slotkern.machine.terms import checked_terms
+            self.terms = checked_terms(self.terms, clock, machine)
         slots = array_of(slots)
         prepare(self, slots, True, ShapeKind.square, 0)
         self.table = np.array(slots)
@@ -194,6 +198,16 @@ cdef class PreparedSlots:
     def slots(self):
         """The free slots: a read-only structured array, sorted by (start, node)."""
         return self.array()
+
+    @property
+    def clock(self):
+        """What the times mean on a calendar, or None."""
+        return None if self.terms is None else self.terms[0]
+
+    @property
+    def machine(self):
+        """The table of the nodes, with their names, or None."""
+        return None if self.terms is None else self.terms[1]
 
     def __len__(self):
         return len(self.array())
@@ -213,7 +227,7 @@ cdef class PreparedSlots:
         return f"{type(self).__name__}({len(self)} slots of {self.prepared.nodes.size()} nodes)"
 
     def __reduce__(self):
-        return PreparedSlots, (self.table,)
+        return restored_slots, (self.table, self.terms)
 
     def find(self, request, criterion="finish", **options):
         """`find_window` on this pool."""
@@ -276,6 +290,13 @@ cdef class PreparedSlots:
                 with nogil:
                     answer = find(self.prepared, query, criterion, shape)
         return answer
+
+
+def restored_slots(slots, terms):
+    """PreparedSlots as they were pickled."""
+    cdef PreparedSlots self = PreparedSlots(slots)
+    self.terms = terms
+    return self
 
 
 cdef int prepare(PreparedSlots self, object slots, bint both, ShapeKind shape, size_t n) except -1:
@@ -397,6 +418,17 @@ def find_window(slots, Request request not None, criterion="finish", *, str shap
     >>> sk.find_window(slots, sk.Request(2, 9), "finish")
     Window(square finish: start=4, finish=8.5, runtime=4.5, cost=36, nodes=[1, 2])
     """
+    request = in_numbers(slots, request)
+    cdef Window window = find_plain(slots, request, criterion, shape, method, placement, span, gap,
+                                    max_work, seed)
+    if window is not None:
+        window.name = request.name
+        window.terms = terms_of(slots)
+    return window
+
+
+cdef Window find_plain(slots, Request request, criterion, str shape, str method, str placement,
+                       str span, gap, max_work, seed):
     cdef object index = INDEX.get(criterion) if type(criterion) is str else None
     if (isinstance(slots, PreparedSlots) and (<PreparedSlots>slots).changed
             and (index is None or method != "exact" or not lasting(request.where))):
@@ -519,6 +551,7 @@ cdef Request request_with(Request request, object mask):
     """A copy whose query points at the mask, which it keeps alive."""
     cdef Request copy = Request.__new__(Request)
     copy.query = request.query
+    copy.name = request.name
     copy.where = mask
     copy.query.mask = <const unsigned char*>cnp.PyArray_DATA(<cnp.ndarray>mask)
     copy.query.masked = len(mask)
@@ -554,14 +587,16 @@ def find_windows(slots, requests, criterion="finish", *, str shape="square",
     for a raw array of m slots.
     """
     cdef list asked = list(requests)
+    cdef object terms = terms_of(slots)
     for i, request in enumerate(asked):
         if not isinstance(request, Request):
             raise TypeError(f"requests[{i}] must be a Request, got {type(request).__name__}")
+        asked[i] = in_numbers(slots, request)
     if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1:
         raise ValueError(f"threads must be an integer of at least 1, got {threads!r}")
     if criterion.__class__ is not str or criterion not in INDEX or method != "exact":
         if not isinstance(slots, PreparedSlots):
-            slots = PreparedSlots(slots)  # checked and prepared once for all
+            slots = PreparedSlots(slots)  # keeps its clock; checked and prepared once for all
         return [
             find_window(slots, request, criterion, shape=shape, method=method, **options)
             for request in asked
@@ -601,10 +636,13 @@ def find_windows(slots, requests, criterion="finish", *, str shape="square",
     if status != Status.ok:
         raise search_error(status, queries[0])
     windows = []
+    cdef Window window
     cdef size_t k
     for k in range(out.answers.size()):
         if out.answers[k].status == Status.ok:
-            windows.append(wrap(out.answers[k], queries[k].n, <str>criterion, shape))
+            window = wrap(out.answers[k], queries[k].n, <str>criterion, shape)
+            window.name, window.terms = (<Request>asked[k]).name, terms
+            windows.append(window)
         elif out.answers[k].status == Status.none:
             windows.append(None)
         else:

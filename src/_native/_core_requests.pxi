@@ -43,11 +43,15 @@ cdef object checked_where(object where):
 
 
 cdef class Request:
-    """Request(nodes, volume, *, budget=inf, min_performance=0.0, earliest=-inf, deadline=inf,
-            max_price=inf, where=None)
+    """Request(nodes, volume=None, *, budget=inf, min_performance=0.0, earliest=-inf, deadline=inf,
+            max_price=inf, where=None, walltime=None, reference=1.0, name=None)
 --
 
     What a job asks for: n nodes at once, for a volume of work on each.
+
+    Times may be dates and durations text, as in ``earliest="2026-10-25 18:00"`` and
+    ``walltime="4:00:00"``: the clock of the pool that is searched (`Clock`, `free_slots`) makes
+    them numbers.
 
     Parameters
     ----------
@@ -55,13 +59,20 @@ cdef class Request:
         How many different nodes, starting together; at least 1.
     volume : float
         Work per node, > 0. A node of performance p needs ``volume / p`` time.
+    walltime : float, str or timedelta, optional
+        Instead of a volume: how long a node of performance `reference` works. The volume is
+        ``walltime * reference``.
+    reference : float, optional
+        The performance that `walltime` is said for.
+    name : str, optional
+        What the job is called; its windows have this name.
     budget : float, optional
         The most money for all parts together; inf by default.
     min_performance : float, optional
         Least performance of every node.
-    earliest : float, optional
+    earliest : float, date or str, optional
         Earliest start; -inf, the default, for as early as slots are free.
-    deadline : float, optional
+    deadline : float, date or str, optional
         Latest end of every part; not before `earliest`.
     max_price : float, optional
         Highest price per time unit of every single slot (the papers' ALP).
@@ -82,8 +93,14 @@ cdef class Request:
     Request(nodes=5, volume=150.0, budget=1500.0)
     """
 
-    def __init__(self, nodes, volume, *, budget=inf, min_performance=0.0, earliest=-inf,
-                 deadline=inf, max_price=inf, where=None):
+    def __init__(self, nodes, volume=None, *, budget=inf, min_performance=0.0, earliest=-inf,
+                 deadline=inf, max_price=inf, where=None, walltime=None, reference=1.0, name=None):
+        if name is not None and not (isinstance(name, str) and name):
+            raise TypeError(f"name must be text, got {name!r}")
+        self.name = name
+        self.said = None
+        if volume is None or walltime is not None or reference != 1.0:
+            volume, walltime = self.length(volume, walltime, reference)
         if isinstance(nodes, (bool, np.bool_)):
             raise TypeError(f"nodes must be an integer, got {nodes!r}")
         try:
@@ -100,10 +117,10 @@ cdef class Request:
             raise ValueError(f"volume must be positive and finite, got {volume!r}")
         self.query.budget = at_least_zero(budget, "budget", False)
         self.query.min_performance = at_least_zero(min_performance, "min_performance", True)
-        self.query.earliest = number(earliest, "earliest")
+        self.query.earliest = self.time(earliest, "earliest", -INFINITY)
         if self.query.earliest == INFINITY:
             raise ValueError(f"earliest must not be {earliest!r}")
-        self.query.deadline = number(deadline, "deadline")
+        self.query.deadline = self.time(deadline, "deadline", INFINITY)
         if self.query.deadline == -INFINITY:
             raise ValueError(f"deadline must not be {deadline!r}")
         if self.query.earliest > self.query.deadline:
@@ -112,6 +129,44 @@ cdef class Request:
         self.query.max_price = at_least_zero(max_price, "max_price", False)
         self.query.mask = NULL
         self.where = checked_where(where)
+        if self.said is not None:
+            self.said.setdefault("volume", (volume, None))
+            self.query.volume = NAN  # nothing fits before a clock has made it numbers
+
+    cdef tuple length(self, object volume, object walltime, object reference):
+        """The volume, and the walltime where that needs a clock."""
+        if (volume is None) == (walltime is None):
+            raise TypeError("a Request needs either a volume or a walltime")
+        if walltime is None:
+            raise TypeError("reference is for a walltime; there is a volume")
+        cdef double pace = number(reference, "reference")
+        if not (pace > 0 and isfinite(pace)):
+            raise ValueError(f"reference must be positive and finite, got {reference!r}")
+        if is_said(walltime):
+            from slotkern.machine.durations import duration_of
+            length = duration_of(walltime, "walltime")
+            if length.ns == 0:
+                raise ValueError(f"walltime must be positive, got {walltime!r}")
+            self.said = {"volume": (None, None), "walltime": (walltime, length),
+                         "reference": (pace, None)}
+            return 1.0, walltime
+        cdef double time = number(walltime, "walltime")
+        if not (time > 0 and isfinite(time)):
+            raise ValueError(f"walltime must be positive and finite, got {walltime!r}")
+        return time * pace, None
+
+    cdef double time(self, object value, str name, double otherwise) except? -1.0:
+        """A time as a number; what is a date is kept as it was said."""
+        if not is_said(value):
+            return number(value, name)
+        from slotkern.machine.moments import moment_of
+        if self.said is None:
+            self.said = {}
+        self.said[name] = value, moment_of(value, name)
+        return otherwise
+
+    def _as_said(self, str name, value):
+        return value if self.said is None or name not in self.said else self.said[name][0]
 
     @property
     def nodes(self):
@@ -120,8 +175,13 @@ cdef class Request:
 
     @property
     def volume(self):
-        """Work per node."""
-        return self.query.volume
+        """Work per node; None where a walltime is said that only a clock makes a number."""
+        return self._as_said("volume", self.query.volume)
+
+    @property
+    def walltime(self):
+        """How long a node of the reference performance works, as it was said, or None."""
+        return self._as_said("walltime", None)
 
     @property
     def budget(self):
@@ -135,13 +195,14 @@ cdef class Request:
 
     @property
     def earliest(self):
-        """Earliest start; -inf for none."""
-        return self.query.earliest
+        """Earliest start, as it was said; -inf for none."""
+        return self._as_said("earliest", self.query.earliest)
 
     @property
     def deadline(self):
-        """Latest end of every part."""
-        return INFINITY if self.query.deadline == DBL_MAX else self.query.deadline
+        """Latest end of every part, as it was said."""
+        return self._as_said(
+            "deadline", INFINITY if self.query.deadline == DBL_MAX else self.query.deadline)
 
     @property
     def max_price(self):
@@ -149,22 +210,33 @@ cdef class Request:
         return self.query.max_price
 
     def _fields(self):
-        return {
+        fields = {
             "nodes": self.nodes, "volume": self.volume, "budget": self.budget,
             "min_performance": self.min_performance, "earliest": self.earliest,
             "deadline": self.deadline, "max_price": self.max_price, "where": self.where,
         }
+        if self.walltime is not None:
+            fields["walltime"], fields["reference"] = self.walltime, self.said["reference"][0]
+        if self.name is not None:
+            fields["name"] = self.name
+        return fields
 
     def replace(self, **changes):
         """The same request with some fields changed."""
-        return _make_request({**self._fields(), **changes})
+        fields = self._fields()
+        if "volume" in changes or "walltime" in changes:  # one instead of the other
+            for name in ("volume", "walltime", "reference"):
+                fields.pop(name, None)
+        return _make_request({**fields, **changes})
 
     def __repr__(self):
         defaults = Request(1, 1)._fields()
-        shown = [f"nodes={self.nodes}", f"volume={self.volume!r}"]
-        for name, value in list(self._fields().items())[2:]:
-            if value is not defaults[name] and not (
-                isinstance(value, float) and value == defaults[name]
+        defaults |= {"volume": None, "reference": 1.0}
+        shown = []
+        for name, value in self._fields().items():
+            default = defaults.get(name)
+            if name == "nodes" or value is not default and not (
+                isinstance(value, float) and value == default
             ):
                 shown.append(f"{name}={value!r}")
         return f"Request({', '.join(shown)})"
@@ -185,7 +257,37 @@ cdef class Request:
 
 
 def _make_request(fields):
-    return Request(fields.pop("nodes"), fields.pop("volume"), **fields)
+    return Request(fields.pop("nodes"), fields.pop("volume", None), **fields)
+
+
+cdef bint is_said(object value) except -1:
+    """Whether a time or duration is no number: a date, text, a timedelta."""
+    if isinstance(value, (float, int)):
+        return False
+    from slotkern.machine.clock import is_number
+    return value is not None and not is_number(value) and not hasattr(value, "__float__")
+
+
+cdef object terms_of(object slots):
+    """(clock, machine) of slots that have any, or None."""
+    if isinstance(slots, PreparedSlots):
+        return (<PreparedSlots>slots).terms
+    if isinstance(slots, np.ndarray):
+        return None
+    terms = getattr(slots, "clock", None), getattr(slots, "machine", None)
+    return None if terms == (None, None) else terms
+
+
+cpdef Request in_numbers(object slots, Request request):
+    """The request in the numbers of the slots' clock, which is asked once."""
+    if request.said is None:
+        return request
+    terms = terms_of(slots)
+    clock = None if terms is None else terms[0]
+    if request.plain is None or request.plain[0] is not clock:
+        from slotkern.machine.terms import numbered
+        request.plain = clock, numbered(request, clock)
+    return request.plain[1]
 
 
 REQUEST_FIELDS = tuple(Request(1, 1)._fields())

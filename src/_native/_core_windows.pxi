@@ -40,6 +40,14 @@ cdef class Window:
     slots : structured array
         One row a part, ascending by node: row (of the array searched), node, start, end,
         cost. Built on first access.
+    name : str or None
+        Of the request.
+    names : tuple of str
+        The nodes' names in the machine, or their ids as text, ascending by id.
+    start_time, finish_time : datetime or None
+        The same as start and finish, in the zone of the slots' clock.
+    duration : timedelta or None
+        The same as runtime.
     """
 
     def __init__(self, *_args, **_options):
@@ -68,6 +76,38 @@ cdef class Window:
         cdef Py_ssize_t i
         return tuple([self.parts[i].node for i in range(self.count)])
 
+    @property
+    def clock(self):
+        """The clock of the slots that were searched, or None."""
+        return None if self.terms is None else self.terms[0]
+
+    @property
+    def machine(self):
+        """The machine of the slots that were searched, or None."""
+        return None if self.terms is None else self.terms[1]
+
+    @property
+    def names(self):
+        """The names of the nodes, or their ids as text, ascending by id."""
+        if self.machine is None:
+            return tuple(map(str, self.nodes))
+        return tuple(self.machine.names[list(self.nodes)].tolist())
+
+    @property
+    def start_time(self):
+        """The start as a date, or None without a clock."""
+        return None if self.clock is None else self.clock.datetime(self.start)
+
+    @property
+    def finish_time(self):
+        """The finish as a date, or None without a clock."""
+        return None if self.clock is None else self.clock.datetime(self.finish)
+
+    @property
+    def duration(self):
+        """The runtime as a timedelta, or None without a clock."""
+        return None if self.clock is None else self.clock.timedelta(self.runtime)
+
     def __len__(self):
         return self.count
 
@@ -82,15 +122,64 @@ cdef class Window:
         return to_arrow(self.slots)
 
     def to_dict(self):
-        """Everything as plain Python numbers, ready for JSON."""
-        return {
+        """Everything as plain Python numbers and text, ready for JSON; see `from_dict`.
+
+        With a clock, ``start_time`` and ``finish_time`` are dates in ISO form; with a machine,
+        each part has the ``name`` of its node.
+        """
+        cdef Py_ssize_t i
+        whole = {
             "criterion": self.criterion, "shape": self.shape, "value": self.value,
-            "proven": self.proven, "start": self.start, "finish": self.finish,
-            "runtime": self.runtime, "cost": self.cost, "processor_time": self.processor_time,
-            "slots": [dict(zip(PART.names, row)) for row in self.slots.tolist()],
+            "proven": self.proven, "bound": self.bound, "start": self.start,
+            "finish": self.finish, "runtime": self.runtime, "cost": self.cost,
+            "processor_time": self.processor_time,
         }
+        if self.name is not None:
+            whole["name"] = self.name
+        if self.clock is not None:
+            whole["start_time"] = self.start_time.isoformat()
+            whole["finish_time"] = self.finish_time.isoformat()
+        parts = [dict(zip(PART.names, row)) for row in self.slots.tolist()]
+        for i, (part, name) in enumerate(zip(parts, self.names)):
+            part["length"] = self.parts[i].length  # end - start is rounded
+            if self.machine is not None:
+                part["name"] = name
+        return whole | {"slots": parts}
+
+    @staticmethod
+    def from_dict(whole):
+        """The window that `to_dict` told, without clock and machine.
+
+        Parameters
+        ----------
+        whole : mapping
+            As it was, or come back from JSON.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For what is missing or of another type.
+        """
+        try:
+            if not isinstance(whole["proven"], bool) or not len(whole["slots"]):
+                raise ValueError("proven must be a bool, and there must be slots")
+            parts = [(operator.index(part["row"]), operator.index(part["node"]),
+                      number(part["length"], "length"), number(part["cost"], "cost"))
+                     for part in whole["slots"]]
+            numbers = [number(whole[name], name) for name in (
+                "start", "finish", "runtime", "cost", "processor_time", "value", "bound")]
+            words = [str(whole[name]) for name in ("criterion", "shape")]
+        except KeyError as error:
+            raise ValueError(f"not a window: it has no {error}") from None
+        return _restore_window(*numbers, whole["proven"], *words, parts, whole.get("name"))
 
     def __repr__(self):
+        if self.terms is not None:
+            return (
+                f"Window({self.shape} {self.criterion}: start={self.start_time or self.start}, "
+                f"finish={self.finish_time or self.finish}, cost={self.cost:g}, "
+                f"nodes=[{', '.join(self.names)}])"
+            )
         return (
             f"Window({self.shape} {self.criterion}: start={self.start:g}, "
             f"finish={self.finish:g}, runtime={self.runtime:g}, cost={self.cost:g}, "
@@ -115,7 +204,7 @@ cdef class Window:
         )
 
     def __reduce__(self):
-        return _restore_window, self._state()
+        return _restore_window, (*self._state(), self.name, self.terms)
 
 
 cdef int hold(Window window, Py_ssize_t n) except -1:
@@ -129,7 +218,8 @@ cdef int hold(Window window, Py_ssize_t n) except -1:
 def _restore_window(*state):
     cdef Window self = Window.__new__(Window)
     (self.start, self.finish, self.runtime, self.cost, self.processor_time, self.value,
-     self.bound, self.proven, self.criterion, self.shape, parts) = state
+     self.bound, self.proven, self.criterion, self.shape, parts) = state[:11]
+    self.name, self.terms = (*state[11:], None, None)[:2]
     hold(self, len(parts))
     for i, (row, node, length, cost) in enumerate(parts):
         self.parts[i] = Part(row, node, length, cost)

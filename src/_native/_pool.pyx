@@ -9,7 +9,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 from libcpp.vector cimport vector
 
 from slotkern._core cimport (
-    PreparedSlots, Request, Window, hears, lasting, place_in, request_with, search_error,
+    PreparedSlots, Request, Window, hears, in_numbers, lasting, place_in, request_with, search_error,
     shape_of, wrap,
 )
 from slotkern._core import CRITERIA, PART, array_of, check_slots, find_window
@@ -84,7 +84,7 @@ if hasattr(os, "register_at_fork"):
 
 
 cdef class SlotPool(PreparedSlots):
-    """SlotPool(slots)
+    """SlotPool(slots, *, clock=None, machine=None)
 --
 
     Slots prepared once for many searches, that can be booked and released.
@@ -96,8 +96,13 @@ cdef class SlotPool(PreparedSlots):
 
     Parameters
     ----------
-    slots : structured array or Environment
-        As for `find_window`: the fields of `SLOT`, sorted by (start, node). Copied.
+    slots : structured array, Environment or FreeSlots
+        As for `find_window`: the fields of `SLOT`, sorted by (start, node). Copied. The clock
+        and the machine of FreeSlots are kept.
+    clock : Clock, optional
+        What times mean: requests may then say dates, and windows answer in both.
+    machine : Machine, optional
+        The names of the nodes.
 
     Attributes
     ----------
@@ -107,7 +112,8 @@ cdef class SlotPool(PreparedSlots):
         What was given, and what `add_slots` added behind it. ``Window.slots["row"]`` is a
         row of this array.
     booked : structured array
-        Booked parts that are not past: row (of origin), node, start, end.
+        Booked parts that are not past: row (of origin), node, start, end, and owner, empty
+        where it has none.
     nodes : ndarray of int32
         The node ids, ascending, without the removed ones.
     now : float
@@ -180,8 +186,38 @@ cdef class SlotPool(PreparedSlots):
 
     @property
     def booked(self):
-        """Booked parts that are not past, by (node, start): row, node, start, end."""
-        return self._state()["booked"]
+        """Booked parts that are not past, by (node, start): row, node, start, end, owner."""
+        spans = self._state()["booked"]
+        owners = np.zeros(len(spans), "U1") if self.ledger is None else self.ledger.of_spans(spans)
+        table = np.empty(len(spans), [*[(n, SPAN[n]) for n in SPAN.names], ("owner", owners.dtype)])
+        for name in SPAN.names:
+            table[name] = spans[name]
+        table["owner"] = owners
+        return table
+
+    @property
+    def owners(self):
+        """Who has windows that are not past, in the order of their first booking."""
+        return [] if self.ledger is None else self.ledger.owners()
+
+    def windows(self, owner=None):
+        """The windows that were booked for an owner, or for any; not those that are past."""
+        return [] if self.ledger is None else self.ledger.windows(owner)
+
+    def bookings(self):
+        """What is booked for owners, as a table with names and dates.
+
+        Returns
+        -------
+        structured array
+            One row a window, in the order of bookings: owner, name (of the request), nodes
+            (their names), start, finish, cost; with a clock also start_time and finish_time,
+            as text in its zone.
+        """
+        from slotkern.machine.ledger import window_rows
+        pairs = self._owned()
+        return window_rows([window for window, _ in pairs], self.terms,
+                           owner=[owner for _, owner in pairs])
 
     def __iter__(self):
         """Pairs of a node and its free slots, ascending by node."""
@@ -331,7 +367,7 @@ cdef class SlotPool(PreparedSlots):
                 self.mutex.unlock()
         return check_status(status)
 
-    def book(self, window):
+    def book(self, window, owner=None):
         """Take a window's time, or all of a schedule's, out of the free slots.
 
         Parameters
@@ -339,6 +375,8 @@ cdef class SlotPool(PreparedSlots):
         window : Window, or sequence of Window and None
             Found in this pool, or in the array it was made from; a `Schedule` of a batch,
             or other windows, of which all are booked or none.
+        owner : str, optional
+            For whom; see `bookings`, `windows` and `release`.
 
         Raises
         ------
@@ -362,6 +400,8 @@ cdef class SlotPool(PreparedSlots):
         for item in windows:
             if not isinstance(item, Window):
                 raise TypeError(f"only windows can be booked, got {type(item).__name__}")
+        if owner is not None:
+            check_owner(owner)
         self.start_change()
         for i in range(len(windows)):
             each = windows[i]
@@ -379,20 +419,94 @@ cdef class SlotPool(PreparedSlots):
         if status == Status.not_free:
             raise ValueError(f"the window cannot be booked: {part_text(each, bad)} is not free")
         check_status(status)
+        if owner is not None:
+            self.own(windows, owner)
 
-    def release(self, Window window not None):
-        """Give a booked window's time back, as far as it is not past.
+    cdef int own(self, list windows, str owner) except -1:
+        """Note for whom windows are booked."""
+        if self.ledger is None:
+            from slotkern.machine.ledger import Ledger
+            self.ledger = Ledger()
+        self.ledger.add(windows, owner)
+        return 0
+
+    def reserve(self, nodes, start, end, *, owner=None, partly=False):
+        """Book given nodes for a given time: what exists already, or maintenance.
 
         Parameters
         ----------
-        window : Window
-            As it was booked.
+        nodes : str, int or sequence of them
+            Names of the machine's nodes, or ids.
+        start, end : float, date or str
+            The span [start, end), finite.
+        owner : str, optional
+            For whom, as in ``"maintenance"``.
+        partly : bool
+            Whether to take what is free of the span and pass over the rest.
+
+        Returns
+        -------
+        list of Window
+            One for each moment at which parts begin; each can be released by itself.
+
+        Raises
+        ------
+        ValueError, TypeError
+            Naming the node and the time that is not free (unless `partly`), an unknown node,
+            and a span that ends before it starts. Nothing is changed then.
+
+        Notes
+        -----
+        O(m) for m free slots.
+        """
+        from slotkern.machine.ledger import reservation
+        if owner is not None:
+            check_owner(owner)
+        windows = reservation(self, nodes, start, end, partly)
+        self.book(windows, owner)
+        return windows
+
+    def utilization(self, start=None, end=None):
+        """The share of the time that is booked, of all that is booked or free.
+
+        Parameters
+        ----------
+        start, end : float, date or str, optional
+            Only this span is looked at; by default from `now`, or from the first slot on, to
+            the last end.
+
+        Returns
+        -------
+        float
+            From 0 to 1; 0 where there is no time at all.
+
+        Raises
+        ------
+        ValueError
+            Without an end, where a slot has none.
+        """
+        from slotkern.machine.ledger import utilization
+        return utilization(self, start, end)
+
+    def copy(self):
+        """A pool of its own with the same slots, bookings and owners, to try things on."""
+        make, state = self.__reduce__()
+        return make(*state)
+
+    def release(self, window):
+        """Give a booked window's time back, or all of an owner's, as far as it is not past.
+
+        Parameters
+        ----------
+        window : Window or str
+            As it was booked; or the owner, all of whose windows are released.
 
         Raises
         ------
         ValueError
             If a part is not booked (any more), naming its node and time. Nothing is changed
-            then. Parts that are past or whose node was removed are passed over.
+            then. Parts that are past or whose node was removed are passed over. Also for an
+            owner who has nothing.
 
         Notes
         -----
@@ -400,6 +514,20 @@ cdef class SlotPool(PreparedSlots):
         brings back the pool bit for bit. Cost as of `book`, and a pass over what is
         remembered.
         """
+        cdef Window each
+        if isinstance(window, str):
+            windows = self.windows(window)
+            if not windows:
+                raise ValueError(f"{window!r} has nothing booked in this pool")
+            for each in windows:
+                self.release_one(each)
+            return
+        if not isinstance(window, Window):
+            raise TypeError(
+                f"only windows and owners can be released, got {type(window).__name__}")
+        self.release_one(window)
+
+    cdef int release_one(self, Window window) except -1:
         cdef size_t bad = 0
         if not self.changed:
             raise ValueError("the window cannot be released: nothing is booked in this pool")
@@ -410,13 +538,16 @@ cdef class SlotPool(PreparedSlots):
             raise ValueError(
                 f"the window cannot be released: {part_text(window, bad)} is not booked")
         check_status(status)
+        if self.ledger is not None:
+            self.ledger.remove(window)
+        return 0
 
     def advance(self, now):
         """Let the time before `now` leave: slots end there or are cut to start at `now`.
 
         Parameters
         ----------
-        now : float
+        now : float, date or str
             Not before the pool's `now`.
 
         Raises
@@ -429,6 +560,8 @@ cdef class SlotPool(PreparedSlots):
         O(N + k (log m + 64)) for N nodes, all of which are looked at, and k slots with time
         before `now`.
         """
+        if self.terms is not None and not isinstance(now, bool):
+            now = clocked(self, now, "now")
         if isinstance(now, bool) or not isinstance(now, (int, float, np.integer, np.floating)):
             raise TypeError(f"now must be a number, got {now!r}")
         cdef double time = float(now)
@@ -442,6 +575,8 @@ cdef class SlotPool(PreparedSlots):
             status = advance(self.pool, time)
             self.mutex.unlock()
         check_status(status)
+        if self.ledger is not None:
+            self.ledger.advance(time)
 
     def remove_node(self, node):
         """Take a node and all its time, free and booked, out of the pool for good.
@@ -450,13 +585,16 @@ cdef class SlotPool(PreparedSlots):
 
         Parameters
         ----------
-        node : int
+        node : int or str
+            Its id, or its name in the machine.
 
         Raises
         ------
         ValueError, TypeError
             For a node that the pool does not have (any more), or what is no integer.
         """
+        if isinstance(node, str) and self.machine is not None:
+            node = int(self.machine.ids([node], "node")[0])
         if isinstance(node, bool) or not isinstance(node, (int, np.integer)):
             raise TypeError(f"node must be an integer, got {node!r}")
         cdef Status status = Status.none
@@ -524,17 +662,20 @@ cdef class SlotPool(PreparedSlots):
                             max(row, other) - old) from None
         return extend(self, len(table), origin, len(state["gone"]), now)
 
-    def schedule(self, requests, criterion="start", *, str shape="square"):
+    def schedule(self, requests, criterion="start", *, str shape="square", owner=None):
         """Find and book a window for each request, in order, in one call.
 
         Parameters
         ----------
-        requests : iterable of Request
+        requests : iterable of Request, mapping or table
+            A mapping has the jobs' names as keys; a table the fields of `Request` as columns.
         criterion : str
             A name of `CRITERIA`: each request gets the best window by it that the ones
             before leave.
         shape : {"square", "ragged"}
             As for `find_window`.
+        owner : str, optional
+            For whom all are booked.
 
         Returns
         -------
@@ -576,11 +717,18 @@ cdef class SlotPool(PreparedSlots):
         cdef vector[Query] queries
         cdef Request each
         masked = []
+        cdef list names = []
+        if not isinstance(requests, (list, tuple)):
+            from slotkern.machine.ledger import requests_of
+            requests = requests_of(requests)
+        if owner is not None:
+            check_owner(owner)
         for i, request in enumerate(requests):
             if not isinstance(request, Request):
                 raise TypeError(
                     f"requests[{i}] must be a Request, got {type(request).__name__}")
-            each = request
+            each = in_numbers(self, request)
+            names.append(each.name)
             if each.where is not None:
                 if not lasting(each.where):
                     raise ValueError(
@@ -592,6 +740,7 @@ cdef class SlotPool(PreparedSlots):
             queries.push_back(each.query)
         cdef Bookings out = Bookings.__new__(Bookings)
         out.criterion, out.shape = criterion, shape
+        out.names, out.terms = names, self.terms
         cdef int which = INDEX[criterion]
         cdef Status status
         cdef Watch watch
@@ -609,6 +758,9 @@ cdef class SlotPool(PreparedSlots):
         except BaseException as error:
             error.bookings = out
             raise
+        finally:
+            if owner is not None:
+                self.own([window for window in out if window is not None], owner)
         return out
 
     # --- files
@@ -664,9 +816,11 @@ cdef class SlotPool(PreparedSlots):
         return load_pool(path)
 
     def __reduce__(self):
-        if not self.changed:
-            return type(self), (self.table,)
-        return restored, self._whole()
+        return restored, (*self._whole(), self.terms, self._owned())
+
+    def _owned(self):
+        """Windows and their owners, as pairs."""
+        return [] if self.ledger is None else self.ledger.pairs()
 
 
 include "_pool_state.pxi"

@@ -23,10 +23,14 @@ cdef class Bookings:
         All booked parts: row, node, start, end, cost; those of request i are
         ``parts[first[i]:first[i + 1]]``.
     first : ndarray of int64, shape (k + 1,)
+    names : list
+        The name of each request, or None.
     """
 
     cdef CBookings done
     cdef readonly str criterion, shape
+    cdef public list names   # of the requests, each text or None
+    cdef public object terms  # (clock, machine) of the pool, or None
 
     def __init__(self, *_args, **_options):
         raise TypeError("Bookings are made by SlotPool.schedule")
@@ -44,8 +48,10 @@ cdef class Bookings:
         cdef Answer answer
         answer.found = self.done.found[i]
         answer.parts = self.done.parts.data() + self.done.firsts[i]
-        return wrap(answer, self.done.firsts[i + 1] - self.done.firsts[i], self.criterion,
-                    self.shape)
+        cdef Window window = wrap(answer, self.done.firsts[i + 1] - self.done.firsts[i],
+                                  self.criterion, self.shape)
+        window.name, window.terms = self.names[i], self.terms
+        return window
 
     def index(self, window, start=0, stop=None):
         """The first request that was given this; ValueError if there is none."""
@@ -136,6 +142,18 @@ cdef class Bookings:
         out["start"], out["end"], out["cost"] = starts, starts + numbers[0], numbers[1]
         return out
 
+    def table(self):
+        """One row a request: name, reason, nodes, start, finish, cost; with a clock also dates.
+
+        Returns
+        -------
+        structured array
+            Nodes are their names as one text; start_time and finish_time text in the clock's
+            zone; empty or NaN where nothing was booked.
+        """
+        from slotkern.machine.ledger import window_rows
+        return window_rows(list(self), self.terms, name=self.names, reason=self.reasons)
+
     def __repr__(self):
         return f"Bookings({int(self.booked.sum())} of {len(self)} booked)"
 
@@ -145,19 +163,21 @@ cdef class Bookings:
         return self.reasons == other.reasons and list(self) == list(other)
 
     def __reduce__(self):
-        return bookings_of, (list(self), self.reason, self.criterion, self.shape)
+        return bookings_of, (list(self), self.reason, self.criterion, self.shape, self.names,
+                             self.terms)
 
 
 Sequence.register(Bookings)
 
 
-def bookings_of(windows, reason, str criterion, str shape):
+def bookings_of(windows, reason, str criterion, str shape, names=None, terms=None):
     """Bookings of one window or None, and one reason, for each request."""
     cdef Bookings self = Bookings.__new__(Bookings)
     cdef Window window
     cdef Found found
     cdef Py_ssize_t i
     self.criterion, self.shape = criterion, shape
+    self.names, self.terms = list(names or [None] * len(reason)), terms
     self.done.firsts.push_back(0)
     for window, code in zip(windows, reason.tolist()):
         found = Found()

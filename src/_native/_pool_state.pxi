@@ -1,7 +1,26 @@
 # Part of _pool.pyx: the state of a pool as arrays, and a pool made of them.
 
-def restored(origin, state, now):
-    """The pool of these arrays."""
+def restored(origin, state, now, terms=None, owned=()):
+    """The pool of these arrays, with its clock and machine, and who owns which windows."""
+    cdef SlotPool pool = in_state(origin, state, now)
+    pool.terms = terms
+    for window, owner in owned:
+        pool.own([window], owner)
+    return pool
+
+
+cdef int check_owner(object owner) except -1:
+    if not isinstance(owner, str) or not owner or "\0" in owner:
+        raise TypeError(f"owner must be text, got {owner!r}")
+    return 0
+
+
+cdef object clocked(SlotPool pool, object time, str name):
+    """A time that may be a date, as a number."""
+    return time if pool.clock is None else pool.clock.time(time, name)
+
+
+cdef SlotPool in_state(origin, state, now):
     fresh = SlotPool(origin[np.lexsort((origin["node"], origin["start"]))])._state()
     if now == -np.inf and all([np.array_equal(fresh[name], state[name]) for name in fresh]):
         return SlotPool(origin)  # nothing has changed yet

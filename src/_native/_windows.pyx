@@ -106,6 +106,7 @@ cdef class WindowTable:
         answer.found = self.windows.found[i]
         answer.parts = self.windows.parts_of(i)
         cdef Window window = wrap(answer, self.windows.count(i), self.criterion, self.shape)
+        window.terms = self.terms
         window.bound, window.proven = self.windows.bound(i), self.windows.is_proven(i)
         return window
 
@@ -113,7 +114,7 @@ cdef class WindowTable:
         """A container of the same kind with the windows of these rows."""
         cdef WindowTable some = type(self).__new__(type(self))
         cdef size_t i
-        some.criterion, some.shape = self.criterion, self.shape
+        some.criterion, some.shape, some.terms = self.criterion, self.shape, self.terms
         for i in rows:
             some.windows.add_from(self.windows, i)
         return some
@@ -251,6 +252,7 @@ cdef WindowTable gathered(type kind, object windows, str criterion, str shape):
                 f"windows[{i}] must be a Window or None, got {type(item).__name__}")
         window = item
         criterion, shape = criterion or window.criterion, shape or window.shape
+        self.terms = self.terms or window.terms
         found.start, found.runtime, found.cost = window.start, window.runtime, window.cost
         found.processor_time, found.value = window.processor_time, window.value
         self.windows.add(found, window.parts, window.count)

@@ -4,12 +4,16 @@ from slotkern._kernels cimport Answer, Part, CPreparedSlots, Query, ShapeKind, S
 
 cdef class Request:
     cdef Query query
-    cdef readonly object where
+    cdef readonly object where, name, said  # said: what only a clock makes numbers, or None
+    cdef tuple plain  # (clock, the same request in its numbers), or None
+    cdef tuple length(self, object volume, object walltime, object reference)
+    cdef double time(self, object value, str name, double otherwise) except? -1.0
 
 
 cdef class PreparedSlots:
     cdef CPreparedSlots prepared
     cdef object table, origin
+    cdef readonly object terms  # (clock, machine), or None
     cdef dict masks
     cdef bint changed
     cdef object mask_of(self, object where)
@@ -25,11 +29,14 @@ cdef class Window:
     cdef readonly bint proven
     cdef readonly str criterion, shape
     cdef readonly object effort
+    cdef public object name, terms
     cdef Part* parts
     cdef Py_ssize_t count
     cdef object table
 
 
+cpdef Request in_numbers(object slots, Request request)
+cdef object terms_of(object slots)
 cdef Window wrap(const Answer& answer, Py_ssize_t n, str criterion, str shape)
 cdef PreparedSlots pool_of(object slots, bint both, ShapeKind shape, size_t n)
 cdef ShapeKind shape_of(str shape) except *

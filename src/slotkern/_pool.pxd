@@ -2,7 +2,7 @@
 from libc.stdint cimport int32_t, uint8_t
 from libcpp.vector cimport vector
 
-from slotkern._core cimport PreparedSlots
+from slotkern._core cimport PreparedSlots, Window
 
 
 cdef extern from "<shared_mutex>" namespace "std" nogil:
@@ -40,7 +40,10 @@ cdef class SlotPool(PreparedSlots):
     cdef CSlotPool pool
     cdef shared_mutex mutex
     cdef PoolDoor door
+    cdef object ledger            # who owns which windows, once anybody does, or None
     cdef object snapshot          # (version, slots, their rows of origin), or None
     cdef PreparedSlots current    # prepared from the snapshot, or None
     cdef void lock(self) noexcept
     cdef int start_change(self) except -1
+    cdef int own(self, list windows, str owner) except -1
+    cdef int release_one(self, Window window) except -1

@@ -36,6 +36,7 @@ cdef extern from "slotkern/window/window.hpp" namespace "slotkern" nogil:
 cdef class WindowTable:
     cdef CWindowTable windows
     cdef readonly str criterion, shape
+    cdef public object terms  # (clock, machine) of the slots searched, or None
     cdef object row_table, part_table
     cdef str things(self)
     cdef Window window(self, size_t i)

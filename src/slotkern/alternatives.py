@@ -17,7 +17,14 @@ from slotkern._alternatives import (
     searched_slots,
     too_many,
 )
-from slotkern._core import PreparedSlots, Request, Window, array_of, find_window
+from slotkern._core import (
+    PreparedSlots,
+    Request,
+    Window,
+    array_of,
+    find_window,
+    in_numbers,
+)
 from slotkern._pool import SlotPool
 from slotkern.criteria import Minimize, minimize
 
@@ -116,6 +123,7 @@ def _best_and_cut(
 ) -> Alternatives:
     """The general scheme: every window is the best of what the ones before leave."""
     options = {"shape": shape, "method": method, **options}
+    request = in_numbers(slots, request)
     window = find_window(slots, request, criterion, **options)
     name = criterion if isinstance(criterion, str) else type(criterion).__name__
     windows: list[Window] = []

@@ -15,6 +15,7 @@ from slotkern._core import (
     check_volume,
     filter_rows,
     find_window,
+    in_numbers,
     prepared,
     window_of,
 )
@@ -147,7 +148,7 @@ def step_values(
     if isinstance(criterion, str) and criterion in CRITERIA:
         raise ValueError(f"criterion {criterion!r} has no value at every step")
     found: tuple[NDArray[np.float64], NDArray[np.float64]] = _search_by_value(
-        slots, request, criterion, how, record=True
+        slots, in_numbers(slots, request), criterion, how, record=True
     )
     return found
 
@@ -457,6 +458,7 @@ def explain(slots: Slots, request: Request, *, shape: Shape = "square") -> Expla
     """
     if not isinstance(request, Request):
         raise TypeError(f"request must be a Request, got {type(request).__name__}")
+    request = in_numbers(slots, request)
     table, proper = filter_rows(slots, request.where)
     # A raw array is checked and prepared once; a filter array still matches row by row.
     pool = prepared(slots)

@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    import datetime
+
     from typing_extensions import CapsuleType
 
     from slotkern.criteria import Criterion as OwnCriterion
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BuiltIn",
     "Criterion",
+    "Duration",
     "Field",
     "HoldsSlots",
     "Method",
@@ -27,6 +30,7 @@ __all__ = [
     "Shape",
     "Slots",
     "Span",
+    "Time",
     "ValueCriterion",
 ]
 
@@ -45,6 +49,11 @@ ValueCriterion: TypeAlias = (
     "Minimize | OwnCriterion | CapsuleType"
 )
 Criterion: TypeAlias = "BuiltIn | ValueCriterion"
+
+
+#: A number, or what a clock makes one.
+Time: TypeAlias = "float | str | datetime.date | np.datetime64"
+Duration: TypeAlias = "float | str | datetime.timedelta | np.timedelta64"
 
 
 class HoldsSlots(Protocol):

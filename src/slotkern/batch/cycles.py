@@ -111,7 +111,7 @@ def run_cycles(
     >>> flow.cycle, flow.start
     (array([0, 1, 2]), array([ 0., 30., 60.]))
     """
-    batch = Batch.of(requests)
+    batch = Batch.of(requests).in_numbers(slots)
     times = np.array(arrivals, np.float64)
     if times.shape != (len(batch),):
         raise ValueError(f"arrivals has shape {times.shape} for {len(batch)} jobs")

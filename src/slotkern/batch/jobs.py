@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from slotkern._core import CRITERIA, Request
+from slotkern._core import CRITERIA, Request, in_numbers
 from slotkern.extras import extra
+
+if TYPE_CHECKING:
+    from slotkern.typing import Slots
 
 __all__ = ["Batch", "read_batch"]
 
@@ -93,6 +96,11 @@ class Batch:
 
     def __len__(self) -> int:
         return len(self.requests)
+
+    def in_numbers(self, slots: Slots) -> Batch:
+        """The same jobs, with dates and durations in the numbers of the slots' clock."""
+        asked = [in_numbers(slots, request) for request in self.requests]
+        return Batch(asked, self.names, self.criteria)
 
     @staticmethod
     def of(jobs: Any) -> Batch:

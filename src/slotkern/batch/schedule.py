@@ -118,6 +118,7 @@ def schedule_batch(
     batch = Batch.of(requests)
     if names is not None or criteria is not None:
         batch = Batch(batch.requests, names or batch.names, criteria or batch.criteria)
+    batch = batch.in_numbers(slots)
     if not isinstance(policy, (BatchSlicer, Backfilling, BSF)):
         raise TypeError(f"policy must be a policy, got {type(policy).__name__}")
     if minimize is not None and maximize is not None:

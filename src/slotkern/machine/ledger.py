@@ -1,0 +1,277 @@
+"""Who has booked what: owners of windows, reservations, and tables of both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slotkern._core import Request, Window
+from slotkern._pool import SlotPool
+from slotkern.checks import number, shown
+
+from .clock import Clock, is_number
+from .terms import Terms
+
+__all__ = [
+    "Ledger",
+    "requests_of",
+    "reservation",
+    "utilization",
+    "window_rows",
+]
+
+
+class Ledger:
+    """The windows that were booked for owners, in the order of bookings."""
+
+    def __init__(self) -> None:
+        self._owner: dict[Window, str] = {}
+
+    def add(self, windows: Iterable[Window], owner: str) -> None:
+        """Note that windows are booked for an owner."""
+        for window in windows:
+            self._owner[window] = owner
+
+    def remove(self, window: Window) -> None:
+        """Forget a window that was released, if it has an owner."""
+        self._owner.pop(window, None)
+
+    def advance(self, now: float) -> None:
+        """Forget what is past."""
+        self._owner = {w: owner for w, owner in self._owner.items() if w.finish > now}
+
+    def pairs(self) -> list[tuple[Window, str]]:
+        """All windows with their owners."""
+        return list(self._owner.items())
+
+    def owners(self) -> list[str]:
+        """All owners, each once."""
+        return list(dict.fromkeys(self._owner.values()))
+
+    def windows(self, owner: str | None) -> list[Window]:
+        """The windows of an owner, or of all."""
+        return [w for w, other in self._owner.items() if owner in (None, other)]
+
+    def of_spans(self, spans: NDArray[Any]) -> NDArray[np.str_]:
+        """The owner of each booked part; empty where it has none."""
+        if not self._owner:
+            return np.zeros(len(spans), "U1")
+        parts = np.concatenate([window.slots for window in self._owner])
+        sizes = [len(window) for window in self._owner]
+        owners = np.repeat([*self._owner.values()], sizes)
+        # A part is known by its row and start; what is cut by now, by its row and end.
+        found = np.zeros(len(spans), owners.dtype)
+        for edge in ("start", "end"):
+            key = np.array([*zip(parts["row"], parts[edge], strict=True)], "i8,f8")
+            order = np.argsort(key)
+            wanted = np.array([*zip(spans["row"], spans[edge], strict=True)], "i8,f8")
+            at = np.searchsorted(key[order], wanted).clip(max=len(key) - 1)
+            same = key[order[at]] == wanted
+            found[same] = owners[order[at[same]]]
+        return found
+
+
+def reservation(
+    pool: SlotPool, nodes: Any, start: Any, end: Any, partly: bool
+) -> list[Window]:
+    """Return the windows that are all of a span on some nodes, or what is free of it."""
+    first, last = (_time(pool.clock, t, n) for t, n in ((start, "start"), (end, "end")))
+    if not first < last:
+        raise ValueError(f"end {end} does not lie after start {start}")
+    ids = _ids(pool, nodes)
+    free = pool._state()["free"]
+    free = free[np.isin(free["node"], ids)]
+    free = free[(free["start"] < last) & (free["end"] > first)]
+    free = free[np.lexsort((free["start"], free["node"]))]
+    begin, until = free["start"].clip(min=first), free["end"].clip(max=last)
+    if not partly:
+        _check_free(pool, ids, free["node"], begin, until, first, last)
+    price = pool.origin["price"][free["row"]]
+    windows = []
+    for moment in np.unique(begin):
+        rows = np.flatnonzero(begin == moment)
+        windows.append(
+            _reserved(free[rows], float(moment), until[rows] - moment, price[rows])
+        )
+    return windows
+
+
+def _ids(pool: SlotPool, nodes: Any) -> NDArray[np.int32]:
+    given: NDArray[Any] = np.atleast_1d(np.asarray(nodes))
+    if given.ndim != 1 or not given.size:
+        raise ValueError("nodes must be one node or more")
+    if given.dtype.kind == "U" and pool.machine is None:
+        raise ValueError(
+            f"{shown(nodes)} is a name, but this pool has no machine that has names; give "
+            "ids, or SlotPool(slots, machine=)"
+        )
+    ids = given if pool.machine is None else pool.machine.ids(given)
+    if ids.dtype.kind not in "iu":
+        raise TypeError(f"nodes must be names or ids, got {shown(nodes)}")
+    unknown = ~np.isin(ids, pool.nodes)
+    if unknown.any():
+        raise ValueError(f"node {shown(given[unknown.argmax()])} is not in the pool")
+    if len(np.unique(ids)) < len(ids):
+        raise ValueError("nodes: one is named twice")
+    return ids.astype(np.int32)
+
+
+def _check_free(
+    pool: SlotPool,
+    ids: NDArray[np.int32],
+    node: NDArray[np.int32],
+    begin: NDArray[np.float64],
+    until: NDArray[np.float64],
+    first: float,
+    last: float,
+) -> None:
+    """Refuse a span that is not free all the time on each node."""
+    for each in ids.tolist():
+        mine = node == each
+        # Each piece begins where the one before ends, the first and last at the edges.
+        begins = np.append(begin[mine], last)
+        ends = np.append(first, until[mine])
+        hole = ends < begins
+        if hole.any():
+            k = int(hole.argmax())
+            name = each if pool.machine is None else pool.machine.names[each]
+            span = [
+                str(t if pool.clock is None else pool.clock.datetime(t))
+                for t in (float(ends[k]), float(begins[k]))
+            ]
+            raise ValueError(
+                f"node {name} is not free from {span[0]} to {span[1]}; partly=True takes "
+                "the rest"
+            )
+
+
+def _reserved(
+    spans: NDArray[Any],
+    start: float,
+    lengths: NDArray[np.float64],
+    price: NDArray[np.float64],
+) -> Window:
+    parts = [
+        {"row": row, "node": node, "length": length, "cost": cost}
+        for row, node, length, cost in zip(
+            spans["row"].tolist(),
+            spans["node"].tolist(),
+            lengths.tolist(),
+            (lengths * price).tolist(),
+            strict=True,
+        )
+    ]
+    runtime = float(lengths.max())
+    return Window.from_dict(
+        {
+            "start": start,
+            "finish": start + runtime,
+            "runtime": runtime,
+            "cost": float(sum(part["cost"] for part in parts)),
+            "processor_time": float(lengths.sum()),
+            "value": start,
+            "bound": start,
+            "proven": True,
+            "criterion": "reserved",
+            "shape": "ragged" if (lengths < runtime).any() else "square",
+            "slots": parts,
+        }
+    )
+
+
+def _time(clock: Clock | None, value: Any, name: str) -> float:
+    if clock is None and not is_number(value):
+        raise ValueError(
+            f"{name} is said as {shown(value)}, but this pool has no clock; make it by "
+            "SlotPool(slots, clock=Clock(origin, zone=...))"
+        )
+    time = number(name, value) if clock is None else clock.time(value, name)
+    return number(name, time)
+
+
+def utilization(pool: SlotPool, start: Any, end: Any) -> float:
+    """Return the share of time that is booked; see `SlotPool.utilization`."""
+    state = pool._state()
+    spans = np.concatenate([state["free"], state["booked"]])
+    if not len(spans):
+        return 0.0
+    low = max(pool.now, spans["start"].min())
+    first = low if start is None else _time(pool.clock, start, "start")
+    last = spans["end"].max() if end is None else _time(pool.clock, end, "end")
+    if not np.isfinite(last):
+        raise ValueError("a slot has no end: say up to when, end=")
+    if last < first:
+        raise ValueError(f"end {end} lies before start {start}")
+
+    def within(table: NDArray[Any]) -> float:
+        lengths = table["end"].clip(max=last) - table["start"].clip(min=first)
+        return float(lengths.clip(min=0).sum())
+
+    whole = within(spans)
+    return within(state["booked"]) / whole if whole else 0.0
+
+
+# --- tables
+
+
+def window_rows(
+    windows: Sequence[Window | None], terms: Terms | None, **columns: Sequence[Any]
+) -> NDArray[np.void]:
+    """Return one row a window: what it is called, where, when, and what it costs."""
+    clock, machine = terms or (None, None)
+    if "name" not in columns:
+        columns["name"] = [None if w is None else w.name for w in windows]
+    fields: dict[str, NDArray[Any]] = {
+        name: np.array(["" if v is None else v for v in values], np.str_)
+        for name, values in columns.items()
+    }
+    fields["nodes"] = np.array([_told(w, machine) for w in windows], np.str_)
+    for name in ("start", "finish", "cost"):
+        fields[name] = np.array(
+            [np.nan if w is None else getattr(w, name) for w in windows], np.float64
+        )
+    if clock is not None:
+        fields["start_time"] = clock.text(fields["start"])
+        fields["finish_time"] = clock.text(fields["finish"])
+    table = np.empty(len(windows), [(name, c.dtype) for name, c in fields.items()])
+    for name, column in fields.items():
+        table[name] = column
+    return table
+
+
+def _told(window: Window | None, machine: Any) -> str:
+    if window is None:
+        return ""
+    nodes = window.nodes
+    names = map(str, nodes) if machine is None else machine.names[[*nodes]].tolist()
+    return ",".join(names)
+
+
+def requests_of(jobs: Any) -> list[Any]:
+    """Return the requests of a mapping by name, of a table, or of what is iterated."""
+    if isinstance(jobs, Mapping) and all(isinstance(v, Request) for v in jobs.values()):
+        return [
+            request if request.name == name else request.replace(name=str(name))
+            for name, request in jobs.items()
+        ]
+    if not isinstance(jobs, Mapping) and not hasattr(jobs, "columns"):
+        return list(jobs)
+    from .frames import columns_of
+
+    columns = {
+        name: values.tolist() for name, values in columns_of(jobs, "jobs").items()
+    }
+    if "nodes" not in columns:
+        raise ValueError(f"jobs has no column 'nodes'; it has {', '.join(columns)}")
+    found = []
+    for row in range(len(columns["nodes"])):
+        given = {name: values[row] for name, values in columns.items()}
+        given = {n: v for n, v in given.items() if v is not None and v == v and v != ""}
+        try:
+            found.append(Request(**given))
+        except (ValueError, TypeError) as error:
+            raise type(error)(f"jobs, row {row}: {error}") from None
+    return found

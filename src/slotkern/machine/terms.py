@@ -1,0 +1,55 @@
+"""Requests in the user's terms, made numbers by a clock."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from slotkern._core import Request
+from slotkern.checks import shown
+
+from .clock import Clock
+from .nodes import Machine
+
+__all__ = ["checked_terms", "numbered"]
+
+Terms = tuple[Clock | None, Machine | None]
+
+
+def checked_terms(known: Terms | None, clock: Any, machine: Any) -> Terms:
+    """Return the clock and machine of slots: those given, else those they have."""
+    if clock is not None and not isinstance(clock, Clock):
+        raise TypeError(f"clock must be a Clock, got {shown(clock)}")
+    if machine is not None and not isinstance(machine, Machine):
+        raise TypeError(f"machine must be a Machine, got {shown(machine)}")
+    had = known or (None, None)
+    return clock or had[0], had[1] if machine is None else machine
+
+
+def numbered(request: Request, clock: Clock | None) -> Request:
+    """Return the request in the numbers of a clock.
+
+    Raises
+    ------
+    ValueError
+        Without a clock, and for what it cannot hold, naming the field and the value.
+    """
+    fields = request._fields()
+    said = {name: both for name, both in request.said.items() if both[1] is not None}
+    if clock is None:
+        name, (value, _) = next(iter(said.items()))
+        raise ValueError(
+            f"{name} is said as {shown(value)}, but these slots have no clock; search a "
+            "SlotPool(slots, clock=Clock(origin, zone=...)) or what free_slots returns"
+        )
+    for name, (_, meant) in said.items():
+        if name in ("earliest", "deadline"):
+            fields[name] = clock.time(meant, name)
+        else:
+            fields[name] = clock.duration(meant, name)
+    if "walltime" in said:
+        del fields["volume"]
+    if fields["earliest"] > fields["deadline"]:
+        raise ValueError(
+            f"earliest {request.earliest} lies after deadline {request.deadline}"
+        )
+    return Request(**fields)
