@@ -68,9 +68,11 @@ ROOMS = {
             "embed",
         ),
     ),
-    "files": Room(PYTHON, "files and tables in and out", ("files", "pool_file")),
+    "files": Room(PYTHON, "files and tables in and out", ("files",)),
     "machine": Room(
-        PYTHON, "named nodes, dates, busy time, owners", ("machine",)
+        PYTHON,
+        "named nodes, dates, busy time, owners; files of pools",
+        ("machine", "pool_file"),
     ),
     "published": Room(PYTHON, "the papers' algorithms as printed", ("published",)),
     "searches": Room(
@@ -109,6 +111,11 @@ EXCEPTIONS = {
     ("_core", "files.slots"): "Window.to_pandas and to_arrow",
     ("_windows", "files.slots"): "WindowTable.to_pandas and to_arrow",
     ("_alternatives", "criteria"): "best and pareto by a criterion of values",
+    ("_core", "machine.clock"): "what is a number and what a date",
+    ("_core", "machine.durations"): "a walltime of a request, read when it is made",
+    ("_core", "machine.moments"): "a date of a request, read when it is made",
+    ("_core", "machine.terms"): "requests with dates, made numbers by a clock",
+    ("_pool", "machine.ledger"): "owners, reservations, tables of bookings",
     ("_pool", "alternatives"): "SlotPool.find_alternatives",
     ("_pool", "pool_file"): "SlotPool.save and load",
     ("studies.commands", "commands.terminal"): "prints what every command prints alike",

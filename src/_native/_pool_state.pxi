@@ -5,6 +5,7 @@ def restored(origin, state, now, terms=None, owned=()):
     cdef SlotPool pool = in_state(origin, state, now)
     pool.terms = terms
     for window, owner in owned:
+        window.terms = terms
         pool.own([window], owner)
     return pool
 

@@ -12,11 +12,14 @@ from ._pool import SPAN, SlotPool, restored
 from .files.archive import read_archive, write_archive
 from .files.columns import Fault, Room
 from .files.whole import AnyPath, as_path, open_whole
+from .machine.saved import recalled, told
 from .slots import validate_slots
 
 __all__ = ["FORMAT", "load_pool", "save_pool"]
 
-FORMAT = "slotkern pool 1"
+FORMAT = "slotkern pool 2"
+#: Read as well: without clock, machine and owners.
+OLDER = ("slotkern pool 1",)
 
 
 def save_pool(pool: SlotPool, path: AnyPath) -> None:
@@ -26,9 +29,12 @@ def save_pool(pool: SlotPool, path: AnyPath) -> None:
             f"slots of type {pool.origin.dtype} hold objects: cannot be saved"
         )
     origin, state, now = pool._whole()
+    heading = {"format": np.array(FORMAT), "origin": origin, "now": np.array(now)}
+    more = told(
+        pool
+    )  # before the file is opened: a machine may hold what cannot be saved
     with open_whole(path) as file:
-        heading = {"format": np.array(FORMAT), "origin": origin, "now": np.array(now)}
-        write_archive(file, heading | state)
+        write_archive(file, heading | state | more)
 
 
 def load_pool(path: AnyPath) -> SlotPool:
@@ -41,11 +47,11 @@ def load_pool(path: AnyPath) -> SlotPool:
         for name in ("format", "origin", "now", "free", "booked", "gone"):
             if name not in arrays:
                 raise Fault(f"it has no {name!r}")
-        if arrays["format"].tolist() != FORMAT:
+        if arrays["format"].tolist() not in (FORMAT, *OLDER):
             raise Fault(f"its format is not {FORMAT!r}")
         del data
         origin, state, now = _checked(arrays)
-        return restored(origin, state, now)
+        return restored(origin, state, now, *recalled(arrays))
     except Fault as fault:
         reason = fault.reason
     except (ValueError, TypeError, MemoryError) as error:

@@ -21,6 +21,7 @@ from slotkern._core import (
 )
 
 if TYPE_CHECKING:
+    from slotkern.machine.clock import Clock
     from slotkern.typing import (
         BuiltIn,
         Method,
@@ -349,6 +350,10 @@ class Explanation:
         What was asked.
     shape : str
         For which shape.
+    clock : Clock or None
+        Of the slots: with one, times are told as dates.
+    asked : Request or None
+        The request as it was said; `request` has the numbers of the clock.
     """
 
     fits: bool
@@ -364,13 +369,15 @@ class Explanation:
     without: list[str]
     request: Request = field(repr=False)
     shape: str
+    clock: Clock | None = field(default=None, repr=False)
+    asked: Request | None = field(default=None, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the request as plain numbers, ready for JSON."""
         return {
             name: getattr(self, name)
             for name in self.__dataclass_fields__
-            if name != "request"
+            if name not in ("request", "clock", "asked")
         }
 
     def changes(self) -> dict[str, float]:
@@ -392,8 +399,8 @@ class Explanation:
             f"{self.nodes_total} nodes have slots, {self.nodes_fast} of them have "
             f"performance >= {asked.min_performance:g}, and {self.nodes_proper} of "
             "those also pass the filter and the price limit",
-            f"{self.slots_long} of {self.slots_total} slots can hold a part of volume "
-            f"{asked.volume:g}",
+            f"{self.slots_long} of {self.slots_total} slots can hold a part of "
+            + self._length(),
             f"at most {self.together} nodes are ever free together; {asked.nodes} "
             "are asked for",
         ]
@@ -405,12 +412,13 @@ class Explanation:
         if self.fits:
             return "\n".join(["A window fits.", *lines])
         remedies = {
-            "budget": "a budget of {!r}",
-            "deadline": "a deadline of {!r}",
-            "nodes": "{!r} nodes instead",
+            "budget": "a budget of {}",
+            "deadline": "a deadline of {}",
+            "nodes": "{} nodes instead",
         }
         either = [
-            "with " + remedies[name].format(v) for name, v in self.changes().items()
+            "with " + remedies[name].format(self._told(name, v))
+            for name, v in self.changes().items()
         ]
         either += [f"without {_OTHER_LIMITS[name]}" for name in self.without]
         lines.append(
@@ -419,6 +427,16 @@ class Explanation:
             else "no change of one limit alone makes it fit"
         )
         return "\n".join(["No window fits.", *lines])
+
+    def _length(self) -> str:
+        """What a part needs: the walltime as it was said, or the volume."""
+        if self.asked is None or self.asked.walltime is None:
+            return f"volume {self.request.volume:g}"
+        return f"walltime {self.asked.walltime}"
+
+    def _told(self, name: str, value: float) -> str:
+        when = self.clock and name == "deadline" and self.clock.datetime(value)
+        return str(when) if when else repr(value)
 
 
 def explain(slots: Slots, request: Request, *, shape: Shape = "square") -> Explanation:
@@ -458,7 +476,7 @@ def explain(slots: Slots, request: Request, *, shape: Shape = "square") -> Expla
     """
     if not isinstance(request, Request):
         raise TypeError(f"request must be a Request, got {type(request).__name__}")
-    request = in_numbers(slots, request)
+    asked, request = request, in_numbers(slots, request)
     table, proper = filter_rows(slots, request.where)
     # A raw array is checked and prepared once; a filter array still matches row by row.
     pool = prepared(slots)
@@ -509,4 +527,6 @@ def explain(slots: Slots, request: Request, *, shape: Shape = "square") -> Expla
         ],
         request=request,
         shape=shape,
+        clock=getattr(slots, "clock", None),
+        asked=asked,
     )

@@ -98,7 +98,7 @@ class Batch:
         return len(self.requests)
 
     def in_numbers(self, slots: Slots) -> Batch:
-        """The same jobs, with dates and durations in the numbers of the slots' clock."""
+        """The same jobs, with dates and durations in numbers of the slots' clock."""
         asked = [in_numbers(slots, request) for request in self.requests]
         return Batch(asked, self.names, self.criteria)
 

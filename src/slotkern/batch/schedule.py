@@ -18,6 +18,7 @@ from slotkern.batch.jobs import Batch
 from slotkern.batch.policies import BSF, CSS, Backfilling, BatchSlicer, Policy, ranked
 from slotkern.checks import integer, number, one_of
 from slotkern.extras import extra
+from slotkern.machine.terms import terms_of
 from slotkern.one_each import TradeOff, trade_off
 
 if TYPE_CHECKING:
@@ -153,6 +154,7 @@ def schedule_batch(
     }
     kind = "none" if isinstance(policy, BatchSlicer) else policy.kind
     found, owner, chosen, reason, slices = _batch.schedule(jobs, rules, kind)
+    found.terms = terms_of(slots)
     place = np.argsort(order)  # of each job in the order of priority
     return Schedule(
         batch=batch,

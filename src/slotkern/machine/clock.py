@@ -15,7 +15,7 @@ from .durations import Duration, duration_of
 from .moments import (
     EPOCH,
     Moment,
-    Moments,
+    instant_of,
     instants,
     moment_of,
     moments_of,
@@ -149,6 +149,18 @@ class Clock:
         object.__setattr__(self, "_origin", self._ticks(moment, "origin"))
         self.datetime(0.0)  # that there is such a date
 
+    def to_dict(self) -> dict[str, str | None]:
+        """What `from_dict` takes, ready for JSON."""
+        text = f"{np.datetime_as_string(self.utc(0.0)[()])}Z"
+        return {"origin": text, "unit": self.unit, "zone": self.zone, "tick": self.tick}
+
+    @classmethod
+    def from_dict(cls, given: dict[str, Any]) -> Clock:
+        """Return the clock that `to_dict` told."""
+        return cls(
+            given["origin"], unit=given["unit"], zone=given["zone"], tick=given["tick"]
+        )
+
     @property
     def origin(self) -> dt.datetime:
         """When it is 0, in the clock's zone."""
@@ -247,20 +259,16 @@ class Clock:
             raise ValueError(f"{name}, row {int(gone.argmax())}: a time is missing")
         coarse = np.where(gone, np.datetime64(0, "s"), utc)
         ticks = coarse.astype(f"M8[{self.tick}]")
-        if (lost := ticks.astype(coarse.dtype) != coarse).any():
-            raise self._too_fine(
-                f"{name}, row {int(lost.argmax())}", utc[lost.argmax()]
-            )
+        lost = ticks.astype(coarse.dtype) != coarse  # also what is out of range
         counts = ticks.astype(np.int64)
         far = np.abs(counts.astype(np.float64) - self._origin) >= 2.0**62
-        if far.any():
-            raise self._inexact(f"{name}, row {int(far.argmax())}", utc[far.argmax()])
-        found = self._floats(counts - self._origin)
-        wrong = np.rint(found * self._per).astype(np.int64) != counts - self._origin
+        since = np.where(lost | far, 0, counts) - self._origin
+        found = self._floats(since)
+        wrong = lost | far | (np.rint(found * self._per).astype(np.int64) != since)
         if wrong.any():
-            raise self._inexact(
-                f"{name}, row {int(wrong.argmax())}", utc[wrong.argmax()]
-            )
+            row = int(wrong.argmax())
+            self._whole(moment_of(coarse[row]).ns, f"{name}, row {row}", str(utc[row]))
+            raise self._inexact(f"{name}, row {row}", utc[row])
         return np.where(gone, 0.0 if missing is None else missing, found)
 
     # --- out
@@ -332,17 +340,7 @@ class Clock:
 
     def _ticks(self, moment: Moment, name: str) -> int:
         """One time as ticks of UTC since 1970."""
-        ns = moment.ns
-        if not moment.aware:
-            unit = "us" if ns % 1000 == 0 else "ns"
-            try:
-                local = np.array([ns // _UNITS[unit]], np.int64).view(f"M8[{unit}]")
-            except OverflowError:
-                raise self._inexact(name, moment.said) from None
-            fold = None if moment.fold is None else np.array([moment.fold])
-            utc = instants(Moments(local, False, fold), self._zone, name, rows=False)
-            ns = int(utc.astype(np.int64)[0]) * _UNITS[unit]
-        return self._whole(ns, name, moment.said)
+        return self._whole(instant_of(moment, self._zone, name), name, moment.said)
 
     def _whole(self, ns: int, name: str, said: str) -> int:
         ticks, rest = divmod(ns, _UNITS[self.tick])

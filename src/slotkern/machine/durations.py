@@ -71,9 +71,9 @@ def duration_of(value: Any, name: str = "duration") -> Duration:
         ns = _of_text(value, name)
     elif isinstance(value, np.timedelta64):
         ns = _of_numpy(value, name)
+    elif isinstance(value, (dt.timedelta, dt.datetime)) and value != value:
+        raise ValueError(f"{name} is missing (NaT)")  # pandas', which is both
     elif isinstance(value, dt.timedelta):
-        if value != value:  # pandas' NaT
-            raise ValueError(f"{name} is missing (NaT)")
         ns = value // dt.timedelta(microseconds=1) * 1000
         ns += int(getattr(value, "nanoseconds", 0)) % 1000  # of a pandas Timedelta
     else:

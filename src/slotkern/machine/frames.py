@@ -63,15 +63,19 @@ def column_of(values: Any) -> NDArray[Any] | Moments:
         return values
     if isinstance(values, (list, tuple)):
         return _of_list(values)
-    if not hasattr(values, "__array__") and not hasattr(values, "__arrow_c_stream__"):
-        return np.asarray(values)
+    if isinstance(values, str) or not hasattr(values, "__len__"):
+        return np.asarray(values)  # one value for all rows
     with extra():
         import narwhals as nw
 
+    if hasattr(values, "__arrow_c_array__"):
+        with extra():
+            import pyarrow as pa
+        values = pa.chunked_array([pa.array(values)])
     try:
         series = nw.from_native(values, series_only=True, allow_series=True)
     except TypeError:
-        return np.asarray(values)
+        return _of_list(list(values))  # as an array it would lose its zone
     return _of_series(series)
 
 

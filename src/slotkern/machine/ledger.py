@@ -77,7 +77,7 @@ class Ledger:
 def reservation(
     pool: SlotPool, nodes: Any, start: Any, end: Any, partly: bool
 ) -> list[Window]:
-    """Return the windows that are all of a span on some nodes, or what is free of it."""
+    """Return the windows of a span on some nodes, or of what is free of it."""
     first, last = (_time(pool.clock, t, n) for t, n in ((start, "start"), (end, "end")))
     if not first < last:
         raise ValueError(f"end {end} does not lie after start {start}")
@@ -96,6 +96,7 @@ def reservation(
         windows.append(
             _reserved(free[rows], float(moment), until[rows] - moment, price[rows])
         )
+        windows[-1].terms = pool.terms
     return windows
 
 
@@ -105,7 +106,7 @@ def _ids(pool: SlotPool, nodes: Any) -> NDArray[np.int32]:
         raise ValueError("nodes must be one node or more")
     if given.dtype.kind == "U" and pool.machine is None:
         raise ValueError(
-            f"{shown(nodes)} is a name, but this pool has no machine that has names; give "
+            f"{shown(nodes)} is a name, but this pool has no machine with names; give "
             "ids, or SlotPool(slots, machine=)"
         )
     ids = given if pool.machine is None else pool.machine.ids(given)
@@ -143,8 +144,8 @@ def _check_free(
                 for t in (float(ends[k]), float(begins[k]))
             ]
             raise ValueError(
-                f"node {name} is not free from {span[0]} to {span[1]}; partly=True takes "
-                "the rest"
+                f"node {name} is not free from {span[0]} to {span[1]}; partly=True "
+                "takes the rest"
             )
 
 

@@ -19,7 +19,15 @@ from numpy.typing import NDArray
 
 from slotkern.checks import shown
 
-__all__ = ["Moment", "Moments", "instants", "moment_of", "moments_of", "zone_of"]
+__all__ = [
+    "Moment",
+    "Moments",
+    "instant_of",
+    "instants",
+    "moment_of",
+    "moments_of",
+    "zone_of",
+]
 
 EPOCH = dt.datetime(1970, 1, 1)
 _MICROSECOND = dt.timedelta(microseconds=1)
@@ -28,6 +36,16 @@ _DAY = 86_400
 _FIRST, _LAST = -62_135_424_000, 253_402_128_000
 _FRACTION = re.compile(r"(?<=[.,])([0-9]{6})([0-9]+)")
 _ENDLESS = 2**62
+#: What is wrong with a local time.
+_NO_ZONE = (
+    "has no time zone; say it, as in zone='Europe/Berlin', or end the times in Z or "
+    "+01:00"
+)
+_SKIPPED = "does not exist in {}: the clocks are put forward"
+_TWICE = (
+    "comes twice in {}, when the clocks are put back; write it with its offset, as in "
+    "+01:00"
+)
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 
@@ -141,6 +159,31 @@ def _of_numpy(value: np.datetime64, name: str) -> int:
             raise ValueError(f"{name}: {value} is finer than a nanosecond")
         return int(ns.astype(np.int64))
     return int(value.astype("M8[s]").astype(np.int64)) * 10**9
+
+
+def instant_of(moment: Moment, zone: dt.tzinfo | None, name: str) -> int:
+    """Return one time as nanoseconds of UTC since 1970; see `instants`."""
+    if moment.aware:
+        return moment.ns
+    if zone is None:
+        raise ValueError(f"{name}: {moment.said} {_NO_ZONE}")
+    try:
+        wall = EPOCH + dt.timedelta(microseconds=moment.ns // 1000)
+        first, second = (
+            wall.replace(tzinfo=zone, fold=fold).utcoffset() for fold in (0, 1)
+        )
+    except OverflowError:  # years that only numpy has; the zone is that of the edge
+        edge = dt.datetime.min if moment.ns < 0 else dt.datetime.max
+        wall = edge + dt.timedelta(days=2 if moment.ns < 0 else -2)
+        first = second = wall.replace(tzinfo=zone).utcoffset()
+    assert first is not None
+    assert second is not None
+    if first < second:
+        raise ValueError(f"{name}: {moment.said} {_SKIPPED.format(zone)}")
+    if first > second and moment.fold is None:
+        raise ValueError(f"{name}: {moment.said} {_TWICE.format(zone)}")
+    offset = second if moment.fold else first
+    return moment.ns - offset // _MICROSECOND * 1000
 
 
 # --- many times
@@ -303,7 +346,7 @@ def offsets_of(utc: NDArray[np.datetime64], zone: dt.tzinfo) -> NDArray[np.int64
 
 
 def instants(
-    moments: Moments, zone: dt.tzinfo | None, name: str, rows: bool = True
+    moments: Moments, zone: dt.tzinfo | None, name: str
 ) -> NDArray[np.datetime64]:
     """Return times as UTC; those without a zone stand in the given one.
 
@@ -319,15 +362,10 @@ def instants(
         return values
 
     def fault(row: int, reason: str) -> ValueError:
-        place = f"{name}, row {row}" if rows else name
-        return ValueError(f"{place}: {values[row]} {reason}")
+        return ValueError(f"{name}, row {row}: {values[row]} {reason}")
 
     if zone is None:
-        raise fault(
-            int(there[0]),
-            "has no time zone; say it, as in zone='Europe/Berlin', or end the times in "
-            "Z or +01:00",
-        )
+        raise fault(int(there[0]), _NO_ZONE)
     if np.datetime_data(values.dtype)[0] not in _NANOSECONDS:
         values = values.astype("M8[s]")
     if zone in (dt.UTC, ZoneInfo("UTC")):
@@ -344,13 +382,10 @@ def instants(
         first = np.searchsorted(ends, seconds[mine], "right")
         last = np.searchsorted(begins, seconds[mine], "right") - 1
         if (gap := first > last).any():
-            row = int(mine[gap.argmax()])
-            raise fault(row, f"does not exist in {zone}: the clocks are put forward")
+            raise fault(int(mine[gap.argmax()]), _SKIPPED.format(zone))
         twice = first < last
         if twice.any() and moments.fold is None:
-            row = int(mine[twice.argmax()])
-            reason = f"comes twice in {zone}, when the clocks are put back"
-            raise fault(row, f"{reason}; write it with its offset, as in +01:00")
+            raise fault(int(mine[twice.argmax()]), _TWICE.format(zone))
         if moments.fold is not None:
             first = np.where(moments.fold[mine], last, first)
         shift[mine] = offsets[first]

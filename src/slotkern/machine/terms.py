@@ -10,7 +10,7 @@ from slotkern.checks import shown
 from .clock import Clock
 from .nodes import Machine
 
-__all__ = ["checked_terms", "numbered"]
+__all__ = ["Terms", "checked_terms", "numbered", "terms_of"]
 
 Terms = tuple[Clock | None, Machine | None]
 
@@ -25,6 +25,12 @@ def checked_terms(known: Terms | None, clock: Any, machine: Any) -> Terms:
     return clock or had[0], had[1] if machine is None else machine
 
 
+def terms_of(slots: Any) -> Terms | None:
+    """Return the clock and machine of slots, or None where they have neither."""
+    found = getattr(slots, "clock", None), getattr(slots, "machine", None)
+    return None if found == (None, None) else found
+
+
 def numbered(request: Request, clock: Clock | None) -> Request:
     """Return the request in the numbers of a clock.
 
@@ -34,12 +40,13 @@ def numbered(request: Request, clock: Clock | None) -> Request:
         Without a clock, and for what it cannot hold, naming the field and the value.
     """
     fields = request._fields()
-    said = {name: both for name, both in request.said.items() if both[1] is not None}
+    known = request.said or {}
+    said = {name: both for name, both in known.items() if both[1] is not None}
     if clock is None:
         name, (value, _) = next(iter(said.items()))
         raise ValueError(
-            f"{name} is said as {shown(value)}, but these slots have no clock; search a "
-            "SlotPool(slots, clock=Clock(origin, zone=...)) or what free_slots returns"
+            f"{name} is said as {shown(value)}, but these slots have no clock; search "
+            "what free_slots returns, or SlotPool(slots, clock=Clock(origin, zone=...))"
         )
     for name, (_, meant) in said.items():
         if name in ("earliest", "deadline"):

@@ -113,7 +113,7 @@ def place_windows(
     waiting: list[int] = []
 
     def find(job: int, now: float, criterion: Any) -> Window | None:
-        limits = {"budget": budgets[job], "earliest": now}
+        limits: dict[str, Any] = {"budget": budgets[job], "earliest": now}
         if policy.slack < np.inf:
             request = Request(width[job], estimate[job], **limits)
             soonest = pool.find(request, "finish", shape=policy.shape)

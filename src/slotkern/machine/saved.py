@@ -1,0 +1,117 @@
+"""Clock, machine and owners of a pool as arrays, and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slotkern._core import PART, Window
+from slotkern.files.columns import Fault
+
+from .clock import Clock
+from .nodes import Machine
+
+if TYPE_CHECKING:
+    from slotkern._pool import SlotPool
+
+    from .terms import Terms
+
+__all__ = ["recalled", "told"]
+
+_COLUMN = "machine "
+_NUMBERS = ("start", "finish", "runtime", "cost", "processor_time", "value", "bound")
+
+
+def told(pool: SlotPool) -> dict[str, NDArray[Any]]:
+    """Return what a pool has beside its slots, as arrays for a file.
+
+    Raises
+    ------
+    TypeError
+        For a column of the machine that holds Python objects.
+    """
+    found: dict[str, NDArray[Any]] = {}
+    if pool.clock is not None:
+        found["clock"] = np.array(json.dumps(pool.clock.to_dict()))
+    if pool.machine is not None:
+        for name, column in pool.machine.to_dict().items():
+            if column.dtype.hasobject:
+                raise TypeError(
+                    f"machine: column {name!r} holds objects: cannot be saved"
+                )
+            found[_COLUMN + name] = column
+    owned = pool._owned()
+    if owned:
+        windows = [window for window, _ in owned]
+        found["owner"] = np.array([owner for _, owner in owned])
+        for name in ("name", "criterion", "shape"):
+            found[f"window {name}"] = np.array(
+                [getattr(window, name) or "" for window in windows]
+            )
+        found["window proven"] = np.array([window.proven for window in windows])
+        found["window numbers"] = np.array(
+            [[getattr(window, name) for name in _NUMBERS] for window in windows]
+        )
+        found["window size"] = np.array([len(window) for window in windows])
+        found["window parts"] = np.concatenate([window.slots for window in windows])
+        found["window length"] = np.array(
+            [part["length"] for w in windows for part in w.to_dict()["slots"]]
+        )
+    return found
+
+
+def recalled(
+    arrays: Mapping[str, NDArray[Any]],
+) -> tuple[Terms | None, list[tuple[Window, str]]]:
+    """Return clock and machine, and the windows with their owners, as `told` told them.
+
+    Raises
+    ------
+    Fault, ValueError, TypeError
+        For what cannot be such.
+    """
+    clock = machine = None
+    if "clock" in arrays:
+        clock = Clock.from_dict(json.loads(str(arrays["clock"].tolist())))
+    columns = {
+        name.removeprefix(_COLUMN): column
+        for name, column in arrays.items()
+        if name.startswith(_COLUMN)
+    }
+    if columns:
+        machine = Machine(columns)
+    terms = None if clock is None and machine is None else (clock, machine)
+    return terms, list(_windows(arrays)) if "owner" in arrays else []
+
+
+def _windows(arrays: Mapping[str, NDArray[Any]]) -> Any:
+    owners = arrays["owner"].tolist()
+    none = np.empty(0)
+    many = {name: arrays.get(f"window {name}", none) for name in _COLUMNS}
+    for name in _EACH:
+        if len(many[name]) != len(owners):
+            raise Fault(f"its windows have no sound {name!r}")
+    sizes = many["size"].tolist()
+    parts, lengths = many["parts"], many["length"].tolist()
+    if parts.dtype != PART or not len(parts) == len(lengths) == sum(sizes):
+        raise Fault("its windows have not the parts that they say")
+    rows = [dict(zip(PART.names or (), row, strict=True)) for row in parts.tolist()]
+    first = 0
+    for i, owner in enumerate(owners):
+        end = first + sizes[i]
+        whole = dict(zip(_NUMBERS, many["numbers"][i].tolist(), strict=True))
+        for name in ("criterion", "shape", "proven"):
+            whole[name] = many[name][i].item()
+        whole["name"] = many["name"][i].item() or None
+        pieces = zip(rows[first:end], lengths[first:end], strict=True)
+        whole["slots"] = [part | {"length": length} for part, length in pieces]
+        yield Window.from_dict(whole), owner
+        first = end
+
+
+_EACH = ("name", "criterion", "shape", "proven", "numbers", "size")
+_COLUMNS = (*_EACH, "parts", "length")
