@@ -39,15 +39,22 @@ def clock():
     return sk.Clock("2026-10-24", zone="Europe/Berlin")
 
 
+def attempt(call, value):
+    """What a call returns, and the words of its refusal."""
+    try:
+        return call(value), ""
+    except ValueError as error:
+        return None, str(error)
+
+
 @given(us=near, unit=st.sampled_from(["s", "min", "h", "d", "ms", "us"]))
 def test_every_microsecond_of_40_years_comes_back_or_is_refused(us, unit):
     clock = sk.Clock(ORIGIN, unit=unit, zone="UTC")
     when = ORIGIN + dt.timedelta(microseconds=us)
-    try:
-        time = clock.time(when)
-    except ValueError as error:
+    time, error = attempt(clock.time, when)
+    if error:
         assert unit in ("min", "h", "d")  # where a microsecond is no short fraction
-        assert "cannot be held exactly" in str(error)
+        assert "cannot be held exactly" in error
         return
     scale = {"ms": Fraction(1, 1000), "us": Fraction(1, 10**6), **UNITS}[unit]
     assert time == float(Fraction(us, 10**6) / scale)  # rounded once
@@ -72,16 +79,10 @@ def test_seconds_near_the_origin_are_never_refused(us):
 def test_a_column_means_what_each_value_means(ticks, form, tick, unit):
     clock = sk.Clock(ORIGIN, unit=unit, zone="UTC", tick=tick)
     column = np.array(ticks, "i8").view(f"M8[{form}]")
-    single = []
-    for value in column:
-        try:
-            single.append(clock.time(value))
-        except ValueError:
-            single.append(None)
-    try:
-        found = clock.times(column)
-    except ValueError as error:
-        assert f"row {single.index(None)}:" in str(error)
+    single = [attempt(clock.time, value)[0] for value in column]
+    found, error = attempt(clock.times, column)
+    if error:
+        assert f"row {single.index(None)}:" in error
     else:
         assert found.tolist() == single
         assert (clock.utc(found) == column).all()
@@ -300,7 +301,7 @@ def test_times_without_zone_beside_aware_ones(clock):
     mixed = ["2026-10-26 00:00", "2026-10-26T00:00Z"]
     words = "start, row 0: 2026-10-26 00:00 has no time zone, but .* in row 1 has one"
     for column in (mixed, list(map(dt.datetime.fromisoformat, mixed))):
-        with pytest.raises(ValueError, match="has no time zone, but .* row 1 has one"):
+        with pytest.raises(ValueError, match=r"has no time zone, but .* row 1 has one"):
             clock.times(column, "start")
     with pytest.raises(ValueError, match=words):
         clock.times(mixed, "start")

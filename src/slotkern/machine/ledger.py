@@ -114,7 +114,8 @@ def _ids(pool: SlotPool, nodes: Any) -> NDArray[np.int32]:
         raise TypeError(f"nodes must be names or ids, got {shown(nodes)}")
     unknown = ~np.isin(ids, pool.nodes)
     if unknown.any():
-        raise ValueError(f"node {shown(given[unknown.argmax()])} is not in the pool")
+        name = given[unknown.argmax()].item()
+        raise ValueError(f"node {shown(name)} is not in the pool")
     if len(np.unique(ids)) < len(ids):
         raise ValueError("nodes: one is named twice")
     return ids.astype(np.int32)

@@ -1,0 +1,337 @@
+"""The machine as a table, and what busy spans leave free on it."""
+
+from __future__ import annotations
+
+import datetime as dt
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import slotkern as sk
+from slotkern.machine.spans import gaps
+
+FRAMES = {
+    "dict": dict,
+    "pandas": pd.DataFrame,
+    "polars": pl.DataFrame,
+    "arrow": pa.table,
+    "stream": lambda columns: Stream(pa.table(columns)),
+    "rows": lambda columns: pl.DataFrame(columns).to_dicts(),
+}
+
+
+class Stream:
+    """Anything with the Arrow PyCapsule interface."""
+
+    def __init__(self, table):
+        self.table = table
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self.table.__arrow_c_stream__(requested_schema)
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_a_machine_of_any_table(kind):
+    columns = {"name": ["anna", "bert"], "price": [1.0, 2.5], "os": ["x", "y"]}
+    machine = sk.Machine(FRAMES[kind](columns))
+    assert machine.names.tolist() == ["anna", "bert"]
+    assert machine.performance.tolist() == [1, 1]
+    assert machine.price.tolist() == [1, 2.5]
+    assert machine.columns["os"].tolist() == ["x", "y"]
+    assert machine == sk.Machine(columns) == pickle.loads(pickle.dumps(machine))
+    assert machine != sk.Machine(columns | {"price": [1, 3]})
+    assert machine.ids(["bert", "anna", "bert"]).tolist() == [1, 0, 1]
+    assert machine.ids(np.array([1, 0])).tolist() == [1, 0]
+
+
+def test_a_machine_in_a_file(tmp_path):
+    columns = {"name": ["007", "é"], "performance": [2, 4.5], "memory": [64, 128]}
+    csv, parquet = tmp_path / "m.csv", tmp_path / "m.parquet"
+    csv.write_text("name,performance,memory\n007,2,64\né,4.5,128\n", encoding="utf-8")
+    pq.write_table(pa.table(columns), parquet)
+    assert sk.Machine.read(csv) == sk.Machine.read(parquet) == sk.Machine(columns)
+    with pytest.raises(
+        ValueError, match=r"m.csv: machine has no column 'host'; it has"
+    ):
+        sk.Machine.read(csv, name="host")
+    with pytest.raises(ValueError, match=r"the suffix '.txt' is not one of"):
+        sk.Machine.read(tmp_path / "m.txt")
+    csv.write_text("name\na,b\n")
+    with pytest.raises(ValueError, match=r"m.csv: no sound table"):
+        sk.Machine.read(csv)
+    with pytest.raises(FileNotFoundError):
+        sk.Machine.read(tmp_path / "none.csv")
+
+
+def test_processors_are_rows_with_a_host():
+    table = {"name": ["a", "b"], "cores": [2, 1], "price": [1, 3]}
+    machine = sk.Machine(table, processors="cores")
+    assert machine.names.tolist() == ["a/0", "a/1", "b/0"]
+    assert machine.columns["host"].tolist() == ["a", "a", "b"]
+    assert machine.price.tolist() == [1, 1, 3]
+    free = sk.free_slots(machine, start=0, end=10)
+    window = sk.SlotPool(free).find(sk.Request(1, 5, where="host == 'b'"))
+    assert window.names == ("b/0",)
+    assert len(sk.Machine(table, processors=3)) == 6
+
+
+@pytest.mark.parametrize(
+    ("table", "error", "words"),
+    [
+        ({"host": ["a"]}, ValueError, "machine has no column 'name'; it has host"),
+        ({"name": ["a", "b", "a"]}, ValueError, "row 2: 'a' is the name of row 0"),
+        ({"name": ["a", ""]}, ValueError, "machine, row 1: the name is empty"),
+        ({"name": ["a", None]}, TypeError, "machine, row 1: the name None is no text"),
+        ({"name": []}, ValueError, "a machine has 1 to .* nodes, not 0"),
+        ({"name": [1.5]}, TypeError, "names must be text"),
+        (
+            {"name": ["a", "b"], "performance": [1, 0]},
+            ValueError,
+            "machine, row 1: performance 0.0 is not positive",
+        ),
+        (
+            {"name": ["a", "b"], "price": [1, -2]},
+            ValueError,
+            "machine, row 1: price -2.0 is not at least 0",
+        ),
+        (
+            {"name": ["a", "b"], "price": [1, np.nan]},
+            ValueError,
+            "machine: price, row 1: nan is not finite",
+        ),
+        ({"name": ["a"], "price": ["x"]}, TypeError, "price must be numbers"),
+        ({"name": ["a"], "start": [1]}, ValueError, "'start' is one of the slots"),
+        ({"name": ["a", "b"], "os": ["x"]}, ValueError, "different numbers of rows"),
+        ([{"name": "a"}, {"nam": "b"}], ValueError, "machine, row 1: has nam; row 0"),
+        (["a"], TypeError, "machine, row 0: not a mapping: 'a'"),
+        (17, TypeError, "machine must be a table"),
+    ],
+)
+def test_bad_machines(table, error, words):
+    with pytest.raises(error, match=words):
+        sk.Machine(table)
+
+
+def test_nodes_that_the_machine_does_not_have():
+    machine = sk.Machine.homogeneous(3)
+    for nodes, words in (
+        (["n0", "n9"], "row 1: 'n9' is no node"),
+        ([0, 3], "row 1: 3 is no node"),
+        ([-1], "row 0: -1 is no node"),
+        (np.array(["n1", None], object), "row 1: None is no node"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            machine.ids(nodes)
+    with pytest.raises(TypeError, match="must be names or ids"):
+        machine.ids([1.5])
+    with pytest.raises(ValueError, match="nodes must be at least 1"):
+        sk.Machine.homogeneous(0)
+
+
+times = st.integers(-3, 13).map(float)
+
+
+@given(
+    spans=st.lists(st.tuples(st.integers(0, 2), times, times), max_size=12),
+    endless=st.booleans(),
+)
+def test_gaps_are_what_no_span_covers(spans, endless):
+    last = np.inf if endless else 10.0
+    node, start, end = (np.array(c) for c in zip(*spans, (0, 5.0, 5.0), strict=True))
+    found = {
+        (n, time)
+        for n, a, b in zip(*gaps(3, node, start, end, 0.0, last), strict=True)
+        for time in np.arange(a, min(b, 20), 0.5)
+    }
+    assert found == {
+        (n, time)
+        for n in range(3)
+        for time in np.arange(0, min(last, 20), 0.5)
+        if not any(m == n and a <= time < b for m, a, b in spans)
+    }
+
+
+@given(
+    busy=st.lists(st.tuples(st.integers(0, 2), times, times), max_size=6),
+    changes=st.lists(
+        st.tuples(st.integers(0, 2), times, times, st.sampled_from([1.0, 4.0])),
+        max_size=6,
+    ),
+)
+def test_prices_by_node_and_time(busy, changes):
+    machine = sk.Machine.homogeneous(3, price=1)
+    busy = [(n, *sorted(t)) for n, *t in busy]
+    changes = [(n, *sorted((a, b)), p) for n, a, b, p in changes]
+    changes = [
+        row
+        for i, row in enumerate(changes)
+        if all(o[0] != row[0] or o[2] <= row[1] or o[1] >= row[2] for o in changes[:i])
+    ]
+    slots = sk.free_slots(
+        machine,
+        {c: [row[i] for row in busy] for i, c in enumerate(("node", "start", "end"))},
+        start=0,
+        end=10,
+        prices={
+            c: np.array([row[i] for row in changes], float if i else int)
+            for i, c in enumerate(("node", "start", "end", "price"))
+        },
+    ).slots
+    prices = np.full((3, 20), np.nan)  # of every half
+    for slot in slots:
+        prices[slot["node"], int(2 * slot["start"]) : int(2 * slot["end"])] = slot[
+            "price"
+        ]
+    for n in range(3):
+        for half in range(20):
+            time = half / 2
+            expected = [p for m, a, b, p in changes if m == n and a <= time < b] or [1]
+            if any(m == n and a <= time < b for m, a, b in busy):
+                expected = [np.nan]
+            assert np.array_equal(prices[n, half], expected[0], equal_nan=True)
+    for a in slots:  # no cut without a reason
+        same = slots[(slots["node"] == a["node"]) & (slots["start"] == a["end"])]
+        assert (same["price"] != a["price"]).all()
+
+
+def test_one_price_list_for_all_nodes():
+    machine = sk.Machine.homogeneous(2, price=3)
+    night = {
+        "start": ["2026-10-24 22:00"],
+        "end": ["2026-10-25 06:00"],
+        "price": [1.0],
+    }
+    free = sk.free_slots(
+        machine,
+        start="2026-10-24",
+        end="2026-10-26",
+        zone="Europe/Berlin",
+        unit="h",
+        prices=night,
+    )
+    assert free.slots[["node", "start", "end", "price"]].tolist() == [
+        *((n, 0, 22, 3) for n in (0, 1)),
+        *((n, 22, 31, 1) for n in (0, 1)),  # nine hours: the clocks are put back
+        *((n, 31, 49, 3) for n in (0, 1)),
+    ]
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+@pytest.mark.parametrize("zone", [None, dt.UTC])
+def test_busy_in_any_table(kind, zone):
+    def when(hour):
+        return dt.datetime(2026, 10, 25, hour, tzinfo=zone)
+
+    machine = sk.Machine.homogeneous(2, memory=[64, 128])
+    columns = {
+        "node": ["n1", "n0", "n1", "n1"],
+        "start": [when(6), when(4), when(5), when(9)],
+        "end": [when(8), when(5), when(7), None],
+        "user": ["u", "v", "w", "x"],
+    }
+    free = sk.free_slots(
+        machine,
+        FRAMES[kind](columns),
+        start="2026-10-25T00:00Z",
+        end="2026-10-25T12:00Z",
+        clock=sk.Clock("2026-10-25T00:00Z", unit="h", zone="UTC"),
+    )
+    assert free.slots[["node", "start", "end", "memory"]].tolist() == [
+        (0, 0, 4, 64),
+        (1, 0, 5, 128),
+        (0, 5, 12, 64),
+        (1, 8, 9, 128),
+    ]
+    assert free.machine is machine
+    assert repr(free).startswith("FreeSlots(4 slots of 2 nodes, hours since 2026-10-25")
+
+
+def test_nothing_busy_and_no_end():
+    machine = sk.Machine.homogeneous(2)
+    free = sk.free_slots(machine, start=0, end=np.inf)
+    assert free.slots[["start", "end"]].tolist() == [(0, np.inf)] * 2
+    assert free.clock is None
+    empty = {"node": [], "start": [], "end": []}
+    assert sk.free_slots(machine, empty, start=0, end=9).slots.size == 2
+    full = {"node": ["n0", "n1"], "start": [-5.0, 0.0], "end": [99.0, np.nan]}
+    assert sk.free_slots(machine, full, start=0, end=9).slots.size == 0
+
+
+DAY = {"start": "2026-10-25", "end": "2026-10-26", "zone": "Europe/Berlin"}
+
+
+@pytest.mark.parametrize(
+    ("busy", "options", "error", "words"),
+    [
+        ({"node": ["x"]}, {}, ValueError, "busy: node, row 0: 'x' is no node"),
+        ({"node": [0.5]}, {}, TypeError, "busy: node must be names or ids"),
+        ({"stop": [1]}, {}, None, ""),
+        (
+            {"start": ["2026-10-25 09:00"], "end": ["2026-10-25 08:00"]},
+            {},
+            ValueError,
+            r"busy, row 0: the span ends at 2026-10-25 08:00:00\+01:00, before",
+        ),
+        (
+            {"start": ["2026-10-25 02:30"]},
+            {},
+            ValueError,
+            "busy: start, row 0: .* comes twice in Europe/Berlin",
+        ),
+        (
+            {"end": ["2026-10-25T12:00Z"]},
+            {},
+            ValueError,
+            "busy: the times of end say their zone, those of start none",
+        ),
+        (
+            {"start": [1.79e9]},
+            {},
+            TypeError,
+            "busy: start holds numbers, but start and",
+        ),
+        (
+            {},
+            {"start": 0, "end": 5, "zone": None},
+            TypeError,
+            "busy: start holds dates",
+        ),
+        ({}, {"end": 5}, TypeError, "must both be dates or both numbers"),
+        ({}, {"end": "2026-10-24"}, ValueError, "end 2026-10-24 does not lie after"),
+        ({}, {"clock": sk.Clock("2026-10-25T00Z")}, ValueError, "zone is for a clock"),
+        ({}, {"zone": None}, ValueError, "origin: 2026-10-25 has no time zone"),
+        ({"start": [None]}, {}, ValueError, "busy: start, row 0: a time is missing"),
+    ],
+)
+def test_bad_spans(busy, options, error, words):
+    machine = sk.Machine.homogeneous(2)
+    good = {"node": ["n0"], "start": ["2026-10-25 06:00"], "end": ["2026-10-25 07:00"]}
+    if error is None:
+        assert sk.free_slots(machine, good | busy, **DAY, **options).slots.size == 3
+        return
+    with pytest.raises(error, match=words):
+        sk.free_slots(machine, good | busy, **{**DAY, **options})
+
+
+def test_bad_prices():
+    machine = sk.Machine.homogeneous(2)
+    span = {"node": ["n0", "n1", "n0"], "start": [0, 0, 4], "end": [5, 5, 9]}
+    for prices, words in (
+        (span | {"price": [1, 2, 3]}, "prices, row 2: overlaps the span of row 0"),
+        (span, "prices has no column 'price'"),
+        (span | {"price": [1, -2, 3]}, "prices, row 1: price -2.0 is not at least 0"),
+        ({"price": [1], "start": [0]}, "prices has no column 'end'"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            sk.free_slots(machine, start=0, end=9, prices=prices)
+    with pytest.raises(TypeError, match="machine must be a Machine, got list"):
+        sk.free_slots([], start=0, end=9)
+    with pytest.raises(ValueError, match="busy has no column 'node'; it has start"):
+        sk.free_slots(machine, {"start": [0]}, start=0, end=9)

@@ -1,0 +1,209 @@
+"""Bookings with owners, reservations, what is booked of all there is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import slotkern as sk
+
+
+@pytest.fixture
+def pool():
+    machine = sk.Machine.homogeneous(4, price=2)
+    return sk.SlotPool(
+        sk.free_slots(
+            machine,
+            start="2026-10-24",
+            end="2026-10-27",
+            zone="Europe/Berlin",
+            unit="h",
+        )
+    )
+
+
+def state(pool):
+    return pool.slots.tolist(), pool.booked.tolist(), pool.owners
+
+
+def test_owners_of_bookings(pool, tmp_path):
+    before = state(pool)
+    first = pool.find(sk.Request(2, 4, name="a"))
+    pool.book(first, owner="alice")
+    second = pool.find(sk.Request(2, 4), "start")
+    pool.book([second, pool.find(sk.Request(1, 3, earliest=9))], owner="bob")
+    pool.book(pool.find(sk.Request(1, 3, earliest=20)))
+    assert pool.owners == ["alice", "bob"]
+    assert pool.windows("alice") == [first]
+    assert pool.windows()[:2] == [first, second]
+    assert sorted(pool.booked["owner"].tolist()) == ["", "alice", "alice", *["bob"] * 3]
+    table = pool.bookings()
+    assert table["owner"].tolist() == ["alice", "bob", "bob"]
+    assert table["name"].tolist() == ["a", "", ""]
+    assert table["nodes"][0] == "n0,n1"
+    assert table["start_time"][0] == "2026-10-24T00:00:00+02:00"
+    assert table["cost"].tolist() == [w.cost for w in pool.windows()]
+    pool.save(tmp_path / "pool.npz")
+    same = sk.SlotPool.load(tmp_path / "pool.npz")
+    assert state(same) == state(pool)
+    assert same.bookings().tolist() == table.tolist()
+    assert same.windows() == pool.windows()
+    assert [w.name for w in same.windows()] == ["a", None, None]
+    trial = pool.copy()
+    trial.release("bob")
+    assert trial.owners == ["alice"]
+    assert state(same) == state(pool)  # nothing happened to it
+    for each in (pool, same):
+        each.release("bob")
+        each.release(first)
+        assert each.owners == []
+        assert each.bookings().size == 0
+        with pytest.raises(ValueError, match="'bob' has nothing booked in this pool"):
+            each.release("bob")
+        last = sk.SlotPool(pool.origin).find(sk.Request(1, 3, earliest=20))
+        each.release(last)
+        assert state(each) == before
+
+
+def test_what_is_past_has_no_owner(pool):
+    window = pool.find(sk.Request(1, 4))
+    pool.book(window, owner="alice")
+    pool.advance(2)
+    assert pool.booked["owner"].tolist() == ["alice"]
+    pool.advance(4)
+    assert pool.owners == []
+
+
+def test_owners_of_a_schedule(pool):
+    done = pool.schedule([sk.Request(2, 4), sk.Request(9, 4)], owner="carol")
+    assert done.reasons == ["booked", "nodes"]
+    assert pool.windows("carol") == [done[0]]
+
+
+@pytest.mark.parametrize("owner", ["", 7, "a\0"])
+def test_bad_owners(pool, owner):
+    before = state(pool)
+    window = pool.find(sk.Request(1, 4))
+    for call in (
+        lambda: pool.book(window, owner=owner),
+        lambda: pool.reserve("n0", 0, 1, owner=owner),
+        lambda: pool.schedule([sk.Request(1, 1)], owner=owner),
+    ):
+        with pytest.raises(TypeError, match="owner must be text"):
+            call()
+    assert state(pool) == before
+    with pytest.raises(TypeError, match="only windows and owners can be released"):
+        pool.release(owner if owner == 7 else None)
+
+
+def test_reservations(pool):
+    made = pool.reserve(
+        ["n3", "n1"], "2026-10-25 00:00", "2026-10-25 06:00", owner="maintenance"
+    )
+    assert [(w.start, w.runtime, w.nodes) for w in made] == [(24, 7, (1, 3))]
+    assert made[0].cost == 2 * 7 * 2
+    assert made[0].names == ("n1", "n3")
+    before = state(pool)
+    words = (
+        r"node n1 is not free from 2026-10-25 04:00:00\+01:00 to "
+        r"2026-10-25 06:00:00\+01:00; partly=True takes the rest"
+    )
+    with pytest.raises(ValueError, match=words):
+        pool.reserve(["n0", "n1"], "2026-10-25 04:00", "2026-10-25 08:00")
+    assert state(pool) == before
+    part = pool.reserve([0, 1], "2026-10-25 04:00", "2026-10-25 08:00", partly=True)
+    assert [(w.start, w.finish, w.nodes) for w in part] == [
+        (29, 33, (0,)),
+        (31, 33, (1,)),
+    ]
+    assert pool.reserve("n1", 24, 33, partly=True) == []
+    for window in part:
+        pool.release(window)
+    assert state(pool) == before
+    pool.release("maintenance")
+    assert pool.slots.tolist() == sk.SlotPool(pool.origin).slots.tolist()
+
+
+def test_a_reservation_goes_on_over_slots_that_touch():
+    slots = sk.make_slots(node=0, start=[0, 5], end=[5, 9], performance=1, price=[1, 3])
+    pool = sk.SlotPool(slots)
+    made = pool.reserve(0, 3, 7)
+    assert [(w.start, w.finish, w.cost) for w in made] == [(3, 5, 2), (5, 7, 6)]
+    assert pool.slots[["start", "end"]].tolist() == [(0, 3), (7, 9)]
+    assert pool.utilization() == 4 / 9
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "words"),
+    [
+        (("n9", 0, 1), ValueError, "'n9' is no node of the machine"),
+        (([], 0, 1), ValueError, "nodes must be one node or more"),
+        ((["n0", "n0"], 0, 1), ValueError, "one is named twice"),
+        ((0.5, 0, 1), TypeError, "must be names or ids"),
+        (("n0", 1, 1), ValueError, "end 1 does not lie after start 1"),
+        (("n0", 0, float("inf")), ValueError, "end must be finite"),
+        (("n0", 0, "x"), ValueError, "end: 'x' is no date"),
+        (("n0", 70, 90), ValueError, "node n0 is not free from 2026-10-27 00:00"),
+    ],
+)
+def test_bad_reservations(pool, given, error, words):
+    with pytest.raises(error, match=words):
+        pool.reserve(*given)
+    assert pool.booked.size == 0
+
+
+def test_names_and_dates_need_a_machine_and_a_clock(pool):
+    bare = sk.SlotPool(pool.origin)
+    with pytest.raises(
+        ValueError, match="'n0' is a name, but this pool has no machine"
+    ):
+        bare.reserve("n0", 0, 1)
+    with pytest.raises(
+        ValueError, match="start is said as '2026-10-25', but this pool"
+    ):
+        bare.reserve(0, "2026-10-25", "2026-10-26")
+    with pytest.raises(ValueError, match="node 7 is not in the pool"):
+        bare.reserve(7, 0, 1)
+
+
+spans = st.lists(
+    st.tuples(st.integers(0, 2), st.integers(0, 9), st.integers(1, 5)), max_size=8
+)
+
+
+@given(spans, spans)
+def test_reservations_take_what_was_free(busy, asked):
+    busy = {
+        name: [float(row[i]) if i else row[i] for row in busy]
+        for i, name in enumerate(("node", "start", "end"))
+    }
+    busy["node"] = np.array(busy["node"], int)
+    busy["end"] = [a + b for a, b in zip(busy["start"], busy["end"], strict=True)]
+    machine = sk.Machine.homogeneous(3)
+    pool = sk.SlotPool(sk.free_slots(machine, busy, start=0, end=12))
+
+    def open_halves():
+        return {
+            (slot["node"], time)
+            for slot in pool.slots
+            for time in np.arange(slot["start"], slot["end"], 0.5)
+        }
+
+    first = before = open_halves()
+    total = len(before)
+    made = []
+    for node, start, length in asked:
+        wanted = {(node, time) for time in np.arange(start, start + length, 0.5)}
+        if not wanted <= before:
+            with pytest.raises(ValueError, match="is not free from"):
+                pool.reserve(node, start, start + length)
+        made += pool.reserve(node, start, start + length, owner="o", partly=True)
+        assert open_halves() == before - wanted
+        before = before - wanted
+        if total:
+            assert pool.utilization() == pytest.approx(1 - len(before) / total)
+    if made:
+        pool.release("o")
+    assert open_halves() == first

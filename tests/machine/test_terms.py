@@ -1,0 +1,264 @@
+"""Requests that say dates and walltimes, pools with a clock, windows in both forms."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import slotkern as sk
+from slotkern.machine.ledger import requests_of
+
+ZONE = "Europe/Berlin"
+
+
+@pytest.fixture
+def free():
+    machine = sk.Machine.homogeneous(4, price=0.5, memory=[1, 2, 3, 4])
+    return sk.free_slots(machine, start="2026-10-24", end="2026-10-27", zone=ZONE)
+
+
+JOB = sk.Request(
+    2, walltime="4:00:00", earliest="2026-10-25 00:00", budget=2e4, name="weather"
+)
+PLAIN = sk.Request(2, 14400, earliest=86400, budget=2e4)
+
+
+def test_a_dated_request_finds_what_its_numbers_find(free):
+    pool = sk.SlotPool(free)
+    window = pool.find(JOB)
+    assert window == sk.SlotPool(free.slots).find(PLAIN)
+    assert (window.start, window.runtime) == (86400, 14400)
+    assert window.start_time.isoformat() == "2026-10-25T00:00:00+02:00"
+    assert window.finish_time.isoformat() == "2026-10-25T03:00:00+01:00"
+    assert window.duration == dt.timedelta(hours=4)
+    assert window.names == ("n0", "n1")
+    assert window.name == "weather"
+    assert "start=2026-10-25 00:00:00+02:00" in repr(window)
+    for same in (pickle.loads(pickle.dumps(window)), pool.find(JOB)):
+        assert (same.name, same.start_time) == ("weather", window.start_time)
+        assert same == window
+
+
+#: Everything that takes a request and slots.
+CALLS = {
+    "find_window": lambda slots, job: sk.find_window(slots, job),
+    "cost": lambda slots, job: sk.find_window(slots, job, "cost", shape="ragged"),
+    "value": lambda slots, job: sk.find_window(slots, job, "memory"),
+    "lite": lambda slots, job: sk.find_window(slots, job, "cost", method="lite"),
+    "published": lambda slots, job: sk.find_window(slots, job, method="published"),
+    "where": lambda slots, job: sk.find_window(slots, job.replace(where="memory > 1")),
+    "find_windows": lambda slots, job: sk.find_windows(slots, [job] * 2, threads=2)[1],
+    "windows by value": lambda slots, job: sk.find_windows(slots, [job], "memory")[0],
+    "first": lambda slots, job: sk.find_alternatives(slots, job)[1],
+    "alternatives": lambda slots, job: sk.find_alternatives(slots, job, "cost")[1],
+    "batch": lambda slots, job: sk.schedule_batch(slots, [job]).windows[0],
+    "backfilling": lambda slots, job: sk.schedule_batch(
+        slots, [job], sk.Backfilling()
+    ).windows[0],
+    "schedule": lambda slots, job: sk.SlotPool(slots).schedule([job])[0],
+    "cycles": lambda slots, job: sk.run_cycles(slots, [job], [0], length=9e4).schedules[
+        0
+    ][0],
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_whatever_takes_a_request_takes_a_dated_one(free, call):
+    found = CALLS[call](free, JOB)
+    assert found is not None
+    assert found == CALLS[call](free, PLAIN)
+    if call != "cycles":  # whose slots are an array of each cycle
+        assert found.start_time == dt.datetime.fromisoformat(
+            free.clock.text([found.start])[0]
+        )
+    with pytest.raises(ValueError, match="walltime is said as '4:00:00', but these"):
+        CALLS[call](free.slots, JOB)
+
+
+def test_values_at_steps_and_explanations_take_dates(free):
+    dated, plain = (sk.step_values(free, job, "memory") for job in (JOB, PLAIN))
+    assert np.array_equal(dated, plain)
+    late = JOB.replace(deadline="2026-10-25 02:30+01:00")
+    why = sk.explain(free, late)
+    assert not why.fits
+    assert (
+        why.changes()
+        == sk.explain(free.slots, PLAIN.replace(deadline=86400 + 3.5 * 3600)).changes()
+    )
+    assert "can hold a part of walltime 4:00:00" in str(why)
+    assert "it fits with a deadline of 2026-10-25 03:00:00+01:00" in str(why)
+    with pytest.raises(ValueError, match="have no clock"):
+        sk.explain(free.slots, JOB)
+    with pytest.raises(ValueError, match="have no clock"):
+        sk.step_values(free.slots, JOB, "memory")
+
+
+def test_one_request_for_pools_of_different_clocks(free):
+    hours = sk.free_slots(
+        free.machine, start="2026-10-20", end="2026-10-27", zone=ZONE, unit="h"
+    )
+    for slots, start, unit in (
+        (free, 86400, 3600),
+        (hours, 120, 1),
+        (free, 86400, 3600),
+    ):
+        window = sk.find_window(slots, JOB.replace(budget=np.inf))
+        assert (window.start, window.runtime) == (start, 4 * unit)
+        window = sk.SlotPool(slots).find(JOB.replace(budget=np.inf))
+        assert window.start_time.isoformat() == "2026-10-25T00:00:00+02:00"
+
+
+@given(
+    walltime=st.integers(1, 10**6),
+    reference=st.sampled_from([1.0, 2.0, 0.5, 3.7]),
+)
+def test_a_walltime_is_a_volume(walltime, reference):
+    number = sk.Request(1, walltime=walltime, reference=reference)
+    assert number == sk.Request(1, walltime * reference)
+    said = sk.Request(1, walltime=dt.timedelta(seconds=walltime), reference=reference)
+    machine = sk.Machine.homogeneous(1, performance=reference)
+    free = sk.free_slots(machine, start="2026-10-24", end="2026-12-24", zone="UTC")
+    assert sk.find_window(free, said) == sk.find_window(free, number)
+    assert sk.find_window(free, number).runtime == pytest.approx(walltime, rel=1e-15)
+
+
+def test_a_request_keeps_what_was_said():
+    assert JOB.walltime == "4:00:00"
+    assert JOB.volume is None
+    assert JOB.earliest == "2026-10-25 00:00"
+    assert repr(JOB) == (
+        "Request(nodes=2, budget=20000.0, earliest='2026-10-25 00:00', "
+        "walltime='4:00:00', name='weather')"
+    )
+    assert pickle.loads(pickle.dumps(JOB)) == JOB == JOB.replace()
+    assert hash(JOB) == hash(JOB.replace())
+    assert JOB.replace(walltime="5:00:00") != JOB
+    assert JOB.replace(volume=7).volume == 7
+    assert JOB.replace(volume=7).walltime is None
+    assert PLAIN.replace(walltime="1h").volume is None
+    dated = PLAIN.replace(deadline="2026-10-25")
+    assert (dated.volume, dated.deadline) == (14400, "2026-10-25")
+    assert PLAIN.walltime is None
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "words"),
+    [
+        ({}, TypeError, "needs either a volume or a walltime"),
+        ({"volume": 1, "walltime": 2}, TypeError, "either a volume or a walltime"),
+        ({"volume": 1, "reference": 2}, TypeError, "reference is for a walltime"),
+        ({"walltime": "4:00"}, ValueError, "walltime: '4:00' could be hours"),
+        ({"walltime": "0h"}, ValueError, "walltime must be positive, got '0h'"),
+        ({"walltime": 0}, ValueError, "walltime must be positive and finite, got 0"),
+        ({"walltime": dt.timedelta(-1)}, ValueError, "walltime must not be negative"),
+        ({"walltime": 1, "reference": 0}, ValueError, "reference must be positive"),
+        ({"volume": 1, "earliest": "now"}, ValueError, "earliest: 'now' is no date"),
+        ({"volume": 1, "deadline": "5"}, ValueError, "deadline: '5' is no date"),
+        ({"volume": 1, "deadline": None}, TypeError, "deadline must be a number"),
+        ({"volume": 1, "deadline": b"x"}, TypeError, "deadline must be a date"),
+        ({"volume": 1, "name": ""}, TypeError, "name must be text, got ''"),
+        ({"volume": 1, "name": 7}, TypeError, "name must be text, got 7"),
+    ],
+)
+def test_bad_requests(given, error, words):
+    with pytest.raises(error, match=words):
+        sk.Request(1, **given)
+
+
+def test_what_only_the_clock_can_refuse(free):
+    for changes, words in (
+        ({"earliest": "2026-10-25 02:30"}, "earliest: 2026-10-25 02:30 comes twice"),
+        ({"deadline": "2026-03-29 02:30"}, "deadline: .* does not exist"),
+        ({"walltime": "1ns"}, "walltime: 1ns is no whole number of microseconds"),
+        ({"deadline": "2026-10-24"}, "earliest 2026-10-25 00:00 lies after deadline"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            sk.find_window(free, JOB.replace(**changes))
+    naive = sk.SlotPool(free.slots, clock=sk.Clock("2026-10-24T00:00Z"))
+    with pytest.raises(ValueError, match="earliest: 2026-10-25 00:00 has no time zone"):
+        naive.find(JOB)
+
+
+def test_pools_keep_clock_and_machine(free, tmp_path):
+    pool = sk.SlotPool(free.slots, clock=free.clock, machine=free.machine)
+    assert (pool.clock, pool.machine) == (free.clock, free.machine)
+    assert sk.SlotPool(free.slots).clock is None
+    pool.book(pool.find(JOB))
+    pool.save(tmp_path / "pool.npz")
+    for same in (
+        sk.SlotPool.load(tmp_path / "pool.npz"),
+        pickle.loads(pickle.dumps(pool)),
+        pool.copy(),
+    ):
+        assert (same.clock, same.machine) == (free.clock, free.machine)
+        assert same.find(JOB).start_time == pool.find(JOB).start_time
+    pool.advance("2026-10-25 12:00")
+    assert pool.now == 37 * 3600
+    pool.remove_node("n0")
+    assert pool.nodes.tolist() == [1, 2, 3]
+    for terms in ({"clock": "UTC"}, {"machine": 3}):
+        with pytest.raises(TypeError, match="must be a"):
+            sk.SlotPool(free.slots, **terms)
+    with pytest.raises(TypeError, match="now must be a number"):
+        sk.SlotPool(free.slots).advance("2026-10-25")
+
+
+def test_a_window_comes_back_from_json(free):
+    for window in (
+        sk.find_window(free, JOB),
+        sk.find_window(free, PLAIN, "memory"),
+        sk.find_window(free, PLAIN.replace(volume=0.1), "cost", shape="ragged"),
+    ):
+        told = json.loads(json.dumps(window.to_dict()))
+        same = sk.Window.from_dict(told)
+        assert same == window
+        assert same.name == window.name
+        assert told["start_time"] == window.start_time.isoformat()
+        assert told["slots"][0]["name"] == window.names[0]
+    for key in ("start", "bound", "slots"):
+        less = {name: value for name, value in told.items() if name != key}
+        with pytest.raises(ValueError, match=f"not a window: it has no '{key}'"):
+            sk.Window.from_dict(less)
+    with pytest.raises(TypeError, match="cost must be a number"):
+        sk.Window.from_dict(told | {"cost": "x"})
+    with pytest.raises(ValueError, match="there must be slots"):
+        sk.Window.from_dict(told | {"slots": []})
+
+
+def test_schedules_of_named_requests(free):
+    jobs = {"a": JOB, "b": sk.Request(5, 10), "c": PLAIN}
+    pool = sk.SlotPool(free)
+    done = pool.schedule(jobs)
+    assert done.names == ["a", "b", "c"]
+    table = done.table()
+    assert table["name"].tolist() == ["a", "b", "c"]
+    assert table["reason"].tolist() == ["booked", "nodes", "booked"]
+    assert table["nodes"].tolist() == ["n0,n1", "", "n2,n3"]
+    assert table["start_time"].tolist() == [
+        "2026-10-25T00:00:00+02:00",
+        "",
+        *table["start_time"][:1],
+    ]
+    assert np.isnan(table["cost"][1])
+    assert [w and w.name for w in done] == ["a", None, "c"]
+    assert pickle.loads(pickle.dumps(done)).names == done.names
+    rows = {
+        "name": ["a", "c"],
+        "nodes": [2, 2],
+        "walltime": ["4:00:00", "4h"],
+        "earliest": ["2026-10-25 00:00", None],
+        "budget": [2e4, np.nan],
+    }
+    asked = requests_of(rows)
+    assert asked == [JOB.replace(name="a"), sk.Request(2, walltime="4h", name="c")]
+    assert sk.SlotPool(free).schedule(rows).names == ["a", "c"]
+    with pytest.raises(ValueError, match="jobs, row 1: walltime: '4:00' could be"):
+        sk.SlotPool(free).schedule(rows | {"walltime": ["1h", "4:00"]})
+    with pytest.raises(ValueError, match="jobs has no column 'nodes'"):
+        sk.SlotPool(free).schedule({"name": ["a"]})
