@@ -10,6 +10,8 @@ from typing import Any, SupportsIndex
 import numpy as np
 from numpy.typing import NDArray
 
+from slotkern.machine.frames import columns_of
+from slotkern.machine.nodes import Machine
 from slotkern.traces.clean import width_of
 from slotkern.traces.free_slots import most_at_once
 from slotkern.traces.read import Trace
@@ -82,10 +84,13 @@ def cluster_of(given: Any, trace: Trace, blocked: Any = None) -> Cluster:
 
     Parameters
     ----------
-    given : int, str, mapping, structured array, Cluster or None
-        How many equal processors; or columns ``processors`` and, if wanted, ``site``,
-        ``performance``, ``price``; or ``"partitions"``: a site for each value of field
-        16, as large as the most processors that its jobs use at once in the trace.
+    given : int, str, Machine, table, Cluster or None
+        How many equal processors; or a `Machine`, whose nodes are processors (or have
+        as many as its column ``processors`` says) of the site in its column ``site``;
+        or a table of sites, as `Machine` takes tables, with ``processors`` and, if
+        wanted, ``site``, ``performance``, ``price``; or ``"partitions"``: a site for
+        each value of field 16, as large as the most processors that its jobs use at
+        once in the trace.
         None: the header's MaxProcs, else the most processors that the jobs use at once.
     trace : Trace
         The jobs.
@@ -114,14 +119,14 @@ def cluster_of(given: Any, trace: Trace, blocked: Any = None) -> Cluster:
         }
     elif given is None:
         columns = {"processors": [trace.processors or _peak(trace.jobs)]}
-    elif isinstance(given, Mapping):
-        columns = given
-    elif isinstance(given, np.ndarray) and given.dtype.names is not None:
-        columns = {name: given[name] for name in given.dtype.names}
+    elif isinstance(given, Machine):
+        columns = _sites(given)
     elif isinstance(given, SupportsIndex) and not isinstance(given, bool | np.bool_):
         columns = {"processors": [operator.index(given)]}
-    else:
+    elif isinstance(given, (bool, np.bool_, float)):
         raise TypeError(f"cluster must be a number or columns, got {given!r}")
+    else:
+        columns = columns_of(given, "cluster")
     if "processors" not in columns:
         raise ValueError("cluster has no column 'processors'")
     processors = _column(columns, "processors", None, 0)
@@ -135,6 +140,33 @@ def cluster_of(given: Any, trace: Trace, blocked: Any = None) -> Cluster:
         _column(columns, "price", 0.0, count),
         spans,
     )
+
+
+def _sites(machine: Machine) -> dict[str, NDArray[Any]]:
+    """The sites of a machine; processors of one site are equal."""
+    number = machine.columns.get("site", np.full(len(machine), -1))
+    if number.dtype.kind not in "iu":
+        raise TypeError(f"cluster: the site {number[0]!r} is no number of a partition")
+    site, first, row = np.unique(number, return_index=True, return_inverse=True)
+    for name in ("performance", "price"):
+        column = getattr(machine, name)
+        differs = column != column[first][row]
+        if differs.any():
+            k = int(differs.argmax())
+            other = first[row[k]]
+            raise ValueError(
+                f"cluster: {name} {column[k]:g} of node {machine.names[k]} differs from "
+                f"{column[other]:g} of {machine.names[other]} on its site"
+            )
+    each = machine.columns.get("processors", np.ones(len(machine), np.int64))
+    if each.dtype.kind not in "iu":
+        raise TypeError("cluster: processors must be a column of integers")
+    return {
+        "site": site,
+        "processors": np.bincount(row, each).astype(np.int64),
+        "performance": machine.performance[first],
+        "price": machine.price[first],
+    }
 
 
 def _peak(jobs: NDArray[Any]) -> int:
