@@ -1,5 +1,6 @@
 """The command line: ``slotkern find``, ``alternatives``, ``slots-from-trace``,
-``batch``, ``trace``, ``replay``, ``generate``, ``bench``, ``reproduce``, ``study``.
+``free``, ``explain``, ``schedule``, ``batch``, ``trace``, ``replay``, ``generate``, ``bench``,
+``reproduce``, ``study``, ``info``.
 
 Exit codes: 0 when something was found or written, 1 when no window exists (the
 explanation is printed), 2 for bad input (one line on stderr), 130 when interrupted.
@@ -22,10 +23,13 @@ from slotkern._core import REQUEST_FIELDS
 from slotkern.commands.batch import batch
 from slotkern.extras import EXTRAS, extra
 from slotkern.files.slots import format_of
+from slotkern.machine.moments import moment_of
 from slotkern.studies.commands import register as register_studies
 
 from . import tables
 from .flows import register as register_flows
+from .machine import number_or_text, read_free
+from .machine import register as register_machine
 from .terminal import drop_output, show, write, written
 
 with extra():
@@ -133,10 +137,21 @@ def _main(
 
 # The options of a search, shared by `find` and `alternatives`.
 SlotsFile = Annotated[
-    Path, typer.Argument(help="Free slots: .csv, .parquet, .json, .jsonl or .npz.")
+    Path,
+    typer.Argument(
+        help="Free slots: .csv, .parquet, .json, .jsonl or .npz; or a saved pool, as "
+        "`slotkern free` writes it, which has names and dates."
+    ),
 ]
 Nodes = Annotated[int, typer.Option(help="How many nodes at once.")]
-Volume = Annotated[float, typer.Option(help="Work on each node.")]
+Volume = Annotated[float | None, typer.Option(help="Work on each node.")]
+Walltime = Annotated[
+    str | None,
+    typer.Option(
+        help="Instead of a volume: how long a node of performance 1 works, in time "
+        "units, or as in 4:00:00, 1-12:00:00 or 2h30m where the slots have a clock."
+    ),
+]
 Budget = Annotated[float, typer.Option(help="Most money in total.")]
 Shape = Annotated[
     str, typer.Option(help="square: all parts finish together; or ragged.")
@@ -149,8 +164,16 @@ Method = Annotated[
     ),
 ]
 LeastPerformance = Annotated[float, typer.Option(help="Least performance of a node.")]
-Earliest = Annotated[float, typer.Option(help="No start before this time.")]
-Deadline = Annotated[float, typer.Option(help="No finish after this time.")]
+Earliest = Annotated[
+    str,
+    typer.Option(
+        help="No start before this time: a number, or a date where the slots have a "
+        "clock."
+    ),
+]
+Deadline = Annotated[
+    str, typer.Option(help="No finish after this time: likewise a number or a date.")
+]
 MaxPrice = Annotated[float, typer.Option(help="Most money per time unit of one slot.")]
 Where = Annotated[
     str | None,
@@ -183,7 +206,8 @@ WHAT_IS_BEST = (
 def find(
     slots: SlotsFile,
     nodes: Nodes,
-    volume: Volume,
+    volume: Volume = None,
+    walltime: Walltime = None,
     budget: Budget = math.inf,
     criterion: Annotated[
         str, typer.Option(help=f"What is best: {WHAT_IS_BEST}")
@@ -191,8 +215,8 @@ def find(
     shape: Shape = "square",
     method: Method = "exact",
     min_performance: LeastPerformance = 0.0,
-    earliest: Earliest = -math.inf,
-    deadline: Deadline = math.inf,
+    earliest: Earliest = "-inf",
+    deadline: Deadline = "inf",
     max_price: MaxPrice = math.inf,
     where: Where = None,
     placement: Placement = "slot-start",
@@ -209,24 +233,24 @@ def find(
     """
     request = _request(locals())
     _check_plot(plot)
-    free = sk.read_slots(slots)
+    free, table = read_free(slots)
     how: Any = {"criterion": criterion, "shape": shape, "method": method}
     how |= {"placement": placement, "span": span, "gap": gap, "max_work": max_work}
     window = sk.find_window(free, request, seed=seed, **how)
     why = None if window is not None else _why(free, request, shape)
     if window is not None and plot is not None:
         title = f"{slots.name}: {nodes} nodes at once, {shape}"
-        sk.plot_gantt(free, window, path=plot, title=title)
+        sk.plot_gantt(table, window, path=plot, title=title)
     if as_json:
         _print_json(
             slots,
             (criterion, shape, method),
             request,
-            window=None if window is None else _window_fields(free, window),
+            window=None if window is None else _window_fields(table, window),
             explanation=None if why is None else why.to_dict() | {"text": str(why)},
         )
     elif window is not None:
-        show(tables.window_table(free, window), tables.totals(window))
+        show(tables.window_table(table, window), tables.totals(window))
         if not window.proven:
             show(f"not proven to be the best; no value is better than {window.bound}")
     else:
@@ -239,7 +263,8 @@ def find(
 def alternatives(
     slots: SlotsFile,
     nodes: Nodes,
-    volume: Volume,
+    volume: Volume = None,
+    walltime: Walltime = None,
     budget: Budget = math.inf,
     criterion: Annotated[
         str,
@@ -260,8 +285,8 @@ def alternatives(
         ),
     ] = None,
     min_performance: LeastPerformance = 0.0,
-    earliest: Earliest = -math.inf,
-    deadline: Deadline = math.inf,
+    earliest: Earliest = "-inf",
+    deadline: Deadline = "inf",
     max_price: MaxPrice = math.inf,
     where: Where = None,
     plot: Plot = None,
@@ -275,7 +300,7 @@ def alternatives(
     _check_plot(plot)
     if limit is not None and limit < 1:
         raise ValueError(f"--limit must be at least 1, got {limit}")
-    free = sk.read_slots(slots)
+    free, table = read_free(slots)
     how: Any = {"criterion": criterion, "shape": shape, "method": method}
     found = sk.find_alternatives(free, request, limit=limit, **how)
     if pareto is not None:
@@ -284,13 +309,13 @@ def alternatives(
     why = None if found else _why(free, request, shape)
     if found and plot is not None:
         title = f"{slots.name}: {len(found)} alternatives of {nodes} nodes, {shape}"
-        sk.plot_gantt(free, found, path=plot, title=title)
+        sk.plot_gantt(table, found, path=plot, title=title)
     if as_json:
         _print_json(
             slots,
             (criterion, shape, method),
             request,
-            windows=[_window_fields(free, window) for window in found],
+            windows=[_window_fields(table, window) for window in found],
             explanation=None if why is None else why.to_dict() | {"text": str(why)},
         )
     elif why is None:
@@ -315,7 +340,15 @@ def _why(slots: Any, request: sk.Request, shape: Any) -> sk.Explanation:
 
 def _request(options: dict[str, Any]) -> sk.Request:
     """The request that a command's options make."""
-    return sk.Request(**{name: options[name] for name in REQUEST_FIELDS})
+    fields = {name: options[name] for name in REQUEST_FIELDS}
+    if (fields["volume"] is None) == (options["walltime"] is None):
+        raise ValueError("either --volume or --walltime is needed")
+    fields |= {"walltime": number_or_text(options["walltime"])}
+    for name in ("earliest", "deadline"):
+        fields[name] = number_or_text(fields[name])
+        if isinstance(fields[name], str):
+            moment_of(fields[name], f"--{name}")
+    return sk.Request(**fields)
 
 
 def _print_json(
@@ -411,8 +444,16 @@ def slots_from_trace(
     trace: Annotated[
         Path, typer.Argument(help="Standard Workload Format: .swf or .swf.gz.")
     ],
-    at: Annotated[float, typer.Option(help="First second of the trace to look at.")],
-    horizon: Annotated[float, typer.Option(help="How many seconds from there.")],
+    at: Annotated[
+        str,
+        typer.Option(
+            help="First second of the trace to look at; or a date, as in "
+            "'1996-11-20 18:00', where its header says when it begins."
+        ),
+    ],
+    horizon: Annotated[
+        str, typer.Option(help="How many seconds from there; or as in 12h.")
+    ],
     output: Annotated[Path, typer.Option(help="Where to write the slots.")],
     processors: Annotated[
         int | None,
@@ -455,7 +496,7 @@ def slots_from_trace(
     sk.write_slots(output, found.slots)
     show(
         f"{output}: {found.slots.size:,} free slots of {found.processors:,} processors "
-        f"in [{at:,.10g}, {at + horizon:,.10g}); {found.jobs:,} jobs placed, "
+        f"in [{found.start:,.10g}, {found.end:,.10g}); {found.jobs:,} jobs placed, "
         f"{found.delayed:,} of them delayed, {found.skipped:,} skipped"
     )
 
@@ -491,4 +532,5 @@ def scaling(
 
 app.command()(batch)
 register_flows(app)
+register_machine(app)
 register_studies(app)

@@ -74,6 +74,10 @@ def window_table(slots: npt.NDArray[Any], window: Any) -> Table:
         "length": parts["end"] - parts["start"],
         "cost": parts["cost"],
     }
+    if window.machine is not None:
+        columns["node"] = np.array(window.names)
+    if window.clock is not None:
+        columns |= {name: window.clock.text(parts[name]) for name in ("start", "end")}
     own = ("node", "start", "end")
     further = [name for name in chosen.dtype.names or () if name not in own]
     if len(further) <= FEW + len(("performance", "price")):
@@ -96,10 +100,11 @@ def window_table(slots: npt.NDArray[Any], window: Any) -> Table:
 
 def totals(window: Any) -> str:
     """Return the totals of a window in one line."""
-    return "   ".join(
-        f"{heading} {column([getattr(window, name)])[0]}"
-        for name, heading in TOTALS.items()
-    )
+    told = {name: column([getattr(window, name)])[0] for name in TOTALS}
+    if window.clock is not None:
+        told |= {"start": window.start_time, "finish": window.finish_time}
+        told |= {"runtime": window.duration}
+    return "   ".join(f"{TOTALS[name]} {value}" for name, value in told.items())
 
 
 def alternatives_table(found: Any) -> Table:

@@ -155,8 +155,8 @@ def _sites(machine: Machine) -> dict[str, NDArray[Any]]:
             k = int(differs.argmax())
             other = first[row[k]]
             raise ValueError(
-                f"cluster: {name} {column[k]:g} of node {machine.names[k]} differs from "
-                f"{column[other]:g} of {machine.names[other]} on its site"
+                f"cluster: {name} {column[k]:g} of node {machine.names[k]} differs "
+                f"from {column[other]:g} of {machine.names[other]} on its site"
             )
     each = machine.columns.get("processors", np.ones(len(machine), np.int64))
     if each.dtype.kind not in "iu":

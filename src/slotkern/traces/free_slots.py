@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +15,15 @@ from slotkern._replay import replay
 from slotkern.checks import integer
 from slotkern.environment import Price, Uniform
 from slotkern.files.whole import AnyPath, as_path
+from slotkern.machine.clock import Clock
+from slotkern.machine.durations import duration_of
 from slotkern.machine.spans import gaps
 from slotkern.slots import make_slots
 from slotkern.traces.clean import width_of
-from slotkern.traces.read import MAX_BYTES, read_trace
+from slotkern.traces.read import MAX_BYTES, Trace, read_trace
+
+if TYPE_CHECKING:
+    from slotkern.typing import Duration, Time
 
 __all__ = ["TraceSlots", "most_at_once", "ranges", "slots_from_trace"]
 
@@ -41,6 +47,10 @@ class TraceSlots:
         How many were left out: run time or processors not positive, start unknown.
     processors : int
         The size of the machine.
+    clock : Clock or None
+        When the trace begins, if its header says it.
+    start, end : float
+        What was looked at, in the trace's seconds.
     """
 
     slots: NDArray[Any]
@@ -48,6 +58,9 @@ class TraceSlots:
     delayed: int
     skipped: int
     processors: int
+    clock: Clock | None
+    start: float
+    end: float
 
     def __repr__(self) -> str:
         return (
@@ -59,8 +72,8 @@ class TraceSlots:
 
 def slots_from_trace(
     path: AnyPath,
-    at: float,
-    horizon: float,
+    at: Time,
+    horizon: Duration,
     *,
     processors: int | None = None,
     performance: float | str | Uniform = 1.0,
@@ -79,8 +92,11 @@ def slots_from_trace(
     ----------
     path : path
         A trace, as `read_trace` reads it.
-    at, horizon : float
-        The span to look at, in the trace's seconds.
+    at : float, date or str
+        When to look, in the trace's seconds; or a date, where the header says when the
+        trace begins.
+    horizon : float, timedelta or str
+        How long from there, in seconds; or as in ``"12h"``.
     processors : int, optional
         The size of the machine; by default the trace's ``MaxProcs``, and without one
         the most processors that the jobs use at any time.
@@ -129,15 +145,15 @@ def slots_from_trace(
     >>> import slotkern as sk
     >>> day = sk.slots_from_trace("trace.swf", 86400, 3600)  # doctest: +SKIP
     """
-    at, horizon = _number("at", at), _number("horizon", horizon)
+    path = as_path(path)
+    whole = read_trace(path, max_bytes=max_bytes)
+    at, horizon = _span(whole, at, horizon)
     if horizon <= 0 or at + horizon <= at or not math.isfinite(at + horizon):
         raise ValueError(f"horizon {horizon} does not lead from {at} to a later time")
     performance_law, price_law = _law("performance", performance), _law("price", price)
     assert isinstance(performance_law, Uniform)
     if processors is not None:
         processors = integer("processors", processors)
-    path = as_path(path)
-    whole = read_trace(path, max_bytes=max_bytes)
     trace = whole.jobs
 
     width = width_of(trace)
@@ -185,7 +201,32 @@ def slots_from_trace(
         price=node_price[node],
     )
     skipped = trace.size - start.size
-    return TraceSlots(slots, start.size, delayed, skipped, size)
+    return TraceSlots(slots, start.size, delayed, skipped, size, whole.clock, at, until)
+
+
+def _span(trace: Trace, at: Any, horizon: Any) -> tuple[float, float]:
+    """The span in seconds of the trace."""
+    if _said(at):
+        if trace.clock is None:
+            raise ValueError(
+                f"at: {at!r} is not a finite number, and the header of {trace.source} "
+                "does not say when the trace begins (UnixStartTime)"
+            )
+        at = trace.clock.time(at, "at")
+    if _said(horizon):
+        horizon = duration_of(horizon, "horizon").ns / 1e9
+    return _number("at", at), _number("horizon", horizon)
+
+
+def _said(value: Any) -> bool:
+    """Whether a time is said in words, and not as a number or the text of one."""
+    if not isinstance(value, str):
+        return isinstance(value, (dt.date, dt.timedelta, np.datetime64, np.timedelta64))
+    try:
+        float(value)
+    except ValueError:
+        return True
+    return False
 
 
 def _place(

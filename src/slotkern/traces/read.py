@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import gzip
 import re
 import zlib
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from slotkern._trace import LineError, TraceParser, row_lines
 from slotkern.checks import integer, one_of
 from slotkern.files.whole import AnyPath, as_path, open_whole
+from slotkern.machine.clock import Clock
 
 __all__ = ["GWF", "SWF", "Trace", "read_trace", "write_trace"]
 
@@ -118,6 +120,23 @@ class Trace:
         text = self.header.get("MaxProcs", "").partition("\n")[0]
         found = re.match(r"[0-9]{1,18}\b", text)
         return int(found[0]) if found and int(found[0]) > 0 else None
+
+    @property
+    def clock(self) -> Clock | None:
+        """When the trace begins: ``UnixStartTime`` of the header, if it is known.
+
+        In the zone of ``TimeZoneString``, where that is the name of a zone.
+        """
+        start = self.header.get("UnixStartTime", "").partition("\n")[0]
+        found = re.match(r"[0-9]{1,10}\b", start)
+        if not found or int(found[0]) == 0:
+            return None
+        origin = dt.datetime.fromtimestamp(int(found[0]), dt.UTC)
+        zone = self.header.get("TimeZoneString", "").partition("\n")[0].strip()
+        try:
+            return Clock(origin, zone=zone or None)
+        except ValueError:  # words that are no name of a zone
+            return Clock(origin)
 
     def __len__(self) -> int:
         return len(self.jobs)
