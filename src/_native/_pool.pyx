@@ -775,7 +775,8 @@ cdef class SlotPool(PreparedSlots):
         Parameters
         ----------
         path : path
-            A numpy archive (.npz) without pickles, format "slotkern pool 1".
+            A numpy archive (.npz) without pickles, format "slotkern pool 2", with clock,
+            machine and owners.
 
         Raises
         ------
@@ -798,7 +799,8 @@ cdef class SlotPool(PreparedSlots):
         Returns
         -------
         SlotPool
-            Equal in slots, origin, booked time and `now`.
+            Equal in slots, origin, booked time, owners, clock, machine and `now`. Files of
+            format "slotkern pool 1" have none of owners, clock and machine.
 
         Raises
         ------

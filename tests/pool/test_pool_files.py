@@ -132,7 +132,7 @@ def test_nothing_in_a_pool_is_unpacked(tmp_path, packing):
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("format", np.array("slotkern pool 2"), "its format is not 'slotkern pool 1'"),
+        ("format", np.array("slotkern pool 9"), "its format is not 'slotkern pool 2'"),
         ("format", np.array([["slotkern pool 1"]]), "its format is not"),
         ("origin", np.zeros(3), "origin has the type float64"),
         ("origin", np.zeros((2, 2), sk.SLOT), "origin has the type"),

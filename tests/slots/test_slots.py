@@ -186,7 +186,7 @@ def test_what_is_not_a_slot_array_is_refused(bad, error, said):
         ({"volume": 0}, ValueError, "volume must be positive and finite, got 0"),
         ({"volume": np.inf}, ValueError, "volume must be positive and finite, got inf"),
         ({"volume": np.nan}, ValueError, "volume must not be NaN"),
-        ({"volume": None}, TypeError, "volume must be a number, got None"),
+        ({"volume": None}, TypeError, "needs either a volume or a walltime"),
         ({"volume": "7"}, TypeError, "volume must be a number, got '7'"),
         ({"volume": 10**400}, ValueError, "volume is too large"),
         ({"budget": -1}, ValueError, "budget must not be negative, got -1"),

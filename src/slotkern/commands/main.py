@@ -1,6 +1,6 @@
 """The command line: ``slotkern find``, ``alternatives``, ``slots-from-trace``,
-``free``, ``explain``, ``schedule``, ``batch``, ``trace``, ``replay``, ``generate``, ``bench``,
-``reproduce``, ``study``, ``info``.
+``free``, ``explain``, ``schedule``, ``batch``, ``trace``, ``replay``, ``generate``,
+``bench``, ``reproduce``, ``study``, ``info``.
 
 Exit codes: 0 when something was found or written, 1 when no window exists (the
 explanation is printed), 2 for bad input (one line on stderr), 130 when interrupted.
