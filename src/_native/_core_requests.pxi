@@ -100,7 +100,7 @@ cdef class Request:
         self.name = name
         self.said = None
         if volume is None or walltime is not None or reference != 1.0:
-            volume, walltime = self.length(volume, walltime, reference)
+            volume, walltime = self.amount(volume, walltime, reference)
         if isinstance(nodes, (bool, np.bool_)):
             raise TypeError(f"nodes must be an integer, got {nodes!r}")
         try:
@@ -133,7 +133,7 @@ cdef class Request:
             self.said.setdefault("volume", (volume, None))
             self.query.volume = NAN  # nothing fits before a clock has made it numbers
 
-    cdef tuple length(self, object volume, object walltime, object reference):
+    cdef tuple amount(self, object volume, object walltime, object reference):
         """The volume, and the walltime where that needs a clock."""
         if (volume is None) == (walltime is None):
             raise TypeError("a Request needs either a volume or a walltime")
@@ -179,6 +179,11 @@ cdef class Request:
         return self._as_said("volume", self.query.volume)
 
     @property
+    def reference(self):
+        """The performance that a walltime is said for; 1 where there is none."""
+        return self._as_said("reference", 1.0)
+
+    @property
     def walltime(self):
         """How long a node of the reference performance works, as it was said, or None."""
         return self._as_said("walltime", None)
@@ -216,7 +221,7 @@ cdef class Request:
             "deadline": self.deadline, "max_price": self.max_price, "where": self.where,
         }
         if self.walltime is not None:
-            fields["walltime"], fields["reference"] = self.walltime, self.said["reference"][0]
+            fields["walltime"], fields["reference"] = self.walltime, self.reference
         if self.name is not None:
             fields["name"] = self.name
         return fields

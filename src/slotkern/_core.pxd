@@ -6,7 +6,7 @@ cdef class Request:
     cdef Query query
     cdef readonly object where, name, said  # said: what only a clock makes numbers, or None
     cdef tuple plain  # (clock, the same request in its numbers), or None
-    cdef tuple length(self, object volume, object walltime, object reference)
+    cdef tuple amount(self, object volume, object walltime, object reference)
     cdef double time(self, object value, str name, double otherwise) except? -1.0
 
 
