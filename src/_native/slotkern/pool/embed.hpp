@@ -21,8 +21,11 @@ namespace slotkern {
 
 inline constexpr int kInterface = 1;
 
-enum RequestField { kNodes, kVolume, kBudget, kMinPerformance, kEarliest, kDeadline, kMaxPrice };
-inline constexpr int kRequestFields = kMaxPrice + 1;
+enum RequestField {
+  kNodes, kVolume, kBudget, kMinPerformance, kEarliest, kDeadline, kMaxPrice,
+  kSetup, kStep, kLatest, kMaxRuntime
+};
+inline constexpr int kRequestFields = kMaxRuntime + 1;
 
 struct PoolDoor {
   SlotPool* pool = nullptr;
@@ -51,6 +54,10 @@ inline bool read_request(const double* request, std::int64_t fields, Query& quer
   query.earliest = field(kEarliest, query.earliest);
   query.deadline = std::min(field(kDeadline, query.deadline), query.deadline);
   query.max_price = field(kMaxPrice, query.max_price);
+  query.setup = field(kSetup, query.setup);
+  query.step = field(kStep, query.step);
+  query.latest = field(kLatest, query.latest);
+  query.max_runtime = field(kMaxRuntime, query.max_runtime);
   return true;
 }
 
