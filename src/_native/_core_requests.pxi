@@ -44,7 +44,7 @@ cdef object checked_where(object where):
 
 cdef class Request:
     """Request(nodes, volume, *, budget=inf, min_performance=0.0, earliest=-inf, deadline=inf,
-            max_price=inf, where=None)
+            max_price=inf, setup=0.0, step=0.0, latest=inf, max_runtime=inf, where=None)
 --
 
     What a job asks for: n nodes at once, for a volume of work on each.
@@ -65,6 +65,16 @@ cdef class Request:
         Latest end of every part; not before `earliest`.
     max_price : float, optional
         Highest price per time unit of every single slot (the papers' ALP).
+    setup, step : float, optional
+        What a site charges beside the work: on a node of performance p a part takes
+        ``setup + volume / p`` time, rounded up to a multiple of `step` (0, the default:
+        not rounded). What is up to 4 ulp above a multiple is rounding of the quotient,
+        not time: 4 hours are four steps of an hour. Ragged, such a part costs its price
+        times its length.
+    latest : float, optional
+        Latest start of the window; not before `earliest`.
+    max_runtime : float, optional
+        The most time from start to finish of the window, > 0.
     where : str or array of bool, optional
         A filter: an expression over slot columns such as
         ``"memory >= 64 and site == 'a'"`` (parsed, never evaluated as Python), or one
@@ -83,7 +93,8 @@ cdef class Request:
     """
 
     def __init__(self, nodes, volume, *, budget=inf, min_performance=0.0, earliest=-inf,
-                 deadline=inf, max_price=inf, where=None):
+                 deadline=inf, max_price=inf, setup=0.0, step=0.0, latest=inf,
+                 max_runtime=inf, where=None):
         if isinstance(nodes, (bool, np.bool_)):
             raise TypeError(f"nodes must be an integer, got {nodes!r}")
         try:
@@ -110,6 +121,16 @@ cdef class Request:
             raise ValueError(f"earliest {earliest!r} lies after deadline {deadline!r}")
         self.query.deadline = min(self.query.deadline, DBL_MAX)
         self.query.max_price = at_least_zero(max_price, "max_price", False)
+        self.query.setup = at_least_zero(setup, "setup", True)
+        self.query.step = at_least_zero(step, "step", True)
+        self.query.latest = number(latest, "latest")
+        if self.query.latest == -INFINITY:
+            raise ValueError(f"latest must not be {latest!r}")
+        if self.query.earliest > self.query.latest:
+            raise ValueError(f"earliest {earliest!r} lies after latest {latest!r}")
+        self.query.max_runtime = number(max_runtime, "max_runtime")
+        if not self.query.max_runtime > 0:
+            raise ValueError(f"max_runtime must be positive, got {max_runtime!r}")
         self.query.mask = NULL
         self.where = checked_where(where)
 
@@ -148,12 +169,68 @@ cdef class Request:
         """Highest price per time unit of every single slot."""
         return self.query.max_price
 
+    @property
+    def setup(self):
+        """Constant part of a part's length."""
+        return self.query.setup
+
+    @property
+    def step(self):
+        """Of what a part's length is a multiple; 0 for none."""
+        return self.query.step
+
+    @property
+    def latest(self):
+        """Latest start."""
+        return self.query.latest
+
+    @property
+    def max_runtime(self):
+        """The most time from start to finish."""
+        return self.query.max_runtime
+
     def _fields(self):
         return {
             "nodes": self.nodes, "volume": self.volume, "budget": self.budget,
             "min_performance": self.min_performance, "earliest": self.earliest,
-            "deadline": self.deadline, "max_price": self.max_price, "where": self.where,
+            "deadline": self.deadline, "max_price": self.max_price, "setup": self.setup,
+            "step": self.step, "latest": self.latest, "max_runtime": self.max_runtime,
+            "where": self.where,
         }
+
+    def length(self, performance):
+        """How long a part runs on a node of this performance.
+
+        Parameters
+        ----------
+        performance : float or array_like of float
+            Work per time unit, > 0.
+
+        Returns
+        -------
+        ndarray of float64
+            Time, in the shape of `performance`: ``setup + volume / performance``, rounded
+            up to a multiple of `step`. A square window takes as long as its slowest node.
+
+        Raises
+        ------
+        ValueError
+            For a performance that is not positive.
+
+        Examples
+        --------
+        >>> import slotkern as sk
+        >>> sk.Request(1, 10, setup=0.5, step=1).length([1, 4]).tolist()
+        [11.0, 3.0]
+        """
+        cdef cnp.ndarray given = np.array(performance, np.float64, order="C")
+        cdef double* out = <double*>cnp.PyArray_DATA(given)
+        cdef Py_ssize_t i
+        for i in range(given.size):
+            if not out[i] > 0:
+                raise ValueError(f"performance must be positive, got {out[i]!r}")
+            out[i] = self.query.length(out[i])
+        return given
 
     def replace(self, **changes):
         """The same request with some fields changed."""

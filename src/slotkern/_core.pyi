@@ -36,6 +36,10 @@ class Request:
         earliest: float = ...,
         deadline: float = ...,
         max_price: float = ...,
+        setup: float = 0.0,
+        step: float = 0.0,
+        latest: float = ...,
+        max_runtime: float = ...,
         where: str | ArrayLike | None = None,
     ) -> None: ...
     @property
@@ -52,6 +56,15 @@ class Request:
     def deadline(self) -> float: ...
     @property
     def max_price(self) -> float: ...
+    @property
+    def setup(self) -> float: ...
+    @property
+    def step(self) -> float: ...
+    @property
+    def latest(self) -> float: ...
+    @property
+    def max_runtime(self) -> float: ...
+    def length(self, performance: ArrayLike) -> NDArray[np.float64]: ...
     def replace(self, **changes: Any) -> Request: ...
 
 class PreparedSlots:
@@ -98,7 +111,7 @@ def window_of(
     slots: _Slots,
     rows: NDArray[np.int64],
     start: float,
-    volume: float,
+    asked: Request,
     criterion: str,
     shape: str,
     value: float | None = None,

@@ -60,6 +60,11 @@ def length_on(performance: float, volume: float, setup=0.0, step=0.0) -> float:
     return step * steps
 
 
+def terms_of(request) -> tuple[float, float, float]:
+    """What a request says of the lengths of its parts, for `length_on`."""
+    return request["volume"], request.get("setup", 0.0), request.get("step", 0.0)
+
+
 def proper_slots(
     slots: np.ndarray, min_performance=0.0, max_price=INF, proper=None
 ) -> list[Slot]:

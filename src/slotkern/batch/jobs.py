@@ -9,22 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from slotkern._core import CRITERIA, Request
+from slotkern._core import CRITERIA, REQUEST_FIELDS, Request
 from slotkern.extras import extra
 
 __all__ = ["Batch", "read_batch"]
 
 #: Columns of a table of jobs: the fields of Request, and what the batch adds.
-FIELDS = (
-    "nodes",
-    "volume",
-    "budget",
-    "min_performance",
-    "earliest",
-    "deadline",
-    "max_price",
-    "where",
-)
+FIELDS = REQUEST_FIELDS
 OWN = ("name", "criterion", "order")
 DEFAULT_CRITERION = "finish"
 

@@ -152,6 +152,14 @@ LeastPerformance = Annotated[float, typer.Option(help="Least performance of a no
 Earliest = Annotated[float, typer.Option(help="No start before this time.")]
 Deadline = Annotated[float, typer.Option(help="No finish after this time.")]
 MaxPrice = Annotated[float, typer.Option(help="Most money per time unit of one slot.")]
+Setup = Annotated[
+    float, typer.Option(help="Constant part of a part's length, charged like the work.")
+]
+Step = Annotated[
+    float, typer.Option(help="Lengths of parts are rounded up to multiples of this.")
+]
+Latest = Annotated[float, typer.Option(help="No start after this time.")]
+MaxRuntime = Annotated[float, typer.Option(help="Most time from start to finish.")]
 Where = Annotated[
     str | None,
     typer.Option(help="Which slots may serve, as in \"memory >= 64 and site == 'a'\"."),
@@ -194,6 +202,10 @@ def find(
     earliest: Earliest = -math.inf,
     deadline: Deadline = math.inf,
     max_price: MaxPrice = math.inf,
+    setup: Setup = 0.0,
+    step: Step = 0.0,
+    latest: Latest = math.inf,
+    max_runtime: MaxRuntime = math.inf,
     where: Where = None,
     placement: Placement = "slot-start",
     span: Span = "window",
@@ -263,6 +275,10 @@ def alternatives(
     earliest: Earliest = -math.inf,
     deadline: Deadline = math.inf,
     max_price: MaxPrice = math.inf,
+    setup: Setup = 0.0,
+    step: Step = 0.0,
+    latest: Latest = math.inf,
+    max_runtime: MaxRuntime = math.inf,
     where: Where = None,
     plot: Plot = None,
     as_json: AsJson = False,

@@ -6,7 +6,8 @@
 // pool and returns a Status as a number: 0 is success, and otherwise nothing has changed.
 //
 // kInterface counts what callers are compiled against: the order and meaning of arguments and
-// fields. What is only added behind leaves it as it is.
+// fields. What is only added behind leaves it as it is; a request of more fields than are known here
+// is refused, for it may want what nobody looks at.
 #pragma once
 
 #include <algorithm>
@@ -47,6 +48,7 @@ inline bool read_request(const double* request, std::int64_t fields, Query& quer
   const auto field = [&](int i, double otherwise) { return i < fields ? request[i] : otherwise; };
   const double nodes = field(kNodes, 0);
   if (!(nodes >= 1 && nodes <= 0x7FFFFFFF) || nodes != std::floor(nodes)) return false;
+  if (fields > kRequestFields) return false;
   query.n = static_cast<std::int64_t>(nodes);
   query.volume = field(kVolume, 0);
   query.budget = field(kBudget, query.budget);
