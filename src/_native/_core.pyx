@@ -509,7 +509,7 @@ def filter_rows(slots, where):
     return pool.slots, pool.mask_of(where)
 
 
-def window_of(slots, rows, double start, double volume, str criterion, str shape, value=None,
+def window_of(slots, rows, double start, Request asked, str criterion, str shape, value=None,
               double longest=0):
     """The window of these rows at this start, in the one expression for each quantity.
 
@@ -517,13 +517,14 @@ def window_of(slots, rows, double start, double volume, str criterion, str shape
     """
     cdef ShapeKind form = shape_of(shape)
     table = slots[rows]
-    rate = table["price"] / table["performance"]
-    key = rate if form == ShapeKind.ragged else table["price"]
-    order = np.lexsort((table["node"], key))
-    rows, table, rate = np.asarray(rows)[order], table[order], rate[order]
-    lengths = volume / table["performance"]
+    lengths, costs = asked.length(table["performance"]), table["price"]
+    if form == ShapeKind.ragged:
+        costs = (costs * lengths if asked.query.charged()
+                 else asked.query.volume * (costs / table["performance"]))
+    order = np.lexsort((table["node"], costs))
+    rows, table = np.asarray(rows)[order], table[order]
+    lengths, costs = lengths[order], costs[order]
     span = max(lengths.max(), longest)
-    costs = volume * rate if form == ShapeKind.ragged else table["price"]
     if form == ShapeKind.square:
         lengths = np.full(len(rows), span)
     cdef double total = 0, time = 0

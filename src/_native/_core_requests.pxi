@@ -44,7 +44,8 @@ cdef object checked_where(object where):
 
 cdef class Request:
     """Request(nodes, volume=None, *, budget=inf, min_performance=0.0, earliest=-inf, deadline=inf,
-            max_price=inf, where=None, walltime=None, reference=1.0, name=None)
+            max_price=inf, setup=0.0, step=0.0, latest=inf, max_runtime=inf, where=None,
+            walltime=None, reference=1.0, name=None)
 --
 
     What a job asks for: n nodes at once, for a volume of work on each.
@@ -76,6 +77,16 @@ cdef class Request:
         Latest end of every part; not before `earliest`.
     max_price : float, optional
         Highest price per time unit of every single slot (the papers' ALP).
+    setup, step : float, str or timedelta, optional
+        What a site charges beside the work: on a node of performance p a part takes
+        ``setup + volume / p`` time, rounded up to a multiple of `step` (0, the default:
+        not rounded). What is up to 4 ulp above a multiple is rounding of the quotient,
+        not time: 4 hours are four steps of an hour. Ragged, such a part costs its price
+        times its length.
+    latest : float, date or str, optional
+        Latest start of the window; not before `earliest`.
+    max_runtime : float, str or timedelta, optional
+        The most time from start to finish of the window, > 0.
     where : str or array of bool, optional
         A filter: an expression over slot columns such as
         ``"memory >= 64 and site == 'a'"`` (parsed, never evaluated as Python), or one
@@ -94,13 +105,20 @@ cdef class Request:
     """
 
     def __init__(self, nodes, volume=None, *, budget=inf, min_performance=0.0, earliest=-inf,
-                 deadline=inf, max_price=inf, where=None, walltime=None, reference=1.0, name=None):
+                 deadline=inf, max_price=inf, setup=0.0, step=0.0, latest=inf,
+                 max_runtime=inf, where=None, walltime=None, reference=1.0, name=None):
         if name is not None and not (isinstance(name, str) and name):
             raise TypeError(f"name must be text, got {name!r}")
         self.name = name
         self.said = None
         if volume is None or walltime is not None or reference != 1.0:
-            volume, walltime = self.amount(volume, walltime, reference)
+            volume = self.amount(volume, walltime, reference)
+        earliest = self.heard(earliest, "earliest", -INFINITY, False)
+        latest = self.heard(latest, "latest", INFINITY, False)
+        deadline = self.heard(deadline, "deadline", INFINITY, False)
+        setup = self.heard(setup, "setup", 0, True)
+        step = self.heard(step, "step", 0, True)
+        max_runtime = self.heard(max_runtime, "max_runtime", INFINITY, True)
         if isinstance(nodes, (bool, np.bool_)):
             raise TypeError(f"nodes must be an integer, got {nodes!r}")
         try:
@@ -117,24 +135,34 @@ cdef class Request:
             raise ValueError(f"volume must be positive and finite, got {volume!r}")
         self.query.budget = at_least_zero(budget, "budget", False)
         self.query.min_performance = at_least_zero(min_performance, "min_performance", True)
-        self.query.earliest = self.time(earliest, "earliest", -INFINITY)
+        self.query.earliest = number(earliest, "earliest")
         if self.query.earliest == INFINITY:
             raise ValueError(f"earliest must not be {earliest!r}")
-        self.query.deadline = self.time(deadline, "deadline", INFINITY)
+        self.query.deadline = number(deadline, "deadline")
         if self.query.deadline == -INFINITY:
             raise ValueError(f"deadline must not be {deadline!r}")
         if self.query.earliest > self.query.deadline:
             raise ValueError(f"earliest {earliest!r} lies after deadline {deadline!r}")
         self.query.deadline = min(self.query.deadline, DBL_MAX)
         self.query.max_price = at_least_zero(max_price, "max_price", False)
+        self.query.setup = at_least_zero(setup, "setup", True)
+        self.query.step = at_least_zero(step, "step", True)
+        self.query.latest = number(latest, "latest")
+        if self.query.latest == -INFINITY:
+            raise ValueError(f"latest must not be {latest!r}")
+        if self.query.earliest > self.query.latest:
+            raise ValueError(f"earliest {earliest!r} lies after latest {latest!r}")
+        self.query.max_runtime = number(max_runtime, "max_runtime")
+        if not self.query.max_runtime > 0:
+            raise ValueError(f"max_runtime must be positive, got {max_runtime!r}")
         self.query.mask = NULL
         self.where = checked_where(where)
         if self.said is not None:
             self.said.setdefault("volume", (volume, None))
             self.query.volume = NAN  # nothing fits before a clock has made it numbers
 
-    cdef tuple amount(self, object volume, object walltime, object reference):
-        """The volume, and the walltime where that needs a clock."""
+    cdef object amount(self, object volume, object walltime, object reference):
+        """The volume, or what stands for it where a walltime needs a clock."""
         if (volume is None) == (walltime is None):
             raise TypeError("a Request needs either a volume or a walltime")
         if walltime is None:
@@ -143,26 +171,27 @@ cdef class Request:
         if not (pace > 0 and isfinite(pace)):
             raise ValueError(f"reference must be positive and finite, got {reference!r}")
         if is_said(walltime):
-            from slotkern.machine.durations import duration_of
-            length = duration_of(walltime, "walltime")
-            if length.ns == 0:
+            self.heard(walltime, "walltime", 0, True)
+            self.said["volume"], self.said["reference"] = (None, None), (pace, None)
+            if self.said["walltime"][1].ns == 0:
                 raise ValueError(f"walltime must be positive, got {walltime!r}")
-            self.said = {"volume": (None, None), "walltime": (walltime, length),
-                         "reference": (pace, None)}
-            return 1.0, walltime
+            return 1.0
         cdef double time = number(walltime, "walltime")
         if not (time > 0 and isfinite(time)):
             raise ValueError(f"walltime must be positive and finite, got {walltime!r}")
-        return time * pace, None
+        return time * pace
 
-    cdef double time(self, object value, str name, double otherwise) except? -1.0:
-        """A time as a number; what is a date is kept as it was said."""
+    cdef object heard(self, object value, str name, double otherwise, bint duration):
+        """A number as it is; of what is kept as it was said, what stands for it till then."""
         if not is_said(value):
-            return number(value, name)
-        from slotkern.machine.moments import moment_of
+            return value
+        if duration:
+            from slotkern.machine.durations import duration_of as meaning
+        else:
+            from slotkern.machine.moments import moment_of as meaning
         if self.said is None:
             self.said = {}
-        self.said[name] = value, moment_of(value, name)
+        self.said[name] = value, meaning(value, name)
         return otherwise
 
     def _as_said(self, str name, value):
@@ -214,17 +243,75 @@ cdef class Request:
         """Highest price per time unit of every single slot."""
         return self.query.max_price
 
+    @property
+    def setup(self):
+        """Constant part of a part's length."""
+        return self._as_said("setup", self.query.setup)
+
+    @property
+    def step(self):
+        """Of what a part's length is a multiple; 0 for none."""
+        return self._as_said("step", self.query.step)
+
+    @property
+    def latest(self):
+        """Latest start."""
+        return self._as_said("latest", self.query.latest)
+
+    @property
+    def max_runtime(self):
+        """The most time from start to finish."""
+        return self._as_said("max_runtime", self.query.max_runtime)
+
     def _fields(self):
         fields = {
             "nodes": self.nodes, "volume": self.volume, "budget": self.budget,
             "min_performance": self.min_performance, "earliest": self.earliest,
-            "deadline": self.deadline, "max_price": self.max_price, "where": self.where,
+            "deadline": self.deadline, "max_price": self.max_price, "setup": self.setup,
+            "step": self.step, "latest": self.latest, "max_runtime": self.max_runtime,
+            "where": self.where,
         }
         if self.walltime is not None:
             fields["walltime"], fields["reference"] = self.walltime, self.reference
         if self.name is not None:
             fields["name"] = self.name
         return fields
+
+    def length(self, performance):
+        """How long a part runs on a node of this performance.
+
+        Parameters
+        ----------
+        performance : float or array_like of float
+            Work per time unit, > 0.
+
+        Returns
+        -------
+        ndarray of float64
+            Time, in the shape of `performance`: ``setup + volume / performance``, rounded
+            up to a multiple of `step`. A square window takes as long as its slowest node.
+
+        Raises
+        ------
+        ValueError
+            For a performance that is not positive, and where only a clock knows lengths.
+
+        Examples
+        --------
+        >>> import slotkern as sk
+        >>> sk.Request(1, 10, setup=0.5, step=1).length([1, 4]).tolist()
+        [11.0, 3.0]
+        """
+        if self.said is not None:
+            raise ValueError("the request says times that only the clock of slots makes numbers")
+        cdef cnp.ndarray given = np.array(performance, np.float64, order="C")
+        cdef double* out = <double*>cnp.PyArray_DATA(given)
+        cdef Py_ssize_t i
+        for i in range(given.size):
+            if not out[i] > 0:
+                raise ValueError(f"performance must be positive, got {out[i]!r}")
+            out[i] = self.query.length(out[i])
+        return given
 
     def replace(self, **changes):
         """The same request with some fields changed."""

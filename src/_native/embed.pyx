@@ -50,7 +50,7 @@ cdef void fill_request(double* request, int64_t fields, int64_t nodes, double vo
     cdef Query free
     cdef double[REQUEST_FIELDS] values = [
         <double>nodes, volume, free.budget, free.min_performance, free.earliest, INFINITY,
-        free.max_price,
+        free.max_price, free.setup, free.step, free.latest, free.max_runtime,
     ]
     cdef int64_t i
     for i in range(min(fields, <int64_t>REQUEST_FIELDS)):

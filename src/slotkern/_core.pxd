@@ -6,8 +6,8 @@ cdef class Request:
     cdef Query query
     cdef readonly object where, name, said  # said: what only a clock makes numbers, or None
     cdef tuple plain  # (clock, the same request in its numbers), or None
-    cdef tuple amount(self, object volume, object walltime, object reference)
-    cdef double time(self, object value, str name, double otherwise) except? -1.0
+    cdef object amount(self, object volume, object walltime, object reference)
+    cdef object heard(self, object value, str name, double otherwise, bint duration)
 
 
 cdef class PreparedSlots:

@@ -43,6 +43,10 @@ class Request:
         earliest: Time = ...,
         deadline: Time = ...,
         max_price: float = ...,
+        setup: Duration = 0.0,
+        step: Duration = 0.0,
+        latest: Time = ...,
+        max_runtime: Duration = ...,
         where: str | ArrayLike | None = None,
         walltime: Duration | None = None,
         reference: float = 1.0,
@@ -68,6 +72,15 @@ class Request:
     def deadline(self) -> Any: ...
     @property
     def max_price(self) -> float: ...
+    @property
+    def setup(self) -> Any: ...
+    @property
+    def step(self) -> Any: ...
+    @property
+    def latest(self) -> Any: ...
+    @property
+    def max_runtime(self) -> Any: ...
+    def length(self, performance: ArrayLike) -> NDArray[np.float64]: ...
     def replace(self, **changes: Any) -> Request: ...
 
 class PreparedSlots:
@@ -143,7 +156,7 @@ def window_of(
     slots: _Slots,
     rows: NDArray[np.int64],
     start: float,
-    volume: float,
+    asked: Request,
     criterion: str,
     shape: str,
     value: float | None = None,

@@ -46,8 +46,11 @@ cdef extern from "slotkern/window/find.hpp" namespace "slotkern" nogil:
     cdef cppclass Query:
         int64_t n
         double volume, budget, min_performance, earliest, deadline, max_price
+        double setup, step, latest, max_runtime
         const uint8_t* mask
         size_t masked
+        double length(double performance)
+        cbool charged()
 
     cdef cppclass Node:
         int32_t id

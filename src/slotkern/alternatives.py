@@ -133,7 +133,7 @@ def _best_and_cut(
         table = slots.slots if isinstance(slots, PreparedSlots) else array_of(slots)
         if (
             limit is None
-            and np.isinf(request.deadline)
+            and np.isinf(min(request.deadline, request.latest))
             and np.isinf(table["end"]).any()
         ):
             raise ValueError(ENDLESS)

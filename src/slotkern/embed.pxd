@@ -17,7 +17,11 @@ cdef enum:
     EARLIEST = 4
     DEADLINE = 5
     MAX_PRICE = 6
-    REQUEST_FIELDS = 7
+    SETUP = 7
+    STEP = 8
+    LATEST = 9
+    MAX_RUNTIME = 10
+    REQUEST_FIELDS = 11
 
 # The totals of a window, a vector of TOTALS doubles.
 cdef enum:

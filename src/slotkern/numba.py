@@ -181,11 +181,14 @@ def request(
     earliest: float = -np.inf,
     deadline: float = np.inf,
     max_price: float = np.inf,
+    setup: float = 0.0,
+    step: float = 0.0,
+    latest: float = np.inf,
+    max_runtime: float = np.inf,
 ) -> NDArray[np.float64]:
     """A request for `find`; the fields of `slotkern.Request`."""
-    return np.array(
-        [nodes, volume, budget, min_performance, earliest, deadline, max_price]
-    )
+    limits = (budget, min_performance, earliest, deadline, max_price)
+    return np.array([nodes, volume, *limits, setup, step, latest, max_runtime])
 
 
 @numba.njit(cache=True)

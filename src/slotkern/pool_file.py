@@ -54,7 +54,7 @@ def load_pool(path: AnyPath) -> SlotPool:
         return restored(origin, state, now, *recalled(arrays))
     except Fault as fault:
         reason = fault.reason
-    except (ValueError, TypeError, MemoryError) as error:
+    except (ValueError, TypeError, OverflowError, MemoryError) as error:
         reason = str(error) or type(error).__name__
     raise Fault(f"not a whole slotkern pool: {reason}").error(str(path), str)
 

@@ -281,6 +281,10 @@ def _find_published(
         earliest=request.earliest,
         deadline=request.deadline,
         max_price=request.max_price,
+        setup=request.setup,
+        step=request.step,
+        latest=request.latest,
+        max_runtime=request.max_runtime,
         proper=proper,
         criterion=criterion,
         shape=how.shape,
@@ -298,7 +302,7 @@ def _find_published(
         table,
         found.rows,
         found.start,
-        request.volume,
+        request,
         name,
         how.shape,
         value,
@@ -311,6 +315,10 @@ _OTHER_LIMITS = {
     "min_performance": "the least performance",
     "earliest": "the earliest start",
     "max_price": "the price limit",
+    "setup": "the setup time",
+    "step": "the rounding of lengths",
+    "latest": "the latest start",
+    "max_runtime": "the most runtime",
     "where": "the filter",
 }
 
@@ -343,9 +351,13 @@ class Explanation:
         when no deadline helps.
     most_nodes : int
         The largest number of nodes that fits with nothing else changed.
+    earliest_start, shortest_runtime : float or None
+        The earliest start without the latest, the shortest runtime without the most: the
+        smallest of these that fit. None when that does not help.
     without : list of str
-        Which of the other limits (min_performance, earliest, max_price, where) is to
-        blame alone: without it the request fits. Empty where the request fits.
+        Which of the other limits (min_performance, earliest, max_price, setup, step,
+        latest, max_runtime, where) is to blame alone: without it the request fits. Empty
+        where the request fits.
     request : Request
         What was asked.
     shape : str
@@ -365,6 +377,8 @@ class Explanation:
     together: int
     cheapest: float | None
     earliest_finish: float | None
+    earliest_start: float | None
+    shortest_runtime: float | None
     most_nodes: int
     without: list[str]
     request: Request = field(repr=False)
@@ -381,14 +395,16 @@ class Explanation:
         }
 
     def changes(self) -> dict[str, float]:
-        """The smallest single changes that fit: of budget, deadline or nodes."""
+        """The smallest single changes that fit: of a limit, or of the nodes."""
         if self.fits:
             return {}
-        changes: dict[str, float] = {}
-        if self.cheapest is not None:
-            changes["budget"] = self.cheapest
-        if self.earliest_finish is not None:
-            changes["deadline"] = self.earliest_finish
+        found = {
+            "budget": self.cheapest,
+            "deadline": self.earliest_finish,
+            "latest": self.earliest_start,
+            "max_runtime": self.shortest_runtime,
+        }
+        changes = {name: x for name, x in found.items() if x is not None}
         if self.most_nodes:
             changes["nodes"] = self.most_nodes
         return changes
@@ -414,13 +430,19 @@ class Explanation:
         remedies = {
             "budget": "a budget of {}",
             "deadline": "a deadline of {}",
+            "latest": "a latest start of {}",
+            "max_runtime": "a runtime of {}",
             "nodes": "{} nodes instead",
         }
         either = [
             "with " + remedies[name].format(self._told(name, v))
             for name, v in self.changes().items()
         ]
-        either += [f"without {_OTHER_LIMITS[name]}" for name in self.without]
+        either += [
+            f"without {_OTHER_LIMITS[name]}"
+            for name in self.without
+            if name not in self.changes()
+        ]
         lines.append(
             "it fits " + ", or ".join(either)
             if either
@@ -435,8 +457,11 @@ class Explanation:
         return f"walltime {self.asked.walltime}"
 
     def _told(self, name: str, value: float) -> str:
-        when = self.clock and name == "deadline" and self.clock.datetime(value)
-        return str(when) if when else repr(value)
+        if self.clock is None or name not in ("deadline", "latest", "max_runtime"):
+            return repr(value)
+        if name == "max_runtime":
+            return str(self.clock.timedelta(value))
+        return str(self.clock.datetime(value))
 
 
 def explain(slots: Slots, request: Request, *, shape: Shape = "square") -> Explanation:
@@ -487,7 +512,7 @@ def explain(slots: Slots, request: Request, *, shape: Shape = "square") -> Expla
     starts = np.maximum(table["start"], request.earliest)
     ends = np.minimum(table["end"], min(request.deadline, np.finfo(np.float64).max))
     with np.errstate(over="ignore"):  # a length may be infinite
-        long = good & (starts + request.volume / table["performance"] <= ends)
+        long = good & (starts + request.length(table["performance"]) <= ends)
 
     def find(criterion: BuiltIn, **changes: Any) -> Window | None:
         return find_window(pool, request.replace(**changes), criterion, shape=shape)
@@ -506,6 +531,11 @@ def explain(slots: Slots, request: Request, *, shape: Shape = "square") -> Expla
     window = find("first")
     cheapest = find("cost", budget=np.inf)
     in_time = find("finish", deadline=np.inf)
+    soonest = shortest = None
+    if request.latest < np.inf:
+        soonest = find("start", latest=np.inf)
+    if request.max_runtime < np.inf:
+        shortest = find("runtime", max_runtime=np.inf)
     together = most(budget=np.inf)
     free = Request(request.nodes, request.volume)
     lifted = {name: getattr(free, name) for name in _OTHER_LIMITS}
@@ -519,6 +549,8 @@ def explain(slots: Slots, request: Request, *, shape: Shape = "square") -> Expla
         together=together,
         cheapest=None if cheapest is None else cheapest.cost,
         earliest_finish=None if in_time is None else in_time.finish,
+        earliest_start=None if soonest is None else soonest.start,
+        shortest_runtime=None if shortest is None else shortest.runtime,
         most_nodes=most(),
         without=[
             name

@@ -29,6 +29,7 @@ CALLS = [
     ("pyarrow", "sk.write_slots('a.csv', slots); sk.read_slots('a.csv')"),
     ("pyarrow", "sk.write_slots('a.parquet', slots)"),
     ("pyarrow", "sk.find_window(slots, job).to_arrow()"),
+    ("narwhals", "import pandas; sk.Machine(pandas.DataFrame({'name': ['a']}))"),
     ("numba", "sk.find_window(slots, job, method='published')"),
     ("numba", "sk.find_window(slots, job, sk.criterion(lambda s, d: 1.0))"),
     ("numba", "sk.find_alternatives(slots, job, method='published')"),

@@ -207,3 +207,43 @@ def test_reservations_take_what_was_free(busy, asked):
     if made:
         pool.release("o")
     assert open_halves() == first
+
+
+def test_older_pool_files_load(pool, tmp_path):
+    path, old = tmp_path / "pool.npz", tmp_path / "old.npz"
+    pool.book(pool.find(sk.Request(2, 4)), owner="alice")
+    pool.save(path)
+    with np.load(path) as arrays:
+        kept = {
+            name: arrays[name] for name in ("origin", "now", "free", "booked", "gone")
+        }
+    np.savez(old, format=np.array("slotkern pool 1"), **kept)
+    same = sk.SlotPool.load(old)
+    assert same.slots.tolist() == pool.slots.tolist()
+    assert (same.clock, same.machine, same.owners) == (None, None, [])
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"clock": np.array("{}")},
+        {"clock": np.array("no json")},
+        {"machine price": np.array([1.0, -2.0, 1.0, 1.0])},
+        {"machine name": np.array(["a", "a", "b", "c"])},
+        {"owner": np.array(["alice", "bob"])},
+        {"window size": np.array([7])},
+        {"window parts": np.zeros(2)},
+        {"window numbers": np.zeros((1, 2))},
+        {"window length": np.zeros(1)},
+    ],
+    ids=lambda broken: next(iter(broken)),
+)
+def test_broken_pool_files(pool, tmp_path, broken):
+    path = tmp_path / "pool.npz"
+    pool.book(pool.find(sk.Request(2, 4)), owner="alice")
+    pool.save(path)
+    with np.load(path) as arrays:
+        whole = dict(arrays)
+    np.savez(path, **(whole | broken))
+    with pytest.raises(ValueError, match="not a whole slotkern pool"):
+        sk.SlotPool.load(path)

@@ -99,6 +99,46 @@ def test_values_at_steps_and_explanations_take_dates(free):
         sk.step_values(free.slots, JOB, "memory")
 
 
+def test_the_other_limits_are_said_as_well(free):
+    said = sk.Request(
+        2,
+        walltime="1:15:00",
+        setup="10min",
+        step=dt.timedelta(minutes=30),
+        earliest="2026-10-25",
+        latest="2026-10-25 02:30+01:00",
+        max_runtime="PT2H",
+    )
+    plain = sk.Request(
+        2,
+        4500,
+        setup=600,
+        step=1800,
+        earliest=86400,
+        latest=86400 + 3.5 * 3600,
+        max_runtime=7200,
+    )
+    window = sk.find_window(free, said)
+    assert window == sk.find_window(free, plain)
+    assert window.duration == dt.timedelta(minutes=90)
+    assert said.latest == "2026-10-25 02:30+01:00"
+    assert (said.setup, said.max_runtime) == ("10min", "PT2H")
+    assert said.replace() == said
+    with pytest.raises(ValueError, match="only the clock of slots makes numbers"):
+        said.length(1)
+    why = sk.explain(free, said.replace(max_runtime="1h"))
+    assert "with a runtime of 1:30:00" in str(why)
+    for changes, words in (
+        ({"latest": "2026-10-24 23:00"}, "earliest 2026-10-25 lies after latest 2026"),
+        ({"max_runtime": "0h"}, "max_runtime must be positive, got 0.0"),
+        ({"latest": "2026-03-29 02:30"}, "latest: .* does not exist in Europe/Berlin"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            sk.find_window(free, said.replace(**changes))
+    with pytest.raises(ValueError, match="step: '30' could be hours, minutes"):
+        said.replace(step="30")
+
+
 def test_one_request_for_pools_of_different_clocks(free):
     hours = sk.free_slots(
         free.machine, start="2026-10-20", end="2026-10-27", zone=ZONE, unit="h"

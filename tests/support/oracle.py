@@ -5,6 +5,7 @@ Plain Python floats, one expression for each quantity, no sums but left to right
 the published algorithms and the fast kernels.
 """
 
+import math
 from collections.abc import Iterator
 from itertools import combinations, repeat
 from typing import NamedTuple
@@ -47,6 +48,23 @@ def add(numbers) -> float:
     return total
 
 
+def length_on(performance: float, volume: float, setup=0.0, step=0.0) -> float:
+    """How long a part runs: whole steps, of which 4 ulp over are rounding, not time."""
+    time = setup + volume / performance
+    if step == 0.0 or time / step >= 2.0**52:
+        return time
+    count = time / step
+    steps = max(1, math.ceil(count))
+    if steps > 1 and count - (steps - 1) <= 4 * 2.0**-52 * count:
+        steps -= 1
+    return step * steps
+
+
+def terms_of(request) -> tuple[float, float, float]:
+    """What a request says of the lengths of its parts, for `length_on`."""
+    return request["volume"], request.get("setup", 0.0), request.get("step", 0.0)
+
+
 def proper_slots(
     slots: np.ndarray, min_performance=0.0, max_price=INF, proper=None
 ) -> list[Slot]:
@@ -60,18 +78,25 @@ def proper_slots(
     ]
 
 
-def price_of(slot: Slot, shape: str, volume: float) -> float:
+def price_of(slot: Slot, shape: str, volume: float, setup=0.0, step=0.0) -> float:
     """What orders slots by cost: the price, or (ragged) the cost of the part."""
-    return slot.price if shape == "square" else volume * (slot.price / slot.performance)
+    if shape == "square":
+        return slot.price
+    if setup == 0.0 and step == 0.0:
+        return volume * (slot.price / slot.performance)
+    return slot.price * length_on(slot.performance, volume, setup, step)
 
 
-def window_of(start: float, parts, shape: str, volume: float) -> Window:
+def window_of(
+    start: float, parts, shape: str, volume: float, setup=0.0, step=0.0
+) -> Window:
     """The window that n slots form at a start, fitting or not."""
     by_node = sorted(parts, key=lambda slot: slot.node)
     nodes = tuple(slot.node for slot in by_node)
     rows = tuple(slot.row for slot in by_node)
-    prices = tuple(sorted(price_of(slot, shape, volume) for slot in parts))
-    runtime = volume / min(slot.performance for slot in parts)
+    terms = (volume, setup, step)
+    prices = tuple(sorted(price_of(slot, shape, *terms) for slot in parts))
+    runtime = max(length_on(slot.performance, *terms) for slot in parts)
     cost = runtime * add(prices) if shape == "square" else add(prices)
     return Window(start, runtime, cost, prices, nodes, rows)
 
@@ -81,12 +106,13 @@ def is_live(slot: Slot, start: float, length: float, deadline: float) -> bool:
 
 
 def cheapest_sets(
-    slots: list[Slot], start: float, shape: str, nodes: int, volume: float
+    slots: list[Slot], start: float, shape: str, nodes: int, *terms: float
 ) -> Iterator[list[Slot]]:
     """The n cheapest slots for each length that a window may have at most."""
-    slots = sorted(slots, key=lambda slot: (price_of(slot, shape, volume), slot.node))
-    for limit in sorted({volume / slot.performance for slot in slots}):
-        allowed = [slot for slot in slots if volume / slot.performance <= limit]
+    slots = sorted(slots, key=lambda slot: (price_of(slot, shape, *terms), slot.node))
+    lengths = {slot: length_on(slot.performance, *terms) for slot in slots}
+    for limit in sorted(set(lengths.values())):
+        allowed = [slot for slot in slots if lengths[slot] <= limit]
         if shape == "square":
             allowed = [slot for slot in allowed if start + limit <= slot.end]
         if len(allowed) >= nodes:
@@ -103,6 +129,10 @@ def all_windows(
     budget: float = INF,
     earliest: float = -INF,
     deadline: float = INF,
+    setup: float = 0.0,
+    step: float = 0.0,
+    latest: float = INF,
+    max_runtime: float = INF,
     **filters,
 ) -> Iterator[Window]:
     """Every window within budget and deadline at every start that can matter.
@@ -112,23 +142,29 @@ def all_windows(
     so the best is among these.
     """
     usable = proper_slots(slots, **filters)
+    terms = (volume, setup, step)
     for start in sorted({max(float(s), earliest) for s in slots["start"]}):
+        if start > latest:
+            break
         known = [
-            s for s in usable if is_live(s, start, volume / s.performance, deadline)
+            s
+            for s in usable
+            if is_live(s, start, length_on(s.performance, *terms), deadline)
         ]
         if only_cheapest:
-            sets = cheapest_sets(known, start, shape, nodes, volume)
+            sets = cheapest_sets(known, start, shape, nodes, *terms)
         else:
             sets = combinations(known, nodes)
         for parts in sets:
-            window = window_of(start, parts, shape, volume)
+            window = window_of(start, parts, shape, *terms)
             lengths = [window.runtime] * nodes
             if shape == "ragged":
-                lengths = [volume / slot.performance for slot in parts]
+                lengths = [length_on(slot.performance, *terms) for slot in parts]
             if (
                 len(set(window.nodes)) == nodes
                 and all(map(is_live, parts, repeat(start), lengths, repeat(deadline)))
                 and window.cost <= budget
+                and window.runtime <= max_runtime
             ):
                 yield window
 
@@ -172,26 +208,40 @@ def first_window(
     budget: float = INF,
     earliest: float = -INF,
     deadline: float = INF,
+    setup: float = 0.0,
+    step: float = 0.0,
+    latest: float = INF,
+    max_runtime: float = INF,
     **filters,
 ) -> Best | None:
-    """AMP, and FirstFit: every start in turn, its groups fastest first, its steps."""
-    usable = proper_slots(slots, **filters)
+    """AMP, and FirstFit: every start in turn, its groups fastest first, its steps.
+
+    A group is all slots that can run a part in a time, the shortest first.
+    """
+    terms = (volume, setup, step)
+    usable = [
+        slot
+        for slot in proper_slots(slots, **filters)
+        if length_on(slot.performance, *terms) <= max_runtime
+    ]
     steps = sorted(usable, key=lambda s: (max(s.start, earliest), s.start, s.node))
     for start in sorted({max(s.start, earliest) for s in steps}):
-        fastest_first = sorted({s.performance for s in usable}, reverse=True)
-        for group in fastest_first if shape == "square" else [0.0]:
-            for last, step in enumerate(steps):
-                if max(step.start, earliest) != start:
+        if start > latest:
+            return None
+        groups = sorted({length_on(s.performance, *terms) for s in usable})
+        for group in groups if shape == "square" else [INF]:
+            for last, newest in enumerate(steps):
+                if max(newest.start, earliest) != start:
                     continue
-                live = [
-                    s
-                    for s in steps[: last + 1]
-                    if s.performance >= group
-                    and is_live(s, start, volume / (group or s.performance), deadline)
-                ]
-                live.sort(key=lambda s: (price_of(s, shape, volume), s.node))
+                live = []
+                for slot in steps[: last + 1]:
+                    own = length_on(slot.performance, *terms)
+                    length = group if shape == "square" else own
+                    if own <= group and is_live(slot, start, length, deadline):
+                        live.append(slot)
+                live.sort(key=lambda s: (price_of(s, shape, *terms), s.node))
                 if len(live) >= nodes:
-                    found = window_of(start, live[:nodes], shape, volume)
+                    found = window_of(start, live[:nodes], shape, *terms)
                     if found.cost <= budget:
                         return Best(start, start, found.cost, found.nodes, found.rows)
     return None

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from hypothesis import strategies as st
-from oracle import INF, proper_slots, window_of
+from oracle import INF, length_on, proper_slots, terms_of, window_of
 
 SLOT = np.dtype(
     [("node", "i4")]
@@ -96,8 +96,11 @@ def just_below(number: float) -> float:
 
 
 @st.composite
-def requests(draw, slots: np.ndarray) -> dict[str, Any]:
-    """A request whose limits are often met exactly, or missed by one bit."""
+def requests(draw, slots: np.ndarray, charged: bool = True) -> dict[str, Any]:
+    """A request whose limits are often met exactly, or missed by one bit.
+
+    `charged`: some have a constant part and whole steps in the lengths of their parts.
+    """
     pick = draw(pickers)
     count = len(np.unique(slots["node"]))
     nodes = pick((2, 3, 1, count, 4, count + 1)) or 1
@@ -121,12 +124,25 @@ def requests(draw, slots: np.ndarray) -> dict[str, Any]:
         request["min_performance"] = float(pick(slots)["performance"])
     if pick.sometimes():
         request["max_price"] = float(pick(slots)["price"])
+    charge = draw(pickers)
+    if charged and charge.sometimes():  # so that a slot holds some whole steps
+        length = volume / float(charge(slots)["performance"])
+        request["step"] = charge((1.0, 0.5, 1 / 3, 0.1, 0.0, 2.0)) * length
+        request["setup"] = charge((0.0, 0.0, 0.5, 1.0, 0.1)) * length
+        request["volume"] = volume = charge((1.0, 0.5, 0.9)) * volume
+
+    def some_length() -> float:
+        return length_on(float(pick(slots)["performance"]), *terms_of(request))
+
     if pick.sometimes():
-        finish = (
-            max(pick(slots)["start"], earliest) + volume / pick(slots)["performance"]
-        )
+        finish = max(pick(slots)["start"], earliest) + some_length()
         request["deadline"] = pick((float(finish), just_below(finish)))
     pick = draw(pickers)
+    if pick.sometimes():
+        latest = max(float(pick(slots)["start"]), earliest)
+        request["latest"] = max(pick((latest, just_below(latest))), earliest)
+    if pick.sometimes():
+        request["max_runtime"] = pick((some_length(), just_below(some_length())))
     if pick.sometimes():
         request["proper"] = np.array([pick((True, False)) for _ in slots])
     if pick((False, True)):
@@ -141,14 +157,14 @@ def pick_budget(pick: Picker, slots: np.ndarray, request: dict[str, Any]) -> flo
         return 0.0
     shape, exact = pick(SHAPES), pick((True, True, True, False))
     parts = [usable.pop(pick(range(len(usable)))) for _ in range(request["nodes"])]
-    cost = window_of(0.0, parts, shape, request["volume"]).cost
+    cost = window_of(0.0, parts, shape, *terms_of(request)).cost
     return cost if exact else max(just_below(cost), 0.0)
 
 
 @st.composite
-def cases(draw, **sizes: int) -> Case:
+def cases(draw, charged: bool = True, **sizes: int) -> Case:
     slots = draw(slot_arrays(**sizes))
-    return Case(slots, draw(requests(slots)))
+    return Case(slots, draw(requests(slots, charged)))
 
 
 @st.composite

@@ -11,11 +11,12 @@ import slotkern as sk
 PLACEMENTS = ("dependable", "coordinated")
 
 
-def lengths_of(window, slots, shape, volume):
+def lengths_of(window, slots, shape, request):
     """How long each part runs."""
     if shape == "square":
         return [window.runtime] * len(window.rows)
-    return [volume / slots["performance"][row] for row in window.rows]
+    performances = slots["performance"][list(window.rows)].tolist()
+    return [oracle.length_on(p, *oracle.terms_of(request)) for p in performances]
 
 
 def nearest(slots, row, start, length):
@@ -26,11 +27,11 @@ def farthest(slots, row, start, length):
     return max(start - slots["start"][row], slots["end"][row] - start - length)
 
 
-def total(function, window, slots, shape, volume):
+def total(function, window, slots, shape, request):
     return sum(
         function(slots, row, window.start, length)
         for row, length in zip(
-            window.rows, lengths_of(window, slots, shape, volume), strict=True
+            window.rows, lengths_of(window, slots, shape, request), strict=True
         )
     )
 
@@ -49,15 +50,18 @@ def check_window(window, case, shape):
     )
     rows = window.slots["row"].tolist()
     parts = [slot for slot in usable if slot.row in rows]
-    again = oracle.window_of(window.start, parts, shape, case.request["volume"])
+    terms = oracle.terms_of(case.request)
+    again = oracle.window_of(window.start, parts, shape, *terms)
     assert list(again.rows) == rows
     assert len(set(again.nodes)) == case.request["nodes"] == len(rows)
     assert (window.cost, window.runtime) == (again.cost, again.runtime)
     assert window.cost <= case.request.get("budget", np.inf)
     assert window.start >= case.request.get("earliest", -np.inf)
+    assert window.start <= case.request.get("latest", np.inf)
+    assert window.runtime <= case.request.get("max_runtime", np.inf)
     for slot, length in zip(
         sorted(parts, key=lambda slot: slot.node),
-        lengths_of(again, case.slots, shape, case.request["volume"]),
+        lengths_of(again, case.slots, shape, case.request),
         strict=True,
     ):
         deadline = case.request.get("deadline", np.inf)
@@ -81,7 +85,7 @@ def judge(window, best, sign, window_value):
 
 def best_total(case, shape, function, sign):
     values = [
-        sign * total(function, window, case.slots, shape, case.request["volume"])
+        sign * total(function, window, case.slots, shape, case.request)
         for window in oracle.all_windows(case.slots, shape, **case.request)
     ]
     return sign * max(values) if values else None

@@ -105,7 +105,7 @@ def test_own_criterion_equals_exhaustive_search(case: Case):
                 again,
                 case.slots,
                 shape,
-                case.request["volume"],
+                case.request,
             )
         judge(window, best, 1, value)
 

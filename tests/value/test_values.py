@@ -66,6 +66,13 @@ def with_ends(case):
     return Case(slots, case.request)
 
 
+def short_enough(slots, request):
+    """The slots that the most runtime leaves."""
+    terms, most = oracle.terms_of(request), request.get("max_runtime", np.inf)
+    lengths = [oracle.length_on(p, *terms) for p in slots["performance"].tolist()]
+    return np.array(lengths, float) <= most
+
+
 @settings(max_examples=settings.default.max_examples, deadline=None)
 @given(cases())
 def test_placement_equals_exhaustive_search(case: Case):
@@ -77,6 +84,7 @@ def test_placement_equals_exhaustive_search(case: Case):
     usable = (case.slots["performance"] >= case.request.get("min_performance", 0)) & (
         case.slots["price"] <= case.request.get("max_price", np.inf)
     )
+    usable &= short_enough(case.slots, case.request)
     starts = {
         max(float(s), case.request.get("earliest", -np.inf))
         for s in case.slots["start"][usable]
@@ -89,7 +97,7 @@ def test_placement_equals_exhaustive_search(case: Case):
             ("coordinated", farthest, -1),
         ):
             values = [
-                sign * total(distance, w, case.slots, shape, case.request["volume"])
+                sign * total(distance, w, case.slots, shape, case.request)
                 for w in oracle.all_windows(case.slots, shape, **case.request)
                 if w.start in starts
             ]
@@ -98,10 +106,7 @@ def test_placement_equals_exhaustive_search(case: Case):
             value = None
             if window is not None:
                 again = check_window(window, case, shape)
-                value = (
-                    total(distance, again, case.slots, shape, case.request["volume"])
-                    / nodes
-                )
+                value = total(distance, again, case.slots, shape, case.request) / nodes
             judge(window, best, sign, value)
             anywhere = sk.find_window(
                 case.slots, request, criterion, shape=shape, placement="any"
@@ -116,20 +121,24 @@ def test_placement_equals_exhaustive_search(case: Case):
 
 def anywhere_by_hand(slots, shape, distance, sign, request):
     """The best mean over all sets of slots and a fine choice of starts for each."""
-    n, volume = request["nodes"], request["volume"]
+    n, terms = request["nodes"], oracle.terms_of(request)
     best = -np.inf
     for rows in itertools.combinations(range(len(slots)), n):
         part = slots[list(rows)]
         if len(set(part["node"])) < n:
             continue
-        length = volume / part["performance"]
+        length = np.array(
+            [oracle.length_on(p, *terms) for p in part["performance"].tolist()]
+        )
         if shape == "square":
             length[:] = length.max()
         low = max(part["start"].max(), request.get("earliest", -np.inf))
         ends = np.minimum(part["end"], request.get("deadline", np.inf))
-        high = (ends - length).min()
-        window = oracle.window_of(low, oracle.proper_slots(part), shape, volume)
+        high = min((ends - length).min(), request.get("latest", np.inf))
+        window = oracle.window_of(low, oracle.proper_slots(part), shape, *terms)
         if window.cost > request.get("budget", np.inf) or (low + length > ends).any():
+            continue
+        if low > request.get("latest", np.inf):
             continue
         middles = (part["start"] + part["end"] - length) / 2
         grid = np.linspace(low, max(low, high), 33)
@@ -149,6 +158,7 @@ def test_placement_anywhere_equals_exhaustive_search(case: Case):
     proper = wanted.pop("proper", None)
     if proper is not None:
         usable &= proper
+    usable &= short_enough(case.slots, wanted)
     slots = case.slots[usable].copy()
     for shape in SHAPES:
         for criterion, distance, sign in (

@@ -48,12 +48,13 @@ def check_lengths_and_costs(
     window: sk.Window, slots: np.ndarray, request: dict
 ) -> None:
     """Whether what the window says of itself fits together, bit for bit."""
-    parts, volume = window.slots, request["volume"]
+    parts, terms = window.slots, oracle.terms_of(request)
     chosen = slots[parts["row"]]
-    lengths = volume / chosen["performance"]
-    costs = volume * (chosen["price"] / chosen["performance"])
+    lengths = np.array([oracle.length_on(p, *terms) for p in chosen["performance"]])
+    named = [oracle.proper_slots(chosen[[i]])[0] for i in range(len(chosen))]
+    costs = np.array([oracle.price_of(part, "ragged", *terms) for part in named])
     if window.shape == "square":
-        lengths[:] = volume / chosen["performance"].min()
+        lengths[:] = lengths.max()
         costs = lengths * chosen["price"]
     assert window.runtime == lengths.max()
     assert window.finish == window.start + window.runtime
@@ -158,7 +159,7 @@ def published_best(slots, shape, criterion, request, seed=0):
         return None
     start, rows = found.start, found.rows
     parts = [oracle.proper_slots(slots[[row]])[0]._replace(row=row) for row in rows]
-    window = oracle.window_of(start, parts, shape, request["volume"])
+    window = oracle.window_of(start, parts, shape, *oracle.terms_of(request))
     value = oracle.VALUE.get(criterion, oracle.VALUE["start"])(window)
     return oracle.Best(value, start, window.cost, window.nodes, window.rows)
 

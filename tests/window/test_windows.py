@@ -201,10 +201,17 @@ def test_every_claim_of_an_explanation_holds_when_the_change_is_made(case):
             assert fits(job.replace(nodes=why.together, budget=np.inf))
         for name, value in why.changes().items():
             assert fits(job.replace(**{name: value}))
+            if name in ("latest", "max_runtime"):
+                least = np.nextafter(value, -np.inf)
+                assert least <= job.earliest or not fits(job.replace(**{name: least}))
         free = {
             "min_performance": 0,
             "earliest": -np.inf,
             "max_price": np.inf,
+            "setup": 0,
+            "step": 0,
+            "latest": np.inf,
+            "max_runtime": np.inf,
             "where": None,
         }
         for name, value in free.items():
@@ -221,6 +228,10 @@ def test_every_claim_of_an_explanation_holds_when_the_change_is_made(case):
         ({"min_performance": 2}, "without the least performance"),
         ({"earliest": 8}, "without the earliest start"),
         ({"max_price": 1}, "without the price limit"),
+        ({"setup": 6}, "without the setup time"),
+        ({"step": 10}, "without the rounding of lengths"),
+        ({"latest": -1}, "a latest start of 0.0"),
+        ({"max_runtime": 3}, "a runtime of 4.0"),
         ({"where": "price < 2"}, "without the filter"),
         ({}, "A window fits"),
     ],

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from slotkern._core import CRITERIA, Request, in_numbers
+from slotkern._core import CRITERIA, REQUEST_FIELDS, Request, in_numbers
 from slotkern.extras import extra
 
 if TYPE_CHECKING:
@@ -18,16 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["Batch", "read_batch"]
 
 #: Columns of a table of jobs: the fields of Request, and what the batch adds.
-FIELDS = (
-    "nodes",
-    "volume",
-    "budget",
-    "min_performance",
-    "earliest",
-    "deadline",
-    "max_price",
-    "where",
-)
+FIELDS = REQUEST_FIELDS
 OWN = ("name", "criterion", "order")
 DEFAULT_CRITERION = "finish"
 

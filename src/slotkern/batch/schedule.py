@@ -597,8 +597,8 @@ def _priced(job: int, request: Request) -> Request:
                 f"job {job}: alternatives='alp' needs max_price, or min_performance "
                 "beside a budget"
             )
-        work = request.nodes * request.volume
-        price = request.budget * request.min_performance / work
+        longest = float(request.length(request.min_performance))
+        price = request.budget / (request.nodes * longest)
     return request.replace(max_price=price, budget=math.inf)
 
 
@@ -606,7 +606,7 @@ def _check_ends(table: NDArray[np.void], requests: Sequence[Request]) -> None:
     """Refuse what may have endlessly many alternatives."""
     if np.isinf(table["end"]).any():
         for i, request in enumerate(requests):
-            if math.isinf(request.deadline):
+            if math.isinf(request.deadline) and math.isinf(request.latest):
                 raise ValueError(
                     f"slots have an infinite end, so that job {i} may have endlessly "
                     "many alternatives; give it a deadline, or give most="

@@ -24,6 +24,9 @@ with extra():
     from rich.table import Table
     from rich.text import Text
 
+#: Columns of jobs that are numbers, or dates and durations in words.
+_SAID = ("walltime", "earliest", "latest", "deadline", "setup", "step", "max_runtime")
+
 __all__ = ["number_or_text", "read_free", "register"]
 
 
@@ -147,8 +150,8 @@ def schedule(
         raise ValueError(f"--output: {output} does not end in .npz")
     free, _ = read_free(slots)
     pool = free if isinstance(free, sk.SlotPool) else sk.SlotPool(free)
-    columns = read_columns(jobs, ("name", "walltime", "earliest", "deadline", "where"))
-    for name in ("walltime", "earliest", "deadline"):
+    columns = read_columns(jobs, ("name", "where", *_SAID))
+    for name in _SAID:
         if name in columns and columns[name].dtype.kind in "UO":
             given = columns[name].tolist()
             columns[name] = np.array([number_or_text(v) for v in given], object)

@@ -23,6 +23,7 @@ from slotkern._core import REQUEST_FIELDS
 from slotkern.commands.batch import batch
 from slotkern.extras import EXTRAS, extra
 from slotkern.files.slots import format_of
+from slotkern.machine.durations import duration_of
 from slotkern.machine.moments import moment_of
 from slotkern.studies.commands import register as register_studies
 
@@ -175,6 +176,14 @@ Deadline = Annotated[
     str, typer.Option(help="No finish after this time: likewise a number or a date.")
 ]
 MaxPrice = Annotated[float, typer.Option(help="Most money per time unit of one slot.")]
+Setup = Annotated[
+    str, typer.Option(help="Constant part of a part's length, charged like the work.")
+]
+Step = Annotated[
+    str, typer.Option(help="Lengths of parts are rounded up to multiples of this.")
+]
+Latest = Annotated[str, typer.Option(help="No start after this time or date.")]
+MaxRuntime = Annotated[str, typer.Option(help="Most time from start to finish.")]
 Where = Annotated[
     str | None,
     typer.Option(help="Which slots may serve, as in \"memory >= 64 and site == 'a'\"."),
@@ -218,6 +227,10 @@ def find(
     earliest: Earliest = "-inf",
     deadline: Deadline = "inf",
     max_price: MaxPrice = math.inf,
+    setup: Setup = "0",
+    step: Step = "0",
+    latest: Latest = "inf",
+    max_runtime: MaxRuntime = "inf",
     where: Where = None,
     placement: Placement = "slot-start",
     span: Span = "window",
@@ -288,6 +301,10 @@ def alternatives(
     earliest: Earliest = "-inf",
     deadline: Deadline = "inf",
     max_price: MaxPrice = math.inf,
+    setup: Setup = "0",
+    step: Step = "0",
+    latest: Latest = "inf",
+    max_runtime: MaxRuntime = "inf",
     where: Where = None,
     plot: Plot = None,
     as_json: AsJson = False,
@@ -344,10 +361,12 @@ def _request(options: dict[str, Any]) -> sk.Request:
     if (fields["volume"] is None) == (options["walltime"] is None):
         raise ValueError("either --volume or --walltime is needed")
     fields |= {"walltime": number_or_text(options["walltime"])}
-    for name in ("earliest", "deadline"):
+    for name in ("earliest", "latest", "deadline", "setup", "step", "max_runtime"):
         fields[name] = number_or_text(fields[name])
         if isinstance(fields[name], str):
-            moment_of(fields[name], f"--{name}")
+            lasts = name in ("setup", "step", "max_runtime")
+            meaning: Any = duration_of if lasts else moment_of
+            meaning(fields[name], f"--{name.replace('_', '-')}")
     return sk.Request(**fields)
 
 
@@ -358,6 +377,8 @@ def _print_json(
     heading = {"slotkern": sk.__version__, "file": str(slots)}
     heading |= dict(zip(("criterion", "shape", "method"), asked, strict=True))
     fields = {name: getattr(request, name) for name in REQUEST_FIELDS}
+    if request.walltime is not None:
+        fields["walltime"] = request.walltime
     whole = _plain(heading | {"request": fields} | answer)
     write(json.dumps(whole, indent=2, allow_nan=False) + "\n")
 

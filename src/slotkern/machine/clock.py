@@ -157,9 +157,12 @@ class Clock:
     @classmethod
     def from_dict(cls, given: dict[str, Any]) -> Clock:
         """Return the clock that `to_dict` told."""
-        return cls(
-            given["origin"], unit=given["unit"], zone=given["zone"], tick=given["tick"]
-        )
+        keys = ("unit", "zone", "tick")
+        if not given.keys() >= {"origin", *keys}:
+            raise ValueError(
+                f"not a clock: it has only {', '.join(given) or 'nothing'}"
+            )
+        return cls(given["origin"], **{key: given[key] for key in keys})
 
     @property
     def origin(self) -> dt.datetime:

@@ -76,7 +76,10 @@ def recalled(
     """
     clock = machine = None
     if "clock" in arrays:
-        clock = Clock.from_dict(json.loads(str(arrays["clock"].tolist())))
+        given = json.loads(str(arrays["clock"].tolist()))
+        if not isinstance(given, dict):
+            raise Fault("its clock is none")
+        clock = Clock.from_dict(given)
     columns = {
         name.removeprefix(_COLUMN): column
         for name, column in arrays.items()

@@ -49,14 +49,16 @@ def numbered(request: Request, clock: Clock | None) -> Request:
             "what free_slots returns, or SlotPool(slots, clock=Clock(origin, zone=...))"
         )
     for name, (_, meant) in said.items():
-        if name in ("earliest", "deadline"):
+        if name in ("earliest", "latest", "deadline"):
             fields[name] = clock.time(meant, name)
         else:
             fields[name] = clock.duration(meant, name)
     if "walltime" in said:
         del fields["volume"]
-    if fields["earliest"] > fields["deadline"]:
-        raise ValueError(
-            f"earliest {request.earliest} lies after deadline {request.deadline}"
-        )
+    for name in ("latest", "deadline"):
+        if fields["earliest"] > fields[name]:
+            said_last = getattr(request, name)
+            raise ValueError(
+                f"earliest {request.earliest} lies after {name} {said_last}"
+            )
     return Request(**fields)

@@ -103,6 +103,10 @@ def find(
     earliest: float = -np.inf,
     deadline: float = np.inf,
     max_price: float = np.inf,
+    setup: float = 0.0,
+    step: float = 0.0,
+    latest: float = np.inf,
+    max_runtime: float = np.inf,
     proper: NDArray[np.bool_] | None = None,
     criterion: str | NDArray[np.float64],
     shape: str,
@@ -119,7 +123,8 @@ def find(
     nodes : int
         Number of slots of the window, on as many nodes.
     volume : float
-        Work for each node; a part takes volume / performance.
+        Work for each node; a part takes volume / performance, with `setup` and `step`
+        as `slotkern.Request` says.
     budget : float
         The most that the window may cost.
     min_performance, max_price : float
@@ -130,6 +135,11 @@ def find(
         says.
     earliest, deadline : float
         When the window may start and must have finished.
+    setup, step : float
+        The constant part of a part's length, and of what it is a multiple.
+    latest, max_runtime : float
+        The latest start and the most time to the finish: slots that start later, or on
+        which a part runs longer, are in no window that keeps these.
     proper : bool array, shape (m,), optional
         Which slots may take part at all (properHardwareAndSoftware); all without it.
     criterion : str or float64 array of shape (m,)
@@ -197,10 +207,12 @@ def find(
     suitable &= slots["price"] <= max_price
     if proper is not None:
         suitable &= proper
-    latest = min(float(deadline), FINITE)
-    job = Job(nodes, float(volume), float(budget), float(earliest), latest)
+    last = min(float(deadline), FINITE)
+    job = Job(nodes, float(volume), float(budget), float(earliest), last, setup, step)
+    suitable &= np.maximum(slots["start"], earliest) <= latest
     run = algorithm.lite if lite else algorithm.search
     if run is None:
         raise ValueError(f"{algorithm.name} has no Lite form")
     with np.errstate(over="ignore"):  # a length or a cost may be infinite
+        suitable &= job.lengths(slots["performance"]) <= max_runtime
         return run(slots, suitable, job, criterion if by_value else seed)

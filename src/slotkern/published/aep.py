@@ -2,7 +2,7 @@
 
 "Slot selection and co-allocation algorithms for economic scheduling in distributed
 computing", section 2. Windows are ragged: every part starts at the window's start and
-runs for its own length, volume / performance. AMP, minCost, minRuntime, minFinish and
+runs for its own length (`Job.lengths`). AMP, minCost, minRuntime, minFinish and
 minProcTime are one sweep over the slots by start and differ in the window they take
 from the slots that are live at a step. ALP (section 1) is AMP with a price limit on
 each slot in the place of the budget. The general criterion of section 2.1 is in
@@ -185,14 +185,14 @@ def numbered(
     slots: NDArray[np.void], proper: NDArray[np.bool_], job: Job
 ) -> tuple[Numbers, SlotList]:
     """Number the slots by cost: the rows of the numbers, and the columns."""
-    cost = job.volume * (slots["price"] / slots["performance"])
+    cost = job.costs(slots)
     row, arrival = in_order(slots, cost)
     return row, SlotList(
         arrival,
         proper[row],
         np.maximum(slots["start"][row], job.earliest),
         np.minimum(slots["end"][row], job.deadline),
-        job.volume / slots["performance"][row],
+        job.lengths(slots["performance"])[row],
         cost[row],
     )
 

@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .job import Job
+
 Window = tuple[float, NDArray[np.int64], NDArray[np.float64]]
 
 
@@ -60,6 +62,8 @@ def all_windows(
     shape: str,
     nodes: int,
     volume: float,
+    setup: float = 0.0,
+    step: float = 0.0,
     limit: int | None = None,
     **job: Any,
 ) -> list[Window]:
@@ -71,7 +75,7 @@ def all_windows(
         As for `slotkern.published.find`.
     shape : {"ragged", "square"}
         CSA, or MultipleBest.
-    nodes, volume, **job
+    nodes, volume, setup, step, **job
         As for `slotkern.published.find`.
     limit : int, optional
         The most windows.
@@ -84,16 +88,16 @@ def all_windows(
     """
     from slotkern.published import find
 
+    job |= {"nodes": nodes, "volume": volume, "setup": setup, "step": step}
+    run = Job(nodes, volume, np.inf, -np.inf, np.inf, setup, step)
     windows: list[Window] = []
     table, origin = slots, np.arange(len(slots))
     while limit is None or len(windows) < limit:
-        found = find(
-            table, nodes=nodes, volume=volume, criterion="first", shape=shape, **job
-        )
+        found = find(table, criterion="first", shape=shape, **job)
         if found is None:
             break
         start, rows = found.start, found.rows
-        lengths = volume / table["performance"][rows]
+        lengths = run.lengths(table["performance"][rows])
         if shape == "square":
             lengths = np.full(nodes, lengths.max())
         windows.append((start, origin[rows], start + lengths))

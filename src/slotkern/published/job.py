@@ -19,13 +19,37 @@ FINITE = float(np.finfo(np.float64).max)
 
 
 class Job(NamedTuple):
-    """The resource request of the papers, less what `proper` already decides."""
+    """The resource request of the papers, less what `proper` already decides.
+
+    The papers know no constant part and no rounding step of a part's length. Both change
+    getTime(Job) alone, so that the algorithms stand as they are.
+    """
 
     nodes: int
     volume: float
     budget: float
     earliest: float
     deadline: float
+    setup: float = 0.0
+    step: float = 0.0
+
+    def lengths(self, performance: NDArray[np.float64]) -> NDArray[np.float64]:
+        """How long a part runs on each node; `slotkern.Request.length` says the rule."""
+        time = self.setup + self.volume / performance
+        if self.step == 0:
+            return time
+        count = time / self.step
+        whole = np.floor(count)
+        exact = (whole >= 1) & (count - whole <= 4 * 2.0**-52 * count)
+        return np.where(
+            count < 2.0**52, self.step * np.where(exact, whole, whole + 1), time
+        )
+
+    def costs(self, slots: NDArray[np.void]) -> NDArray[np.float64]:
+        """What a part on each slot costs by itself."""
+        if self.setup == 0 and self.step == 0:
+            return self.volume * (slots["price"] / slots["performance"])
+        return slots["price"] * self.lengths(slots["performance"])
 
 
 class Found(NamedTuple):

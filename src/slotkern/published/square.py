@@ -56,7 +56,7 @@ def value_of(start: float, length: float, cost: float, criterion: int) -> float:
 def square_search(
     slots: SlotList,
     groups: NDArray[np.float64],
-    volume: float,
+    lengths: NDArray[np.float64],
     n: int,
     budget: float,
     criterion: int,
@@ -75,8 +75,7 @@ def square_search(
     """
     best_start, best_value, best = 0.0, np.inf, np.empty(0, np.int64)  # 1
     window_slots = np.empty(len(slots.arrival), np.int64)
-    for performance in groups:  # 3
-        length = volume / performance  # 3a
+    for performance, length in zip(groups, lengths):  # 3, 3a
         size = 0  # 3b
         for slot in slots.arrival:  # 3c
             if not slots.proper[slot] or slots.performance[slot] < performance:
@@ -129,7 +128,12 @@ def search(
     """Search the groups, and tell the rows of the window."""
     row, columns, groups = numbered(slots, proper, job)
     start, window = square_search(
-        columns, groups, job.volume, job.nodes, min(job.budget, FINITE), criterion
+        columns,
+        groups,
+        job.lengths(groups),
+        job.nodes,
+        min(job.budget, FINITE),
+        criterion,
     )
     return Found(float(start), row[window]) if len(window) else None
 

@@ -91,7 +91,7 @@ def valued_search(
     end: NDArray[np.float64],
     z: NDArray[np.float64],
     groups: NDArray[np.float64],
-    volume: float,
+    lengths: NDArray[np.float64],
     n: int,
     budget: float,
     kind: int,
@@ -106,8 +106,7 @@ def valued_search(
     best_start, best_length, best_value = 0.0, 0.0, -np.inf  # 1
     best = np.empty(0, np.int64)
     live = np.empty(len(slots.arrival), np.int64)
-    for performance in groups:  # 3
-        length = volume / performance  # 3a
+    for performance, length in zip(groups, lengths):  # 3, 3a
         size = 0  # 3b
         for slot in slots.arrival:  # 3c
             if not slots.proper[slot] or slots.performance[slot] < performance:
@@ -243,7 +242,7 @@ def search(
         slots["end"][row],
         z[row].astype(np.float64),
         groups,
-        job.volume,
+        job.lengths(groups),
         job.nodes,
         min(job.budget, FINITE),
         kind,

@@ -68,7 +68,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         }
         const Row& row = free[i].row;
         const double d = shape == ShapeKind::square ? expected.runtime
-                                                : query.volume / row.performance;
+                                                : length_on(query, row.performance);
         Piece before = free[i], after = free[i];
         before.row.end = expected.start;
         after.row.start = expected.start + d;

@@ -138,21 +138,37 @@ struct Asked {
   std::vector<std::uint8_t> mask;  // empty: no filter
 };
 
+// How long a part runs, and what orders parts by cost: the price, or what the part costs. What a
+// unit of work costs must be finite.
+inline double length_on(const Query& query, double performance) {
+  const double time = query.setup + query.volume / performance;
+  if (query.step == 0 || time / query.step >= 0x1p52) return time;
+  const double up = std::max(1.0, std::ceil(time / query.step)), spare = time / query.step - (up - 1);
+  const bool rounding = up > 1 && spare <= 4 * 0x1p-52 * (time / query.step);
+  return query.step * (up - (rounding ? 1 : 0));
+}
+inline double key_of(const Query& query, const Row& row, bool square) {
+  const double rate = row.price / row.performance;
+  if (square) return row.price;
+  if ((query.setup == 0 && query.step == 0) || std::isinf(rate)) return query.volume * rate;
+  return row.price > 0 ? row.price * length_on(query, row.performance) : 0;
+}
+
 // What n of the rows cost, in a shape.
-inline double cost_of(Bytes& bytes, const std::vector<Row>& rows, std::size_t n, double volume,
-                      bool square) {
+inline double cost_of(Bytes& bytes, const std::vector<Row>& rows, std::size_t n,
+                      const Query& query, bool square) {
   std::vector<double> keys;
   double slowest = kInfinity;
   const std::size_t first = bytes.below(rows.size());
   for (std::size_t i = 0; i < n; ++i) {
     const Row& row = rows[(first + i * (1 + bytes.below(2))) % rows.size()];
-    keys.push_back(square ? row.price : volume * (row.price / row.performance));
+    keys.push_back(key_of(query, row, square));
     slowest = std::min(slowest, row.performance);
   }
   std::sort(keys.begin(), keys.end());
   double sum = 0;
   for (const double key : keys) sum += key;
-  return square ? volume / slowest * sum : sum;
+  return square ? length_on(query, slowest) * sum : sum;
 }
 
 // The limits are often met exactly, or missed by one bit.
@@ -178,16 +194,31 @@ inline Asked make_query(Bytes& bytes, const std::vector<Row>& rows, std::size_t 
   const double length = length_of(row, query.earliest);
   if (length > 0) query.volume = bytes.pick(parts) * length * row.performance;
   if (!(query.volume > 0) || std::isinf(query.volume)) query.volume = 1;
+  if (bytes.one_in(4)) {  // charged: lengths like those of the slots
+    static const double shares[] = {0, 1, 0.5, 0.1, 1 / 3.0, 2};
+    const double own = query.volume / row.performance;
+    if (std::isfinite(own)) {
+      if (bytes.below(3)) query.step = bytes.pick(shares) * own;
+      if (bytes.below(2)) query.setup = bytes.pick(shares) * own;
+      if (bytes.below(2) && query.volume / 2 > 0) query.volume /= 2;
+    }
+    if (!query.sane()) query.setup = query.step = 0;
+  }
+  if (bytes.one_in(6)) query.latest = any().start;
+  if (bytes.one_in(6)) {
+    const double length = length_on(query, any().performance);
+    query.max_runtime = bytes.below(2) ? length : next_down(length);
+  }
   if (bytes.one_in(4)) query.min_performance = any().performance;
   if (bytes.one_in(4)) query.max_price = any().price;
   if (bytes.one_in(4)) {
     const double finish =
-        std::max(any().start, query.earliest) + query.volume / any().performance;
+        std::max(any().start, query.earliest) + length_on(query, any().performance);
     if (std::isfinite(finish)) query.deadline = bytes.below(2) ? finish : next_down(finish);
   }
   if (bytes.below(3)) {
-    query.budget = cost_of(bytes, rows, static_cast<std::size_t>(query.n), query.volume,
-                           bytes.below(2));
+    query.budget = cost_of(bytes, rows, static_cast<std::size_t>(query.n), query, bytes.below(2));
+    if (std::isnan(query.budget)) query.budget = kInfinity;  // an infinite length for nothing
     const std::size_t off = bytes.below(8);
     if (off == 6) query.budget = std::max(0.0, next_down(query.budget));
     if (off == 7) query.budget = next_up(query.budget);
@@ -211,9 +242,10 @@ inline void print(const Asked& asked) {
   const Query& q = asked.query;
   std::fprintf(stderr,
                "request: n %lld, volume %.17g, budget %.17g, min_performance %.17g, earliest "
-               "%.17g, deadline %.17g, max_price %.17g, mask ",
+               "%.17g, deadline %.17g, max_price %.17g, setup %.17g, step %.17g, latest %.17g, "
+               "max_runtime %.17g, mask ",
                static_cast<long long>(q.n), q.volume, q.budget, q.min_performance, q.earliest,
-               q.deadline, q.max_price);
+               q.deadline, q.max_price, q.setup, q.step, q.latest, q.max_runtime);
   for (const std::uint8_t x : asked.mask) std::fprintf(stderr, "%d", x);
   std::fprintf(stderr, "\n");
 }

@@ -54,7 +54,10 @@ inline bool fits(const Row& row, double t, double length, double deadline) {
 }
 
 inline bool proper(const Row& row, std::size_t i, const Asked& asked) {
-  return row.performance >= asked.query.min_performance && row.price <= asked.query.max_price &&
+  const Query& query = asked.query;
+  return row.performance >= query.min_performance && row.price <= query.max_price &&
+         std::max(row.start, query.earliest) <= query.latest &&
+         length_on(query, row.performance) <= query.max_runtime &&
          (asked.mask.empty() || asked.mask[i]);
 }
 
@@ -66,9 +69,8 @@ class Oracle {
         budget_(std::min(asked.query.budget, std::numeric_limits<double>::max())) {
     for (std::uint32_t i = 0; i < rows.size(); ++i) {
       starts_.push_back(std::max(rows[i].start, asked.query.earliest));
-      lengths_.push_back(asked.query.volume / rows[i].performance);
-      keys_.push_back(square_ ? rows[i].price
-                              : asked.query.volume * (rows[i].price / rows[i].performance));
+      lengths_.push_back(length_on(asked.query, rows[i].performance));
+      keys_.push_back(key_of(asked.query, rows[i], square_));
       if (proper(rows[i], i, asked)) in_cost_order_.push_back(i);
     }
     std::sort(in_cost_order_.begin(), in_cost_order_.end(), [&](auto a, auto b) {
@@ -187,19 +189,18 @@ class Oracle {
 
   // AMP, and FirstFit: every start in turn, its groups fastest first, its steps.
   bool first(Seen& out) const {
-    std::vector<double> groups;
-    for (const auto i : in_cost_order_) groups.push_back(rows_[i].performance);
-    std::sort(groups.begin(), groups.end(), std::greater<>());
+    std::vector<double> groups;  // by length
+    for (const auto i : in_cost_order_) groups.push_back(lengths_[i]);
+    std::sort(groups.begin(), groups.end());
     groups.erase(std::unique(groups.begin(), groups.end()), groups.end());
-    if (!square_) groups.assign(1, 0.0);
+    if (!square_) groups.assign(1, kInfinity);
     Rows rows;
     for (const double t : starts_)
       for (const double group : groups) {
         live_.clear();
         for (const auto i : in_cost_order_)
-          if (rows_[i].performance >= group &&
-              fits(rows_[i], t, square_ ? asked_.query.volume / group : lengths_[i],
-                   asked_.query.deadline))
+          if (lengths_[i] <= group &&
+              fits(rows_[i], t, square_ ? group : lengths_[i], asked_.query.deadline))
             live_.push_back(i);
         for (std::size_t last = 0; last < rows_.size() && live_.size() >= n_; ++last) {
           if (std::max(rows_[last].start, asked_.query.earliest) != t) continue;

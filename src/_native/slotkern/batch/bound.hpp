@@ -52,14 +52,14 @@ class BatchBound {
     double performance = slot.performance;
     if (rules_.shape == ShapeKind::square && !least)  // it may run as long as the slowest would
       performance = std::max(query.min_performance, prepared_.nodes.back().performance);
-    const double length = query.volume / performance;
+    const double length = query.length(performance);
     return measure.kind == Measure::cost ? length * slot.price : length;
   }
 
   double below(double lambda, double limit, double& expense) {
     double sum = 0;
     expense = 0;
-    for (const BatchJob& job : jobs_) sum += of_job(job.query, lambda, expense);
+    for (const BatchJob& job : jobs_) sum += of_job(prepared_.by_performance(job.query), lambda, expense);
     return sum - (rules_.limited ? lambda * limit : 0);
   }
 
@@ -70,7 +70,7 @@ class BatchBound {
     poll();
     for (std::size_t row = 0; row < prepared_.slots.size(); ++row) {
       const Slot& slot = prepared_.slots[row];
-      const double t = query.step(slot), length = query.volume / slot.performance;
+      const double t = query.start_in(slot), length = query.length(slot.performance);
       if (!(t + length <= query.limit(slot)) || !query.admits(slot, row)) continue;
       const double cost = part_of(rules_.expense, query, slot, row, true);
       const double target = sign_ * part_of(rules_.target, query, slot, row, !rules_.maximize);

@@ -201,11 +201,11 @@ class Execution {
       const Freed& freed = freed_[i];
       // The part would begin before `start` and reach into the freed time.
       if (freed.end <= from ||
-          (freed.start - start) * freed.performance >= query.volume * (1 + kMargin))
+          freed.start - start >= query.length(freed.performance) * (1 + kMargin))
         continue;
       for (const Part& part : window.parts)
         may = may || (had && part.node == free_.slots.nodes[freed.place].id);
-      const double length = query.volume / freed.performance * (1 - kMargin);
+      const double length = query.length(freed.performance) * (1 - kMargin);
       const std::vector<Span>& spans = free_.pool.free_at(freed.place);
       auto span = std::upper_bound(spans.begin(), spans.end(), freed.start,
                                    [](double t, const Span& x) { return t < x.end; });

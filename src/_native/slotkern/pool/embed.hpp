@@ -6,7 +6,8 @@
 // pool and returns a Status as a number: 0 is success, and otherwise nothing has changed.
 //
 // kInterface counts what callers are compiled against: the order and meaning of arguments and
-// fields. What is only added behind leaves it as it is.
+// fields. What is only added behind leaves it as it is; a request of more fields than are known here
+// is refused, for it may want what nobody looks at.
 #pragma once
 
 #include <algorithm>
@@ -21,8 +22,11 @@ namespace slotkern {
 
 inline constexpr int kInterface = 1;
 
-enum RequestField { kNodes, kVolume, kBudget, kMinPerformance, kEarliest, kDeadline, kMaxPrice };
-inline constexpr int kRequestFields = kMaxPrice + 1;
+enum RequestField {
+  kNodes, kVolume, kBudget, kMinPerformance, kEarliest, kDeadline, kMaxPrice,
+  kSetup, kStep, kLatest, kMaxRuntime
+};
+inline constexpr int kRequestFields = kMaxRuntime + 1;
 
 struct PoolDoor {
   SlotPool* pool = nullptr;
@@ -44,6 +48,7 @@ inline bool read_request(const double* request, std::int64_t fields, Query& quer
   const auto field = [&](int i, double otherwise) { return i < fields ? request[i] : otherwise; };
   const double nodes = field(kNodes, 0);
   if (!(nodes >= 1 && nodes <= 0x7FFFFFFF) || nodes != std::floor(nodes)) return false;
+  if (fields > kRequestFields) return false;
   query.n = static_cast<std::int64_t>(nodes);
   query.volume = field(kVolume, 0);
   query.budget = field(kBudget, query.budget);
@@ -51,6 +56,10 @@ inline bool read_request(const double* request, std::int64_t fields, Query& quer
   query.earliest = field(kEarliest, query.earliest);
   query.deadline = std::min(field(kDeadline, query.deadline), query.deadline);
   query.max_price = field(kMaxPrice, query.max_price);
+  query.setup = field(kSetup, query.setup);
+  query.step = field(kStep, query.step);
+  query.latest = field(kLatest, query.latest);
+  query.max_runtime = field(kMaxRuntime, query.max_runtime);
   return true;
 }
 

@@ -4,7 +4,9 @@
 // less performance, no earlier start, and pays no more per unit of work. Whatever fits it
 // fits the other too (drop its dearest parts), so a bound of an easier request holds for it.
 // What else a request wants only makes it harder: it is told what is known, but nothing is
-// learnt from it (Query::hints). Booking only takes time away, so bounds stay true; what adds
+// learnt from it (Query::hints). Charged requests (Query::length) have a table of their own, of
+// one setup and step, other terms begin it anew: among these more volume is no shorter and no
+// cheaper, but not in proportion, so that the pay compares by part and not by work. Booking only takes time away, so bounds stay true; what adds
 // time lowers those it can serve (see lower()).
 //
 // The pay per unit of work compares rounded quotients: a margin on the safe side, or exact
@@ -25,7 +27,7 @@ struct HintRequest {
   double n, volume, performance, earliest, budget, rate;
   explicit HintRequest(const Query& q)
       : n(static_cast<double>(q.n)), volume(q.volume), performance(q.min_performance),
-        earliest(q.earliest), budget(q.budget), rate(q.budget / (n * q.volume)) {}
+        earliest(q.earliest), budget(q.budget), rate(q.budget / (n * (q.charged() ? 1 : volume))) {}
 };
 
 // A leaf loop of its own, for the per-CPU clones.
@@ -66,6 +68,7 @@ class Hints {
  public:
   // No window for `query` starts before this; -inf when nothing is known.
   double bound(const Query& query) const {
+    if (query.setup != setup_ || query.step != step_) return -kInfinity;
     const detail::HintRequest request(query);
     return detail::latest_bound(n_.data(), volume_.data(), performance_.data(),
                                 earliest_.data(), rate_.data(), budget_.data(), start_.data(),
@@ -75,6 +78,10 @@ class Hints {
   // No window for `query` starts before `start`.
   void learn(const Query& query, double earliest, double start) {
     if (!query.hints()) return;
+    if (query.setup != setup_ || query.step != step_) {
+      clear();
+      setup_ = query.setup, step_ = query.step;
+    }
     const detail::HintRequest request(query);
     if (next_ == n_.size()) {
       for (auto* column : columns()) column->resize(column->size() + 8, kInfinity);
@@ -94,8 +101,10 @@ class Hints {
   // The slot has come to be free, or has grown.
   void lower(const Slot& slot) {
     const double capacity = PreparedSlots::room(slot) * slot.performance * (1 + kMargin);
+    Slot cheap = slot;
+    if (setup_ > 0 || step_ > 0) cheap.rate = 0;  // whatever it costs
     detail::lower_starts(n_.data(), volume_.data(), performance_.data(), rate_.data(),
-                         start_.data(), n_.size(), capacity, slot);
+                         start_.data(), n_.size(), capacity, cheap);
   }
 
   void clear() {
@@ -111,6 +120,7 @@ class Hints {
   }
 
   std::vector<double> n_, volume_, performance_, earliest_, rate_, budget_, start_;
+  double setup_ = 0, step_ = 0;  // of the requests that it has learnt from
   std::size_t next_ = 0;
 };
 

@@ -200,13 +200,13 @@ class SlotPool {
   }
 
   // As search(), but starts from what is remembered, and remembers. A mask is by origin row.
-  Status find(const Query& query, int criterion, ShapeKind shape, Workspace& work, Found& found) {
-    if (!query.sane() || criterion < 0 || criterion >= kBuiltins)
+  Status find(const Query& asked, int criterion, ShapeKind shape, Workspace& work, Found& found) {
+    if (!asked.sane() || criterion < 0 || criterion >= kBuiltins)
       return Status::request_not_valid;
-    make_rows_for(query.volume);
-    Hints& hints = hints_[static_cast<std::size_t>(shape)];
-    Query from = query;
-    from.earliest = std::max(query.earliest, now_);
+    make_rows_for(asked.volume);
+    Query from = prepared_->by_performance(asked);
+    Hints& hints = hints_[table_of(from, shape)];
+    from.earliest = std::max(from.earliest, now_);
     from.origins = prepared_->origins.data();
     if (const Status status = prepared_->check(from); status != Status::ok) return status;
     const double floor = from.earliest, known = hints.bound(from);
@@ -215,17 +215,17 @@ class SlotPool {
     const Status status = search_checked(*prepared_, from, criterion, shape, work, found);
     const double earliest = floor <= prepared_->first_start() ? -kInfinity : floor;
     if (status == Status::none)
-      hints.learn(query, earliest, kInfinity);
+      hints.learn(from, earliest, kInfinity);
     else if (status == Status::ok && finds_earliest(criterion) && found.start > known)
-      hints.learn(query, earliest, found.start);
+      hints.learn(from, earliest, found.start);
     return status;
   }
 
   // No window for the query starts before this.
-  double known(const Query& query, ShapeKind shape) const {
-    Query from = query;
-    from.earliest = std::max(query.earliest, now_);
-    return std::max(from.earliest, hints_[static_cast<std::size_t>(shape)].bound(from));
+  double known(const Query& asked, ShapeKind shape) const {
+    Query from = prepared_->by_performance(asked);
+    from.earliest = std::max(from.earliest, now_);
+    return std::max(from.earliest, hints_[table_of(from, shape)].bound(from));
   }
 
   // The free spans of a node, ascending, by its place; -1: there is no such node.
@@ -244,6 +244,10 @@ class SlotPool {
 
   static bool finds_earliest(int criterion) {
     return with_criterion(criterion, [](auto c) { return decltype(c)::earliest; });
+  }
+
+  static std::size_t table_of(const Query& query, ShapeKind shape) {
+    return 2 * query.charged() + static_cast<std::size_t>(shape);
   }
 
   struct SpanAt {
@@ -562,7 +566,7 @@ class SlotPool {
   std::vector<std::uint32_t> spare_;                    // blocks of rows that are empty
   double least_ = 0, asked_ = kInfinity;                // least work a row serves; asked for
   std::size_t rows_ = 0, laid_ = 0;                     // slots in rows, now and when laid out
-  std::array<Hints, 2> hints_;                          // by shape
+  std::array<Hints, 4> hints_;                          // by table_of()
 };
 
 }  // namespace slotkern

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "slotkern/slots/request.hpp"
 #include "slotkern/slots/screen.hpp"
 #include "slotkern/slots/view.hpp"
 
@@ -20,54 +21,6 @@ struct Node {
   std::int32_t id;
   double performance;
   double min_price;  // over its slots
-};
-
-// rate = price / performance: money per unit of work.
-struct Slot {
-  double start, end, performance, price, rate;
-  std::int32_t node;
-  std::int32_t place;  // index of the node in PreparedSlots::nodes
-};
-
-// One request, its numbers checked at the door. An infinite deadline is the largest finite
-// double, so that t + d = inf never counts as in time.
-struct Query {
-  std::int64_t n = 1;
-  double volume = 0;
-  double budget = kInfinity;
-  double min_performance = 0;
-  double earliest = -kInfinity;
-  double deadline = std::numeric_limits<double>::max();
-  double max_price = kInfinity;
-  const std::uint8_t* mask = nullptr;  // one byte a slot, 0 = filtered out
-  // For a mask by origin row (PreparedSlots::origins) of so many rows; those behind are filtered
-  // out.
-  const std::size_t* origins = nullptr;
-  std::size_t masked = 0;
-
-  // What the door of Python promises; searches rely on it.
-  bool sane() const {
-    return n >= 1 && volume > 0 && volume <= std::numeric_limits<double>::max() && budget >= 0 &&
-           !std::isnan(min_performance) && !std::isnan(earliest) && !std::isnan(deadline) &&
-           !std::isnan(max_price);
-  }
-  double step(const Slot& slot) const { return std::max(slot.start, earliest); }
-  double limit(const Slot& slot) const { return std::min(slot.end, deadline); }
-  bool admits(const Slot& slot, std::size_t row) const {
-    return slot.performance >= min_performance && slot.price <= max_price &&
-           (!mask || passes(origins ? origins[row] : row));
-  }
-
-  // Whether other requests may learn from this one's answer: it wants nothing but what hints
-  // (pool/hints.hpp) compare. All fields are named, so that a new limit does not compile before it
-  // has been thought of here.
-  bool hints() const {
-    const auto& [nodes, work, money, performance, first, last, price, filter, rows, count] = *this;
-    return last == std::numeric_limits<double>::max() && price == kInfinity && !filter;
-  }
-
- private:
-  bool passes(std::size_t row) const { return !(origins && row >= masked) && mask[row]; }
 };
 
 // Where a part that is cut out of a slot ends: a rest of at most 4 ulp is rounding, not time.
@@ -178,6 +131,21 @@ class PreparedSlots {
     return static_cast<double>(slots.size()) * static_cast<double>(query.n) * sweeps > 0x1p26;
   }
 
+  // The same request, its most runtime said as a least performance: no part is shorter on a
+  // slower node. Searches look at the one limit only.
+  Query by_performance(const Query& asked) const {
+    Query query = asked;
+    if (asked.max_runtime == kInfinity) return query;
+    const auto slower =
+        std::partition_point(groups.begin(), groups.end(), [&](const Group& group) {
+          return asked.length(group.performance) <= asked.max_runtime;
+        });
+    const double least = slower == groups.begin() ? kInfinity : std::prev(slower)->performance;
+    query.min_performance = std::max(asked.min_performance, least);
+    query.max_runtime = kInfinity;
+    return query;
+  }
+
   // A volume so small that the clock does not move would let one node serve twice. Windows
   // start at a slot's start or at `earliest`; `anywhere` where slots are cut or starts move.
   // Only slots that can hold a part count, so that a pool that leaves others out says the same.
@@ -186,23 +154,25 @@ class PreparedSlots {
     if (nodes.empty()) return Status::ok;
     double t = std::max(farthest_start(), query.earliest);
     if (anywhere) t = std::max(t, latest_end);
-    if (t + query.volume / nodes.front().performance > t) return Status::ok;
+    if (t + query.length(nodes.front().performance) > t) return Status::ok;
 
     double latest = -kInfinity;  // possible start
     const auto each_useful = [&](auto visit) {
       each_row([&](std::size_t row) {
         const Slot& s = slots[row];
-        const double length = query.volume / s.performance;
-        if (query.admits(s, row) && query.step(s) + length <= query.limit(s)) visit(s, length);
+        const double length = query.length(s.performance);
+        if (query.admits(s, row) && query.start_in(s) + length <= query.limit(s))
+          visit(s, length);
       });
     };
     each_useful([&](const Slot& s, double) {
-      latest = std::max(latest, query.step(s));
+      latest = std::max(latest, query.start_in(s));
       if (anywhere && !std::isinf(s.end)) latest = std::max(latest, query.limit(s));
     });
+    latest = std::min(latest, query.latest);
     bool moves = true;
     each_useful([&](const Slot& s, double length) {
-      for (const double start : {query.step(s), std::min(latest, query.limit(s))})
+      for (const double start : {query.start_in(s), std::min(latest, query.limit(s))})
         moves = moves && start + length > start;
     });
     return moves ? Status::ok : Status::volume_too_small;

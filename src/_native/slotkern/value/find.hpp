@@ -46,27 +46,25 @@ bool settle_value(const PreparedSlots& prepared, const Query& query, const Valua
                   ValueAnswer& answer) {
   const std::size_t n = work.chosen.size();
   const bool square = std::is_same_v<Shape, Square>;
+  double slowest = kInfinity;
+  for (const std::size_t row : work.chosen)
+    slowest = std::min(slowest, prepared.slots[row].performance);
+  const Shape shape = [&] {
+    if constexpr (std::is_same_v<Shape, Square>)
+      return Square{span > 0 ? span : query.length(slowest), slowest};
+    else
+      return Shape(query);
+  }();
   std::vector<Entry>& order = work.base.chosen;
   order.clear();
-  double slowest = kInfinity;
-  for (const std::size_t row : work.chosen) {
-    const Slot& s = prepared.slots[row];
-    order.push_back({square ? s.price : s.rate, row});
-    slowest = std::min(slowest, s.performance);
-  }
+  for (const std::size_t row : work.chosen)
+    order.push_back({shape.key(prepared.slots[row]), row});
   std::sort(order.begin(), order.end(), [&prepared](const Entry& a, const Entry& b) {
-    return a.key < b.key ||
-           (a.key == b.key && prepared.slots[a.row].node < prepared.slots[b.row].node);
+    return cheaper(prepared, a, b);
   });
-  Shape shape;
-  if constexpr (std::is_same_v<Shape, Square>)
-    shape = Square{span > 0 ? span : query.volume / slowest, slowest};
-  else
-    shape = Ragged{query.volume};
   double total = 0;
-  for (Entry& entry : order) {
+  for (const Entry& entry : order) {
     const Slot& s = prepared.slots[entry.row];
-    entry.key = shape.key(s);
     double z = 0;
     if (!source.value(s, entry.row, start, shape.length(s), z)) {
       answer.fault = {Status::criterion_failed, entry.row, 0};
@@ -129,7 +127,7 @@ inline Status fill_column(const PreparedSlots& prepared, const Query& query, Val
     const Slot& s = prepared.slots[row];
     if (fault.status != Status::ok || !query.admits(s, row)) return;
     poll();
-    if (!source.value(s, row, 0, query.volume / s.performance, work.column[prepared.origin(row)]))
+    if (!source.value(s, row, 0, query.length(s.performance), work.column[prepared.origin(row)]))
       fault = {Status::criterion_failed, prepared.origin(row), 0};
   });
   v.worth = ValueKind::column;
@@ -141,11 +139,12 @@ inline Status fill_column(const PreparedSlots& prepared, const Query& query, Val
 
 // The best window by a valuation; with `record` the best value of each step instead, in
 // valued_workspace().steps.
-inline ValueAnswer find_by_value(const PreparedSlots& prepared, const Query& query,
+inline ValueAnswer find_by_value(const PreparedSlots& prepared, const Query& asked,
                                  Valuation valuation, ShapeKind shape, const ValueOptions& options,
                                  bool record) noexcept {
   ValueAnswer answer;
   answer.status = guarded([&] {
+    const Query query = prepared.by_performance(asked);
     ValueWorkspace& work = valued_workspace();
     work.chosen.clear();
     work.steps.clear();
@@ -161,11 +160,13 @@ inline ValueAnswer find_by_value(const PreparedSlots& prepared, const Query& que
       if (const Status status = detail::fill_column(prepared, query, valuation, work, answer.fault);
           status != Status::ok)
         return status;
-    return shape == ShapeKind::ragged
-               ? detail::search_by_value<Ragged>(prepared, query, valuation, options, record, work,
-                                               answer)
-               : detail::search_by_value<Square>(prepared, query, valuation, options, record, work,
-                                               answer);
+    const auto search = [&](auto kind) {
+      return detail::search_by_value<typename decltype(kind)::type>(prepared, query, valuation,
+                                                                    options, record, work, answer);
+    };
+    if (shape == ShapeKind::square) return search(std::type_identity<Square>{});
+    return query.charged() ? search(std::type_identity<Charged>{})
+                           : search(std::type_identity<Ragged>{});
   });
   return answer;
 }

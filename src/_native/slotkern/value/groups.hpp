@@ -61,7 +61,7 @@ class ValueGroups {
     knapsack_.limits = options.limits;
     knapsack_.limits.table = false;  // the small knapsacks of a step never need it
     knapsack_.work = 0;
-    if (kSquare) shortest_ = query.volume / prepared.nodes.front().performance;
+    if (kSquare) shortest_ = query.length(prepared.nodes.front().performance);
     prepared.each_row([&](std::size_t row) {
       const Slot& s = prepared.slots[row];
       if (affordable(s) && query.admits(s, row)) dearest_ = std::max(dearest_, key_of(s));
@@ -69,7 +69,12 @@ class ValueGroups {
     reach_ = std::min((n_ + 4) * dearest_, std::numeric_limits<double>::max());
   }
 
-  double key_of(const Slot& s) const { return kSquare ? s.price : query_.volume * s.rate; }
+  double key_of(const Slot& s) const {
+    if constexpr (kSquare)
+      return s.price;
+    else
+      return Shape(query_).key(s);
+  }
 
   // Whether the slot by itself leaves the budget unbroken, in the shortest window there can be.
   // Others are in no answer: they must not count as the scale of anything.
@@ -81,7 +86,7 @@ class ValueGroups {
     if constexpr (kSquare)
       return Square{plan.span, prepared_.groups[plan.group].performance};
     else
-      return Ragged{query_.volume};
+      return Shape(query_);
   }
 
   bool fail(std::size_t row) {
@@ -90,7 +95,7 @@ class ValueGroups {
   }
 
   bool possible(const Shape& shape, const Slot& s, std::size_t row) const {
-    return live(query_, shape, s, query_.step(s)) && query_.admits(s, row) &&
+    return live(query_, shape, s, query_.start_in(s)) && query_.admits(s, row) &&
            s.performance >= shape.performance();
   }
 
@@ -195,9 +200,10 @@ class ValueGroups {
       if (w_.best_of[k] == -kInfinity) continue;
       const Node& node = prepared_.nodes[k];
       w_.node_value.push_back(w_.best_of[k]);
-      w_.node_key.push_back(kSquare ? node.min_price
-                                    : query_.volume * (node.min_price / node.performance) *
-                                          (1 - kMargin));
+      if constexpr (kSquare)
+        w_.node_key.push_back(node.min_price);
+      else
+        w_.node_key.push_back(Shape(query_).least_key(node));
     }
   }
 

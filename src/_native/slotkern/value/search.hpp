@@ -12,7 +12,7 @@
 //   - when they move (placement), every step is bounded anew and solved if it can win. A fixed
 //     set's total is piecewise linear in its start: concave for dependable, convex for
 //     coordinated. So starts of slots, middles (s + e - T) / 2, latest starts e - T, the
-//     earliest start and deadline - T hold the best of all starts.
+//     earliest and the latest start and deadline - T hold the best of all starts.
 // A group's set without a slot of its performance P_k has its true length in a faster group. It
 // does no harm where longer is no better; else (`anchored`) sets must hold such a slot. With
 // `group_span` they need not, as long as one is live (the papers' procedure): T is the group's.
@@ -127,7 +127,7 @@ class ValueSearch : private ValueGroups<Shape, Source> {
     std::size_t place = plan.memo;
     each_possible(shape, plan.least_others, [&](std::size_t row) {
       const Slot& s = prepared_.slots[row];
-      const double t = query_.step(s), length = shape.length(s);
+      const double t = query_.start_in(s), length = shape.length(s);
       double z = 0;
       if (plan.memo != kNone)
         z = w_.memo[place++];
@@ -202,7 +202,7 @@ class ValueSearch : private ValueGroups<Shape, Source> {
 
   bool is_anchor(const Shape& shape, std::size_t row) const {
     const Slot& s = prepared_.slots[row];
-    return !kSquare || query_.volume / s.performance == shape.length(s);
+    return !kSquare || query_.length(s.performance) == shape.length(s);
   }
 
   bool any_anchor() const {
@@ -292,7 +292,7 @@ class ValueSearch : private ValueGroups<Shape, Source> {
       if (options_.lite) drop_expired(t);
       const std::size_t before = next;
       incumbent_ = recording_ ? recorded(record, t) : best;
-      for (; next < w_.candidates.size() && query_.step(prepared_.slots[w_.candidates[next]]) <= t;
+      for (; next < w_.candidates.size() && query_.start_in(prepared_.slots[w_.candidates[next]]) <= t;
            ++next) {
         const std::size_t row = w_.candidates[next];
         const Slot& s = prepared_.slots[row];
@@ -439,7 +439,7 @@ class ValueSearch : private ValueGroups<Shape, Source> {
     if (!(sum <= plan.budget)) return;
     Shape shape = group;
     if constexpr (kSquare)
-      if (!options_.group_span) shape = Square{query_.volume / slowest, slowest};
+      if (!options_.group_span) shape = Square{query_.length(slowest), slowest};
     for (const int j : w_.order) {
       const std::size_t row = w_.row[at(j)];
       double z = 0;
@@ -463,12 +463,13 @@ class ValueSearch : private ValueGroups<Shape, Source> {
     prepared_.each_row([&](std::size_t row) {
       const Slot& s = prepared_.slots[row];
       if (!query_.admits(s, row)) return;
-      const double first = query_.step(s), length = shape.length(s);
+      const double first = query_.start_in(s), length = shape.length(s);
       w_.times.push_back(first);
       if (!options_.any_start || !possible(shape, s, row)) return;
       const double middle = 0.5 * (s.start + s.end - length);
-      if (middle > first && live(query_, shape, s, middle)) w_.times.push_back(middle);
-      double last = query_.limit(s) - length;
+      if (middle > first && middle <= query_.latest && live(query_, shape, s, middle))
+        w_.times.push_back(middle);
+      double last = std::min(query_.limit(s) - length, query_.latest);
       for (int k = 0; k < 4 && !live(query_, shape, s, last); ++k)  // t + d is rounded
         last = std::nextafter(last, -kInfinity);
       if (last > first && live(query_, shape, s, last)) w_.times.push_back(last);

@@ -103,7 +103,8 @@ class AlternativesSweep {
   Status run() {
     if (groups_.empty() || limit_ == 0) return Status::ok;
     const bool endless = limit_ == ~std::size_t{0} &&
-                         query_.deadline == std::numeric_limits<double>::max();
+                         query_.deadline == std::numeric_limits<double>::max() &&
+                         query_.latest == kInfinity;
     Shape::screen(prepared_).each(
         prepared_.order, thresholds_, prepared_.last_position(), [&](std::size_t row) {
           const Slot& s = prepared_.slots[row];
@@ -160,7 +161,7 @@ class AlternativesSweep {
       }
       t_ = t;
       poll();
-      if (t + shortest_ > query_.deadline) return going_ = false;
+      if (t + shortest_ > query_.deadline || t > query_.latest) return going_ = false;
       if (!remnant) {
         step_.push_back(static_cast<std::uint32_t>(pieces_.size()));
         pieces_.push_back(*slot);
@@ -266,7 +267,7 @@ inline Status find_alternatives(const PreparedSlots& prepared, const Query& aske
                                 std::size_t limit, WindowTable& out) noexcept {
   return guarded([&] {
     out = {};
-    Query query = asked;
+    Query query = prepared.by_performance(asked);
     query.budget = detail::most_money(asked);
     query.origins = prepared.origins.empty() ? nullptr : prepared.origins.data();
     const Status status = prepared.check(query, true);
@@ -274,10 +275,13 @@ inline Status find_alternatives(const PreparedSlots& prepared, const Query& aske
     if (query.n > static_cast<std::int64_t>(prepared.nodes.size())) return Status::ok;
     if (prepared.heavy(query, shape)) expect_long();
     if (shape == ShapeKind::ragged) {
-      detail::AlternativesSweep<Ragged> sweep(prepared, query, limit, out);
-      sweep.add_group(Ragged{query.volume},
-                      prepared.rates_of(static_cast<std::size_t>(query.n) - 1));
-      return sweep.run();
+      const auto run = [&](const auto& parts) {
+        detail::AlternativesSweep<std::remove_cvref_t<decltype(parts)>> sweep(prepared, query,
+                                                                              limit, out);
+        sweep.add_group(parts, prepared.rates_of(static_cast<std::size_t>(query.n) - 1));
+        return sweep.run();
+      };
+      return query.charged() ? run(Charged(query)) : run(Ragged(query));
     }
     Workspace& work = workspace();
     detail::bound_groups(prepared, query, work);

@@ -52,11 +52,11 @@ inline double most_money(const Query& query) {
   return std::min(query.budget, std::numeric_limits<double>::max());
 }
 
-template <class Criterion>
+template <class Criterion, class Shape>
 bool search_ragged(const PreparedSlots& prepared, const Query& query, Workspace& work,
                    Found& found) {
   const std::size_t n = static_cast<std::size_t>(query.n);
-  const Ragged shape{query.volume};
+  const Shape shape(query);
   typename Criterion::RaggedGoal goal{{most_money(query), {}}};
   const double least_others = prepared.rates_of(n - 1);
   bool complete = false;
@@ -106,11 +106,11 @@ inline void bound_groups(const PreparedSlots& prepared, const Query& query, Work
       anchor = std::min(anchor, prepared.nodes[next].min_price);
       prices.offer(prepared.nodes[next].min_price, next);
     }
-    const double span = query.volume / group.performance;
+    const double span = query.length(group.performance);
     if (std::isinf(span)) break;  // of this and all slower groups: it fits nowhere
     if (k + 1 < prepared.groups.size() &&
         prepared.groups[k + 1].performance >= query.min_performance &&
-        query.volume / prepared.groups[k + 1].performance == span)
+        query.length(prepared.groups[k + 1].performance) == span)
       continue;
     if (prices.full()) {
       const double nth = prices[n - 1].key, least_others = std::max(0.0, prices.lower() - nth);
@@ -132,11 +132,11 @@ void take_group(const PreparedSlots& prepared, const Query& query, const Best& b
           prepared, query, shape, best.start, last_step<Criterion>(prepared, best), nth_key, 0,
           [](const Slot&) { return true; }, work.chosen))
     return;
-  double slowest = kInfinity;  // the window's own span: V / (its least performance)
+  double slowest = kInfinity;  // the window's own span is that of its least performance
   for (const Entry& entry : work.chosen)
     slowest = std::min(slowest, prepared.slots[entry.row].performance);
   Found trial;
-  settle(prepared, Square{query.volume / slowest, slowest}, work.chosen, n, best.start, trial,
+  settle(prepared, Square{query.length(slowest), slowest}, work.chosen, n, best.start, trial,
          work.trial_parts);
   trial.processor_time = static_cast<double>(n) * trial.runtime;
   const auto by_node = [](const Part& a, const Part& b) { return a.node < b.node; };
@@ -181,7 +181,7 @@ void take_square(const PreparedSlots& prepared, const Query& query, const Best& 
   Square::screen(prepared).each(
       prepared.order, thresholds, prepared.position_at(best.start), [&](std::size_t row) {
         const Slot& s = prepared.slots[row];
-        const double own = query.volume / s.performance;  // the least it can run
+        const double own = query.length(s.performance);  // the least it can run
         if (best.start + own <= query.limit(s) && query.admits(s, row) &&
             !(own * (s.price + least_others) * (1 - kMargin) > cost))
           work.row_at[static_cast<std::size_t>(s.place)] = row;
@@ -252,16 +252,19 @@ bool search_square(const PreparedSlots& prepared, const Query& query, Workspace&
 
 }  // namespace detail
 
-// ok with the window in `found` and work.parts, or none; the volume has been checked.
+// ok with the window in `found` and work.parts, or none; the volume has been checked, and a
+// most runtime is a least performance.
 inline Status search_checked(const PreparedSlots& prepared, const Query& query, int criterion,
                              ShapeKind shape, Workspace& work, Found& found) {
   if (query.n > static_cast<std::int64_t>(prepared.nodes.size())) return Status::none;
   if (prepared.heavy(query, shape)) expect_long();
   return with_criterion(criterion, [&](auto c) {
     using Criterion = decltype(c);
-    const bool any = shape == ShapeKind::ragged
-                         ? detail::search_ragged<Criterion>(prepared, query, work, found)
-                         : detail::search_square<Criterion>(prepared, query, work, found);
+    const bool any =
+        shape == ShapeKind::square
+            ? detail::search_square<Criterion>(prepared, query, work, found)
+        : query.charged() ? detail::search_ragged<Criterion, Charged>(prepared, query, work, found)
+                          : detail::search_ragged<Criterion, Ragged>(prepared, query, work, found);
     if (!any) return Status::none;
     found.value = Criterion::value(found.start, found.runtime, found.cost);
     return Status::ok;
@@ -269,8 +272,9 @@ inline Status search_checked(const PreparedSlots& prepared, const Query& query, 
 }
 
 // The same, or volume_too_small.
-inline Status search(const PreparedSlots& prepared, const Query& query, int criterion,
+inline Status search(const PreparedSlots& prepared, const Query& asked, int criterion,
                      ShapeKind shape, Workspace& work, Found& found) {
+  const Query query = prepared.by_performance(asked);
   if (criterion < 0 || criterion >= kBuiltins) return Status::request_not_valid;
   const Status status = prepared.check(query);
   if (status != Status::ok) return status;

@@ -3,7 +3,7 @@
 // This is the AEP scheme of Toporkov et al. (2013, section 2.1) and the inner loop of the
 // square search (2018, section 3.2). A step adds one slot; live are the slots with
 // t + d <= min(end, deadline). Two policies are compiled in, nothing is dispatched inside:
-//   Shape  how long a part takes and what it costs (Ragged, or Square for one group),
+//   Shape  how long a part takes and what it costs (Ragged, Charged, or Square for one group),
 //   Goal   what counts as better, which slots can still help, when to stop.
 //
 // Exact because (1) only a step whose slot enters the n cheapest can lower their sum;
@@ -52,9 +52,16 @@ struct Ragged {
   static constexpr bool own_lengths = true;
   double volume;
 
+  explicit Ragged(const Query& query) : volume(query.volume) {}
+
   static const Screen& screen(const PreparedSlots& prepared) { return prepared.by_rate; }
-  double length(const Slot& s) const { return volume / s.performance; }
+  double length_on(double performance) const { return volume / performance; }
+  double length(const Slot& s) const { return length_on(s.performance); }
   double key(const Slot& s) const { return volume * s.rate; }
+  double least_key(const Node& node) const {
+    return volume * (node.min_price / node.performance) * (1 - kMargin);
+  }
+  double least_rate(const Node& node) const { return node.min_price / node.performance; }
   double screen_key(const Slot& s) const { return s.rate; }
   double total(double sum) const { return sum; }
   double screened(double total) const { return (total + kUnderflow) / volume; }  // screen units
@@ -62,11 +69,51 @@ struct Ragged {
   double room() const { return volume; }
   double performance() const { return 0; }
   double shortest(const PreparedSlots& prepared) const {
-    return volume / prepared.nodes.front().performance;
+    return length_on(prepared.nodes.front().performance);
   }
 };
 
-// All parts run T = V / P_k on nodes with performance >= P_k; the window costs
+// The same for a charged request: part i runs Query::length and costs so much times its price.
+// No order of rates is one of costs then, but a part costs no less than its work alone, so that
+// the screen of rates holds. It is loosened by what a rate may gain where it underflows. A
+// rate that overflows makes a part infinitely dear, as in Ragged.
+struct Charged {
+  static constexpr bool own_lengths = true;
+  const Query* query;
+
+  explicit Charged(const Query& asked) : query(&asked) {}
+
+  static const Screen& screen(const PreparedSlots& prepared) { return prepared.by_rate; }
+  double length_on(double performance) const { return query->length(performance); }
+  double length(const Slot& s) const { return length_on(s.performance); }
+  double key(const Slot& s) const {
+    return std::isinf(s.rate) ? kInfinity : cost(s.price, s.performance);
+  }
+  double least_key(const Node& node) const { return cost(node.min_price, node.performance); }
+  double least_rate(const Node& node) const {
+    return std::max(0.0, node.min_price / node.performance - kLeast);
+  }
+  double screen_key(const Slot& s) const { return s.rate; }
+  double total(double sum) const { return sum; }
+  double screened(double total) const {
+    return (total + kUnderflow) / query->volume + static_cast<double>(query->n) * kLeast;
+  }
+  double screen_key_of(double key) const { return screened(key); }
+  double room() const { return query->volume; }
+  double performance() const { return 0; }
+  double shortest(const PreparedSlots& prepared) const {
+    return length_on(prepared.nodes.front().performance);
+  }
+
+ private:
+  double cost(double price, double performance) const {  // what is free is so at any length
+    return price > 0 ? price * length_on(performance) : 0;
+  }
+
+  static constexpr double kLeast = std::numeric_limits<double>::denorm_min();
+};
+
+// All parts run T = Query::length(P_k) on nodes with performance >= P_k; the window costs
 // T * (sum of prices). Keys are prices.
 struct Square {
   static constexpr bool own_lengths = false;
@@ -106,13 +153,13 @@ Thresholds first_thresholds(const Query& query, const Shape& shape) {
 
 // After an improvement at t only nodes fast enough for a better one count: raises `others` to
 // what n - 1 of these cost at least. False when no n of them fit the ceiling: nothing is better.
-template <class Goal>
-bool narrow(const PreparedSlots& prepared, const Query& query, const Goal& goal, double t,
-            double& least_others, NCheapest& rates) {
+template <class Shape, class Goal>
+bool narrow(const PreparedSlots& prepared, const Query& query, const Shape& shape,
+            const Goal& goal, double t, double& least_others, NCheapest& rates) {
   constexpr std::size_t most = 64;  // beyond, the bound costs more than it saves
   const std::size_t n = static_cast<std::size_t>(query.n);
   const auto useful = [&](const Node& node) {
-    return goal.useful(t, query.volume / node.performance);
+    return goal.useful(t, shape.length_on(node.performance));
   };
   if (prepared.nodes.size() > most && useful(prepared.nodes[most])) return true;
   rates.reset(n, 0, false);
@@ -120,7 +167,7 @@ bool narrow(const PreparedSlots& prepared, const Query& query, const Goal& goal,
     const Node& node = prepared.nodes[k];
     if (!useful(node)) break;  // they stand by falling performance
     if (node.performance >= query.min_performance)
-      rates.offer(node.min_price / node.performance, k);
+      rates.offer(shape.least_rate(node), k);
   }
   if (!rates.full() || query.volume * rates.lower() * (1 - kMargin) > goal.ceiling() + kUnderflow)
     return false;
@@ -149,8 +196,9 @@ bool sweep(const PreparedSlots& prepared, const Query& query, const Shape& shape
         const Slot& slot = prepared.slots[row];
         if (shape.screen_key(slot) > thresholds.key)
           return true;  // the ceiling fell within the block
-        const double t = query.step(slot), length = shape.length(slot);
-        if (t + shortest > query.deadline || goal.past(t, shortest)) return false;
+        const double t = query.start_in(slot), length = shape.length(slot);
+        if (t + shortest > query.deadline || t > query.latest || goal.past(t, shortest))
+          return false;
         if (!(t + length <= query.limit(slot)) || !query.admits(slot, row) ||
             slot.performance < shape.performance() || !goal.useful(t, length))
           return true;
@@ -178,7 +226,8 @@ bool sweep(const PreparedSlots& prepared, const Query& query, const Shape& shape
           best.step = row;
           if (goal.enough()) return false;
           if constexpr (Shape::own_lengths && Goal::narrows)
-            if (!narrow(prepared, query, goal, t, least_others, work.rates)) return false;
+            if (!narrow(prepared, query, shape, goal, t, least_others, work.rates))
+              return false;
           thresholds.key = key_most();
           thresholds.performance =
               std::max(thresholds.performance,

@@ -1,0 +1,133 @@
+"""The administrator's night on the command line."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import slotkern as sk
+
+MACHINE = "name,price,memory\nn00,0.4,64\nn01,0.4,64\nn02,0.5,128\n"
+BUSY = """node,start,end
+n00,2026-10-24 18:00,2026-10-25 04:00
+n01,2026-10-24 12:00,2026-10-24 20:00
+"""
+HORIZON = ["--start", "2026-10-24 18:00", "--end", "2026-10-26", "--unit", "h"]
+
+
+def run(*words: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "slotkern", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def pool(tmp_path: Path) -> Path:
+    (tmp_path / "m.csv").write_text(MACHINE)
+    (tmp_path / "b.csv").write_text(BUSY)
+    path = tmp_path / "pool.npz"
+    done = run(
+        *("free", tmp_path / "m.csv", "--busy", tmp_path / "b.csv", *HORIZON),
+        *("--zone", "Europe/Berlin", "--output", path),
+    )
+    assert done.returncode == 0, done.stderr
+    assert "FreeSlots(3 slots of 3 nodes, hours since 2026-10-24T18:00" in done.stdout
+    return path
+
+
+def test_find_and_explain_in_names_and_dates(pool: Path) -> None:
+    job = ["--nodes", 2, "--walltime", "4:00:00", "--earliest", "2026-10-25 00:00"]
+    done = run("find", pool, *job)
+    assert done.returncode == 0, done.stderr
+    assert "n01   2026-10-25T00:00:00+02:00   2026-10-25T03:00:00+01:00" in done.stdout
+    assert "runtime 4:00:00   cost 3.60" in done.stdout
+    told = json.loads(run("find", pool, *job, "--json").stdout)
+    assert told["request"]["walltime"] == "4:00:00"
+    assert told["request"]["earliest"] == "2026-10-25 00:00"
+    assert told["window"]["start"] == 6
+    late = run(
+        *("explain", pool, "--nodes", 3, "--walltime", "4h"),
+        *("--deadline", "2026-10-25 05:00"),
+    )
+    assert late.returncode == 1
+    assert "it fits with a deadline of 2026-10-25 08:00:00+01:00" in late.stdout
+
+
+def test_schedule_a_table_of_jobs(pool: Path, tmp_path: Path) -> None:
+    jobs = tmp_path / "j.csv"
+    jobs.write_text("name,nodes,walltime,budget\nocean,2,4:00:00,10\nall,9,1h,\n")
+    booked = tmp_path / "booked.npz"
+    done = run("schedule", pool, jobs, "--owner", "bob", "--output", booked)
+    assert done.returncode == 0, done.stderr
+    assert "ocean   booked   n01,n02   3.6    2026-10-24T20:00:00+02:00" in done.stdout
+    assert "1 of 2 jobs booked" in done.stdout
+    later = sk.SlotPool.load(booked)
+    assert [(w.name, w.names) for w in later.windows("bob")] == [
+        ("ocean", ("n01", "n02"))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (["--volume", 1, "--walltime", 2], "either --volume or --walltime"),
+        ([], "either --volume or --walltime"),
+        (["--walltime", "4:00"], "walltime: '4:00' could be hours, minutes"),
+        (["--walltime", "4h", "--deadline", "soon"], "--deadline: 'soon' is no date"),
+        (["--walltime", "4h", "--max-runtime", "long"], "--max-runtime: 'long' is no"),
+        (["--walltime", "4h", "--earliest", "2026-10-25 02:30"], "comes twice"),
+    ],
+)
+def test_bad_terms_take_one_line(pool: Path, words: list[object], named: str) -> None:
+    done = run("find", pool, "--nodes", 2, *words)
+    assert done.returncode == 2
+    assert named in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_dates_need_a_clock(tmp_path: Path) -> None:
+    slots = sk.make_slots(node=0, start=0, end=9, performance=1, price=1)
+    sk.write_slots(tmp_path / "slots.csv", slots)
+    done = run("find", tmp_path / "slots.csv", "--nodes", 1, "--walltime", "1h")
+    assert done.returncode == 2
+    assert "these slots have no clock" in done.stderr
+
+
+def test_a_trace_says_when_it_begins(tmp_path: Path) -> None:
+    lines = [
+        "; UnixStartTime: 848534400",
+        "; TimeZoneString: America/New_York",
+        "; MaxProcs: 4",
+        "1 0 0 7200 2 -1 -1 2 7200 -1 1 1 1 1 -1 -1 -1 -1",
+        "2 3600 0 36000 1 -1 -1 1 36000 -1 1 1 1 1 -1 -1 -1 -1",
+    ]
+    path = tmp_path / "t.swf"
+    path.write_text("\n".join([*lines, ""]))
+    clock = sk.read_trace(path).clock
+    assert clock is not None
+    assert clock.origin.isoformat() == "1996-11-20T19:00:00-05:00"
+    output = tmp_path / "slots.csv"
+    span = ["--at", "1996-11-20 20:00", "--horizon", "2h", "--output", output]
+    done = run("slots-from-trace", path, *span)
+    assert done.returncode == 0, done.stderr
+    assert "in [3,600, 10,800)" in done.stdout
+    found = sk.slots_from_trace(path, 3600, 7200)
+    assert sk.read_slots(output).tolist() == found.slots.tolist()
+    assert found.clock == clock
+    window = sk.find_window(found, sk.Request(1, walltime="1h"))
+    assert window is not None
+    assert str(window.start_time) == "1996-11-20 20:00:00-05:00"
+    path.write_text("\n".join([*lines[2:], ""]))
+    assert sk.read_trace(path).clock is None
+    done = run("slots-from-trace", path, *span)
+    assert "does not say when the trace begins (UnixStartTime)" in done.stderr
+
+
+def test_info_tells_versions() -> None:
+    done = run("info")
+    assert done.returncode == 0
+    assert f"slotkern {sk.__version__}" in done.stdout
+    assert "numpy" in done.stdout
