@@ -352,12 +352,13 @@ class Explanation:
     most_nodes : int
         The largest number of nodes that fits with nothing else changed.
     earliest_start, shortest_runtime : float or None
-        The earliest start without the latest, the shortest runtime without the most: the
-        smallest of these that fit. None when that does not help.
+        The earliest start without the latest, the shortest runtime without the most:
+        the smallest of these that fit. None when there is no such limit, or when that
+        does not help.
     without : list of str
         Which of the other limits (min_performance, earliest, max_price, setup, step,
-        latest, max_runtime, where) is to blame alone: without it the request fits. Empty
-        where the request fits.
+        latest, max_runtime, where) is to blame alone: without it the request fits.
+        Empty where the request fits.
     request : Request
         What was asked.
     shape : str

@@ -47,6 +47,13 @@ def test_every_kind_of_table_is_the_same_batch(tmp_path):
     assert len(sk.schedule_batch(slots, frame)) == 3
 
 
+def test_a_table_may_have_any_field_of_a_request():
+    limits = {"setup": 2.0, "step": 5.0, "latest": 7.0, "max_runtime": 9.0}
+    columns = {"nodes": [1], "volume": [4.0], **{k: [v] for k, v in limits.items()}}
+    (request,) = sk.Batch.of(columns).requests
+    assert request == sk.Request(1, 4, **limits)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -93,6 +93,10 @@ def test_find_passes_every_option_on(slots_file: Path, environment: Any) -> None
         "earliest": 50.5,
         "deadline": 900.0,
         "max_price": 0.9,
+        "setup": 2.5,
+        "step": 5.0,
+        "latest": 700.0,
+        "max_runtime": 90.0,
         "where": "q >= 2 and node != 7",
     }
     words = [

@@ -118,7 +118,7 @@ def test_what_is_no_request_is_refused_in_cpp(tmp_path):
         check=True,
     )
     done = subprocess.run([str(program)], check=False, capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (0, "25 refused\n")
+    assert (done.returncode, done.stdout) == (0, "27 refused\n")
 
 
 def test_numba_caches(tmp_path):
@@ -181,6 +181,11 @@ def test_numba_requests_have_every_field(slots):
             {"earliest": 21.0},
             {"deadline": 3.0},
             {"max_price": 1.0},
+            {"setup": 3.0, "budget": 30.0},
+            {"step": 5.0},
+            {"setup": 1e3},
+            {"earliest": -1.0, "latest": -0.5},
+            {"max_runtime": 2.0},
             {"budget": 8.0},
         ):
             expected = pool.find(

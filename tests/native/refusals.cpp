@@ -53,6 +53,9 @@ int main() {
     expect(find_by_value(prepared, query, {}, ShapeKind::ragged, {}, false).status == no,
            "by value");
   }
+  Query charged = wrong[4];
+  charged.volume = 8, charged.step = -1;
+  expect(find(prepared, charged, 1, ShapeKind::ragged).status == no, "a negative step");
   Query right = wrong[0];
   right.n = 2;
   for (const int criterion : {-1, kBuiltins})
@@ -77,6 +80,13 @@ int main() {
              slotkern_book(&door, 0, 0, row, node, lengths) &&
              slotkern_book(&door, 0, 2, row, nullptr, lengths),
          "to be booked by address");
+  double more[kRequestFields + 1] = {};
+  std::copy(request, request + 7, more);
+  more[kLatest] = more[kMaxRuntime] = kInfinity;
+  expect(slotkern_find(&door, more, kRequestFields, 1, 1, totals, row, node, lengths, costs) == 0 &&
+             slotkern_find(&door, more, kRequestFields + 1, 1, 1, totals, row, node, lengths,
+                           costs) != 0,
+         "a field that nobody knows");
   for (const double n : {0.0, -2.0, 1.5, nan, 1e300}) {
     request[0] = n;
     if (find_by(&door, 1, 1) == 0) expect(false, "a number of nodes by address");

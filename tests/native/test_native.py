@@ -94,7 +94,7 @@ def test_a_new_limit_of_a_request_is_not_forgotten_by_the_hints(tmp_path: Path) 
     )
     found = subprocess.run(command, capture_output=True, text=True)
     assert found.returncode != 0
-    assert "only 10 names provided" in found.stderr or "11 elements" in found.stderr
+    assert "only 14 names provided" in found.stderr or "15 elements" in found.stderr
 
 
 def test_headers_do_not_know_python() -> None:

@@ -43,6 +43,16 @@ def random_slots(seed, nodes=12, slots=6, step=20, first=0):
     )
 
 
+def random_terms(rng):
+    """What a site charges, of few kinds, so that what is remembered is used."""
+    return {
+        "setup": float(rng.choice([0, 2])),
+        "step": float(rng.choice([0, 4])),
+        "latest": float(rng.choice([np.inf, 80])),
+        "max_runtime": float(rng.choice([np.inf, 9])),
+    }
+
+
 def random_request(rng, most_nodes=4):
     return sk.Request(
         int(rng.integers(1, most_nodes + 1)),
@@ -52,6 +62,7 @@ def random_request(rng, most_nodes=4):
         earliest=float(rng.choice([0, 0, 0, 30, 55.5])),
         deadline=float(rng.choice([np.inf, np.inf, 150])),
         max_price=float(rng.choice([np.inf, np.inf, 1])),
+        **random_terms(rng) if rng.random() < 0.3 else {},
     )
 
 

@@ -202,6 +202,14 @@ def test_what_is_not_a_slot_array_is_refused(bad, error, said):
         ({"deadline": np.nan}, ValueError, "deadline must not be NaN"),
         ({"deadline": -np.inf}, ValueError, "deadline must not be -inf"),
         ({"max_price": -2}, ValueError, "max_price must not be negative"),
+        ({"setup": -1}, ValueError, "setup must not be negative, got -1"),
+        ({"setup": np.inf}, ValueError, "setup must be finite, got inf"),
+        ({"step": -0.5}, ValueError, "step must not be negative, got -0.5"),
+        ({"step": "1h"}, TypeError, "step must be a number, got '1h'"),
+        ({"latest": -np.inf}, ValueError, "latest must not be -inf"),
+        ({"latest": np.nan}, ValueError, "latest must not be NaN"),
+        ({"earliest": 3, "latest": 2}, ValueError, "earliest 3 lies after latest 2"),
+        ({"max_runtime": 0}, ValueError, "max_runtime must be positive, got 0"),
         (
             {"where": [1, 0]},
             TypeError,
@@ -226,6 +234,39 @@ def test_a_request_shows_compares_copies_and_pickles():
     assert pickle.loads(pickle.dumps(masked)) == masked
     with pytest.raises(ValueError, match="read-only"):
         masked.where[0] = False
+
+
+@pytest.mark.parametrize(
+    ("volume", "setup", "step", "length"),
+    [
+        (4, 0, 1, 4),  # an integer quotient stays
+        (4, 0.5, 1, 5),
+        (0.1 + 0.2, 0, 0.1, 3 * 0.1),  # 3.0000000000000004 steps are three
+        (3 * (1 + 6 * 2.0**-52), 0, 1, 4),  # beyond 4 ulp, it is time
+        (7, 2, 0, 9),
+        (1e-300, 0, 1e300, 1e300),  # at least one step
+        (5, 0, 5e-324, 5),  # a step of less than an ulp of the time rounds nothing
+    ],
+)
+def test_the_length_of_a_part(volume, setup, step, length):
+    job = sk.Request(1, volume, setup=setup, step=step)
+    assert job.length(1).item() == length
+    slots = sk.make_slots(node=[0], start=0, end=np.inf, performance=1, price=2)
+    for shape in ("square", "ragged"):
+        window = sk.find_window(slots, job.replace(budget=2 * length), shape=shape)
+        assert (window.runtime, window.cost) == (length, 2 * length)
+        less = np.nextafter(2 * length, 0)
+        assert sk.find_window(slots, job.replace(budget=less), shape=shape) is None
+
+
+def test_lengths_of_performances_that_are_none():
+    assert sk.Request(1, 6, step=4).length([[1, 6], [2, 3]]).tolist() == [
+        [8, 4],
+        [4, 4],
+    ]
+    for wrong in (0, -1, np.nan, [1, 0]):
+        with pytest.raises(ValueError, match="performance must be positive, got"):
+            job.length(wrong)
 
 
 def test_a_volume_that_does_not_move_the_clock_is_refused():

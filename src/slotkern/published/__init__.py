@@ -213,6 +213,6 @@ def find(
     run = algorithm.lite if lite else algorithm.search
     if run is None:
         raise ValueError(f"{algorithm.name} has no Lite form")
-    with np.errstate(over="ignore"):  # a length or a cost may be infinite
+    with np.errstate(over="ignore", invalid="ignore"):  # lengths and costs may be inf
         suitable &= job.lengths(slots["performance"]) <= max_runtime
         return run(slots, suitable, job, criterion if by_value else seed)

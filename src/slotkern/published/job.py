@@ -21,8 +21,8 @@ FINITE = float(np.finfo(np.float64).max)
 class Job(NamedTuple):
     """The resource request of the papers, less what `proper` already decides.
 
-    The papers know no constant part and no rounding step of a part's length. Both change
-    getTime(Job) alone, so that the algorithms stand as they are.
+    The papers know no constant part and no rounding step of a part's length. Both
+    change getTime(Job) alone, so that the algorithms stand as they are.
     """
 
     nodes: int
@@ -34,16 +34,16 @@ class Job(NamedTuple):
     step: float = 0.0
 
     def lengths(self, performance: NDArray[np.float64]) -> NDArray[np.float64]:
-        """How long a part runs on each node; `slotkern.Request.length` says the rule."""
-        time = self.setup + self.volume / performance
+        """How long a part runs on each node, by the rule of `slotkern.Request`."""
+        time: NDArray[np.float64] = self.setup + self.volume / performance
         if self.step == 0:
             return time
         count = time / self.step
         whole = np.floor(count)
         exact = (whole >= 1) & (count - whole <= 4 * 2.0**-52 * count)
-        return np.where(
-            count < 2.0**52, self.step * np.where(exact, whole, whole + 1), time
-        )
+        steps: NDArray[np.float64] = self.step * np.where(exact, whole, whole + 1)
+        lengths: NDArray[np.float64] = np.where(count < 2.0**52, steps, time)
+        return lengths
 
     def costs(self, slots: NDArray[np.void]) -> NDArray[np.float64]:
         """What a part on each slot costs by itself."""

@@ -75,7 +75,8 @@ def square_search(
     """
     best_start, best_value, best = 0.0, np.inf, np.empty(0, np.int64)  # 1
     window_slots = np.empty(len(slots.arrival), np.int64)
-    for performance, length in zip(groups, lengths):  # 3, 3a
+    for k, performance in enumerate(groups):  # 3
+        length = lengths[k]  # 3a
         size = 0  # 3b
         for slot in slots.arrival:  # 3c
             if not slots.proper[slot] or slots.performance[slot] < performance:

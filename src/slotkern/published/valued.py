@@ -106,7 +106,8 @@ def valued_search(
     best_start, best_length, best_value = 0.0, 0.0, -np.inf  # 1
     best = np.empty(0, np.int64)
     live = np.empty(len(slots.arrival), np.int64)
-    for performance, length in zip(groups, lengths):  # 3, 3a
+    for k, performance in enumerate(groups):  # 3
+        length = lengths[k]  # 3a
         size = 0  # 3b
         for slot in slots.arrival:  # 3c
             if not slots.proper[slot] or slots.performance[slot] < performance:
