@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -127,9 +126,11 @@ def _of_text(text: str, name: str) -> int:
             f"{name}: {shown(text)} is no duration such as '4:00:00', '1-12:00:00', "
             "'2h30m' or '90min'"
         )
-    total = sum(
-        Fraction(number) * _NANOSECONDS[unit] for number, unit in parts if number
-    )
-    if Fraction(total).denominator != 1:
-        raise ValueError(f"{name}: {shown(text)} is finer than a nanosecond")
-    return int(total)
+    total = 0
+    for number, unit in parts:
+        whole, _, digits = (number or "0").partition(".")
+        ns, rest = divmod(int(whole + digits) * _NANOSECONDS[unit], 10 ** len(digits))
+        if rest:
+            raise ValueError(f"{name}: {shown(text)} is finer than a nanosecond")
+        total += ns
+    return total
