@@ -260,10 +260,8 @@ def test_the_length_of_a_part(volume, setup, step, length):
 
 
 def test_lengths_of_performances_that_are_none():
-    assert sk.Request(1, 6, step=4).length([[1, 6], [2, 3]]).tolist() == [
-        [8, 4],
-        [4, 4],
-    ]
+    job = sk.Request(1, 6, step=4)
+    assert job.length([[1, 6], [2, 3]]).tolist() == [[8, 4], [4, 4]]
     for wrong in (0, -1, np.nan, [1, 0]):
         with pytest.raises(ValueError, match="performance must be positive, got"):
             job.length(wrong)

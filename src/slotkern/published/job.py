@@ -47,9 +47,11 @@ class Job(NamedTuple):
 
     def costs(self, slots: NDArray[np.void]) -> NDArray[np.float64]:
         """What a part on each slot costs by itself."""
+        price: NDArray[np.float64] = slots["price"]
+        performance: NDArray[np.float64] = slots["performance"]
         if self.setup == 0 and self.step == 0:
-            return self.volume * (slots["price"] / slots["performance"])
-        return slots["price"] * self.lengths(slots["performance"])
+            return self.volume * (price / performance)
+        return price * self.lengths(performance)
 
 
 class Found(NamedTuple):

@@ -32,9 +32,8 @@ struct Bookings {
 
 namespace detail {
 
-inline Reason why_not(SlotPool& pool, const PreparedSlots& prepared, const Query& asked,
+inline Reason why_not(SlotPool& pool, const PreparedSlots& prepared, const Query& query,
                       ShapeKind shape, Workspace& work) {
-  const Query query = prepared.by_performance(asked);
   std::int64_t fast = 0;
   for (std::size_t k = 0; k < prepared.nodes.size() && fast < query.n; ++k) {
     if (prepared.nodes[k].performance < query.min_performance) break;

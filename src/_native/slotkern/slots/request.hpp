@@ -64,7 +64,9 @@ struct Query {
   // How long a part runs on a node of this performance.
   double length(double performance) const {
     const double time = setup + volume / performance;
-    return step > 0 ? in_steps(time, step) : time;
+    if (step > 0) [[unlikely]]
+      return in_steps(time, step);
+    return time;
   }
   // Whether a part is charged for more than its work.
   bool charged() const { return setup > 0 || step > 0; }

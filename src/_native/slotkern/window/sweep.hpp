@@ -191,14 +191,16 @@ bool sweep(const PreparedSlots& prepared, const Query& query, const Shape& shape
   thresholds.key = key_most();
   const double shortest = shape.shortest(prepared);
   thresholds.end = std::max(thresholds.end, round_down(query.earliest + shortest));
+  // No part starts later; the tests themselves are below.
+  const double room = 4 * 0x1p-52 * (std::fabs(query.deadline) + shortest);
+  const double last = std::min(query.latest, query.deadline - shortest + room);
   Shape::screen(prepared).each(
       prepared.order, thresholds, prepared.last_position(), [&](std::size_t row) {
         const Slot& slot = prepared.slots[row];
         if (shape.screen_key(slot) > thresholds.key)
           return true;  // the ceiling fell within the block
         const double t = query.start_in(slot), length = shape.length(slot);
-        if (t + shortest > query.deadline || t > query.latest || goal.past(t, shortest))
-          return false;
+        if (t > last || goal.past(t, shortest)) return false;
         if (!(t + length <= query.limit(slot)) || !query.admits(slot, row) ||
             slot.performance < shape.performance() || !goal.useful(t, length))
           return true;
