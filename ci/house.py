@@ -47,10 +47,12 @@ ROOMS = {
     "ground": Room(
         PYTHON,
         "checks of arguments, filters, extras, types",
-        ("checks", "extras", "typing", "where"),
+        ("checks", "errors", "extras", "typing", "where"),
     ),
     "core": Room(
-        PYTHON, "the door of requests, windows and searches", ("_core", "_kernels")
+        PYTHON,
+        "the doors of requests, slots, windows and searches",
+        ("_base", "_core", "_find", "_kernels", "_windows"),
     ),
     "arrays": Room(PYTHON, "arrays of slots, checked", ("slots",)),
     "doors": Room(
@@ -59,12 +61,14 @@ ROOMS = {
         (
             "_alternatives",
             "_batch",
+            "_bookings",
             "_choice",
             "_pool",
+            "_pool_state",
             "_replay",
+            "_spans",
             "_trace",
             "_value",
-            "_windows",
             "embed",
         ),
     ),
@@ -101,10 +105,8 @@ WITHOUT = {"choice": ("slots", "window")}
 #: Uses against the rule, each with its reason. A new one is an error, and so is one of
 #: these that is no longer there.
 EXCEPTIONS = {
-    ("_core", "slots"): "raises SlotError, which names the row in words",
-    ("_core", "search"): "find_window sends there what is no built-in criterion",
-    ("_core", "files.slots"): "Window.to_pandas and to_arrow",
-    ("_windows", "files.slots"): "WindowTable.to_pandas and to_arrow",
+    ("_find", "search"): "find_window sends there what is no built-in criterion",
+    ("_windows", "files.slots"): "to_pandas and to_arrow of a window and of many",
     ("_alternatives", "criteria"): "best and pareto by a criterion of values",
     ("_pool", "alternatives"): "SlotPool.find_alternatives",
     ("_pool", "pool_file"): "SlotPool.save and load",

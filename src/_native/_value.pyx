@@ -10,19 +10,14 @@ from libc.stdint cimport INT64_MAX, int64_t
 from libcpp cimport bool as cbool
 from libcpp.vector cimport vector
 
-from slotkern._core cimport Request, PreparedSlots, Window, hears, wrap
-from slotkern._kernels cimport Answer, Found, Part, CPreparedSlots, Query, ShapeKind, Status, Watch, ask
+from slotkern._base cimport Fault, Status, Watch, ask, error_of, hears
+from slotkern._core cimport PreparedSlots, Request, shape_of
+from slotkern._kernels cimport Answer, CPreparedSlots, Found, Part, Query, ShapeKind
+from slotkern._windows cimport Window, wrap
 
 cnp.import_array()
 
 cdef extern from "slotkern/value/find.hpp" namespace "slotkern" nogil:
-    cdef enum class Wrong "slotkern::Status"(int):
-        criterion_failed
-        end_is_infinite
-
-    cdef struct Fault:
-        size_t row
-
     cdef enum class ValueKind(int):
         column
         part_time
@@ -88,22 +83,11 @@ def capsule_signature(capsule):
     return None if name == NULL else (<bytes>name).decode(errors="replace")
 
 
-cdef object error_of(const ValueAnswer& answer, Query query, object slots, str name):
-    """The one place where a status code becomes an exception."""
+cdef object value_error(const ValueAnswer& answer, double volume, object slots, str name):
     row = answer.fault.row
-    if <int>answer.status == <int>Wrong.criterion_failed:
-        return ValueError(f"criterion {name} raised, or gave no number within 1e290, for the slot of "
-                          f"row {row}: {slots[row]}")
-    if <int>answer.status == <int>Wrong.end_is_infinite:
-        return ValueError(f"slot row {row}: end is inf, but {name} needs the next task's start")
-    if answer.status == Status.no_memory:
-        return MemoryError("not enough memory for this search")
-    if answer.status == Status.volume_too_small:
-        return ValueError(
-            f"volume {query.volume} is too small: beside times as large as these slots' the "
-            "fastest node would take no time at all"
-        )
-    return RuntimeError("an unexpected error inside the search")
+    slot = slots[row] if row < <size_t>len(slots) else None
+    return error_of(answer.status, "search",
+                    {"name": name, "row": row, "slot": slot, "volume": volume})
 
 
 cdef int set_function(Valuation* valuation, object capsule, cnp.ndarray slots) except -1:
@@ -134,11 +118,9 @@ def part_values(slots, capsule, str name, const int64_t[::1] rows, const double[
         with nogil:
             k = values_of_parts(valuation, &rows[0], &starts[0], &lengths[0], count, &out[0])
     cdef ValueAnswer answer
-    cdef Query query
     if k < count:
-        answer.status = <Status><int>Wrong.criterion_failed
-        answer.fault.row = rows[k]
-        raise error_of(answer, query, slots, name)
+        answer.status, answer.fault.row = Status.criterion_failed, rows[k]
+        raise value_error(answer, 0, slots, name)
     return values
 
 
@@ -167,7 +149,7 @@ def find(PreparedSlots pool not None, Request request not None, str worth, objec
     options.lite, options.any_start, options.gap = lite, any_start, gap
     options.group_span = group_span
     options.limits.work, options.limits.memory = max_work, memory
-    cdef ShapeKind form = ShapeKind.ragged if shape == "ragged" else ShapeKind.square
+    cdef ShapeKind form = shape_of(shape)
     cdef ValueAnswer answer
     cdef Watch watch
     watch.arm(hears())
@@ -179,7 +161,7 @@ def find(PreparedSlots pool not None, Request request not None, str worth, objec
     if answer.status == Status.none and not record:
         return None
     if answer.status != Status.ok and answer.status != Status.none:
-        raise error_of(answer, query, pool.slots, name)
+        raise value_error(answer, query.volume, pool.slots, name)
     if record:
         return steps_of()
     cdef Answer plain

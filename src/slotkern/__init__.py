@@ -4,16 +4,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from slotkern import _core
-from slotkern._core import (
-    CRITERIA,
-    SLOT,
-    Request,
-    Window,
-    find_window,
-    find_windows,
-)
-from slotkern._pool import Bookings, SlotPool
-from slotkern._windows import WindowTable
+from slotkern._bookings import Bookings
+from slotkern._core import SLOT, Request
+from slotkern._find import CRITERIA, find_window, find_windows
+from slotkern._pool import SlotPool
+from slotkern._windows import Window, WindowTable
 from slotkern.slots import SlotError, make_slots, validate_slots
 
 if TYPE_CHECKING:

@@ -3,8 +3,7 @@ from libc.stdint cimport uint8_t
 from libcpp cimport bool as cbool
 from libcpp.vector cimport vector
 
-from slotkern._core cimport Window
-from slotkern._kernels cimport Found, Part
+from slotkern._kernels cimport Answer, Found, Part
 
 
 cdef extern from "slotkern/window/window.hpp" namespace "slotkern" nogil:
@@ -31,6 +30,19 @@ cdef extern from "slotkern/window/window.hpp" namespace "slotkern" nogil:
         void add_from(const CWindowTable&, size_t) except +
         void fill(WindowRow*) const
         void fill(PartRow*) const
+
+
+cdef class Window:
+    cdef readonly double start, finish, runtime, cost, processor_time, value, bound
+    cdef readonly bint proven
+    cdef readonly str criterion, shape
+    cdef readonly object effort
+    cdef Part* parts
+    cdef Py_ssize_t count
+    cdef object table
+
+
+cdef Window wrap(const Answer& answer, Py_ssize_t n, str criterion, str shape)
 
 
 cdef class WindowTable:

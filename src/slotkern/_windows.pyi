@@ -5,7 +5,31 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from slotkern._core import Window
+from slotkern.typing import Shape
+
+PART: np.dtype[np.void]
+TABLE: np.dtype[np.void]
+
+class Window:
+    start: float
+    finish: float
+    runtime: float
+    cost: float
+    processor_time: float
+    value: float
+    bound: float
+    proven: bool
+    criterion: str
+    shape: Shape
+    effort: dict[str, int] | None
+    @property
+    def slots(self) -> NDArray[np.void]: ...
+    @property
+    def nodes(self) -> tuple[int, ...]: ...
+    def __len__(self) -> int: ...
+    def to_pandas(self) -> Any: ...
+    def to_arrow(self) -> Any: ...
+    def to_dict(self) -> dict[str, Any]: ...
 
 class WindowTable(Sequence[Window | None]):
     @classmethod
@@ -46,3 +70,14 @@ class WindowTable(Sequence[Window | None]):
     def __getitem__(self, index: slice | list[int] | NDArray[Any], /) -> Self: ...
     def index(self, window: object, start: int = 0, stop: int | None = None) -> int: ...
     def count(self, window: object) -> int: ...
+
+def window_of(
+    slots: NDArray[np.void],
+    rows: NDArray[np.int64],
+    start: float,
+    volume: float,
+    criterion: str,
+    shape: str,
+    value: float | None = None,
+    longest: float = 0.0,
+) -> Window: ...

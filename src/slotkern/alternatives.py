@@ -9,16 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern._alternatives import (
-    ENDLESS,
     MOST_PARTS,
     Alternatives,
+    endless,
     first_alternatives,
     gather,
     searched_slots,
     too_many,
 )
-from slotkern._core import PreparedSlots, Request, Window, array_of, find_window
+from slotkern._core import PreparedSlots, Request, array_of
+from slotkern._find import find_window
 from slotkern._pool import SlotPool
+from slotkern._windows import Window
 from slotkern.criteria import Minimize, minimize
 
 if TYPE_CHECKING:
@@ -128,7 +130,7 @@ def _best_and_cut(
             and np.isinf(request.deadline)
             and np.isinf(table["end"]).any()
         ):
-            raise ValueError(ENDLESS)
+            raise endless()
         named, request, criterion = _arrays_as_fields(table, request, criterion)
         if named is table and isinstance(slots, SlotPool):
             pool = copy.copy(slots)

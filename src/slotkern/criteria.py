@@ -14,7 +14,8 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern._core import CRITERIA, PreparedSlots
+from slotkern._core import PreparedSlots
+from slotkern._find import CRITERIA
 from slotkern._value import (
     MOVING_SIGNATURE,
     STATIC_SIGNATURE,

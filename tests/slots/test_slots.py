@@ -182,7 +182,7 @@ def test_what_is_not_a_slot_array_is_refused(bad, error, said):
         ({"nodes": 2.0}, TypeError, "nodes must be an integer, got 2.0"),
         ({"nodes": True}, TypeError, "nodes must be an integer, got True"),
         ({"nodes": "5"}, TypeError, "nodes must be an integer, got '5'"),
-        ({"nodes": 2**40}, ValueError, "nodes is too large"),
+        ({"nodes": 2**40}, ValueError, "nodes must be at most 2147483647"),
         ({"volume": 0}, ValueError, "volume must be positive and finite, got 0"),
         ({"volume": np.inf}, ValueError, "volume must be positive and finite, got inf"),
         ({"volume": np.nan}, ValueError, "volume must not be NaN"),

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from slotkern._core import CRITERIA, Request
+from slotkern._core import Request
+from slotkern._find import CRITERIA
 from slotkern.extras import extra
 
 __all__ = ["Batch", "read_batch"]

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from slotkern import _batch
-from slotkern._core import PreparedSlots, Request, Window, find_windows
-from slotkern._windows import WindowTable
+from slotkern._core import PreparedSlots, Request
+from slotkern._find import find_windows
+from slotkern._windows import Window, WindowTable
 from slotkern.batch.jobs import Batch
 from slotkern.batch.policies import BSF, CSS, Backfilling, BatchSlicer, Policy, ranked
 from slotkern.checks import integer, number, one_of
