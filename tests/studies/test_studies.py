@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 
 from slotkern import studies
 from slotkern.commands.main import app
-from slotkern.studies.cycle import run_cycles, windows_of_cycle
+from slotkern.studies.cycle import windows_of_cycle
+from slotkern.studies.experiment import compute
 from slotkern.studies.load import _study
 from slotkern.studies.papers import published
 
@@ -257,7 +258,7 @@ def test_options_reach_the_search(tmp_path):
     )
     study = studies.load_study(path)
     (setting,) = study.settings
-    got = run_cycles(setting, setting.algorithms, study.metrics, 7, 0, 20)
+    got = compute(setting, 0, 20)
     far, anywhere = got["nearest"][:, 3], got["nearest"][:, 4]
     assert (anywhere >= far - 1e-9).all()
     assert (anywhere > far + 1e-9).any()
@@ -312,11 +313,11 @@ def test_published_figures_are_those_of_the_papers():
 
 def test_metrics_of_a_cycle(small):
     setting = small.settings[0]
-    got = run_cycles(setting, setting.algorithms, small.metrics, 7, 3, 5)
+    got = compute(setting, 3, 5)
     for row, cycle in enumerate((3, 4)):
-        environment, found = windows_of_cycle(setting, setting.algorithms, 7, cycle)
+        environment, found = windows_of_cycle(setting, setting.algorithms, cycle)
         slots, tasks = environment.slots, environment.tasks
-        assert got["slots"][row] == slots.size
+        assert (got["slots"][row] == slots.size).all()
         for column, window in enumerate(found):
             assert got["alternatives"][row, column] == 1
             for metric in ("start", "finish", "cost"):
@@ -339,7 +340,7 @@ def test_metrics_of_a_cycle(small):
 def test_cycles_without_a_window_are_counted(small, tmp_path):
     study = small
     setting = study.settings[1]
-    got = run_cycles(setting, setting.algorithms, study.metrics, 7, 0, 40)
+    got = compute(setting, 0, 40)
     found = got["alternatives"][:, 0] == 1
     assert 0 < found.sum() < 40
     assert np.array_equal(np.isnan(got["cost"][:, 0]), ~found)
@@ -403,7 +404,7 @@ def test_bad_words_are_one_line(words, told, tmp_path, monkeypatch):
             "grid.job.budget: [] is not a list",
         ),
         ('criterion = "cost"', 'criterion = "csot"', "algorithms.cost: criterion must"),
-        ("job.budget", "environment.preset", "grid.environment.preset: unknown key"),
+        ("job.budget", "environment.prset", "environment.prset: unknown key"),
     ],
 )
 def test_wrong_study_files_are_one_line(tmp_path, old, new, told):

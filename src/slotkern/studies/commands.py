@@ -15,6 +15,7 @@ from slotkern.studies.papers import PAPERS
 from slotkern.studies.report import print_report, write_tables
 from slotkern.studies.study import Study
 from slotkern.studies.summary import Summary
+from slotkern.studies.times import measure_times
 
 with extra():
     import typer
@@ -128,11 +129,12 @@ def _run(
     # What was computed is in files before anything is printed, and it is printed even
     # if a picture fails.
     summary = Summary(campaign)
-    files = write_tables(summary)
+    times = measure_times(study, twins=campaign.published_cycles > 0)
+    files = write_tables(summary, times)
     try:
-        files += draw_figures(summary)
+        files += draw_figures(summary, times)
     finally:
         with written(width=150) as console:
-            print_report(summary, console)
+            print_report(summary, console, times)
             for path in files:
                 console.print(str(path), soft_wrap=True, style="dim")

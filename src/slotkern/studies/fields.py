@@ -8,6 +8,7 @@ from typing import Any
 
 __all__ = [
     "as_count",
+    "as_flag",
     "as_list",
     "as_name",
     "as_records",
@@ -16,6 +17,7 @@ __all__ = [
     "as_texts",
     "one_of",
     "only_keys",
+    "overlaid",
 ]
 
 
@@ -86,6 +88,13 @@ def as_texts(where: str, value: Any) -> list[str]:
     return found
 
 
+def as_flag(where: str, value: Any) -> bool:
+    """Return true or false."""
+    if not isinstance(value, bool):
+        raise ValueError(f"{where}: {_shown(value)} is not true or false")
+    return value
+
+
 def as_count(
     where: str, value: Any, least: int = 1, most: int | None = 2**31 - 1
 ) -> int:
@@ -95,6 +104,16 @@ def as_count(
     if most is not None and value > most:
         raise ValueError(f"{where}: {_shown(value)} is more than {most}")
     return value
+
+
+def overlaid(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `base` with the values of `over`, tables within tables merged."""
+    merged = dict(base)
+    for key, value in over.items():
+        under = merged.get(key)
+        both = isinstance(value, Mapping) and isinstance(under, Mapping)
+        merged[key] = overlaid(under, value) if both else value  # type: ignore[arg-type]
+    return merged
 
 
 def _not_a(what: str, value: Any) -> str:

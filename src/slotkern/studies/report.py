@@ -28,6 +28,9 @@ __all__ = ["print_report", "print_times", "write_report", "write_tables"]
 # Whatever a study's author wrote is printed as a Text: in a str, rich would take
 # "[...]" for markup and ":name:" for a picture.
 
+#: What `measure_times` returns: a table of times for each ``[[timing]]``.
+Times = Sequence[Sequence[Timing]]
+
 _KINDS = {
     "unmatched": "What cannot be matched, and why",
     "contradiction": "Where the papers contradict themselves",
@@ -35,7 +38,7 @@ _KINDS = {
 }
 
 
-def print_report(summary: Summary, console: Console) -> None:
+def print_report(summary: Summary, console: Console, times: Times = ()) -> None:
     """Print every table of the report.
 
     Parameters
@@ -44,6 +47,8 @@ def print_report(summary: Summary, console: Console) -> None:
         Of a finished campaign.
     console : rich.console.Console
         Where to print.
+    times : sequence of sequence of Timing
+        What `measure_times` returned, if times are to be told.
     """
     study, campaign = summary.study, summary.campaign
     console.print(Text(study.title, "bold"))
@@ -61,11 +66,11 @@ def print_report(summary: Summary, console: Console) -> None:
             if not comparisons or not setting.label:
                 _print_metrics(setting, summary, console)
             _print_worth(setting, summary, console)
-    print_times(summary.times, console)
+    print_times(times, console)
     _print_remarks(comparisons, summary, console)
 
 
-def write_report(summary: Summary) -> list[Path]:
+def write_report(summary: Summary, times: Times = ()) -> list[Path]:
     """Write the report into the campaign's folder: what `write_tables` does, figures.
 
     Returns
@@ -73,18 +78,18 @@ def write_report(summary: Summary) -> list[Path]:
     list of Path
         The files.
     """
-    return write_tables(summary) + draw_figures(summary)
+    return write_tables(summary, times) + draw_figures(summary, times)
 
 
-def write_tables(summary: Summary) -> list[Path]:
+def write_tables(summary: Summary, times: Times = ()) -> list[Path]:
     """Write the numbers of the report into the campaign's folder.
 
     Returns
     -------
     list of Path
         ``summary.csv`` (every estimate), ``comparison.csv`` (published against
-        obtained) and ``times.csv`` (published and measured times) if the study has
-        any, and ``report.txt`` (the tables for people).
+        obtained) if the study has any, ``times.csv`` if times were measured, and
+        ``report.txt`` (the tables for people).
     """
     folder = summary.campaign.folder
     written = [folder / "summary.csv"]
@@ -93,12 +98,12 @@ def write_tables(summary: Summary) -> list[Path]:
     if comparisons:
         written.append(folder / "comparison.csv")
         _write_csv(written[-1], map(_comparison_row, comparisons))
-    if summary.times:
+    if times:
         written.append(folder / "times.csv")
-        _write_csv(written[-1], map(_timing_row, itertools.chain(*summary.times)))
+        _write_csv(written[-1], map(_timing_row, itertools.chain(*times)))
     written.append(folder / "report.txt")
     text = io.StringIO()
-    print_report(summary, Console(file=text, width=150))
+    print_report(summary, Console(file=text, width=150), times)
     with open_whole(written[-1]) as file:
         file.write(text.getvalue().encode())
     return written
@@ -167,26 +172,28 @@ def _flags(row: Comparison) -> str:
 def _print_metrics(setting: Setting, summary: Summary, console: Console) -> None:
     """Print the means of all algorithms and metrics in one setting."""
     some = (*setting.exact, *setting.published)[0]
-    slots = summary.estimate(setting, some.name, "slots")
+    shared = [name for name in setting.metrics if summary.metric(name).shared]
+    means = [
+        f"; {_plus_minus(summary.estimate(setting, some.name, name))} {name}"
+        for name in shared
+    ]
     where = f"{setting.label}: " if setting.label else ""
-    title = f"{where}means ± standard errors; {_plus_minus(slots)} slots"
-    table = _table(title)
+    table = _table(f"{where}means ± standard errors{''.join(means)}")
     table.add_column("algorithm")
-    for metric in summary.study.metrics:
+    # What the study asks for, then what the experiment returns besides.
+    metrics = [name for name in summary.study.metrics if name not in shared]
+    metrics += [name for name in setting.metrics if name not in {*shared, *metrics}]
+    for metric in metrics:
         table.add_column(Text(metric), justify="right")
-    table.add_column("alternatives", justify="right")
-    table.add_column("no window", justify="right")
+    table.add_column("missing", justify="right")
     for algorithm in setting.algorithms:
         estimates = [
-            summary.estimate(setting, algorithm.name, metric)
-            for metric in summary.study.metrics
+            summary.estimate(setting, algorithm.name, metric) for metric in metrics
         ]
-        count = summary.estimate(setting, algorithm.name, "alternatives")
-        missing = estimates[0].missing
+        missing = max(estimate.missing for estimate in estimates)
         table.add_row(
             Text(algorithm.label),
             *map(_plus_minus, estimates),
-            _plus_minus(count) if algorithm.alternatives else "",
             str(missing) if missing else "",
         )
     console.print(table)
@@ -218,7 +225,7 @@ def _print_worth(setting: Setting, summary: Summary, console: Console) -> None:
     console.print(table)
 
 
-def print_times(times: Sequence[Sequence[Timing]], console: Console) -> None:
+def print_times(times: Times, console: Console) -> None:
     """Print tables of published and measured times.
 
     Parameters
