@@ -252,8 +252,11 @@ def _write(campaign: Campaign, chunk: Chunk, results: dict[str, NDArray[Any]]) -
         "setting": pa.array([chunk.setting.name] * rows).dictionary_encode(),
         "cycle": pa.array(cycles.repeat(len(names))),
         "algorithm": pa.DictionaryArray.from_arrays(code, pa.array(names)),
-        **{name: pa.array(values.ravel()) for name, values in results.items()},
     }
+    # All files have the same columns, so that they are one data set.
+    for name in campaign.study.columns:
+        none = np.full(rows, np.nan)
+        columns[name] = pa.array(results.get(name, none).ravel())
     path = campaign.path(chunk)
     with open_whole(path) as file:
         parquet.write_table(pa.table(columns), file)

@@ -56,24 +56,9 @@ def reproduce(
     cluster: Cluster = None,
 ) -> None:
     """Run the papers' studies and print published and obtained numbers side by side."""
-    known = (*PAPERS, "vo", "all")
+    known = (*PAPERS, "all")
     if name not in known:
         raise ValueError(f"reproduce: {name!r} is not one of {', '.join(known)}")
-    if name in ("vo", "all"):
-        from slotkern.studies.vo_report import reproduce_vo
-
-        with written(width=220) as console:
-            files = reproduce_vo(
-                5000 if cycles is None else cycles,
-                workers,
-                1 if seed is None else seed,
-                out / "vo",
-                console.print,
-            )
-            for path in files:
-                console.print(str(path), soft_wrap=True, style="dim")
-    if name == "vo":
-        return
     for paper in PAPERS if name == "all" else (name,):
         _run(
             load_study(paper, seed=seed),

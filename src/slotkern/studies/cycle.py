@@ -95,7 +95,7 @@ class Cycle(Experiment):
             setting,
             environment=environment,
             algorithms=algorithms,
-            metrics=tuple(dict.fromkeys((*COUNTS, *setting.metrics))),
+            metrics=tuple(dict.fromkeys((*setting.metrics, *COUNTS))),
         )
 
     def run(self, setting: Setting, first: int, last: int) -> Columns:

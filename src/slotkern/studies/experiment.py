@@ -33,6 +33,7 @@ __all__ = [
 #: The experiments that come with slotkern.
 EXPERIMENTS = {
     "cycle": "slotkern.studies.cycle:CYCLE",
+    "batch": "slotkern.studies.batches:BATCH",
 }
 
 #: Values by metric: one for each cycle and algorithm, or one for each cycle.

@@ -6,11 +6,14 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from slotkern import checks
+
 __all__ = [
     "as_count",
     "as_flag",
     "as_list",
     "as_name",
+    "as_number",
     "as_records",
     "as_table",
     "as_text",
@@ -104,6 +107,14 @@ def as_count(
     if most is not None and value > most:
         raise ValueError(f"{where}: {_shown(value)} is more than {most}")
     return value
+
+
+def as_number(where: str, value: Any, **limits: Any) -> float:
+    """Return a number within limits; see `slotkern.checks.number`."""
+    try:
+        return checks.number(where, value, **limits)
+    except TypeError as error:  # a file holds values, of whatever type
+        raise ValueError(str(error)) from None
 
 
 def overlaid(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

@@ -103,8 +103,12 @@ def _save(
 
 def _default(summary: Summary) -> list[Mapping[str, Any]]:
     return [
-        {"name": sweep, "sweep": sweep, "metrics": list(summary.study.metrics)}
-        for sweep in summary.study.sweeps
+        {
+            "name": sweep,
+            "sweep": sweep,
+            "metrics": [m for m in settings[0].metrics if m in summary.study.metrics],
+        }
+        for sweep, settings in summary.study.sweeps.items()
     ]
 
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 import copy
 import itertools
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from slotkern.files.columns import Fault
+from slotkern.studies.claims import ALONG, AMONG
 from slotkern.studies.experiment import experiment_of
 from slotkern.studies.fields import (
     as_count,
@@ -36,10 +37,11 @@ __all__ = ["load_study"]
 _ALGORITHM_KEYS = ("label", "beside")  # the rest is for the experiment
 #: What an experiment understands, and a sweep may lay over.
 _TABLES = ("environment", "job")
-_SWEEP_KEYS = ("name", "share", "algorithms", *_TABLES, "grid")
+_SWEEP_KEYS = ("name", "share", "algorithms", "metrics", *_TABLES, "grid")
 _COMPARE_KEYS = ("metric", "sweep", "published", "against", "best", "worst", "ratio")
 _TIMING_KEYS = ("sweep", "algorithms", "twins", "published", "per_alternative")
 _REMARK_KEYS = ("kind", "algorithms", "metrics", "text")
+_CLAIM_KEYS = ("text", "sweep", "metric", "algorithm", "is", "among", "at", "other")
 _FIGURE_KEYS = ("name", "title", "kind", "metrics", "algorithms", "sweep", "cycle")
 _STUDY_KEYS = (
     "name",
@@ -59,6 +61,7 @@ _STUDY_KEYS = (
     "compare",
     "timing",
     "remark",
+    "claim",
     "figure",
 )
 _REMARKS = ("unmatched", "contradiction", "note")
@@ -146,6 +149,7 @@ def _study(data: dict[str, Any]) -> Study:
         compare=as_records("compare", data, _COMPARE_KEYS),
         timings=as_records("timing", data, _TIMING_KEYS),
         remarks=as_records("remark", data, _REMARK_KEYS),
+        claims=as_records("claim", data, _CLAIM_KEYS),
         figures=as_records("figure", data, _FIGURE_KEYS),
     )
     for algorithm in study.algorithms.values():
@@ -185,6 +189,11 @@ def _settings(data: Mapping[str, Any], base: Setting) -> Iterator[Setting]:
             for wanted in names:
                 one_of(f"{where}.algorithms", wanted, chosen)
             chosen = {wanted: chosen[wanted] for wanted in names}
+        metrics = base.metrics
+        if "metrics" in sweep:
+            metrics = tuple(as_texts(f"{where}.metrics", sweep["metrics"]))
+            for metric in metrics:
+                one_of(f"{where}.metrics", metric, base.metrics)
         grid = dict(_leaves("grid", as_table(f"{where}.grid", sweep.get("grid", {}))))
         for index, values in enumerate(itertools.product(*grid.values())):
             yield _setting(
@@ -194,6 +203,7 @@ def _settings(data: Mapping[str, Any], base: Setting) -> Iterator[Setting]:
                     sweep=name,
                     index=index,
                     values=dict(zip(grid, values, strict=True)),
+                    metrics=metrics,
                     share=float(share),
                 ),
                 chosen,
@@ -301,16 +311,26 @@ def _check_report(study: Study) -> None:
         seen.add(record["name"])
     for number, record in enumerate(study.remarks):
         _check_remark(f"remark[{number}]", record, study)
+    for number, record in enumerate(study.claims):
+        _check_claim(f"claim[{number}]", record, study)
 
 
 def _check_comparison(where: str, record: Mapping[str, Any], study: Study) -> None:
     settings = _check_sweep(where, record, study)
-    _check_metrics(f"{where}.metric", [record.get("metric")], study)
+    _check_metrics(f"{where}.metric", [record.get("metric")], settings)
     figures = _figures(where, record, "published")
     if figures == {} and "against" not in record:
         raise ValueError(f"{where}.published: is missing")
     if "against" in record:
-        _check_names(f"{where}.against", record["against"], settings)
+        names = as_texts(f"{where}.against", record["against"])
+        _check_names(f"{where}.against", names, settings)
+        if isinstance(figures, list) and len(settings) == 1:
+            if len(figures) != len(names):
+                raise ValueError(
+                    f"{where}.published: {figures} is not one number for each of "
+                    f"{len(names)} algorithms"
+                )
+            figures = dict(zip(names, figures, strict=True))
     elif not isinstance(figures, Mapping):
         raise ValueError(f"{where}.against: say which algorithms the number is of")
     else:
@@ -358,7 +378,7 @@ def _check_figure(where: str, record: Mapping[str, Any], study: Study) -> None:
     as_count(f"{where}.cycle", record.get("cycle", 0), 0)
     if kind == "numbers" or "metrics" in record:
         metrics = as_list(f"{where}.metrics", record.get("metrics"))
-        _check_metrics(f"{where}.metrics", metrics, study)
+        _check_metrics(f"{where}.metrics", metrics, settings)
     if "algorithms" in record:
         _check_names(f"{where}.algorithms", record["algorithms"], settings)
     timed = [timing.get("sweep", settings[0].sweep) for timing in study.timings]
@@ -371,9 +391,28 @@ def _check_remark(where: str, record: Mapping[str, Any], study: Study) -> None:
     one_of(f"{where}.kind", record.get("kind"), _REMARKS)
     if "metrics" in record or "algorithms" in record:  # else about the whole
         metrics = as_list(f"{where}.metrics", record.get("metrics"))
-        _check_metrics(f"{where}.metrics", metrics, study)
+        for metric in metrics:
+            one_of(f"{where}.metrics", metric, study.columns)
         for name in as_texts(f"{where}.algorithms", record.get("algorithms")):
             one_of(f"{where}.algorithms", name, study.algorithms)
+
+
+def _check_claim(where: str, record: Mapping[str, Any], study: Study) -> None:
+    as_text(f"{where}.text", record.get("text"))
+    settings = _check_sweep(where, record, study)
+    _check_metrics(f"{where}.metric", [record.get("metric")], settings)
+    _check_names(f"{where}.algorithm", [record.get("algorithm")], settings)
+    kind = one_of(f"{where}.is", record.get("is"), (*AMONG, *ALONG))
+    if kind in AMONG:
+        _check_names(f"{where}.among", record.get("among"), settings)
+    elif len(settings) < 2:
+        raise ValueError(f"{where}.sweep: {kind!r} needs more than one setting")
+    if kind == "crossing":
+        _check_metrics(f"{where}.other", [record.get("other")], settings)
+    if kind == "peak":
+        along = [next(iter(setting.values.values())) for setting in settings]
+        if record.get("at") not in along:
+            raise ValueError(f"{where}.at: {record.get('at')!r} is not one of {along}")
 
 
 def _check_sweep(where: str, record: Mapping[str, Any], study: Study) -> list[Setting]:
@@ -383,9 +422,11 @@ def _check_sweep(where: str, record: Mapping[str, Any], study: Study) -> list[Se
     return study.sweep_of(record)
 
 
-def _check_metrics(where: str, metrics: Iterable[Any], study: Study) -> None:
+def _check_metrics(
+    where: str, metrics: Iterable[Any], settings: Sequence[Setting]
+) -> None:
     for metric in metrics:
-        one_of(where, metric, study.settings[0].metrics)
+        one_of(where, metric, settings[0].metrics)
 
 
 def _check_names(

@@ -12,8 +12,9 @@ from typing import Any
 
 from slotkern.extras import extra
 from slotkern.files.whole import open_whole
+from slotkern.studies.claims import verdicts
 from slotkern.studies.figures import draw_figures
-from slotkern.studies.study import Setting
+from slotkern.studies.study import Algorithm, Setting
 from slotkern.studies.summary import Comparison, Estimate, Summary
 from slotkern.studies.times import Timing, growth_exponent
 
@@ -61,12 +62,17 @@ def print_report(summary: Summary, console: Console, times: Times = ()) -> None:
     comparisons = summary.comparisons
     if comparisons:
         _print_comparisons(comparisons, console)
-    for sweep in study.sweeps.values():
+    compared = {row.setting.sweep for row in comparisons}
+    for name, sweep in study.sweeps.items():
+        along = len(sweep) > 1 and len(sweep[0].algorithms) == 1
+        if along and name not in compared:
+            _print_along(sweep, summary, console)
         for setting in sweep:
-            if not comparisons or not setting.label:
+            if not along and (name not in compared or not setting.label):
                 _print_metrics(setting, summary, console)
             _print_worth(setting, summary, console)
     print_times(times, console)
+    _print_claims(summary, console)
     _print_remarks(comparisons, summary, console)
 
 
@@ -177,26 +183,47 @@ def _print_metrics(setting: Setting, summary: Summary, console: Console) -> None
         f"; {_plus_minus(summary.estimate(setting, some.name, name))} {name}"
         for name in shared
     ]
-    where = f"{setting.label}: " if setting.label else ""
-    table = _table(f"{where}means ± standard errors{''.join(means)}")
-    table.add_column("algorithm")
-    # What the study asks for, then what the experiment returns besides.
-    metrics = [name for name in summary.study.metrics if name not in shared]
-    metrics += [name for name in setting.metrics if name not in {*shared, *metrics}]
-    for metric in metrics:
-        table.add_column(Text(metric), justify="right")
-    table.add_column("missing", justify="right")
-    for algorithm in setting.algorithms:
-        estimates = [
-            summary.estimate(setting, algorithm.name, metric) for metric in metrics
-        ]
-        missing = max(estimate.missing for estimate in estimates)
-        table.add_row(
-            Text(algorithm.label),
-            *map(_plus_minus, estimates),
-            str(missing) if missing else "",
+    where = summary.place(setting)
+    title = f"{where}: means" if where else "means"
+    console.print(
+        _means(
+            f"{title} ± standard errors{''.join(means)}",
+            "algorithm",
+            [(a.label, setting, a) for a in setting.algorithms],
+            [name for name in setting.metrics if name not in shared],
+            summary,
         )
-    console.print(table)
+    )
+
+
+def _print_along(sweep: list[Setting], summary: Summary, console: Console) -> None:
+    """Print the means of one algorithm along a sweep."""
+    (algorithm,) = sweep[0].algorithms
+    name = sweep[0].sweep.replace("_", " ")
+    title = f"{name}, {algorithm.label}: means ± standard errors"
+    rows = [(setting.label, setting, algorithm) for setting in sweep]
+    console.print(_means(title, "setting", rows, sweep[0].metrics, summary))
+
+
+def _means(
+    title: str,
+    heading: str,
+    rows: Sequence[tuple[str, Setting, Algorithm]],
+    metrics: Sequence[str],
+    summary: Summary,
+) -> Table:
+    """Return a table of means, a row for each setting and algorithm."""
+    table = _table(title)
+    table.add_column(heading)
+    for metric in metrics:
+        table.add_column(Text(metric.replace("_", " ")), justify="right")
+    table.add_column("missing", justify="right")
+    for label, setting, algorithm in rows:
+        estimates = [summary.estimate(setting, algorithm.name, m) for m in metrics]
+        missing = max(estimate.missing for estimate in estimates)
+        cells = [*map(_plus_minus, estimates), str(missing) if missing else ""]
+        table.add_row(Text(label), *cells)
+    return table
 
 
 def _print_worth(setting: Setting, summary: Summary, console: Console) -> None:
@@ -205,7 +232,8 @@ def _print_worth(setting: Setting, summary: Summary, console: Console) -> None:
     if not worth:
         return
     cycles = max(row.twin.count + row.twin.missing for row in worth)
-    where = f"{setting.label}: " if setting.label else ""
+    place = summary.place(setting)
+    where = f"{place}: " if place else ""
     table = _table(f"{where}what exactness is worth, on the first {cycles} cycles")
     table.add_column("algorithm")
     for name in ("metric", "slotkern", "as published", "gain", "better in", "worse in"):
@@ -290,6 +318,18 @@ def _varied_number(timings: Sequence[Timing]) -> list[float]:
 
 def _milliseconds(time: float) -> str:
     return f"{time:.0f}" if time >= 100 else f"{time:.3g}"
+
+
+def _print_claims(summary: Summary, console: Console) -> None:
+    """Print whether what the paper says in words comes out."""
+    found = verdicts(summary)
+    if found:
+        console.print(Text("\nWhat the paper says in words", "bold"))
+    for verdict in found:
+        told = f": {verdict.told}" if verdict.told else ""
+        console.print(
+            Text(f"{'yes' if verdict.holds else 'NO '}  {verdict.text}{told}")
+        )
 
 
 def _print_remarks(

@@ -129,6 +129,7 @@ class Study:
     compare: tuple[Mapping[str, Any], ...] = ()
     timings: tuple[Mapping[str, Any], ...] = ()
     remarks: tuple[Mapping[str, Any], ...] = ()
+    claims: tuple[Mapping[str, Any], ...] = ()
     figures: tuple[Mapping[str, Any], ...] = ()
 
     @property
@@ -143,6 +144,11 @@ class Study:
     def algorithms(self) -> dict[str, Algorithm]:
         """Every algorithm of any setting, by name."""
         return {a.name: a for setting in self.settings for a in setting.algorithms}
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Every metric of any setting."""
+        return tuple(dict.fromkeys(m for s in self.settings for m in s.metrics))
 
     def sweep_of(self, record: Mapping[str, Any]) -> list[Setting]:
         """Return the settings of the sweep that a table names; else of the first."""

@@ -124,6 +124,13 @@ class Summary:
         """Return what is known of a metric."""
         return describe(self.study, name)
 
+    def place(self, setting: Setting) -> str:
+        """Return what tells a setting from the study's others, for people."""
+        alike = [s for s in self.study.settings if not s.values]
+        if setting.values or len(alike) < 2:
+            return setting.label
+        return setting.sweep.replace("_", " ")
+
     def estimate(self, setting: Setting, algorithm: str, metric: str) -> Estimate:
         """Return the mean of one of the setting's metrics of an algorithm."""
         published = _is_published(setting, algorithm)
@@ -242,6 +249,8 @@ class Summary:
         """Yield the rows of one ``[[compare]]`` table."""
         settings = self.study.sweep_of(record)
         figures = published(record.get("published", {}))
+        if isinstance(figures, list) and len(settings) == 1:
+            figures = dict(zip(record["against"], figures, strict=True))
         if not isinstance(figures, Mapping):
             figures = dict.fromkeys(record["against"], figures)
         running = settings[0].algorithms
@@ -290,8 +299,9 @@ class Summary:
             obtained = shown(obtained)
             words = "{} against {}, times" if ratio else "{} better than {}"
             label = f"{known.label}, {words.format(labels[best], labels[name])}"
-        if setting.label:
-            label += f", {setting.label}"
+        where = self.place(setting)
+        if where:
+            label += f", {where}"
         row = Comparison(
             label, name, metric, setting, obtained, figure, best, twin, ratio=ratio
         )

@@ -12,7 +12,7 @@ from typing import Any
 __all__ = ["PAPERS", "published", "study_text"]
 
 #: The names of the papers' studies.
-PAPERS = ("aep", "square", "placement")
+PAPERS = ("aep", "square", "placement", "vo")
 
 
 def study_text(name: str) -> str:
