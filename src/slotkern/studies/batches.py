@@ -85,7 +85,7 @@ class BatchExperiment(Experiment):
         owner = as_number("environment.owner", given.pop("owner", 0.0), least=0)
         environment = complete_environment({"preset": "vo"} | given)
         only_keys("job", setting.job, _LAWS)
-        job = _LAWS | dict(setting.job)
+        job: dict[str, Any] = _LAWS | dict(setting.job)
         as_count("job.jobs", job["jobs"])
         for name in ("nodes", "volume", "budget", "length"):
             job[name] = _pair(f"job.{name}", job[name], whole=name == "nodes")
@@ -192,18 +192,23 @@ def draw(setting: Setting, cycle: int) -> Draw:
     job, price = setting.job, law["price"]
     rng = np.random.default_rng([setting.seed, cycle, 2])
     count = job["jobs"]
+
+    def uniform(law: str) -> NDArray[np.float64]:
+        drawn: NDArray[np.float64] = rng.uniform(*job[law], size=count)
+        return drawn
+
     nodes = rng.integers(job["nodes"][0], job["nodes"][1] + 1, count)
-    volumes = rng.uniform(*job["volume"], size=count)
+    volumes = uniform("volume")
     # Of a job on nodes of the mean performance.
     market = price["level"] * 6.0 ** (price["exponent"] - 1)
-    budgets = rng.uniform(*job["budget"], size=count) * nodes * volumes * market
+    budgets = uniform("budget") * nodes * volumes * market
     columns = (nodes.tolist(), volumes.tolist(), budgets.tolist())
     requests = [
         sk.Request(n, volume, budget=budget)
         for n, volume, budget in zip(*columns, strict=True)
     ]
     criteria = [OWN[i] for i in rng.integers(0, len(OWN), count)]
-    lengths = rng.uniform(*job["length"], size=count)
+    lengths = uniform("length")
     return Draw(slots, sk.Batch(requests, criteria=criteria), lengths)
 
 

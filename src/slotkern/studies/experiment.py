@@ -34,6 +34,7 @@ __all__ = [
 EXPERIMENTS = {
     "cycle": "slotkern.studies.cycle:CYCLE",
     "batch": "slotkern.studies.batches:BATCH",
+    "flow": "slotkern.studies.flows:FLOW",
 }
 
 #: Values by metric: one for each cycle and algorithm, or one for each cycle.
