@@ -194,7 +194,8 @@ def draw(setting: Setting, cycle: int) -> Draw:
     count = job["jobs"]
 
     def uniform(law: str) -> NDArray[np.float64]:
-        drawn: NDArray[np.float64] = rng.uniform(*job[law], size=count)
+        low, high = job[law]
+        drawn: NDArray[np.float64] = rng.uniform(low, high, size=count)
         return drawn
 
     nodes = rng.integers(job["nodes"][0], job["nodes"][1] + 1, count)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -10,10 +11,10 @@ from slotkern.commands.terminal import written
 from slotkern.extras import extra
 from slotkern.studies.campaign import run
 from slotkern.studies.figures import draw_figures
-from slotkern.studies.load import load_study
+from slotkern.studies.load import as_formats, load_study
 from slotkern.studies.papers import PAPERS
 from slotkern.studies.report import print_report, write_tables
-from slotkern.studies.study import Study
+from slotkern.studies.study import FORMATS, Study
 from slotkern.studies.summary import Summary
 from slotkern.studies.times import measure_times
 
@@ -31,6 +32,10 @@ PublishedCycles = Annotated[
     typer.Option(help="On how many of them the papers' own algorithms run."),
 ]
 Seed = Annotated[int | None, typer.Option(help="Replaces the study's seed.")]
+Formats = Annotated[
+    list[str] | None,
+    typer.Option("--format", help=f"{', '.join(FORMATS)}; more than once for several."),
+]
 Cluster = Annotated[
     str | None,
     typer.Option(help="Address of a dask scheduler whose workers do the work."),
@@ -54,6 +59,7 @@ def reproduce(
         typer.Option(help="Folder for the results; each study gets its own in it."),
     ] = Path("out"),
     cluster: Cluster = None,
+    formats: Formats = None,
 ) -> None:
     """Run the papers' studies and print published and obtained numbers side by side."""
     known = (*PAPERS, "all")
@@ -67,6 +73,7 @@ def reproduce(
             published_cycles,
             out / paper,
             cluster,
+            formats,
         )
 
 
@@ -80,9 +87,20 @@ def study(
         Path | None, typer.Option(help="Folder for the results; out/NAME by default.")
     ] = None,
     cluster: Cluster = None,
+    formats: Formats = None,
 ) -> None:
     """Run a study of your own (docs/studies.md explains the file)."""
-    _run(load_study(file, seed=seed), cycles, workers, published_cycles, out, cluster)
+    # As a script's own folder is: the study's modules stand beside it.
+    sys.path.insert(0, str(file.resolve().parent))
+    _run(
+        load_study(file, seed=seed),
+        cycles,
+        workers,
+        published_cycles,
+        out,
+        cluster,
+        formats,
+    )
 
 
 def _run(
@@ -92,8 +110,11 @@ def _run(
     published_cycles: int | None,
     out: Path | None,
     cluster: str | None,
+    formats: list[str] | None,
 ) -> None:
     """Run or resume a campaign, print its report, and say where everything is."""
+    if formats:
+        study = replace(study, formats=as_formats("--format", formats))
     folder = Path("out") / study.name if out is None else out
     try:
         campaign = run(

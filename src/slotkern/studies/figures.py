@@ -9,7 +9,7 @@ from typing import Any
 
 from slotkern.extras import extra
 from slotkern.files.whole import make_folder
-from slotkern.plotting.gantt import as_written, save_figure
+from slotkern.plotting.gantt import SUFFIXES, as_written, save_figure
 from slotkern.studies.experiment import Metric, describe, experiment_of
 from slotkern.studies.study import Setting, Study, short_names
 from slotkern.studies.summary import Comparison, Summary
@@ -26,7 +26,7 @@ Marks = dict[tuple[str, str], tuple[float, bool]]
 def draw_figures(
     summary: Summary, times: Sequence[Sequence[Timing]] = ()
 ) -> list[Path]:
-    """Draw the study's figures (PNG) into the campaign's folder.
+    """Draw the study's figures into the campaign's folder.
 
     A study that names no figures gets one for each sweep, with all its metrics.
 
@@ -48,7 +48,7 @@ def draw_figures(
     records = summary.study.figures or _default(summary)
     if not times:
         records = [record for record in records if record.get("kind") != "times"]
-    return _save(records, draw, summary.campaign.folder)
+    return _save(records, draw, summary.campaign.folder, summary.study.formats)
 
 
 def draw_times(
@@ -72,13 +72,18 @@ def draw_times(
     """
     records = [record for record in study.figures if record.get("kind") == "times"]
     make_folder(folder)
-    return _save(records, lambda record: _times(record, study, times), folder)
+
+    def draw(record: Mapping[str, Any]) -> Any:
+        return _times(record, study, times)
+
+    return _save(records, draw, folder, study.formats)
 
 
 def _save(
     records: Iterable[Mapping[str, Any]],
     draw: Callable[[Mapping[str, Any]], Any],
     folder: Path,
+    formats: Sequence[str],
 ) -> list[Path]:
     """Draw each figure in the style of all, and write it; return the files."""
     with extra():
@@ -93,11 +98,16 @@ def _save(
         "axes.axisbelow": True,
         "legend.frameon": False,
     }
-    paths = []
+    paths: list[Path] = []
+    pictures = [suffix for suffix in SUFFIXES if suffix[1:] in formats]
+    if not pictures:
+        return paths
     with rc_context(style):
         for record in records:
-            paths.append(folder / f"{record['name']}.png")
-            save_figure(draw(record), paths[-1])
+            figure = draw(record)
+            for suffix in pictures:
+                paths.append(folder / f"{record['name']}{suffix}")
+                save_figure(figure, paths[-1])
     return paths
 
 

@@ -30,9 +30,9 @@ from slotkern.studies.fields import (
     overlaid,
 )
 from slotkern.studies.papers import PAPERS, published, study_text
-from slotkern.studies.study import Algorithm, Setting, Study
+from slotkern.studies.study import FORMATS, Algorithm, Setting, Study
 
-__all__ = ["load_study"]
+__all__ = ["as_formats", "load_study"]
 
 _ALGORITHM_KEYS = ("label", "beside")  # the rest is for the experiment
 #: What an experiment understands, and a sweep may lay over.
@@ -63,6 +63,7 @@ _STUDY_KEYS = (
     "remark",
     "claim",
     "figure",
+    "formats",
 )
 _REMARKS = ("unmatched", "contradiction", "note")
 #: What any study can draw; an experiment has pictures of its own.
@@ -151,6 +152,7 @@ def _study(data: dict[str, Any]) -> Study:
         remarks=as_records("remark", data, _REMARK_KEYS),
         claims=as_records("claim", data, _CLAIM_KEYS),
         figures=as_records("figure", data, _FIGURE_KEYS),
+        formats=as_formats("formats", data.get("formats", ["png", "csv"])),
     )
     for algorithm in study.algorithms.values():
         if algorithm.published and not study.published_cycles:
@@ -291,6 +293,11 @@ def _put(tables: dict[str, Any], path: str, value: Any) -> None:
         if not isinstance(table, dict):
             raise ValueError(f"grid.{path}: {key} is not a table")
     table[last] = value
+
+
+def as_formats(where: str, value: Any) -> tuple[str, ...]:
+    """Return formats of a report."""
+    return tuple(one_of(where, name, FORMATS) for name in as_texts(where, value))
 
 
 # --- what is reported -------------------------------------------------------------

@@ -13,7 +13,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-__all__ = ["Algorithm", "Setting", "Study", "short_names"]
+__all__ = ["FORMATS", "Algorithm", "Setting", "Study", "short_names"]
+
+#: What a report is written in: pictures, then tables.
+FORMATS = ("png", "svg", "pdf", "csv", "tex")
 
 #: What an algorithm says to the report alone.
 _FOR_PEOPLE = ("label", "beside")
@@ -131,6 +134,7 @@ class Study:
     remarks: tuple[Mapping[str, Any], ...] = ()
     claims: tuple[Mapping[str, Any], ...] = ()
     figures: tuple[Mapping[str, Any], ...] = ()
+    formats: tuple[str, ...] = ("png", "csv")
 
     @property
     def sweeps(self) -> dict[str, list[Setting]]:
