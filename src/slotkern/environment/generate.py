@@ -43,6 +43,7 @@ _MOST_TASKS = 10**7
 #: A market price that leaves room for its deviation.
 _MOST_MONEY = 1e300
 _NODE_FIELDS = [("node", "i4"), ("performance", "f8"), ("price", "f8")]
+NODE = np.dtype(_NODE_FIELDS, align=True)
 
 
 @dataclass(frozen=True)
@@ -345,7 +346,11 @@ def generate_environment(
     )
 
     node_dtype = np.dtype(
-        [*_NODE_FIELDS, *((name, "f8") for name in columns)], align=True
+        [
+            (name, "f8" if name in columns else NODE[name])
+            for name in (*NODE.names, *columns)
+        ],
+        align=True,
     )
     node = np.zeros(n, node_dtype)
     node["node"] = np.arange(n)

@@ -90,8 +90,8 @@ def study(
     formats: Formats = None,
 ) -> None:
     """Run a study of your own (docs/studies.md explains the file)."""
-    # As a script's own folder is: the study's modules stand beside it.
-    sys.path.insert(0, str(file.resolve().parent))
+    # A study's own experiments and criteria may stand beside its file.
+    sys.path.append(str(file.resolve().parent))
     _run(
         load_study(file, seed=seed),
         cycles,

@@ -1,7 +1,8 @@
 """The cycle, the papers' experiment: one environment, every search on it, its metrics.
 
-``[environment]`` holds parameters of `generate_environment`, ``[job]`` the fields of
-`Request` and the window's shape, ``[algorithms]`` the searches.
+``[environment]`` holds parameters of `generate_environment`, or a trace, of which each
+cycle looks at the free slots of another span; ``[job]`` the fields of `Request` and the
+window's shape, ``[algorithms]`` the searches.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from slotkern.studies.fields import (
 )
 from slotkern.studies.metrics import COUNTS, METRICS, Windows, metric_of
 from slotkern.studies.study import Algorithm, Setting, Study
+from slotkern.studies.trace_source import environment_of_trace, trace_law
 
 __all__ = [
     "CYCLE",
@@ -67,13 +69,19 @@ class Cycle(Experiment):
 
     def check(self, setting: Setting) -> Setting:
         """Return the setting with its preset's parameters and its algorithms' twins."""
-        environment = complete_environment(setting.environment)
+        if "trace" in setting.environment:
+            environment = trace_law(setting.environment)
+        else:
+            environment = complete_environment(setting.environment)
+        extra = environment.get("extra", ())
         for name in setting.metrics:
-            one_of("metrics", name, (*COUNTS, *METRICS, *environment["extra"]))
+            one_of("metrics", name, (*COUNTS, *METRICS, *extra))
         try:
-            none = generate_environment(**environment).slots[:0]
+            none = environment_of(replace(setting, environment=environment), 0).slots
+            none = none[:0]
         except ValueError as error:
-            raise ValueError(f"environment: {error}") from None
+            words = str(error).removeprefix("environment: ")
+            raise ValueError(f"environment: {words}") from None
         only_keys("job", setting.job, (*REQUEST_FIELDS, "shape"))
         one_of("job.shape", shape_of(setting), ("square", "ragged"))
         for key in ("nodes", "volume"):
@@ -255,7 +263,10 @@ def published_form(algorithm: Algorithm) -> Algorithm:
 
 def environment_of(setting: Setting, cycle: int) -> Environment:
     """Return the environment of one cycle."""
-    return generate_environment(**setting.environment, seed=setting.seed, cycle=cycle)
+    law = setting.environment
+    if "trace" in law:
+        return environment_of_trace(law, setting.seed, cycle)
+    return generate_environment(**law, seed=setting.seed, cycle=cycle)
 
 
 def request_of(setting: Setting) -> sk.Request:

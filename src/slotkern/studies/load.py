@@ -76,7 +76,7 @@ def load_study(source: str | Path, *, seed: int | None = None) -> Study:
     Parameters
     ----------
     source : str or Path
-        "aep", "square", "placement", or the path of a TOML file (docs/studies.md
+        "aep", "square", "placement", "vo", or the path of a TOML file (docs/studies.md
         explains its keys).
     seed : int, optional
         Replaces the study's seed.
