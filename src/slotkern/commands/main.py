@@ -22,7 +22,7 @@ from slotkern._core import REQUEST_FIELDS
 from slotkern.commands.batch import batch
 from slotkern.extras import EXTRAS, extra
 from slotkern.files.slots import format_of
-from slotkern.studies.commands import register as register_studies
+from slotkern.commands.studies import register as register_studies
 
 from . import tables
 from .flows import register as register_flows

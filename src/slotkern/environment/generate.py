@@ -346,11 +346,7 @@ def generate_environment(
     )
 
     node_dtype = np.dtype(
-        [
-            (name, "f8" if name in columns else NODE[name])
-            for name in (*NODE.names, *columns)
-        ],
-        align=True,
+        [*_NODE_FIELDS, *((name, "f8") for name in columns)], align=True
     )
     node = np.zeros(n, node_dtype)
     node["node"] = np.arange(n)
