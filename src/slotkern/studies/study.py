@@ -10,16 +10,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 __all__ = ["FORMATS", "Algorithm", "Setting", "Study", "short_names"]
 
 #: What a report is written in: pictures, then tables.
 FORMATS = ("png", "svg", "pdf", "csv", "tex")
-
-#: What an algorithm says to the report alone.
-_FOR_PEOPLE = ("label", "beside")
 
 
 @dataclass(frozen=True)
@@ -174,7 +171,7 @@ class Study:
                     "job": dict(s.job),
                     "metrics": list(s.metrics),
                     "algorithms": [
-                        {k: v for k, v in asdict(a).items() if k not in _FOR_PEOPLE}
+                        {"name": a.name, "options": dict(a.options)}
                         for a in s.algorithms
                     ],
                 }
