@@ -1,0 +1,300 @@
+"""A schedule: what each job of a batch was given, and what it amounts to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from slotkern import _batch
+from slotkern._core import Request, Window, find_windows
+from slotkern._windows import WindowTable
+from slotkern.batch.execution import Execution, execute, true_shares
+from slotkern.batch.jobs import Batch
+from slotkern.batch.policies import Policy
+from slotkern.extras import extra
+from slotkern.one_each import TradeOff, trade_off
+
+if TYPE_CHECKING:
+    from slotkern.typing import Criterion, Shape
+
+__all__ = ["Schedule"]
+
+NODE = np.dtype(
+    [("node", "i4"), *[(n, "f8") for n in ("free", "used", "utilization", "profit")]]
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Schedule:
+    """What a batch was given. A sequence of `Window` or None, by job.
+
+    Attributes
+    ----------
+    batch : Batch
+    policy : Policy
+    shape : str
+    alternatives : WindowTable
+        All windows that were found for any job, and those of backfilled jobs.
+    owner : ndarray of int64
+        The job of each alternative.
+    chosen : ndarray of int64, shape (jobs,)
+        The alternative that each job got, -1 where it failed.
+    reason : ndarray of uint8, shape (jobs,)
+        0 scheduled; 1 nodes: there are not as many nodes of this performance; 2 budget:
+        it would fit, but not for its money; 3 time: as many proper slots are never free
+        together; 4 volume: so small that the clock does not move; 5 limit: the
+        organization's limit leaves nothing for it.
+    slices : structured array
+        Of each sub-batch's choice: limit, value, bound, expense, proven.
+    order : ndarray of int64
+        The jobs, those of highest priority first.
+    target, under : str
+        What the choice aims at, and what the limit is on.
+    """
+
+    batch: Batch
+    policy: Policy
+    shape: Shape
+    alternatives: WindowTable
+    owner: NDArray[np.int64]
+    chosen: NDArray[np.int64]
+    reason: NDArray[np.uint8]
+    slices: NDArray[np.void]
+    order: NDArray[np.int64]
+    target: str
+    under: str
+    _rules: dict[str, Any] = field(repr=False)
+    _jobs: _batch.Jobs = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.batch)
+
+    def __iter__(self) -> Iterator[Window | None]:
+        return iter(self.windows)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.windows[index]
+
+    def __repr__(self) -> str:
+        return (
+            f"Schedule({int(self.scheduled.sum())} of {len(self)} jobs, "
+            f"{len(self.alternatives)} alternatives, {self.policy})"
+        )
+
+    @property
+    def scheduled(self) -> NDArray[np.bool_]:
+        """Where a job has a window, shape (jobs,)."""
+        return self.chosen >= 0
+
+    @property
+    def reasons(self) -> list[str]:
+        """The reasons in words."""
+        return [_batch.REASONS[code] for code in self.reason.tolist()]
+
+    @cached_property
+    def windows(self) -> WindowTable:
+        """The window of each job, or None."""
+        found = self.alternatives
+        return WindowTable.of(
+            [found[a] if a >= 0 else None for a in self.chosen.tolist()],
+            criterion=found.criterion,
+            shape=self.shape,
+        )
+
+    @property
+    def slots(self) -> NDArray[np.void]:
+        """The slots that were free before."""
+        return self._jobs.slots
+
+    @property
+    def count(self) -> NDArray[np.int64]:
+        """How many alternatives each job had."""
+        return np.bincount(self.owner, minlength=len(self))
+
+    @property
+    def limit(self) -> float:
+        """What the expense was limited to, over all sub-batches; inf if nothing."""
+        limits = self.slices["limit"].tolist()
+        return math.fsum(limits) if limits else math.inf
+
+    def totals(self) -> dict[str, float]:
+        """Sums over the scheduled jobs, by every measure (exactly rounded)."""
+        some = self.windows.table[self.scheduled]
+        return {name: math.fsum(some[name].tolist()) for name in _batch.MEASURES}
+
+    def means(self) -> dict[str, float]:
+        """Means over the scheduled jobs, by every measure; NaN without any."""
+        jobs = int(self.scheduled.sum())
+        return {
+            name: total / jobs if jobs else math.nan
+            for name, total in self.totals().items()
+        }
+
+    @property
+    def value(self) -> float:
+        """The target summed over the scheduled jobs."""
+        measure = self._rules["target"]
+        if isinstance(measure, str):
+            return self.totals()[measure]
+        rows = np.searchsorted(np.arange(len(measure)), self.windows.parts["row"])
+        return math.fsum(measure[rows].tolist())
+
+    def nodes(self) -> NDArray[np.void]:
+        """How the nodes are used: node, free, used, utilization, profit; by node.
+
+        `free` is the time that the slots offered, `used` what the schedule took of it,
+        `profit` the money for it.
+        """
+        ids, place = np.unique(self.slots["node"], return_inverse=True)
+        parts = self.windows.parts
+        at = np.searchsorted(ids, parts["node"])
+        out = np.zeros(
+            len(ids),
+            NODE,
+        )
+        size = len(ids)
+        out["node"] = ids
+        out["free"] = np.bincount(
+            place, self.slots["end"] - self.slots["start"], minlength=size
+        )
+        out["used"] = np.bincount(at, parts["end"] - parts["start"], minlength=size)
+        out["profit"] = np.bincount(at, parts["cost"], minlength=size)
+        out["utilization"] = out["used"] / out["free"]
+        return out
+
+    @cached_property
+    def bound(self) -> float:
+        """What no schedule of the scheduled jobs on these slots can beat.
+
+        Whatever its alternatives, within `limit` of the expense: each job alone on all
+        the free time. Processor time, cost and sums of a field are bounded by Lagrange:
+        the least sum of target + lambda * expense over n slots live together, added
+        over the jobs, less lambda * limit, for the best lambda >= 0 (budgets are
+        forgotten, square parts count as long as they run at least). Start, finish and
+        runtime by each job's best window, without the limit; maximized, they have no
+        bound (NaN).
+
+        Within rounding: a bound of sums of reals.
+        """
+        sliced = self.order[: self._rules["slices"][-1]]
+        limited = np.isin(np.arange(len(self)), sliced) & self.scheduled
+        total = 0.0
+        for some, limit in (
+            (limited, self.limit),
+            (self.scheduled & ~limited, math.inf),
+        ):
+            jobs = np.flatnonzero(some).tolist()
+            asked = [self.batch.requests[job] for job in jobs]
+            total += self._bound_of(asked, None if math.isinf(limit) else limit)
+        return total
+
+    def _bound_of(self, asked: list[Request], limit: float | None) -> float:
+        target = self._rules["target"]
+        single = ("start", "finish", "runtime")
+        if isinstance(target, str) and target in single:
+            if self._rules["maximize"]:
+                return math.nan
+            best = find_windows(
+                self._jobs.prepared,
+                asked,
+                cast("Criterion", target),
+                shape=self.shape,
+            )
+            return math.fsum(window.value for window in best if window is not None)
+        rules = {**self._rules, "limit": None if self.under in single else limit}
+        jobs = _batch.Jobs(self._jobs.prepared, asked, ["start"] * len(asked))
+        return _batch.bound(jobs, rules)
+
+    def trade_off(self, points: int = 256) -> TradeOff:
+        """Every trade-off between target and expense that the alternatives allow.
+
+        One alternative of each job with any, whichever sub-batch it was in. See
+        `slotkern.trade_off`.
+        """
+        rows = np.argsort(self.owner, kind="stable")
+        counts = self.count[self.count > 0]
+        return trade_off(
+            self._column(self._rules["target"])[rows],
+            self._column(self._rules["expense"])[rows],
+            np.concatenate([[0], np.cumsum(counts)]),
+            maximize=self._rules["maximize"],
+            points=points,
+        )
+
+    def _column(self, measure: Any) -> NDArray[np.float64]:
+        found = self.alternatives
+        if isinstance(measure, str):
+            return np.asarray(getattr(found, measure))
+        sums = np.concatenate([[0.0], np.cumsum(measure[found.parts["row"]])])
+        return np.asarray(np.diff(sums[found.first]))
+
+    def execute(
+        self,
+        lengths: ArrayLike | None = None,
+        *,
+        reschedule: str | None = None,
+        seed: int = 0,
+        least: float = 0.2,
+    ) -> Execution:
+        """Run the schedule with true lengths, which become known only as parts end.
+
+        Parameters
+        ----------
+        lengths : array_like of float, shape (jobs,), optional
+            Each job's true work as a share of the reserved one, in (0, 1]. By default
+            uniform on [`least`, 1], as in the paper (section 4.2), from `seed`.
+        reschedule : {None, "backfill"}, optional
+            What sliced jobs do when time comes free: nothing, or move up as backfilled
+            jobs do (the paper's second contribution). Backfilled jobs always move up:
+            conservatively, or they queue for EASY.
+        seed, least : int, float
+            Of the default lengths.
+
+        Returns
+        -------
+        Execution
+
+        Raises
+        ------
+        ValueError, TypeError
+            For another number of lengths, or one that is not within (0, 1], naming it.
+
+        Notes
+        -----
+        Conservative: no job starts later than promised. EASY: the first job that waits
+        is never delayed. An end costs a test of each waiting job, and a search where
+        the freed time may serve it.
+        """
+        shares = true_shares(lengths, len(self), seed, least)
+        sliced = self._rules["slices"][-1]
+        return execute(self, self._jobs, sliced, shares, reschedule)
+
+    def to_pandas(self) -> Any:
+        """One row a job, as a pandas DataFrame."""
+        with extra():
+            import pandas
+
+        return pandas.DataFrame(self._figures())
+
+    def to_arrow(self) -> Any:
+        """One row a job, as a pyarrow Table."""
+        with extra():
+            import pyarrow
+
+        return pyarrow.table(self._figures())
+
+    def _figures(self) -> dict[str, Any]:
+        table = self.windows.table
+        return {
+            "name": list(self.batch.names),
+            "reason": self.reasons,
+            "alternatives": self.count,
+            **{name: np.array(table[name]) for name in ("start", "finish", "runtime")},
+            **{name: np.array(table[name]) for name in ("cost", "processor_time")},
+        }
