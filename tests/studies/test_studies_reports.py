@@ -504,7 +504,7 @@ def test_what_the_author_wrote_is_printed_as_it_is(tmp_path):
 def test_what_the_author_wrote_is_drawn_as_it_is(tmp_path, monkeypatch):
     from matplotlib.text import Text
 
-    from slotkern.plotting import gantt as plot
+    from slotkern.plotting import style as plot
 
     drawn = {}
 

@@ -215,7 +215,7 @@ def alternatives(
 def _check_plot(plot: Path | None) -> None:
     """Refuse a picture that cannot be drawn before anything is searched."""
     if plot is not None:
-        from slotkern.plotting.gantt import checked_path
+        from slotkern.plotting.style import checked_path
 
         checked_path(plot)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from slotkern._core import Request, find_window, prepared
 from slotkern.extras import extra
-from slotkern.plotting.gantt import as_written, checked_path, save_figure
+from slotkern.plotting.style import as_written, checked_path, save_figure
 from slotkern.search import step_values
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Any
 
 from slotkern.extras import extra
 from slotkern.files.whole import make_folder
-from slotkern.plotting.gantt import SUFFIXES, as_written, save_figure
+from slotkern.plotting.style import SUFFIXES, as_written, save_figure
 from slotkern.studies.experiment import Metric, describe, experiment_of
 from slotkern.studies.study import Setting, Study, short_names
 from slotkern.studies.summary import Comparison, Summary
