@@ -4,6 +4,7 @@ import datetime
 import math
 import re
 import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,6 +27,12 @@ def small(tmp_path):
 
 
 # --- files ------------------------------------------------------------------------
+
+
+def test_a_study_that_ships_is_one_file():
+    folder = Path(studies.load.__file__).parent / "papers"
+    names = {path.stem for path in folder.glob("*.toml")} - {"published"}
+    assert set(studies.PAPERS) == names == {"aep", "square", "placement", "vo"}
 
 
 @pytest.mark.parametrize("name", studies.PAPERS)

@@ -49,7 +49,7 @@ def register(app: typer.Typer) -> None:
 
 
 def reproduce(
-    name: Annotated[str, typer.Argument(help="aep, square, placement, vo, or all.")],
+    name: Annotated[str, typer.Argument(help=f"{', '.join(PAPERS)}, or all.")],
     cycles: Cycles = None,
     workers: Workers = 1,
     published_cycles: PublishedCycles = None,
