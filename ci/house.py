@@ -110,7 +110,6 @@ EXCEPTIONS = {
     ("_alternatives", "criteria"): "best and pareto by a criterion of values",
     ("_pool", "alternatives"): "SlotPool.find_alternatives",
     ("_pool", "pool_file"): "SlotPool.save and load",
-    ("studies.commands", "commands.terminal"): "prints what every command prints alike",
 }
 
 

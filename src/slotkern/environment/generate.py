@@ -43,6 +43,7 @@ _MOST_TASKS = 10**7
 #: A market price that leaves room for its deviation.
 _MOST_MONEY = 1e300
 _NODE_FIELDS = [("node", "i4"), ("performance", "f8"), ("price", "f8")]
+NODE = np.dtype(_NODE_FIELDS, align=True)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 from slotkern._core import Request, prepared
 from slotkern._find import find_window
 from slotkern.extras import extra
-from slotkern.plotting.gantt import as_written, checked_path, save_figure
+from slotkern.plotting.style import as_written, checked_path, save_figure
 from slotkern.search import step_values
 
 if TYPE_CHECKING:

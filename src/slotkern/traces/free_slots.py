@@ -16,9 +16,18 @@ from slotkern.environment import Price, Uniform
 from slotkern.files.whole import AnyPath, as_path
 from slotkern.slots import make_slots
 from slotkern.traces.clean import width_of
-from slotkern.traces.read import MAX_BYTES, read_trace
+from slotkern.traces.read import MAX_BYTES, Trace, read_trace
 
-__all__ = ["TraceSlots", "gaps", "most_at_once", "ranges", "slots_from_trace"]
+__all__ = [
+    "PlacedTrace",
+    "TraceSlots",
+    "gaps",
+    "machine_laws",
+    "most_at_once",
+    "place_trace",
+    "ranges",
+    "slots_from_trace",
+]
 
 #: Every processor is a node with slots of its own: more of them are refused.
 _MAX_PROCESSORS = 2**20
@@ -128,17 +137,98 @@ def slots_from_trace(
     >>> import slotkern as sk
     >>> day = sk.slots_from_trace("trace.swf", 86400, 3600)  # doctest: +SKIP
     """
-    at, horizon = _number("at", at), _number("horizon", horizon)
-    if horizon <= 0 or at + horizon <= at or not math.isfinite(at + horizon):
-        raise ValueError(f"horizon {horizon} does not lead from {at} to a later time")
-    performance_law, price_law = _law("performance", performance), _law("price", price)
-    assert isinstance(performance_law, Uniform)
+    span = _span(at, horizon)
+    laws = machine_laws(performance, price)
     if processors is not None:
         processors = integer("processors", processors)
-    path = as_path(path)
-    whole = read_trace(path, max_bytes=max_bytes)
-    trace = whole.jobs
+    placed = place_trace(read_trace(as_path(path), max_bytes=max_bytes), processors)
+    return placed.slots(*span, *laws, integer("seed", seed, least=0))
 
+
+@dataclass(frozen=True, repr=False)
+class PlacedTrace:
+    """The jobs of a trace, each on its processors: what free slots are looked up in.
+
+    Attributes
+    ----------
+    source : str
+        The trace's file.
+    recorded, begin, run_time : ndarray of float64
+        When each job started in the trace, when it starts here, and for how long.
+    first, count, spans : ndarray
+        Its spans of processors, as the replay returns them.
+    skipped, processors : int
+        As in `TraceSlots`.
+    """
+
+    source: str
+    recorded: NDArray[np.float64]
+    begin: NDArray[np.float64]
+    run_time: NDArray[np.float64]
+    first: NDArray[np.int64]
+    count: NDArray[np.int64]
+    spans: NDArray[np.int32]
+    skipped: int
+    processors: int
+
+    def busy(
+        self, at: float, until: float
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+        """Return node, start and end of every part that runs within [at, until)."""
+        begin, end = self.begin, self.begin + self.run_time
+        seen = np.flatnonzero((begin < until) & (end > at) & (begin < end))
+        job = np.repeat(seen, self.count[seen])
+        span = self.spans[ranges(self.first[seen], self.count[seen])].astype(np.int64)
+        job = np.repeat(job, span[:, 1])
+        return ranges(span[:, 0], span[:, 1]), begin[job], end[job]
+
+    def machine(
+        self, performance: Uniform, price: Price | Uniform, seed: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the performance and the price of each processor."""
+        streams = np.random.SeedSequence(seed).spawn(2)
+        rng, price_rng = (np.random.Generator(np.random.PCG64(s)) for s in streams)
+        speed = performance.draw(rng, self.processors)
+        if isinstance(price, Price):
+            return speed, price.draw(price_rng, speed)
+        return speed, price.draw(price_rng, self.processors)
+
+    def slots(
+        self,
+        at: float,
+        horizon: float,
+        performance: Uniform,
+        price: Price | Uniform,
+        seed: int,
+    ) -> TraceSlots:
+        """Return what `slots_from_trace` returns."""
+        last = float((self.begin + self.run_time).max())
+        if at >= last:
+            reason = f"at {at:.17g} is not before the end of its last job, {last:.17g}"
+            raise ValueError(f"{self.source}: {reason}")
+        size, until = self.processors, at + horizon
+        node, free_from, free_to = gaps(size, *self.busy(at, until), at, until)
+        node_performance, node_price = self.machine(performance, price, seed)
+        slots = make_slots(
+            node=node,
+            start=free_from,
+            end=free_to,
+            performance=node_performance[node],
+            price=node_price[node],
+        )
+        delayed = int((self.begin > self.recorded).sum())
+        return TraceSlots(slots, self.begin.size, delayed, self.skipped, size)
+
+
+def place_trace(whole: Trace, processors: int | None = None) -> PlacedTrace:
+    """Place every job of a trace as `slots_from_trace` does.
+
+    Raises
+    ------
+    ValueError
+        If no job can be placed, or the machine is too small or too large.
+    """
+    trace = whole.jobs
     width = width_of(trace)
     known = (trace["run_time"] > 0) & (width > 0)
     known &= (trace["submit"] >= 0) & (trace["wait"] >= 0)
@@ -159,68 +249,30 @@ def slots_from_trace(
         reason = f"job {trace['job'][order[row]]} runs on {width[row]} processors"
         raise ValueError(f"{whole.source}: {reason}, but the machine has {size}")
 
-    until = at + horizon
-    begin, job, node = _place(start, run_time, width.astype(np.int32), size, at, until)
-    last = float((begin + run_time).max())
-    if at >= last:
-        reason = f"at {at:.17g} is not before the end of its last job, {last:.17g}"
-        raise ValueError(f"{whole.source}: {reason}")
-    delayed = int((begin > start).sum())
-    node, free_from, free_to = gaps(
-        size, node, begin[job], begin[job] + run_time[job], at, until
-    )
-    streams = np.random.SeedSequence(integer("seed", seed, least=0)).spawn(2)
-    rng, price_rng = (np.random.Generator(np.random.PCG64(each)) for each in streams)
-    node_performance = performance_law.draw(rng, size)
-    if isinstance(price_law, Price):
-        node_price = price_law.draw(price_rng, node_performance)
-    else:
-        node_price = price_law.draw(price_rng, size)
-    slots = make_slots(
-        node=node,
-        start=free_from,
-        end=free_to,
-        performance=node_performance[node],
-        price=node_price[node],
-    )
-    skipped = trace.size - start.size
-    return TraceSlots(slots, start.size, delayed, skipped, size)
-
-
-def _place(
-    start: NDArray[np.float64],
-    run_time: NDArray[np.float64],
-    width: NDArray[np.int32],
-    processors: int,
-    at: float,
-    until: float,
-) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
-    """Place jobs, sorted by recorded start.
-
-    Returns when each job begins; then job and processor of every part that runs within
-    [at, until).
-    """
     nothing = np.empty(0)
     begin, first, count, spans, _ = replay(
         start,
         run_time,
         run_time,
-        width,
-        processors,
+        width.astype(np.int32),
+        size,
         nothing,
         nothing,
         nothing.astype(np.int32),
         "first-fit",
     )
-    seen = np.flatnonzero((begin < until) & (begin + run_time > at))
-    seen = seen[begin[seen] < begin[seen] + run_time[seen]]
-    job = np.repeat(seen, count[seen])
-    span = spans[ranges(first[seen], count[seen])]
-    return (
-        begin,
-        np.repeat(job, span[:, 1]),
-        ranges(span[:, 0].astype(np.int64), span[:, 1].astype(np.int64)),
+    skipped = trace.size - start.size
+    return PlacedTrace(
+        whole.source, start, begin, run_time, first, count, spans, skipped, size
     )
+
+
+def _span(at: Any, horizon: Any) -> tuple[float, float]:
+    """Check the span of time to look at."""
+    at, horizon = _number("at", at), _number("horizon", horizon)
+    if horizon <= 0 or at + horizon <= at or not math.isfinite(at + horizon):
+        raise ValueError(f"horizon {horizon} does not lead from {at} to a later time")
+    return at, horizon
 
 
 def ranges(first: NDArray[np.int64], count: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -260,6 +312,13 @@ def gaps(
 
 
 # --- performance and price ------------------------------------------------------------
+
+
+def machine_laws(performance: Any, price: Any) -> tuple[Uniform, Price | Uniform]:
+    """Return the laws that `slots_from_trace` takes, checked."""
+    performance_law = _law("performance", performance)
+    assert isinstance(performance_law, Uniform)
+    return performance_law, _law("price", price)
 
 
 def _law(name: str, given: Any) -> Uniform | Price:
