@@ -114,12 +114,12 @@ struct Chooser {
     if (!KnapsackTable::fits(items.count, n, columns, memory))
       return {Status::table_too_large, 0, 0};
     const std::size_t last = static_cast<std::size_t>(columns) - 1;
-    knapsack.table.run(costs.data(), items.value, static_cast<std::size_t>(items.count),
+    knapsack.table().run(costs.data(), items.value, static_cast<std::size_t>(items.count),
               static_cast<std::size_t>(n), last + 1, from < n);
     for (int k = from; k <= n; ++k) {
       Choice& choice = choices[static_cast<std::size_t>(k - from)];
-      if (knapsack.table.best(static_cast<std::size_t>(k), last) == -kInfinity) continue;
-      knapsack.table.trace(static_cast<std::size_t>(k), last, choice.rows);
+      if (knapsack.table().best(static_cast<std::size_t>(k), last) == -kInfinity) continue;
+      knapsack.table().trace(static_cast<std::size_t>(k), last, choice.rows);
       settle(choice);
       choice.bound = choice.value + knapsack.rounding(k, choice.value);
     }

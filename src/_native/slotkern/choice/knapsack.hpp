@@ -24,45 +24,11 @@
 #include <vector>
 
 #include "slotkern/choice/core.hpp"
+#include "slotkern/choice/core_table.hpp"
+#include "slotkern/choice/problem.hpp"
 #include "slotkern/choice/swaps.hpp"
-#include "slotkern/choice/table.hpp"
 
 namespace slotkern {
-
-// Items that must be among the chosen; choosing `pick` others comes on top.
-struct Forced {
-  int count = 0;  // 0, 1 or 2
-  double costs[2] = {0, 0};
-  double value = 0;
-
-  double cost() const { return costs[0] + costs[1]; }
-};
-
-struct Limits {
-  std::int64_t work = std::numeric_limits<std::int64_t>::max();
-  double memory = 268435456;
-  bool table = true;  // may be tried
-};
-
-// Scale of the values, from which rounding errors are judged, and whether they are integers.
-struct ValueScale {
-  double least = 0, most = 0;  // 0 is always among them
-  bool integers = true;
-
-  void add(double z) {
-    least = std::min(least, z);
-    most = std::max(most, z);
-    integers = integers && z == std::floor(z);
-  }
-  double largest() const { return std::max(-least, most); }
-  bool mixed() const { return least < 0 && most > 0; }  // sums may cancel
-
-  static ValueScale of(const double* value, int count) {
-    ValueScale scale;
-    for (int i = 0; i < count; ++i) scale.add(value[i]);
-    return scale;
-  }
-};
 
 class Knapsack {
  public:
@@ -77,7 +43,7 @@ class Knapsack {
   std::vector<int> chosen;   // without the forced item
   std::int64_t work = 0;     // grows over all calls
 
-  KnapsackTable table;  // also at the caller's disposal between calls
+  KnapsackTable& table() { return core_table_.table; }  // at the caller's between calls
 
   // A set of `pick` items that, with the forced one, beats `incumbent`. False if there is none
   // (or none was found: see `complete`). `cheapest`: the `pick` cheapest, where they are known.
@@ -179,7 +145,7 @@ class Knapsack {
 
   // Whether all sums of values are integers without rounding.
   bool integers(int pick) const {
-    return scale.integers && (pick + 2) * scale.largest() < kMostInteger;
+    return scale.integers && (pick + 2) * scale.largest() < CoreTable::kMostInteger;
   }
 
   static double largest(const double* cost, int count) {
@@ -487,18 +453,9 @@ class Knapsack {
 
   // --- the table over the core
 
-  // Work of the table, or -1 where it does not apply: costs that are no integers, or too much
-  // memory. Every set has the same number of items, so that the least cost can be taken off all
-  // of them, and then their common divisor.
+  // Work of the table, or -1 where it does not apply.
   std::int64_t table_work() {
-    if (!limits.table) return -1;
-    const int size = static_cast<int>(core_.size());
-    if (!(budget_ < kMostInteger)) return -1;  // below it sums of integers are exact
-    double least = kInfinity, total = 0;
-    for (const double c : core_.cost) {
-      if (c != std::floor(c)) return -1;
-      least = std::min(least, c);
-    }
+    if (!limits.table || !(budget_ < CoreTable::kMostInteger)) return -1;
     double room = std::floor(budget_);  // what integers may sum to
     for (const int i : fixed_) {
       if (items_.cost[i] != std::floor(items_.cost[i])) return -1;
@@ -508,34 +465,14 @@ class Knapsack {
       if (c != std::floor(c)) return -1;
       room -= c;
     }
-    costs_.clear();
-    divisor_ = 0;
-    for (const double c : core_.cost) {
-      costs_.push_back(static_cast<std::int64_t>(c - least));
-      divisor_ = std::gcd(divisor_, costs_.back());
-      total += c - least;
-    }
-    if (divisor_ > 1)
-      for (std::int64_t& c : costs_) c /= divisor_;
-    divisor_ = std::max<std::int64_t>(divisor_, 1);
-    const double spare = room - core_.pick * least;
-    if (!(total < kMostInteger) || spare < 0) return -1;
-    width_ = std::floor(std::min(spare, total) / static_cast<double>(divisor_)) + 1;
-    if (!KnapsackTable::fits(size, core_.pick, width_, limits.memory)) return -1;
-    return static_cast<std::int64_t>(KnapsackTable::cells(size, core_.pick, width_) /
-                                     KnapsackTable::kCellsPerUnit);
+    return core_table_.prepare(core_, room, limits.memory);
   }
 
   void run_table() {
     work += table_work();
-    const std::size_t pick = static_cast<std::size_t>(core_.pick);
-    const std::size_t width = static_cast<std::size_t>(width_);
-    table.run(costs_.data(), core_.value.data(), core_.size(), pick, width, false);
-    const double value = core_.base_value + table.best(pick, width - 1);
+    const double value = core_.base_value + core_table_.run(core_);
     if (!(value > best)) return;
-    positions_.clear();
-    table.trace(pick, width - 1, positions_);
-    if (accept(positions_))
+    if (accept(core_table_.trace(core_)))
       best = value;
     else
       complete = false;
@@ -546,7 +483,6 @@ class Knapsack {
   static constexpr std::int64_t kMostStates = 10000000, kLastClimb = 20000000;
   static constexpr double kFewSets = 20000, kManySets = 4e6;
   static constexpr int kSwaps = 200, kPairRounds = 20;
-  static constexpr double kMostInteger = 0x1p52;
 
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
@@ -564,14 +500,12 @@ class Knapsack {
   CoreSearch depth_;
   CoreLists lists_;
   Swaps swaps_;
-  std::vector<int> fixed_, order_, set_, positions_;
+  CoreTable core_table_;
+  std::vector<int> fixed_, order_, set_;
   std::vector<int> kept_;  // items of the caller that are not too dear, and their columns
   std::vector<double> kept_cost_, kept_value_;
   std::vector<char> marked_;
   std::vector<double> weight_, sum_;
-  std::vector<std::int64_t> costs_;
-  std::int64_t divisor_ = 1;
-  double width_ = 0;
 };
 
 }  // namespace slotkern
