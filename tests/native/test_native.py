@@ -12,8 +12,13 @@ COMPILER = os.environ.get("CXX") or shutil.which("c++")
 FLAGS = ["-std=c++20", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off", "-pthread"]
 
 
-def build(target: Path, *options: str, compiler: str | None = COMPILER) -> Path:
-    source = ROOT / "tests" / "native" / "digest.cpp"
+def build(
+    target: Path,
+    *options: str,
+    compiler: str | None = COMPILER,
+    program: str = "digest",
+) -> Path:
+    source = ROOT / "tests" / "native" / f"{program}.cpp"
     command = [compiler, *FLAGS, *options, "-I", ROOT / "src/_native", source]
     subprocess.run([*command, "-o", target], check=True)
     return target
@@ -80,6 +85,16 @@ def test_other_compilers_and_machines_give_the_same_bits(
     assert there == here
 
 
+@pytest.mark.skipif(
+    "SLOTKERN_SANITIZED" in os.environ, reason="the program is not built by this build"
+)
+def test_parts_of_kernels_are_what_they_say(tmp_path: Path) -> None:
+    program = build(tmp_path / "units", "-O1", program="units")
+    run = subprocess.run([program], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert int(run.stdout.split()[0]) > 100_000
+
+
 def test_a_new_limit_of_a_request_is_not_forgotten_by_the_hints(tmp_path: Path) -> None:
     headers = tmp_path / "slotkern"
     shutil.copytree(ROOT / "src/_native/slotkern", headers)
@@ -98,5 +113,5 @@ def test_a_new_limit_of_a_request_is_not_forgotten_by_the_hints(tmp_path: Path) 
 
 
 def test_headers_do_not_know_python() -> None:
-    for header in (ROOT / "src/_native/slotkern").glob("*.hpp"):
+    for header in (ROOT / "src/_native/slotkern").rglob("*.hpp"):
         assert "Python.h" not in header.read_text(), header
