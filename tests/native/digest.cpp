@@ -206,7 +206,7 @@ int main() {
       std::printf("%d %s %016llx\n", shape, std::string(criterion_name(c)).c_str(),
                   static_cast<unsigned long long>(digest[shape][c]));
   for (const ShapeKind shape : {ShapeKind::ragged, ShapeKind::square})
-    for (int kind = 0; kind <= static_cast<int>(ValueKind::coordinated); ++kind)
+    for (int kind = 0; kind < kSources; ++kind)
       std::printf("%d value %d %016llx\n", static_cast<int>(shape), kind,
                   static_cast<unsigned long long>(digest_of(static_cast<ValueKind>(kind), shape)));
   for (const Method method : {Method::fastest, Method::table, Method::search})

@@ -20,6 +20,7 @@ import numpy as np
 import slotkern as sk
 from slotkern._core import REQUEST_FIELDS
 from slotkern.commands.batch import batch
+from slotkern.criteria import known_criteria
 from slotkern.extras import EXTRAS, extra
 from slotkern.files.slots import format_of
 from slotkern.studies.commands import register as register_studies
@@ -174,8 +175,8 @@ AsJson = Annotated[
     bool, typer.Option("--json", help="Print one JSON object (see docs/json.md).")
 ]
 WHAT_IS_BEST = (
-    "first, start, finish, runtime, cost, processor_time, dependable, coordinated, the "
-    "name of a numeric column, whose sum is maximized, or minimize(column)."
+    f"{', '.join(known_criteria())}, the name of a numeric column, whose sum is "
+    "maximized, or minimize(column)."
 )
 
 
