@@ -13,7 +13,7 @@ TARGETS := search alternatives timeline choose values replay
 DOORS   := $(patsubst src/_native/%.pyx,slotkern.%,$(wildcard src/_native/*.pyx))
 SOURCES := pyproject.toml CMakeLists.txt $(shell find src -type f -not -name "*.pyc")
 
-.PHONY: help demo test fresh bench fuzz fuzz-readers fuzz-kernels fuzz-briefly lint sanitize clang clean toolchain
+.PHONY: help demo test fresh bench fuzz fuzz-readers fuzz-kernels fuzz-briefly lint sanitize clang mutants clean toolchain
 .DELETE_ON_ERROR:
 
 help:
@@ -25,6 +25,7 @@ help:
 	@echo "make lint      ruff, mypy --strict, stubs against the compiled modules"
 	@echo "make sanitize  the whole test suite under AddressSanitizer and UBSan"
 	@echo "make clang     the whole test suite on a build by clang++"
+	@echo "make mutants   change the kernels one place at a time: which tests notice? COUNT=100"
 	@echo "make clean     remove everything that make built"
 
 toolchain:
@@ -123,6 +124,13 @@ fuzz-kernels: $(TARGETS:%=$(FUZZ)/%)
 	@for target in $^; do mkdir -p $$target.corpus && $$target -max_total_time=$(FUZZ_SECONDS) \
 	    -max_len=512 -len_control=0 -entropic=0 -verbosity=0 -print_final_stats=1 \
 	    -artifact_prefix=$$target- $$target.corpus || exit 1; done
+
+# What is known to change no answer, with the reason: docs/develop/mutants.md.
+COUNT ?= 100
+mutants: SEED ?= $(shell date +%s)
+mutants: $(VENV)/.installed
+	@echo "SEED=$(SEED)"
+	$(BIN)/python ci/mutants.py --count $(COUNT) --seed $(SEED) --python
 
 clean:
 	rm -rf $(VENV) $(SAN) .venv-clang build dist out .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks

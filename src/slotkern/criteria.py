@@ -18,6 +18,7 @@ from slotkern._core import PreparedSlots
 from slotkern._find import CRITERIA
 from slotkern._value import (
     MOVING_SIGNATURE,
+    NAMED_VALUES,
     STATIC_SIGNATURE,
     capsule_signature,
     part_values,
@@ -28,8 +29,7 @@ __all__ = ["PLACEMENT_CRITERIA", "Criterion", "Minimize", "criterion", "minimize
 
 #: Criteria that depend on where between its neighbours a window lies.
 PLACEMENT_CRITERIA = {
-    "dependable": "the largest mean time to the nearest neighbouring task",
-    "coordinated": "the smallest mean time to the farthest neighbouring task",
+    name: value.doc for name, value in NAMED_VALUES.items() if value.moving
 }
 
 
@@ -206,7 +206,7 @@ def criterion_of(function: Callable[..., float], uses_start: bool) -> Criterion:
 
 def known_criteria() -> list[str]:
     """The names of the built-in criteria."""
-    return [*CRITERIA, "processor_time", *PLACEMENT_CRITERIA]
+    return [*CRITERIA, *NAMED_VALUES]
 
 
 def values_of_windows(
@@ -231,24 +231,21 @@ def values_of_windows(
         As `Alternatives.parts`.
     """
     worth, data, sign, name, _ = valuation_of(criterion, pool, known_criteria())
-    slots, starts = pool.slots, parts["start"]
-    if worth in PLACEMENT_CRITERIA:
-        before = starts - slots["start"][rows]
-        after = slots["end"][rows] - starts - lengths
-        endless = np.isinf(after)
-        if endless.any():
+    if worth in NAMED_VALUES:
+        sign = NAMED_VALUES[worth].sign
+        endless = np.isinf(pool.slots["end"][rows])
+        if NAMED_VALUES[worth].needs_end and endless.any():
             row = int(rows[endless][0])
             raise ValueError(
                 f"slot row {row}: end is inf, but {name} needs the next task's start"
             )
-        nearest = worth == "dependable"
-        values = (np.minimum if nearest else np.maximum)(before, after)
-        sign = 1.0 if nearest else -1.0
-    elif worth == "column":
+    if worth == "column":
         values = data[rows]
     else:
-        flat = (np.ascontiguousarray(a).ravel() for a in (rows, starts, lengths))
-        values = part_values(slots, data, name, *flat).reshape(rows.shape)
+        flat = (
+            np.ascontiguousarray(a).ravel() for a in (rows, parts["start"], lengths)
+        )
+        values = part_values(pool, worth, data, name, *flat).reshape(rows.shape)
     # In the order of cost, one after the other, as a search sums them.
     order = np.argsort(parts["cost"], axis=1, kind="stable")
     totals = np.take_along_axis(values, order, axis=1).cumsum(axis=1)[:, -1]
@@ -357,7 +354,7 @@ def valuation_of(criterion: Any, pool: PreparedSlots, known: list[str]) -> Valua
             raise ValueError(f"minimize does not apply to criterion {inner.name!r}")
         return inner._replace(sign=-1.0, name=f"minimize({inner.name})")
     if isinstance(criterion, str):
-        if criterion in PLACEMENT_CRITERIA or criterion == "processor_time":
+        if criterion in NAMED_VALUES:
             return Valuation(criterion, None, 1.0, criterion)
         fields: Any = pool.slots.dtype.fields or {}
         if criterion in fields and fields[criterion][0].kind in "iuf":

@@ -13,6 +13,7 @@ import slotkern as sk
 from slotkern._core import REQUEST_FIELDS
 from slotkern.commands import tables
 from slotkern.commands.terminal import show, write
+from slotkern.criteria import known_criteria
 from slotkern.extras import extra
 
 with extra():
@@ -63,8 +64,8 @@ AsJson = Annotated[
     bool, typer.Option("--json", help="Print one JSON object (see docs/json.md).")
 ]
 WHAT_IS_BEST = (
-    "first, start, finish, runtime, cost, processor_time, dependable, coordinated, the "
-    "name of a numeric column, whose sum is maximized, or minimize(column)."
+    f"{', '.join(known_criteria())}, the name of a numeric column, whose sum is "
+    "maximized, or minimize(column)."
 )
 
 

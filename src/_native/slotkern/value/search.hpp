@@ -257,8 +257,7 @@ class ValueSearch : private ValueGroups<Shape, Source> {
   void sweep_steps(const Shape& shape, const Plan& from) {
     // A slot that cannot win even with the heaviest others of the group is never kept. Lite
     // keeps all, for the cheapest are its choice; so does a record, for every step counts.
-    constexpr bool bounded = !std::is_same_v<Source, MovingFunctionSource>;
-    const bool sieved = bounded && !options_.lite && !recording_;
+    const bool sieved = Source::bounded && !options_.lite && !recording_;
     const bool keep_anchors = options_.group_span;  // they allow the group's time to others
     Plan plan = from;
     double heaviest = 0;
