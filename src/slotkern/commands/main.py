@@ -26,7 +26,7 @@ from slotkern.studies.commands import register as register_studies
 
 from . import tables
 from .flows import register as register_flows
-from .terminal import drop_output, show, write, written
+from .terminal import drop_output, lost_output, show, write, written
 
 with extra():
     import typer
@@ -65,8 +65,9 @@ class OneLineErrors(TyperGroup):
                 raise
             code = _complain(str(error))
         except OSError as error:
-            place = f"{error.filename}: " if error.filename else ""
-            code = _complain(f"{place}{error.strerror or error}")
+            place = error.filename or lost_output()
+            what = error.strerror or str(error)
+            code = _complain(f"{place}: {what}" if place else what)
         except (ValueError, TypeError) as error:
             code = _complain(str(error))
         except MemoryError as error:
