@@ -238,6 +238,16 @@ def test_a_volume_that_does_not_move_the_clock_is_refused():
         sk.find_window(late, sk.Request(1, 1), method="published")
     with pytest.raises(ValueError, match="too small"):
         sk.find_windows(late, [sk.Request(1, 1)])
+    half = sk.make_slots(  # of an ulp: lost at 1e15, not at the odd time after it
+        node=[0, 0, 1],
+        start=[1e15 - 1, 1e15, 1e15 + 0.125],
+        end=[1e15, 1e15 + 1, 1e15 + 1],
+        performance=1,
+        price=1,
+    )
+    for source in (half, sk.SlotPool(half)):
+        with pytest.raises(ValueError, match=r"volume 0\.0625 is too small"):
+            sk.find_window(source, sk.Request(2, 0.0625), "start")
     endless = sk.make_slots(node=[0, 1], start=[0, 5], end=1e18, performance=1, price=1)
     assert sk.find_window(endless, sk.Request(2, 10)).start == 5
 

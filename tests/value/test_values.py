@@ -131,7 +131,7 @@ def anywhere_by_hand(slots, shape, distance, sign, request):
         window = oracle.window_of(low, oracle.proper_slots(part), shape, volume)
         if window.cost > request.get("budget", np.inf) or (low + length > ends).any():
             continue
-        middles = (part["start"] + part["end"] - length) / 2
+        middles = part["start"] + (part["end"] - part["start"] - length) / 2
         grid = np.linspace(low, max(low, high), 33)
         for t in [*grid, *middles[(middles > low) & (middles < high)]]:
             values = map(lambda k, t=t: distance(part, k, t, length[k]), range(n))
@@ -150,6 +150,9 @@ def test_placement_anywhere_equals_exhaustive_search(case: Case):
     if proper is not None:
         usable &= proper
     slots = case.slots[usable].copy()
+    # The best start is rounded, and whether t + d is in time is, each by half an ulp.
+    times = np.abs([slots["start"], slots["end"]]).max(initial=0)
+    rounding = 2 * np.spacing(times)
     for shape in SHAPES:
         for criterion, distance, sign in (
             ("dependable", nearest, 1),
@@ -165,7 +168,7 @@ def test_placement_anywhere_equals_exhaustive_search(case: Case):
             )
             assert (window is None) == np.isinf(best)
             if window is not None:
-                assert window.value == pytest.approx(best, rel=1e-9, abs=1e-7)
+                assert window.value == pytest.approx(best, rel=1e-15, abs=rounding)
 
 
 # --- middle-sized environments

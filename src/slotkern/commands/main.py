@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import slotkern as sk
 from slotkern.commands import batch, bench, environments, flows, studies, windows
-from slotkern.commands.terminal import drop_output, show, write
+from slotkern.commands.terminal import drop_output, lost_output, show, write
 from slotkern.extras import EXTRAS, extra
 
 with extra():
@@ -70,8 +70,9 @@ def _message(error: Exception, words: Sequence[str]) -> str | None:
         case ModuleNotFoundError():
             return str(error) if error.name in EXTRAS else None
         case OSError():
-            place = f"{error.filename}: " if error.filename else ""
-            return f"{place}{error.strerror or error}"
+            place = error.filename or lost_output()
+            what = error.strerror or str(error)
+            return f"{place}: {what}" if place else what
         case ValueError() | TypeError():
             return str(error)
         case MemoryError():

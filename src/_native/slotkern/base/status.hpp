@@ -27,7 +27,7 @@ enum class Status : int {
   performance_differs,
   overlap,
   // what a search finds wrong with a request
-  volume_too_small,        // time + volume / performance == time
+  volume_too_small,        // a part of half an ulp of the time or less
   // what choose finds wrong with its items
   cost_not_valid,
   value_not_finite,

@@ -186,7 +186,7 @@ class PreparedSlots {
     if (nodes.empty()) return Status::ok;
     double t = std::max(farthest_start(), query.earliest);
     if (anywhere) t = std::max(t, latest_end);
-    if (t + query.volume / nodes.front().performance > t) return Status::ok;
+    if (clock_moves(t, query.volume / nodes.front().performance)) return Status::ok;
 
     double latest = -kInfinity;  // possible start
     const auto each_useful = [&](auto visit) {
@@ -203,7 +203,7 @@ class PreparedSlots {
     bool moves = true;
     each_useful([&](const Slot& s, double length) {
       for (const double start : {query.step(s), std::min(latest, query.limit(s))})
-        moves = moves && start + length > start;
+        moves = moves && clock_moves(start, length);
     });
     return moves ? Status::ok : Status::volume_too_small;
   }

@@ -11,7 +11,7 @@
 //     others of the whole group is never kept;
 //   - when they move (placement), every step is bounded anew and solved if it can win. A fixed
 //     set's total is piecewise linear in its start: concave for dependable, convex for
-//     coordinated. So starts of slots, middles (s + e - T) / 2, latest starts e - T, the
+//     coordinated. So starts of slots, middles s + (e - s - T) / 2, latest starts e - T, the
 //     earliest start and deadline - T hold the best of all starts.
 // A group's set without a slot of its performance P_k has its true length in a faster group. It
 // does no harm where longer is no better; else (`anchored`) sets must hold such a slot. With
@@ -465,7 +465,7 @@ class ValueSearch : private ValueGroups<Shape, Source> {
       const double first = query_.step(s), length = shape.length(s);
       w_.times.push_back(first);
       if (!options_.any_start || !possible(shape, s, row)) return;
-      const double middle = 0.5 * (s.start + s.end - length);
+      const double middle = s.start + 0.5 * (s.end - s.start - length);  // rounded once
       if (middle > first && live(query_, shape, s, middle)) w_.times.push_back(middle);
       double last = query_.limit(s) - length;
       for (int k = 0; k < 4 && !live(query_, shape, s, last); ++k)  // t + d is rounded
