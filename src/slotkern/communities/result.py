@@ -209,7 +209,10 @@ class CommunityRun:
 
 
 #: The kinds that the paper counts.
-MESSAGES = ("request", "accept_request", "assign_request") + (
+MESSAGES = (
+    "request",
+    "accept_request",
+    "assign_request",
     "inform",
     "accept_inform",
     "assign_inform",

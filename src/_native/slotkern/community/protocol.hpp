@@ -200,10 +200,10 @@ class Agent {
     const bool moves = found->moves;
     negotiations_.close(ticket);
     port.resumed(waiting.job);
-    if (moves)
-      evict(queue_.find(waiting.job), port);
-    else
+    if (!moves)
       begin(waiting, false, {0, 0}, port);
+    else if (const std::size_t i = queue_.find(waiting.job); i < queue_.size())
+      evict(i, port);
   }
 
   // The node takes no more jobs: those that wait here are offered to others, who find every
