@@ -91,7 +91,9 @@ class World:
                 self.deliver(self.bag[choice % len(self.bag)])  # and once more later
             elif kind == 8 and self.bag:
                 self.bag.pop(choice % len(self.bag))
-            elif kind < 12 and self.timers:
+            elif kind == 11 and self.timers:
+                self.fire(self.timers[choice % len(self.timers)], choice)  # too early
+            elif kind < 11 and self.timers:
                 self.fire(self.timers.pop(choice % len(self.timers)), choice)
             elif kind == 12:
                 self.do(k, self.nodes[k].reschedule(self.now))

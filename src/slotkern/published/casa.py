@@ -343,9 +343,9 @@ class Node:
             return
         job, queue, shadow = self._times(message.job)
         estimate, mean, _ = message.times
-        if job + queue + shadow < estimate:
-            if self.mean_wait(now) * self.rules.varpi < mean:
-                self._accept(message, "accept_inform", now)
+        sooner = job + queue + shadow < estimate
+        if sooner and self.mean_wait(now) * self.rules.varpi < mean:
+            self._accept(message, "accept_inform", now)
 
     def _on_accept(self, message: Any) -> None:
         found = self.rounds.get(message.negotiation)
