@@ -51,7 +51,7 @@ def find_otherwise(
 ) -> Window | None:
     """`find_window` for everything that is not one sweep of a built-in criterion."""
     _check_choice("method", method, METHODS)
-    how = _How(shape, method, placement, span, gap, max_work, seed)
+    how = SearchOptions(shape, method, placement, span, gap, max_work, seed)
     if method.startswith("published"):
         return _find_published(slots, request, criterion, how)
     if isinstance(criterion, str) and criterion in CRITERIA:
@@ -66,7 +66,7 @@ def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
 
 
 @dataclass(frozen=True)
-class _How:
+class SearchOptions:
     """The options of a search, checked."""
 
     shape: Shape
@@ -143,7 +143,7 @@ def step_values(
     ([0.0, 4.0], [3.0, 7.0])
     """
     _check_choice("method", method, ("exact", "lite"))
-    how = _How(shape, method, placement, span)
+    how = SearchOptions(shape, method, placement, span)
     if isinstance(criterion, str) and criterion in CRITERIA:
         raise ValueError(f"criterion {criterion!r} has no value at every step")
     found: tuple[NDArray[np.float64], NDArray[np.float64]] = _search_by_value(
@@ -162,7 +162,7 @@ def _search_by_value(
     slots: Slots,
     request: Request,
     criterion: Any,
-    how: _How,
+    how: SearchOptions,
     record: bool = False,
 ) -> Any:
     from slotkern import _value
@@ -223,7 +223,7 @@ def _find_builtin(
     slots: Slots,
     request: Request,
     criterion: BuiltIn,
-    how: _How,
+    how: SearchOptions,
 ) -> Window | None:
     """The exact window, which is also Lite's and the best anywhere.
 
@@ -250,7 +250,7 @@ def _find_published(
     slots: Slots,
     request: Request,
     criterion: Any,
-    how: _How,
+    how: SearchOptions,
 ) -> Window | None:
     from slotkern import published
     from slotkern.criteria import known_criteria, valuation_of
