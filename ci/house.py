@@ -44,6 +44,7 @@ ROOMS = {
     "pool": Room(HEADERS, "slots that change: book, release, schedule, embed"),
     "batch": Room(HEADERS, "many jobs at once, and how they really run"),
     "replay": Room(HEADERS, "traces read, queues of jobs replayed"),
+    "community": Room(HEADERS, "schedulers that ask each other, and their simulation"),
     "ground": Room(
         PYTHON,
         "checks of arguments, filters, extras, types",
@@ -60,6 +61,7 @@ ROOMS = {
             "_alternatives",
             "_batch",
             "_choice",
+            "_community",
             "_pool",
             "_replay",
             "_trace",
@@ -90,6 +92,9 @@ ROOMS = {
     ),
     "face": Room(PYTHON, "the names of import slotkern", ("slotkern",)),
     "replays": Room(PYTHON, "traces replayed on a cluster", ("replays",)),
+    "communities": Room(
+        PYTHON, "communities of schedulers, simulated", ("communities",)
+    ),
     "plotting": Room(PYTHON, "pictures", ("plotting",)),
     "studies": Room(PYTHON, "experiments, reports, figures", ("studies",)),
     "commands": Room(PYTHON, "the command line", ("commands", "__main__")),

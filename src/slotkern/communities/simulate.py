@@ -106,7 +106,7 @@ def simulate_community(
         joins,
         **chosen.options(len(nodes), seed),
     )
-    result = np.empty(len(flow), COMMUNITY_RESULT)
+    result = np.zeros(len(flow), COMMUNITY_RESULT)
     found = {
         "submit": submit,
         "queued": queued,

@@ -57,9 +57,9 @@ class Community {
     for (NodeId node = 0; node < size; ++node) {
       Random random(settings.seed, 0x100000000u + node);
       agents_.emplace_back(node, grid.nodes[node], jobs_, rules_, settings.seed);
-      desks_[node].phase = random.uniform() * settings.cycle;
-      if (settings.interval < kNever)
-        at(random.uniform() * settings.interval, Class::rescheduling, node);
+      desks_[node].phase = whole(random.uniform() * settings.cycle);
+      const double first = whole(random.uniform() * settings.interval);
+      if (settings.interval < kNever) at(first, Class::rescheduling, node);
       Port port{*this, node};
       if (!grid.present[node]) agents_[node].leave(port);
     }
@@ -288,6 +288,9 @@ class Community {
     if (phase + k * cycle < time) ++k;
     return phase + k * cycle;
   }
+
+  // Phases are multiples of 2^-20 s: sums of such times do not round.
+  static double whole(double seconds) { return std::floor(seconds * 0x1p20) * 0x1p-20; }
 
   static std::uint64_t order(Class kind, std::uint64_t serial) {
     return (static_cast<std::uint64_t>(kind) << 56) | serial;
