@@ -349,7 +349,7 @@ cdef class Agent:
     - ``("resend", ticket)``: call `resend` after a while;
     - ``("came", job, hop, entered)``: the job waits here now, the last of the queue;
     - ``("left", job)``: it is taken out of the queue, on its way to another node;
-    - ``("given", job)``: that node has confirmed that it has the job;
+    - ``("given", job, hop)``: that node has confirmed that it has the job;
     - ``("suspended", job, ticket)``: nobody offers to run it; `retry` tries again;
     - ``("resumed", job)``: it is tried again, or somebody offers after all.
 
@@ -396,7 +396,9 @@ cdef class Agent:
                 asked.append((what, action.job, action.hop, action.entered))
             elif what == "suspended":
                 asked.append((what, action.job, ticket))
-            elif what in ("left", "given", "resumed"):
+            elif what == "given":
+                asked.append((what, action.job, action.hop))
+            elif what in ("left", "resumed"):
                 asked.append((what, action.job))
             else:
                 asked.append((what, ticket))

@@ -96,7 +96,7 @@ def test_a_doubled_assign_is_answered_and_no_more() -> None:
     assert [each[0] for each in again] == ["send"]
     assert again[0][1].kind == "receipt"
     assert other.waiting == []
-    assert one.receive(again[0][1], 5.0) == [("given", 0)]
+    assert one.receive(again[0][1], 5.0) == [("given", 0, 1)]
     assert one.receive(again[0][1], 6.0) == []
 
 
@@ -125,7 +125,7 @@ def test_a_node_that_comes_back_goes_on() -> None:
     assert told[1].hop == assign.hop
     assert ticket != assign.negotiation
     [receipt] = sent(back.receive(told[1], 5.0))
-    assert again.receive(receipt, 6.0) == [("given", 0)]
+    assert again.receive(receipt, 6.0) == [("given", 0, 1)]
     assert one.negotiations == 1  # the life before this one
 
 

@@ -134,7 +134,7 @@ def generate_community(
     >>> import slotkern as sk
     >>> jobs, nodes = sk.generate_community(jobs=1000, seed=1)
     >>> len(jobs), len(nodes), int(nodes["processors"].sum())
-    (1000, 26, 1715)
+    (1000, 26, 1713)
     """
     law = PRESETS[one_of("preset", preset, PRESETS)]
     count = integer("jobs", law.jobs if jobs is None else jobs, least=0, most=10**8)

@@ -160,7 +160,7 @@ class Node:
                 found = self.rounds.get(message.negotiation)
                 if found and found.state == "handing over":
                     del self.rounds[message.negotiation]
-                    self.asked.append(("given", message.job))
+                    self.asked.append(("given", found.job, found.hop))
             case "revoke":
                 self.promises.pop(message.promise, None)
         return self._done()

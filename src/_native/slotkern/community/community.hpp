@@ -142,7 +142,7 @@ class Community {
       self.sites_.left(node, waiting.job, self.now_);
       look = true;
     }
-    void given(JobId) {}
+    void given(JobId, std::uint32_t) {}
     void suspended(JobId job, Ticket ticket) {
       --self.live_;
       ++self.tally_.suspensions;

@@ -76,7 +76,7 @@ concept Port = requires(P port, const Message& message, Ticket ticket, const Wai
   port.resend_later(ticket);   // then resend(ticket), until that is answered
   port.came(waiting);          // a job waits here now, the last of the queue
   port.left(waiting);          // it is taken out of the queue for another node
-  port.given(waiting.job);     // which has it now
+  port.given(waiting.job, message.hop);  // which has it now, with this hop
   port.suspended(waiting.job, ticket);  // nobody offers to run it
   port.resumed(waiting.job);            // it is tried again, or somebody offers after all
 };
@@ -467,7 +467,7 @@ class Agent {
     const Negotiation* found = negotiations_.find(message.negotiation);
     if (!found || found->state != State::handing_over) return;
     negotiations_.close(message.negotiation);
-    port.given(message.job);
+    port.given(found->job, found->hop);
   }
 
   NodeId id_;

@@ -80,7 +80,7 @@ class RecordedAgent {
     void resend_later(Ticket ticket) { put({.what = Asked::resend, .ticket = ticket}); }
     void came(const Waiting& w) { put({Asked::came, w.job, w.hop, w.entered}); }
     void left(const Waiting& w) { put({Asked::left, w.job, w.hop, w.entered}); }
-    void given(JobId job) { put({.what = Asked::given, .job = job}); }
+    void given(JobId job, std::uint32_t hop) { put({Asked::given, job, hop}); }
     void suspended(JobId job, Ticket ticket) {
       put({.what = Asked::suspended, .job = job, .ticket = ticket});
     }
