@@ -1,4 +1,4 @@
-"""The community that runs for real: nodes are killed, and no job is lost or run twice."""
+"""The community that runs for real: nodes are killed, no job is lost or run twice."""
 
 from __future__ import annotations
 
