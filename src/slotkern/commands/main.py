@@ -25,6 +25,7 @@ from slotkern.files.slots import format_of
 from slotkern.studies.commands import register as register_studies
 
 from . import tables
+from .community import community
 from .flows import register as register_flows
 from .terminal import drop_output, show, write, written
 
@@ -490,5 +491,6 @@ def scaling(
 
 
 app.command()(batch)
+app.command()(community)
 register_flows(app)
 register_studies(app)

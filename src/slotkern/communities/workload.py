@@ -208,7 +208,8 @@ def _lengths(
     sigma = np.array([1.1, 1.3, 1.5])[kind]
     length = median * np.exp(sigma * rng.standard_normal(len(width)))
     length *= law.length * width.astype(np.float64) ** -0.15
-    return np.clip(np.floor(length), 1, law.longest)
+    whole: NDArray[np.float64] = np.clip(np.floor(length), 1, law.longest)
+    return whole
 
 
 def community_from_trace(
