@@ -44,6 +44,7 @@ ROOMS = {
     "pool": Room(HEADERS, "slots that change: book, release, schedule, embed"),
     "batch": Room(HEADERS, "many jobs at once, and how they really run"),
     "replay": Room(HEADERS, "traces read, queues of jobs replayed"),
+    "community": Room(HEADERS, "schedulers that ask each other, and their simulation"),
     "ground": Room(
         PYTHON,
         "checks of arguments, filters, extras, types",
@@ -63,6 +64,7 @@ ROOMS = {
             "_batch",
             "_bookings",
             "_choice",
+            "_community",
             "_pool",
             "_pool_state",
             "_replay",
@@ -94,6 +96,9 @@ ROOMS = {
     ),
     "face": Room(PYTHON, "the names of import slotkern", ("slotkern",)),
     "replays": Room(PYTHON, "traces replayed on a cluster", ("replays",)),
+    "communities": Room(
+        PYTHON, "communities of schedulers, simulated", ("communities",)
+    ),
     "plotting": Room(PYTHON, "pictures", ("plotting",)),
     "studies": Room(PYTHON, "experiments, reports, figures", ("studies",)),
     "commands": Room(PYTHON, "the command line", ("commands", "__main__")),

@@ -27,6 +27,14 @@ if TYPE_CHECKING:
     )
     from slotkern.budget import job_budget
     from slotkern.choice import Choice, choose, choose_each
+    from slotkern.communities.result import CommunityRun, compare_communities
+    from slotkern.communities.scenarios import Centralized, Community, Independent
+    from slotkern.communities.simulate import simulate_community
+    from slotkern.communities.workload import (
+        CommunityWorkload,
+        community_from_trace,
+        generate_community,
+    )
     from slotkern.criteria import criterion, minimize
     from slotkern.environment import Environment, generate_environment
     from slotkern.files.slots import (
@@ -72,6 +80,14 @@ _LAZY = {
     ),
     "budget": ("job_budget",),
     "choice": ("Choice", "choose", "choose_each"),
+    "communities.result": ("CommunityRun", "compare_communities"),
+    "communities.scenarios": ("Centralized", "Community", "Independent"),
+    "communities.simulate": ("simulate_community",),
+    "communities.workload": (
+        "CommunityWorkload",
+        "community_from_trace",
+        "generate_community",
+    ),
     "criteria": ("criterion", "minimize"),
     "environment": ("Environment", "generate_environment"),
     "files.slots": (
@@ -146,11 +162,16 @@ __all__ = [
     "Batch",
     "BatchSlicer",
     "Bookings",
+    "Centralized",
     "Choice",
     "Cluster",
+    "Community",
+    "CommunityRun",
+    "CommunityWorkload",
     "Cycles",
     "Environment",
     "Explanation",
+    "Independent",
     "Multifactor",
     "OneEach",
     "QueuePolicy",
@@ -169,6 +190,8 @@ __all__ = [
     "choose_each",
     "choose_one_each",
     "clean_trace",
+    "community_from_trace",
+    "compare_communities",
     "criterion",
     "explain",
     "find_alternatives",
@@ -176,6 +199,7 @@ __all__ = [
     "find_windows",
     "from_arrow",
     "from_pandas",
+    "generate_community",
     "generate_environment",
     "get_include",
     "job_budget",
@@ -191,6 +215,7 @@ __all__ = [
     "resample_weeks",
     "run_cycles",
     "schedule_batch",
+    "simulate_community",
     "slots_from_trace",
     "step_values",
     "to_arrow",

@@ -13,7 +13,15 @@ from itertools import pairwise
 from typing import Annotated, Any
 
 import slotkern as sk
-from slotkern.commands import batch, bench, environments, flows, studies, windows
+from slotkern.commands import (
+    batch,
+    bench,
+    community,
+    environments,
+    flows,
+    studies,
+    windows,
+)
 from slotkern.commands.terminal import drop_output, lost_output, show, write
 from slotkern.extras import EXTRAS, extra
 
@@ -123,5 +131,5 @@ def _main(
     pass
 
 
-for commands in (windows, environments, batch, flows, bench, studies):
+for commands in (windows, environments, batch, flows, community, bench, studies):
     commands.register(app)
