@@ -12,7 +12,7 @@ from libcpp cimport bool as cbool
 from libcpp.memory cimport unique_ptr
 from libcpp.vector cimport vector
 
-from slotkern._base cimport Status, Watch, ask, hears
+from slotkern._base cimport Status, Watch, ask, error_of, hears
 
 cnp.import_array()
 
@@ -297,10 +297,8 @@ def simulate(const double[::1] submit not None, const double[::1] run not None,
         ask(watch)
         with nogil:
             status = it.run()
-    if status == Status.no_memory:
-        raise MemoryError("not enough memory for this community")
     if status != Status.ok:
-        raise RuntimeError("an unexpected error inside the community")
+        raise error_of(status, "simulate the community")
 
     cdef const Outcome* outcome = &it.outcome()
     cdef size_t count = plan.jobs.size

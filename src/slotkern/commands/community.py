@@ -37,7 +37,7 @@ with extra():
     from rich.table import Table
     from rich.text import Text
 
-__all__ = ["community"]
+__all__ = ["community", "register"]
 
 #: The metrics that the table shows, their headings and what they are multiplied by.
 SHOWN = {
