@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import slotkern as sk
 import slotkern.typing
 from slotkern._value import NAMED_VALUES
-from slotkern.commands.main import WHAT_IS_BEST
+from slotkern.commands.windows import WHAT_IS_BEST
 from slotkern.criteria import known_criteria
 
 pickers = st.binary(min_size=50, max_size=50).map(

@@ -359,12 +359,12 @@ def test_lite_is_worth_what_it_says():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"span": "any"}, "span must be one of window, group, got 'any'"),
+        ({"span": "any"}, "span must be one of window, group; got 'any'"),
         ({"span": "group", "shape": "ragged"}, "span='group' is for square windows"),
         ({"span": "group", "criterion": "q"}, "span='group' is for dependable"),
         ({"span": "group", "criterion": "cost"}, "span='group' is for dependable"),
         ({"placement": "best", "criterion": "cost"}, "placement must be one of"),
-        ({"gap": -1, "criterion": "start"}, "gap must be finite and not negative"),
+        ({"gap": -1, "criterion": "start"}, "gap must not be negative"),
         ({"method": "published", "placement": "any"}, "start windows at slots' starts"),
         (
             {"method": "published", "shape": "ragged"},
