@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import dis
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -107,18 +106,7 @@ class Criterion:
     @property
     def fixed(self) -> bool:
         """Whether the value depends on the slot alone, as a column's does."""
-        if self.uses_start:
-            return False
-        code = getattr(
-            getattr(self.function, "py_func", self.function), "__code__", None
-        )
-        if code is None:
-            return False
-        length = code.co_varnames[1] if code.co_argcount == 2 else ""
-        return not any(
-            length in str(instruction.argrepr)
-            for instruction in dis.get_instructions(code)
-        )
+        return not self.uses_start and not _looks_at_length(self.function)
 
     def __reduce__(self) -> Any:
         # With @criterion this object is found where pickle looks for its function.
@@ -255,6 +243,24 @@ def values_of_windows(
 class _Compiled(NamedTuple):
     capsule: Any
     owner: Any  # keeps the machine code alive
+
+
+@lru_cache(maxsize=128)
+def _looks_at_length(function: Callable[..., float]) -> bool:
+    """Whether a static function uses its second argument, as numba reads it."""
+    with extra():
+        from numba.core import compiler, ir
+    read = compiler.run_frontend(getattr(function, "py_func", function))
+    length = read.arg_names[1]
+    return any(
+        variable.name == length
+        for block in read.blocks.values()
+        for statement in block.body
+        if not isinstance(
+            getattr(statement, "value", None), ir.Arg
+        )  # where it comes in
+        for variable in statement.list_vars()
+    )
 
 
 @lru_cache(maxsize=128)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 from dataclasses import replace
 
@@ -100,6 +101,46 @@ def test_settings_are_checked(change, told):
     assert _study(SMALL).settings[0].job["volume"] == [210.0, 400.0]
     with pytest.raises(ValueError, match=told):
         _study(SMALL | change)
+
+
+WRONG = [-1, 10**30, float("nan"), True, "x", "two\nlines", [], {}, [[1, "x"]]]
+SWEEP = {
+    "name": "x",
+    "metrics": ["start"],
+    "environment": {"load": [0, 0.1]},
+    "job": {"jobs": 5},
+    "grid": {"algorithms": {"css": {"k": [1, 2]}}},
+}
+CLAIM = {"text": "t", "metric": "start", "algorithm": "css", "is": "peak", "at": 2}
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=repr)
+def test_any_wrong_value_is_one_line(wrong):
+    """Whatever stands anywhere: it is taken, or refused in one line."""
+    whole = SMALL | {"sweep": [SWEEP], "claim": [CLAIM], "formats": ["tex"]}
+    _study(copy.deepcopy(whole))
+    refused = []
+    for path in places(whole):
+        data = copy.deepcopy(whole)
+        inside = data
+        for key in path[:-1]:
+            inside = inside[key]
+        inside[path[-1]] = wrong
+        try:
+            _study(data)
+        except ValueError as error:
+            refused.append(str(error))
+    assert len(refused) > 15
+    assert not any("\n" in message for message in refused)
+
+
+def places(value, path=()):
+    """Yield the path of everything in nested tables and lists."""
+    keys = value if isinstance(value, dict) else range(len(value))
+    for key in keys:
+        yield *path, key
+        if isinstance(value[key], dict | list):
+            yield from places(value[key], (*path, key))
 
 
 def test_the_report_stands_beside_the_paper(vo, tmp_path):

@@ -139,7 +139,7 @@ def plot_gantt(
         from matplotlib.figure import Figure
 
     if ax is None:
-        height = plan.edges[-1] + plan.lanes * LANE + 0.95
+        height = plan.tall + plan.lanes * LANE + 0.95
         figure = Figure(figsize=(WIDTH, height), dpi=150, layout="constrained")
         ax = figure.add_subplot()
     if tasks is None:

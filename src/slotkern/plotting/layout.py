@@ -70,7 +70,8 @@ class Layout:
     nodes : ndarray
         One row each, downwards; `used` where a window has a part.
     edges : ndarray of float64, shape (rows + 1,)
-        The tops of the rows and the last bottom, in inches from the first row.
+        The tops of the rows and the last bottom, in inches from the first row; `tall`
+        in all.
     first, last : float
         The left and right edge, in time; `inch` is the time of one inch.
     named : dict
@@ -87,6 +88,7 @@ class Layout:
     nodes: npt.NDArray[Any]
     used: npt.NDArray[np.bool_]
     edges: npt.NDArray[np.float64]
+    tall: float
     first: float
     last: float
     inch: float
@@ -131,6 +133,7 @@ def layout_of(
         nodes=nodes,
         used=used,
         edges=np.zeros(0),
+        tall=0.0,
         first=first,
         last=last,
         inch=(last - first) / (0.9 * WIDTH if size is None else size[0]),
@@ -149,7 +152,7 @@ def layout_of(
     if size is not None:
         tall = max(size[1] - lanes * LANE, LANE)
     edges = row_edges(used, tall)
-    return replace(plan, captions=captions, lanes=lanes, edges=edges)
+    return replace(plan, captions=captions, lanes=lanes, edges=edges, tall=tall)
 
 
 def with_spans(name: str, rows: Any) -> npt.NDArray[Any]:

@@ -98,7 +98,7 @@ class BatchExperiment(Experiment):
         setting = replace(setting, environment={**environment, "owner": owner}, job=job)
         try:
             batch = draw(setting, 0).batch
-        except ValueError as error:
+        except (TypeError, ValueError) as error:
             raise ValueError(f"environment: {error}") from None
         for algorithm in setting.algorithms:
             _Run.of(algorithm).policy(batch)

@@ -11,7 +11,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Iterable, Iterator
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
@@ -229,11 +230,20 @@ def _computed(
         parallel = joblib.Parallel(
             workers, batch_size=1, return_as="generator_unordered"
         )
-        yield from parallel(joblib.delayed(_compute)(chunk) for chunk in chunks)
+        yield from parallel(
+            joblib.delayed(_compute)(chunk, sys.path) for chunk in chunks
+        )
 
 
-def _compute(chunk: Chunk) -> tuple[Chunk, dict[str, NDArray[Any]]]:
-    """Run one chunk; what a worker process calls."""
+def _compute(
+    chunk: Chunk, modules: Sequence[str]
+) -> tuple[Chunk, dict[str, NDArray[Any]]]:
+    """Run one chunk; what a worker process calls.
+
+    A worker that is older than the study finds the study's own modules in the folders
+    where the caller finds them.
+    """
+    sys.path += [folder for folder in modules if folder not in sys.path]
     setting = replace(chunk.setting, algorithms=chunk.algorithms)
     return chunk, compute(setting, chunk.first, chunk.last)
 

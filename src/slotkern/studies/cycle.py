@@ -79,7 +79,7 @@ class Cycle(Experiment):
         try:
             none = environment_of(replace(setting, environment=environment), 0).slots
             none = none[:0]
-        except ValueError as error:
+        except (TypeError, ValueError) as error:
             words = str(error).removeprefix("environment: ")
             raise ValueError(f"environment: {words}") from None
         only_keys("job", setting.job, (*REQUEST_FIELDS, "shape"))

@@ -274,6 +274,9 @@ def _along(panel: Any, settings: Sequence[Setting]) -> list[float]:
     words = short_names(settings[0].values).get(path, "").replace("_", " ")
     panel.set_xlabel(as_written(words.replace(".", ": ")))
     if all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values):
+        panel.xaxis.get_major_locator().set_params(
+            integer=all(isinstance(value, int) for value in values)
+        )
         return [float(value) for value in values]
     ticks = list(dict.fromkeys(map(str, values)))
     panel.set_xticks(range(len(ticks)), map(as_written, ticks))

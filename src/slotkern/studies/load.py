@@ -288,6 +288,8 @@ def _put(tables: dict[str, Any], path: str, value: Any) -> None:
     table = tables[first]
     if first == "algorithms":
         one_of(f"grid.{path}", middle[0] if middle else last, table)
+        if not middle:
+            raise ValueError(f"grid.{path}: name what varies of the algorithm")
     for key in middle:
         table = table.setdefault(key, {})
         if not isinstance(table, dict):

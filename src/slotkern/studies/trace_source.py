@@ -104,7 +104,7 @@ def environment_of_trace(law: Mapping[str, Any], seed: int, cycle: int) -> Envir
         key = law["trace"], law["digest"], repairs, law.get("processors")
         placed = _placed(*key)
         slots = placed.slots(at, horizon, *laws, seed).slots
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         raise ValueError(f"environment: cycle {cycle}: {error}") from None
     slots["start"] -= at
     slots["end"] -= at
