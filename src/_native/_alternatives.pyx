@@ -13,7 +13,7 @@ from slotkern._windows cimport CWindowTable, WindowTable, gathered
 cnp.import_array()
 
 cdef extern from "slotkern/window/alternatives.hpp" namespace "slotkern" nogil:
-    const size_t kMostParts
+    const size_t kMostParts, kMostLive
     Status find_alternatives(const Pool&, const Query&, Shape, size_t, CWindowTable&) noexcept
 
 ENDLESS = (
@@ -265,6 +265,11 @@ def first_alternatives(slots, Request request not None, str shape, limit):
         raise ValueError(ENDLESS)
     if status == Status.too_many:
         raise too_many(self.n)
+    if status == Status.too_many_live:
+        raise ValueError(
+            f"the slots that are live at once, counted for each performance that is no faster, are more "
+            f"than {kMostLive:,}; give the request a min_performance, a max_price or a budget"
+        )
     if status != Status.ok:
         raise search_error(status, request.query)
     if pool.origin is not None:  # rows of the free slots, prepared anew

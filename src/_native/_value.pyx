@@ -19,6 +19,7 @@ cdef extern from "slotkern/value/find.hpp" namespace "slotkern" nogil:
     cdef enum class Wrong "slotkern::Status"(int):
         criterion_failed
         end_is_infinite
+        out_of_work
 
     cdef struct Fault:
         size_t row
@@ -88,7 +89,8 @@ def capsule_signature(capsule):
     return None if name == NULL else (<bytes>name).decode(errors="replace")
 
 
-cdef object error_of(const ValuedAnswer& answer, Query query, object slots, str name):
+cdef object error_of(const ValuedAnswer& answer, Query query, object slots, str name,
+                     int64_t work=0, double memory=0):
     """The one place where a status code becomes an exception."""
     row = answer.fault.row
     if <int>answer.status == <int>Wrong.criterion_failed:
@@ -96,6 +98,9 @@ cdef object error_of(const ValuedAnswer& answer, Query query, object slots, str 
                           f"row {row}: {slots[row]}")
     if <int>answer.status == <int>Wrong.end_is_infinite:
         return ValueError(f"slot row {row}: end is inf, but {name} needs the next task's start")
+    if <int>answer.status == <int>Wrong.out_of_work:
+        return ValueError(f"the value of every step, proven, takes more than {work:,} units of work "
+                          f"or {memory / 2**20:.0f} MB; raise max_work")
     if answer.status == Status.no_memory:
         return MemoryError("not enough memory for this search")
     if answer.status == Status.volume_too_small:
@@ -179,7 +184,7 @@ def find(PreparedSlots pool not None, Request request not None, str worth, objec
     if answer.status == Status.none and not record:
         return None
     if answer.status != Status.ok and answer.status != Status.none:
-        raise error_of(answer, query, pool.slots, name)
+        raise error_of(answer, query, pool.slots, name, max_work, memory)
     if record:
         return steps_of()
     cdef Answer plain

@@ -25,6 +25,7 @@ cdef extern from "slotkern/window/find.hpp" namespace "slotkern" nogil:
         volume_too_small
         endless
         too_many
+        too_many_live
         not_free
         not_booked
 

@@ -92,6 +92,7 @@ Status search_valued(const Pool& pool, const Query& query, const Valuation& v,
     if (!any) return Status::none;
     const std::size_t n = static_cast<std::size_t>(query.n);
     if (record) {
+      if (!search.proven) return Status::out_of_work;
       for (StepValue& step : work.steps) step.value = in_units(v, step.value, n);
       return Status::ok;
     }
