@@ -21,19 +21,20 @@ int main() {
   view.end = offsetof(Row, end), view.performance = offsetof(Row, performance);
   view.price = offsetof(Row, price), view.size = rows.size();
 
-  slotkern::Pool pool;
-  const auto fault = slotkern::build_pool(pool, view, true, slotkern::Shape::square, 0);
+  slotkern::PreparedSlots prepared;
+  const auto fault = slotkern::prepare_slots(prepared, view, true, slotkern::ShapeKind::square, 0);
   if (fault.status != slotkern::Status::ok) return std::printf("row %zu\n", fault.row), 1;
   std::vector<double> prices;
   for (const Row& row : rows) prices.push_back(row.price);
-  slotkern::Timeline timeline;
-  if (open_timeline(timeline, pool, prices, nullptr) != slotkern::Status::ok) return 1;
+  slotkern::SlotPool pool;
+  if (open_pool(pool, prepared, prices, nullptr) != slotkern::Status::ok) return 1;
 
   slotkern::Query job;
   job.n = 2, job.volume = 8, job.budget = 40;
-  slotkern::Schedule done;
+  slotkern::Bookings done;
   const int start = slotkern::criterion_index("start");
-  if (schedule(timeline, pool, std::vector(12, job), start, slotkern::Shape::ragged, done) != slotkern::Status::ok)
+  if (schedule(pool, prepared, std::vector(12, job), start, slotkern::ShapeKind::ragged, done) !=
+      slotkern::Status::ok)
     return 1;
   for (std::size_t i = 0; i < done.found.size(); ++i)
     if (done.reasons[i] == 0)

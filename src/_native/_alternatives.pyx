@@ -7,14 +7,14 @@ cimport numpy as cnp
 from slotkern._core cimport (
     PreparedSlots, Request, hears, lasting, pool_of, search_error, shape_of,
 )
-from slotkern._kernels cimport Pool, Query, Shape, Status, Watch, ask
+from slotkern._kernels cimport CPreparedSlots, Query, ShapeKind, Status, Watch, ask
 from slotkern._windows cimport CWindowTable, WindowTable, gathered
 
 cnp.import_array()
 
 cdef extern from "slotkern/window/alternatives.hpp" namespace "slotkern" nogil:
     const size_t kMostParts, kMostLive
-    Status find_alternatives(const Pool&, const Query&, Shape, size_t, CWindowTable&) noexcept
+    Status find_alternatives(const CPreparedSlots&, const Query&, ShapeKind, size_t, CWindowTable&) noexcept
 
 ENDLESS = (
     "slots have an infinite end, so that there may be endlessly many alternatives; give the "
@@ -239,7 +239,7 @@ def first_alternatives(slots, Request request not None, str shape, limit):
     cdef PreparedSlots pool
     cdef Query query
     cdef Status status
-    cdef Shape form = shape_of(shape)
+    cdef ShapeKind form = shape_of(shape)
     cdef size_t most = <size_t>-1 if limit is None else min(limit, 2**62)
     cdef Alternatives self = empty(request.query.n, "first", shape, searched_slots(slots))
     cdef size_t k
@@ -259,7 +259,7 @@ def first_alternatives(slots, Request request not None, str shape, limit):
         self.windows.clear()
         pool.enter(query.volume)
         with nogil:
-            status = find_alternatives(pool.pool, query, form, most, self.windows)
+            status = find_alternatives(pool.prepared, query, form, most, self.windows)
             pool.leave()
     if status == Status.endless:
         raise ValueError(ENDLESS)

@@ -9,7 +9,7 @@ from libcpp.vector cimport vector
 
 from slotkern._core cimport PreparedSlots, Request, hears, search_error, shape_of
 from slotkern._core import CRITERIA
-from slotkern._kernels cimport Pool, Query, Shape, Status, Watch, ask
+from slotkern._kernels cimport CPreparedSlots, Query, ShapeKind, Status, Watch, ask
 from slotkern._windows cimport CWindowTable, WindowTable
 
 cnp.import_array()
@@ -24,7 +24,7 @@ cdef extern from "slotkern/batch/bound.hpp" namespace "slotkern" nogil:
         const double* values
 
     cdef cppclass BatchRules:
-        Shape shape
+        ShapeKind shape
         vector[size_t] slices
         Measure target, expense
         cbool maximize, limited
@@ -42,7 +42,7 @@ cdef extern from "slotkern/batch/bound.hpp" namespace "slotkern" nogil:
         vector[uint8_t] reasons
         vector[SliceAnswer] slices
 
-    Status bound_batch(const Pool&, const vector[BatchJob]&, const BatchRules&, double&) noexcept
+    Status bound_batch(const CPreparedSlots&, const vector[BatchJob]&, const BatchRules&, double&) noexcept
 
 cdef extern from "slotkern/batch/execution.hpp" namespace "slotkern" nogil:
     cdef enum class Backfill(int):
@@ -57,10 +57,10 @@ cdef extern from "slotkern/batch/execution.hpp" namespace "slotkern" nogil:
         int64_t ends, moves
 
     Status cpp_schedule "slotkern::schedule_batch"(
-        const Pool&, const vector[BatchJob]&, const BatchRules&, Backfill, int,
+        const CPreparedSlots&, const vector[BatchJob]&, const BatchRules&, Backfill, int,
         BatchAnswer&) noexcept
     Status cpp_execute "slotkern::execute_batch"(
-        const Pool&, const vector[BatchJob]&, Shape, Backfill, int, const CWindowTable&,
+        const CPreparedSlots&, const vector[BatchJob]&, ShapeKind, Backfill, int, const CWindowTable&,
         const uint8_t*, const double*, ExecutionAnswer&) noexcept
 
 MEASURES = ("start", "finish", "runtime", "cost", "processor_time")
@@ -207,7 +207,7 @@ def schedule(Jobs jobs not None, dict rules, str backfill):
     while status == Status.interrupted:
         ask(watch)
         with nogil:
-            status = cpp_schedule(jobs.pool.pool, jobs.jobs, policy, mode, earliest, answer)
+            status = cpp_schedule(jobs.pool.prepared, jobs.jobs, policy, mode, earliest, answer)
     if status != Status.ok:
         raise failure(status, jobs)
     jobs.origin_of(answer.alternatives)
@@ -227,7 +227,7 @@ def execute(Jobs jobs not None, str shape, str backfill, WindowTable planned not
     Returns the windows, the first promised starts, the reasons, and how many parts ended
     and reservations moved.
     """
-    cdef Shape form = shape_of(shape)
+    cdef ShapeKind form = shape_of(shape)
     cdef Backfill mode = <Backfill><int>BACKFILL[backfill]
     cdef int earliest = INDEX["start"]
     cdef ExecutionAnswer answer
@@ -239,7 +239,7 @@ def execute(Jobs jobs not None, str shape, str backfill, WindowTable planned not
     while status == Status.interrupted:
         ask(watch)
         with nogil:
-            status = cpp_execute(jobs.pool.pool, jobs.jobs, form, mode, earliest,
+            status = cpp_execute(jobs.pool.prepared, jobs.jobs, form, mode, earliest,
                                  planned.windows, may, share, answer)
     if status != Status.ok:
         raise failure(status, jobs)
@@ -259,7 +259,7 @@ def bound(Jobs jobs not None, dict rules):
     while status == Status.interrupted:
         ask(watch)
         with nogil:
-            status = bound_batch(jobs.pool.pool, jobs.jobs, policy, found)
+            status = bound_batch(jobs.pool.prepared, jobs.jobs, policy, found)
     if status != Status.ok:
         raise failure(status, jobs)
     return found

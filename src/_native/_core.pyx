@@ -15,8 +15,8 @@ from libc.string cimport memcpy
 from libcpp.vector cimport vector
 
 from slotkern._kernels cimport (
-    Answer, Answers, Fault, Found, Part, Pool, Query, Shape, SlotView, Status, Watch, ask,
-    build_pool, check, criterion_doc, criterion_name, find, find_many, kBuiltins,
+    Answer, Answers, Fault, Found, Part, CPreparedSlots, Query, ShapeKind, SlotView, Status, Watch, ask,
+    prepare_slots, check, criterion_doc, criterion_name, find, find_many, kBuiltins,
 )
 
 cnp.import_array()
@@ -186,7 +186,7 @@ cdef class PreparedSlots:
             raise TypeError(f"a {type(self).__name__} is made once; make another for other slots")
         self.masks = {}
         slots = array_of(slots)
-        prepare(self, slots, True, Shape.square, 0)
+        prepare(self, slots, True, ShapeKind.square, 0)
         self.table = np.array(slots)
         self.table.flags.writeable = False
 
@@ -201,16 +201,16 @@ cdef class PreparedSlots:
     @property
     def nodes(self):
         """The node ids, ascending (int32)."""
-        ids = np.empty(self.pool.nodes.size(), np.int32)
+        ids = np.empty(self.prepared.nodes.size(), np.int32)
         cdef int32_t[::1] view = ids
         cdef size_t k
-        for k in range(self.pool.nodes.size()):
-            view[k] = self.pool.nodes[k].id
+        for k in range(self.prepared.nodes.size()):
+            view[k] = self.prepared.nodes[k].id
         ids.sort()
         return ids
 
     def __repr__(self):
-        return f"{type(self).__name__}({len(self)} slots of {self.pool.nodes.size()} nodes)"
+        return f"{type(self).__name__}({len(self)} slots of {self.prepared.nodes.size()} nodes)"
 
     def __reduce__(self):
         return PreparedSlots, (self.table,)
@@ -263,22 +263,22 @@ cdef class PreparedSlots:
     cdef void leave(self) noexcept nogil:
         pass
 
-    cdef Answer search(self, const Query& query, int criterion, Shape shape):
+    cdef Answer search(self, const Query& query, int criterion, ShapeKind shape):
         cdef Answer answer
         cdef Watch watch
         watch.arm(hears())
         answer.status = Status.interrupted
         while answer.status == Status.interrupted:
             ask(watch)
-            if self.pool.nodes.size() < LARGE:
-                answer = find(self.pool, query, criterion, shape)
+            if self.prepared.nodes.size() < LARGE:
+                answer = find(self.prepared, query, criterion, shape)
             else:
                 with nogil:
-                    answer = find(self.pool, query, criterion, shape)
+                    answer = find(self.prepared, query, criterion, shape)
         return answer
 
 
-cdef int prepare(PreparedSlots self, object slots, bint both, Shape shape, size_t n) except -1:
+cdef int prepare(PreparedSlots self, object slots, bint both, ShapeKind shape, size_t n) except -1:
     cdef SlotView view
     view_slots(slots, &view)
     cdef Fault fault
@@ -288,13 +288,13 @@ cdef int prepare(PreparedSlots self, object slots, bint both, Shape shape, size_
     while fault.status == Status.interrupted:
         ask(watch)
         with nogil:
-            fault = build_pool(self.pool, view, both, shape, n)
+            fault = prepare_slots(self.prepared, view, both, shape, n)
     if fault.status != Status.ok:
         raise fault_error(fault, slots)
     return 0
 
 
-cdef PreparedSlots pool_of(object slots, bint both, Shape shape, size_t n):
+cdef PreparedSlots pool_of(object slots, bint both, ShapeKind shape, size_t n):
     """The pool itself, or one prepared for this call only."""
     if isinstance(slots, PreparedSlots):
         return <PreparedSlots>slots
@@ -306,11 +306,11 @@ cdef PreparedSlots pool_of(object slots, bint both, Shape shape, size_t n):
     return pool
 
 
-cdef Shape shape_of(str shape) except *:
+cdef ShapeKind shape_of(str shape) except *:
     if shape == "square":
-        return Shape.square
+        return ShapeKind.square
     if shape == "ragged":
-        return Shape.ragged
+        return ShapeKind.ragged
     raise ValueError(f"shape must be 'square' or 'ragged', got {shape!r}")
 
 
@@ -408,7 +408,7 @@ def find_window(slots, Request request not None, criterion="finish", *, str shap
         from slotkern.search import find_otherwise
         return find_otherwise(slots, request, criterion, shape, method, placement, span, gap,
                               max_work, seed)
-    cdef Shape form = shape_of(shape)
+    cdef ShapeKind form = shape_of(shape)
     cdef PreparedSlots pool = pool_of(slots, False, form, request.query.n)
     cdef Answer answer
     cdef int which = index
@@ -458,7 +458,7 @@ def check_volume(slots, Request request not None):
     cdef PreparedSlots pool = prepared(slots)
     if request.where is not None:
         request = request_with(request, pool.mask_of(request.where))
-    cdef Status status = pool.pool.check(request.query)
+    cdef Status status = pool.prepared.check(request.query)
     if status != Status.ok:
         raise search_error(status, request.query)
 
@@ -483,22 +483,22 @@ def window_of(slots, rows, double start, double volume, str criterion, str shape
 
     A square window takes as long as its slowest part, or `longest` if that is longer. For algorithms that choose rows themselves; nothing is `proven` of it, and its `bound` is -inf.
     """
-    cdef Shape form = shape_of(shape)
+    cdef ShapeKind form = shape_of(shape)
     table = slots[rows]
     rate = table["price"] / table["performance"]
-    key = rate if form == Shape.ragged else table["price"]
+    key = rate if form == ShapeKind.ragged else table["price"]
     order = np.lexsort((table["node"], key))
     rows, table, rate = np.asarray(rows)[order], table[order], rate[order]
     lengths = volume / table["performance"]
     span = max(lengths.max(), longest)
-    costs = volume * rate if form == Shape.ragged else table["price"]
-    if form == Shape.square:
+    costs = volume * rate if form == ShapeKind.ragged else table["price"]
+    if form == ShapeKind.square:
         lengths = np.full(len(rows), span)
     cdef double total = 0, time = 0
     for cost, length in zip(costs.tolist(), lengths.tolist()):
         total += cost
         time += length
-    if form == Shape.square:
+    if form == ShapeKind.square:
         total, costs, time = span * total, span * costs, len(rows) * span
     cdef Window self = Window.__new__(Window)
     self.start, self.runtime, self.finish = start, span, start + span
@@ -568,7 +568,7 @@ def find_windows(slots, requests, criterion="finish", *, str shape="square",
         ]
     if options:
         find_window(slots, Request(1, 1), criterion, shape=shape, **options)  # checks names
-    cdef Shape form = shape_of(shape)
+    cdef ShapeKind form = shape_of(shape)
     cdef size_t most = 1
     cdef Request each
     for each in asked:
@@ -596,7 +596,7 @@ def find_windows(slots, requests, criterion="finish", *, str shape="square",
         ask(watch)
         pool.enter(least_volume)
         with nogil:
-            status = find_many(pool.pool, queries, which, form, crew, out)
+            status = find_many(pool.prepared, queries, which, form, crew, out)
             pool.leave()
     if status != Status.ok:
         raise search_error(status, queries[0])

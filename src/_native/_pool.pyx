@@ -13,28 +13,28 @@ from slotkern._core cimport (
     shape_of, wrap,
 )
 from slotkern._core import CRITERIA, PART, array_of, check_slots, find_window
-from slotkern._kernels cimport Answer, Found, Part, Pool, Query, Shape, Status, Watch, ask, find
+from slotkern._kernels cimport Answer, Found, Part, CPreparedSlots, Query, ShapeKind, Status, Watch, ask, find
 from slotkern.slots import SlotError
 
 cnp.import_array()
 
 cdef extern from "slotkern/pool/schedule.hpp" namespace "slotkern" nogil:
-    cdef cppclass Schedule:
+    cdef cppclass CBookings "slotkern::Bookings":
         vector[Found] found
         vector[uint8_t] reasons
         vector[size_t] firsts
         vector[Part] parts
 
-    Answer find_in "slotkern::find"(Timeline&, const Query&, int, Shape) noexcept
-    Status open_timeline(Timeline&, Pool&, const vector[double]&, const PoolState*) noexcept
-    Status state_of(const Timeline&, PoolState&) noexcept
-    Status reach(Timeline&, double) noexcept
-    Status book(Timeline&, double, const Part*, size_t, size_t&) noexcept
-    Status release(Timeline&, double, const Part*, size_t, size_t&) noexcept
-    Status advance(Timeline&, double) noexcept
-    Status remove_node(Timeline&, int32_t) noexcept
-    Status schedule(Timeline&, const Pool&, const vector[Query]&, int, Shape,
-                    Schedule&) noexcept
+    Answer find_in "slotkern::find"(CSlotPool&, const Query&, int, ShapeKind) noexcept
+    Status open_pool(CSlotPool&, CPreparedSlots&, const vector[double]&, const PoolState*) noexcept
+    Status state_of(const CSlotPool&, PoolState&) noexcept
+    Status make_rows_for(CSlotPool&, double) noexcept
+    Status book(CSlotPool&, double, const Part*, size_t, size_t&) noexcept
+    Status release(CSlotPool&, double, const Part*, size_t, size_t&) noexcept
+    Status advance(CSlotPool&, double) noexcept
+    Status remove_node(CSlotPool&, int32_t) noexcept
+    Status schedule(CSlotPool&, const CPreparedSlots&, const vector[Query]&, int, ShapeKind,
+                    CBookings&) noexcept
 
 cdef extern from "slotkern/pool/mutexes.hpp" namespace "slotkern" nogil:
     cdef cppclass Mutexes:
@@ -170,7 +170,7 @@ cdef class SlotPool(PreparedSlots):
     @property
     def now(self):
         """The time before which nothing is free."""
-        return self.timeline.now()
+        return self.pool.now()
 
     @property
     def nodes(self):
@@ -198,7 +198,7 @@ cdef class SlotPool(PreparedSlots):
         """The free slots and their rows of origin."""
         if not self.changed:
             return self.table, None
-        cdef size_t version = self.timeline.version()
+        cdef size_t version = self.pool.version()
         found = self.snapshot
         if found is None or found[0] != version:
             spans = self._state()["free"]
@@ -237,7 +237,7 @@ cdef class SlotPool(PreparedSlots):
             return table, {"free": rows[np.lexsort((rows["start"], rows["node"]))],
                            "booked": np.empty(0, SPAN), "gone": np.empty(0, np.int32)}, -np.inf
         self.lock()
-        status = state_of(self.timeline, state)
+        status = state_of(self.pool, state)
         table = self.table
         self.mutex.unlock()
         check_status(status)
@@ -259,7 +259,7 @@ cdef class SlotPool(PreparedSlots):
                     self.mutex.lock_shared()
                     self.mutex.unlock_shared()
         self.lock()
-        reach(self.timeline, least_volume)
+        make_rows_for(self.pool, least_volume)
 
     cdef void leave(self) noexcept nogil:
         if self.changed:
@@ -273,7 +273,7 @@ cdef class SlotPool(PreparedSlots):
                 self.mutex.lock()
                 self.mutex.unlock()
 
-    cdef Answer search(self, const Query& query, int criterion, Shape shape):
+    cdef Answer search(self, const Query& query, int criterion, ShapeKind shape):
         cdef Answer answer
         cdef Watch watch
         watch.arm(hears())
@@ -282,14 +282,14 @@ cdef class SlotPool(PreparedSlots):
             ask(watch)
             self.enter(query.volume)
             if self.changed:
-                answer = find_in(self.timeline, query, criterion, shape)
+                answer = find_in(self.pool, query, criterion, shape)
                 self.leave()
-            elif self.pool.nodes.size() < 8192:  # below, letting the interpreter go costs more
-                answer = find(self.pool, query, criterion, shape)
+            elif self.prepared.nodes.size() < 8192:  # below, letting the interpreter go costs more
+                answer = find(self.prepared, query, criterion, shape)
                 self.leave()
             else:
                 with nogil:
-                    answer = find(self.pool, query, criterion, shape)
+                    answer = find(self.prepared, query, criterion, shape)
                     self.leave()
         return answer
 
@@ -306,7 +306,7 @@ cdef class SlotPool(PreparedSlots):
         """The address that functions of `slotkern.numba` take; valid while the pool lives."""
         self.start_change()
         self.mutex.unlock()
-        self.door.pool, self.door.timeline = &self.pool, &self.timeline
+        self.door.pool = &self.pool
         self.door.mutex = &self.mutex
         return <size_t>&self.door
 
@@ -325,7 +325,7 @@ cdef class SlotPool(PreparedSlots):
             self.lock()
             status = Status.ok
             if not self.changed:
-                status = open_timeline(self.timeline, self.pool, prices, NULL)
+                status = open_pool(self.pool, self.prepared, prices, NULL)
                 self.changed = status == Status.ok
             if status != Status.ok:
                 self.mutex.unlock()
@@ -365,7 +365,7 @@ cdef class SlotPool(PreparedSlots):
         self.start_change()
         for i in range(len(windows)):
             each = windows[i]
-            status = book(self.timeline, each.start, each.parts, each.count, bad)
+            status = book(self.pool, each.start, each.parts, each.count, bad)
             if status != Status.ok:
                 break
             done = i + 1
@@ -373,7 +373,7 @@ cdef class SlotPool(PreparedSlots):
             while done > 0:
                 done -= 1
                 each = windows[done]
-                release(self.timeline, each.start, each.parts, each.count, other)
+                release(self.pool, each.start, each.parts, each.count, other)
             each = windows[i]
         self.mutex.unlock()
         if status == Status.not_free:
@@ -404,7 +404,7 @@ cdef class SlotPool(PreparedSlots):
         if not self.changed:
             raise ValueError("the window cannot be released: nothing is booked in this pool")
         self.start_change()
-        cdef Status status = release(self.timeline, window.start, window.parts, window.count, bad)
+        cdef Status status = release(self.pool, window.start, window.parts, window.count, bad)
         self.mutex.unlock()
         if status == Status.not_booked:
             raise ValueError(
@@ -434,12 +434,12 @@ cdef class SlotPool(PreparedSlots):
         cdef double time = float(now)
         if not np.isfinite(time):
             raise ValueError(f"now must be finite, got {now!r}")
-        if time < self.timeline.now():
-            raise ValueError(f"now must not be before {self.timeline.now()}, got {now!r}")
+        if time < self.pool.now():
+            raise ValueError(f"now must not be before {self.pool.now()}, got {now!r}")
         cdef Status status
         self.start_change()
         with nogil:
-            status = advance(self.timeline, time)
+            status = advance(self.pool, time)
             self.mutex.unlock()
         check_status(status)
 
@@ -462,7 +462,7 @@ cdef class SlotPool(PreparedSlots):
         cdef Status status = Status.none
         self.start_change()
         if 0 <= node <= 0x7FFFFFFF:
-            status = remove_node(self.timeline, <int32_t>node)
+            status = remove_node(self.pool, <int32_t>node)
         self.mutex.unlock()
         if status == Status.none:
             raise ValueError(f"node {node} is not in the pool")
@@ -569,7 +569,7 @@ cdef class SlotPool(PreparedSlots):
         >>> done.reasons
         ['booked', 'booked', 'time']
         """
-        cdef Shape form = shape_of(shape)
+        cdef ShapeKind form = shape_of(shape)
         if type(criterion) is not str or criterion not in INDEX:
             raise ValueError(
                 f"criterion must be one of {', '.join(CRITERIA)}, got {criterion!r}")
@@ -603,7 +603,7 @@ cdef class SlotPool(PreparedSlots):
                 ask(watch)
                 self.start_change()
                 with nogil:
-                    status = schedule(self.timeline, self.pool, queries, which, form, out.done)
+                    status = schedule(self.pool, self.prepared, queries, which, form, out.done)
                     self.mutex.unlock()
             check_status(status)
         except BaseException as error:

@@ -25,7 +25,7 @@ cdef class Bookings:
     first : ndarray of int64, shape (k + 1,)
     """
 
-    cdef Schedule done
+    cdef CBookings done
     cdef readonly str criterion, shape
 
     def __init__(self, *_args, **_options):

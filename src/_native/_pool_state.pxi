@@ -45,7 +45,7 @@ cdef bint extend(SlotPool pool, size_t known, object origin, size_t gone, double
     fill_spans(added, nodes, spans)
     pool.start_change()
     try:
-        status = state_of(pool.timeline, state)
+        status = state_of(pool.pool, state)
         if status == Status.ok:
             same = <size_t>len(pool.table) == known and state.gone.size() == gone and state.now == now
         if same:
@@ -66,11 +66,11 @@ cdef PreparedSlots in_order(object origin):
 cdef Status become(SlotPool pool, object origin, PreparedSlots fresh,
                    const vector[double]& prices, PoolState& state):
     """With the pool locked."""
-    pool.pool = fresh.pool
+    pool.prepared = fresh.prepared
     pool.table = origin
     pool.masks.clear()
     pool.changed = True
-    return open_timeline(pool.timeline, pool.pool, prices, &state)
+    return open_pool(pool.pool, pool.prepared, prices, &state)
 
 
 cdef object failure(Status status):

@@ -11,7 +11,7 @@ from libcpp cimport bool as cbool
 from libcpp.vector cimport vector
 
 from slotkern._core cimport Request, PreparedSlots, Window, hears, wrap
-from slotkern._kernels cimport Answer, Found, Part, Pool, Query, Shape, Status, Watch, ask
+from slotkern._kernels cimport Answer, Found, Part, CPreparedSlots, Query, ShapeKind, Status, Watch, ask
 
 cnp.import_array()
 
@@ -24,7 +24,7 @@ cdef extern from "slotkern/value/find.hpp" namespace "slotkern" nogil:
     cdef struct Fault:
         size_t row
 
-    cdef enum class Worth(int):
+    cdef enum class ValueKind(int):
         column
         part_time
         static_function
@@ -33,7 +33,7 @@ cdef extern from "slotkern/value/find.hpp" namespace "slotkern" nogil:
         coordinated
 
     cdef cppclass Valuation:
-        Worth worth
+        ValueKind worth
         double sign
         const double* column
         void* function
@@ -45,7 +45,7 @@ cdef extern from "slotkern/value/find.hpp" namespace "slotkern" nogil:
         int64_t work
         double memory
 
-    cdef cppclass ValuedOptions:
+    cdef cppclass ValueOptions:
         cbool lite, any_start, group_span
         double gap
         Limits limits
@@ -53,7 +53,7 @@ cdef extern from "slotkern/value/find.hpp" namespace "slotkern" nogil:
     cdef cppclass Effort:
         int64_t groups, steps, subsets, work
 
-    cdef cppclass ValuedAnswer:
+    cdef cppclass ValueAnswer:
         Status status
         Fault fault
         Found found
@@ -65,8 +65,8 @@ cdef extern from "slotkern/value/find.hpp" namespace "slotkern" nogil:
     cdef cppclass StepValue:
         double start, value
 
-    ValuedAnswer find_valued(const Pool&, const Query&, const Valuation&, Shape,
-                             const ValuedOptions&, cbool) noexcept
+    ValueAnswer find_by_value(const CPreparedSlots&, const Query&, const Valuation&, ShapeKind,
+                             const ValueOptions&, cbool) noexcept
     const vector[StepValue]& recorded_steps() noexcept
     size_t values_of_parts(const Valuation&, const int64_t*, const double*, const double*, size_t,
                            double*) noexcept
@@ -76,8 +76,8 @@ STATIC_SIGNATURE = "int (const void *, double, double *)"
 MOVING_SIGNATURE = "int (const void *, double, double, double *)"
 
 cdef dict WORTHS = {
-    "column": <int>Worth.column, "processor_time": <int>Worth.part_time,
-    "dependable": <int>Worth.dependable, "coordinated": <int>Worth.coordinated,
+    "column": <int>ValueKind.column, "processor_time": <int>ValueKind.part_time,
+    "dependable": <int>ValueKind.dependable, "coordinated": <int>ValueKind.coordinated,
 }
 
 
@@ -89,7 +89,7 @@ def capsule_signature(capsule):
     return None if name == NULL else (<bytes>name).decode(errors="replace")
 
 
-cdef object error_of(const ValuedAnswer& answer, Query query, object slots, str name,
+cdef object error_of(const ValueAnswer& answer, Query query, object slots, str name,
                      int64_t work=0, double memory=0):
     """The one place where a status code becomes an exception."""
     row = answer.fault.row
@@ -115,9 +115,9 @@ cdef int set_function(Valuation* valuation, object capsule, cnp.ndarray slots) e
     """Make the valuation one by a C function over these records, which must live as long."""
     signature = capsule_signature(capsule)
     if signature == STATIC_SIGNATURE:
-        valuation.worth = Worth.static_function
+        valuation.worth = ValueKind.static_function
     elif signature == MOVING_SIGNATURE:
-        valuation.worth = Worth.moving_function
+        valuation.worth = ValueKind.moving_function
     else:
         raise TypeError(f"a criterion's capsule must be named {STATIC_SIGNATURE!r} or "
                         f"{MOVING_SIGNATURE!r}, got {signature!r}")
@@ -138,7 +138,7 @@ def part_values(slots, capsule, str name, const int64_t[::1] rows, const double[
     if count:
         with nogil:
             k = values_of_parts(valuation, &rows[0], &starts[0], &lengths[0], count, &out[0])
-    cdef ValuedAnswer answer
+    cdef ValueAnswer answer
     cdef Query query
     if k < count:
         answer.status = <Status><int>Wrong.criterion_failed
@@ -156,14 +156,14 @@ def find(PreparedSlots pool not None, Request request not None, str worth, objec
     name say. A `fixed` function does not look at the length. Returns None, a Window, or a pair of arrays (starts, values).
     """
     cdef Valuation valuation
-    cdef ValuedOptions options
+    cdef ValueOptions options
     cdef Query query = request.query
     valuation.sign = sign
     if worth == "function":
         set_function(&valuation, data, pool.slots)
         valuation.fixed = fixed
     else:
-        valuation.worth = <Worth><int>WORTHS[worth]
+        valuation.worth = <ValueKind><int>WORTHS[worth]
         if worth == "column":
             valuation.column = <const double*>cnp.PyArray_DATA(<cnp.ndarray>data)
     if request.where is not None:
@@ -172,15 +172,15 @@ def find(PreparedSlots pool not None, Request request not None, str worth, objec
     options.lite, options.any_start, options.gap = lite, any_start, gap
     options.group_span = group_span
     options.limits.work, options.limits.memory = max_work, memory
-    cdef Shape form = Shape.ragged if shape == "ragged" else Shape.square
-    cdef ValuedAnswer answer
+    cdef ShapeKind form = ShapeKind.ragged if shape == "ragged" else ShapeKind.square
+    cdef ValueAnswer answer
     cdef Watch watch
     watch.arm(hears())
     answer.status = Status.interrupted
     while answer.status == Status.interrupted:
         ask(watch)
         with nogil:
-            answer = find_valued(pool.pool, query, valuation, form, options, record)
+            answer = find_by_value(pool.prepared, query, valuation, form, options, record)
     if answer.status == Status.none and not record:
         return None
     if answer.status != Status.ok and answer.status != Status.none:

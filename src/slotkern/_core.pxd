@@ -1,5 +1,5 @@
 # Types of slotkern for its own doors. Other people's modules cimport slotkern.embed.
-from slotkern._kernels cimport Answer, Part, Pool, Query, Shape, Status
+from slotkern._kernels cimport Answer, Part, CPreparedSlots, Query, ShapeKind, Status
 
 
 cdef class Request:
@@ -8,7 +8,7 @@ cdef class Request:
 
 
 cdef class PreparedSlots:
-    cdef Pool pool
+    cdef CPreparedSlots prepared
     cdef object table, origin
     cdef dict masks
     cdef bint changed
@@ -17,7 +17,7 @@ cdef class PreparedSlots:
     cdef PreparedSlots settled(self)
     cdef void enter(self, double least_volume) noexcept
     cdef void leave(self) noexcept nogil
-    cdef Answer search(self, const Query& query, int criterion, Shape shape)
+    cdef Answer search(self, const Query& query, int criterion, ShapeKind shape)
 
 
 cdef class Window:
@@ -31,8 +31,8 @@ cdef class Window:
 
 
 cdef Window wrap(const Answer& answer, Py_ssize_t n, str criterion, str shape)
-cdef PreparedSlots pool_of(object slots, bint both, Shape shape, size_t n)
-cdef Shape shape_of(str shape) except *
+cdef PreparedSlots pool_of(object slots, bint both, ShapeKind shape, size_t n)
+cdef ShapeKind shape_of(str shape) except *
 cdef Py_ssize_t place_in(object index, Py_ssize_t size, str things) except -1
 cdef bint lasting(object where) except -1
 cdef Request request_with(Request request, object mask)

@@ -29,7 +29,7 @@ cdef extern from "slotkern/window/find.hpp" namespace "slotkern" nogil:
         not_free
         not_booked
 
-    cdef enum class Shape(int):
+    cdef enum class ShapeKind(int):
         square
         ragged
 
@@ -54,7 +54,7 @@ cdef extern from "slotkern/window/find.hpp" namespace "slotkern" nogil:
         int32_t id
         double performance, min_price
 
-    cdef cppclass Pool:
+    cdef cppclass CPreparedSlots "slotkern::PreparedSlots":
         vector[Node] nodes
         Status check(const Query&)
 
@@ -75,9 +75,9 @@ cdef extern from "slotkern/window/find.hpp" namespace "slotkern" nogil:
         vector[Answer] answers
 
     Fault check(const SlotView&) noexcept
-    Fault build_pool(Pool&, const SlotView&, cbool, Shape, size_t) noexcept
-    Answer find(const Pool&, const Query&, int, Shape) noexcept
-    Status find_many(const Pool&, const vector[Query]&, int, Shape, unsigned, Answers&) noexcept
+    Fault prepare_slots(CPreparedSlots&, const SlotView&, cbool, ShapeKind, size_t) noexcept
+    Answer find(const CPreparedSlots&, const Query&, int, ShapeKind) noexcept
+    Status find_many(const CPreparedSlots&, const vector[Query]&, int, ShapeKind, unsigned, Answers&) noexcept
 
 
 cdef extern from "slotkern/window/criteria.hpp" namespace "slotkern" nogil:

@@ -26,19 +26,18 @@ cdef extern from "slotkern/pool/embed.hpp" namespace "slotkern" nogil:
         vector[Span] free, booked
         size_t known
 
-    cdef cppclass Timeline:
+    cdef cppclass CSlotPool "slotkern::SlotPool":
         double now()
         size_t version()
         const vector[uint8_t]& gone()
 
     cdef cppclass PoolDoor:
-        void* pool
-        void* timeline
+        CSlotPool* pool
         shared_mutex* mutex
 
 
 cdef class SlotPool(PreparedSlots):
-    cdef Timeline timeline
+    cdef CSlotPool pool
     cdef shared_mutex mutex
     cdef PoolDoor door
     cdef object snapshot          # (version, slots, their rows of origin), or None

@@ -51,7 +51,7 @@ def find_otherwise(
 ) -> Window | None:
     """`find_window` for everything that is not one sweep of a built-in criterion."""
     _check_choice("method", method, METHODS)
-    how = _How(shape, method, placement, span, gap, max_work, seed)
+    how = SearchOptions(shape, method, placement, span, gap, max_work, seed)
     if method.startswith("published"):
         return _find_published(slots, request, criterion, how)
     if isinstance(criterion, str) and criterion in CRITERIA:
@@ -66,7 +66,7 @@ def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
 
 
 @dataclass(frozen=True)
-class _How:
+class SearchOptions:
     """The options of a search, checked."""
 
     shape: Shape
@@ -145,7 +145,7 @@ def step_values(
     ([0.0, 4.0], [3.0, 7.0])
     """
     _check_choice("method", method, ("exact", "lite"))
-    how = _How(shape, method, placement, span, max_work=max_work)
+    how = SearchOptions(shape, method, placement, span, max_work=max_work)
     if isinstance(criterion, str) and criterion in CRITERIA:
         raise ValueError(f"criterion {criterion!r} has no value at every step")
     found: tuple[NDArray[np.float64], NDArray[np.float64]] = _search_by_value(
@@ -164,7 +164,7 @@ def _search_by_value(
     slots: Slots,
     request: Request,
     criterion: Any,
-    how: _How,
+    how: SearchOptions,
     record: bool = False,
 ) -> Any:
     from slotkern import _value
@@ -225,7 +225,7 @@ def _find_builtin(
     slots: Slots,
     request: Request,
     criterion: BuiltIn,
-    how: _How,
+    how: SearchOptions,
 ) -> Window | None:
     """The exact window, which is also Lite's and the best anywhere.
 
@@ -252,7 +252,7 @@ def _find_published(
     slots: Slots,
     request: Request,
     criterion: Any,
-    how: _How,
+    how: SearchOptions,
 ) -> Window | None:
     from slotkern import published
     from slotkern.criteria import known_criteria, valuation_of

@@ -21,7 +21,8 @@ std::vector<Record40> environment(std::mt19937_64& random, int nodes, bool integ
   std::vector<Record40> records;
   const auto uniform = [&] { return static_cast<double>(random() >> 11) * 0x1p-53; };
   for (int k = 0; k < nodes; ++k) {
-    const double performance = integer ? 2.0 + static_cast<double>(random() % 9) : 2 + 8 * uniform();
+    const double performance =
+        integer ? 2.0 + static_cast<double>(random() % 9) : 2 + 8 * uniform();
     const double price = performance * (0.7 + 0.8 * uniform());
     double t = 0;
     while (t < 600) {
@@ -86,8 +87,8 @@ int main() {
     view.stride = sizeof(Record40);
     view.start = 8, view.end = 16, view.performance = 24, view.price = 32;
     view.size = records.size();
-    Pool pool;
-    if (build_pool(pool, view, true, Shape::square, 0).status != Status::ok) return 1;
+    PreparedSlots prepared;
+    if (prepare_slots(prepared, view, true, ShapeKind::square, 0).status != Status::ok) return 1;
     for (int job = 0; job < 20; ++job) {
       Query query;
       query.n = 1 + static_cast<std::int64_t>(random() % 9);
@@ -97,7 +98,7 @@ int main() {
       if (job % 4 == 0) query.earliest = 100;
       for (int shape = 0; shape < 2; ++shape)
         for (int c = 0; c < kBuiltins; ++c) {
-          const Answer answer = find(pool, query, c, static_cast<Shape>(shape));
+          const Answer answer = find(prepared, query, c, static_cast<ShapeKind>(shape));
           std::uint64_t& d = digest[shape][c];
           mix(d, static_cast<double>(answer.status));
           if (answer.status != Status::ok) continue;

@@ -32,11 +32,11 @@ int main() {
   view.stride = sizeof(Row), view.size = 3;
   view.start = offsetof(Row, start), view.end = offsetof(Row, end);
   view.performance = offsetof(Row, performance), view.price = offsetof(Row, price);
-  Pool pool;
-  if (build_pool(pool, view, true, Shape::square, 0).status != Status::ok) return 1;
-  Timeline timeline;
-  Pool changing = pool;
-  if (open_timeline(timeline, changing, {1, 3, 5}, nullptr) != Status::ok) return 1;
+  PreparedSlots prepared;
+  if (prepare_slots(prepared, view, true, ShapeKind::square, 0).status != Status::ok) return 1;
+  SlotPool pool;
+  PreparedSlots changing = prepared;
+  if (open_pool(pool, changing, {1, 3, 5}, nullptr) != Status::ok) return 1;
 
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
   constexpr Status no = Status::request_not_valid;
@@ -46,23 +46,25 @@ int main() {
   wrong[4].volume = 0;
   for (const Query& query : wrong) {
     WindowTable windows;
-    expect(find(pool, query, 1, Shape::ragged).status == no, "by find");
-    expect(find(timeline, query, 1, Shape::square).status == no, "by find in a changing pool");
-    expect(find_alternatives(pool, query, Shape::square, 9, windows) == no, "by alternatives");
-    expect(find_valued(pool, query, {}, Shape::ragged, {}, false).status == no, "by value");
+    expect(find(prepared, query, 1, ShapeKind::ragged).status == no, "by find");
+    expect(find(pool, query, 1, ShapeKind::square).status == no, "by find in a changing pool");
+    expect(find_alternatives(prepared, query, ShapeKind::square, 9, windows) == no,
+           "by alternatives");
+    expect(find_by_value(prepared, query, {}, ShapeKind::ragged, {}, false).status == no,
+           "by value");
   }
   Query right = wrong[0];
   right.n = 2;
   for (const int criterion : {-1, kBuiltins})
-    expect(find(pool, right, criterion, Shape::square).status == no &&
-               find(timeline, right, criterion, Shape::square).status == no,
+    expect(find(prepared, right, criterion, ShapeKind::square).status == no &&
+               find(pool, right, criterion, ShapeKind::square).status == no,
            "an unknown criterion");
-  expect(advance(timeline, nan) == Status::time_is_nan && timeline.now() == -kInfinity,
+  expect(advance(pool, nan) == Status::time_is_nan && pool.now() == -kInfinity,
          "a time that is no number");
-  if (find(timeline, right, 1, Shape::square).status != Status::ok) return 1;
+  if (find(pool, right, 1, ShapeKind::square).status != Status::ok) return 1;
 
   std::shared_mutex mutex;
-  PoolDoor door{&changing, &timeline, &mutex};
+  PoolDoor door{&pool, &mutex};
   double request[] = {2, 8, 40, 0, 0, 99, 9}, totals[5], lengths[2], costs[2];
   std::int64_t row[2];
   std::int32_t node[2];

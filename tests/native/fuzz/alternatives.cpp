@@ -20,15 +20,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Asked asked = make_query(bytes, rows, 6);
   static constexpr std::size_t kMost = 40;  // of alternatives that are compared
   const std::size_t limit = bytes.one_in(4) ? bytes.below(4) : kMost;
-  const Shape shape = bytes.below(2) ? Shape::ragged : Shape::square;
+  const ShapeKind shape = bytes.below(2) ? ShapeKind::ragged : ShapeKind::square;
   ++tally.runs;
-  Pool pool;
-  if (build_pool(pool, view_of(rows), true, shape, 0).status != Status::ok)
+  PreparedSlots prepared;
+  if (prepare_slots(prepared, view_of(rows), true, shape, 0).status != Status::ok)
     fail("valid slots are refused", rows);
   Query query = asked.query;
   if (!asked.mask.empty()) query.mask = asked.mask.data();
   WindowTable out;
-  const Status status = find_alternatives(pool, query, shape, limit, out);
+  const Status status = find_alternatives(prepared, query, shape, limit, out);
   ++tally.searches;
   if (status == Status::volume_too_small) return check_refusal(rows, asked), 0;
   if (status != Status::ok) fail("an unexpected status", rows, asked);
@@ -37,7 +37,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::vector<Piece> free;
   for (std::size_t i = 0; i < rows.size(); ++i) free.push_back({rows[i], i});
   const auto n = static_cast<std::size_t>(query.n);
-  if (n > pool.nodes.size()) {
+  if (n > prepared.nodes.size()) {
     if (!out.found.empty()) fail("windows of more nodes than there are", rows, asked);
     return 0;
   }
@@ -67,7 +67,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         continue;
       }
       const Row& row = free[i].row;
-      const double d = shape == Shape::square ? expected.runtime
+      const double d = shape == ShapeKind::square ? expected.runtime
                                               : query.volume / row.performance;
       Piece before = free[i], after = free[i];
       before.row.end = expected.start;

@@ -72,8 +72,8 @@ inline void check_refusal(const std::vector<Row>& rows, const Asked& asked) {
 
 class Oracle {
  public:
-  Oracle(const std::vector<Row>& rows, const Asked& asked, Shape shape)
-      : rows_(rows), asked_(asked), square_(shape == Shape::square),
+  Oracle(const std::vector<Row>& rows, const Asked& asked, ShapeKind shape)
+      : rows_(rows), asked_(asked), square_(shape == ShapeKind::square),
         n_(static_cast<std::size_t>(asked.query.n)),
         budget_(std::min(asked.query.budget, std::numeric_limits<double>::max())) {
     for (std::uint32_t i = 0; i < rows.size(); ++i) {

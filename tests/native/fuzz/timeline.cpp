@@ -144,10 +144,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     prices.push_back(rows[i].price);
     model.free.push_back({rows[i].node, rows[i].start, rows[i].end, i});
   }
-  Pool pool;
-  Timeline timeline;
-  if (build_pool(pool, view_of(rows), true, Shape::square, 0).status != Status::ok ||
-      open_timeline(timeline, pool, prices, nullptr) != Status::ok)
+  PreparedSlots prepared;
+  SlotPool pool;
+  if (prepare_slots(prepared, view_of(rows), true, ShapeKind::square, 0).status != Status::ok ||
+      open_pool(pool, prepared, prices, nullptr) != Status::ok)
     fail("valid slots are refused", rows);
   std::vector<Asked> asked;  // few and repeated, so that what is remembered is used
   for (int k = 0; k < 3; ++k) asked.push_back(make_query(bytes, rows, 6));
@@ -164,7 +164,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       case 0:
         if (!bookings.empty()) {
           const Booking booking = spoil(bookings[bytes.below(bookings.size())]);
-          const bool done = release(timeline, booking.start, booking.parts.data(),
+          const bool done = release(pool, booking.start, booking.parts.data(),
                                     booking.parts.size(), bad) == Status::ok;
           if (done != model.release(booking)) fail("release", rows);
         }
@@ -172,7 +172,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       case 1:
         if (!bookings.empty()) {
           const Booking booking = spoil(bookings[bytes.below(bookings.size())]);
-          const bool done = book(timeline, booking.start, booking.parts.data(),
+          const bool done = book(pool, booking.start, booking.parts.data(),
                                  booking.parts.size(), bad) == Status::ok;
           if (done != model.book(booking)) fail("book", rows);
         }
@@ -181,11 +181,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         if (bytes.one_in(3)) {
           const Row& row = bytes.pick(rows);
           const double t = bytes.below(2) && std::isfinite(row.end) ? row.end : row.start + 0.25;
-          if (advance(timeline, t) != Status::ok) fail("advance", rows);
+          if (advance(pool, t) != Status::ok) fail("advance", rows);
           model.advance(t);
         } else if (bytes.one_in(6)) {
           const Id node = bytes.pick(rows).node;
-          const bool done = remove_node(timeline, node) == Status::ok;
+          const bool done = remove_node(pool, node) == Status::ok;
           if (done == (model.gone.count(node) > 0)) fail("remove", rows);
           model.remove(node);
         }
@@ -200,8 +200,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         if (!(query.volume > 0) || std::isinf(query.volume)) query.volume = 1;
         if (!wanted.mask.empty()) query.mask = wanted.mask.data(), query.masked = rows.size();
         const int criterion = static_cast<int>(bytes.below(kBuiltins));
-        const Shape shape = bytes.below(2) ? Shape::ragged : Shape::square;
-        const Answer answer = find(timeline, query, criterion, shape);
+        const ShapeKind shape = bytes.below(2) ? ShapeKind::ragged : ShapeKind::square;
+        const Answer answer = find(pool, query, criterion, shape);
         ++tally.searches;
         Booking found{answer.found.start, {}};
         if (answer.status == Status::ok)
@@ -219,8 +219,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
           now.back().start = piece.start, now.back().end = piece.end;
           if (query.mask) plain.mask.push_back(wanted.mask[piece.row]);
         }
-        Pool fresh;
-        if (build_pool(fresh, view_of(now), true, shape, 0).status != Status::ok)
+        PreparedSlots fresh;
+        if (prepare_slots(fresh, view_of(now), true, shape, 0).status != Status::ok)
           fail("the list is no slots", rows, now);
         Query again = plain.query;
         if (query.mask) again.mask = plain.mask.data();
@@ -245,7 +245,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
           fail("another window than in a new pool", rows, now, plain, mine, theirs);
         }
         if (bytes.below(4)) {
-          if (book(timeline, found.start, found.parts.data(), found.parts.size(), bad) !=
+          if (book(pool, found.start, found.parts.data(), found.parts.size(), bad) !=
               Status::ok)
             fail("what was found cannot be booked", rows, now, plain, mine);
           if (!model.book(found)) fail("booked, but not free", rows, now, plain, mine);
@@ -254,7 +254,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       }
     }
     PoolState state;
-    if (state_of(timeline, state) != Status::ok) fail("no state", rows);
+    if (state_of(pool, state) != Status::ok) fail("no state", rows);
     std::vector<Piece> booked = model.booked;
     std::erase_if(booked, [&](const Piece& piece) { return piece.end <= model.now; });
     if (!agree(model.free, state.free, state.free_nodes)) fail("other free time", rows);

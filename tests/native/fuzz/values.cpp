@@ -7,9 +7,9 @@ namespace {
 fuzz::Tally tally{"values"};
 
 struct Case {
-  slotkern::Worth worth;
+  slotkern::ValueKind worth;
   double sign;
-  slotkern::Shape shape;
+  slotkern::ShapeKind shape;
 };
 
 void print(const Case& c) {
@@ -31,7 +31,7 @@ void print(const Column& column) {
 
 namespace slotkern {
 
-static void print(const ValuedAnswer& a) {
+static void print(const ValueAnswer& a) {
   std::fprintf(stderr, "status %d, value %.17g, bound %.17g, proven %d, start %.17g, cost %.17g\n",
                static_cast<int>(a.status), a.found.value, a.bound, a.proven, a.found.start,
                a.found.cost);
@@ -58,32 +58,32 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   const std::int64_t work = bytes.one_in(8) ? bytes.below(30) : std::int64_t{1} << 40;
   static constexpr Case cases[] = {
-      {Worth::column, 1, Shape::square},        {Worth::column, -1, Shape::square},
-      {Worth::column, 1, Shape::ragged},        {Worth::column, -1, Shape::ragged},
-      {Worth::part_time, 1, Shape::square},     {Worth::part_time, 1, Shape::ragged},
-      {Worth::dependable, 1, Shape::square},    {Worth::dependable, 1, Shape::ragged},
-      {Worth::coordinated, -1, Shape::square},  {Worth::coordinated, -1, Shape::ragged}};
+      {ValueKind::column, 1, ShapeKind::square},        {ValueKind::column, -1, ShapeKind::square},
+      {ValueKind::column, 1, ShapeKind::ragged},        {ValueKind::column, -1, ShapeKind::ragged},
+      {ValueKind::part_time, 1, ShapeKind::square},     {ValueKind::part_time, 1, ShapeKind::ragged},
+      {ValueKind::dependable, 1, ShapeKind::square},    {ValueKind::dependable, 1, ShapeKind::ragged},
+      {ValueKind::coordinated, -1, ShapeKind::square},  {ValueKind::coordinated, -1, ShapeKind::ragged}};
   const Case& c = bytes.pick(cases);
   ++tally.runs;
-  Pool pool;
-  if (build_pool(pool, view_of(rows), true, c.shape, 0).status != Status::ok)
+  PreparedSlots prepared;
+  if (prepare_slots(prepared, view_of(rows), true, c.shape, 0).status != Status::ok)
     fail("valid slots are refused", rows);
   Query query = asked.query;
   if (!asked.mask.empty()) query.mask = asked.mask.data();
   Valuation valuation;
   valuation.worth = c.worth;
   valuation.column = column.values.data();
-  if (c.worth == Worth::column) valuation.sign = c.sign;
-  ValuedOptions options;
+  if (c.worth == ValueKind::column) valuation.sign = c.sign;
+  ValueOptions options;
   options.limits.work = work;
-  const ValuedAnswer answer = find_valued(pool, query, valuation, c.shape, options, false);
+  const ValueAnswer answer = find_by_value(prepared, query, valuation, c.shape, options, false);
   ++tally.searches;
   if (answer.status == Status::volume_too_small) return check_refusal(rows, asked), 0;
   if (answer.status != Status::ok && answer.status != Status::none)
     fail("an unexpected status", c, rows, asked, column, answer);
 
-  const bool square = c.shape == Shape::square;
-  const bool placed = c.worth == Worth::dependable || c.worth == Worth::coordinated;
+  const bool square = c.shape == ShapeKind::square;
+  const bool placed = c.worth == ValueKind::dependable || c.worth == ValueKind::coordinated;
   const Oracle oracle(rows, asked, c.shape);
   double largest = 0;  // of what a part of a window can be worth
   const auto value_of = [&](const Totals& w) {
@@ -92,17 +92,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       const double d = square ? w.runtime : oracle.length(i);
       const double before = w.start - rows[i].start, after = rows[i].end - w.start - d;
       double z = column.values[i];
-      if (c.worth == Worth::part_time) z = d;
-      if (c.worth == Worth::dependable) z = std::min(before, after);
-      if (c.worth == Worth::coordinated) z = std::max(before, after);
+      if (c.worth == ValueKind::part_time) z = d;
+      if (c.worth == ValueKind::dependable) z = std::min(before, after);
+      if (c.worth == ValueKind::coordinated) z = std::max(before, after);
       largest = std::max(largest, std::fabs(z) + (placed ? std::fabs(w.start) : 0));
       total += z;
     }
     return placed ? total / static_cast<double>(query.n) : total;
   };
-  const double sign = c.worth == Worth::part_time ? -1 : c.sign;
+  const double sign = c.worth == ValueKind::part_time ? -1 : c.sign;
   double best = -kInfinity;
-  if (query.n <= static_cast<std::int64_t>(pool.nodes.size()))
+  if (query.n <= static_cast<std::int64_t>(prepared.nodes.size()))
     for (std::size_t i = 0; i < rows.size(); ++i) {
       // Windows start where slots that may take part start.
       if (!proper(rows[i], i, asked)) continue;

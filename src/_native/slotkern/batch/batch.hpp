@@ -11,8 +11,8 @@
 // up), which some choice always meets, or given for the whole batch: a sub-batch then gets its
 // share by jobs of what is left, and jobs whose cheapest alternatives do not fit are left out,
 // in order. Of alternatives that make no difference to the target each job takes the earliest
-// that the limit allows. Time: a search and n cuts for each alternative. Memory: two copies of the pool, and
-// 84 bytes an alternative with 32 a part.
+// that the limit allows. Time: a search and n cuts for each alternative. Memory: two copies of the
+// pool, and 84 bytes an alternative with 32 a part.
 #pragma once
 
 #include <algorithm>
@@ -55,7 +55,7 @@ struct Measure {
 
 // The policy of the organization. Jobs behind the last slice are backfilled.
 struct BatchRules {
-  Shape shape = Shape::ragged;
+  ShapeKind shape = ShapeKind::ragged;
   std::vector<std::size_t> slices{0};  // where sub-batches begin, and the last one ends
   Measure target, expense{Measure::cost, nullptr};
   bool maximize = false;
@@ -93,20 +93,20 @@ struct BatchAnswer {
 
 // A copy of prepared slots that a batch may change.
 struct BatchPool {
-  Pool pool;
-  Timeline line;
+  PreparedSlots slots;
+  SlotPool pool;
 
-  void open(const Pool& base, const std::vector<BatchJob>& jobs) {
+  void open(const PreparedSlots& base, const std::vector<BatchJob>& jobs) {
     double least = jobs.empty() ? 0 : kInfinity;
     for (const BatchJob& job : jobs) least = std::min(least, job.query.volume);
     prices_.clear();
     for (const Slot& slot : base.slots) prices_.push_back(slot.price);
-    pool = base;
-    line.open(pool, prices_, nullptr, least);
+    slots = base;
+    pool.open(slots, prices_, nullptr, least);
   }
   void copy(const BatchPool& other) {
-    pool = other.pool;
-    line.copy(other.line, pool);
+    slots = other.slots;
+    pool.copy(other.pool, slots);
   }
 
  private:
@@ -117,7 +117,7 @@ class Batch {
  public:
   BatchPool free;  // what the jobs so far have left
 
-  Status run(const Pool& base, const std::vector<BatchJob>& jobs, const BatchRules& rules,
+  Status run(const PreparedSlots& base, const std::vector<BatchJob>& jobs, const BatchRules& rules,
              BatchAnswer& out) {
     jobs_ = &jobs, rules_ = &rules, out_ = &out;
     out.clear(jobs.size());
@@ -141,7 +141,7 @@ class Batch {
       poll();
       const BatchJob& job = (*jobs_)[j];
       Found found;
-      const Status status = free.line.find(job.query, earliest, rules_->shape, work, found);
+      const Status status = free.pool.find(job.query, earliest, rules_->shape, work, found);
       if (status != Status::ok) {
         fail(free, j, status, work);
         continue;
@@ -165,10 +165,10 @@ class Batch {
     out_->owner.push_back(static_cast<std::int64_t>(job));
   }
 
-  void fail(BatchPool& pool, std::size_t job, Status status, Workspace& work) {
+  void fail(BatchPool& left, std::size_t job, Status status, Workspace& work) {
     const Reason reason = status == Status::volume_too_small
                               ? Reason::volume
-                              : detail::why_not(pool.line, pool.pool, (*jobs_)[job].query,
+                              : detail::why_not(left.pool, left.slots, (*jobs_)[job].query,
                                                 rules_->shape, work);
     out_->reasons[job] = static_cast<std::uint8_t>(reason);
   }
@@ -177,7 +177,7 @@ class Batch {
   Status take(std::size_t job, std::size_t alternative) {
     const WindowTable& table = out_->alternatives;
     std::size_t bad;
-    if (free.line.book(table.found[alternative].start, table.parts_of(alternative),
+    if (free.pool.book(table.found[alternative].start, table.parts_of(alternative),
                        table.count(alternative), bad) != Status::ok)
       return Status::internal;
     out_->chosen[job] = static_cast<std::int64_t>(alternative);
@@ -195,7 +195,7 @@ class Batch {
         poll();
         const BatchJob& job = (*jobs_)[j];
         Found found;
-        const Status status = cut_.line.find(job.query, job.criterion, rules_->shape, work, found);
+        const Status status = cut_.pool.find(job.query, job.criterion, rules_->shape, work, found);
         if (status == Status::no_memory || status == Status::internal) return status;
         if (status != Status::ok) {
           if (round == 0) fail(cut_, j, status, work);
@@ -203,7 +203,7 @@ class Batch {
         }
         add(j, found, work.parts.data(), work.parts.size());
         std::size_t bad;
-        if (cut_.line.book(found.start, work.parts.data(), work.parts.size(), bad) != Status::ok)
+        if (cut_.pool.book(found.start, work.parts.data(), work.parts.size(), bad) != Status::ok)
           return Status::internal;
         alive_[kept++] = j;
       }

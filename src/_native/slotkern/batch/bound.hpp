@@ -19,8 +19,9 @@ namespace slotkern {
 
 class BatchBound {
  public:
-  BatchBound(const Pool& pool, const std::vector<BatchJob>& jobs, const BatchRules& rules)
-      : pool_(pool), jobs_(jobs), rules_(rules), sign_(rules.maximize ? -1 : 1) {}
+  BatchBound(const PreparedSlots& prepared, const std::vector<BatchJob>& jobs,
+             const BatchRules& rules)
+      : prepared_(prepared), jobs_(jobs), rules_(rules), sign_(rules.maximize ? -1 : 1) {}
 
   // In the direction of the target; infinite where a job fits nowhere.
   double best(double limit) {
@@ -49,8 +50,8 @@ class BatchBound {
                  bool least) const {
     if (measure.kind == Measure::column) return measure.values[row];
     double performance = slot.performance;
-    if (rules_.shape == Shape::square && !least)  // it may run as long as the slowest would
-      performance = std::max(query.min_performance, pool_.nodes.back().performance);
+    if (rules_.shape == ShapeKind::square && !least)  // it may run as long as the slowest would
+      performance = std::max(query.min_performance, prepared_.nodes.back().performance);
     const double length = query.volume / performance;
     return measure.kind == Measure::cost ? length * slot.price : length;
   }
@@ -67,8 +68,8 @@ class BatchBound {
     double best = kInfinity, spent = 0;
     live_.clear();
     poll();
-    for (std::size_t row = 0; row < pool_.slots.size(); ++row) {
-      const Slot& slot = pool_.slots[row];
+    for (std::size_t row = 0; row < prepared_.slots.size(); ++row) {
+      const Slot& slot = prepared_.slots[row];
       const double t = query.step(slot), length = query.volume / slot.performance;
       if (!(t + length <= query.limit(slot)) || !query.admits(slot, row)) continue;
       const double cost = part_of(rules_.expense, query, slot, row, true);
@@ -97,18 +98,18 @@ class BatchBound {
     double key, expense, last;  // the latest start
   };
 
-  const Pool& pool_;
+  const PreparedSlots& prepared_;
   const std::vector<BatchJob>& jobs_;
   const BatchRules& rules_;
   const double sign_;
   std::vector<Live> live_;  // by rising key
 };
 
-inline Status bound_batch(const Pool& pool, const std::vector<BatchJob>& jobs,
+inline Status bound_batch(const PreparedSlots& prepared, const std::vector<BatchJob>& jobs,
                           const BatchRules& rules, double& bound) noexcept {
   return guarded([&] {
-    if (jobs.size() * pool.slots.size() > kManyPairs) expect_long();
-    bound = BatchBound(pool, jobs, rules).best(rules.limit);
+    if (jobs.size() * prepared.slots.size() > kManyPairs) expect_long();
+    bound = BatchBound(prepared, jobs, rules).best(rules.limit);
     return Status::ok;
   });
 }

@@ -36,7 +36,7 @@ struct ExecutionAnswer {
 class Execution {
  public:
   // All of the jobs, a share of the reserved time for each, and where they stand.
-  Execution(BatchPool& free, const std::vector<BatchJob>& jobs, Shape shape, int earliest,
+  Execution(BatchPool& free, const std::vector<BatchJob>& jobs, ShapeKind shape, int earliest,
             const double* shares)
       : free_(free), jobs_(jobs), shape_(shape), earliest_(earliest), shares_(shares),
         windows_(jobs.size()), promised_(jobs.size(), std::numeric_limits<double>::quiet_NaN()) {}
@@ -53,7 +53,7 @@ class Execution {
   // Books a window for the job; not_free where other bookings are in its way.
   Status place(std::size_t job, const Found& found, const Part* parts, std::size_t n) {
     std::size_t bad;
-    if (free_.line.book(found.start, parts, n, bad) != Status::ok) return Status::not_free;
+    if (free_.pool.book(found.start, parts, n, bad) != Status::ok) return Status::not_free;
     hold(job, found, parts, n);
     return Status::ok;
   }
@@ -87,7 +87,7 @@ class Execution {
   }
 
   // Jobs with a window keep it; the others queue in order.
-  Status run_easy(const Pool& base) {
+  Status run_easy(const PreparedSlots& base) {
     std::vector<double> times;
     for (const Slot& slot : base.slots) times.push_back(slot.start);
     for (std::size_t j = 0; j < jobs_.size(); ++j) {
@@ -99,7 +99,7 @@ class Execution {
     }
     std::sort(times.begin(), times.end());
     std::size_t past = 0;
-    double now = times.empty() ? kInfinity : free_.pool.first_start();
+    double now = times.empty() ? kInfinity : free_.slots.first_start();
     while (!queue_.empty() && now < kInfinity) {
       if (const Status status = end_parts(now); status != Status::ok) return status;
       double next = kInfinity;
@@ -122,7 +122,7 @@ class Execution {
       if (window.state == State::waiting || window.state == State::out) {
         out.windows.add_none();
         out.reasons.push_back(static_cast<std::uint8_t>(
-            detail::why_not(free_.line, free_.pool, jobs_[j].query, shape_, work)));
+            detail::why_not(free_.pool, free_.slots, jobs_[j].query, shape_, work)));
       } else {
         out.windows.add(window.found, window.parts.data(), window.parts.size());
         out.reasons.push_back(0);
@@ -168,13 +168,13 @@ class Execution {
   // The time is `now`: parts that end give the rest of their reservation back.
   Status end_parts(double now) {
     poll();
-    free_.line.advance(now);
+    free_.pool.advance(now);
     while (!coming_.empty() && coming_.front().time <= now) {
       const Window& window = windows_[coming_.front().job];
       const Part& part = window.parts[coming_.front().part];
       const double end = window.found.start + part.length;
       std::size_t bad;
-      if (free_.line.release(window.found.start, &part, 1, bad) != Status::ok)
+      if (free_.pool.release(window.found.start, &part, 1, bad) != Status::ok)
         return Status::internal;
       if (end > now) give_up(now, end, part.node);
       std::pop_heap(coming_.begin(), coming_.end());
@@ -185,8 +185,8 @@ class Execution {
   }
 
   void give_up(double start, double end, std::int32_t node) {
-    const auto place = static_cast<std::size_t>(free_.line.place_of(node));
-    freed_.push_back({start, end, free_.pool.nodes[place].performance, place});
+    const auto place = static_cast<std::size_t>(free_.pool.place_of(node));
+    freed_.push_back({start, end, free_.slots.nodes[place].performance, place});
   }
 
   // Whether time that came free could hold a part of the job before it starts.
@@ -195,7 +195,7 @@ class Execution {
     const Query& query = jobs_[job].query;
     const bool had = window.state == State::reserved;
     const double start = had ? window.found.start : kInfinity;
-    const double from = std::max(query.earliest, free_.line.now());
+    const double from = std::max(query.earliest, free_.pool.now());
     bool may = false;
     for (std::size_t i = window.seen; i < freed_.size() && !may; ++i) {
       const Freed& freed = freed_[i];
@@ -204,9 +204,9 @@ class Execution {
           (freed.start - start) * freed.performance >= query.volume * (1 + kMargin))
         continue;
       for (const Part& part : window.parts)
-        may = may || (had && part.node == free_.pool.nodes[freed.place].id);
+        may = may || (had && part.node == free_.slots.nodes[freed.place].id);
       const double length = query.volume / freed.performance * (1 - kMargin);
-      const std::vector<Span>& spans = free_.line.free_at(freed.place);
+      const std::vector<Span>& spans = free_.pool.free_at(freed.place);
       auto span = std::upper_bound(spans.begin(), spans.end(), freed.start,
                                    [](double t, const Span& x) { return t < x.end; });
       for (; !may && span != spans.end() && span->start < freed.end; ++span) {
@@ -225,12 +225,12 @@ class Execution {
     window.seen = freed_.size();
     const bool had = window.state == State::reserved;
     std::size_t bad;
-    if (had && free_.line.release(window.found.start, window.parts.data(), window.parts.size(),
+    if (had && free_.pool.release(window.found.start, window.parts.data(), window.parts.size(),
                                   bad) != Status::ok)
       return Status::internal;
     Workspace& work = workspace();
     Found found;
-    const Status status = free_.line.find(jobs_[job].query, earliest_, shape_, work, found);
+    const Status status = free_.pool.find(jobs_[job].query, earliest_, shape_, work, found);
     if (status == Status::no_memory || status == Status::internal) return status;
     if (status == Status::ok && (!had || found.start < window.found.start)) {
       if (had)
@@ -240,7 +240,7 @@ class Execution {
       return place(job, found, work.parts.data(), work.parts.size());
     }
     if (!had) return Status::ok;
-    return free_.line.book(window.found.start, window.parts.data(), window.parts.size(), bad) ==
+    return free_.pool.book(window.found.start, window.parts.data(), window.parts.size(), bad) ==
                    Status::ok
                ? Status::ok
                : Status::internal;
@@ -256,14 +256,14 @@ class Execution {
       const Query& query = jobs_[j].query;
       if (windows_[j].state == State::started || j == head_) continue;
       if (query.earliest > now) continue;  // not in the queue yet
-      if (reserved_ && free_.line.known(query, shape_) > now) continue;
+      if (reserved_ && free_.pool.known(query, shape_) > now) continue;
       if (const Status status = try_to_start(j, now); status != Status::ok) return status;
     }
     std::erase_if(queue_, [this](std::size_t j) { return windows_[j].state == State::started; });
     if (!reserved_) return Status::ok;
     next = held_start_;
     std::size_t bad;
-    return free_.line.release(held_start_, held_.data(), held_.size(), bad) == Status::ok
+    return free_.pool.release(held_start_, held_.data(), held_.size(), bad) == Status::ok
                ? Status::ok
                : Status::internal;
   }
@@ -272,7 +272,7 @@ class Execution {
   Status try_to_start(std::size_t j, double now) {
     Workspace& work = workspace();
     Found found;
-    const Status status = free_.line.find(jobs_[j].query, earliest_, shape_, work, found);
+    const Status status = free_.pool.find(jobs_[j].query, earliest_, shape_, work, found);
     if (status == Status::no_memory || status == Status::internal) return status;
     if (status != Status::ok) return Status::ok;
     if (found.start <= now) {
@@ -288,14 +288,14 @@ class Execution {
     held_ = work.parts;
     if (std::isnan(promised_[j])) promised_[j] = found.start;
     std::size_t bad;
-    return free_.line.book(held_start_, held_.data(), held_.size(), bad) == Status::ok
+    return free_.pool.book(held_start_, held_.data(), held_.size(), bad) == Status::ok
                ? Status::ok
                : Status::internal;
   }
 
   BatchPool& free_;
   const std::vector<BatchJob>& jobs_;
-  const Shape shape_;
+  const ShapeKind shape_;
   const int earliest_;  // the criterion
   const double* const shares_;
   std::vector<Window> windows_;
@@ -314,7 +314,7 @@ class Execution {
 enum class Backfill : int { none = 0, conservative, easy };
 
 // The whole schedule of a batch. `earliest` is the criterion of backfilled windows.
-inline Status schedule_batch(const Pool& base, const std::vector<BatchJob>& jobs,
+inline Status schedule_batch(const PreparedSlots& base, const std::vector<BatchJob>& jobs,
                              const BatchRules& rules, Backfill backfill, int earliest,
                              BatchAnswer& out) noexcept {
   return guarded([&] {
@@ -350,10 +350,10 @@ inline Status schedule_batch(const Pool& base, const std::vector<BatchJob>& jobs
 
 // Executes a schedule on all slots: `planned` by job; jobs that may move up by `movable`, or
 // that queue for EASY where they have no window.
-inline Status execute_batch(const Pool& base, const std::vector<BatchJob>& jobs, Shape shape,
-                            Backfill backfill, int earliest, const WindowTable& planned,
-                            const std::uint8_t* movable, const double* shares,
-                            ExecutionAnswer& out) noexcept {
+inline Status execute_batch(const PreparedSlots& base, const std::vector<BatchJob>& jobs,
+                            ShapeKind shape, Backfill backfill, int earliest,
+                            const WindowTable& planned, const std::uint8_t* movable,
+                            const double* shares, ExecutionAnswer& out) noexcept {
   return guarded([&] {
     static thread_local BatchPool free;
     out.windows.clear(), out.promised.clear(), out.reasons.clear();

@@ -25,11 +25,8 @@ enum RequestField { kNodes, kVolume, kBudget, kMinPerformance, kEarliest, kDeadl
 inline constexpr int kRequestFields = kMaxPrice + 1;
 
 struct PoolDoor {
-  void* pool = nullptr;
-  void* timeline = nullptr;
+  SlotPool* pool = nullptr;
   std::shared_mutex* mutex = nullptr;
-
-  Timeline& line() const { return *static_cast<Timeline*>(timeline); }
 };
 
 namespace detail {
@@ -59,14 +56,14 @@ inline bool read_request(const double* request, std::int64_t fields, Query& quer
 
 // book() or release() of a window that is told by its columns.
 template <class Change>
-int change(const PoolDoor* pool, std::int64_t n, const std::int64_t* rows,
+int change(const PoolDoor* door, std::int64_t n, const std::int64_t* rows,
            const std::int32_t* nodes, const double* lengths, Change change) noexcept {
-  if (!pool || n < 1 || !rows || !nodes || !lengths)
+  if (!door || n < 1 || !rows || !nodes || !lengths)
     return static_cast<int>(Status::request_not_valid);
   return static_cast<int>(guarded([&] {
     const std::vector<Part> parts = parts_of(n, rows, nodes, lengths);
-    const std::lock_guard lock(*pool->mutex);
-    return change(pool->line(), parts);
+    const std::lock_guard lock(*door->mutex);
+    return change(*door->pool, parts);
   }));
 }
 
@@ -74,20 +71,21 @@ int change(const PoolDoor* pool, std::int64_t n, const std::int64_t* rows,
 
 }  // namespace slotkern
 
-inline int slotkern_find(void* door, const double* request, std::int64_t fields, int criterion,
+inline int slotkern_find(void* pool, const double* request, std::int64_t fields, int criterion,
                          int shape, double* totals, std::int64_t* rows, std::int32_t* nodes,
                          double* lengths, double* costs) noexcept {
   using namespace slotkern;
-  const auto* pool = static_cast<const PoolDoor*>(door);
+  const auto* door = static_cast<const PoolDoor*>(pool);
   Query query;
-  if (!pool || !request || !totals || !rows || !nodes || !lengths || !costs ||
-      (shape != static_cast<int>(Shape::square) && shape != static_cast<int>(Shape::ragged)) ||
+  if (!door || !request || !totals || !rows || !nodes || !lengths || !costs ||
+      (shape != static_cast<int>(ShapeKind::square) &&
+       shape != static_cast<int>(ShapeKind::ragged)) ||
       !detail::read_request(request, fields, query))
     return static_cast<int>(Status::request_not_valid);
   Answer answer;
   const Status status = guarded([&] {
-    const std::lock_guard lock(*pool->mutex);
-    answer = find(pool->line(), query, criterion, static_cast<Shape>(shape));
+    const std::lock_guard lock(*door->mutex);
+    answer = find(*door->pool, query, criterion, static_cast<ShapeKind>(shape));
     return answer.status;
   });
   if (status != Status::ok) return static_cast<int>(status);
@@ -109,8 +107,8 @@ inline int slotkern_book(void* door, double start, std::int64_t n, const std::in
   using namespace slotkern;
   std::size_t bad = 0;
   return detail::change(static_cast<const PoolDoor*>(door), n, rows, nodes, lengths,
-                        [&](Timeline& timeline, const std::vector<Part>& parts) {
-                          return timeline.book(start, parts.data(), parts.size(), bad);
+                        [&](SlotPool& pool, const std::vector<Part>& parts) {
+                          return pool.book(start, parts.data(), parts.size(), bad);
                         });
 }
 
@@ -119,7 +117,7 @@ inline int slotkern_release(void* door, double start, std::int64_t n, const std:
   using namespace slotkern;
   std::size_t bad = 0;
   return detail::change(static_cast<const PoolDoor*>(door), n, rows, nodes, lengths,
-                        [&](Timeline& timeline, const std::vector<Part>& parts) {
-                          return timeline.release(start, parts.data(), parts.size(), bad);
+                        [&](SlotPool& pool, const std::vector<Part>& parts) {
+                          return pool.release(start, parts.data(), parts.size(), bad);
                         });
 }

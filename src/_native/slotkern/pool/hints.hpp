@@ -93,7 +93,7 @@ class Hints {
 
   // The slot has come to be free, or has grown.
   void lower(const Slot& slot) {
-    const double capacity = Pool::room(slot) * slot.performance * (1 + kMargin);
+    const double capacity = PreparedSlots::room(slot) * slot.performance * (1 + kMargin);
     detail::lower_starts(n_.data(), volume_.data(), performance_.data(), rate_.data(),
                          start_.data(), n_.size(), capacity, slot);
   }

@@ -1,6 +1,6 @@
 // The scheduling loop: find and book for a stream of requests, in order.
 //
-// One request costs a search on the changed pool and n cuts (pool/timeline.hpp); nothing is
+// One request costs a search on the changed pool and n cuts (pool/pool.hpp); nothing is
 // allocated but room for the results.
 #pragma once
 
@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "slotkern/pool/timeline.hpp"
+#include "slotkern/pool/pool.hpp"
 
 namespace slotkern {
 
@@ -23,7 +23,7 @@ enum class Reason : std::uint8_t {
 
 inline constexpr std::size_t kMany = 16;  // requests that may take a while
 
-struct Schedule {
+struct Bookings {
   std::vector<Found> found;         // by request; only where it was booked
   std::vector<std::uint8_t> reasons;  // of Reason
   std::vector<std::size_t> firsts;  // [i]: where its parts begin; one more at the end
@@ -32,12 +32,12 @@ struct Schedule {
 
 namespace detail {
 
-inline Reason why_not(Timeline& timeline, const Pool& pool, const Query& query, Shape shape,
-                      Workspace& work) {
+inline Reason why_not(SlotPool& pool, const PreparedSlots& prepared, const Query& query,
+                      ShapeKind shape, Workspace& work) {
   std::int64_t fast = 0;
-  for (std::size_t k = 0; k < pool.nodes.size() && fast < query.n; ++k) {
-    if (pool.nodes[k].performance < query.min_performance) break;
-    fast += !timeline.gone()[k];
+  for (std::size_t k = 0; k < prepared.nodes.size() && fast < query.n; ++k) {
+    if (prepared.nodes[k].performance < query.min_performance) break;
+    fast += !pool.gone()[k];
   }
   if (fast < query.n) return Reason::nodes;
   if (query.budget == kInfinity) return Reason::time;
@@ -45,62 +45,63 @@ inline Reason why_not(Timeline& timeline, const Pool& pool, const Query& query, 
   rich.budget = kInfinity;
   Found found;
   constexpr int earliest = 0;  // the first criterion of the list: the cheapest to ask
-  const Status status = timeline.find(rich, earliest, shape, work, found);
+  const Status status = pool.find(rich, earliest, shape, work, found);
   return status == Status::ok ? Reason::budget : Reason::time;
 }
 
 }  // namespace detail
 
 // find() of window/find.hpp on a pool that has changed.
-inline Answer find(Timeline& timeline, const Query& query, int criterion, Shape shape) noexcept {
+inline Answer find(SlotPool& pool, const Query& query, int criterion, ShapeKind shape) noexcept {
   Answer answer;
   answer.status = guarded([&] {
     Workspace& work = workspace();
-    const Status status = timeline.find(query, criterion, shape, work, answer.found);
+    const Status status = pool.find(query, criterion, shape, work, answer.found);
     answer.parts = work.parts.data();
     return status;
   });
   return answer;
 }
 
-// The doors of a Timeline; `bad` is the part at fault.
+// The doors of a SlotPool; `bad` is the part at fault.
 
-inline Status open_timeline(Timeline& timeline, Pool& pool, const std::vector<double>& prices,
+inline Status open_pool(SlotPool& pool, PreparedSlots& prepared, const std::vector<double>& prices,
                             const PoolState* state) noexcept {
-  return guarded([&] { return timeline.open(pool, prices, state), Status::ok; });
+  return guarded([&] { return pool.open(prepared, prices, state), Status::ok; });
 }
 
-inline Status state_of(const Timeline& timeline, PoolState& state) noexcept {
-  return guarded([&] { return state = timeline.state(), Status::ok; });
+inline Status state_of(const SlotPool& pool, PoolState& state) noexcept {
+  return guarded([&] { return state = pool.state(), Status::ok; });
 }
 
-inline Status reach(Timeline& timeline, double volume) noexcept {
-  return guarded([&] { return timeline.reach(volume), Status::ok; });
+inline Status make_rows_for(SlotPool& pool, double volume) noexcept {
+  return guarded([&] { return pool.make_rows_for(volume), Status::ok; });
 }
 
-inline Status book(Timeline& timeline, double start, const Part* parts, std::size_t n,
+inline Status book(SlotPool& pool, double start, const Part* parts, std::size_t n,
                    std::size_t& bad) noexcept {
-  return guarded([&] { return timeline.book(start, parts, n, bad); });
+  return guarded([&] { return pool.book(start, parts, n, bad); });
 }
 
-inline Status release(Timeline& timeline, double start, const Part* parts, std::size_t n,
+inline Status release(SlotPool& pool, double start, const Part* parts, std::size_t n,
                       std::size_t& bad) noexcept {
-  return guarded([&] { return timeline.release(start, parts, n, bad); });
+  return guarded([&] { return pool.release(start, parts, n, bad); });
 }
 
-inline Status advance(Timeline& timeline, double now) noexcept {
-  return guarded([&] { return timeline.advance(now); });
+inline Status advance(SlotPool& pool, double now) noexcept {
+  return guarded([&] { return pool.advance(now); });
 }
 
 // none: there is no such node.
-inline Status remove_node(Timeline& timeline, std::int32_t node) noexcept {
-  return guarded([&] { return timeline.remove(node) ? Status::ok : Status::none; });
+inline Status remove_node(SlotPool& pool, std::int32_t node) noexcept {
+  return guarded([&] { return pool.remove(node) ? Status::ok : Status::none; });
 }
 
 // One entry a request; goes on behind those that `out` has, where it was interrupted before.
 // `firsts` begins with a 0.
-inline Status schedule(Timeline& timeline, const Pool& pool, const std::vector<Query>& queries,
-                       int criterion, Shape shape, Schedule& out) noexcept {
+inline Status schedule(SlotPool& pool, const PreparedSlots& prepared,
+                       const std::vector<Query>& queries, int criterion, ShapeKind shape,
+                       Bookings& out) noexcept {
   return guarded([&] {
     Workspace& work = workspace();
     if (queries.size() > kMany) expect_long();
@@ -109,10 +110,10 @@ inline Status schedule(Timeline& timeline, const Pool& pool, const std::vector<Q
       const Query& query = queries[out.found.size()];
       Found found;
       Reason reason = Reason::booked;
-      const Status status = timeline.find(query, criterion, shape, work, found);
+      const Status status = pool.find(query, criterion, shape, work, found);
       if (status == Status::ok) {
         std::size_t bad;
-        const Status booked = timeline.book(found.start, work.parts.data(), work.parts.size(), bad);
+        const Status booked = pool.book(found.start, work.parts.data(), work.parts.size(), bad);
         if (booked != Status::ok) return Status::internal;
         out.parts.insert(out.parts.end(), work.parts.begin(), work.parts.end());
       } else if (status == Status::volume_too_small) {
@@ -120,7 +121,7 @@ inline Status schedule(Timeline& timeline, const Pool& pool, const std::vector<Q
       } else if (status != Status::none) {
         return status;
       } else {
-        reason = detail::why_not(timeline, pool, query, shape, work);
+        reason = detail::why_not(pool, prepared, query, shape, work);
       }
       out.found.push_back(found);
       out.reasons.push_back(static_cast<std::uint8_t>(reason));

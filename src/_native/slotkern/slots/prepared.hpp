@@ -26,7 +26,7 @@ struct Node {
 struct Slot {
   double start, end, performance, price, rate;
   std::int32_t node;
-  std::int32_t place;  // index of the node in Pool::nodes
+  std::int32_t place;  // index of the node in PreparedSlots::nodes
 };
 
 // One request, its numbers checked at the door. An infinite deadline is the largest finite
@@ -40,7 +40,8 @@ struct Query {
   double deadline = std::numeric_limits<double>::max();
   double max_price = kInfinity;
   const std::uint8_t* mask = nullptr;  // one byte a slot, 0 = filtered out
-  // For a mask by origin row (Pool::origins) of so many rows; those behind are filtered out.
+  // For a mask by origin row (PreparedSlots::origins) of so many rows; those behind are filtered
+  // out.
   const std::size_t* origins = nullptr;
   std::size_t masked = 0;
 
@@ -80,9 +81,9 @@ struct Group {
   std::size_t end;
 };
 
-enum class Shape : int { square = 0, ragged = 1 };
+enum class ShapeKind : int { square = 0, ragged = 1 };
 
-class Pool {
+class PreparedSlots {
  public:
   std::vector<Slot> slots;
   std::vector<Node> nodes;                // by falling performance, then id
@@ -92,7 +93,7 @@ class Pool {
   Screen by_price;                        // square: room = length in time
   double latest_start = 0, latest_end = 0;  // largest absolute ones, of ends the finite ones
 
-  // A pool that has changed (pool/timeline.hpp) keeps its slots in blocks of 64 rows with gaps at
+  // A pool that has changed (pool/pool.hpp) keeps its slots in blocks of 64 rows with gaps at
   // their ends. Empty while the rows stand in the order of time without gaps.
   BlockOrder order;                       // [position of a block]: its rows start at 64 times this
   std::vector<double> firsts;             // [position]: the start of its first slot
@@ -147,10 +148,12 @@ class Pool {
   }
 
   // Checks and prepares. `all` prepares both shapes; else only `shape` for n parts.
-  Fault build(const SlotView& view, bool all, Shape shape, std::size_t n, CheckScratch& scratch) {
+  Fault build(const SlotView& view, bool all, ShapeKind shape, std::size_t n,
+              CheckScratch& scratch) {
     const Fault fault = check_slots(view, scratch);
     if (fault.status != Status::ok) return fault;
-    const bool ragged = all || shape == Shape::ragged, square = all || shape == Shape::square;
+    const bool ragged = all || shape == ShapeKind::ragged,
+               square = all || shape == ShapeKind::square;
     load(view, scratch);
     if (ragged) by_rate.reset(slots.size());
     if (square) by_price.reset(slots.size());
@@ -170,8 +173,8 @@ class Pool {
   double rates_of(std::size_t k) const { return cheapest_rates[k]; }
 
   // Whether a search of these slots may take more than a few milliseconds.
-  bool heavy(const Query& query, Shape shape) const {
-    const double sweeps = shape == Shape::square ? static_cast<double>(groups.size()) : 1;
+  bool heavy(const Query& query, ShapeKind shape) const {
+    const double sweeps = shape == ShapeKind::square ? static_cast<double>(groups.size()) : 1;
     return static_cast<double>(slots.size()) * static_cast<double>(query.n) * sweeps > 0x1p26;
   }
 

@@ -1,4 +1,4 @@
-// The screen: a float32 sieve over all slots that throws out, 64 at a time, those that
+// The screen: a float32 thresholds over all slots that throws out, 64 at a time, those that
 // cannot be part of a better window.
 //
 // Four float columns a slot, each rounded to the side that keeps the slot (keys down; room,
@@ -22,7 +22,7 @@
 namespace slotkern {
 
 // What a slot must have to stay.
-struct Sieve {
+struct Thresholds {
   float key = std::numeric_limits<float>::infinity();  // at most
   float room = 0;                                      // at least, as are the next two
   float performance = 0;
@@ -34,9 +34,10 @@ namespace detail {
 // Bit j of the result: slot j passes. A leaf loop of its own, for the per-CPU clones.
 SLOTKERN_CLONES static inline std::uint64_t pass64(
     const float* __restrict key, const float* __restrict room, const float* __restrict performance,
-    const float* __restrict end, const Sieve& sieve) {
+    const float* __restrict end, const Thresholds& thresholds) {
   alignas(64) std::uint8_t flag[64];
-  const float k = sieve.key, r = sieve.room, p = sieve.performance, e = sieve.end;
+  const float k = thresholds.key, r = thresholds.room, p = thresholds.performance,
+              e = thresholds.end;
   for (int j = 0; j < 64; ++j)
     flag[j] = static_cast<std::uint8_t>((key[j] <= k) & (room[j] >= r) & (performance[j] >= p) &
                                         (end[j] >= e));
@@ -90,18 +91,19 @@ class Screen {
   }
 
   // Calls visit(row) for the slots at positions 0..last of the order that pass, in order, until
-  // it returns false. `sieve` may tighten meanwhile: the next block sees it.
+  // it returns false. `thresholds` may tighten meanwhile: the next block sees it.
   template <class Visit>
-  void each(const BlockOrder& order, const Sieve& sieve, std::size_t last, Visit visit) const {
+  void each(const BlockOrder& order, const Thresholds& thresholds, std::size_t last,
+            Visit visit) const {
     if (slots_ == 0) return;
     const std::size_t last_block = last / 64;
     for (std::size_t base = 0; base <= last_block; base += 64) {
       poll();
-      for (std::uint64_t blocks = coarse_.pass(base, sieve); blocks; blocks &= blocks - 1) {
+      for (std::uint64_t blocks = coarse_.pass(base, thresholds); blocks; blocks &= blocks - 1) {
         const std::size_t block = base + static_cast<std::size_t>(std::countr_zero(blocks));
         if (block > last_block) return;
         const std::size_t rows = (order.empty() ? block : order[block]) * 64;
-        for (std::uint64_t hits = fine_.pass(rows, sieve); hits; hits &= hits - 1) {
+        for (std::uint64_t hits = fine_.pass(rows, thresholds); hits; hits &= hits - 1) {
           const auto offset = static_cast<std::size_t>(std::countr_zero(hits));
           if (block * 64 + offset > last || !visit(rows + offset)) return;
         }
@@ -109,7 +111,7 @@ class Screen {
     }
   }
 
-  // For rows that change (pool/timeline.hpp): blocks of rows come and go, rows move within one.
+  // For rows that change (pool/pool.hpp): blocks of rows come and go, rows move within one.
   // `block` counts in the order of time, rows stand anywhere.
   void add_rows() { fine_.resize(fine_.key.size() + 64); }
 
@@ -179,9 +181,9 @@ class Screen {
       performance[block] = std::max(performance[block], from.performance[i]);
       end[block] = std::max(end[block], from.end[i]);
     }
-    std::uint64_t pass(std::size_t i, const Sieve& sieve) const {
+    std::uint64_t pass(std::size_t i, const Thresholds& thresholds) const {
       return detail::pass64(key.data() + i, room.data() + i, performance.data() + i,
-                            end.data() + i, sieve);
+                            end.data() + i, thresholds);
     }
   };
 

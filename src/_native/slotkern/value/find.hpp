@@ -9,7 +9,7 @@
 
 namespace slotkern {
 
-struct ValuedAnswer {
+struct ValueAnswer {
   Status status = Status::none;
   Fault fault;
   Found found;
@@ -19,8 +19,8 @@ struct ValuedAnswer {
   const Part* parts = nullptr;
 };
 
-inline ValuedWorkspace& valued_workspace() {
-  static thread_local ValuedWorkspace work;
+inline ValueWorkspace& valued_workspace() {
+  static thread_local ValueWorkspace work;
   return work;
 }
 
@@ -29,11 +29,11 @@ namespace detail {
 // Placement is a mean over the parts and has its sign within; the rest are sums.
 inline double in_units(const Valuation& v, double total, std::size_t n) {
   switch (v.worth) {
-    case Worth::dependable:
+    case ValueKind::dependable:
       return total / static_cast<double>(n);
-    case Worth::coordinated:
+    case ValueKind::coordinated:
       return -total / static_cast<double>(n);
-    case Worth::part_time:
+    case ValueKind::part_time:
       return -total;
     default:
       return v.sign * total;
@@ -41,20 +41,22 @@ inline double in_units(const Valuation& v, double total, std::size_t n) {
 }
 
 template <class Shape, class Source>
-bool settle_valued(const Pool& pool, const Query& query, const Valuation& v, const Source& source,
-                   double start, double span, ValuedWorkspace& work, ValuedAnswer& answer) {
+bool settle_value(const PreparedSlots& prepared, const Query& query, const Valuation& v,
+                  const Source& source, double start, double span, ValueWorkspace& work,
+                  ValueAnswer& answer) {
   const std::size_t n = work.chosen.size();
   const bool square = std::is_same_v<Shape, Square>;
   std::vector<Entry>& order = work.base.chosen;
   order.clear();
   double slowest = kInfinity;
   for (const std::size_t row : work.chosen) {
-    const Slot& s = pool.slots[row];
+    const Slot& s = prepared.slots[row];
     order.push_back({square ? s.price : s.rate, row});
     slowest = std::min(slowest, s.performance);
   }
-  std::sort(order.begin(), order.end(), [&pool](const Entry& a, const Entry& b) {
-    return a.key < b.key || (a.key == b.key && pool.slots[a.row].node < pool.slots[b.row].node);
+  std::sort(order.begin(), order.end(), [&prepared](const Entry& a, const Entry& b) {
+    return a.key < b.key ||
+           (a.key == b.key && prepared.slots[a.row].node < prepared.slots[b.row].node);
   });
   Shape shape;
   if constexpr (std::is_same_v<Shape, Square>)
@@ -63,7 +65,7 @@ bool settle_valued(const Pool& pool, const Query& query, const Valuation& v, con
     shape = Ragged{query.volume};
   double total = 0;
   for (Entry& entry : order) {
-    const Slot& s = pool.slots[entry.row];
+    const Slot& s = prepared.slots[entry.row];
     entry.key = shape.key(s);
     double z = 0;
     if (!source.value(s, entry.row, start, shape.length(s), z)) {
@@ -72,19 +74,19 @@ bool settle_valued(const Pool& pool, const Query& query, const Valuation& v, con
     }
     total += z;
   }
-  settle(pool, shape, order, n, start, answer.found, work.base.parts);
+  settle(prepared, shape, order, n, start, answer.found, work.base.parts);
   if (square) answer.found.processor_time = static_cast<double>(n) * answer.found.runtime;
   answer.found.value = in_units(v, total, n);
   return true;
 }
 
 template <class Shape>
-Status search_valued(const Pool& pool, const Query& query, const Valuation& v,
-                     const ValuedOptions& options, bool record, ValuedWorkspace& work,
-                     ValuedAnswer& answer) {
-  return with_source(pool, v, [&](const auto& source) {
+Status search_by_value(const PreparedSlots& prepared, const Query& query, const Valuation& v,
+                     const ValueOptions& options, bool record, ValueWorkspace& work,
+                     ValueAnswer& answer) {
+  return with_source(prepared, v, [&](const auto& source) {
     using Source = std::remove_cvref_t<decltype(source)>;
-    ValuedSearch<Shape, Source> search(pool, query, source, options, work);
+    ValueSearch<Shape, Source> search(prepared, query, source, options, work);
     const bool any = record ? search.record() : search.run();
     answer.fault = search.fault;
     answer.effort = search.effort;
@@ -97,7 +99,7 @@ Status search_valued(const Pool& pool, const Query& query, const Valuation& v,
       return Status::ok;
     }
     const double span = options.group_span ? search.span : 0;  // else what the slowest takes
-    if (!settle_valued<Shape>(pool, query, v, source, search.start, span, work, answer))
+    if (!settle_value<Shape>(prepared, query, v, source, search.start, span, work, answer))
       return answer.fault.status;
     if (!(answer.found.cost <= query.budget)) return Status::internal;
     answer.parts = work.base.parts.data();
@@ -107,31 +109,31 @@ Status search_valued(const Pool& pool, const Query& query, const Valuation& v,
   });
 }
 
-inline Status check_ends(const Pool& pool, const Query& query, Fault& fault) {
-  pool.each_row([&](std::size_t row) {
-    if (std::isinf(pool.slots[row].end) && query.admits(pool.slots[row], row) &&
+inline Status check_ends(const PreparedSlots& prepared, const Query& query, Fault& fault) {
+  prepared.each_row([&](std::size_t row) {
+    if (std::isinf(prepared.slots[row].end) && query.admits(prepared.slots[row], row) &&
         fault.status == Status::ok)
-      fault = {Status::end_is_infinite, pool.origin(row), 0};
+      fault = {Status::end_is_infinite, prepared.origin(row), 0};
   });
   return fault.status;
 }
 
 // The values of a fixed function, one a row of the records; 0 for slots that are filtered out.
-inline Status fill_column(const Pool& pool, const Query& query, Valuation& v,
-                          ValuedWorkspace& work, Fault& fault) {
-  std::size_t rows = pool.slots.size();
-  pool.each_row([&](std::size_t row) { rows = std::max(rows, pool.origin(row) + 1); });
+inline Status fill_column(const PreparedSlots& prepared, const Query& query, Valuation& v,
+                          ValueWorkspace& work, Fault& fault) {
+  std::size_t rows = prepared.slots.size();
+  prepared.each_row([&](std::size_t row) { rows = std::max(rows, prepared.origin(row) + 1); });
   work.column.assign(rows, 0.0);
-  const StaticFunctionSource source{pool, reinterpret_cast<StaticValue>(v.function), v.records,
+  const StaticFunctionSource source{prepared, reinterpret_cast<StaticValue>(v.function), v.records,
                                     v.stride, 1};
-  pool.each_row([&](std::size_t row) {
-    const Slot& s = pool.slots[row];
+  prepared.each_row([&](std::size_t row) {
+    const Slot& s = prepared.slots[row];
     if (fault.status != Status::ok || !query.admits(s, row)) return;
     poll();
-    if (!source.value(s, row, 0, query.volume / s.performance, work.column[pool.origin(row)]))
-      fault = {Status::criterion_failed, pool.origin(row), 0};
+    if (!source.value(s, row, 0, query.volume / s.performance, work.column[prepared.origin(row)]))
+      fault = {Status::criterion_failed, prepared.origin(row), 0};
   });
-  v.worth = Worth::column;
+  v.worth = ValueKind::column;
   v.column = work.column.data();
   return fault.status;
 }
@@ -140,29 +142,30 @@ inline Status fill_column(const Pool& pool, const Query& query, Valuation& v,
 
 // The best window by a valuation; with `record` the best value of each step instead, in
 // valued_workspace().steps.
-inline ValuedAnswer find_valued(const Pool& pool, const Query& query, Valuation valuation,
-                                Shape shape, const ValuedOptions& options,
-                                bool record) noexcept {
-  ValuedAnswer answer;
+inline ValueAnswer find_by_value(const PreparedSlots& prepared, const Query& query,
+                                 Valuation valuation, ShapeKind shape, const ValueOptions& options,
+                                 bool record) noexcept {
+  ValueAnswer answer;
   answer.status = guarded([&] {
-    ValuedWorkspace& work = valued_workspace();
+    ValueWorkspace& work = valued_workspace();
     work.chosen.clear();
     work.steps.clear();
-    if (const Status status = pool.check(query, options.any_start); status != Status::ok) return status;
-    if (query.n > static_cast<std::int64_t>(pool.nodes.size())) return Status::none;
-    if (record || pool.heavy(query, shape)) expect_long();
-    if (valuation.worth == Worth::dependable || valuation.worth == Worth::coordinated)
-      if (const Status status = detail::check_ends(pool, query, answer.fault);
+    if (const Status status = prepared.check(query, options.any_start); status != Status::ok)
+      return status;
+    if (query.n > static_cast<std::int64_t>(prepared.nodes.size())) return Status::none;
+    if (record || prepared.heavy(query, shape)) expect_long();
+    if (valuation.worth == ValueKind::dependable || valuation.worth == ValueKind::coordinated)
+      if (const Status status = detail::check_ends(prepared, query, answer.fault);
           status != Status::ok)
         return status;
-    if (valuation.worth == Worth::static_function && valuation.fixed)
-      if (const Status status = detail::fill_column(pool, query, valuation, work, answer.fault);
+    if (valuation.worth == ValueKind::static_function && valuation.fixed)
+      if (const Status status = detail::fill_column(prepared, query, valuation, work, answer.fault);
           status != Status::ok)
         return status;
-    return shape == Shape::ragged
-               ? detail::search_valued<Ragged>(pool, query, valuation, options, record, work,
+    return shape == ShapeKind::ragged
+               ? detail::search_by_value<Ragged>(prepared, query, valuation, options, record, work,
                                                answer)
-               : detail::search_valued<Square>(pool, query, valuation, options, record, work,
+               : detail::search_by_value<Square>(prepared, query, valuation, options, record, work,
                                                answer);
   });
   return answer;

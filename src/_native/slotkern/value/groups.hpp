@@ -42,18 +42,18 @@ inline double largest_factor(double factor, double limit, double cap) {
 }
 
 template <class Shape, class Source>
-class ValuedGroups {
+class ValueGroups {
  public:
   Fault fault;  // a slot that the user's function cannot value
 
  protected:
-  using Plan = ValuedWorkspace::Plan;
+  using Plan = ValueWorkspace::Plan;
 
   static constexpr bool kSquare = std::is_same_v<Shape, Square>;
 
-  ValuedGroups(const Pool& pool, const Query& query, const Source& source,
-               const ValuedOptions& options, ValuedWorkspace& work)
-      : pool_(pool), query_(query), source_(source), options_(options), w_(work),
+  ValueGroups(const PreparedSlots& prepared, const Query& query, const Source& source,
+               const ValueOptions& options, ValueWorkspace& work)
+      : prepared_(prepared), query_(query), source_(source), options_(options), w_(work),
         knapsack_(work.knapsack), n_(static_cast<int>(query.n)) {
     knapsack_.gap = options.gap;
     knapsack_.scale = {};  // of what admitted slots are worth
@@ -61,9 +61,9 @@ class ValuedGroups {
     knapsack_.limits = options.limits;
     knapsack_.limits.table = false;  // the small knapsacks of a step never need it
     knapsack_.work = 0;
-    if (kSquare) shortest_ = query.volume / pool.nodes.front().performance;
-    pool.each_row([&](std::size_t row) {
-      const Slot& s = pool.slots[row];
+    if (kSquare) shortest_ = query.volume / prepared.nodes.front().performance;
+    prepared.each_row([&](std::size_t row) {
+      const Slot& s = prepared.slots[row];
       if (affordable(s) && query.admits(s, row)) dearest_ = std::max(dearest_, key_of(s));
     });
     reach_ = std::min((n_ + 4) * dearest_, std::numeric_limits<double>::max());
@@ -79,13 +79,13 @@ class ValuedGroups {
 
   Shape shape_of(const Plan& plan) const {
     if constexpr (kSquare)
-      return Square{plan.span, pool_.groups[plan.group].performance};
+      return Square{plan.span, prepared_.groups[plan.group].performance};
     else
       return Ragged{query_.volume};
   }
 
   bool fail(std::size_t row) {
-    fault = {Status::criterion_failed, pool_.origin(row), 0};
+    fault = {Status::criterion_failed, prepared_.origin(row), 0};
     return false;
   }
 
@@ -113,13 +113,13 @@ class ValuedGroups {
     w_.plans.clear();
     w_.memo.clear();
     if constexpr (kSquare) {
-      detail::bound_groups(pool_, query_, w_.base);
+      detail::bound_groups(prepared_, query_, w_.base);
       for (const auto& b : w_.base.bounds)
         if (!(b.total > query_.budget) || options_.lite || options_.group_span)
-          w_.plans.push_back({b.span, 0, kInfinity, 0, b.others, b.group, kNone});
+          w_.plans.push_back({b.span, 0, kInfinity, 0, b.least_others, b.group, kNone});
     } else {
-      w_.plans.push_back({0, 0, kInfinity, 0, pool_.rates_of(n_ - 1u), pool_.groups.size() - 1,
-                          kNone});
+      w_.plans.push_back(
+          {0, 0, kInfinity, 0, prepared_.rates_of(n_ - 1u), prepared_.groups.size() - 1, kNone});
     }
     double lambda = 0;
     std::size_t kept = 0, from = 0;
@@ -133,8 +133,8 @@ class ValuedGroups {
         if (!value_nodes(shape, plan)) return false;
         from = 0;
       }
-      list_nodes(from, pool_.groups[plan.group].end);
-      from = pool_.groups[plan.group].end;
+      list_nodes(from, prepared_.groups[plan.group].end);
+      from = prepared_.groups[plan.group].end;
       const int nodes = static_cast<int>(w_.node_value.size());
       if (nodes < n_) continue;
       plan.budget = key_budget(shape);
@@ -193,7 +193,7 @@ class ValuedGroups {
     if (from == 0) w_.node_value.clear(), w_.node_key.clear();
     for (std::size_t k = from; k < end; ++k) {
       if (w_.best_of[k] == -kInfinity) continue;
-      const Node& node = pool_.nodes[k];
+      const Node& node = prepared_.nodes[k];
       w_.node_value.push_back(w_.best_of[k]);
       w_.node_key.push_back(kSquare ? node.min_price
                                     : query_.volume * (node.min_price / node.performance) *
@@ -207,14 +207,14 @@ class ValuedGroups {
     std::size_t place = known ? plan.memo : w_.memo.size();
     if (Source::dear && 8.0 * static_cast<double>(place) < options_.limits.memory)
       plan.memo = place;
-    w_.best_of.assign(pool_.nodes.size(), -kInfinity);
+    w_.best_of.assign(prepared_.nodes.size(), -kInfinity);
     const auto visit = [&](std::size_t row) {
-      const Slot& s = pool_.slots[row];
+      const Slot& s = prepared_.slots[row];
       double z = 0;
       if (known) {
         z = w_.memo[place++];
       } else {
-        if (!source_.most(s, row, shape.length(s), z)) return fail(row);
+        if (!source_.upper_bound(s, row, shape.length(s), z)) return fail(row);
         if (plan.memo != kNone) w_.memo.push_back(z);
       }
       if (!affordable(s)) return true;
@@ -224,10 +224,10 @@ class ValuedGroups {
       return true;
     };
     if (Source::by_length) {  // only slots that this group may use
-      each_possible(shape, plan.others, visit);
+      each_possible(shape, plan.least_others, visit);
     } else {
-      pool_.each_row([&](std::size_t row) {
-        if (query_.admits(pool_.slots[row], row)) visit(row);
+      prepared_.each_row([&](std::size_t row) {
+        if (query_.admits(prepared_.slots[row], row)) visit(row);
       });
     }
     return fault.status == Status::ok;
@@ -235,25 +235,25 @@ class ValuedGroups {
 
   // Calls visit(row) for the slots that a window of this shape may use, until it says false.
   template <class Visit>
-  void each_possible(const Shape& shape, double others, Visit visit) {
-    Sieve sieve = first_sieve(query_, shape);
+  void each_possible(const Shape& shape, double least_others, Visit visit) {
+    Thresholds thresholds = first_thresholds(query_, shape);
     // Slots too dear for any window still make a step of Lite, and a group's time possible.
     if (!options_.lite && !options_.group_span)
-      sieve.key = key_ceiling(shape.screened(detail::most_money(query_)), others);
-    Shape::screen(pool_).each(pool_.order, sieve, pool_.last_position(), [&](std::size_t row) {
-      return !possible(shape, pool_.slots[row], row) || visit(row);
-    });
+      thresholds.key = key_ceiling(shape.screened(detail::most_money(query_)), least_others);
+    Shape::screen(prepared_).each(
+        prepared_.order, thresholds, prepared_.last_position(),
+        [&](std::size_t row) { return !possible(shape, prepared_.slots[row], row) || visit(row); });
   }
 
   void note(double z) { knapsack_.scale.add(z); }
 
   static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
-  const Pool& pool_;
+  const PreparedSlots& prepared_;
   const Query& query_;
   const Source& source_;
-  const ValuedOptions& options_;
-  ValuedWorkspace& w_;
+  const ValueOptions& options_;
+  ValueWorkspace& w_;
   Knapsack& knapsack_;
   Lagrange dual_;
   int n_;

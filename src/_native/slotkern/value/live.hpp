@@ -63,7 +63,7 @@ struct LiveSlots {
   }
 };
 
-struct ValuedOptions {
+struct ValueOptions {
   bool lite = false, any_start = false;
   bool group_span = false;  // square: a window may take as long as a slower live slot would
   double gap = 0;
@@ -80,7 +80,7 @@ struct StepValue {
   double start, value;
 };
 
-struct ValuedWorkspace : LiveSlots {
+struct ValueWorkspace : LiveSlots {
   Workspace base;
   Knapsack knapsack;
   std::vector<StepValue> steps;  // filled by record()
@@ -88,7 +88,7 @@ struct ValuedWorkspace : LiveSlots {
   std::vector<double> node_value, node_key;
   std::vector<double> best_of;  // by place of the node
   struct Plan {
-    double span, budget, bound, lambda, others;
+    double span, budget, bound, lambda, least_others;
     std::size_t group;
     std::size_t memo = static_cast<std::size_t>(-1);  // where its slots' values begin, if at all
   };

@@ -33,8 +33,8 @@
 namespace slotkern {
 
 template <class Shape, class Source>
-class ValuedSearch : private ValuedGroups<Shape, Source> {
-  using Groups = ValuedGroups<Shape, Source>;
+class ValueSearch : private ValueGroups<Shape, Source> {
+  using Groups = ValueGroups<Shape, Source>;
 
  public:
   using Groups::fault;
@@ -44,9 +44,9 @@ class ValuedSearch : private ValuedGroups<Shape, Source> {
   double start = 0;
   double span = 0;  // of the group that the best window was found in
 
-  ValuedSearch(const Pool& pool, const Query& query, const Source& source,
-               const ValuedOptions& options, ValuedWorkspace& work)
-      : Groups(pool, query, source, options, work) {}
+  ValueSearch(const PreparedSlots& prepared, const Query& query, const Source& source,
+               const ValueOptions& options, ValueWorkspace& work)
+      : Groups(prepared, query, source, options, work) {}
 
   // The rows of the best window are in work.chosen. False if there is none, or at a fault.
   bool run() {
@@ -99,7 +99,7 @@ class ValuedSearch : private ValuedGroups<Shape, Source> {
  private:
   using typename Groups::Plan;
   using Groups::kNone, Groups::kSquare;
-  using Groups::pool_, Groups::query_, Groups::source_, Groups::options_, Groups::w_,
+  using Groups::prepared_, Groups::query_, Groups::source_, Groups::options_, Groups::w_,
       Groups::knapsack_, Groups::n_;
   using Groups::beat, Groups::each_possible, Groups::fail, Groups::list_nodes, Groups::note,
       Groups::plan, Groups::possible, Groups::reach_, Groups::shape_of, Groups::solve_dual,
@@ -126,8 +126,8 @@ class ValuedSearch : private ValuedGroups<Shape, Source> {
     w_.clear();
     double soonest = kInfinity;  // no live slot expires before
     std::size_t place = plan.memo;
-    each_possible(shape, plan.others, [&](std::size_t row) {
-      const Slot& s = pool_.slots[row];
+    each_possible(shape, plan.least_others, [&](std::size_t row) {
+      const Slot& s = prepared_.slots[row];
       const double t = query_.step(s), length = shape.length(s);
       double z = 0;
       if (plan.memo != kNone)
@@ -139,7 +139,7 @@ class ValuedSearch : private ValuedGroups<Shape, Source> {
       if (++effort.steps == kLong) expect_long();
       poll();
       if (t > soonest) soonest = w_.purge(t, [&](std::size_t row) {
-        return live(query_, shape, pool_.slots[row], t);
+        return live(query_, shape, prepared_.slots[row], t);
       });
       const int others = n_ - 1, count = static_cast<int>(w_.row.size());
       if (count >= others) {
@@ -164,7 +164,7 @@ class ValuedSearch : private ValuedGroups<Shape, Source> {
   // The group's own multiplier, and the weights of its n - 1 heaviest nodes under it.
   bool tighten(Plan& plan, double& heaviest, const Shape& shape) {
     if (Source::by_length && !value_nodes(shape, plan)) return false;
-    list_nodes(0, pool_.groups[plan.group].end);
+    list_nodes(0, prepared_.groups[plan.group].end);
     const Items items{w_.node_key.data(), w_.node_value.data(),
                       static_cast<int>(w_.node_value.size())};
     if (!solve_dual(items, plan, plan.lambda)) return false;
@@ -202,7 +202,7 @@ class ValuedSearch : private ValuedGroups<Shape, Source> {
   }
 
   bool is_anchor(const Shape& shape, std::size_t row) const {
-    const Slot& s = pool_.slots[row];
+    const Slot& s = prepared_.slots[row];
     return !kSquare || query_.volume / s.performance == shape.length(s);
   }
 
@@ -267,13 +267,13 @@ class ValuedSearch : private ValuedGroups<Shape, Source> {
     const double money = plan.lambda * plan.budget;
     const double least = beat(best, plan.lambda);
     w_.candidates.clear();
-    each_possible(shape, plan.others, [&](std::size_t row) {
-      const Slot& s = pool_.slots[row];
+    each_possible(shape, plan.least_others, [&](std::size_t row) {
+      const Slot& s = prepared_.slots[row];
       const double key = shape.key(s);
       if (!options_.lite && !keep_anchors && key > plan.budget) return true;
       double z = 0;
       if (!sieved || (keep_anchors && is_anchor(shape, row)) ||
-          (source_.most(s, row, shape.length(s), z) &&
+          (source_.upper_bound(s, row, shape.length(s), z) &&
            z - plan.lambda * key + heaviest + money > least))
         w_.candidates.push_back(row);
       return true;
@@ -284,7 +284,7 @@ class ValuedSearch : private ValuedGroups<Shape, Source> {
     double soonest = kInfinity, anchored = -kInfinity, lambda = plan.lambda;
     const auto drop_expired = [&](double t) {
       if (t > soonest) soonest = w_.purge(t, [&](std::size_t row) {
-        return live(query_, shape, pool_.slots[row], t);
+        return live(query_, shape, prepared_.slots[row], t);
       });
     };
     std::size_t next = 0, record = 0;
@@ -293,10 +293,10 @@ class ValuedSearch : private ValuedGroups<Shape, Source> {
       if (options_.lite) drop_expired(t);
       const std::size_t before = next;
       incumbent_ = recording_ ? recorded(record, t) : best;
-      for (; next < w_.candidates.size() && query_.step(pool_.slots[w_.candidates[next]]) <= t;
+      for (; next < w_.candidates.size() && query_.step(prepared_.slots[w_.candidates[next]]) <= t;
            ++next) {
         const std::size_t row = w_.candidates[next];
-        const Slot& s = pool_.slots[row];
+        const Slot& s = prepared_.slots[row];
         const double length = shape.length(s), until = latest(s, length);
         const bool anchor = is_anchor(shape, row);
         w_.append(shape.key(s), until, s.start, s.end, length, row, anchor);
@@ -332,7 +332,7 @@ class ValuedSearch : private ValuedGroups<Shape, Source> {
   bool value_live(const Shape& shape, double t) {
     w_.value.resize(w_.row.size());
     for (std::size_t j = 0; j < w_.row.size(); ++j) {
-      const Slot& s = pool_.slots[w_.row[j]];
+      const Slot& s = prepared_.slots[w_.row[j]];
       if (!source_.value(s, w_.row[j], t, shape.length(s), w_.value[j])) return fail(w_.row[j]);
       note(w_.value[j]);
     }
@@ -432,13 +432,14 @@ class ValuedSearch : private ValuedGroups<Shape, Source> {
     for (std::size_t j = 0; j < w_.order.size(); ++j) w_.order[j] = static_cast<int>(j);
     std::partial_sort(w_.order.begin(), w_.order.begin() + n_, w_.order.end(), [&](int a, int b) {
       const double x = w_.key[at(a)], y = w_.key[at(b)];
-      return x < y || (x == y && pool_.slots[w_.row[at(a)]].node < pool_.slots[w_.row[at(b)]].node);
+      return x < y ||
+             (x == y && prepared_.slots[w_.row[at(a)]].node < prepared_.slots[w_.row[at(b)]].node);
     });
     w_.order.resize(at(n_));
     double sum = 0, total = 0, slowest = kInfinity;
     for (const int j : w_.order) {
       sum += w_.key[at(j)];
-      slowest = std::min(slowest, pool_.slots[w_.row[at(j)]].performance);
+      slowest = std::min(slowest, prepared_.slots[w_.row[at(j)]].performance);
     }
     if (!(sum <= plan.budget)) return;
     Shape shape = group;
@@ -447,7 +448,7 @@ class ValuedSearch : private ValuedGroups<Shape, Source> {
     for (const int j : w_.order) {
       const std::size_t row = w_.row[at(j)];
       double z = 0;
-      if (!source_.value(pool_.slots[row], row, t, shape.length(pool_.slots[row]), z)) {
+      if (!source_.value(prepared_.slots[row], row, t, shape.length(prepared_.slots[row]), z)) {
         fail(row);
         return;
       }
@@ -464,8 +465,8 @@ class ValuedSearch : private ValuedGroups<Shape, Source> {
     if (!options_.any_start && timed_) return;  // the same for all groups
     timed_ = true;
     w_.times.clear();
-    pool_.each_row([&](std::size_t row) {
-      const Slot& s = pool_.slots[row];
+    prepared_.each_row([&](std::size_t row) {
+      const Slot& s = prepared_.slots[row];
       if (!query_.admits(s, row)) return;
       const double first = query_.step(s), length = shape.length(s);
       w_.times.push_back(first);

@@ -27,11 +27,11 @@ namespace slotkern {
 using StaticValue = int (*)(const void* slot, double length, double* value);
 using MovingValue = int (*)(const void* slot, double start, double length, double* value);
 
-enum class Worth : int { column = 0, part_time, static_function, moving_function, dependable,
+enum class ValueKind : int { column = 0, part_time, static_function, moving_function, dependable,
                          coordinated };
 
 struct Valuation {
-  Worth worth = Worth::column;
+  ValueKind worth = ValueKind::column;
   double sign = 1;                 // -1 turns minimize round
   const double* column = nullptr;  // one value a row
   void* function = nullptr;
@@ -45,15 +45,15 @@ inline constexpr double kMostValue = 1e290;
 // A finite column, from an extra field or an array.
 struct ColumnSource {
   static constexpr bool moving = false, by_length = false, anchored = false, dear = false;
-  const Pool& pool;
+  const PreparedSlots& prepared;
   const double* z;
   double sign;
 
   bool value(const Slot&, std::size_t row, double, double, double& out) const {
-    out = sign * z[pool.origin(row)];
+    out = sign * z[prepared.origin(row)];
     return true;
   }
-  bool most(const Slot& s, std::size_t row, double d, double& out) const {
+  bool upper_bound(const Slot& s, std::size_t row, double d, double& out) const {
     return value(s, row, 0, d, out);
   }
 };
@@ -66,45 +66,45 @@ struct PartTimeSource {
     out = -length;
     return true;
   }
-  bool most(const Slot& s, std::size_t row, double d, double& out) const {
+  bool upper_bound(const Slot& s, std::size_t row, double d, double& out) const {
     return value(s, row, 0, d, out);
   }
 };
 
 struct StaticFunctionSource {
   static constexpr bool moving = false, by_length = true, anchored = true, dear = true;
-  const Pool& pool;
+  const PreparedSlots& prepared;
   StaticValue function;
   const char* records;
   std::ptrdiff_t stride;
   double sign;
 
   bool value(const Slot&, std::size_t row, double, double length, double& out) const {
-    const char* record = records + static_cast<std::ptrdiff_t>(pool.origin(row)) * stride;
+    const char* record = records + static_cast<std::ptrdiff_t>(prepared.origin(row)) * stride;
     if (function(record, length, &out)) return false;
     out *= sign;
     return std::fabs(out) <= kMostValue;  // NaN is none either
   }
-  bool most(const Slot& s, std::size_t row, double d, double& out) const {
+  bool upper_bound(const Slot& s, std::size_t row, double d, double& out) const {
     return value(s, row, 0, d, out);
   }
 };
 
 struct MovingFunctionSource {
   static constexpr bool moving = true, by_length = true, anchored = true, dear = false;
-  const Pool& pool;
+  const PreparedSlots& prepared;
   MovingValue function;
   const char* records;
   std::ptrdiff_t stride;
   double sign;
 
   bool value(const Slot&, std::size_t row, double t, double length, double& out) const {
-    const char* record = records + static_cast<std::ptrdiff_t>(pool.origin(row)) * stride;
+    const char* record = records + static_cast<std::ptrdiff_t>(prepared.origin(row)) * stride;
     if (function(record, t, length, &out)) return false;
     out *= sign;
     return std::fabs(out) <= kMostValue;  // NaN is none either
   }
-  bool most(const Slot&, std::size_t, double, double& out) const {
+  bool upper_bound(const Slot&, std::size_t, double, double& out) const {
     out = kInfinity;
     return true;
   }
@@ -124,7 +124,7 @@ struct DependableSource {
     out = between(t - s.start, s.end - t - length);
     return true;
   }
-  bool most(const Slot& s, std::size_t, double length, double& out) const {
+  bool upper_bound(const Slot& s, std::size_t, double length, double& out) const {
     const double spare = s.end - s.start - length;
     out = (spare > 0 ? 0.5 * spare : spare) + rounding(s);
     return true;
@@ -141,7 +141,7 @@ struct CoordinatedSource {
     out = between(t - s.start, s.end - t - length);
     return true;
   }
-  bool most(const Slot& s, std::size_t, double length, double& out) const {
+  bool upper_bound(const Slot& s, std::size_t, double length, double& out) const {
     out = -0.5 * (s.end - s.start - length) + rounding(s);
     return true;
   }
@@ -149,22 +149,22 @@ struct CoordinatedSource {
 
 // Calls f with the source: the one dispatch of a search.
 template <class F>
-auto with_source(const Pool& pool, const Valuation& v, F f) {
+auto with_source(const PreparedSlots& prepared, const Valuation& v, F f) {
   switch (v.worth) {
-    case Worth::part_time:
+    case ValueKind::part_time:
       return f(PartTimeSource{});
-    case Worth::static_function:
-      return f(StaticFunctionSource{pool, reinterpret_cast<StaticValue>(v.function), v.records,
+    case ValueKind::static_function:
+      return f(StaticFunctionSource{prepared, reinterpret_cast<StaticValue>(v.function), v.records,
                                     v.stride, v.sign});
-    case Worth::moving_function:
-      return f(MovingFunctionSource{pool, reinterpret_cast<MovingValue>(v.function), v.records,
+    case ValueKind::moving_function:
+      return f(MovingFunctionSource{prepared, reinterpret_cast<MovingValue>(v.function), v.records,
                                     v.stride, v.sign});
-    case Worth::dependable:
+    case ValueKind::dependable:
       return f(DependableSource{});
-    case Worth::coordinated:
+    case ValueKind::coordinated:
       return f(CoordinatedSource{});
     default:
-      return f(ColumnSource{pool, v.column, v.sign});
+      return f(ColumnSource{prepared, v.column, v.sign});
   }
 }
 
@@ -176,7 +176,7 @@ inline std::size_t values_of_parts(const Valuation& v, const std::int64_t* rows,
   for (std::size_t k = 0; k < count; ++k) {
     const char* record = v.records + static_cast<std::ptrdiff_t>(rows[k]) * v.stride;
     const bool failed =
-        v.worth == Worth::moving_function
+        v.worth == ValueKind::moving_function
             ? reinterpret_cast<MovingValue>(v.function)(record, starts[k], lengths[k], out + k)
             : reinterpret_cast<StaticValue>(v.function)(record, lengths[k], out + k);
     if (failed || !(std::fabs(out[k]) <= kMostValue)) return k;

@@ -76,22 +76,30 @@ inline AlternativesScratch& alternatives_scratch() {
 template <class Shape>
 class AlternativesSweep {
  public:
-  AlternativesSweep(const Pool& pool, const Query& query, std::size_t limit, WindowTable& out)
-      : pool_(pool), query_(query), n_(static_cast<std::size_t>(query.n)), limit_(limit),
-        out_(out), work_(alternatives_scratch()), pieces_(work_.pieces), step_(work_.step),
+  AlternativesSweep(const PreparedSlots& prepared, const Query& query, std::size_t limit,
+                    WindowTable& out)
+      : prepared_(prepared),
+        query_(query),
+        n_(static_cast<std::size_t>(query.n)),
+        limit_(limit),
+        out_(out),
+        work_(alternatives_scratch()),
+        pieces_(work_.pieces),
+        step_(work_.step),
         coming_(work_.coming) {}
 
-  // A group to search, fastest first. `others` as in sweep(). False when there are too many.
-  bool add_group(const Shape& shape, double others) {
+  // A group to search, fastest first. `least_others` as in sweep(). False when there are too many.
+  bool add_group(const Shape& shape, double least_others) {
     poll();
-    const float ceiling = key_ceiling(shape.screened(query_.budget), others);
+    const float ceiling = key_ceiling(shape.screened(query_.budget), least_others);
     if (groups_.empty()) {
-      sieve_ = first_sieve(query_, shape);
-      sieve_.key = ceiling;
-      shortest_ = shape.shortest(pool_);
+      thresholds_ = first_thresholds(query_, shape);
+      thresholds_.key = ceiling;
+      shortest_ = shape.shortest(prepared_);
     }
-    sieve_.key = std::max(sieve_.key, ceiling);
-    sieve_.performance = std::min(sieve_.performance, first_sieve(query_, shape).performance);
+    thresholds_.key = std::max(thresholds_.key, ceiling);
+    thresholds_.performance =
+        std::min(thresholds_.performance, first_thresholds(query_, shape).performance);
     groups_.push_back({shape, ceiling, SmallestOf<ByNode>(ByNode{this})});
     groups_.back().top.reset(n_, kFewLive);
     live_ += groups_.back().top.room();
@@ -103,17 +111,18 @@ class AlternativesSweep {
     if (live_ > kMostLive) return Status::too_many_live;
     const bool endless = limit_ == ~std::size_t{0} &&
                          query_.deadline == std::numeric_limits<double>::max();
-    Shape::screen(pool_).each(pool_.order, sieve_, pool_.last_position(), [&](std::size_t row) {
-      const Slot& s = pool_.slots[row];
-      if (!query_.admits(s, row)) return true;
-      if (endless && std::isinf(s.end)) {
-        status_ = Status::endless;
-        return going_ = false;
-      }
-      const Piece slot{s.start, query_.limit(s), groups_.front().shape.length(s), row, s.node,
-                       false};
-      return take_until(&slot);
-    });
+    Shape::screen(prepared_).each(
+        prepared_.order, thresholds_, prepared_.last_position(), [&](std::size_t row) {
+          const Slot& s = prepared_.slots[row];
+          if (!query_.admits(s, row)) return true;
+          if (endless && std::isinf(s.end)) {
+            status_ = Status::endless;
+            return going_ = false;
+          }
+          const Piece slot{s.start, query_.limit(s), groups_.front().shape.length(s),
+                           row,     s.node,          false};
+          return take_until(&slot);
+        });
     if (going_) take_until(nullptr);
     return status_;
   }
@@ -141,7 +150,7 @@ class AlternativesSweep {
     return t + length <= piece.limit;
   }
 
-  const Slot& slot_of(std::size_t piece) const { return pool_.slots[pieces_[piece].row]; }
+  const Slot& slot_of(std::size_t piece) const { return prepared_.slots[pieces_[piece].row]; }
 
   // Takes in all remnants that come before `slot`, then the slot (or all that are left).
   bool take_until(const Piece* slot) {
@@ -176,7 +185,7 @@ class AlternativesSweep {
       const Shape& shape = group.shape;
       for (const std::uint32_t id : step_) {
         if (pieces_[id].taken) continue;
-        const Slot& slot = pool_.slots[pieces_[id].row];
+        const Slot& slot = prepared_.slots[pieces_[id].row];
         if (slot.performance < shape.performance() || !lives(shape, pieces_[id], t_) ||
             shape.screen_key(slot) > static_cast<double>(group.ceiling))
           continue;
@@ -214,13 +223,13 @@ class AlternativesSweep {
       work_.chosen.push_back({group.top[i].key, piece.row});
     }
     Found found;
-    settle(pool_, group.shape, work_.chosen, n_, t_, found, work_.parts);
+    settle(prepared_, group.shape, work_.chosen, n_, t_, found, work_.parts);
     if constexpr (std::is_same_v<Shape, Square>)
       found.processor_time = static_cast<double>(n_) * found.runtime;
     found.value = found.start;
     for (std::size_t i = 0; i < n_; ++i) {
       Piece rest = pieces_[group.top[i].row];
-      const double end = pool_.slots[rest.row].end;
+      const double end = prepared_.slots[rest.row].end;
       double length = rest.own;
       if constexpr (std::is_same_v<Shape, Square>) length = group.shape.span;
       rest.start = cut_finish(t_ + length, end);
@@ -247,14 +256,14 @@ class AlternativesSweep {
   static constexpr std::size_t kLong = 64;  // windows that take a while
   static constexpr std::size_t kFewLive = 64;  // a group's first room beside the n cheapest
 
-  const Pool& pool_;
+  const PreparedSlots& prepared_;
   const Query& query_;
   const std::size_t n_, limit_;
   WindowTable& out_;
   Status status_ = Status::ok;
   bool going_ = true;
   double t_ = -kInfinity, shortest_ = 0;
-  Sieve sieve_;
+  Thresholds thresholds_;
   std::vector<Group> groups_;
   std::size_t live_ = 0;  // the room of all groups
   AlternativesScratch& work_;
@@ -267,28 +276,30 @@ class AlternativesSweep {
 
 // At most `limit` windows, in the order in which repeated search by "first" and
 // cutting finds them. The mask of a pool that has changed is by origin row.
-inline Status find_alternatives(const Pool& pool, const Query& asked, Shape shape,
+inline Status find_alternatives(const PreparedSlots& prepared, const Query& asked, ShapeKind shape,
                                 std::size_t limit, WindowTable& out) noexcept {
   return guarded([&] {
     out = {};
     Query query = asked;
     query.budget = detail::most_money(asked);
-    query.origins = pool.origins.empty() ? nullptr : pool.origins.data();
-    const Status status = pool.check(query, true);
+    query.origins = prepared.origins.empty() ? nullptr : prepared.origins.data();
+    const Status status = prepared.check(query, true);
     if (status != Status::ok) return status;
-    if (query.n > static_cast<std::int64_t>(pool.nodes.size())) return Status::ok;
-    if (pool.heavy(query, shape)) expect_long();
-    if (shape == Shape::ragged) {
-      detail::AlternativesSweep<Ragged> sweep(pool, query, limit, out);
-      sweep.add_group(Ragged{query.volume}, pool.rates_of(static_cast<std::size_t>(query.n) - 1));
+    if (query.n > static_cast<std::int64_t>(prepared.nodes.size())) return Status::ok;
+    if (prepared.heavy(query, shape)) expect_long();
+    if (shape == ShapeKind::ragged) {
+      detail::AlternativesSweep<Ragged> sweep(prepared, query, limit, out);
+      sweep.add_group(Ragged{query.volume},
+                      prepared.rates_of(static_cast<std::size_t>(query.n) - 1));
       return sweep.run();
     }
     Workspace& work = workspace();
-    detail::bound_groups(pool, query, work);
-    detail::AlternativesSweep<Square> sweep(pool, query, limit, out);
+    detail::bound_groups(prepared, query, work);
+    detail::AlternativesSweep<Square> sweep(prepared, query, limit, out);
     for (const Workspace::Bound& bound : work.bounds)
       if (!(bound.total > query.budget) &&
-          !sweep.add_group(Square{bound.span, pool.groups[bound.group].performance}, bound.others))
+          !sweep.add_group(Square{bound.span, prepared.groups[bound.group].performance},
+                           bound.least_others))
         break;
     return sweep.run();
   });

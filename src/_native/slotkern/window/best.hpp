@@ -21,19 +21,19 @@ namespace detail {
 
 // Totals of the n entries in front (in cost order), and the parts by node.
 template <class Shape>
-void settle(const Pool& pool, const Shape& shape, const std::vector<Entry>& chosen,
+void settle(const PreparedSlots& prepared, const Shape& shape, const std::vector<Entry>& chosen,
             std::size_t n, double start, Found& found, std::vector<Part>& parts) {
   parts.clear();
   double sum = 0, time = 0;
   found.start = start;
   found.runtime = 0;
   for (std::size_t i = 0; i < n; ++i) {
-    const Slot& s = pool.slots[chosen[i].row];
+    const Slot& s = prepared.slots[chosen[i].row];
     const double length = shape.length(s);
     sum += chosen[i].key;
     time += length;
     found.runtime = std::max(found.runtime, length);
-    parts.push_back({pool.origin(chosen[i].row), s.node, length, shape.total(chosen[i].key)});
+    parts.push_back({prepared.origin(chosen[i].row), s.node, length, shape.total(chosen[i].key)});
   }
   found.cost = shape.total(sum);
   found.processor_time = time;
@@ -42,9 +42,9 @@ void settle(const Pool& pool, const Shape& shape, const std::vector<Entry>& chos
 }
 
 template <class Criterion>
-std::size_t last_step(const Pool& pool, const Best& best) {
-  return Criterion::up_to_step ? pool.position(best.step)
-                                 : pool.position_at(best.start);
+std::size_t last_step(const PreparedSlots& prepared, const Best& best) {
+  return Criterion::up_to_step ? prepared.position(best.step)
+                                 : prepared.position_at(best.start);
 }
 
 // An unlimited budget is the largest finite one: what costs infinitely much fits none.
@@ -53,68 +53,69 @@ inline double most_money(const Query& query) {
 }
 
 template <class Criterion>
-bool search_ragged(const Pool& pool, const Query& query, Workspace& work, Found& found) {
+bool search_ragged(const PreparedSlots& prepared, const Query& query, Workspace& work,
+                   Found& found) {
   const std::size_t n = static_cast<std::size_t>(query.n);
   const Ragged shape{query.volume};
   typename Criterion::RaggedGoal goal{{most_money(query), {}}};
-  const double others = pool.rates_of(n - 1);
+  const double least_others = prepared.rates_of(n - 1);
   bool complete = false;
   if (Criterion::by_bound) {  // a low ceiling early: first the slots of some cheap nodes only
     const std::size_t some = 4 * n;
-    if (pool.nodes.size() > 16 * some && pool.cheapest_rates.size() > some) {
-      goal.probe = round_up(pool.rates_of(some) - pool.rates_of(some - 1));
-      sweep(pool, query, shape, others, goal, work);
+    if (prepared.nodes.size() > 16 * some && prepared.cheapest_rates.size() > some) {
+      goal.probe = round_up(prepared.rates_of(some) - prepared.rates_of(some - 1));
+      sweep(prepared, query, shape, least_others, goal, work);
       complete = goal.best.found &&
-                 key_ceiling(shape.screened(goal.best.total), others) <= goal.probe;
+                 key_ceiling(shape.screened(goal.best.total), least_others) <= goal.probe;
       goal.probe = std::numeric_limits<float>::infinity();
     }
   }
-  if (!complete) sweep(pool, query, shape, others, goal, work);
+  if (!complete) sweep(prepared, query, shape, least_others, goal, work);
   const Best& best = goal.best;
   if (!best.found) return false;
   if (Criterion::sweep_ends_there && work.top.distinct()) {
     work.chosen.clear();
     for (std::size_t i = 0; i < n; ++i) work.chosen.push_back(work.top[i]);
-    std::sort(work.chosen.begin(), work.chosen.end(), [&pool](const Entry& a, const Entry& b) {
-      return cheaper(pool, a, b);
+    std::sort(work.chosen.begin(), work.chosen.end(), [&prepared](const Entry& a, const Entry& b) {
+      return cheaper(prepared, a, b);
     });
   } else {
-    cheapest_at(pool, query, shape, best.start, last_step<Criterion>(pool, best), best.nth_key,
-                goal.least_performance(query.volume),
-                [&](const Slot& s) {
-                  return Criterion::part_ok(best, best.start, shape.length(s));
-                },
-                work.chosen);
+    cheapest_at(
+        prepared, query, shape, best.start, last_step<Criterion>(prepared, best), best.nth_key,
+        goal.least_performance(query.volume),
+        [&](const Slot& s) { return Criterion::part_ok(best, best.start, shape.length(s)); },
+        work.chosen);
   }
-  settle(pool, shape, work.chosen, n, best.start, found, work.parts);
+  settle(prepared, shape, work.chosen, n, best.start, found, work.parts);
   return true;
 }
 
 // Fills work.bounds, fastest group first. Groups whose spans are equal in floating point are
 // one group; groups under the least performance or with fewer than n nodes are left out.
-inline void bound_groups(const Pool& pool, const Query& query, Workspace& work) {
+inline void bound_groups(const PreparedSlots& prepared, const Query& query, Workspace& work) {
   const std::size_t n = static_cast<std::size_t>(query.n);
   work.bounds.clear();
   NCheapest& prices = work.top;
   prices.reset(n, 0, false);
   double anchor = kInfinity;
   std::size_t next = 0;
-  for (std::size_t k = 0; k < pool.groups.size(); ++k) {
-    const Group& group = pool.groups[k];
+  for (std::size_t k = 0; k < prepared.groups.size(); ++k) {
+    const Group& group = prepared.groups[k];
     if (group.performance < query.min_performance) break;
     for (; next < group.end; ++next) {
-      anchor = std::min(anchor, pool.nodes[next].min_price);
-      prices.offer(pool.nodes[next].min_price, next);
+      anchor = std::min(anchor, prepared.nodes[next].min_price);
+      prices.offer(prepared.nodes[next].min_price, next);
     }
     const double span = query.volume / group.performance;
     if (std::isinf(span)) break;  // of this and all slower groups: it fits nowhere
-    if (k + 1 < pool.groups.size() && pool.groups[k + 1].performance >= query.min_performance &&
-        query.volume / pool.groups[k + 1].performance == span)
+    if (k + 1 < prepared.groups.size() &&
+        prepared.groups[k + 1].performance >= query.min_performance &&
+        query.volume / prepared.groups[k + 1].performance == span)
       continue;
     if (prices.full()) {
-      const double nth = prices[n - 1].key, others = std::max(0.0, prices.lower() - nth);
-      work.bounds.push_back({span, span * (others + std::max(nth, anchor)) * (1 - kMargin),
-                             others, k});
+      const double nth = prices[n - 1].key, least_others = std::max(0.0, prices.lower() - nth);
+      work.bounds.push_back({span, span * (least_others + std::max(nth, anchor)) * (1 - kMargin),
+                             least_others, k});
     }
     anchor = kInfinity;
   }
@@ -122,19 +123,20 @@ inline void bound_groups(const Pool& pool, const Query& query, Workspace& work) 
 
 // The canonical window of one group at best.start, if it beats what `found` holds at `cost`.
 template <class Criterion>
-void take_group(const Pool& pool, const Query& query, const Best& best,
+void take_group(const PreparedSlots& prepared, const Query& query, const Best& best,
                 const Workspace::Bound& bound, double nth_key, double& cost, Workspace& work,
                 Found& found) {
   const std::size_t n = static_cast<std::size_t>(query.n);
-  const Square shape{bound.span, pool.groups[bound.group].performance};
-  if (!cheapest_at(pool, query, shape, best.start, last_step<Criterion>(pool, best), nth_key, 0,
-                   [](const Slot&) { return true; }, work.chosen))
+  const Square shape{bound.span, prepared.groups[bound.group].performance};
+  if (!cheapest_at(
+          prepared, query, shape, best.start, last_step<Criterion>(prepared, best), nth_key, 0,
+          [](const Slot&) { return true; }, work.chosen))
     return;
   double slowest = kInfinity;  // the window's own span: V / (its least performance)
   for (const Entry& entry : work.chosen)
-    slowest = std::min(slowest, pool.slots[entry.row].performance);
+    slowest = std::min(slowest, prepared.slots[entry.row].performance);
   Found trial;
-  settle(pool, Square{query.volume / slowest, slowest}, work.chosen, n, best.start, trial,
+  settle(prepared, Square{query.volume / slowest, slowest}, work.chosen, n, best.start, trial,
          work.trial_parts);
   trial.processor_time = static_cast<double>(n) * trial.runtime;
   const auto by_node = [](const Part& a, const Part& b) { return a.node < b.node; };
@@ -151,14 +153,14 @@ void take_group(const Pool& pool, const Query& query, const Best& best,
 // The cheapest canonical window at best.start. Where other groups may give the same value they
 // are swept at this one time: by falling performance slots join, longer spans expire them.
 template <class Criterion>
-void take_square(const Pool& pool, const Query& query, const Best& best, Workspace& work,
-                 Found& found) {
+void take_square(const PreparedSlots& prepared, const Query& query, const Best& best,
+                 Workspace& work, Found& found) {
   const std::size_t n = static_cast<std::size_t>(query.n);
-  double cost = kInfinity, others = kInfinity, least = kInfinity;
+  double cost = kInfinity, least_others = kInfinity, least = kInfinity;
   work.parts.clear();
   for (const auto& bound : work.bounds)
     if (bound.group == best.group)
-      take_group<Criterion>(pool, query, best, bound, best.nth_key, cost, work, found);
+      take_group<Criterion>(prepared, query, best, bound, best.nth_key, cost, work, found);
   if (Criterion::best_group_only) return;
 
   const auto allowed = [&](const Workspace::Bound& bound) {
@@ -167,48 +169,50 @@ void take_square(const Pool& pool, const Query& query, const Best& best, Workspa
   };
   for (const auto& bound : work.bounds)
     if (allowed(bound)) {
-      others = std::min(others, bound.others);
-      least = pool.groups[bound.group].performance;
+      least_others = std::min(least_others, bound.least_others);
+      least = prepared.groups[bound.group].performance;
     }
   if (least == kInfinity) return;
 
   constexpr std::size_t none = ~std::size_t{0};
-  work.row_at.assign(pool.nodes.size(), none);
-  Sieve sieve = first_sieve(query, Square{0, least});
-  sieve.end = std::max(sieve.end, round_down(best.start));
-  Square::screen(pool).each(pool.order, sieve, pool.position_at(best.start), [&](std::size_t row) {
-    const Slot& s = pool.slots[row];
-    const double own = query.volume / s.performance;  // the least it can run
-    if (best.start + own <= query.limit(s) && query.admits(s, row) &&
-        !(own * (s.price + others) * (1 - kMargin) > cost))
-      work.row_at[static_cast<std::size_t>(s.place)] = row;
-    return true;
-  });
+  work.row_at.assign(prepared.nodes.size(), none);
+  Thresholds thresholds = first_thresholds(query, Square{0, least});
+  thresholds.end = std::max(thresholds.end, round_down(best.start));
+  Square::screen(prepared).each(
+      prepared.order, thresholds, prepared.position_at(best.start), [&](std::size_t row) {
+        const Slot& s = prepared.slots[row];
+        const double own = query.volume / s.performance;  // the least it can run
+        if (best.start + own <= query.limit(s) && query.admits(s, row) &&
+            !(own * (s.price + least_others) * (1 - kMargin) > cost))
+          work.row_at[static_cast<std::size_t>(s.place)] = row;
+        return true;
+      });
   NCheapest& top = work.top;
-  top.reset(n, pool.nodes.size());
+  top.reset(n, prepared.nodes.size());
   std::size_t place = 0;
   for (const auto& bound : work.bounds) {
-    for (; place < pool.groups[bound.group].end; ++place)
+    for (; place < prepared.groups[bound.group].end; ++place)
       if (work.row_at[place] != none)
-        top.offer(pool.slots[work.row_at[place]].price, work.row_at[place]);
+        top.offer(prepared.slots[work.row_at[place]].price, work.row_at[place]);
     if (!allowed(bound)) continue;
     while (top.full() && !(bound.span * top.lower() > cost)) {
       if (top.purge([&](std::size_t row) {
-            return best.start + bound.span <= query.limit(pool.slots[row]);
+            return best.start + bound.span <= query.limit(prepared.slots[row]);
           }))
         continue;
       const double total = bound.span * top.sum();
       if (total <= query.budget && total <= cost)
-        take_group<Criterion>(pool, query, best, bound, top[n - 1].key, cost, work, found);
+        take_group<Criterion>(prepared, query, best, bound, top[n - 1].key, cost, work, found);
       break;
     }
   }
 }
 
 template <class Criterion>
-bool search_square(const Pool& pool, const Query& query, Workspace& work, Found& found) {
+bool search_square(const PreparedSlots& prepared, const Query& query, Workspace& work,
+                   Found& found) {
   using Bound = Workspace::Bound;
-  bound_groups(pool, query, work);
+  bound_groups(prepared, query, work);
   work.order.clear();
   for (std::size_t k = 0; k < work.bounds.size(); ++k)
     if (!(work.bounds[k].total > query.budget)) work.order.push_back(k);
@@ -219,7 +223,7 @@ bool search_square(const Pool& pool, const Query& query, Workspace& work, Found&
   if (Criterion::by_bound) std::make_heap(work.order.begin(), work.order.end(), dearer);
 
   typename Criterion::SquareGoal goal{{most_money(query), {}}};
-  const double first = std::max(pool.first_start(), query.earliest);
+  const double first = std::max(prepared.first_start(), query.earliest);
   auto stop = work.order.end();
   for (auto it = work.order.begin(); it != stop;) {
     std::size_t k = *it;
@@ -236,28 +240,28 @@ bool search_square(const Pool& pool, const Query& query, Workspace& work, Found&
       continue;
     }
     if (goal.past(first, bound.span)) continue;
-    if (sweep(pool, query, Square{bound.span, pool.groups[bound.group].performance},
-              bound.others, goal, work))
+    if (sweep(prepared, query, Square{bound.span, prepared.groups[bound.group].performance},
+              bound.least_others, goal, work))
       goal.best.group = bound.group;
     if (Criterion::first_group && goal.best.found) break;
   }
   if (!goal.best.found) return false;
-  take_square<Criterion>(pool, query, goal.best, work, found);
+  take_square<Criterion>(prepared, query, goal.best, work, found);
   return true;
 }
 
 }  // namespace detail
 
 // ok with the window in `found` and work.parts, or none; the volume has been checked.
-inline Status search_checked(const Pool& pool, const Query& query, int criterion, Shape shape,
-                             Workspace& work, Found& found) {
-  if (query.n > static_cast<std::int64_t>(pool.nodes.size())) return Status::none;
-  if (pool.heavy(query, shape)) expect_long();
+inline Status search_checked(const PreparedSlots& prepared, const Query& query, int criterion,
+                             ShapeKind shape, Workspace& work, Found& found) {
+  if (query.n > static_cast<std::int64_t>(prepared.nodes.size())) return Status::none;
+  if (prepared.heavy(query, shape)) expect_long();
   return with_criterion(criterion, [&](auto c) {
     using Criterion = decltype(c);
-    const bool any = shape == Shape::ragged
-                         ? detail::search_ragged<Criterion>(pool, query, work, found)
-                         : detail::search_square<Criterion>(pool, query, work, found);
+    const bool any = shape == ShapeKind::ragged
+                         ? detail::search_ragged<Criterion>(prepared, query, work, found)
+                         : detail::search_square<Criterion>(prepared, query, work, found);
     if (!any) return Status::none;
     found.value = Criterion::value(found.start, found.runtime, found.cost);
     return Status::ok;
@@ -265,12 +269,12 @@ inline Status search_checked(const Pool& pool, const Query& query, int criterion
 }
 
 // The same, or volume_too_small.
-inline Status search(const Pool& pool, const Query& query, int criterion, Shape shape,
-                     Workspace& work, Found& found) {
+inline Status search(const PreparedSlots& prepared, const Query& query, int criterion,
+                     ShapeKind shape, Workspace& work, Found& found) {
   if (criterion < 0 || criterion >= kBuiltins) return Status::request_not_valid;
-  const Status status = pool.check(query);
+  const Status status = prepared.check(query);
   if (status != Status::ok) return status;
-  return search_checked(pool, query, criterion, shape, work, found);
+  return search_checked(prepared, query, criterion, shape, work, found);
 }
 
 }  // namespace slotkern

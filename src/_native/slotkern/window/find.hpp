@@ -25,12 +25,12 @@ struct Answer {
   const Part* parts = nullptr;
 };
 
-inline Fault build_pool(Pool& pool, const SlotView& view, bool all, Shape shape,
+inline Fault prepare_slots(PreparedSlots& prepared, const SlotView& view, bool all, ShapeKind shape,
                         std::size_t n) noexcept {
   Fault fault;
   const Status status = guarded([&] {
     static thread_local CheckScratch scratch;
-    fault = pool.build(view, all, shape, n, scratch);
+    fault = prepared.build(view, all, shape, n, scratch);
     return Status::ok;
   });
   if (status != Status::ok) fault.status = status;
@@ -48,11 +48,12 @@ inline Fault check(const SlotView& view) noexcept {
   return fault;
 }
 
-inline Answer find(const Pool& pool, const Query& query, int criterion, Shape shape) noexcept {
+inline Answer find(const PreparedSlots& prepared, const Query& query, int criterion,
+                   ShapeKind shape) noexcept {
   Answer answer;
   answer.status = guarded([&] {
     Workspace& work = workspace();
-    const Status status = search(pool, query, criterion, shape, work, answer.found);
+    const Status status = search(prepared, query, criterion, shape, work, answer.found);
     answer.parts = work.parts.data();
     return status;
   });
@@ -78,8 +79,8 @@ struct Answers {
 
 // Every request is independent, so the result does not depend on the number of threads; where
 // the system gives no more of them, fewer do the work.
-inline Status find_many(const Pool& pool, const std::vector<Query>& queries, int criterion,
-                        Shape shape, unsigned threads, Answers& out) noexcept {
+inline Status find_many(const PreparedSlots& prepared, const std::vector<Query>& queries,
+                        int criterion, ShapeKind shape, unsigned threads, Answers& out) noexcept {
   return guarded([&] {
     out.answers.assign(queries.size(), Answer{});
     out.parts.assign(queries.size(), {});
@@ -94,7 +95,7 @@ inline Status find_many(const Pool& pool, const std::vector<Query>& queries, int
              i = next.fetch_add(chunk))
           for (std::size_t k = i; k < std::min(i + chunk, queries.size()); ++k) {
             Answer& answer = out.answers[k];
-            answer = find(pool, queries[k], criterion, shape);
+            answer = find(prepared, queries[k], criterion, shape);
             if (answer.status == Status::interrupted) return answer.status;
             if (answer.status == Status::ok) {
               out.parts[k].assign(answer.parts, answer.parts + queries[k].n);

@@ -32,7 +32,7 @@ struct Workspace {
   // A group of the square search: its span, the least a window of it costs, the least sum of
   // prices of any n - 1 of its nodes.
   struct Bound {
-    double span, total, others;
+    double span, total, least_others;
     std::size_t group;
   };
   std::vector<Bound> bounds;
@@ -52,7 +52,7 @@ struct Ragged {
   static constexpr bool own_lengths = true;
   double volume;
 
-  static const Screen& screen(const Pool& pool) { return pool.by_rate; }
+  static const Screen& screen(const PreparedSlots& prepared) { return prepared.by_rate; }
   double length(const Slot& s) const { return volume / s.performance; }
   double key(const Slot& s) const { return volume * s.rate; }
   double screen_key(const Slot& s) const { return s.rate; }
@@ -61,7 +61,9 @@ struct Ragged {
   double screen_key_of(double key) const { return screened(key); }
   double room() const { return volume; }
   double performance() const { return 0; }
-  double shortest(const Pool& pool) const { return volume / pool.nodes.front().performance; }
+  double shortest(const PreparedSlots& prepared) const {
+    return volume / prepared.nodes.front().performance;
+  }
 };
 
 // All parts run T = V / P_k on nodes with performance >= P_k; the window costs
@@ -70,7 +72,7 @@ struct Square {
   static constexpr bool own_lengths = false;
   double span, least;
 
-  static const Screen& screen(const Pool& pool) { return pool.by_price; }
+  static const Screen& screen(const PreparedSlots& prepared) { return prepared.by_price; }
   double length(const Slot&) const { return span; }
   double key(const Slot& s) const { return s.price; }
   double screen_key(const Slot& s) const { return s.price; }
@@ -79,7 +81,7 @@ struct Square {
   double screen_key_of(double key) const { return key; }
   double room() const { return span; }
   double performance() const { return least; }
-  double shortest(const Pool&) const { return span; }
+  double shortest(const PreparedSlots&) const { return span; }
 };
 
 template <class Shape>
@@ -88,100 +90,102 @@ bool live(const Query& query, const Shape& shape, const Slot& slot, double t) {
 }
 
 // The screen keys of slots that fit under `ceiling` beside `others` (both sides rounded safe).
-inline float key_ceiling(double ceiling, double others) {
-  const double most = ceiling - others + kMargin * (ceiling + others);
+inline float key_ceiling(double ceiling, double least_others) {
+  const double most = ceiling - least_others + kMargin * (ceiling + least_others);
   return std::isnan(most) ? std::numeric_limits<float>::infinity() : round_up(most);
 }
 
 template <class Shape>
-Sieve first_sieve(const Query& query, const Shape& shape) {
-  Sieve sieve;
-  sieve.room = round_down(shape.room() * (1 - kMargin));
-  sieve.performance = round_down(std::max(query.min_performance, shape.performance()));
-  sieve.end = round_down(query.earliest);
-  return sieve;
+Thresholds first_thresholds(const Query& query, const Shape& shape) {
+  Thresholds thresholds;
+  thresholds.room = round_down(shape.room() * (1 - kMargin));
+  thresholds.performance = round_down(std::max(query.min_performance, shape.performance()));
+  thresholds.end = round_down(query.earliest);
+  return thresholds;
 }
 
 // After an improvement at t only nodes fast enough for a better one count: raises `others` to
 // what n - 1 of these cost at least. False when no n of them fit the ceiling: nothing is better.
 template <class Goal>
-bool narrow(const Pool& pool, const Query& query, const Goal& goal, double t, double& others,
-            NCheapest& rates) {
+bool narrow(const PreparedSlots& prepared, const Query& query, const Goal& goal, double t,
+            double& least_others, NCheapest& rates) {
   constexpr std::size_t most = 64;  // beyond, the bound costs more than it saves
   const std::size_t n = static_cast<std::size_t>(query.n);
   const auto useful = [&](const Node& node) {
     return goal.useful(t, query.volume / node.performance);
   };
-  if (pool.nodes.size() > most && useful(pool.nodes[most])) return true;
+  if (prepared.nodes.size() > most && useful(prepared.nodes[most])) return true;
   rates.reset(n, 0, false);
-  for (std::size_t k = 0; k < pool.nodes.size(); ++k) {
-    const Node& node = pool.nodes[k];
+  for (std::size_t k = 0; k < prepared.nodes.size(); ++k) {
+    const Node& node = prepared.nodes[k];
     if (!useful(node)) break;  // they stand by falling performance
     if (node.performance >= query.min_performance)
       rates.offer(node.min_price / node.performance, k);
   }
   if (!rates.full() || query.volume * rates.lower() * (1 - kMargin) > goal.ceiling() + kUnderflow)
     return false;
-  others = std::max(others, rates.lower() - rates[n - 1].key);
+  least_others = std::max(least_others, rates.lower() - rates[n - 1].key);
   return true;
 }
 
 // Says whether it found something better than goal.best. `others`: lower bound on the screen
 // keys of any n - 1 live slots together.
 template <class Shape, class Goal>
-bool sweep(const Pool& pool, const Query& query, const Shape& shape, double others, Goal& goal,
-           Workspace& work) {
-  const std::size_t n = static_cast<std::size_t>(query.n), m = pool.slots.size();
+bool sweep(const PreparedSlots& prepared, const Query& query, const Shape& shape,
+           double least_others, Goal& goal, Workspace& work) {
+  const std::size_t n = static_cast<std::size_t>(query.n), m = prepared.slots.size();
   bool better = false;
   NCheapest& top = work.top;
   top.reset(n, m);
-  Sieve sieve = first_sieve(query, shape);
+  Thresholds thresholds = first_thresholds(query, shape);
   const auto key_most = [&] {
-    return std::min(goal.probe, key_ceiling(shape.screened(goal.ceiling()), others));
+    return std::min(goal.probe, key_ceiling(shape.screened(goal.ceiling()), least_others));
   };
-  sieve.key = key_most();
-  const double shortest = shape.shortest(pool);
-  sieve.end = std::max(sieve.end, round_down(query.earliest + shortest));
-  Shape::screen(pool).each(pool.order, sieve, pool.last_position(), [&](std::size_t row) {
-    const Slot& slot = pool.slots[row];
-    if (shape.screen_key(slot) > sieve.key) return true;  // the ceiling fell within the block
-    const double t = query.step(slot), length = shape.length(slot);
-    if (t + shortest > query.deadline || goal.past(t, shortest)) return false;
-    if (!(t + length <= query.limit(slot)) || !query.admits(slot, row) ||
-        slot.performance < shape.performance() || !goal.useful(t, length))
-      return true;
-    if (!top.offer(shape.key(slot), row)) return true;
-    while (top.full() && !(shape.total(top.lower()) > goal.ceiling())) {
-      poll();
-      if (top.purge([&](std::size_t other) {
-            const Slot& s = pool.slots[other];
-            return shape.screen_key(s) <= sieve.key && live(query, shape, s, t) &&
-                   goal.useful(t, shape.length(s));
-          }))
-        continue;
-      const double total = shape.total(top.sum());
-      if (!goal.fits(t, total)) break;
-      Best& best = goal.best;
-      best.longest = 0;
-      if (Goal::times)
-        for (std::size_t i = 0; i < n; ++i)
-          best.longest = std::max(best.longest, shape.length(pool.slots[top[i].row]));
-      better = best.found = true;
-      best.start = t;
-      best.total = total;
-      best.finish = t + best.longest;
-      best.nth_key = top[n - 1].key;
-      best.step = row;
-      if (goal.enough()) return false;
-      if constexpr (Shape::own_lengths && Goal::narrows)
-        if (!narrow(pool, query, goal, t, others, work.rates)) return false;
-      sieve.key = key_most();
-      sieve.performance =
-          std::max(sieve.performance, round_down(goal.least_performance(query.volume) *
-                                                 (1 - kMargin)));
-    }
-    return true;
-  });
+  thresholds.key = key_most();
+  const double shortest = shape.shortest(prepared);
+  thresholds.end = std::max(thresholds.end, round_down(query.earliest + shortest));
+  Shape::screen(prepared).each(
+      prepared.order, thresholds, prepared.last_position(), [&](std::size_t row) {
+        const Slot& slot = prepared.slots[row];
+        if (shape.screen_key(slot) > thresholds.key)
+          return true;  // the ceiling fell within the block
+        const double t = query.step(slot), length = shape.length(slot);
+        if (t + shortest > query.deadline || goal.past(t, shortest)) return false;
+        if (!(t + length <= query.limit(slot)) || !query.admits(slot, row) ||
+            slot.performance < shape.performance() || !goal.useful(t, length))
+          return true;
+        if (!top.offer(shape.key(slot), row)) return true;
+        while (top.full() && !(shape.total(top.lower()) > goal.ceiling())) {
+          poll();
+          if (top.purge([&](std::size_t other) {
+                const Slot& s = prepared.slots[other];
+                return shape.screen_key(s) <= thresholds.key && live(query, shape, s, t) &&
+                       goal.useful(t, shape.length(s));
+              }))
+            continue;
+          const double total = shape.total(top.sum());
+          if (!goal.fits(t, total)) break;
+          Best& best = goal.best;
+          best.longest = 0;
+          if (Goal::times)
+            for (std::size_t i = 0; i < n; ++i)
+              best.longest = std::max(best.longest, shape.length(prepared.slots[top[i].row]));
+          better = best.found = true;
+          best.start = t;
+          best.total = total;
+          best.finish = t + best.longest;
+          best.nth_key = top[n - 1].key;
+          best.step = row;
+          if (goal.enough()) return false;
+          if constexpr (Shape::own_lengths && Goal::narrows)
+            if (!narrow(prepared, query, goal, t, least_others, work.rates)) return false;
+          thresholds.key = key_most();
+          thresholds.performance =
+              std::max(thresholds.performance,
+                       round_down(goal.least_performance(query.volume) * (1 - kMargin)));
+        }
+        return true;
+      });
   return better;
 }
 
@@ -257,9 +261,9 @@ struct EarliestFinish : Goal {
 };
 
 // The order of the tie rule.
-inline bool cheaper(const Pool& pool, const Entry& a, const Entry& b) {
+inline bool cheaper(const PreparedSlots& prepared, const Entry& a, const Entry& b) {
   if (a.key != b.key) return a.key < b.key;
-  return pool.slots[a.row].node < pool.slots[b.row].node;
+  return prepared.slots[a.row].node < prepared.slots[b.row].node;
 }
 
 // The tie rule: the n cheapest by (key, node) of the slots at positions 0..last that are live at t
@@ -267,19 +271,22 @@ inline bool cheaper(const Pool& pool, const Entry& a, const Entry& b) {
 // `least_performance` are bounds known before. Keeps a max-heap of n; its top tightens the
 // screen.
 template <class Shape, class Useful>
-bool cheapest_at(const Pool& pool, const Query& query, const Shape& shape, double t,
+bool cheapest_at(const PreparedSlots& prepared, const Query& query, const Shape& shape, double t,
                  std::size_t last, double nth_key, double least_performance, Useful useful,
                  std::vector<Entry>& chosen) {
   const std::size_t n = static_cast<std::size_t>(query.n);
-  const auto before = [&pool](const Entry& a, const Entry& b) { return cheaper(pool, a, b); };
+  const auto before = [&prepared](const Entry& a, const Entry& b) {
+    return cheaper(prepared, a, b);
+  };
   chosen.clear();
   chosen.reserve(n + 1);
-  Sieve sieve = first_sieve(query, shape);
-  sieve.end = std::max(sieve.end, round_down(t));
-  sieve.key = key_ceiling(shape.screen_key_of(nth_key), 0);
-  sieve.performance = std::max(sieve.performance, round_down(least_performance * (1 - kMargin)));
-  Shape::screen(pool).each(pool.order, sieve, last, [&](std::size_t row) {
-    const Slot& s = pool.slots[row];
+  Thresholds thresholds = first_thresholds(query, shape);
+  thresholds.end = std::max(thresholds.end, round_down(t));
+  thresholds.key = key_ceiling(shape.screen_key_of(nth_key), 0);
+  thresholds.performance =
+      std::max(thresholds.performance, round_down(least_performance * (1 - kMargin)));
+  Shape::screen(prepared).each(prepared.order, thresholds, last, [&](std::size_t row) {
+    const Slot& s = prepared.slots[row];
     if (!live(query, shape, s, t) || !query.admits(s, row) ||
         s.performance < shape.performance() || !useful(s))
       return true;
@@ -293,7 +300,8 @@ bool cheapest_at(const Pool& pool, const Query& query, const Shape& shape, doubl
     }
     std::push_heap(chosen.begin(), chosen.end(), before);
     if (chosen.size() == n)
-      sieve.key = std::min(sieve.key, key_ceiling(shape.screen_key_of(chosen.front().key), 0));
+      thresholds.key =
+          std::min(thresholds.key, key_ceiling(shape.screen_key_of(chosen.front().key), 0));
     return true;
   });
   std::sort_heap(chosen.begin(), chosen.end(), before);

@@ -4,8 +4,8 @@
 // array it is a part of: a release merges only spans of one origin, so that slots that touch
 // (perhaps at other prices) stay apart and everything comes back bit for bit. Beside it stand
 // what is booked, so that nothing can be given back twice, and the slots in the order of time
-// for the searches: the rows of Pool itself, in blocks of at most 64 with gaps at their ends,
-// so that a change moves a few rows and refreshes one block of each screen, and every search
+// for the searches: the rows of PreparedSlots itself, in blocks of at most 64 with gaps at their
+// ends, so that a change moves a few rows and refreshes one block of each screen, and every search
 // and criterion runs on a changed pool as it does on a fresh one.
 //
 // A part costs O(log m + 64 + spans of its node) to book or release; every 32nd insertion
@@ -40,32 +40,33 @@ struct PoolState {
   std::size_t known = 0;  // free spans from here on are new
 };
 
-class Timeline {
+class SlotPool {
  public:
   // Takes over a pool just built from all slots of the origin array, whose prices these are.
   // All of it is free, or `state` tells what is. Searches will be for parts of at least the
   // volume `least`: what holds less need not stand in the rows.
-  void open(Pool& pool, const std::vector<double>& prices, const PoolState* state,
+  void open(PreparedSlots& prepared, const std::vector<double>& prices, const PoolState* state,
             double least = 0) {
-    if (pool.slots.size() > kManySlots) expect_long();
+    if (prepared.slots.size() > kManySlots) expect_long();
     ++version_;
-    pool_ = &pool;
+    prepared_ = &prepared;
     prices_ = prices;
-    free_.assign(pool.nodes.size(), {});
-    booked_.assign(pool.nodes.size(), {});
-    gone_.assign(pool.nodes.size(), 0);
+    free_.assign(prepared.nodes.size(), {});
+    booked_.assign(prepared.nodes.size(), {});
+    gone_.assign(prepared.nodes.size(), 0);
     now_ = -kInfinity;
     for (Hints& hints : hints_) hints.clear();
     ids_.clear();
-    for (std::size_t k = 0; k < pool.nodes.size(); ++k)
-      ids_.push_back({pool.nodes[k].id, static_cast<std::int32_t>(k)});
+    for (std::size_t k = 0; k < prepared.nodes.size(); ++k)
+      ids_.push_back({prepared.nodes[k].id, static_cast<std::int32_t>(k)});
     std::sort(ids_.begin(), ids_.end(), [](const auto& a, const auto& b) {
       poll();
       return a < b;
     });
     if (!state) {
-      for (std::size_t i = 0; i < pool.slots.size(); ++i, poll())
-        free_[place(pool.slots[i])].push_back({pool.slots[i].start, pool.slots[i].end, i});
+      for (std::size_t i = 0; i < prepared.slots.size(); ++i, poll())
+        free_[place(prepared.slots[i])].push_back(
+            {prepared.slots[i].start, prepared.slots[i].end, i});
     } else {
       now_ = state->now;
       for (const std::int32_t node : state->gone)
@@ -84,13 +85,13 @@ class Timeline {
         std::sort(spans.begin(), spans.end(),
                   [](const Span& a, const Span& b) { return a.start < b.start; });
     }
-    lay_out(least * (1 - kMargin));
+    rebuild_rows(least * (1 - kMargin));
   }
 
-  // A copy of another timeline, whose pool has been copied to `pool`.
-  void copy(const Timeline& other, Pool& pool) {
+  // A copy of another pool, whose slots have been copied to `prepared`.
+  void copy(const SlotPool& other, PreparedSlots& prepared) {
     *this = other;
-    pool_ = &pool;
+    prepared_ = &prepared;
   }
 
   // What is free, booked and removed, nodes by id.
@@ -111,11 +112,11 @@ class Timeline {
 
   // Call before a search for parts of this volume: the rows hold no slots too short for what
   // is usually asked (see tidy()).
-  void reach(double volume) {
+  void make_rows_for(double volume) {
     asked_ = std::min(asked_, volume);
     if (!(volume * (1 - kMargin) < least_)) return;
     const Undisturbed whole;
-    lay_out(volume / 4);
+    rebuild_rows(volume / 4);
   }
 
   // Books the parts (ascending by node), or changes nothing and says which part is not free.
@@ -157,7 +158,7 @@ class Timeline {
       places_.push_back({static_cast<std::size_t>(k), i});
     }
     ++version_;
-    for (const Place& place : places_) {
+    for (const SpanAt& place : places_) {
       std::vector<Span>& spans = booked_[place.node];
       const Span span = spans[place.span];
       spans.erase(at(spans, place.span));
@@ -199,20 +200,20 @@ class Timeline {
   }
 
   // As search(), but starts from what is remembered, and remembers. A mask is by origin row.
-  Status find(const Query& query, int criterion, Shape shape, Workspace& work, Found& found) {
+  Status find(const Query& query, int criterion, ShapeKind shape, Workspace& work, Found& found) {
     if (!query.sane() || criterion < 0 || criterion >= kBuiltins)
       return Status::request_not_valid;
-    reach(query.volume);
+    make_rows_for(query.volume);
     Hints& hints = hints_[static_cast<std::size_t>(shape)];
     Query from = query;
     from.earliest = std::max(query.earliest, now_);
-    from.origins = pool_->origins.data();
-    if (const Status status = pool_->check(from); status != Status::ok) return status;
+    from.origins = prepared_->origins.data();
+    if (const Status status = prepared_->check(from); status != Status::ok) return status;
     const double floor = from.earliest, known = hints.bound(from);
     if (known == kInfinity) return Status::none;
     from.earliest = std::max(floor, known);
-    const Status status = search_checked(*pool_, from, criterion, shape, work, found);
-    const double earliest = floor <= pool_->first_start() ? -kInfinity : floor;
+    const Status status = search_checked(*prepared_, from, criterion, shape, work, found);
+    const double earliest = floor <= prepared_->first_start() ? -kInfinity : floor;
     if (status == Status::none)
       hints.learn(query, earliest, kInfinity);
     else if (status == Status::ok && finds_earliest(criterion) && found.start > known)
@@ -221,7 +222,7 @@ class Timeline {
   }
 
   // No window for the query starts before this.
-  double known(const Query& query, Shape shape) const {
+  double known(const Query& query, ShapeKind shape) const {
     Query from = query;
     from.earliest = std::max(query.earliest, now_);
     return std::max(from.earliest, hints_[static_cast<std::size_t>(shape)].bound(from));
@@ -245,7 +246,7 @@ class Timeline {
     return with_criterion(criterion, [](auto c) { return decltype(c)::earliest; });
   }
 
-  struct Place {
+  struct SpanAt {
     std::size_t node, span;  // indices
   };
 
@@ -317,7 +318,7 @@ class Timeline {
   }
 
   Slot slot_of(std::size_t k, const Span& span) const {
-    const Node& node = pool_->nodes[k];
+    const Node& node = prepared_->nodes[k];
     const double price = prices_[span.row];
     return {span.start, span.end, node.performance, price, price / node.performance, node.id,
             static_cast<std::int32_t>(k)};
@@ -327,7 +328,8 @@ class Timeline {
 
   // Slots that hold less work than this serve no request, and are left out of the rows.
   bool serves(std::size_t k, const Span& span) const {
-    return least_ == 0 || Pool::room(slot_of(k, span)) * pool_->nodes[k].performance >= least_;
+    return least_ == 0 ||
+           PreparedSlots::room(slot_of(k, span)) * prepared_->nodes[k].performance >= least_;
   }
 
   // A booked pool fills with remnants that nobody can use. When the rows have doubled, those
@@ -335,13 +337,13 @@ class Timeline {
   void tidy() {
     if (rows_ <= 2 * laid_ + 1024) return;
     const Undisturbed whole;
-    lay_out(asked_ * (1 - kMargin));
+    rebuild_rows(asked_ * (1 - kMargin));
   }
 
-  void lay_out(double least) {
+  void rebuild_rows(double least) {
     least_ = std::isinf(least) ? 0 : least;
     asked_ = kInfinity;
-    Pool& pool = *pool_;
+    PreparedSlots& prepared = *prepared_;
     std::vector<std::pair<Slot, std::size_t>> slots;
     for (std::size_t k = 0; k < free_.size(); ++k) {
       poll();
@@ -355,37 +357,38 @@ class Timeline {
     });
     rows_ = laid_ = slots.size();
     const std::size_t blocks = std::max<std::size_t>(1, (slots.size() + kFill - 1) / kFill);
-    pool.slots.assign(blocks * kBlock, Slot{});
-    pool.origins.assign(blocks * kBlock, 0);
-    pool.counts.assign(blocks, 0);
-    pool.by_rate.reset(blocks * kBlock);
-    pool.by_price.reset(blocks * kBlock);
-    pool.firsts.assign(blocks, -kInfinity);
-    pool.order.clear();
-    for (std::size_t b = 0; b < blocks; ++b) pool.order.push_back(static_cast<std::uint32_t>(b));
+    prepared.slots.assign(blocks * kBlock, Slot{});
+    prepared.origins.assign(blocks * kBlock, 0);
+    prepared.counts.assign(blocks, 0);
+    prepared.by_rate.reset(blocks * kBlock);
+    prepared.by_price.reset(blocks * kBlock);
+    prepared.firsts.assign(blocks, -kInfinity);
+    prepared.order.clear();
+    for (std::size_t b = 0; b < blocks; ++b)
+      prepared.order.push_back(static_cast<std::uint32_t>(b));
     for (std::size_t i = 0; i < slots.size(); ++i) {
       poll();
       put(i / kFill * kBlock + i % kFill, slots[i].first, slots[i].second);
-      ++pool.counts[i / kFill];
+      ++prepared.counts[i / kFill];
     }
     for (std::size_t b = 0; b < blocks; ++b) fold(b);
     spare_.clear();
   }
 
-  struct Spot {
+  struct RowAt {
     std::size_t block, offset;  // position of the block, place in it
   };
 
   // Where (start, node) stands, or would.
-  Spot spot(double start, std::int32_t node) const {
-    const Pool& pool = *pool_;
-    std::size_t block = pool.block_at(start);
-    while (block > 0 && pool.firsts[block] == start &&
-           pool.slots[pool.order[block] * kBlock].node > node)
+  RowAt spot(double start, std::int32_t node) const {
+    const PreparedSlots& prepared = *prepared_;
+    std::size_t block = prepared.block_at(start);
+    while (block > 0 && prepared.firsts[block] == start &&
+           prepared.slots[prepared.order[block] * kBlock].node > node)
       --block;
-    const auto first = pool.slots.begin() +
-                       static_cast<std::ptrdiff_t>(pool.order[block] * kBlock);
-    const auto it = std::lower_bound(first, first + pool.counts[pool.order[block]],
+    const auto first = prepared.slots.begin() +
+                       static_cast<std::ptrdiff_t>(prepared.order[block] * kBlock);
+    const auto it = std::lower_bound(first, first + prepared.counts[prepared.order[block]],
                                      std::pair{start, node},
                                      [](const Slot& s, const std::pair<double, std::int32_t>& x) {
                                        return s.start < x.first ||
@@ -394,61 +397,62 @@ class Timeline {
     return {block, static_cast<std::size_t>(it - first)};
   }
 
-  std::size_t row_of(const Spot& spot) const {
-    return pool_->order[spot.block] * kBlock + spot.offset;
+  std::size_t row_of(const RowAt& spot) const {
+    return prepared_->order[spot.block] * kBlock + spot.offset;
   }
 
   void put(std::size_t row, const Slot& slot, std::size_t origin) {
-    Pool& pool = *pool_;
-    pool.slots[row] = slot;
-    pool.origins[row] = origin;
-    const double room = Pool::room(slot);
-    pool.by_rate.set(row, slot.rate, room * slot.performance, slot.performance, slot.end);
-    pool.by_price.set(row, slot.price, room, slot.performance, slot.end);
+    PreparedSlots& prepared = *prepared_;
+    prepared.slots[row] = slot;
+    prepared.origins[row] = origin;
+    const double room = PreparedSlots::room(slot);
+    prepared.by_rate.set(row, slot.rate, room * slot.performance, slot.performance, slot.end);
+    prepared.by_price.set(row, slot.price, room, slot.performance, slot.end);
   }
 
   // What the screens say of a block: after any change, after one more row, and whether it
   // changes when a row leaves or shrinks, which is rare.
   void fold(std::size_t block) {
-    Pool& pool = *pool_;
-    const std::size_t rows = pool.order[block] * kBlock;
+    PreparedSlots& prepared = *prepared_;
+    const std::size_t rows = prepared.order[block] * kBlock;
     mark_first(block);
-    pool.by_rate.fold(block, rows);
-    pool.by_price.fold(block, rows);
+    prepared.by_rate.fold(block, rows);
+    prepared.by_price.fold(block, rows);
   }
   void widen(std::size_t block, std::size_t row) {
     mark_first(block);
-    pool_->by_rate.widen(block, row);
-    pool_->by_price.widen(block, row);
+    prepared_->by_rate.widen(block, row);
+    prepared_->by_price.widen(block, row);
   }
   bool bounds(std::size_t block, std::size_t row) const {
-    return pool_->by_rate.bounds(block, row) || pool_->by_price.bounds(block, row);
+    return prepared_->by_rate.bounds(block, row) || prepared_->by_price.bounds(block, row);
   }
   void mark_first(std::size_t block) {
-    const std::uint32_t rows = pool_->order[block];
-    pool_->firsts[block] = pool_->counts[rows] ? pool_->slots[rows * kBlock].start : -kInfinity;
+    const std::uint32_t rows = prepared_->order[block];
+    prepared_->firsts[block] =
+        prepared_->counts[rows] ? prepared_->slots[rows * kBlock].start : -kInfinity;
   }
 
   void move_rows(std::size_t from, std::size_t to, std::size_t count) {
-    Pool& pool = *pool_;
-    std::memmove(&pool.slots[to], &pool.slots[from], count * sizeof(Slot));
-    std::memmove(&pool.origins[to], &pool.origins[from], count * sizeof(std::size_t));
-    pool.by_rate.move(from, to, count);
-    pool.by_price.move(from, to, count);
+    PreparedSlots& prepared = *prepared_;
+    std::memmove(&prepared.slots[to], &prepared.slots[from], count * sizeof(Slot));
+    std::memmove(&prepared.origins[to], &prepared.origins[from], count * sizeof(std::size_t));
+    prepared.by_rate.move(from, to, count);
+    prepared.by_price.move(from, to, count);
   }
 
   void insert(std::size_t k, const Span& span) {
     if (!serves(k, span)) return;
     ++rows_;
-    Pool& pool = *pool_;
+    PreparedSlots& prepared = *prepared_;
     const Slot slot = slot_of(k, span);
-    Spot here = spot(slot.start, slot.node);
-    if (pool.counts[pool.order[here.block]] == kBlock) {
+    RowAt here = spot(slot.start, slot.node);
+    if (prepared.counts[prepared.order[here.block]] == kBlock) {
       split(here.block);
       if (here.offset > kBlock / 2) here = {here.block + 1, here.offset - kBlock / 2};
     }
     const std::size_t row = row_of(here);
-    std::uint8_t& count = pool.counts[pool.order[here.block]];
+    std::uint8_t& count = prepared.counts[prepared.order[here.block]];
     move_rows(row, row + 1, count - here.offset);
     put(row, slot, span.row);
     ++count;
@@ -458,7 +462,7 @@ class Timeline {
   void erase(std::size_t k, const Span& span) {
     if (!serves(k, span)) return;
     --rows_;
-    const Spot here = spot(span.start, pool_->nodes[k].id);
+    const RowAt here = spot(span.start, prepared_->nodes[k].id);
     close_gap(here.block, here.offset);
   }
 
@@ -466,34 +470,36 @@ class Timeline {
     const Span wanted{span.start, end, span.row};
     if (!serves(k, span)) return insert(k, wanted);
     if (!serves(k, wanted)) return erase(k, span);
-    const Spot here = spot(span.start, pool_->nodes[k].id);
+    const RowAt here = spot(span.start, prepared_->nodes[k].id);
     const std::size_t row = row_of(here);
     const bool shrinks = end < span.end && bounds(here.block, row);
-    Slot slot = pool_->slots[row];
+    Slot slot = prepared_->slots[row];
     slot.end = end;
-    put(row, slot, pool_->origins[row]);
+    put(row, slot, prepared_->origins[row]);
     shrinks ? fold(here.block) : widen(here.block, row);
   }
 
   // Takes a row out of a block, and the block when nothing is left or its neighbour can take
   // the rest.
   void close_gap(std::size_t block, std::size_t offset) {
-    Pool& pool = *pool_;
-    const std::size_t rows = pool.order[block] * kBlock;
+    PreparedSlots& prepared = *prepared_;
+    const std::size_t rows = prepared.order[block] * kBlock;
     const bool narrower = bounds(block, rows + offset);
-    std::uint8_t& count = pool.counts[pool.order[block]];
+    std::uint8_t& count = prepared.counts[prepared.order[block]];
     --count;
     move_rows(rows + offset + 1, rows + offset, count - offset);
     clear(rows + count, 1);
-    if (block + 1 < pool.order.size() && count + pool.counts[pool.order[block + 1]] <= kFill) {
-      const std::size_t next = pool.order[block + 1];
-      for (std::size_t j = 0; j < pool.counts[next]; ++j)
-        put(rows + count + j, pool.slots[next * kBlock + j], pool.origins[next * kBlock + j]);
-      count = static_cast<std::uint8_t>(count + pool.counts[next]);
-      clear(next * kBlock, pool.counts[next]);
-      pool.counts[next] = 0;
+    if (block + 1 < prepared.order.size() &&
+        count + prepared.counts[prepared.order[block + 1]] <= kFill) {
+      const std::size_t next = prepared.order[block + 1];
+      for (std::size_t j = 0; j < prepared.counts[next]; ++j)
+        put(rows + count + j, prepared.slots[next * kBlock + j],
+            prepared.origins[next * kBlock + j]);
+      count = static_cast<std::uint8_t>(count + prepared.counts[next]);
+      clear(next * kBlock, prepared.counts[next]);
+      prepared.counts[next] = 0;
       drop_block(block + 1);
-    } else if (count == 0 && pool.order.size() > 1) {
+    } else if (count == 0 && prepared.order.size() > 1) {
       drop_block(block);
       return;
     } else if (!narrower) {
@@ -504,55 +510,55 @@ class Timeline {
 
   void clear(std::size_t row, std::size_t count) {
     for (std::size_t j = row; j < row + count; ++j) {
-      pool_->by_rate.clear(j);
-      pool_->by_price.clear(j);
+      prepared_->by_rate.clear(j);
+      prepared_->by_price.clear(j);
     }
   }
 
   void split(std::size_t block) {
-    Pool& pool = *pool_;
+    PreparedSlots& prepared = *prepared_;
     if (spare_.empty()) {
-      spare_.push_back(static_cast<std::uint32_t>(pool.counts.size()));
-      pool.slots.resize(pool.slots.size() + kBlock);
-      pool.origins.resize(pool.origins.size() + kBlock);
-      pool.counts.push_back(0);
-      pool.by_rate.add_rows();
-      pool.by_price.add_rows();
+      spare_.push_back(static_cast<std::uint32_t>(prepared.counts.size()));
+      prepared.slots.resize(prepared.slots.size() + kBlock);
+      prepared.origins.resize(prepared.origins.size() + kBlock);
+      prepared.counts.push_back(0);
+      prepared.by_rate.add_rows();
+      prepared.by_price.add_rows();
     }
-    const std::uint32_t fresh = spare_.back(), old = pool.order[block];
+    const std::uint32_t fresh = spare_.back(), old = prepared.order[block];
     spare_.pop_back();
     const auto next = static_cast<std::ptrdiff_t>(block) + 1;
-    pool.order.insert(pool.order.begin() + next, fresh);
-    pool.firsts.insert(pool.firsts.begin() + next, 0);
-    pool.by_rate.insert_block(block + 1);
-    pool.by_price.insert_block(block + 1);
+    prepared.order.insert(prepared.order.begin() + next, fresh);
+    prepared.firsts.insert(prepared.firsts.begin() + next, 0);
+    prepared.by_rate.insert_block(block + 1);
+    prepared.by_price.insert_block(block + 1);
     constexpr std::size_t half = kBlock / 2;
     for (std::size_t j = 0; j < half; ++j)
-      put(fresh * kBlock + j, pool.slots[old * kBlock + half + j],
-          pool.origins[old * kBlock + half + j]);
+      put(fresh * kBlock + j, prepared.slots[old * kBlock + half + j],
+          prepared.origins[old * kBlock + half + j]);
     clear(old * kBlock + half, half);
-    pool.counts[old] = pool.counts[fresh] = half;
+    prepared.counts[old] = prepared.counts[fresh] = half;
     fold(block);
     fold(block + 1);
   }
 
   void drop_block(std::size_t block) {
-    Pool& pool = *pool_;
-    spare_.push_back(pool.order[block]);
-    pool.order.erase(pool.order.begin() + static_cast<std::ptrdiff_t>(block));
-    pool.firsts.erase(pool.firsts.begin() + static_cast<std::ptrdiff_t>(block));
-    pool.by_rate.erase_block(block);
-    pool.by_price.erase_block(block);
+    PreparedSlots& prepared = *prepared_;
+    spare_.push_back(prepared.order[block]);
+    prepared.order.erase(prepared.order.begin() + static_cast<std::ptrdiff_t>(block));
+    prepared.firsts.erase(prepared.firsts.begin() + static_cast<std::ptrdiff_t>(block));
+    prepared.by_rate.erase_block(block);
+    prepared.by_price.erase_block(block);
   }
 
-  Pool* pool_ = nullptr;
+  PreparedSlots* prepared_ = nullptr;
   double now_ = -kInfinity;
   std::size_t version_ = 0;
   std::vector<double> prices_;                          // by row of the origin array
   std::vector<std::pair<std::int32_t, std::int32_t>> ids_;  // (node id, place), ascending
   std::vector<std::vector<Span>> free_, booked_;        // by place of the node, by start
   std::vector<std::uint8_t> gone_;                      // by place: removed
-  std::vector<Place> places_;                           // scratch: of the parts
+  std::vector<SpanAt> places_;                           // scratch: of the parts
   std::vector<std::uint32_t> spare_;                    // blocks of rows that are empty
   double least_ = 0, asked_ = kInfinity;                // least work a row serves; asked for
   std::size_t rows_ = 0, laid_ = 0;                     // slots in rows, now and when laid out
