@@ -118,11 +118,11 @@ $(FUZZ)/%: tests/native/fuzz/%.cpp $(wildcard tests/native/fuzz/*.hpp) $(shell f
 
 fuzz-briefly: $(TARGETS:%=$(FUZZ)/%)
 	@for target in $^; do $$target -seed=1 -runs=$(BRIEF_RUNS) -max_len=256 -len_control=0 \
-	    -entropic=0 -verbosity=0 -artifact_prefix=$$target- || exit 1; done
+	    -entropic=0 -verbosity=0 -print_funcs=0 -artifact_prefix=$$target- || exit 1; done
 
 fuzz-kernels: $(TARGETS:%=$(FUZZ)/%)
 	@for target in $^; do mkdir -p $$target.corpus && $$target -runs=$(FUZZ_RUNS) \
-	    -max_len=256 -len_control=0 -entropic=0 -verbosity=0 -print_final_stats=1 \
+	    -max_len=256 -len_control=0 -entropic=0 -verbosity=0 -print_funcs=0 -print_final_stats=1 \
 	    -artifact_prefix=$$target- $$target.corpus || exit 1; done
 
 # What is known to change no answer, with the reason: docs/develop/mutants.md.

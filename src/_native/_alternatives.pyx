@@ -12,7 +12,7 @@ from slotkern._windows cimport CWindowTable, WindowTable, gathered
 cnp.import_array()
 
 cdef extern from "slotkern/window/alternatives.hpp" namespace "slotkern" nogil:
-    const size_t kMostParts
+    const size_t kMostParts, kMostLive
     Status find_alternatives(const CPreparedSlots&, const Query&, ShapeKind, size_t, CWindowTable&) noexcept
 
 #: The criteria that are attributes of a window, all the better the less.
@@ -223,7 +223,7 @@ def gather(windows, n, criterion, shape, searched):
 
 cdef dict crowd(nodes):
     """How many alternatives are too many: more than MOST_PARTS parts."""
-    return {"nodes": nodes, "most": MOST_PARTS // nodes, "parts": MOST_PARTS}
+    return {"nodes": nodes, "most": MOST_PARTS // nodes, "parts": MOST_PARTS, "live": kMostLive}
 
 
 def too_many(nodes):

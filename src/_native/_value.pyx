@@ -120,11 +120,13 @@ def capsule_signature(capsule):
     return None if name == NULL else (<bytes>name).decode(errors="replace")
 
 
-cdef object value_error(const ValueAnswer& answer, double volume, object slots, str name):
+cdef object value_error(const ValueAnswer& answer, double volume, object slots, str name,
+                        int64_t work=0, double memory=0):
     row = answer.fault.row
     slot = slots[row] if row < <size_t>len(slots) else None
     return error_of(answer.status, "search",
-                    {"name": name, "row": row, "slot": slot, "volume": volume})
+                    {"name": name, "row": row, "slot": slot, "volume": volume, "work": work,
+                     "megabytes": memory / 2**20})
 
 
 cdef int set_function(Valuation* valuation, object capsule, cnp.ndarray slots) except -1:
@@ -206,7 +208,7 @@ def find(PreparedSlots pool not None, Request request not None, str worth, objec
     if answer.status == Status.none and not record:
         return None
     if answer.status != Status.ok and answer.status != Status.none:
-        raise value_error(answer, query.volume, pool.slots, name)
+        raise value_error(answer, query.volume, pool.slots, name, max_work, memory)
     if record:
         return steps_of()
     cdef Answer plain

@@ -27,10 +27,12 @@ cdef extern from "slotkern/base/status.hpp" namespace "slotkern" nogil:
         table_too_large
         endless
         too_many
+        too_many_live
         not_free
         not_booked
         criterion_failed
         end_is_infinite
+        out_of_work
         request_not_valid
         time_is_nan
 

@@ -71,18 +71,20 @@ def find_alternatives(
     ------
     ValueError, TypeError
         As `find_window`; also for a limit below 0, and for slots with an infinite end
-        when neither the deadline nor a limit bounds the number of windows, and for
-        more than 4,000,000 parts.
+        when neither the deadline nor a limit bounds the number of windows, for more
+        than 4,000,000 parts, and for square windows of slots with so many performances
+        that their live slots fill 256 MB.
 
     Notes
     -----
     One sweep: O((m + k n) log m) expected for k windows of n parts from m slots, square
     times the performance groups that can fit the budget; 48 bytes for each slot and
-    part and 32 for each node of each such group. The general scheme: k searches in a
-    `SlotPool` that is a copy of the slots, where each window is booked. CSA: "Slot
-    Selection and Co-allocation Algorithms for Economic Scheduling in Distributed
-    Computing", section 3.1; MultipleBest: "Optimization of Resources Selection for Jobs
-    Scheduling in Heterogeneous Distributed Computing Environments", section 4.
+    part and at most 32 for each live slot of each such group. The general scheme: k
+    searches in a `SlotPool` that is a copy of the slots, where each window is booked.
+    CSA: "Slot Selection and Co-allocation Algorithms for Economic Scheduling in
+    Distributed Computing", section 3.1; MultipleBest: "Optimization of Resources
+    Selection for Jobs Scheduling in Heterogeneous Distributed Computing Environments",
+    section 4.
 
     Examples
     --------

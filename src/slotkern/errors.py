@@ -68,6 +68,17 @@ TEXTS: dict[str, tuple[type[Exception], str]] = {
         "there are more than {most:,} alternatives of {nodes} nodes, {parts:,} parts; "
         "give a limit, or the request a deadline",
     ),
+    "too_many_live": (
+        ValueError,
+        "the slots that are live at once, counted for each performance that is no "
+        "faster, are more than {live:,}; give the request a min_performance, a "
+        "max_price or a budget",
+    ),
+    "out_of_work": (
+        ValueError,
+        "the value of every step, proven, takes more than {work:,} units of work or "
+        "{megabytes:.0f} MB; raise max_work",
+    ),
     "not_free": (ValueError, "{what} cannot be booked: {part} is not free"),
     "not_booked": (
         ValueError,

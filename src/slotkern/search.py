@@ -87,12 +87,13 @@ def step_values(
     method: Literal["exact", "lite"] = "exact",
     placement: Placement = "slot-start",
     span: Span = "window",
+    max_work: int | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The value of the best window at each step of the sweep, for pictures.
 
     Parameters
     ----------
-    slots, request, criterion, shape, method, placement, span
+    slots, request, criterion, shape, method, placement, span, max_work
         As for `find_window`; the criterion is one of additive values: a field, an
         array, ``minimize(...)``, a criterion of your own, ``"processor_time"``,
         ``"dependable"`` or ``"coordinated"``.
@@ -106,7 +107,8 @@ def step_values(
     Raises
     ------
     ValueError, TypeError
-        As `find_window`; also for a criterion that has no value at every step.
+        As `find_window`; also for a criterion that has no value at every step, and when
+        `max_work` units of work (50,000,000, about a second) do not prove all values.
 
     Notes
     -----
@@ -124,7 +126,7 @@ def step_values(
     ([0.0, 4.0], [3.0, 7.0])
     """
     one_of("method", method, ("exact", "lite"))
-    how = SearchOptions(shape, method, placement, span)
+    how = SearchOptions(shape, method, placement, span, max_work=max_work)
     if isinstance(criterion, str) and criterion in CRITERIA:
         raise ValueError(f"criterion {criterion!r} has no value at every step")
     found: tuple[NDArray[np.float64], NDArray[np.float64]] = _search_by_value(

@@ -187,6 +187,15 @@ def test_steps_hold_the_best_window(real):
             assert window.effort["subsets"] < window.effort["steps"]
 
 
+def test_steps_without_a_proven_value_are_an_error():
+    slots = sk.generate_environment("square", seed=1).slots
+    hard = sk.Request(10, 800, budget=920)
+    with pytest.raises(ValueError, match=r"more than 1,000 units of work .*max_work"):
+        sk.step_values(slots, hard, "price", max_work=1000)
+    cheap = sk.minimize("price")
+    assert len(sk.step_values(slots, hard, cheap, max_work=1000)[0]) > 100
+
+
 def test_exact_is_never_below_published():
     for cycle in range(2):
         slots = environment(cycle)

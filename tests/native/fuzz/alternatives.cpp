@@ -22,13 +22,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::size_t limit = bytes.one_in(4) ? bytes.below(4) : kMost;
   const ShapeKind shape = bytes.below(2) ? ShapeKind::ragged : ShapeKind::square;
   ++tally.runs;
-  PreparedSlots pool;
-  if (prepare_slots(pool, view_of(rows), true, shape, 0).status != Status::ok)
+  PreparedSlots prepared;
+  if (prepare_slots(prepared, view_of(rows), true, shape, 0).status != Status::ok)
     fail("valid slots are refused", rows);
   Query query = asked.query;
   if (!asked.mask.empty()) query.mask = asked.mask.data();
   WindowTable out;
-  const Status status = find_alternatives(pool, query, shape, limit, out);
+  const Status status = find_alternatives(prepared, query, shape, limit, out);
   ++tally.searches;
   if (status == Status::volume_too_small) return check_refusal(rows, asked), 0;
   if (status != Status::ok) fail("an unexpected status", rows, asked);
@@ -37,7 +37,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::vector<Piece> free;
   for (std::size_t i = 0; i < rows.size(); ++i) free.push_back({rows[i], i});
   const auto n = static_cast<std::size_t>(query.n);
-  if (n > pool.nodes.size()) {
+  if (n > prepared.nodes.size()) {
     if (!out.found.empty()) fail("windows of more nodes than there are", rows, asked);
     return 0;
   }

@@ -198,7 +198,7 @@ inline Asked make_query(Bytes& bytes, const std::vector<Row>& rows, std::size_t 
     if (off == 6) query.budget = std::max(0.0, next_down(query.budget));
     if (off == 7) query.budget = next_up(query.budget);
     if (bytes.one_in(16)) query.budget = bytes.below(2) ? 0 : 5e-324;
-    if (std::isnan(query.budget)) query.budget = 0;  // a price of 0 for an infinite time
+    if (std::isnan(query.budget)) query.budget = kInfinity;  // no cost in an endless time
   }
   if (filtered && bytes.one_in(5))
     for (std::size_t i = 0; i < rows.size(); ++i) asked.mask.push_back(bytes.below(4) != 0);

@@ -26,14 +26,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const ShapeKind shape = bytes.below(2) ? ShapeKind::ragged : ShapeKind::square;
   ++tally.runs;
   const Oracle oracle(rows, asked, shape);
-  PreparedSlots pool;
-  const Fault fault = prepare_slots(pool, view_of(rows), all, shape,
+  PreparedSlots prepared;
+  const Fault fault = prepare_slots(prepared, view_of(rows), all, shape,
                                  static_cast<std::size_t>(asked.query.n));
   if (fault.status != Status::ok) fail("valid slots are refused", rows);
   Query query = asked.query;
   if (!asked.mask.empty()) query.mask = asked.mask.data();
   // n above the number of nodes gives none, however short the parts.
-  const bool enough = query.n <= static_cast<std::int64_t>(pool.nodes.size());
+  const bool enough = query.n <= static_cast<std::int64_t>(prepared.nodes.size());
   Seen first;
   const bool any_first = enough && oracle.first(first);
   // The window is one of the n cheapest slots for some length; no other window is better.
@@ -41,7 +41,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (enough) best = oracle.best(false);
   if (enough && !many) every = oracle.best(true);
   for (int criterion = 0; criterion < kBuiltins; ++criterion) {
-    const Answer answer = find(pool, query, criterion, shape);
+    const Answer answer = find(prepared, query, criterion, shape);
     if (answer.status == Status::volume_too_small) return check_refusal(rows, asked), 0;
     ++tally.searches;
     const std::size_t by = static_cast<std::size_t>(criterion) - 1;

@@ -8,7 +8,7 @@
 
 namespace {
 
-fuzz::Tally tally{"pool"};
+fuzz::Tally tally{"timeline"};
 
 using Id = std::int32_t;
 
@@ -116,7 +116,7 @@ bool agree(std::vector<Piece> mine, const std::vector<slotkern::Span>& spans,
   if (mine == theirs) return true;
   std::fprintf(stderr, "the list:\n");
   print(mine);
-  std::fprintf(stderr, "the prepared:\n");
+  std::fprintf(stderr, "the pool:\n");
   print(theirs);
   return false;
 }
@@ -242,7 +242,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         theirs.rows = origins;
         if (!same(mine, theirs)) {
           std::fprintf(stderr, "criterion %d, shape %d\n", criterion, static_cast<int>(shape));
-          fail("another window than in a new prepared", rows, now, plain, mine, theirs);
+          fail("another window than in a new pool", rows, now, plain, mine, theirs);
         }
         if (bytes.below(4)) {
           if (book(pool, found.start, found.parts.data(), found.parts.size(), bad) !=

@@ -65,8 +65,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       {ValueKind::coordinated, -1, ShapeKind::square},  {ValueKind::coordinated, -1, ShapeKind::ragged}};
   const Case& c = bytes.pick(cases);
   ++tally.runs;
-  PreparedSlots pool;
-  if (prepare_slots(pool, view_of(rows), true, c.shape, 0).status != Status::ok)
+  PreparedSlots prepared;
+  if (prepare_slots(prepared, view_of(rows), true, c.shape, 0).status != Status::ok)
     fail("valid slots are refused", rows);
   Query query = asked.query;
   if (!asked.mask.empty()) query.mask = asked.mask.data();
@@ -76,7 +76,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (c.worth == ValueKind::column) valuation.sign = c.sign;
   ValueOptions options;
   options.limits.work = work;
-  const ValueAnswer answer = find_by_value(pool, query, valuation, c.shape, options, false);
+  const ValueAnswer answer = find_by_value(prepared, query, valuation, c.shape, options, false);
   ++tally.searches;
   if (answer.status == Status::volume_too_small) return check_refusal(rows, asked), 0;
   if (answer.status != Status::ok && answer.status != Status::none)
@@ -102,7 +102,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   };
   const double sign = c.worth == ValueKind::part_time ? -1 : c.sign;
   double best = -kInfinity;
-  if (query.n <= static_cast<std::int64_t>(pool.nodes.size()))
+  if (query.n <= static_cast<std::int64_t>(prepared.nodes.size()))
     for (std::size_t i = 0; i < rows.size(); ++i) {
       // Windows start where slots that may take part start.
       if (!proper(rows[i], i, asked)) continue;

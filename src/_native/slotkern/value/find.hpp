@@ -85,6 +85,7 @@ Status search_by_value(const PreparedSlots& prepared, const Query& query, const 
     if (!any) return Status::none;
     const std::size_t n = static_cast<std::size_t>(query.n);
     if (record) {
+      if (!search.proven) return Status::out_of_work;
       for (StepValue& step : work.steps) step.value = in_units(source, step.value, n);
       return Status::ok;
     }

@@ -83,7 +83,7 @@ class ValueSearch : private ValueGroups<Shape, Source> {
     return !w_.chosen.empty();
   }
 
-  // The best total of each step by itself, in work.steps.
+  // The best total of each step by itself, in work.steps; up to the first that is not proven.
   bool record() {
     if (!plan()) return false;
     w_.steps.clear();
@@ -91,6 +91,7 @@ class ValueSearch : private ValueGroups<Shape, Source> {
     for (const Plan& plan : w_.plans) {
       sweep_steps(shape_of(plan), plan);
       if (fault.status != Status::ok) return false;
+      if (!proven) break;
     }
     return true;
   }
@@ -310,8 +311,12 @@ class ValueSearch : private ValueGroups<Shape, Source> {
         cheapest_step(shape, plan, t);
       }
       if (fault.status != Status::ok) return;
-      if (recording_) w_.steps[record].value = incumbent_;
-      if (!recording_ && out_of_work()) return give_up(plan.bound);
+      if (recording_) {
+        w_.steps[record].value = incumbent_;
+        if (!proven) return;
+      } else if (out_of_work()) {
+        return give_up(plan.bound);
+      }
     }
   }
 
