@@ -122,6 +122,7 @@ class QueueScheduler {
   template <class Start>
   void fill(double now, std::size_t i, Start& start) {
     const std::size_t end = waiting_.places();
+    if (i >= end) return;  // nothing is new
     i = detail::first_at_most(waiting_.widths(), i, end, free_);
     if (i >= end) return;
     const bool promise = backfill_ == Backfill::easy;
