@@ -94,9 +94,20 @@ cdef extern from "slotkern/community/simulation.hpp" namespace "slotkern::commun
         central_fcfs
         central_scan
 
+    cdef enum class Overtaking(int):
+        none
+        easy
+        first_fit
+        conservative
+
+    cdef cppclass LocalPolicy:
+        Overtaking overtaking
+        cbool shortest_first
+
     cdef cppclass Plan:
         Jobs jobs
         Grid grid
+        LocalPolicy local
         Scenario scenario
         Placing placing
         Neighbours neighbours
@@ -190,6 +201,11 @@ PLACING = {"home": <int>Placing.home, "most-free": <int>Placing.most_free,
            "least-load": <int>Placing.least_load, "central-fcfs": <int>Placing.central_fcfs,
            "central-scan": <int>Placing.central_scan}
 
+#: Who may overtake in the queue of a node.
+OVERTAKING = {"none": <int>Overtaking.none, "easy": <int>Overtaking.easy,
+              "first-fit": <int>Overtaking.first_fit,
+              "conservative": <int>Overtaking.conservative}
+
 #: A message as it travels. `negotiation` and `promise` are tickets: pairs of integers.
 Message = namedtuple("Message", ("kind", "sender", "receiver", "job", "hop", "place",
                                  "contacted", "negotiation", "promise", "times"))
@@ -228,6 +244,7 @@ def simulate(const double[::1] submit not None, const double[::1] run not None,
              const int32_t[::1] node_label not None, const uint8_t[::1] present not None,
              const double[::1] change_time not None, const int32_t[::1] change_node not None,
              const uint8_t[::1] change_joins not None, *,
+             str overtaking="none", bint shortest_first=False,
              str placing=None, uint32_t drawn=0, const uint64_t[::1] first=None,
              const uint32_t[::1] to=None, dict rules=None, dict settings=None):
     """Simulate jobs that are sorted by submission; everything must have been checked.
@@ -240,6 +257,8 @@ def simulate(const double[::1] submit not None, const double[::1] run not None,
         One entry a node.
     change_time, change_node, change_joins : ndarray
         Nodes that join or leave, by time.
+    overtaking, shortest_first : str, bool
+        The local schedulers: a key of OVERTAKING, and the order of their queues.
     placing : str, optional
         A key of PLACING: without a protocol. Else a community, with
     drawn : int
@@ -275,6 +294,8 @@ def simulate(const double[::1] submit not None, const double[::1] run not None,
         change.time, change.node = change_time[i], change_node[i]
         change.joins = change_joins[i]
         plan.grid.changes.push_back(change)
+    plan.local.overtaking = <Overtaking><int>OVERTAKING[overtaking]
+    plan.local.shortest_first = shortest_first
     if placing is not None:
         plan.scenario = Scenario.direct
         plan.placing = <Placing><int>PLACING[placing]

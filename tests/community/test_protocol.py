@@ -129,6 +129,18 @@ def test_a_node_that_comes_back_goes_on() -> None:
     assert one.negotiations == 1  # the life before this one
 
 
+def test_a_job_may_come_back_and_old_copies_may_not() -> None:
+    _, other, assign = handed_over()
+    other.receive(assign, 3.0)
+    assert other.start(0)  # as if it had been given away since
+    back = assign._replace(hop=3, negotiation=(9, 9))
+    assert other.receive(back, 4.0)[0] == ("came", 0, 3, 4.0)
+    for hop in (1, 2, 3):
+        old = other.receive(assign._replace(hop=hop), 5.0)
+        assert [each[0] for each in old] == ["send"]
+    assert other.waiting == [(0, 3, 4.0)]
+
+
 def test_a_late_offer_wakes_a_suspended_job() -> None:
     one, other = two()
     [(_, ticket)] = one.submit(0)

@@ -84,6 +84,63 @@ def test_independent_nodes_serve_first_come_first(jobs: list[tuple[Any, ...]]) -
     check_conservation(run)
 
 
+def at_home(jobs: list[tuple[Any, ...]], policy: Any) -> list[Any]:
+    """What `slotkern.replay` does with the jobs of each node."""
+    start: list[Any] = [None] * len(jobs)
+    for k, (processors, speed, label) in enumerate(NODES):
+        own = [
+            j
+            for j, (_, _, _, width, home, wanted) in enumerate(jobs)
+            if home == k and width <= processors and wanted in (-1, label)
+        ]
+        rows = np.full(len(own), -1, sk.SWF)
+        rows["submit"] = [jobs[j][0] for j in own]
+        rows["run_time"] = [jobs[j][1] for j in own]
+        rows["requested_time"] = [jobs[j][2] for j in own]
+        rows["allocated"] = [jobs[j][3] for j in own]
+        rows["partition"] = 1
+        cluster = {"site": [1], "processors": [processors], "performance": [speed]}
+        done = sk.replay(sk.Trace(rows), cluster, policy)
+        for j, begin in zip(own, done.jobs["start"].tolist(), strict=True):
+            start[j] = begin
+    return start
+
+
+LOCAL = ["fcfs", "easy", "conservative", "first-fit", "sjf", "easy-sjf"]
+
+
+@pytest.mark.parametrize("policy", LOCAL)
+@settings(max_examples=settings().max_examples // 3)
+@given(jobs=flows())
+def test_local_policies_are_those_of_replays(
+    policy: str, jobs: list[tuple[Any, ...]]
+) -> None:
+    # At one moment a replay looks once, a community after each submission.
+    apart = {job[0]: job for job in jobs}
+    jobs = [apart[submit] for submit in sorted(apart)]
+    run = sk.simulate_community(columns(jobs), GRID, "ind", policy=policy)
+    found = [None if np.isnan(t) else t for t in run.jobs["start"].tolist()]
+    assert found == at_home(jobs, policy)
+    check_conservation(run)
+
+
+@pytest.mark.parametrize("policy", LOCAL[1:])
+@settings(max_examples=settings().max_examples // 10)
+@given(seed=st.integers(0, 50), loss=st.sampled_from([0, 0.3]), changes=CHANGES)
+def test_local_policies_lose_nothing(
+    policy: str, seed: int, loss: float, changes: list[Any]
+) -> None:
+    jobs, nodes = sk.generate_community("heavy", jobs=400, seed=seed)
+    jobs["estimate"] = jobs["run"] * (1 + jobs["home"] % 3)
+    changes = [(200 * time, node, word) for time, node, word in changes]
+    scenario = sk.Community(3, loss=loss, mu=0.5, varpi=0.5, interval=300)
+    for each in (scenario, "cen"):
+        run = sk.simulate_community(
+            jobs, nodes, each, policy=policy, changes=changes, seed=seed
+        )
+        check_conservation(run)
+
+
 def starts_now(jobs: list[tuple[Any, ...]], fallback: str) -> list[Any]:
     """BestFit with lists of what runs and what waits: (start, node) of each job."""
     waiting: list[list[int]] = [[] for _ in NODES]
@@ -142,10 +199,11 @@ def starts_now(jobs: list[tuple[Any, ...]], fallback: str) -> list[Any]:
             best = min(able, key=lambda k: -free(k) if fallback[0] == "m" else load(k))
             waiting[best].append(job)
         else:
-            _, job, k = min(running)
-            running.remove(min(running))
-            while waiting[k] and jobs[waiting[k][0]][3] <= free(k):
-                begin(waiting[k].pop(0), k, ends)
+            ended = [each for each in running if each[0] == ends]
+            running = [each for each in running if each[0] > ends]
+            for k in dict.fromkeys(each[2] for each in ended):
+                while waiting[k] and jobs[waiting[k][0]][3] <= free(k):
+                    begin(waiting[k].pop(0), k, ends)
             if fallback.startswith("central"):
                 drain(ends)
     return placed

@@ -152,6 +152,7 @@ def _bars(ax: Axes, names: list[str], groups: Mapping[str, Any], what: str) -> N
         colour = WINDOW_COLOURS[k % len(WINDOW_COLOURS)]
         ax.bar(left, np.nan_to_num(values), width, color=colour, label=label)
     ax.set_xticks(np.arange(len(names)), names)
+    ax.margins(y=0.25)  # for the legend
     _finish(ax, what)
 
 

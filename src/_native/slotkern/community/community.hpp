@@ -44,10 +44,10 @@ struct Tally {
 template <class Local>
 class Community {
  public:
-  Community(const Jobs& jobs, const Grid& grid, const Neighbours& neighbours, const Rules& rules,
-            const Settings& settings)
+  Community(const Jobs& jobs, const Grid& grid, const LocalPolicy& policy,
+            const Neighbours& neighbours, const Rules& rules, const Settings& settings)
       : jobs_(jobs), rules_(rules), settings_(settings), changes_(grid.changes),
-        sites_(jobs, grid), network_(settings.latency, settings.latency_varies, settings.loss,
+        sites_(jobs, grid, policy), network_(settings.latency, settings.latency_varies, settings.loss,
                                      settings.seed),
         discovery_(neighbours, grid.present, settings.seed), live_(jobs.size),
         tries_(settings.retries > 0 ? jobs.size : 0) {
@@ -154,7 +154,7 @@ class Community {
 
   // Whether anything has happened.
   bool step() {
-    const double end = sites_.next_end();
+    const double end = sites_.next();
     const Flight* flight = network_.next();
     const double change = next_change_ < changes_.size() ? changes_[next_change_].time : kNever;
     const double coming = next_job_ < jobs_.size ? jobs_.submit[next_job_] : kNever;
@@ -163,9 +163,7 @@ class Community {
     now_ = std::min({end, arrival, timer, change, coming});
     if (now_ == kNever) return false;
     if (end == now_) {
-      const JobId job = sites_.end([&](NodeId n) -> LocalQueue& { return agents_[n].queue(); });
-      --live_;
-      look(static_cast<NodeId>(sites_.outcome().node[job]));
+      live_ -= sites_.end([&](NodeId n) -> LocalQueue& { return agents_[n].queue(); });
     } else if (arrival == now_ && !(timer == now_ && timers_.top().order <
                                                          order(Class::message, flight->serial))) {
       const Flight copy = network_.pop();
@@ -236,9 +234,7 @@ class Community {
     at(flight.time, Class::message, flight.message.to);
   }
 
-  void look(NodeId node) {
-    if (agents_[node].present()) sites_.look(node, agents_[node].queue(), now_);
-  }
+  void look(NodeId node) { sites_.look(node, agents_[node].queue(), now_); }
 
   void send(const Message& message) {
     const auto kind = static_cast<std::size_t>(message.kind);
@@ -269,6 +265,7 @@ class Community {
     Agent& agent = agents_[change.node];
     if (agent.present() == change.joins) return;
     discovery_.change(change.node, change.joins);
+    sites_.serve(change.node, change.joins, agent.queue(), now_);
     Port port{*this, change.node};
     if (change.joins) {
       agent.join(port);

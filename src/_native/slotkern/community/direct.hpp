@@ -24,8 +24,8 @@ enum class Placing : int {
 template <class Local>
 class Direct {
  public:
-  Direct(const Jobs& jobs, const Grid& grid, Placing placing)
-      : jobs_(jobs), grid_(grid), placing_(placing), sites_(jobs, grid),
+  Direct(const Jobs& jobs, const Grid& grid, const LocalPolicy& policy, Placing placing)
+      : jobs_(jobs), grid_(grid), placing_(placing), sites_(jobs, grid, policy),
         queues_(grid.nodes.size()), present_(grid.present) {}
 
   // Goes on until everything has happened; may be interrupted between events.
@@ -34,12 +34,11 @@ class Direct {
       const double change =
           next_change_ < grid_.changes.size() ? grid_.changes[next_change_].time : kNever;
       const double coming = next_job_ < jobs_.size ? jobs_.submit[next_job_] : kNever;
-      const double end = sites_.next_end();
+      const double end = sites_.next();
       if (end <= change && end <= coming) {
         if (end == kNever) break;
         pulse_.beat();
-        const JobId job = sites_.end([&](NodeId node) -> LocalQueue& { return queues_[node]; });
-        look(static_cast<NodeId>(sites_.outcome().node[job]), end);
+        sites_.end([&](NodeId node) -> LocalQueue& { return queues_[node]; });
         if (central()) drain(end);
       } else if (change <= coming) {
         pulse_.beat();
@@ -140,13 +139,13 @@ class Direct {
     if (present_[change.node] == change.joins) return;
     present_[change.node] = change.joins;
     LocalQueue& queue = queues_[change.node];
+    sites_.serve(change.node, change.joins, queue, change.time);
     if (change.joins) {
       if (central()) drain(change.time);
       return;
     }
     while (!queue.empty()) {  // in the order in which they came
       const JobId job = queue.take(0, jobs_.load(queue[0].job)).job;
-      sites_.left(change.node, job, change.time);
       if (placing_ == Placing::home)
         sites_.outcome().fate[job] = Fate::stranded;
       else

@@ -15,6 +15,7 @@ enum class Scenario : int { direct, community };
 struct Plan {
   Jobs jobs;
   Grid grid;
+  LocalPolicy local;
   Scenario scenario = Scenario::community;
   Placing placing = Placing::home;
   Neighbours neighbours;
@@ -40,7 +41,7 @@ template <class Local>
 class CommunitySimulation final : public Simulation {
  public:
   explicit CommunitySimulation(const Plan& plan)
-      : it_(plan.jobs, plan.grid, plan.neighbours, plan.rules, plan.settings) {}
+      : it_(plan.jobs, plan.grid, plan.local, plan.neighbours, plan.rules, plan.settings) {}
   Status run() noexcept override {
     return guarded([&] {
       expect_long();
@@ -61,7 +62,8 @@ class CommunitySimulation final : public Simulation {
 template <class Local>
 class DirectSimulation final : public Simulation {
  public:
-  explicit DirectSimulation(const Plan& plan) : it_(plan.jobs, plan.grid, plan.placing) {}
+  explicit DirectSimulation(const Plan& plan)
+      : it_(plan.jobs, plan.grid, plan.local, plan.placing) {}
   Status run() noexcept override {
     return guarded([&] {
       expect_long();
@@ -89,7 +91,7 @@ std::unique_ptr<Simulation> make_simulation(const Plan& plan) {
 }
 
 inline std::unique_ptr<Simulation> make_simulation(const Plan& plan) {
-  return make_simulation<Fcfs>(plan);
+  return plan.local.plain() ? make_simulation<Fcfs>(plan) : make_simulation<Backfilling>(plan);
 }
 
 }  // namespace slotkern::community

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "slotkern/base/interrupt.hpp"
-#include "slotkern/community/queue.hpp"
+#include "slotkern/community/local.hpp"
 #include "slotkern/replay/events.hpp"
 
 namespace slotkern::community {
@@ -45,39 +45,27 @@ struct Outcome {
         node(jobs, -1), moves(jobs), fate(jobs, Fate::pending) {}
 };
 
-// First come first served, strictly: nobody overtakes the head.
-struct Fcfs {
-  Fcfs(const Jobs&, const Profile&) {}
-  void came(JobId, double) {}
-  void left(JobId, double) {}
-  void ended(JobId, double) {}
-  double wake() const { return kNever; }
-
-  template <class Start>
-  void look(const Jobs& jobs, const LocalQueue& queue, const std::int32_t& free, double,
-            Start start) {
-    while (!queue.empty() && jobs.width[queue[0].job] <= free) start(0);
-  }
-};
-
 template <class Local>
 class Sites {
  public:
-  Sites(const Jobs& jobs, const Grid& grid)
-      : jobs_(jobs), nodes_(grid.nodes), outcome_(jobs.size), entered_(jobs.size) {
+  Sites(const Jobs& jobs, const Grid& grid, const LocalPolicy& policy)
+      : jobs_(jobs), nodes_(grid.nodes), serves_(grid.present), shared_(jobs, policy),
+        outcome_(jobs.size), entered_(jobs.size) {
     free_.reserve(nodes_.size());
     local_.reserve(nodes_.size());
     for (const Profile& profile : nodes_) {
       free_.push_back(profile.processors);
-      local_.emplace_back(jobs_, profile);
+      local_.emplace_back(shared_, profile);
     }
   }
+  Sites(const Sites&) = delete;
+  Sites& operator=(const Sites&) = delete;
 
   const Outcome& outcome() const { return outcome_; }
   Outcome& outcome() { return outcome_; }
   const std::vector<std::int32_t>& free() const { return free_; }
-  double next_end() const { return ends_.time(); }
-  std::size_t ended() const { return ended_; }
+  // When something ends, or a node wants to look at its queue without an event.
+  double next() const { return std::min(ends_.time(), wakes_.time()); }
 
   void came(NodeId node, JobId job, double now) {
     if (std::isnan(outcome_.queued[job]))
@@ -85,13 +73,23 @@ class Sites {
     else
       ++outcome_.moves[job];
     outcome_.node[job] = static_cast<std::int32_t>(node);
-    local_[node].came(job, now);
+    if (serves_[node]) local_[node].came(job, now);
   }
 
-  void left(NodeId node, JobId job, double now) { local_[node].left(job, now); }
+  void left(NodeId node, JobId job, double now) {
+    if (serves_[node]) local_[node].left(job, now);
+  }
+
+  // A node starts no more jobs, or does so again, in the order of its queue.
+  void serve(NodeId node, bool serves, const LocalQueue& queue, double now) {
+    for (std::size_t i = 0; i < queue.size(); ++i)
+      serves ? local_[node].came(queue[i].job, now) : local_[node].left(queue[i].job, now);
+    serves_[node] = serves;
+  }
 
   // Starts what can start.
   void look(NodeId node, LocalQueue& queue, double now) {
+    if (!serves_[node]) return;
     local_[node].look(jobs_, queue, free_[node], now, [&](std::size_t i) {
       const JobId job = queue[i].job;
       entered_[job] = queue.take(i, jobs_.load(job)).entered;
@@ -99,32 +97,44 @@ class Sites {
       outcome_.start[job] = now;
       ends_.push({now + jobs_.run[job] / nodes_[node].speed, job});
     });
+    const double wake = local_[node].wake();
+    if (wake < kNever) wakes_.push({wake, node});
   }
 
-  // The next job ends; returns it. Its node must be looked at then.
+  // Everything that ends now, and then a look at each node where something has; returns how
+  // many jobs have ended. queue_of(node): its queue.
   template <class QueueOf>
-  JobId end(QueueOf queue_of) {
-    const auto [now, job] = ends_.top();
-    ends_.pop();
-    const auto node = static_cast<NodeId>(outcome_.node[job]);
-    free_[node] += jobs_.width[job];
-    outcome_.end[job] = now;
-    outcome_.fate[job] = Fate::done;
-    queue_of(node).ended(outcome_.start[job] - entered_[job]);
-    local_[node].ended(job, now);
-    ++ended_;
-    return job;
+  std::size_t end(QueueOf queue_of) {
+    const double now = next();
+    std::size_t ended = 0;
+    for (; ends_.time() == now; ends_.pop(), ++ended) {
+      const JobId job = ends_.top().job;
+      const auto node = static_cast<NodeId>(outcome_.node[job]);
+      free_[node] += jobs_.width[job];
+      outcome_.end[job] = now;
+      outcome_.fate[job] = Fate::done;
+      queue_of(node).ended(outcome_.start[job] - entered_[job]);
+      local_[node].ended(job, now);
+      if (touched_.empty() || touched_.back() != node) touched_.push_back(node);
+    }
+    for (; wakes_.time() == now; wakes_.pop()) touched_.push_back(wakes_.top().job);
+    for (const NodeId node : touched_) look(node, queue_of(node), now);
+    touched_.clear();
+    return ended;
   }
 
  private:
   Jobs jobs_;
   std::vector<Profile> nodes_;
+  std::vector<std::uint8_t> serves_;
   std::vector<std::int32_t> free_;
+  typename Local::Shared shared_;
   std::vector<Local> local_;
   Outcome outcome_;
   std::vector<double> entered_;
   replay::EventQueue ends_;
-  std::size_t ended_ = 0;
+  replay::EventQueue wakes_;  // of nodes
+  std::vector<NodeId> touched_;
 };
 
 // Every so many events the signals are asked for.
