@@ -19,7 +19,8 @@ import numpy as np
 
 import slotkern as sk
 from slotkern.published.batch import grid_choice, time_limit
-from slotkern.studies.vo import EXPERIMENTS, draw
+from slotkern.studies import load_study
+from slotkern.studies.batches import draw
 
 HIGHS = """
 import json, sys, time
@@ -112,11 +113,11 @@ def choices(highs):
 
 
 def policies():
-    setting = EXPERIMENTS["table3"].setting
+    setting = load_study("vo").sweeps["table3"][0]
     cases = []
     for cycle in range(50):
-        slots, batch, lengths = draw(setting, cycle)
-        cases.append((sk.SlotPool(slots), batch, lengths))
+        drawn = draw(setting, cycle)
+        cases.append((sk.SlotPool(drawn.slots), drawn.batch, drawn.lengths))
     print("\n20 jobs on 24 nodes, batches a second")
     for name, policy in {
         "CSS": sk.CSS,

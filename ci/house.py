@@ -44,13 +44,16 @@ ROOMS = {
     "pool": Room(HEADERS, "slots that change: book, release, schedule, embed"),
     "batch": Room(HEADERS, "many jobs at once, and how they really run"),
     "replay": Room(HEADERS, "traces read, queues of jobs replayed"),
+    "community": Room(HEADERS, "schedulers that ask each other, and their simulation"),
     "ground": Room(
         PYTHON,
         "checks of arguments, filters, extras, types",
-        ("checks", "extras", "typing", "where"),
+        ("checks", "errors", "extras", "typing", "where"),
     ),
     "core": Room(
-        PYTHON, "the door of requests, windows and searches", ("_core", "_kernels")
+        PYTHON,
+        "the doors of requests, slots, windows and searches",
+        ("_base", "_core", "_find", "_kernels", "_windows"),
     ),
     "arrays": Room(PYTHON, "arrays of slots, checked", ("slots",)),
     "doors": Room(
@@ -59,12 +62,15 @@ ROOMS = {
         (
             "_alternatives",
             "_batch",
+            "_bookings",
             "_choice",
+            "_community",
             "_pool",
+            "_pool_state",
             "_replay",
+            "_spans",
             "_trace",
             "_value",
-            "_windows",
             "embed",
         ),
     ),
@@ -95,6 +101,9 @@ ROOMS = {
     ),
     "face": Room(PYTHON, "the names of import slotkern", ("slotkern",)),
     "replays": Room(PYTHON, "traces replayed on a cluster", ("replays",)),
+    "communities": Room(
+        PYTHON, "communities of schedulers, simulated", ("communities",)
+    ),
     "plotting": Room(PYTHON, "pictures", ("plotting",)),
     "studies": Room(PYTHON, "experiments, reports, figures", ("studies",)),
     "commands": Room(PYTHON, "the command line", ("commands", "__main__")),
@@ -106,19 +115,17 @@ WITHOUT = {"choice": ("slots", "window")}
 #: Uses against the rule, each with its reason. A new one is an error, and so is one of
 #: these that is no longer there.
 EXCEPTIONS = {
-    ("_core", "slots"): "raises SlotError, which names the row in words",
-    ("_core", "search"): "find_window sends there what is no built-in criterion",
-    ("_core", "files.slots"): "Window.to_pandas and to_arrow",
-    ("_windows", "files.slots"): "WindowTable.to_pandas and to_arrow",
+    ("_find", "search"): "find_window sends there what is no built-in criterion",
+    ("_windows", "files.slots"): "to_pandas and to_arrow of a window and of many",
     ("_alternatives", "criteria"): "best and pareto by a criterion of values",
     ("_core", "machine.clock"): "what is a number and what a date",
     ("_core", "machine.durations"): "a walltime of a request, read when it is made",
     ("_core", "machine.moments"): "a date of a request, read when it is made",
     ("_core", "machine.terms"): "requests with dates, made numbers by a clock",
     ("_pool", "machine.ledger"): "owners, reservations, tables of bookings",
+    ("_bookings", "machine.ledger"): "a schedule as a table with names and dates",
     ("_pool", "alternatives"): "SlotPool.find_alternatives",
     ("_pool", "pool_file"): "SlotPool.save and load",
-    ("studies.commands", "commands.terminal"): "prints what every command prints alike",
 }
 
 

@@ -31,13 +31,15 @@ int main() {
 
   slotkern::Query job;
   job.n = 2, job.volume = 8, job.budget = 40;
-  slotkern::Bookings done;
+  slotkern::WindowTable done;
+  std::vector<std::uint8_t> reasons;
   const int start = slotkern::criterion_index("start");
-  if (schedule(pool, prepared, std::vector(12, job), start, slotkern::ShapeKind::ragged, done) !=
+  const auto shape = slotkern::ShapeKind::ragged;
+  if (schedule(pool, prepared, std::vector(12, job), start, shape, done, reasons) !=
       slotkern::Status::ok)
     return 1;
-  for (std::size_t i = 0; i < done.found.size(); ++i)
-    if (done.reasons[i] == 0)
+  for (std::size_t i = 0; i < done.size(); ++i)
+    if (done.any(i))
       std::printf("job %zu starts %g costs %g\n", i, done.found[i].start, done.found[i].cost);
     else
       std::printf("job %zu does not fit\n", i);

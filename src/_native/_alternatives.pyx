@@ -4,22 +4,19 @@ import numpy as np
 
 cimport numpy as cnp
 
+from slotkern._base cimport Status, Watch, ask, error_of, hears
 from slotkern._core cimport (
-    PreparedSlots, Request, hears, in_numbers, lasting, pool_of, search_error, shape_of, terms_of,
+    PreparedSlots, Request, in_numbers, lasting, pool_of, shape_of, terms_of,
 )
-from slotkern._kernels cimport CPreparedSlots, Query, ShapeKind, Status, Watch, ask
+from slotkern._kernels cimport CPreparedSlots, Query, ShapeKind
 from slotkern._windows cimport CWindowTable, WindowTable, gathered
 
 cnp.import_array()
 
 cdef extern from "slotkern/window/alternatives.hpp" namespace "slotkern" nogil:
-    const size_t kMostParts
+    const size_t kMostParts, kMostLive
     Status find_alternatives(const CPreparedSlots&, const Query&, ShapeKind, size_t, CWindowTable&) noexcept
 
-ENDLESS = (
-    "slots have an infinite end, so that there may be endlessly many alternatives; give the "
-    "request a deadline, or a limit"
-)
 #: The criteria that are attributes of a window, all the better the less.
 ATTRIBUTES = {name: name for name in ("start", "finish", "runtime", "cost", "processor_time")}
 ATTRIBUTES["first"] = "start"
@@ -226,12 +223,19 @@ def gather(windows, n, criterion, shape, searched):
     return self
 
 
+cdef dict crowd(nodes):
+    """How many alternatives are too many: more than MOST_PARTS parts."""
+    return {"nodes": nodes, "most": MOST_PARTS // nodes, "parts": MOST_PARTS, "live": kMostLive}
+
+
 def too_many(nodes):
     """The error of a search that would give more than MOST_PARTS parts."""
-    return ValueError(
-        f"there are more than {MOST_PARTS // nodes:,} alternatives of {nodes} nodes, "
-        f"{MOST_PARTS:,} parts; give a limit, or the request a deadline"
-    )
+    return error_of(Status.too_many, "search", crowd(nodes))
+
+
+def endless():
+    """The error of a search that would never end."""
+    return error_of(Status.endless, "search")
 
 
 def first_alternatives(slots, Request request not None, str shape, limit):
@@ -263,12 +267,8 @@ def first_alternatives(slots, Request request not None, str shape, limit):
         with nogil:
             status = find_alternatives(pool.prepared, query, form, most, self.windows)
             pool.leave()
-    if status == Status.endless:
-        raise ValueError(ENDLESS)
-    if status == Status.too_many:
-        raise too_many(self.n)
     if status != Status.ok:
-        raise search_error(status, request.query)
+        raise error_of(status, "search", {"volume": request.volume, **crowd(self.n)})
     if pool.origin is not None:  # rows of the free slots, prepared anew
         for k in range(self.windows.parts.size()):
             self.windows.parts[k].row = pool.origin[self.windows.parts[k].row]

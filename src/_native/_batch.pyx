@@ -7,10 +7,12 @@ from libc.stdint cimport int64_t, uint8_t
 from libcpp cimport bool as cbool
 from libcpp.vector cimport vector
 
-from slotkern._core cimport PreparedSlots, Request, hears, search_error, shape_of
-from slotkern._core import CRITERIA
-from slotkern._kernels cimport CPreparedSlots, Query, ShapeKind, Status, Watch, ask
+from slotkern._base cimport Status, Watch, ask, error_of, hears
+from slotkern._core cimport PreparedSlots, Request, shape_of
+from slotkern._kernels cimport CPreparedSlots, Query, ShapeKind
 from slotkern._windows cimport CWindowTable, WindowTable
+
+from slotkern._find import CRITERIA
 
 cnp.import_array()
 
@@ -126,15 +128,13 @@ cdef class Jobs:
 
 
 cdef object failure(Status status, Jobs jobs):
-    if status == Status.not_free:
-        return ValueError("the schedule does not fit these slots")
-    if status == Status.no_memory:
-        return MemoryError("not enough memory for this batch")
-    if status == Status.ok or status == Status.internal or jobs.jobs.empty():
-        return RuntimeError("an unexpected error inside the batch")
-    if status == Status.volume_too_small:
-        return search_error(status, jobs.jobs[0].query)
-    return ValueError("the measures of the alternatives are not finite, or their sums overflow")
+    if status in (Status.cost_not_valid, Status.value_not_finite):
+        status = Status.sum_overflows
+    return error_of(status, "schedule the batch", {
+        "volume": min([request.volume for request in jobs.asked[0]], default=0.0),
+        "what": "measures of the alternatives" if status == Status.sum_overflows else "the schedule",
+        "part": "a part", "largest": "not finite, or beyond what adds up",
+    })
 
 
 cdef WindowTable table_of(CWindowTable& windows, str criterion, str shape):

@@ -1,36 +1,20 @@
 """The door of the knapsack: check, drop the GIL, call one C++ function, wrap the result."""
 
-import operator
-
 import numpy as np
 
 cimport cython
 cimport numpy as cnp
-from libc.math cimport INFINITY, isnan
 from libc.stdint cimport INT64_MAX, int64_t
 from libcpp cimport bool as cbool
 from libcpp.vector cimport vector
 
-from slotkern._core cimport hears
-from slotkern._kernels cimport Watch, ask
+from slotkern._base cimport Fault, Status, Watch, ask, error_of, hears, number
+
+from slotkern.checks import integer, one_of
 
 cnp.import_array()
 
 cdef extern from "slotkern/choice/choose.hpp" namespace "slotkern" nogil:
-    cdef enum class Status(int):
-        ok
-        no_memory
-        interrupted
-        cost_not_valid
-        value_not_finite
-        sum_overflows
-        cost_not_integer
-        table_too_large
-
-    cdef struct Fault:
-        Status status
-        size_t row
-
     cdef enum class Method(int):
         fastest
         table
@@ -165,62 +149,21 @@ cdef cnp.ndarray column(object values, str name):
     return np.ascontiguousarray(array, dtype=np.float64)
 
 
-cdef double any_number(object value, str name) except? -1.0:
-    cdef double x
-    if type(value) is float:
-        x = value
-    else:
-        if isinstance(value, (str, bytes, bool, np.bool_)):
-            raise TypeError(f"{name} must be a number, got {value!r}")
-        try:
-            x = float(value)
-        except (TypeError, ValueError):
-            raise TypeError(f"{name} must be a number, got {value!r}") from None
-        except OverflowError:
-            raise ValueError(f"{name} is too large: {value!r}") from None
-    if isnan(x):
-        raise ValueError(f"{name} must not be NaN")
-    return x
-
-
-cdef double number(object value, str name) except? -1.0:
-    cdef double x = any_number(value, name)
-    if x < 0:
-        raise ValueError(f"{name} must not be negative, got {value!r}")
-    return x
-
-
 cdef int64_t whole(object value, str name, int64_t least) except? -1:
-    if isinstance(value, (bool, np.bool_)):
-        raise TypeError(f"{name} must be an integer, got {value!r}")
-    try:
-        x = operator.index(value)
-    except TypeError:
-        raise TypeError(f"{name} must be an integer, got {value!r}") from None
-    if x < least:
-        raise ValueError(f"{name} must be at least {least}, got {value}")
-    return min(x, INT64_MAX)
+    return min(integer(name, value, least), INT64_MAX)
 
 
-cdef object fault_error(const Fault& fault, object cost, object value, double memory):
-    """The one place where a status code becomes an exception."""
+cdef object choice_error(const Fault& fault, object cost, object value, str name, str rule,
+                         double memory=0):
+    """What is wrong with items of these costs, or weights, and values."""
     row = fault.row
-    if fault.status == Status.cost_not_valid:
-        return ValueError(f"cost[{row}] = {cost[row]} is negative or not finite")
-    if fault.status == Status.value_not_finite:
-        return ValueError(f"value[{row}] = {value[row]} is not finite")
-    if fault.status == Status.sum_overflows:
-        return ValueError("costs or values are so large that sums of n of them overflow: the "
-                          f"largest are {cost.max()} and {abs(value).max()}")
-    if fault.status == Status.cost_not_integer:
-        return ValueError(f"cost[{row}] = {cost[row]} is not an integer below 2**52, which "
-                          "method 'table' needs")
-    if fault.status == Status.table_too_large:
-        return ValueError("the table of n, the items and the budget needs more memory than "
-                          f"memory_limit = {memory:.0f} bytes; method 'search' does not")
-    if fault.status == Status.no_memory:
-        return MemoryError("not enough memory to choose")
-    return RuntimeError("an unexpected error inside choose")
+    known = row < <size_t>len(cost)
+    return error_of(fault.status, "choose", {
+        "name": name, "row": row, "rule": rule, "memory": memory,
+        "cost": cost[row] if known else None, "value": value[row] if known else None,
+        "what": f"{name}s or values",
+        "largest": f"{abs(cost).max(initial=0)} and {abs(value).max(initial=0)}",
+    })
 
 
 cdef object run(object cost, object value, object n, object budget, object gap, object max_work,
@@ -232,15 +175,10 @@ cdef object run(object cost, object value, object n, object budget, object gap, 
     if count > 0x3FFFFFFF:
         raise ValueError(f"{count} items are too many; at most {0x3FFFFFFF}")
     cdef int64_t pick = whole(n, "n", 1)
-    cdef double money = number(budget, "budget"), slack = number(gap, "gap")
-    cdef double memory = number(memory_limit, "memory_limit")
+    cdef double money = number(budget, "budget", 0), slack = number(gap, "gap", 0, True)
+    cdef double memory = number(memory_limit, "memory_limit", 0)
     cdef int64_t work = INT64_MAX if max_work is None else whole(max_work, "max_work", 0)
-    if slack == INFINITY:
-        raise ValueError("gap must be finite, got inf")
-    try:
-        chosen = METHODS[method]
-    except (KeyError, TypeError):
-        raise ValueError(f"method must be one of {', '.join(METHODS)}; got {method!r}") from None
+    cdef int chosen = METHODS[one_of("method", method, METHODS)]
     if each and pick > MOST_EACH:
         raise ValueError(f"n must be at most {MOST_EACH} for choose_each, got {n}")
     cdef const double* c = <const double*>cnp.PyArray_DATA(costs)
@@ -260,7 +198,7 @@ cdef object run(object cost, object value, object n, object budget, object gap, 
             fault = cpp_choose(c, z, <int>count, first, most, money, slack, work, memory, how,
                                choices)
     if fault.status != Status.ok:
-        raise fault_error(fault, costs, values, memory)
+        raise choice_error(fault, costs, values, "cost", "negative or not finite", memory)
     if not each:
         return wrap(choices[0][0])
     cdef size_t k
@@ -356,20 +294,6 @@ cdef cnp.ndarray class_starts(object first, Py_ssize_t rows):
     return array
 
 
-cdef object class_error(const Fault& fault, object weight, object value):
-    row = fault.row
-    if fault.status == Status.cost_not_valid:
-        return ValueError(f"weight[{row}] = {weight[row]} is not finite")
-    if fault.status == Status.value_not_finite:
-        return ValueError(f"value[{row}] = {value[row]} is not finite")
-    if fault.status == Status.sum_overflows:
-        return ValueError("values or weights are so large that their sums overflow: the largest "
-                          f"are {abs(value).max()} and {abs(weight).max()}")
-    if fault.status == Status.no_memory:
-        return MemoryError("not enough memory to choose")
-    return RuntimeError("an unexpected error inside choose_one_each")
-
-
 cdef Classes classes_of(cnp.ndarray values, cnp.ndarray weights, cnp.ndarray firsts):
     cdef Classes classes
     classes.value = <const double*>cnp.PyArray_DATA(values)
@@ -392,9 +316,7 @@ cdef tuple class_columns(object value, object weight, object first):
 def choose_one_each(value, weight, first, limit, bint maximize, gap, max_work):
     """See `slotkern.choose_one_each`."""
     values, weights, firsts = class_columns(value, weight, first)
-    cdef double most = any_number(limit, "limit"), slack = number(gap, "gap")
-    if slack == INFINITY:
-        raise ValueError("gap must be finite, got inf")
+    cdef double most = number(limit, "limit"), slack = number(gap, "gap", 0, True)
     cdef int64_t work = whole(ONE_EACH_WORK if max_work is None else max_work, "max_work", 0)
     cdef Classes classes = classes_of(values, weights, firsts)
     cdef CppOneEach* answer = NULL
@@ -408,7 +330,7 @@ def choose_one_each(value, weight, first, limit, bint maximize, gap, max_work):
         if fault.status != Status.interrupted:
             break
     if fault.status != Status.ok:
-        raise class_error(fault, weights, values)
+        raise choice_error(fault, weights, values, "weight", "not finite")
     cdef OneEach out = OneEach.__new__(OneEach)
     cdef cnp.npy_intp size = <cnp.npy_intp>answer.rows.size(), i
     cdef int64_t* into
@@ -437,5 +359,5 @@ def trade_off(value, weight, first, bint maximize, max_work):
         if fault.status != Status.interrupted:
             break
     if fault.status != Status.ok:
-        raise class_error(fault, weights, values)
+        raise choice_error(fault, weights, values, "weight", "not finite")
     return np.array(answer.weight, np.float64), np.array(answer.value, np.float64), answer.complete

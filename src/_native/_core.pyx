@@ -1,28 +1,23 @@
-"""The doors: check, drop the GIL, call one C++ function, wrap the result."""
-
-import operator
-import os
-import threading
+"""The door of slots and requests: check, prepare once, search often."""
 
 import numpy as np
 
 cimport cython
 cimport numpy as cnp
-from libc.math cimport INFINITY, NAN, isfinite, isinf, isnan
-from libc.stdint cimport int32_t, int64_t
-from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy
-from libcpp.vector cimport vector
+from libc.math cimport INFINITY, NAN, isfinite
+from libc.stdint cimport int32_t
 
+from slotkern._base cimport (
+    Fault, Status, Watch, ask, error_of, hears, name_of, number,
+)
 from slotkern._kernels cimport (
-    Answer, Answers, Fault, Found, Part, CPreparedSlots, Query, ShapeKind, SlotView, Status, Watch, ask,
-    prepare_slots, check, criterion_doc, criterion_name, find, find_many, kBuiltins,
+    Answer, CPreparedSlots, Query, ShapeKind, SlotView, check, find, prepare_slots,
 )
 
-cnp.import_array()
+from slotkern.checks import integer
+from slotkern.errors import slot_error
 
-cdef extern from "pythread.h" nogil:
-    unsigned long PyThread_get_thread_ident()
+cnp.import_array()
 
 cdef extern from "<limits>" nogil:
     double DBL_MAX "std::numeric_limits<double>::max()"
@@ -31,41 +26,392 @@ SLOT = np.dtype(
     [("node", "i4"), ("start", "f8"), ("end", "f8"), ("performance", "f8"), ("price", "f8")],
     align=True,
 )
-PART = np.dtype(
-    [("row", "i8"), ("node", "i4"), ("start", "f8"), ("end", "f8"), ("cost", "f8")], align=True
-)
-CRITERIA = {
-    (<bytes>criterion_name(i)).decode(): (<bytes>criterion_doc(i)).decode()
-    for i in range(kBuiltins)
-}
-cdef dict INDEX = {name: i for i, name in enumerate(CRITERIA)}
 inf = float("inf")  # the name that the signature of Request shows
+cdef object MOST_NODES = 0x7FFFFFFF
 
-# Pools from here on are searched without the GIL: below, handing it over costs more.
+# Slots of so many nodes are searched without the GIL: below, handing it over costs more.
 cdef size_t LARGE = 8192
 
 
-# --- signals
+# --- requests
 
-cdef unsigned long main_thread
+cdef object checked_where(object where):
+    if where is None:
+        return None
+    if isinstance(where, str):
+        from slotkern.where import compile_where
+        compile_where(where)
+        return where
+    array = np.asarray(where)
+    if array.dtype != np.bool_ or array.ndim != 1:
+        raise TypeError(
+            "where must be an expression or a one-dimensional boolean array, "
+            f"got {type(where).__name__} of dtype {array.dtype}, {array.ndim}-dimensional"
+        )
+    array = array.copy()
+    array.flags.writeable = False
+    return array
 
 
-def _know_main_thread():
-    global main_thread
-    main_thread = threading.main_thread().ident
+cdef class Request:
+    """Request(nodes, volume=None, *, budget=inf, min_performance=0.0, earliest=-inf, deadline=inf,
+            max_price=inf, setup=0.0, step=0.0, latest=inf, max_runtime=inf, where=None,
+            walltime=None, reference=1.0, name=None)
+--
+
+    What a job asks for: n nodes at once, for a volume of work on each.
+
+    Times may be dates and durations text, as in ``earliest="2026-10-25 18:00"`` and
+    ``walltime="4:00:00"``: the clock of the pool that is searched (`Clock`, `free_slots`) makes
+    them numbers.
+
+    Parameters
+    ----------
+    nodes : int
+        How many different nodes, starting together; at least 1.
+    volume : float
+        Work per node, > 0. A node of performance p needs ``volume / p`` time.
+    walltime : float, str or timedelta, optional
+        Instead of a volume: how long a node of performance `reference` works. The volume is
+        ``walltime * reference``.
+    reference : float, optional
+        The performance that `walltime` is said for.
+    name : str, optional
+        What the job is called; its windows have this name.
+    budget : float, optional
+        The most money for all parts together; inf by default.
+    min_performance : float, optional
+        Least performance of every node.
+    earliest : float, date or str, optional
+        Earliest start; -inf, the default, for as early as slots are free.
+    deadline : float, date or str, optional
+        Latest end of every part; not before `earliest`.
+    max_price : float, optional
+        Highest price per time unit of every single slot (the papers' ALP).
+    setup, step : float, str or timedelta, optional
+        What a site charges beside the work: on a node of performance p a part takes
+        ``setup + volume / p`` time, rounded up to a multiple of `step` (0, the default:
+        not rounded). What is up to 4 ulp above a multiple is rounding of the quotient,
+        not time: 4 hours are four steps of an hour. Ragged, such a part costs its price
+        times its length.
+    latest : float, date or str, optional
+        Latest start of the window; not before `earliest`.
+    max_runtime : float, str or timedelta, optional
+        The most time from start to finish of the window, > 0.
+    where : str or array of bool, optional
+        A filter: an expression over slot columns such as
+        ``"memory >= 64 and site == 'a'"`` (parsed, never evaluated as Python), or one
+        boolean for each row of exactly the array that will be searched.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Naming the field and its value.
+
+    Examples
+    --------
+    >>> import slotkern as sk
+    >>> sk.Request(5, 150, budget=1500)
+    Request(nodes=5, volume=150.0, budget=1500.0)
+    """
+
+    def __init__(self, nodes, volume=None, *, budget=inf, min_performance=0.0, earliest=-inf,
+                 deadline=inf, max_price=inf, setup=0.0, step=0.0, latest=inf,
+                 max_runtime=inf, where=None, walltime=None, reference=1.0, name=None):
+        if name is not None and not (isinstance(name, str) and name):
+            raise TypeError(f"name must be text, got {name!r}")
+        self.name = name
+        self.said = None
+        if volume is None or walltime is not None or reference != 1.0:
+            volume = self.amount(volume, walltime, reference)
+        earliest = self.heard(earliest, "earliest", -INFINITY, False)
+        latest = self.heard(latest, "latest", INFINITY, False)
+        deadline = self.heard(deadline, "deadline", INFINITY, False)
+        setup = self.heard(setup, "setup", 0, True)
+        step = self.heard(step, "step", 0, True)
+        max_runtime = self.heard(max_runtime, "max_runtime", INFINITY, True)
+        if type(nodes) is int and 1 <= nodes <= MOST_NODES:
+            self.query.n = nodes
+        else:
+            self.query.n = integer("nodes", nodes, 1, MOST_NODES)
+        self.query.volume = number(volume, "volume")
+        if not (self.query.volume > 0 and isfinite(self.query.volume)):
+            raise ValueError(f"volume must be positive and finite, got {volume!r}")
+        self.query.budget = number(budget, "budget", 0)
+        self.query.min_performance = number(min_performance, "min_performance", 0, True)
+        self.query.earliest = number(earliest, "earliest")
+        if self.query.earliest == INFINITY:
+            raise ValueError(f"earliest must not be {earliest!r}")
+        self.query.deadline = number(deadline, "deadline")
+        if self.query.deadline == -INFINITY:
+            raise ValueError(f"deadline must not be {deadline!r}")
+        if self.query.earliest > self.query.deadline:
+            raise ValueError(f"earliest {earliest!r} lies after deadline {deadline!r}")
+        self.query.deadline = min(self.query.deadline, DBL_MAX)
+        self.query.max_price = number(max_price, "max_price", 0)
+        self.query.setup = number(setup, "setup", 0, True)
+        self.query.step = number(step, "step", 0, True)
+        self.query.latest = number(latest, "latest")
+        if self.query.latest == -INFINITY:
+            raise ValueError(f"latest must not be {latest!r}")
+        if self.query.earliest > self.query.latest:
+            raise ValueError(f"earliest {earliest!r} lies after latest {latest!r}")
+        self.query.max_runtime = number(max_runtime, "max_runtime")
+        if not self.query.max_runtime > 0:
+            raise ValueError(f"max_runtime must be positive, got {max_runtime!r}")
+        self.query.mask = NULL
+        self.where = checked_where(where)
+        if self.said is not None:
+            self.said.setdefault("volume", (volume, None))
+            self.query.volume = NAN  # nothing fits before a clock has made it numbers
+
+    cdef object amount(self, object volume, object walltime, object reference):
+        """The volume, or what stands for it where a walltime needs a clock."""
+        if (volume is None) == (walltime is None):
+            raise TypeError("a Request needs either a volume or a walltime")
+        if walltime is None:
+            raise TypeError("reference is for a walltime; there is a volume")
+        cdef double pace = number(reference, "reference")
+        if not (pace > 0 and isfinite(pace)):
+            raise ValueError(f"reference must be positive and finite, got {reference!r}")
+        if is_said(walltime):
+            self.heard(walltime, "walltime", 0, True)
+            self.said["volume"], self.said["reference"] = (None, None), (pace, None)
+            if self.said["walltime"][1].ns == 0:
+                raise ValueError(f"walltime must be positive, got {walltime!r}")
+            return 1.0
+        cdef double time = number(walltime, "walltime")
+        if not (time > 0 and isfinite(time)):
+            raise ValueError(f"walltime must be positive and finite, got {walltime!r}")
+        return time * pace
+
+    cdef object heard(self, object value, str name, double otherwise, bint duration):
+        """A number as it is; of what is kept as it was said, what stands for it till then."""
+        if not is_said(value):
+            return value
+        if duration:
+            from slotkern.machine.durations import duration_of as meaning
+        else:
+            from slotkern.machine.moments import moment_of as meaning
+        if self.said is None:
+            self.said = {}
+        self.said[name] = value, meaning(value, name)
+        return otherwise
+
+    def _as_said(self, str name, value):
+        return value if self.said is None or name not in self.said else self.said[name][0]
+
+    @property
+    def nodes(self):
+        """How many different nodes."""
+        return self.query.n
+
+    @property
+    def volume(self):
+        """Work per node; None where a walltime is said that only a clock makes a number."""
+        return self._as_said("volume", self.query.volume)
+
+    @property
+    def reference(self):
+        """The performance that a walltime is said for; 1 where there is none."""
+        return self._as_said("reference", 1.0)
+
+    @property
+    def walltime(self):
+        """How long a node of the reference performance works, as it was said, or None."""
+        return self._as_said("walltime", None)
+
+    @property
+    def budget(self):
+        """The most money for all parts together."""
+        return self.query.budget
+
+    @property
+    def min_performance(self):
+        """Least performance of every node."""
+        return self.query.min_performance
+
+    @property
+    def earliest(self):
+        """Earliest start, as it was said; -inf for none."""
+        return self._as_said("earliest", self.query.earliest)
+
+    @property
+    def deadline(self):
+        """Latest end of every part, as it was said."""
+        return self._as_said(
+            "deadline", INFINITY if self.query.deadline == DBL_MAX else self.query.deadline)
+
+    @property
+    def max_price(self):
+        """Highest price per time unit of every single slot."""
+        return self.query.max_price
+
+    @property
+    def setup(self):
+        """Constant part of a part's length."""
+        return self._as_said("setup", self.query.setup)
+
+    @property
+    def step(self):
+        """Of what a part's length is a multiple; 0 for none."""
+        return self._as_said("step", self.query.step)
+
+    @property
+    def latest(self):
+        """Latest start."""
+        return self._as_said("latest", self.query.latest)
+
+    @property
+    def max_runtime(self):
+        """The most time from start to finish."""
+        return self._as_said("max_runtime", self.query.max_runtime)
+
+    def _fields(self):
+        fields = {
+            "nodes": self.nodes, "volume": self.volume, "budget": self.budget,
+            "min_performance": self.min_performance, "earliest": self.earliest,
+            "deadline": self.deadline, "max_price": self.max_price, "setup": self.setup,
+            "step": self.step, "latest": self.latest, "max_runtime": self.max_runtime,
+            "where": self.where,
+        }
+        if self.walltime is not None:
+            fields["walltime"], fields["reference"] = self.walltime, self.reference
+        if self.name is not None:
+            fields["name"] = self.name
+        return fields
+
+    def length(self, performance):
+        """How long a part runs on a node of this performance.
+
+        Parameters
+        ----------
+        performance : float or array_like of float
+            Work per time unit, > 0.
+
+        Returns
+        -------
+        ndarray of float64
+            Time, in the shape of `performance`: ``setup + volume / performance``, rounded
+            up to a multiple of `step`. A square window takes as long as its slowest node.
+
+        Raises
+        ------
+        ValueError
+            For a performance that is not positive, and where only a clock knows lengths.
+
+        Examples
+        --------
+        >>> import slotkern as sk
+        >>> sk.Request(1, 10, setup=0.5, step=1).length([1, 4]).tolist()
+        [11.0, 3.0]
+        """
+        if self.said is not None:
+            raise ValueError("the request says times that only the clock of slots makes numbers")
+        cdef cnp.ndarray given = np.array(performance, np.float64, order="C")
+        cdef double* out = <double*>cnp.PyArray_DATA(given)
+        cdef Py_ssize_t i
+        for i in range(given.size):
+            if not out[i] > 0:
+                raise ValueError(f"performance must be positive, got {out[i]!r}")
+            out[i] = self.query.length(out[i])
+        return given
+
+    def replace(self, **changes):
+        """The same request with some fields changed."""
+        fields = self._fields()
+        if "volume" in changes or "walltime" in changes:  # one instead of the other
+            for name in ("volume", "walltime", "reference"):
+                fields.pop(name, None)
+        return _make_request({**fields, **changes})
+
+    def __repr__(self):
+        defaults = Request(1, 1)._fields()
+        defaults |= {"volume": None, "reference": 1.0}
+        shown = []
+        for name, value in self._fields().items():
+            default = defaults.get(name)
+            if name == "nodes" or value is not default and not (
+                isinstance(value, float) and value == default
+            ):
+                shown.append(f"{name}={value!r}")
+        return f"Request({', '.join(shown)})"
+
+    def __eq__(self, other):
+        if not isinstance(other, Request):
+            return NotImplemented
+        mine, theirs = self._fields(), other._fields()
+        return np.array_equal(mine.pop("where"), theirs.pop("where")) and mine == theirs
+
+    def __hash__(self):
+        fields = self._fields()
+        where = fields.pop("where")
+        return hash((*fields.values(), where if isinstance(where, str) else None))
+
+    def __reduce__(self):
+        return _make_request, (self._fields(),)
 
 
-_know_main_thread()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_know_main_thread)
+def _make_request(fields):
+    return Request(fields.pop("nodes"), fields.pop("volume", None), **fields)
 
 
-cdef bint hears() noexcept:
-    """Whether Python answers signals in this thread."""
-    return PyThread_get_thread_ident() == main_thread
+cdef bint is_said(object value) except -1:
+    """Whether a time or duration is no number: a date, text, a timedelta."""
+    if isinstance(value, (float, int)):
+        return False
+    from slotkern.machine.clock import is_number
+    return value is not None and not is_number(value) and not hasattr(value, "__float__")
 
 
-include "_core_requests.pxi"
+cdef object terms_of(object slots):
+    """(clock, machine) of slots that have any, or None."""
+    if isinstance(slots, PreparedSlots):
+        return (<PreparedSlots>slots).terms
+    if isinstance(slots, np.ndarray):
+        return None
+    terms = getattr(slots, "clock", None), getattr(slots, "machine", None)
+    return None if terms == (None, None) else terms
+
+
+cpdef Request in_numbers(object slots, Request request):
+    """The request in the numbers of the slots' clock, which is asked once."""
+    if request.said is None:
+        return request
+    terms = terms_of(slots)
+    clock = None if terms is None else terms[0]
+    if request.plain is None or request.plain[0] is not clock:
+        from slotkern.machine.terms import numbered
+        request.plain = clock, numbered(request, clock)
+    return request.plain[1]
+
+
+REQUEST_FIELDS = tuple(Request(1, 1)._fields())
+
+
+cdef Request request_with(Request request, object mask):
+    """A copy whose query points at the mask, which it keeps alive."""
+    cdef Request copy = Request.__new__(Request)
+    copy.query = request.query
+    copy.name = request.name
+    copy.where = mask
+    copy.query.mask = <const unsigned char*>cnp.PyArray_DATA(<cnp.ndarray>mask)
+    copy.query.masked = len(mask)
+    return copy
+
+
+cdef bint lasting(object where) except -1:
+    """Whether a filter lets in the same slots after bookings, and is no array of rows."""
+    if where is None:
+        return True
+    if not isinstance(where, str):
+        return False
+    from slotkern.where import columns
+    return columns(where).isdisjoint(("start", "end"))
+
+
+cdef object search_error(Status status, Query query):
+    return error_of(status, "search", {"volume": query.volume})
 
 
 # --- slots
@@ -84,10 +430,11 @@ cdef Py_ssize_t offset_of(object dtype, str name, object wanted) except -1:
 
 cpdef object array_of(object slots):
     """The array itself, or the one that an Environment or a TraceSlots holds as `slots`."""
-    if cnp.PyArray_Check(slots) or isinstance(slots, (PreparedSlots, Window)):
+    if cnp.PyArray_Check(slots) or isinstance(slots, PreparedSlots):
         return slots
     held = getattr(slots, "slots", None)
-    return held if isinstance(held, np.ndarray) else slots
+    fields = getattr(getattr(held, "dtype", None), "names", None) or ()
+    return held if "performance" in fields else slots  # a Window's have none
 
 
 cdef int view_slots(object slots, SlotView* view) except -1:
@@ -119,40 +466,9 @@ cdef int view_slots(object slots, SlotView* view) except -1:
 
 
 cdef object fault_error(const Fault& fault, object slots):
-    """The one place where what check_slots found becomes an exception."""
-    if fault.status == Status.no_memory:
-        return MemoryError("not enough memory to prepare the slots")
-    if fault.status == Status.internal:
-        return RuntimeError("an unexpected error inside the slot check")
-    from slotkern.slots import SlotError
-    row, other = fault.row, fault.other
-    slot, clash = slots[row], slots[other]
-    if fault.status == Status.node_negative:
-        field, text = "node", f"node {slot['node']} is negative"
-    elif fault.status == Status.start_not_finite:
-        field, text = "start", f"start {slot['start']} is not finite"
-    elif fault.status == Status.end_is_nan:
-        field, text = "end", "end is nan"
-    elif fault.status == Status.end_not_after_start:
-        field, text = "end", f"end {slot['end']} is not after start {slot['start']}"
-    elif fault.status == Status.performance_not_positive:
-        field = "performance"
-        text = f"performance {slot['performance']} is not positive and finite"
-    elif fault.status == Status.price_not_valid:
-        field, text = "price", f"price {slot['price']} is negative or not finite"
-    elif fault.status == Status.not_sorted:
-        field = "start" if slot["start"] != clash["start"] else "node"
-        text = (f"slots are not sorted by (start, node): ({slot['start']}, {slot['node']}) comes "
-                f"after ({clash['start']}, {clash['node']}); make_slots sorts")
-    elif fault.status == Status.performance_differs:
-        field = "performance"
-        text = f"performance {slot['performance']} differs from {clash['performance']}"
-    else:
-        field = "start"
-        text = f"start {slot['start']} lies before end {clash['end']}: slots of one node overlap"
-    if fault.status != Status.not_sorted and fault.status != Status.node_negative:
-        text += f" (node {slot['node']})"
-    return SlotError(text, int(row), field, int(other))
+    if fault.status == Status.no_memory or fault.status == Status.internal:
+        return error_of(fault.status, "prepare the slots")
+    return slot_error(name_of(fault.status), slots, fault.row, fault.other)
 
 
 def check_slots(slots):
@@ -230,7 +546,8 @@ cdef class PreparedSlots:
         return restored_slots, (self.table, self.terms)
 
     def find(self, request, criterion="finish", **options):
-        """`find_window` on this pool."""
+        """`find_window` on these slots as they are now."""
+        from slotkern._find import find_window
         return find_window(self, request, criterion, **options)
 
     cdef object mask_of(self, object where):
@@ -335,149 +652,6 @@ cdef ShapeKind shape_of(str shape) except *:
     raise ValueError(f"shape must be 'square' or 'ragged', got {shape!r}")
 
 
-cdef Py_ssize_t place_in(object index, Py_ssize_t size, str things) except -1:
-    """The place that an index means in a sequence of so many things."""
-    try:
-        return range(size)[index]
-    except TypeError:
-        name = type(index).__name__
-        raise TypeError(f"index must be an integer or a slice, got {name}") from None
-    except IndexError:
-        raise IndexError(f"index {index} is out of range for {size} {things}") from None
-
-
-include "_core_windows.pxi"
-
-
-# --- searches
-
-def find_window(slots, Request request not None, criterion="finish", *, str shape="square",
-                str method="exact", str placement="slot-start", str span="window", gap=0.0,
-                max_work=None, seed=0):
-    """The best window for a request, or None.
-
-    Parameters
-    ----------
-    slots : structured array, SlotPool or Environment
-        Free slots, sorted by (start, node). An array is checked and prepared at every
-        call; a pool was once. Of an Environment, its ``slots``.
-    request : Request
-        What the job asks for.
-    criterion : str, array, or other
-        ``"first"`` (AMP and FirstFit), ``"start"``, ``"finish"``, ``"runtime"`` or
-        ``"cost"``; a sum of values: ``"processor_time"``, ``"dependable"``,
-        ``"coordinated"``, the name of a numeric field or a float64 array with one value a
-        row (both maximized), ``minimize(...)`` of those, or a function made by
-        `criterion`.
-    shape : {"square", "ragged"}
-        Whether all parts run as long as the slowest (T = volume / least performance), or
-        each for its own volume / performance.
-    method : {"exact", "lite", "published", "published-lite"}
-        The kernels; the n cheapest of each step, valued; or the papers' algorithms step by
-        step (numba; slow).
-    placement : {"slot-start", "any"}
-        For sums of values: whether windows start where a slot does that the request
-        admits (long enough for a part or not), or anywhere.
-    span : {"window", "group"}
-        For ``"dependable"``, ``"coordinated"`` and criteria that use the start, square:
-        whether T is volume / least performance of the window, or that of any slower slot
-        which could start at the same time, as in the papers' procedure.
-    gap, max_work : float, int, optional
-        For sums of values: a relative distance from the optimum that is good enough, and
-        the most units of work, counted and not timed; `Window.proven` says what came of it.
-    seed : int
-        For published methods that draw random windows.
-
-    Returns
-    -------
-    Window or None
-        None when nothing fits; `explain` says why. Exact windows are the best by value,
-        then earliest start, then lowest cost, then smallest node ids; costs that only
-        rounding makes equal are no tie, for there the n cheapest slots stand. Of windows
-        with one sum of values any may be the answer, always the same one.
-
-    Raises
-    ------
-    ValueError, TypeError
-        Naming the row, field or argument and its value.
-
-    Notes
-    -----
-    A part so long or so dear that it overflows a float64 fits nowhere.
-    Expected O(m / 64 + candidates * n) time for m slots once prepared; scratch memory at
-    most 16 bytes a slot. AEP: Toporkov et al., "Slot Selection and Co-allocation
-    Algorithms for Economic Scheduling in Distributed Computing", section 2; square:
-    "Optimization of Resources Selection for Jobs Scheduling in Heterogeneous Distributed
-    Computing Environments", section 3.2.
-
-    Examples
-    --------
-    >>> import slotkern as sk
-    >>> slots = sk.make_slots(node=[0, 1, 2], start=[0, 0, 4], end=[10, 10, 10],
-    ...                       performance=[1, 2, 4], price=[1, 3, 5])
-    >>> sk.find_window(slots, sk.Request(2, 9), "finish")
-    Window(square finish: start=4, finish=8.5, runtime=4.5, cost=36, nodes=[1, 2])
-    """
-    request = in_numbers(slots, request)
-    cdef Window window = find_plain(slots, request, criterion, shape, method, placement, span, gap,
-                                    max_work, seed)
-    if window is not None:
-        window.name = request.name
-        window.terms = terms_of(slots)
-    return window
-
-
-cdef Window find_plain(slots, Request request, criterion, str shape, str method, str placement,
-                       str span, gap, max_work, seed):
-    cdef object index = INDEX.get(criterion) if type(criterion) is str else None
-    if (isinstance(slots, PreparedSlots) and (<PreparedSlots>slots).changed
-            and (index is None or method != "exact" or not lasting(request.where))):
-        return find_settled(<PreparedSlots>slots, request, criterion, dict(
-            shape=shape, method=method, placement=placement, span=span, gap=gap,
-            max_work=max_work, seed=seed))
-    if (index is None or method != "exact" or placement != "slot-start" or span != "window"
-            or gap != 0.0 or max_work is not None or type(seed) is not int or seed < 0):
-        from slotkern.search import find_otherwise
-        return find_otherwise(slots, request, criterion, shape, method, placement, span, gap,
-                              max_work, seed)
-    cdef ShapeKind form = shape_of(shape)
-    cdef PreparedSlots pool = pool_of(slots, False, form, request.query.n)
-    cdef Answer answer
-    cdef int which = index
-    cdef object mask
-    if request.where is not None:
-        mask = pool.mask_of(request.where)
-        request = request_with(request, mask)
-    answer = pool.search(request.query, which, form)
-    if answer.status == Status.ok:
-        return wrap(answer, request.query.n, <str>criterion, shape)
-    if answer.status == Status.none:
-        return None
-    raise search_error(answer.status, request.query)
-
-
-cdef bint lasting(object where) except -1:
-    """Whether a filter lets in the same slots after bookings, and is no array of rows."""
-    if where is None:
-        return True
-    if not isinstance(where, str):
-        return False
-    from slotkern.where import columns
-    return columns(where).isdisjoint(("start", "end"))
-
-
-cdef object find_settled(PreparedSlots pool, Request request, object criterion, dict options):
-    """find_window on what a changed pool is now, with rows of its origin array."""
-    cdef PreparedSlots settled = pool.settled()
-    cdef Window window = find_window(settled, request, criterion, **options)
-    cdef Py_ssize_t i
-    if window is not None:
-        for i in range(window.count):
-            window.parts[i].row = settled.origin[window.parts[i].row]
-        window.table = None
-    return window
-
-
 def prepared(slots):
     """Slots prepared for searches: an array's, or what a pool has free now."""
     if isinstance(slots, PreparedSlots):
@@ -507,145 +681,3 @@ def filter_rows(slots, where):
         pool.masks = {}
         pool.table = slots
     return pool.slots, pool.mask_of(where)
-
-
-def window_of(slots, rows, double start, Request asked, str criterion, str shape, value=None,
-              double longest=0):
-    """The window of these rows at this start, in the one expression for each quantity.
-
-    A square window takes as long as its slowest part, or `longest` if that is longer. For algorithms that choose rows themselves; nothing is `proven` of it, and its `bound` is -inf.
-    """
-    cdef ShapeKind form = shape_of(shape)
-    table = slots[rows]
-    lengths, costs = asked.length(table["performance"]), table["price"]
-    if form == ShapeKind.ragged:
-        costs = (costs * lengths if asked.query.charged()
-                 else asked.query.volume * (costs / table["performance"]))
-    order = np.lexsort((table["node"], costs))
-    rows, table = np.asarray(rows)[order], table[order]
-    lengths, costs = lengths[order], costs[order]
-    span = max(lengths.max(), longest)
-    if form == ShapeKind.square:
-        lengths = np.full(len(rows), span)
-    cdef double total = 0, time = 0
-    for cost, length in zip(costs.tolist(), lengths.tolist()):
-        total += cost
-        time += length
-    if form == ShapeKind.square:
-        total, costs, time = span * total, span * costs, len(rows) * span
-    cdef Window self = Window.__new__(Window)
-    self.start, self.runtime, self.finish = start, span, start + span
-    self.cost, self.processor_time = total, time
-    values = {"first": start, "start": start, "local_price": start, "finish": self.finish,
-              "runtime": self.runtime, "cost": self.cost, "processor_time": self.processor_time}
-    self.value = values[criterion] if value is None else value
-    self.proven, self.bound = False, -INFINITY
-    self.criterion, self.shape = criterion, shape
-    hold(self, len(rows))
-    cdef Py_ssize_t i
-    for i, k in enumerate(np.argsort(table["node"]).tolist()):
-        self.parts[i] = Part(rows[k], table["node"][k], lengths[k], costs[k])
-    return self
-
-
-cdef Request request_with(Request request, object mask):
-    """A copy whose query points at the mask, which it keeps alive."""
-    cdef Request copy = Request.__new__(Request)
-    copy.query = request.query
-    copy.name = request.name
-    copy.where = mask
-    copy.query.mask = <const unsigned char*>cnp.PyArray_DATA(<cnp.ndarray>mask)
-    copy.query.masked = len(mask)
-    return copy
-
-
-def find_windows(slots, requests, criterion="finish", *, str shape="square",
-                 str method="exact", threads=1, **options):
-    """`find_window` for many requests over the same slots, in one call without the GIL.
-
-    Parameters
-    ----------
-    slots, criterion, shape, method, **options
-        As for `find_window`.
-    requests : iterable of Request
-    threads : int
-        How many threads share the requests. The result does not depend on it.
-
-    Returns
-    -------
-    list of (Window or None)
-        One for each request, in order.
-
-    Raises
-    ------
-    ValueError, TypeError
-        As `find_window`, at the first request that is wrong; then nothing is returned.
-
-    Notes
-    -----
-    The time of `find_window` for each request, shared by the threads when the criterion
-    is a built-in one and the method exact; others run one after another. O(m log m) once
-    for a raw array of m slots.
-    """
-    cdef list asked = list(requests)
-    cdef object terms = terms_of(slots)
-    for i, request in enumerate(asked):
-        if not isinstance(request, Request):
-            raise TypeError(f"requests[{i}] must be a Request, got {type(request).__name__}")
-        asked[i] = in_numbers(slots, request)
-    if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1:
-        raise ValueError(f"threads must be an integer of at least 1, got {threads!r}")
-    if criterion.__class__ is not str or criterion not in INDEX or method != "exact":
-        if not isinstance(slots, PreparedSlots):
-            slots = PreparedSlots(slots)  # keeps its clock; checked and prepared once for all
-        return [
-            find_window(slots, request, criterion, shape=shape, method=method, **options)
-            for request in asked
-        ]
-    if options:
-        find_window(slots, Request(1, 1), criterion, shape=shape, **options)  # checks names
-    cdef ShapeKind form = shape_of(shape)
-    cdef size_t most = 1
-    cdef Request each
-    for each in asked:
-        most = max(most, <size_t>each.query.n)
-    cdef PreparedSlots pool = pool_of(slots, False, form, most)
-    if pool.changed and any([each.where is not None for each in asked]):
-        return [find_window(slots, each, criterion, shape=shape) for each in asked]
-    cdef vector[Query] queries
-    queries.reserve(len(asked))
-    keep = []
-    for each in asked:
-        if each.where is not None:
-            each = request_with(each, pool.mask_of(each.where))
-            keep.append(each)
-        queries.push_back(each.query)
-    cdef Answers out
-    cdef Status status
-    cdef unsigned crew = min(threads, 1024)
-    cdef int which = INDEX[criterion]
-    cdef double least_volume = min([each.volume for each in asked], default=INFINITY)
-    cdef Watch watch
-    watch.arm(hears())
-    status = Status.interrupted
-    while status == Status.interrupted:
-        ask(watch)
-        pool.enter(least_volume)
-        with nogil:
-            status = find_many(pool.prepared, queries, which, form, crew, out)
-            pool.leave()
-    if status != Status.ok:
-        raise search_error(status, queries[0])
-    windows = []
-    cdef Window window
-    cdef size_t k
-    for k in range(out.answers.size()):
-        if out.answers[k].status == Status.ok:
-            window = wrap(out.answers[k], queries[k].n, <str>criterion, shape)
-            window.name, window.terms = (<Request>asked[k]).name, terms
-            windows.append(window)
-        elif out.answers[k].status == Status.none:
-            windows.append(None)
-        else:
-            raise search_error(out.answers[k].status, queries[k])
-    return windows

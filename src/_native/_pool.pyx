@@ -8,33 +8,30 @@ cimport numpy as cnp
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libcpp.vector cimport vector
 
+from slotkern._base cimport Status, Watch, ask, error_of, hears
+from slotkern._bookings cimport Bookings
 from slotkern._core cimport (
-    PreparedSlots, Request, Window, hears, in_numbers, lasting, place_in, request_with, search_error,
-    shape_of, wrap,
+    PreparedSlots, Request, in_numbers, lasting, request_with, search_error, shape_of,
 )
-from slotkern._core import CRITERIA, PART, array_of, check_slots, find_window
-from slotkern._kernels cimport Answer, Found, Part, CPreparedSlots, Query, ShapeKind, Status, Watch, ask, find
-from slotkern.slots import SlotError
+from slotkern._kernels cimport Answer, CPreparedSlots, Part, Query, ShapeKind, find
+from slotkern._spans cimport prices_of, span_table
+from slotkern._windows cimport CWindowTable, Window
+
+from slotkern._find import CRITERIA
+from slotkern._spans import SPAN
+from slotkern.checks import integer, number
 
 cnp.import_array()
 
 cdef extern from "slotkern/pool/schedule.hpp" namespace "slotkern" nogil:
-    cdef cppclass CBookings "slotkern::Bookings":
-        vector[Found] found
-        vector[uint8_t] reasons
-        vector[size_t] firsts
-        vector[Part] parts
-
     Answer find_in "slotkern::find"(CSlotPool&, const Query&, int, ShapeKind) noexcept
-    Status open_pool(CSlotPool&, CPreparedSlots&, const vector[double]&, const PoolState*) noexcept
-    Status state_of(const CSlotPool&, PoolState&) noexcept
     Status make_rows_for(CSlotPool&, double) noexcept
     Status book(CSlotPool&, double, const Part*, size_t, size_t&) noexcept
     Status release(CSlotPool&, double, const Part*, size_t, size_t&) noexcept
     Status advance(CSlotPool&, double) noexcept
     Status remove_node(CSlotPool&, int32_t) noexcept
     Status schedule(CSlotPool&, const CPreparedSlots&, const vector[Query]&, int, ShapeKind,
-                    CBookings&) noexcept
+                    CWindowTable&, vector[uint8_t]&) noexcept
 
 cdef extern from "slotkern/pool/mutexes.hpp" namespace "slotkern" nogil:
     cdef cppclass Mutexes:
@@ -55,8 +52,6 @@ cdef extern from "slotkern/pool/embed.hpp" nogil:
     int slotkern_release(void*, double, int64_t, const int64_t*, const int32_t*,
                          const double*) noexcept
 
-REASONS = ("booked", "nodes", "budget", "time", "volume")
-SPAN = np.dtype([("row", "i8"), ("node", "i4"), ("start", "f8"), ("end", "f8")], align=True)
 # Names carry the interface, so that code compiled and cached against another one finds none.
 ADDRESSES = {
     f"slotkern_find_{kInterface}": <size_t>&slotkern_find,
@@ -219,7 +214,7 @@ cdef class SlotPool(PreparedSlots):
         return window_rows([window for window, _ in pairs], self.terms,
                            owner=[owner for _, owner in pairs])
 
-    def __iter__(self):
+    def by_node(self):
         """Pairs of a node and its free slots, ascending by node."""
         slots = self.slots
         order = np.lexsort((slots["start"], slots["node"]))
@@ -329,10 +324,6 @@ cdef class SlotPool(PreparedSlots):
                     self.leave()
         return answer
 
-    def find(self, request, criterion="finish", **options):
-        """`find_window` on this pool."""
-        return find_window(self, request, criterion, **options)
-
     def find_alternatives(self, request, criterion="first", **options):
         """`find_alternatives` on this pool, which it does not change."""
         from slotkern.alternatives import find_alternatives
@@ -416,9 +407,8 @@ cdef class SlotPool(PreparedSlots):
                 release(self.pool, each.start, each.parts, each.count, other)
             each = windows[i]
         self.mutex.unlock()
-        if status == Status.not_free:
-            raise ValueError(f"the window cannot be booked: {part_text(each, bad)} is not free")
-        check_status(status)
+        if status != Status.ok:
+            raise error_of(status, "book", {"what": "the window", "part": part_text(each, bad)})
         if owner is not None:
             self.own(windows, owner)
 
@@ -534,10 +524,8 @@ cdef class SlotPool(PreparedSlots):
         self.start_change()
         cdef Status status = release(self.pool, window.start, window.parts, window.count, bad)
         self.mutex.unlock()
-        if status == Status.not_booked:
-            raise ValueError(
-                f"the window cannot be released: {part_text(window, bad)} is not booked")
-        check_status(status)
+        if status != Status.ok:
+            raise error_of(status, "release", {"part": part_text(window, bad)})
         if self.ledger is not None:
             self.ledger.remove(window)
         return 0
@@ -560,13 +548,9 @@ cdef class SlotPool(PreparedSlots):
         O(N + k (log m + 64)) for N nodes, all of which are looked at, and k slots with time
         before `now`.
         """
-        if self.terms is not None and not isinstance(now, bool):
-            now = clocked(self, now, "now")
-        if isinstance(now, bool) or not isinstance(now, (int, float, np.integer, np.floating)):
-            raise TypeError(f"now must be a number, got {now!r}")
-        cdef double time = float(now)
-        if not np.isfinite(time):
-            raise ValueError(f"now must be finite, got {now!r}")
+        if self.clock is not None:
+            now = self.clock.time(now, "now")
+        cdef double time = number("now", now)
         if time < self.pool.now():
             raise ValueError(f"now must not be before {self.pool.now()}, got {now!r}")
         cdef Status status
@@ -594,9 +578,8 @@ cdef class SlotPool(PreparedSlots):
             For a node that the pool does not have (any more), or what is no integer.
         """
         if isinstance(node, str) and self.machine is not None:
-            node = int(self.machine.ids([node], "node")[0])
-        if isinstance(node, bool) or not isinstance(node, (int, np.integer)):
-            raise TypeError(f"node must be an integer, got {node!r}")
+            node = self.machine.ids([node], "node")[0]
+        node = integer("node", node)
         cdef Status status = Status.none
         self.start_change()
         if 0 <= node <= 0x7FFFFFFF:
@@ -627,40 +610,8 @@ cdef class SlotPool(PreparedSlots):
         O(m log m): the pool is laid out anew. What earlier searches taught is kept where
         the new slots do not touch it.
         """
-        slots = array_of(slots)
-        check_slots(slots)
-        while not self._add(slots):
-            pass  # another thread added, removed or advanced meanwhile
-
-    def _add(self, slots):
-        """Add the slots unless the pool is no more what they were checked against."""
-        table, state, now = self._whole()
-        if slots.dtype.names != table.dtype.names:
-            raise ValueError(
-                f"slots must have the fields {', '.join(table.dtype.names)}, got "
-                f"{', '.join(slots.dtype.names)}"
-            )
-        gone = np.isin(slots["node"], state["gone"])
-        if gone.any():
-            row = int(np.flatnonzero(gone)[0])
-            node = slots["node"][row]
-            raise SlotError(f"node {node} was removed from the pool", row, "node", row)
-        early = slots["start"] < now
-        if early.any():
-            row = int(np.flatnonzero(early)[0])
-            raise SlotError(f"start {slots['start'][row]} lies before the pool's now, "
-                            f"{now}", row, "start", row)
-        origin = np.concatenate([table, slots.astype(table.dtype)])
-        order = np.lexsort((origin["node"], origin["start"]))
-        try:
-            check_slots(origin[order])
-        except SlotError as error:
-            row, other = int(order[error.row]), int(order[error.other])
-            old = len(table)
-            text = f"{error.problem}; it clashes with row {min(row, other)} of the pool's origin"
-            raise SlotError(text, max(row, other) - old, error.field,
-                            max(row, other) - old) from None
-        return extend(self, len(table), origin, len(state["gone"]), now)
+        from slotkern._pool_state import add_slots
+        add_slots(self, slots)
 
     def schedule(self, requests, criterion="start", *, str shape="square", owner=None):
         """Find and book a window for each request, in order, in one call.
@@ -745,14 +696,14 @@ cdef class SlotPool(PreparedSlots):
         cdef Status status
         cdef Watch watch
         watch.arm(hears())
-        out.done.firsts.push_back(0)
         status = Status.interrupted
         try:
             while status == Status.interrupted:
                 ask(watch)
                 self.start_change()
                 with nogil:
-                    status = schedule(self.pool, self.prepared, queries, which, form, out.done)
+                    status = schedule(self.pool, self.prepared, queries, which, form, out.windows,
+                                      out.codes)
                     self.mutex.unlock()
             check_status(status)
         except BaseException as error:
@@ -818,6 +769,7 @@ cdef class SlotPool(PreparedSlots):
         return load_pool(path)
 
     def __reduce__(self):
+        from slotkern._pool_state import restored
         return restored, (*self._whole(), self.terms, self._owned())
 
     def _owned(self):
@@ -825,5 +777,18 @@ cdef class SlotPool(PreparedSlots):
         return [] if self.ledger is None else self.ledger.pairs()
 
 
-include "_pool_state.pxi"
-include "_pool_bookings.pxi"
+cdef int check_owner(object owner) except -1:
+    if not isinstance(owner, str) or not owner or "\0" in owner:
+        raise TypeError(f"owner must be text, got {owner!r}")
+    return 0
+
+
+cdef int check_status(Status status) except -1:
+    if status != Status.ok:
+        raise error_of(status, "change the pool")
+    return 0
+
+
+cdef str part_text(Window window, size_t bad):
+    cdef Part part = window.parts[bad]
+    return f"node {part.node} from {window.start} to {window.start + part.length}"

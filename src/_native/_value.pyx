@@ -1,5 +1,7 @@
 """The door of searches by value: check, drop the GIL, call one C++ function, wrap the result."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 cimport cython
@@ -10,26 +12,30 @@ from libc.stdint cimport INT64_MAX, int64_t
 from libcpp cimport bool as cbool
 from libcpp.vector cimport vector
 
-from slotkern._core cimport Request, PreparedSlots, Window, hears, wrap
-from slotkern._kernels cimport Answer, Found, Part, CPreparedSlots, Query, ShapeKind, Status, Watch, ask
+from slotkern._base cimport Fault, Status, Watch, ask, error_of, hears
+from slotkern._core cimport PreparedSlots, Request, shape_of
+from slotkern._kernels cimport Answer, CPreparedSlots, Found, Part, Query, ShapeKind
+from slotkern._windows cimport Window, wrap
 
 cnp.import_array()
 
 cdef extern from "slotkern/value/find.hpp" namespace "slotkern" nogil:
-    cdef enum class Wrong "slotkern::Status"(int):
-        criterion_failed
-        end_is_infinite
-
-    cdef struct Fault:
-        size_t row
-
     cdef enum class ValueKind(int):
         column
-        part_time
         static_function
         moving_function
-        dependable
-        coordinated
+
+    cdef cppclass string_view "std::string_view":
+        const char* data()
+        size_t size()
+
+    cdef cppclass SourceFacts:
+        string_view name, doc
+        cbool moving, needs_end, mean
+        double sign
+
+    const int kSources
+    SourceFacts source_facts(int) noexcept
 
     cdef cppclass Valuation:
         ValueKind worth
@@ -67,17 +73,43 @@ cdef extern from "slotkern/value/find.hpp" namespace "slotkern" nogil:
     ValueAnswer find_by_value(const CPreparedSlots&, const Query&, const Valuation&, ShapeKind,
                              const ValueOptions&, cbool) noexcept
     const vector[StepValue]& recorded_steps() noexcept
-    size_t values_of_parts(const Valuation&, const int64_t*, const double*, const double*, size_t,
-                           double*) noexcept
+    size_t values_of_parts(const CPreparedSlots&, const Valuation&, const int64_t*, const double*,
+                           const double*, size_t, double*) noexcept
 
 # What a C function must look like, and the name that its capsule must carry.
 STATIC_SIGNATURE = "int (const void *, double, double *)"
 MOVING_SIGNATURE = "int (const void *, double, double, double *)"
 
-cdef dict WORTHS = {
-    "column": <int>ValueKind.column, "processor_time": <int>ValueKind.part_time,
-    "dependable": <int>ValueKind.dependable, "coordinated": <int>ValueKind.coordinated,
-}
+
+cdef str text_of(string_view text):
+    return text.data()[:text.size()].decode()
+
+
+class NamedValue(NamedTuple):
+    """What the list of sources says of a value that has a name."""
+
+    place: int
+    doc: str
+    moving: bool
+    needs_end: bool
+    mean: bool
+    sign: float
+
+
+cdef dict named_values():
+    cdef int place
+    cdef SourceFacts facts
+    values = {}
+    for place in range(kSources):
+        facts = source_facts(place)
+        if facts.name.size():
+            values[text_of(facts.name)] = NamedValue(
+                place, text_of(facts.doc), facts.moving, facts.needs_end, facts.mean, facts.sign)
+    return values
+
+
+#: The named sums of values, in the order of the kernels' list.
+NAMED_VALUES = named_values()
 
 
 def capsule_signature(capsule):
@@ -88,22 +120,13 @@ def capsule_signature(capsule):
     return None if name == NULL else (<bytes>name).decode(errors="replace")
 
 
-cdef object error_of(const ValueAnswer& answer, Query query, object slots, str name):
-    """The one place where a status code becomes an exception."""
+cdef object value_error(const ValueAnswer& answer, double volume, object slots, str name,
+                        int64_t work=0, double memory=0):
     row = answer.fault.row
-    if <int>answer.status == <int>Wrong.criterion_failed:
-        return ValueError(f"criterion {name} raised, or gave no number within 1e290, for the slot of "
-                          f"row {row}: {slots[row]}")
-    if <int>answer.status == <int>Wrong.end_is_infinite:
-        return ValueError(f"slot row {row}: end is inf, but {name} needs the next task's start")
-    if answer.status == Status.no_memory:
-        return MemoryError("not enough memory for this search")
-    if answer.status == Status.volume_too_small:
-        return ValueError(
-            f"volume {query.volume} is too small: beside times as large as these slots' the "
-            "fastest node would take no time at all"
-        )
-    return RuntimeError("an unexpected error inside the search")
+    slot = slots[row] if row < <size_t>len(slots) else None
+    return error_of(answer.status, "search",
+                    {"name": name, "row": row, "slot": slot, "volume": volume, "work": work,
+                     "megabytes": memory / 2**20})
 
 
 cdef int set_function(Valuation* valuation, object capsule, cnp.ndarray slots) except -1:
@@ -122,23 +145,34 @@ cdef int set_function(Valuation* valuation, object capsule, cnp.ndarray slots) e
     return 0
 
 
-def part_values(slots, capsule, str name, const int64_t[::1] rows, const double[::1] starts,
-                const double[::1] lengths):
-    """What a criterion's function says of parts, each in the slot of its row."""
+cdef int set_valuation(Valuation* valuation, str worth, object data, cnp.ndarray slots) except -1:
+    """Make the valuation one of this kind; see `find`."""
+    if worth == "function":
+        set_function(valuation, data, slots)
+    elif worth == "column":
+        valuation.worth = ValueKind.column
+        valuation.column = <const double*>cnp.PyArray_DATA(<cnp.ndarray>data)
+    else:
+        valuation.worth = <ValueKind><int>NAMED_VALUES[worth].place
+    return 0
+
+
+def part_values(PreparedSlots pool not None, str worth, object data, str name,
+                const int64_t[::1] rows, const double[::1] starts, const double[::1] lengths):
+    """What a criterion says of parts, each in the slot of its row; `worth` and `data` as for `find`."""
     cdef Valuation valuation
     cdef size_t k = 0, count = len(rows)
-    set_function(&valuation, capsule, slots)
+    set_valuation(&valuation, worth, data, pool.slots)
     values = np.empty(count)
     cdef double[::1] out = values
     if count:
         with nogil:
-            k = values_of_parts(valuation, &rows[0], &starts[0], &lengths[0], count, &out[0])
+            k = values_of_parts(pool.prepared, valuation, &rows[0], &starts[0], &lengths[0], count,
+                                &out[0])
     cdef ValueAnswer answer
-    cdef Query query
     if k < count:
-        answer.status = <Status><int>Wrong.criterion_failed
-        answer.fault.row = rows[k]
-        raise error_of(answer, query, slots, name)
+        answer.status, answer.fault.row = Status.criterion_failed, rows[k]
+        raise value_error(answer, 0, pool.slots, name)
     return values
 
 
@@ -147,27 +181,22 @@ def find(PreparedSlots pool not None, Request request not None, str worth, objec
          double memory, bint record, bint fixed=False):
     """The best window by value, or with `record` the best value of each step.
 
-    `data` is a float64 column, or a capsule of a function; which, `worth` and the capsule's
-    name say. A `fixed` function does not look at the length. Returns None, a Window, or a pair of arrays (starts, values).
+    `worth` is "column", "function" or a name of NAMED_VALUES; `data` is the float64 column or the
+    capsule of the function, whose name says of which kind. A `fixed` function does not look at the length. Returns None, a Window, or a pair of arrays (starts, values).
     """
     cdef Valuation valuation
     cdef ValueOptions options
     cdef Query query = request.query
     valuation.sign = sign
-    if worth == "function":
-        set_function(&valuation, data, pool.slots)
-        valuation.fixed = fixed
-    else:
-        valuation.worth = <ValueKind><int>WORTHS[worth]
-        if worth == "column":
-            valuation.column = <const double*>cnp.PyArray_DATA(<cnp.ndarray>data)
+    set_valuation(&valuation, worth, data, pool.slots)
+    valuation.fixed = fixed
     if request.where is not None:
         mask = pool.mask_of(request.where)
         query.mask = <const unsigned char*>cnp.PyArray_DATA(<cnp.ndarray>mask)
     options.lite, options.any_start, options.gap = lite, any_start, gap
     options.group_span = group_span
     options.limits.work, options.limits.memory = max_work, memory
-    cdef ShapeKind form = ShapeKind.ragged if shape == "ragged" else ShapeKind.square
+    cdef ShapeKind form = shape_of(shape)
     cdef ValueAnswer answer
     cdef Watch watch
     watch.arm(hears())
@@ -179,7 +208,7 @@ def find(PreparedSlots pool not None, Request request not None, str worth, objec
     if answer.status == Status.none and not record:
         return None
     if answer.status != Status.ok and answer.status != Status.none:
-        raise error_of(answer, query, pool.slots, name)
+        raise value_error(answer, query.volume, pool.slots, name, max_work, memory)
     if record:
         return steps_of()
     cdef Answer plain

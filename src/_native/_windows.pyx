@@ -1,15 +1,20 @@
-"""The door of many windows: one container, whatever found them."""
+"""The door of windows: one, and one container for many, whatever found them."""
 
 import operator
 from collections.abc import Sequence
 
 import numpy as np
 
+cimport cython
 cimport numpy as cnp
+from libc.math cimport INFINITY
 from libc.stdint cimport int64_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy
 
-from slotkern._core cimport Window, place_in, wrap
-from slotkern._kernels cimport Answer, Found, Part
+from slotkern._base cimport number, place_in
+from slotkern._core cimport Request, shape_of
+from slotkern._kernels cimport Answer, Found, Part, ShapeKind
 from slotkern._windows cimport PartRow, WindowRow
 
 cnp.import_array()
@@ -19,6 +24,276 @@ TABLE = np.dtype([(name, "f8") for name in
 PART = np.dtype(
     [("row", "i8"), ("node", "i4"), ("start", "f8"), ("end", "f8"), ("cost", "f8")], align=True
 )
+
+
+@cython.freelist(64)
+cdef class Window:
+    """Window()
+--
+
+    n slots on n different nodes with one common start.
+
+    Attributes
+    ----------
+    start, finish, runtime : float
+        Time of the common start, of the end of the last part, and between them.
+    cost : float
+        Money for all parts together.
+    processor_time : float
+        Sum of the parts' lengths.
+    value : float
+        The criterion in its own units and direction.
+    proven : bool
+        Whether the value is known to be the best there is.
+    bound : float
+        No window has a better value than this.
+    criterion, shape : str
+        What was asked for.
+    effort : dict or None
+        Of a search by value: how many groups it swept, steps it looked at and knapsacks it
+        solved, and their units of work.
+    slots : structured array
+        One row a part, ascending by node: row (of the array searched), node, start, end,
+        cost. Built on first access.
+    name : str or None
+        Of the request.
+    names : tuple of str
+        The nodes' names in the machine, or their ids as text, ascending by id.
+    start_time, finish_time : datetime or None
+        The same as start and finish, in the zone of the slots' clock.
+    duration : timedelta or None
+        The same as runtime.
+    """
+
+    def __init__(self, *_args, **_options):
+        raise TypeError("a Window is made by a search, such as find_window")
+
+    def __dealloc__(self):
+        free(self.parts)
+
+    @property
+    def slots(self):
+        """The parts: row, node, start, end, cost; ascending by node."""
+        cdef Py_ssize_t i
+        if self.table is None:
+            table = np.empty(self.count, PART)
+            table["row"] = [self.parts[i].row for i in range(self.count)]
+            table["node"] = [self.parts[i].node for i in range(self.count)]
+            table["start"] = self.start
+            table["end"] = [self.start + self.parts[i].length for i in range(self.count)]
+            table["cost"] = [self.parts[i].cost for i in range(self.count)]
+            self.table = table
+        return self.table
+
+    @property
+    def nodes(self):
+        """The node ids, ascending, as a tuple."""
+        cdef Py_ssize_t i
+        return tuple([self.parts[i].node for i in range(self.count)])
+
+    @property
+    def clock(self):
+        """The clock of the slots that were searched, or None."""
+        return None if self.terms is None else self.terms[0]
+
+    @property
+    def machine(self):
+        """The machine of the slots that were searched, or None."""
+        return None if self.terms is None else self.terms[1]
+
+    @property
+    def names(self):
+        """The names of the nodes, or their ids as text, ascending by id."""
+        if self.machine is None:
+            return tuple(map(str, self.nodes))
+        return tuple(self.machine.names[list(self.nodes)].tolist())
+
+    @property
+    def start_time(self):
+        """The start as a date, or None without a clock."""
+        return None if self.clock is None else self.clock.datetime(self.start)
+
+    @property
+    def finish_time(self):
+        """The finish as a date, or None without a clock."""
+        return None if self.clock is None else self.clock.datetime(self.finish)
+
+    @property
+    def duration(self):
+        """The runtime as a timedelta, or None without a clock."""
+        return None if self.clock is None else self.clock.timedelta(self.runtime)
+
+    def __len__(self):
+        return self.count
+
+    def to_pandas(self):
+        """The parts as a pandas DataFrame."""
+        from slotkern.files.slots import to_pandas
+        return to_pandas(self.slots)
+
+    def to_arrow(self):
+        """The parts as a pyarrow Table."""
+        from slotkern.files.slots import to_arrow
+        return to_arrow(self.slots)
+
+    def to_dict(self):
+        """Everything as plain Python numbers and text, ready for JSON; see `from_dict`.
+
+        With a clock, ``start_time`` and ``finish_time`` are dates in ISO form; with a machine,
+        each part has the ``name`` of its node.
+        """
+        cdef Py_ssize_t i
+        whole = {
+            "criterion": self.criterion, "shape": self.shape, "value": self.value,
+            "proven": self.proven, "bound": self.bound, "start": self.start,
+            "finish": self.finish, "runtime": self.runtime, "cost": self.cost,
+            "processor_time": self.processor_time,
+        }
+        if self.name is not None:
+            whole["name"] = self.name
+        if self.clock is not None:
+            whole["start_time"] = self.start_time.isoformat()
+            whole["finish_time"] = self.finish_time.isoformat()
+        parts = [dict(zip(PART.names, row)) for row in self.slots.tolist()]
+        for i, (part, name) in enumerate(zip(parts, self.names)):
+            part["length"] = self.parts[i].length  # end - start is rounded
+            if self.machine is not None:
+                part["name"] = name
+        return whole | {"slots": parts}
+
+    @staticmethod
+    def from_dict(whole):
+        """The window that `to_dict` told, without clock and machine.
+
+        Parameters
+        ----------
+        whole : mapping
+            As it was, or come back from JSON.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For what is missing or of another type.
+        """
+        try:
+            if not isinstance(whole["proven"], bool) or not len(whole["slots"]):
+                raise ValueError("proven must be a bool, and there must be slots")
+            parts = [(operator.index(part["row"]), operator.index(part["node"]),
+                      number(part["length"], "length"), number(part["cost"], "cost"))
+                     for part in whole["slots"]]
+            numbers = [number(whole[name], name) for name in (
+                "start", "finish", "runtime", "cost", "processor_time", "value", "bound")]
+            words = [str(whole[name]) for name in ("criterion", "shape")]
+        except KeyError as error:
+            raise ValueError(f"not a window: it has no {error}") from None
+        return _restore_window(*numbers, whole["proven"], *words, parts, whole.get("name"))
+
+    def __repr__(self):
+        if self.terms is not None:
+            return (
+                f"Window({self.shape} {self.criterion}: start={self.start_time or self.start}, "
+                f"finish={self.finish_time or self.finish}, cost={self.cost:g}, "
+                f"nodes=[{', '.join(self.names)}])"
+            )
+        return (
+            f"Window({self.shape} {self.criterion}: start={self.start:g}, "
+            f"finish={self.finish:g}, runtime={self.runtime:g}, cost={self.cost:g}, "
+            f"nodes={list(self.nodes)})"
+        )
+
+    def __eq__(self, other):
+        if not isinstance(other, Window):
+            return NotImplemented
+        return self._state() == other._state()
+
+    def __hash__(self):
+        return hash((self.start, self.cost, self.nodes))
+
+    def _state(self):
+        cdef Py_ssize_t i
+        return (
+            self.start, self.finish, self.runtime, self.cost, self.processor_time, self.value,
+            self.bound, self.proven, self.criterion, self.shape,
+            tuple([(self.parts[i].row, self.parts[i].node, self.parts[i].length,
+                    self.parts[i].cost) for i in range(self.count)]),
+        )
+
+    def __reduce__(self):
+        return _restore_window, (*self._state(), self.name, self.terms)
+
+
+cdef int hold(Window window, Py_ssize_t n) except -1:
+    window.parts = <Part*>malloc(n * sizeof(Part))
+    if window.parts == NULL:
+        raise MemoryError
+    window.count = n
+    return 0
+
+
+def _restore_window(*state):
+    cdef Window self = Window.__new__(Window)
+    (self.start, self.finish, self.runtime, self.cost, self.processor_time, self.value,
+     self.bound, self.proven, self.criterion, self.shape, parts) = state[:11]
+    self.name, self.terms = (*state[11:], None, None)[:2]
+    hold(self, len(parts))
+    for i, (row, node, length, cost) in enumerate(parts):
+        self.parts[i] = Part(row, node, length, cost)
+    return self
+
+
+cdef Window wrap(const Answer& answer, Py_ssize_t n, str criterion, str shape):
+    cdef Window self = Window.__new__(Window)
+    hold(self, n)
+    memcpy(self.parts, answer.parts, n * sizeof(Part))
+    self.start = answer.found.start
+    self.runtime = answer.found.runtime
+    self.finish = answer.found.start + answer.found.runtime
+    self.cost = answer.found.cost
+    self.processor_time = answer.found.processor_time
+    self.value = self.bound = answer.found.value
+    self.proven = True
+    self.criterion = criterion
+    self.shape = shape
+    return self
+
+
+def window_of(slots, rows, double start, Request asked, str criterion, str shape, value=None,
+              double longest=0):
+    """The window of these rows at this start, in the one expression for each quantity.
+
+    A square window takes as long as its slowest part, or `longest` if that is longer. For algorithms that choose rows themselves; nothing is `proven` of it, and its `bound` is -inf.
+    """
+    cdef ShapeKind form = shape_of(shape)
+    table = slots[rows]
+    lengths, costs = asked.length(table["performance"]), table["price"]
+    if form == ShapeKind.ragged:
+        costs = (costs * lengths if asked.query.charged()
+                 else asked.query.volume * (costs / table["performance"]))
+    order = np.lexsort((table["node"], costs))
+    rows, table = np.asarray(rows)[order], table[order]
+    lengths, costs = lengths[order], costs[order]
+    span = max(lengths.max(), longest)
+    if form == ShapeKind.square:
+        lengths = np.full(len(rows), span)
+    cdef double total = 0, time = 0
+    for cost, length in zip(costs.tolist(), lengths.tolist()):
+        total += cost
+        time += length
+    if form == ShapeKind.square:
+        total, costs, time = span * total, span * costs, len(rows) * span
+    cdef Window self = Window.__new__(Window)
+    self.start, self.runtime, self.finish = start, span, start + span
+    self.cost, self.processor_time = total, time
+    values = {"first": start, "start": start, "local_price": start, "finish": self.finish,
+              "runtime": self.runtime, "cost": self.cost, "processor_time": self.processor_time}
+    self.value = values[criterion] if value is None else value
+    self.proven, self.bound = False, -INFINITY
+    self.criterion, self.shape = criterion, shape
+    hold(self, len(rows))
+    cdef Py_ssize_t i
+    for i, k in enumerate(np.argsort(table["node"]).tolist()):
+        self.parts[i] = Part(rows[k], table["node"][k], lengths[k], costs[k])
+    return self
 
 
 cdef class WindowTable:
@@ -47,6 +322,8 @@ cdef class WindowTable:
     first : ndarray of int64, shape (k + 1,)
     criterion, shape : str
         What was asked for.
+    names : list or None
+        What each request is called, if any is.
 
     Notes
     -----
@@ -107,6 +384,8 @@ cdef class WindowTable:
         answer.parts = self.windows.parts_of(i)
         cdef Window window = wrap(answer, self.windows.count(i), self.criterion, self.shape)
         window.terms = self.terms
+        if self.names is not None:
+            window.name = self.names[i]
         window.bound, window.proven = self.windows.bound(i), self.windows.is_proven(i)
         return window
 
@@ -117,6 +396,8 @@ cdef class WindowTable:
         some.criterion, some.shape, some.terms = self.criterion, self.shape, self.terms
         for i in rows:
             some.windows.add_from(self.windows, i)
+        if self.names is not None:
+            some.names = [self.names[i] for i in rows]
         return some
 
     def index(self, window, start=0, stop=None):
@@ -243,7 +524,9 @@ cdef WindowTable gathered(type kind, object windows, str criterion, str shape):
     cdef WindowTable self = kind.__new__(kind)
     cdef Window window
     cdef Found found
+    cdef list names = []
     for i, item in enumerate(windows):
+        names.append(getattr(item, "name", None))
         if item is None:
             self.windows.add_none()
             continue
@@ -258,6 +541,7 @@ cdef WindowTable gathered(type kind, object windows, str criterion, str shape):
         self.windows.add(found, window.parts, window.count)
         self.windows.set_bound(window.bound, window.proven)
     self.criterion, self.shape = criterion, shape
+    self.names = names if any(names) else None
     return self
 
 

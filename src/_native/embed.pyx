@@ -3,7 +3,7 @@
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t
 
-from slotkern._core import CRITERIA
+from slotkern._find import CRITERIA
 from slotkern._kernels cimport Query
 from slotkern._pool import SlotPool
 

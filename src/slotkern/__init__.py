@@ -4,16 +4,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from slotkern import _core
-from slotkern._core import (
-    CRITERIA,
-    SLOT,
-    Request,
-    Window,
-    find_window,
-    find_windows,
-)
-from slotkern._pool import Bookings, SlotPool
-from slotkern._windows import WindowTable
+from slotkern._bookings import Bookings
+from slotkern._core import SLOT, Request
+from slotkern._find import CRITERIA, find_window, find_windows
+from slotkern._pool import SlotPool
+from slotkern._windows import Window, WindowTable
 from slotkern.slots import SlotError, make_slots, validate_slots
 
 if TYPE_CHECKING:
@@ -32,6 +27,14 @@ if TYPE_CHECKING:
     )
     from slotkern.budget import job_budget
     from slotkern.choice import Choice, choose, choose_each
+    from slotkern.communities.result import CommunityRun, compare_communities
+    from slotkern.communities.scenarios import Centralized, Community, Independent
+    from slotkern.communities.simulate import simulate_community
+    from slotkern.communities.workload import (
+        CommunityWorkload,
+        community_from_trace,
+        generate_community,
+    )
     from slotkern.criteria import criterion, minimize
     from slotkern.environment import Environment, generate_environment
     from slotkern.files.slots import (
@@ -78,6 +81,14 @@ _LAZY = {
     ),
     "budget": ("job_budget",),
     "choice": ("Choice", "choose", "choose_each"),
+    "communities.result": ("CommunityRun", "compare_communities"),
+    "communities.scenarios": ("Centralized", "Community", "Independent"),
+    "communities.simulate": ("simulate_community",),
+    "communities.workload": (
+        "CommunityWorkload",
+        "community_from_trace",
+        "generate_community",
+    ),
     "criteria": ("criterion", "minimize"),
     "environment": ("Environment", "generate_environment"),
     "files.slots": (
@@ -153,13 +164,18 @@ __all__ = [
     "Batch",
     "BatchSlicer",
     "Bookings",
+    "Centralized",
     "Choice",
     "Clock",
     "Cluster",
+    "Community",
+    "CommunityRun",
+    "CommunityWorkload",
     "Cycles",
     "Environment",
     "Explanation",
     "FreeSlots",
+    "Independent",
     "Machine",
     "Multifactor",
     "OneEach",
@@ -179,6 +195,8 @@ __all__ = [
     "choose_each",
     "choose_one_each",
     "clean_trace",
+    "community_from_trace",
+    "compare_communities",
     "criterion",
     "explain",
     "find_alternatives",
@@ -187,6 +205,7 @@ __all__ = [
     "free_slots",
     "from_arrow",
     "from_pandas",
+    "generate_community",
     "generate_environment",
     "get_include",
     "job_budget",
@@ -202,6 +221,7 @@ __all__ = [
     "resample_weeks",
     "run_cycles",
     "schedule_batch",
+    "simulate_community",
     "slots_from_trace",
     "step_values",
     "to_arrow",

@@ -4,11 +4,10 @@ from typing import Any, Self, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern._core import Request, Window
-from slotkern._windows import WindowTable
+from slotkern._core import Request
+from slotkern._windows import Window, WindowTable
 from slotkern.typing import Criterion, Shape, Slots
 
-ENDLESS: str
 ATTRIBUTES: dict[str, str]
 MOST_PARTS: int
 
@@ -41,3 +40,4 @@ def first_alternatives(
     limit: int | None,
 ) -> Alternatives: ...
 def too_many(nodes: int) -> ValueError: ...
+def endless() -> ValueError: ...

@@ -1,5 +1,6 @@
 # Types of slotkern for its own doors. Other people's modules cimport slotkern.embed.
-from slotkern._kernels cimport Answer, Part, CPreparedSlots, Query, ShapeKind, Status
+from slotkern._base cimport Status
+from slotkern._kernels cimport Answer, CPreparedSlots, Query, ShapeKind
 
 
 cdef class Request:
@@ -24,24 +25,10 @@ cdef class PreparedSlots:
     cdef Answer search(self, const Query& query, int criterion, ShapeKind shape)
 
 
-cdef class Window:
-    cdef readonly double start, finish, runtime, cost, processor_time, value, bound
-    cdef readonly bint proven
-    cdef readonly str criterion, shape
-    cdef readonly object effort
-    cdef public object name, terms
-    cdef Part* parts
-    cdef Py_ssize_t count
-    cdef object table
-
-
 cpdef Request in_numbers(object slots, Request request)
 cdef object terms_of(object slots)
-cdef Window wrap(const Answer& answer, Py_ssize_t n, str criterion, str shape)
 cdef PreparedSlots pool_of(object slots, bint both, ShapeKind shape, size_t n)
 cdef ShapeKind shape_of(str shape) except *
-cdef Py_ssize_t place_in(object index, Py_ssize_t size, str things) except -1
 cdef bint lasting(object where) except -1
 cdef Request request_with(Request request, object mask)
 cdef object search_error(Status status, Query query)
-cdef bint hears() noexcept

@@ -1,28 +1,14 @@
-from collections.abc import Iterable, Mapping
-from datetime import datetime, timedelta
-from typing import Any, Literal, TypeAlias, overload
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from slotkern._windows import Window
 from slotkern.machine.clock import Clock
 from slotkern.machine.nodes import Machine
-from slotkern.typing import (
-    BuiltIn,
-    Criterion,
-    Duration,
-    Method,
-    Placement,
-    Shape,
-    Slots,
-    Span,
-    Time,
-    ValueCriterion,
-)
+from slotkern.typing import Criterion, Duration, Slots, Time
 
 SLOT: np.dtype[np.void]
-PART: np.dtype[np.void]
-CRITERIA: dict[str, str]
 inf: float
 
 _Slots: TypeAlias = NDArray[np.void]
@@ -106,43 +92,6 @@ class PreparedSlots:
         self, request: Request, criterion: Criterion = "finish", **options: Any
     ) -> Window | None: ...
 
-class Window:
-    start: float
-    finish: float
-    runtime: float
-    cost: float
-    processor_time: float
-    value: float
-    bound: float
-    proven: bool
-    criterion: str
-    shape: Shape
-    effort: dict[str, int] | None
-    name: str | None
-    terms: tuple[Clock | None, Machine | None] | None
-    @property
-    def clock(self) -> Clock | None: ...
-    @property
-    def machine(self) -> Machine | None: ...
-    @property
-    def names(self) -> tuple[str, ...]: ...
-    @property
-    def start_time(self) -> datetime | None: ...
-    @property
-    def finish_time(self) -> datetime | None: ...
-    @property
-    def duration(self) -> timedelta | None: ...
-    @property
-    def slots(self) -> _Slots: ...
-    @property
-    def nodes(self) -> tuple[int, ...]: ...
-    def __len__(self) -> int: ...
-    def to_pandas(self) -> Any: ...
-    def to_arrow(self) -> Any: ...
-    def to_dict(self) -> dict[str, Any]: ...
-    @staticmethod
-    def from_dict(whole: Mapping[str, Any]) -> Window: ...
-
 def in_numbers(slots: Slots, request: Request) -> Request: ...
 def restored_slots(slots: _Slots, terms: Any) -> PreparedSlots: ...
 def array_of(slots: Slots) -> _Slots: ...
@@ -152,51 +101,3 @@ def check_volume(slots: Slots, request: Request) -> None: ...
 def filter_rows(
     slots: Slots, where: str | NDArray[np.bool_] | None
 ) -> tuple[_Slots, NDArray[np.bool_] | None]: ...
-def window_of(
-    slots: _Slots,
-    rows: NDArray[np.int64],
-    start: float,
-    asked: Request,
-    criterion: str,
-    shape: str,
-    value: float | None = None,
-    longest: float = 0.0,
-) -> Window: ...
-@overload
-def find_window(
-    slots: Slots,
-    request: Request,
-    criterion: BuiltIn = "finish",
-    *,
-    shape: Shape = "square",
-    method: Method = "exact",
-    placement: Placement = "slot-start",
-    span: Literal["window"] = "window",
-    gap: float = 0.0,
-    max_work: int | None = None,
-    seed: int = 0,
-) -> Window | None: ...
-@overload
-def find_window(
-    slots: Slots,
-    request: Request,
-    criterion: ValueCriterion,
-    *,
-    shape: Shape = "square",
-    method: Method = "exact",
-    placement: Placement = "slot-start",
-    span: Span = "window",
-    gap: float = 0.0,
-    max_work: int | None = None,
-    seed: int = 0,
-) -> Window | None: ...
-def find_windows(
-    slots: Slots,
-    requests: Iterable[Request],
-    criterion: Criterion = "finish",
-    *,
-    shape: Shape = "square",
-    method: Method = "exact",
-    threads: int = 1,
-    **options: Any,
-) -> list[Window | None]: ...

@@ -2,7 +2,11 @@
 from libc.stdint cimport int32_t, uint8_t
 from libcpp.vector cimport vector
 
-from slotkern._core cimport PreparedSlots, Window
+from slotkern._base cimport Status
+from slotkern._core cimport PreparedSlots
+from slotkern._kernels cimport CPreparedSlots
+from slotkern._spans cimport Span
+from slotkern._windows cimport Window
 
 
 cdef extern from "<shared_mutex>" namespace "std" nogil:
@@ -16,10 +20,6 @@ cdef extern from "<shared_mutex>" namespace "std" nogil:
 
 
 cdef extern from "slotkern/pool/embed.hpp" namespace "slotkern" nogil:
-    cdef struct Span:
-        double start, end
-        size_t row
-
     cdef cppclass PoolState:
         double now
         vector[int32_t] free_nodes, booked_nodes, gone
@@ -35,6 +35,9 @@ cdef extern from "slotkern/pool/embed.hpp" namespace "slotkern" nogil:
         CSlotPool* pool
         shared_mutex* mutex
 
+    Status open_pool(CSlotPool&, CPreparedSlots&, const vector[double]&, const PoolState*) noexcept
+    Status state_of(const CSlotPool&, PoolState&) noexcept
+
 
 cdef class SlotPool(PreparedSlots):
     cdef CSlotPool pool
@@ -47,3 +50,6 @@ cdef class SlotPool(PreparedSlots):
     cdef int start_change(self) except -1
     cdef int own(self, list windows, str owner) except -1
     cdef int release_one(self, Window window) except -1
+
+
+cdef int check_status(Status status) except -1

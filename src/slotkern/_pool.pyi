@@ -1,17 +1,17 @@
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slotkern._alternatives import Alternatives
-from slotkern._core import PreparedSlots, Request, Window
+from slotkern._bookings import Bookings
+from slotkern._core import PreparedSlots, Request
+from slotkern._windows import Window
 from slotkern.files.whole import AnyPath
 from slotkern.typing import BuiltIn, Criterion, Shape, Slots, Time
 
 ADDRESSES: dict[str, int]
-REASONS: tuple[str, ...]
-SPAN: np.dtype[np.void]
 
 class SlotPool(PreparedSlots):
     @property
@@ -20,7 +20,7 @@ class SlotPool(PreparedSlots):
     def now(self) -> float: ...
     @property
     def booked(self) -> NDArray[np.void]: ...
-    def __iter__(self) -> Iterator[tuple[int, NDArray[np.void]]]: ...
+    def by_node(self) -> Iterator[tuple[int, NDArray[np.void]]]: ...
     def find_alternatives(
         self, request: Request, criterion: Criterion = "first", **options: Any
     ) -> Alternatives: ...
@@ -63,56 +63,3 @@ class SlotPool(PreparedSlots):
     def save(self, path: AnyPath) -> None: ...
     @staticmethod
     def load(path: AnyPath) -> SlotPool: ...
-
-class Bookings:
-    criterion: str
-    shape: Shape
-    names: list[str | None]
-    terms: Any
-    def table(self) -> NDArray[np.void]: ...
-    def __len__(self) -> int: ...
-    def __iter__(self) -> Iterator[Window | None]: ...
-    @overload
-    def __getitem__(self, index: int, /) -> Window | None: ...
-    @overload
-    def __getitem__(self, index: slice, /) -> list[Window | None]: ...
-    def index(
-        self, window: Window | None, start: int = 0, stop: int | None = None
-    ) -> int: ...
-    def count(self, window: Window | None) -> int: ...
-    @property
-    def reason(self) -> NDArray[np.uint8]: ...
-    @property
-    def reasons(self) -> list[str]: ...
-    @property
-    def booked(self) -> NDArray[np.bool_]: ...
-    @property
-    def start(self) -> NDArray[np.float64]: ...
-    @property
-    def runtime(self) -> NDArray[np.float64]: ...
-    @property
-    def finish(self) -> NDArray[np.float64]: ...
-    @property
-    def cost(self) -> NDArray[np.float64]: ...
-    @property
-    def processor_time(self) -> NDArray[np.float64]: ...
-    @property
-    def first(self) -> NDArray[np.int64]: ...
-    @property
-    def parts(self) -> NDArray[np.void]: ...
-
-def bookings_of(
-    windows: Iterable[Window | None],
-    reason: NDArray[np.uint8],
-    criterion: str,
-    shape: str,
-    names: list[str | None] | None = None,
-    terms: Any = None,
-) -> Bookings: ...
-def restored(
-    origin: NDArray[np.void],
-    state: dict[str, NDArray[Any]],
-    now: float,
-    terms: Any = None,
-    owned: Iterable[tuple[Window, str]] = (),
-) -> SlotPool: ...

@@ -1,4 +1,4 @@
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,10 +8,21 @@ from slotkern._core import PreparedSlots, Request
 STATIC_SIGNATURE: str
 MOVING_SIGNATURE: str
 
+class NamedValue(NamedTuple):
+    place: int
+    doc: str
+    moving: bool
+    needs_end: bool
+    mean: bool
+    sign: float
+
+NAMED_VALUES: dict[str, NamedValue]
+
 def capsule_signature(capsule: Any) -> str | None: ...
 def part_values(
-    slots: NDArray[np.void],
-    capsule: Any,
+    pool: PreparedSlots,
+    worth: str,
+    data: Any,
     name: str,
     rows: NDArray[np.int64],
     starts: NDArray[np.float64],

@@ -3,8 +3,7 @@ from libc.stdint cimport uint8_t
 from libcpp cimport bool as cbool
 from libcpp.vector cimport vector
 
-from slotkern._core cimport Window
-from slotkern._kernels cimport Found, Part
+from slotkern._kernels cimport Answer, Found, Part
 
 
 cdef extern from "slotkern/window/window.hpp" namespace "slotkern" nogil:
@@ -33,9 +32,24 @@ cdef extern from "slotkern/window/window.hpp" namespace "slotkern" nogil:
         void fill(PartRow*) const
 
 
+cdef class Window:
+    cdef readonly double start, finish, runtime, cost, processor_time, value, bound
+    cdef readonly bint proven
+    cdef readonly str criterion, shape
+    cdef readonly object effort
+    cdef public object name, terms  # of the request; (clock, machine) of the slots, or None
+    cdef Part* parts
+    cdef Py_ssize_t count
+    cdef object table
+
+
+cdef Window wrap(const Answer& answer, Py_ssize_t n, str criterion, str shape)
+
+
 cdef class WindowTable:
     cdef CWindowTable windows
     cdef readonly str criterion, shape
+    cdef readonly list names  # of the requests, or None where they have none
     cdef public object terms  # (clock, machine) of the slots searched, or None
     cdef object row_table, part_table
     cdef str things(self)

@@ -1,11 +1,55 @@
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any, Self, overload
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from slotkern._core import Window
+from slotkern._core import Request
+from slotkern.machine.clock import Clock
+from slotkern.machine.nodes import Machine
+from slotkern.typing import Shape
+
+PART: np.dtype[np.void]
+TABLE: np.dtype[np.void]
+
+class Window:
+    start: float
+    finish: float
+    runtime: float
+    cost: float
+    processor_time: float
+    value: float
+    bound: float
+    proven: bool
+    criterion: str
+    shape: Shape
+    effort: dict[str, int] | None
+    name: str | None
+    terms: tuple[Clock | None, Machine | None] | None
+    @property
+    def clock(self) -> Clock | None: ...
+    @property
+    def machine(self) -> Machine | None: ...
+    @property
+    def names(self) -> tuple[str, ...]: ...
+    @property
+    def start_time(self) -> datetime | None: ...
+    @property
+    def finish_time(self) -> datetime | None: ...
+    @property
+    def duration(self) -> timedelta | None: ...
+    @property
+    def slots(self) -> NDArray[np.void]: ...
+    @property
+    def nodes(self) -> tuple[int, ...]: ...
+    def __len__(self) -> int: ...
+    def to_pandas(self) -> Any: ...
+    def to_arrow(self) -> Any: ...
+    def to_dict(self) -> dict[str, Any]: ...
+    @staticmethod
+    def from_dict(whole: Mapping[str, Any]) -> Window: ...
 
 class WindowTable(Sequence[Window | None]):
     @classmethod
@@ -13,6 +57,7 @@ class WindowTable(Sequence[Window | None]):
         cls, windows: Iterable[Window | None], *, criterion: str = ..., shape: str = ...
     ) -> Self: ...
     criterion: str
+    names: list[str | None] | None
     terms: Any
     shape: str
     @property
@@ -47,3 +92,14 @@ class WindowTable(Sequence[Window | None]):
     def __getitem__(self, index: slice | list[int] | NDArray[Any], /) -> Self: ...
     def index(self, window: object, start: int = 0, stop: int | None = None) -> int: ...
     def count(self, window: object) -> int: ...
+
+def window_of(
+    slots: NDArray[np.void],
+    rows: NDArray[np.int64],
+    start: float,
+    asked: Request,
+    criterion: str,
+    shape: str,
+    value: float | None = None,
+    longest: float = 0.0,
+) -> Window: ...

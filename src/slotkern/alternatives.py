@@ -9,23 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern._alternatives import (
-    ENDLESS,
     MOST_PARTS,
     Alternatives,
+    endless,
     first_alternatives,
     gather,
     searched_slots,
     too_many,
 )
-from slotkern._core import (
-    PreparedSlots,
-    Request,
-    Window,
-    array_of,
-    find_window,
-    in_numbers,
-)
+from slotkern._core import PreparedSlots, Request, array_of, in_numbers
+from slotkern._find import find_window
 from slotkern._pool import SlotPool
+from slotkern._windows import Window
 from slotkern.criteria import Minimize, minimize
 
 if TYPE_CHECKING:
@@ -76,18 +71,20 @@ def find_alternatives(
     ------
     ValueError, TypeError
         As `find_window`; also for a limit below 0, and for slots with an infinite end
-        when neither the deadline nor a limit bounds the number of windows, and for
-        more than 4,000,000 parts.
+        when neither the deadline nor a limit bounds the number of windows, for more
+        than 4,000,000 parts, and for square windows of slots with so many performances
+        that their live slots fill 256 MB.
 
     Notes
     -----
     One sweep: O((m + k n) log m) expected for k windows of n parts from m slots, square
     times the performance groups that can fit the budget; 48 bytes for each slot and
-    part and 32 for each node of each such group. The general scheme: k searches in a
-    `SlotPool` that is a copy of the slots, where each window is booked. CSA: "Slot
-    Selection and Co-allocation Algorithms for Economic Scheduling in Distributed
-    Computing", section 3.1; MultipleBest: "Optimization of Resources Selection for Jobs
-    Scheduling in Heterogeneous Distributed Computing Environments", section 4.
+    part and at most 32 for each live slot of each such group. The general scheme: k
+    searches in a `SlotPool` that is a copy of the slots, where each window is booked.
+    CSA: "Slot Selection and Co-allocation Algorithms for Economic Scheduling in
+    Distributed Computing", section 3.1; MultipleBest: "Optimization of Resources
+    Selection for Jobs Scheduling in Heterogeneous Distributed Computing Environments",
+    section 4.
 
     Examples
     --------
@@ -136,7 +133,7 @@ def _best_and_cut(
             and np.isinf(min(request.deadline, request.latest))
             and np.isinf(table["end"]).any()
         ):
-            raise ValueError(ENDLESS)
+            raise endless()
         named, request, criterion = _arrays_as_fields(table, request, criterion)
         if named is table and isinstance(slots, SlotPool):
             pool = copy.copy(slots)

@@ -58,7 +58,7 @@ def number(
     >>> number("gap", -1, least=0)
     Traceback (most recent call last):
         ...
-    ValueError: gap must be at least 0, got -1
+    ValueError: gap must not be negative, got -1
     """
     if _is_bool(value) or isinstance(value, (str, bytes, complex)):
         raise TypeError(f"{name} must be a number, got {shown(value)}")
@@ -67,13 +67,14 @@ def number(
     except TypeError:
         raise TypeError(f"{name} must be a number, got {shown(value)}") from None
     except OverflowError:
-        raise ValueError(f"{name} must be finite, got {shown(value)}") from None
+        raise ValueError(f"{name} is too large: {shown(value)}") from None
     if math.isnan(found):
         raise ValueError(f"{name} must not be NaN")
     if finite and math.isinf(found):
         raise ValueError(f"{name} must be finite, got {shown(value)}")
     if least is not None and found < least:
-        raise ValueError(f"{name} must be at least {least:g}, got {shown(value)}")
+        rule = "not be negative" if least == 0 else f"be at least {least:g}"
+        raise ValueError(f"{name} must {rule}, got {shown(value)}")
     if above is not None and not found > above:
         raise ValueError(f"{name} must be more than {above:g}, got {shown(value)}")
     return found

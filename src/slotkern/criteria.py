@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import dis
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,9 +13,11 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern._core import CRITERIA, PreparedSlots
+from slotkern._core import PreparedSlots
+from slotkern._find import CRITERIA
 from slotkern._value import (
     MOVING_SIGNATURE,
+    NAMED_VALUES,
     STATIC_SIGNATURE,
     capsule_signature,
     part_values,
@@ -27,8 +28,7 @@ __all__ = ["PLACEMENT_CRITERIA", "Criterion", "Minimize", "criterion", "minimize
 
 #: Criteria that depend on where between its neighbours a window lies.
 PLACEMENT_CRITERIA = {
-    "dependable": "the largest mean time to the nearest neighbouring task",
-    "coordinated": "the smallest mean time to the farthest neighbouring task",
+    name: value.doc for name, value in NAMED_VALUES.items() if value.moving
 }
 
 
@@ -106,18 +106,7 @@ class Criterion:
     @property
     def fixed(self) -> bool:
         """Whether the value depends on the slot alone, as a column's does."""
-        if self.uses_start:
-            return False
-        code = getattr(
-            getattr(self.function, "py_func", self.function), "__code__", None
-        )
-        if code is None:
-            return False
-        length = code.co_varnames[1] if code.co_argcount == 2 else ""
-        return not any(
-            length in str(instruction.argrepr)
-            for instruction in dis.get_instructions(code)
-        )
+        return not self.uses_start and not _looks_at_length(self.function)
 
     def __reduce__(self) -> Any:
         # With @criterion this object is found where pickle looks for its function.
@@ -205,7 +194,7 @@ def criterion_of(function: Callable[..., float], uses_start: bool) -> Criterion:
 
 def known_criteria() -> list[str]:
     """The names of the built-in criteria."""
-    return [*CRITERIA, "processor_time", *PLACEMENT_CRITERIA]
+    return [*CRITERIA, *NAMED_VALUES]
 
 
 def values_of_windows(
@@ -230,24 +219,21 @@ def values_of_windows(
         As `Alternatives.parts`.
     """
     worth, data, sign, name, _ = valuation_of(criterion, pool, known_criteria())
-    slots, starts = pool.slots, parts["start"]
-    if worth in PLACEMENT_CRITERIA:
-        before = starts - slots["start"][rows]
-        after = slots["end"][rows] - starts - lengths
-        endless = np.isinf(after)
-        if endless.any():
+    if worth in NAMED_VALUES:
+        sign = NAMED_VALUES[worth].sign
+        endless = np.isinf(pool.slots["end"][rows])
+        if NAMED_VALUES[worth].needs_end and endless.any():
             row = int(rows[endless][0])
             raise ValueError(
                 f"slot row {row}: end is inf, but {name} needs the next task's start"
             )
-        nearest = worth == "dependable"
-        values = (np.minimum if nearest else np.maximum)(before, after)
-        sign = 1.0 if nearest else -1.0
-    elif worth == "column":
+    if worth == "column":
         values = data[rows]
     else:
-        flat = (np.ascontiguousarray(a).ravel() for a in (rows, starts, lengths))
-        values = part_values(slots, data, name, *flat).reshape(rows.shape)
+        flat = (
+            np.ascontiguousarray(a).ravel() for a in (rows, parts["start"], lengths)
+        )
+        values = part_values(pool, worth, data, name, *flat).reshape(rows.shape)
     # In the order of cost, one after the other, as a search sums them.
     order = np.argsort(parts["cost"], axis=1, kind="stable")
     totals = np.take_along_axis(values, order, axis=1).cumsum(axis=1)[:, -1]
@@ -257,6 +243,24 @@ def values_of_windows(
 class _Compiled(NamedTuple):
     capsule: Any
     owner: Any  # keeps the machine code alive
+
+
+@lru_cache(maxsize=128)
+def _looks_at_length(function: Callable[..., float]) -> bool:
+    """Whether a static function uses its second argument, as numba reads it."""
+    with extra():
+        from numba.core import compiler, ir
+    read = compiler.run_frontend(getattr(function, "py_func", function))
+    length = read.arg_names[1]
+    return any(
+        variable.name == length
+        for block in read.blocks.values()
+        for statement in block.body
+        if not isinstance(
+            getattr(statement, "value", None), ir.Arg
+        )  # where it comes in
+        for variable in statement.list_vars()
+    )
 
 
 @lru_cache(maxsize=128)
@@ -356,7 +360,7 @@ def valuation_of(criterion: Any, pool: PreparedSlots, known: list[str]) -> Valua
             raise ValueError(f"minimize does not apply to criterion {inner.name!r}")
         return inner._replace(sign=-1.0, name=f"minimize({inner.name})")
     if isinstance(criterion, str):
-        if criterion in PLACEMENT_CRITERIA or criterion == "processor_time":
+        if criterion in NAMED_VALUES:
             return Valuation(criterion, None, 1.0, criterion)
         fields: Any = pool.slots.dtype.fields or {}
         if criterion in fields and fields[criterion][0].kind in "iuf":

@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern._core import CRITERIA
+from slotkern._find import CRITERIA
 from slotkern._pool import ADDRESSES
 from slotkern.extras import extra
 

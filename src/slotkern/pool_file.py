@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._pool import SPAN, SlotPool, restored
+from ._pool import SlotPool
+from ._pool_state import restored
+from ._spans import SPAN
 from .files.archive import read_archive, write_archive
 from .files.columns import Fault, Room
 from .files.whole import AnyPath, as_path, open_whole

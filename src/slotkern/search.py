@@ -8,17 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern._core import (
-    CRITERIA,
-    Request,
-    Window,
-    check_volume,
-    filter_rows,
-    find_window,
-    in_numbers,
-    prepared,
-    window_of,
-)
+from slotkern._core import Request, check_volume, filter_rows, in_numbers, prepared
+from slotkern._find import CRITERIA, find_builtin, find_window
+from slotkern._windows import Window, window_of
+from slotkern.checks import integer, number, one_of
 
 if TYPE_CHECKING:
     from slotkern.machine.clock import Clock
@@ -52,7 +45,7 @@ def find_otherwise(
     seed: int,
 ) -> Window | None:
     """`find_window` for everything that is not one sweep of a built-in criterion."""
-    _check_choice("method", method, METHODS)
+    one_of("method", method, METHODS)
     how = SearchOptions(shape, method, placement, span, gap, max_work, seed)
     if method.startswith("published"):
         return _find_published(slots, request, criterion, how)
@@ -60,11 +53,6 @@ def find_otherwise(
         return _find_builtin(slots, request, cast("BuiltIn", criterion), how)
     window: Window | None = _search_by_value(slots, request, criterion, how)
     return window
-
-
-def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
 
 
 @dataclass(frozen=True)
@@ -80,23 +68,15 @@ class SearchOptions:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        _check_choice("shape", self.shape, ("square", "ragged"))
-        _check_choice("placement", self.placement, PLACEMENTS)
-        _check_choice("span", self.span, SPANS)
+        one_of("shape", self.shape, ("square", "ragged"))
+        one_of("placement", self.placement, PLACEMENTS)
+        one_of("span", self.span, SPANS)
         if self.span == "group" and self.shape == "ragged":
             raise ValueError("span='group' is for square windows; shape is 'ragged'")
-        gap, max_work = self.gap, self.max_work
-        if isinstance(gap, bool) or not isinstance(gap, (int, float, np.number)):
-            raise TypeError(f"gap must be a number, got {gap!r}")
-        if not 0 <= gap < np.inf:
-            raise ValueError(f"gap must be finite and not negative, got {gap!r}")
-        for name, value in (("max_work", max_work), ("seed", self.seed)):
-            if value is None and name == "max_work":
-                continue
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-                raise TypeError(f"{name} must be an integer, got {value!r}")
-            if value < 0:
-                raise ValueError(f"{name} must be at least 0, got {value}")
+        number("gap", self.gap, least=0)
+        integer("seed", self.seed, 0)
+        if self.max_work is not None:
+            integer("max_work", self.max_work, 0)
 
 
 def step_values(
@@ -108,12 +88,13 @@ def step_values(
     method: Literal["exact", "lite"] = "exact",
     placement: Placement = "slot-start",
     span: Span = "window",
+    max_work: int | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The value of the best window at each step of the sweep, for pictures.
 
     Parameters
     ----------
-    slots, request, criterion, shape, method, placement, span
+    slots, request, criterion, shape, method, placement, span, max_work
         As for `find_window`; the criterion is one of additive values: a field, an
         array, ``minimize(...)``, a criterion of your own, ``"processor_time"``,
         ``"dependable"`` or ``"coordinated"``.
@@ -127,7 +108,8 @@ def step_values(
     Raises
     ------
     ValueError, TypeError
-        As `find_window`; also for a criterion that has no value at every step.
+        As `find_window`; also for a criterion that has no value at every step, and when
+        `max_work` units of work (50,000,000, about a second) do not prove all values.
 
     Notes
     -----
@@ -144,8 +126,8 @@ def step_values(
     >>> starts.tolist(), values.tolist()
     ([0.0, 4.0], [3.0, 7.0])
     """
-    _check_choice("method", method, ("exact", "lite"))
-    how = SearchOptions(shape, method, placement, span)
+    one_of("method", method, ("exact", "lite"))
+    how = SearchOptions(shape, method, placement, span, max_work=max_work)
     if isinstance(criterion, str) and criterion in CRITERIA:
         raise ValueError(f"criterion {criterion!r} has no value at every step")
     found: tuple[NDArray[np.float64], NDArray[np.float64]] = _search_by_value(
@@ -245,7 +227,7 @@ def _find_builtin(
             "span='group' is for dependable, coordinated and criteria that use the "
             f"start, got {criterion!r}"
         )
-    return find_window(slots, request, criterion, shape=how.shape)
+    return find_builtin(slots, request, criterion, how.shape)
 
 
 def _find_published(

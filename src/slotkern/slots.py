@@ -8,33 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from slotkern._core import SLOT, check_slots
+from slotkern.errors import SlotError
 
 if TYPE_CHECKING:
     from slotkern.typing import Slots
 
 __all__ = ["SLOT", "SlotError", "make_slots", "validate_slots"]
-
-
-class SlotError(ValueError):
-    """A slot that breaks a rule of the format.
-
-    Attributes
-    ----------
-    row, field : int, str
-        The first bad row and the field at fault.
-    other : int
-        The earlier row it clashes with, or `row` itself.
-    problem : str
-        What is wrong, without the row.
-    """
-
-    def __init__(self, problem: str, row: int, field: str, other: int) -> None:
-        clash = f"; see row {other}" if other != row else ""
-        super().__init__(f"slots, row {row}: {problem}{clash}")
-        self.problem, self.row, self.field, self.other = problem, row, field, other
-
-    def __reduce__(self) -> tuple[type[SlotError], tuple[str, int, str, int]]:
-        return SlotError, (self.problem, self.row, self.field, self.other)
 
 
 def validate_slots(slots: Slots) -> None:

@@ -45,8 +45,8 @@ BuiltIn: TypeAlias = Literal["first", "start", "finish", "runtime", "cost"]
 Field = NewType("Field", str)
 #: Sums of values: named ones, columns, arrays, functions.
 ValueCriterion: TypeAlias = (
-    "Literal['processor_time', 'dependable', 'coordinated'] | Field | NDArray[Any] | "
-    "Minimize | OwnCriterion | CapsuleType"
+    "Literal['processor_time', 'dependable', 'coordinated', 'leftover'] | Field | "
+    "NDArray[Any] | Minimize | OwnCriterion | CapsuleType"
 )
 Criterion: TypeAlias = "BuiltIn | ValueCriterion"
 

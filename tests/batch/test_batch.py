@@ -143,9 +143,26 @@ def by_hand(slots, requests, criteria, sizes):
             starts,
             limit,
         ).rows
-        for row in rows.tolist():
-            pool.book([w for windows in own for w in windows][row])
+        for window in earliest_of_equals(own, rows - starts[:-1], limit):
+            pool.book(window)
     return values
+
+
+def earliest_of_equals(own, chosen, limit):
+    """Each job in order takes its earliest alternative of one value, if paid for."""
+    chosen = chosen.tolist()
+    for c, windows in enumerate(own):
+        for row, window in enumerate(windows):
+            now = windows[chosen[c]]
+            trial = [*chosen[:c], row, *chosen[c + 1 :]]
+            costs = [each[k].cost for each, k in zip(own, trial, strict=True)]
+            if (
+                window.processor_time == now.processor_time
+                and (window.start, row) < (now.start, chosen[c])
+                and sum(costs) <= limit
+            ):
+                chosen = trial
+    return [windows[k] for windows, k in zip(own, chosen, strict=True)]
 
 
 @given(small_slots(3), st.lists(jobs_of, min_size=2, max_size=3), st.data())

@@ -56,16 +56,21 @@ def test_closed_streams_give_no_traceback(
 ) -> None:
     words = find(slots_file, *more)
     code = 1 if "--budget" in more else 0
-    for line in ('"$@" >&-', '"$@" >&- 2>&-', '"$@" 2>&- >/dev/null'):
+    lost = "slotkern: standard output: Bad file descriptor\n"
+    for line, told in (
+        ('"$@" >&-', (2, "", lost)),
+        ('"$@" >&- 2>&-', (2, "", "")),
+        ('"$@" 2>&- >/dev/null', (code, "", "")),
+    ):
         done = shell(line, *words, folder=tmp_path)
-        assert (done.returncode, done.stdout, done.stderr) == (code, "", "")
+        assert (done.returncode, done.stdout, done.stderr) == told
     done = shell('"$@" 2>&-', *words, "--gap", -1, folder=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
 
 
 def test_a_file_written_with_closed_output_is_whole(tmp_path: Path) -> None:
     words = ("generate", "--output", "env.npz", "--nodes", 5)
-    assert shell('"$@" >&- 2>&-', *words, folder=tmp_path).returncode == 0
+    assert shell('"$@" >&- 2>&-', *words, folder=tmp_path).returncode == 2
     expected = sk.generate_environment(nodes=5).slots
     assert (sk.read_slots(tmp_path / "env.npz") == expected).all()
 
@@ -78,6 +83,18 @@ def test_a_full_device_is_named(
     done = shell('"$@" >/dev/full', *find(slots_file, *more), folder=tmp_path)
     assert done.returncode == 2
     assert done.stderr == "slotkern: standard output: No space left on device\n"
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize("words", [("--help",), ("--version",), ("find", "--help")])
+def test_help_that_is_not_read_is_an_error(tmp_path: Path, words: Any) -> None:
+    for line, why in (
+        ('"$@" >/dev/full', "No space left on device"),
+        ('"$@" >&-', "Bad file descriptor"),
+    ):
+        done = shell(line, *words, folder=tmp_path)
+        told = f"slotkern: standard output: {why}\n"
+        assert (done.returncode, done.stderr) == (2, told)
 
 
 @pytest.mark.parametrize("more", [(), ("--budget", 1)])
@@ -126,7 +143,7 @@ PICTURES = {"bars.png", "curves.png"}
     ("line", "environment", "code"),
     [
         ('set -o pipefail; "$@" | true', {}, 141),
-        ('"$@" >&- 2>&-', {}, 0),
+        ('"$@" >&- 2>&-', {}, 2),
         ('"$@"', {"PYTHONIOENCODING": "ascii"}, 0),
         ('LC_ALL=C "$@"', {"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}, 0),
     ],

@@ -276,7 +276,7 @@ def test_schedules_of_named_requests(free):
     pool = sk.SlotPool(free)
     done = pool.schedule(jobs)
     assert done.names == ["a", "b", "c"]
-    table = done.table()
+    table = done.listing()
     assert table["name"].tolist() == ["a", "b", "c"]
     assert table["reason"].tolist() == ["booked", "nodes", "booked"]
     assert table["nodes"].tolist() == ["n0,n1", "", "n2,n3"]

@@ -21,7 +21,8 @@ from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from slotkern.plotting.gantt import BUSY, FREE, WINDOW_COLOURS, plot_gantt
+from slotkern.plotting.gantt import plot_gantt
+from slotkern.plotting.style import BUSY, FREE, WINDOW_COLOURS
 
 PART = [("node", "i4"), ("start", "f8"), ("end", "f8")]
 

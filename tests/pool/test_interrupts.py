@@ -49,6 +49,10 @@ CALLS = {
         slots = queue(2_000, 1_000_000, True)
         call = lambda: sk.find_window(slots, sk.Request(2, 5), "start")
     """,
+    "simulate_community": """
+        jobs, nodes = sk.generate_community(jobs=200_000, nodes=1000)
+        call = lambda: sk.simulate_community(jobs, nodes, "dec-g")
+    """,
     "find in a changed pool": """
         pool = sk.SlotPool(queue(2_000, 1_000_000, True))
         pool.book(pool.find(sk.Request(1, 5)))

@@ -439,7 +439,7 @@ def test_remove_node_and_add_slots():
     pool.book(window)
     pool.remove_node(3)
     assert 3 not in pool.nodes
-    assert 3 not in dict(pool)
+    assert 3 not in dict(pool.by_node())
     assert 3 not in pool.booked["node"]
     pool.release(window)
     assert pool.slots.tolist() == slots[slots["node"] != 3].tolist()
@@ -467,7 +467,7 @@ def test_remove_node_and_add_slots():
     pool.advance(9500)
     with pytest.raises(ValueError, match="before the pool's now"):
         pool.add_slots(late)
-    for node, own in pool:
+    for node, own in pool.by_node():
         assert (own["node"] == node).all()
 
 

@@ -35,7 +35,7 @@ def check_conservation(
     over = max((b + job[1] for b, job in zip(start, jobs, strict=True)), default=-99)
     everything = [
         *((start[i], start[i] + job[1], job[3]) for i, job in enumerate(jobs)),
-        *sorted(blocked, key=lambda span: span[:2]),
+        *blocked,
     ]
     for (begin, end, width), where, number in zip(
         everything, first_span, count, strict=True

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import slotkern as sk
@@ -66,12 +66,15 @@ def flows(draw: Any) -> list[tuple[int, int, int, int]]:
 
 @given(
     jobs=flows(),
-    blocked=st.lists(st.tuples(st.integers(0, 20), st.integers(1, 6)), max_size=2),
+    blocked=st.lists(
+        st.tuples(st.integers(0, 20), st.integers(1, 6), st.integers(1, 2)), max_size=2
+    ),
 )
+@example(jobs=[(0, 1, 1, 1)] * 2, blocked=[(0, 3, 2), (0, 1, 1)])
 def test_the_earliest_windows_of_equal_nodes(
-    jobs: list[tuple[int, int, int, int]], blocked: list[tuple[int, int]]
+    jobs: list[tuple[int, int, int, int]], blocked: list[tuple[int, int, int]]
 ) -> None:
-    spans = [(start, start + length, 2) for start, length in blocked]
+    spans = [(start, start + length, width) for start, length, width in blocked]
     table = np.full(len(jobs), -1, sk.SWF)
     for k, name in enumerate(("submit", "run_time", "requested_time", "allocated")):
         table[name] = [job[k] for job in jobs]

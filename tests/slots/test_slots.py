@@ -182,7 +182,7 @@ def test_what_is_not_a_slot_array_is_refused(bad, error, said):
         ({"nodes": 2.0}, TypeError, "nodes must be an integer, got 2.0"),
         ({"nodes": True}, TypeError, "nodes must be an integer, got True"),
         ({"nodes": "5"}, TypeError, "nodes must be an integer, got '5'"),
-        ({"nodes": 2**40}, ValueError, "nodes is too large"),
+        ({"nodes": 2**40}, ValueError, "nodes must be at most 2147483647"),
         ({"volume": 0}, ValueError, "volume must be positive and finite, got 0"),
         ({"volume": np.inf}, ValueError, "volume must be positive and finite, got inf"),
         ({"volume": np.nan}, ValueError, "volume must not be NaN"),
@@ -277,6 +277,16 @@ def test_a_volume_that_does_not_move_the_clock_is_refused():
         sk.find_window(late, sk.Request(1, 1), method="published")
     with pytest.raises(ValueError, match="too small"):
         sk.find_windows(late, [sk.Request(1, 1)])
+    half = sk.make_slots(  # of an ulp: lost at 1e15, not at the odd time after it
+        node=[0, 0, 1],
+        start=[1e15 - 1, 1e15, 1e15 + 0.125],
+        end=[1e15, 1e15 + 1, 1e15 + 1],
+        performance=1,
+        price=1,
+    )
+    for source in (half, sk.SlotPool(half)):
+        with pytest.raises(ValueError, match=r"volume 0\.0625 is too small"):
+            sk.find_window(source, sk.Request(2, 0.0625), "start")
     endless = sk.make_slots(node=[0, 1], start=[0, 5], end=1e18, performance=1, price=1)
     assert sk.find_window(endless, sk.Request(2, 10)).start == 5
 

@@ -15,6 +15,7 @@ import slotkern as sk
 from slotkern import studies
 from slotkern.studies import figures
 from slotkern.studies.cycle import windows_of_cycle
+from slotkern.studies.experiment import experiment_of
 from slotkern.studies.report import print_report, write_report
 from slotkern.studies.summary import Estimate, _as_ratio
 from slotkern.studies.times import growth_exponent, measure_times
@@ -196,6 +197,11 @@ def readings(tmp_path_factory):
     return studies.Summary(campaign)
 
 
+@pytest.fixture(scope="module")
+def times(readings):
+    return measure_times(readings.study, twins=True)
+
+
 def test_other_readings_stand_beside(readings):
     rows = readings.comparisons
     told = [(row.algorithm, row.setting.index, row.published) for row in rows]
@@ -219,13 +225,12 @@ def test_other_readings_stand_beside(readings):
         assert row.remarks == ((0,) if differs else ())
     assert any(row.remarks for row in rows if row.algorithm == "any")
     lite = {w.algorithm.name: w for w in readings.worth(readings.study.settings[0])}
-    assert lite["lite"].algorithm.published.method == "published-lite"
+    assert lite["lite"].algorithm.twin.options["method"] == "published-lite"
     assert (lite["lite"].better, lite["lite"].worse) == (0, 0)
 
 
-def test_times_stand_beside_the_published_ones(readings):
-    timings, _ = readings.times
-    assert readings.times is readings.times
+def test_times_stand_beside_the_published_ones(readings, times):
+    timings, _ = times
     assert [(t.label, t.setting.index, t.published) for t in timings[:4]] == [
         ("DEP", 0, 1700),
         ("Lite", 0, 4.5),
@@ -240,9 +245,9 @@ def test_times_stand_beside_the_published_ones(readings):
     assert timings[3].here < timings[2].here
 
     folder = readings.campaign.folder
-    written = {path.name: path for path in write_report(readings)}
+    written = {path.name: path for path in write_report(readings, times)}
     table = pd.read_csv(written["times.csv"])
-    every = [timing for table in readings.times for timing in table]
+    every = [timing for table in times for timing in table]
     assert list(table["slotkern_ms"]) == pytest.approx([t.here for t in every])
     text = written["report.txt"].read_text()
     assert "They are not compared." in text
@@ -261,12 +266,12 @@ def test_times_without_the_papers_algorithms(readings):
         assert all(math.isnan(timing.twin) for timing in timings)
 
 
-def test_the_papers_schemes_are_timed_where_a_table_names_them(readings):
-    _, timings = readings.times
+def test_the_papers_schemes_are_timed_where_a_table_names_them(readings, times):
+    _, timings = times
     for timing in timings:
         assert (timing.twin > 0) == (timing.label == "MultipleBest")
     stream = io.StringIO()
-    print_report(readings, Console(file=stream, width=150))
+    print_report(readings, Console(file=stream, width=150), times)
     text = stream.getvalue()
     tables = text[text.index("Times in ms") :]
     assert tables.count("growth") == 2
@@ -329,10 +334,10 @@ def test_ratios_are_of_the_means(readings):
 
 def test_neighbours_are_drawn(readings, tmp_path):
     record = {"name": "beside", "kind": "neighbours", "algorithms": ["far", "any"]}
-    figure = figures._chart(record, readings, "neighbours")
+    figure = experiment_of("cycle").draw("neighbours", readings.study, record)
     setting = readings.study.settings[0]
     chosen = [a for a in setting.exact if a.name in ("far", "any")]
-    _, found = windows_of_cycle(setting, chosen, readings.study.seed, 0)
+    _, found = windows_of_cycle(setting, chosen, 0)
     for panel, algorithm, window in zip(figure.axes, chosen, found, strict=True):
         title = panel.get_title(loc="left")
         assert title.startswith(f"{algorithm.label}: nearest task")
@@ -342,13 +347,13 @@ def test_neighbours_are_drawn(readings, tmp_path):
 def test_figures_mark_what_is_published(readings):
     """Diamonds at the printed values, hollow ones at those of printed percentages."""
     rows = readings.comparisons
-    marks = figures._marks([row for row in rows if row.metric == "nearest"])
+    marks = figures._marks([row for row in rows if row.metric == "nearest"], True)
     assert marks["nodes-0", "any"] == (100, True)
     assert marks["nodes-1", "lite"] == (60, True)
-    derived = figures._marks([row for row in rows if row.algorithm != "lite"])
+    derived = figures._marks([row for row in rows if row.algorithm != "lite"], True)
     assert ("nodes-0", "lite") not in derived
     kept = [row for row in rows if row.algorithm != "lite" or row.percent]
-    assert figures._marks(kept)["nodes-0", "lite"] == (50, False)
+    assert figures._marks(kept, True)["nodes-0", "lite"] == (50, False)
     (panel,) = figures._numbers(
         {"name": "curves", "metrics": ["nearest"]}, readings
     ).axes
@@ -499,7 +504,7 @@ def test_what_the_author_wrote_is_printed_as_it_is(tmp_path):
 def test_what_the_author_wrote_is_drawn_as_it_is(tmp_path, monkeypatch):
     from matplotlib.text import Text
 
-    from slotkern.plotting import gantt as plot
+    from slotkern.plotting import style as plot
 
     drawn = {}
 
@@ -510,7 +515,7 @@ def test_what_the_author_wrote_is_drawn_as_it_is(tmp_path, monkeypatch):
     monkeypatch.setattr(figures, "save_figure", look)
     study = odd_study(tmp_path)
     summary = studies.Summary(studies.run(study, 20, out=tmp_path / "o"))
-    assert len(write_report(summary)) == 4 + 4
+    assert len(write_report(summary, measure_times(study, twins=False))) == 4 + 4
     shown = ODD.replace("$", r"\$")
     assert shown in drawn["bars"]  # the title of the study, and a tick
     assert drawn["bars"].count(shown) >= 2

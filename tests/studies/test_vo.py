@@ -2,63 +2,175 @@
 
 from __future__ import annotations
 
+import copy
+import io
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
+from rich.console import Console
 
-from slotkern.studies.vo import EXPERIMENTS, JOBS, Setting, check, draw, gather, run
-from slotkern.studies.vo_report import reproduce_vo
+import slotkern as sk
+from slotkern import studies
+from slotkern.studies.batches import OWN, draw
+from slotkern.studies.claims import verdicts
+from slotkern.studies.experiment import compute
+from slotkern.studies.load import _study
+from slotkern.studies.report import print_report, write_report
+
+
+@pytest.fixture(scope="module")
+def vo():
+    return studies.load_study("vo")
 
 
 @pytest.mark.parametrize("name", ["table1", "table2", "table3", "figure5"])
-def test_any_division_of_the_cycles_gives_the_same(name):
-    whole = run(name, 0, 4)
-    first, last = run(name, 0, 1), run(name, 1, 4)
+def test_any_division_of_the_cycles_gives_the_same(vo, name):
+    setting = vo.sweeps[name][-1]
+    whole = compute(setting, 0, 4)
+    first, last = compute(setting, 0, 1), compute(setting, 1, 4)
     for title, values in whole.items():
         parts = np.concatenate([first[title], last[title]])
         assert np.array_equal(values, parts, equal_nan=True)
-    gathered = gather(name, 4)
-    assert all(
-        np.array_equal(gathered[title], whole[title], equal_nan=True) for title in whole
-    )
 
 
-def test_a_cycle_is_drawn_from_its_setting():
-    setting = replace(EXPERIMENTS["table2"].setting, owner=6.0)
-    slots, batch, lengths = draw(setting, 3)
+def test_a_cycle_is_drawn_from_its_setting(vo):
+    setting = vo.sweeps["table2"][2]
+    drawn = draw(setting, 3)
+    slots, batch = drawn.slots, drawn.batch
     own = slots[slots["node"] == 0]
     assert own[["start", "end", "performance", "price"]].tolist() == [(0, 600, 6.5, 6)]
     assert len(np.unique(slots["node"])) == 24
-    assert len(batch) == JOBS
-    assert ((lengths >= 0.2) & (lengths <= 1)).all()
+    assert len(batch) == 20
+    assert ((drawn.lengths >= 0.2) & (drawn.lengths <= 1)).all()
     for job in batch.requests:
         assert 2 <= job.nodes <= 6
         assert 0.85 <= job.budget / (job.nodes * job.volume) <= 1.6
     again = draw(setting, 3)
-    assert (again[0] == slots).all()
-    assert again[1] == batch
+    assert (again.slots == slots).all()
+    assert again.batch == batch
 
 
-def test_settings_are_checked():
-    for wrong in (Setting(load=2), Setting(nodes=(3, 2)), Setting(budget=(0, 1))):
-        with pytest.raises(ValueError, match=r"load|nodes|budget"):
-            check(wrong)
+def test_columns_are_those_of_the_schedules(vo):
+    """Means by hand of one cycle: all jobs, those of one criterion, true lengths."""
+    setting = vo.sweeps["table1"][0]
+    drawn, got = draw(setting, 5), compute(setting, 5, 6)
+    schedule = sk.schedule_batch(drawn.slots, drawn.batch, sk.BatchSlicer(10), most=14)
+    own = np.array(drawn.batch.criteria)
+    for column, name in enumerate(OWN):
+        costs = schedule.windows.table["cost"][own == name]
+        assert got["cost"][0, column] == np.nanmean(costs)
+    setting = vo.sweeps["table3"][0]
+    drawn, got = draw(setting, 5), compute(setting, 5, 6)
+    schedule = sk.schedule_batch(drawn.slots, drawn.batch, sk.CSS)
+    done = schedule.execute(drawn.lengths)
+    assert got["start"][0, 2] == pytest.approx(schedule.means()["start"])
+    assert got["real_start"][0, 2] == pytest.approx(np.nanmean(done.start))
+    assert got["failed"][0, 2] == (not schedule.scheduled.all())
 
 
-def test_the_report_stands_beside_the_paper(tmp_path):
-    shown = []
-    files = reproduce_vo(3, 1, 1, tmp_path, shown.append, ["table3", "figure5"])
-    names = {path.name for path in files}
-    assert names == {"table3.csv", "figure5.csv", "figure5.png"}
-    lines = (tmp_path / "table3.csv").read_text().splitlines()
-    assert lines[0] == "quantity,mean,standard_error,cycles"
-    cells = dict(line.split(",", 1) for line in lines[1:])
-    mean, error, count = cells["css/runtime_scheduled"].split(",")
-    columns = run("table3", 0, 3)
-    assert float(mean) == columns["css/runtime_scheduled"].mean()
-    assert float(error) > 0
-    assert int(count) == 3
-    words = [text for text in shown if isinstance(text, str)]
-    assert sum(text.startswith(("yes", "NO")) for text in words) == 7
-    assert any("contradicts itself" in text for text in words)
+SMALL = {
+    "name": "small",
+    "experiment": "batch",
+    "metrics": ["start", "failed_jobs"],
+    "job": {"jobs": 4},
+    "algorithms": {"css": {"policy": "slicer", "criterion": "first"}},
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"environment": {"load": [0, 2]}}, r"environment: load.*2"),
+        ({"environment": {"owner": -1}}, r"environment\.owner.*-1"),
+        ({"job": {"nodes": [3, 2]}}, r"job\.nodes: \[3, 2\]"),
+        ({"job": {"budget": [0, 1]}}, r"job\.budget.*0"),
+        ({"job": {"length": [0.5, 2]}}, r"job\.length.*2"),
+        ({"job": {"volumes": 3}}, r"job\.volumes: unknown key"),
+        ({"metrics": ["profit"]}, r"metrics: 'profit' needs environment\.owner"),
+        ({"metrics": ["prophet"]}, r"metrics: 'prophet'"),
+        ({"algorithms": {"a": {"policy": "best"}}}, r"algorithms\.a\.policy: 'best'"),
+        ({"algorithms": {"a": {"policy": "slicer", "k": 0}}}, r"algorithms\.a: k .* 0"),
+        ({"algorithms": {"a": {"policy": "slicer", "q": 0}}}, r"a\.q: unknown key"),
+        ({"timing": [{"algorithms": ["css"]}]}, r"timing\[0\].*'batch' has no search"),
+        ({"figure": [{"name": "g", "kind": "gantt"}]}, r"figure\[0\]\.kind: 'gantt'"),
+    ],
+)
+def test_settings_are_checked(change, told):
+    assert _study(SMALL).settings[0].job["volume"] == [210.0, 400.0]
+    with pytest.raises(ValueError, match=told):
+        _study(SMALL | change)
+
+
+WRONG = [-1, 10**30, float("nan"), True, "x", "two\nlines", [], {}, [[1, "x"]]]
+SWEEP = {
+    "name": "x",
+    "metrics": ["start"],
+    "environment": {"load": [0, 0.1]},
+    "job": {"jobs": 5},
+    "grid": {"algorithms": {"css": {"k": [1, 2]}}},
+}
+CLAIM = {"text": "t", "metric": "start", "algorithm": "css", "is": "peak", "at": 2}
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=repr)
+def test_any_wrong_value_is_one_line(wrong):
+    """Whatever stands anywhere: it is taken, or refused in one line."""
+    whole = SMALL | {"sweep": [SWEEP], "claim": [CLAIM], "formats": ["tex"]}
+    _study(copy.deepcopy(whole))
+    refused = []
+    for path in places(whole):
+        data = copy.deepcopy(whole)
+        inside = data
+        for key in path[:-1]:
+            inside = inside[key]
+        inside[path[-1]] = wrong
+        try:
+            _study(data)
+        except ValueError as error:
+            refused.append(str(error))
+    assert len(refused) > 15
+    assert not any("\n" in message for message in refused)
+
+
+def places(value, path=()):
+    """Yield the path of everything in nested tables and lists."""
+    keys = value if isinstance(value, dict) else range(len(value))
+    for key in keys:
+        yield *path, key
+        if isinstance(value[key], dict | list):
+            yield from places(value[key], (*path, key))
+
+
+def test_the_report_stands_beside_the_paper(vo, tmp_path):
+    chosen = ("table1", "table3", "figure5")
+    study = replace(
+        vo,
+        settings=tuple(s for s in vo.settings if s.sweep in chosen),
+        compare=tuple(c for c in vo.compare if c["sweep"] in chosen),
+        claims=tuple(c for c in vo.claims if c["sweep"] in chosen),
+        figures=tuple(f for f in vo.figures if f["sweep"] in chosen),
+    )
+    campaign = studies.run(study, 6, out=tmp_path, workers=2)
+    summary = studies.Summary(campaign)
+    rows = {(r.metric, r.algorithm): r for r in summary.comparisons if r.best is None}
+    assert rows["processor_time", "plain"].published == 150.1
+    assert rows["cost", "css"].published == 1248.4
+    columns = compute(vo.sweeps["table3"][0], 0, 6)
+    got = summary.estimate(vo.sweeps["table3"][0], "plain", "processor_time")
+    assert got.mean == pytest.approx(columns["processor_time"][:, 2].mean())
+    assert len(verdicts(summary)) == 4 + 1 + 4 + 3
+    stream = io.StringIO()
+    print_report(summary, Console(file=stream, width=200))
+    text = stream.getvalue()
+    lines = [line for line in text.splitlines() if line.startswith(("yes", "NO "))]
+    assert len(lines) == 12
+    assert any("curves cross: between" in line for line in lines)
+    assert "contradicts itself" in text
+    names = {path.name for path in write_report(summary)}
+    assert names == {"summary.csv", "comparison.csv", "report.txt", "figure-5.png"}
+    # One data set: what a sweep does not measure is missing there.
+    table = pd.read_parquet(tmp_path / "cycles")
+    assert set(study.columns) <= set(table.columns)
+    assert table[table["setting"] == "table3"]["cost"].isna().all()

@@ -197,6 +197,13 @@ SOURCES = (
     ("q", by_column, 1, False, False),
     (sk.minimize("q"), by_column, -1, False, False),
     ("processor_time", lambda s, row, t, d: d, -1, False, False),
+    (
+        "leftover",
+        lambda s, row, t, d: float(s["end"][row]) - float(s["start"][row]) - d,
+        -1,
+        False,
+        False,
+    ),
     ("dependable", nearest, 1, True, True),
     ("coordinated", farthest, -1, True, True),
     (own_value, lambda s, row, t, d: by_column(s, row, t, d) * d, 1, False, False),

@@ -91,6 +91,12 @@ def slot_arrays(draw, max_nodes: int = 5, max_per_node: int = 3) -> np.ndarray:
     return np.array(rows, dtype=SLOT)
 
 
+def latest(slots: np.ndarray) -> float:
+    """The largest time in size that is not infinite."""
+    times = np.abs([slots["start"], slots["end"]])
+    return float(times[times < INF].max())
+
+
 def just_below(number: float) -> float:
     return float(np.nextafter(number, -INF))
 
@@ -118,7 +124,8 @@ def requests(draw, slots: np.ndarray, charged: bool = True) -> dict[str, Any]:
     if pick.sometimes():  # a slot that is just long enough from the earliest start
         slot = pick(slots)
         length = slot["end"] - max(slot["start"], earliest)
-        if 0 < length < INF:
+        least = np.spacing(latest(slots)) * slots["performance"].max()
+        if least < length * slot["performance"] < INF:  # what is less is refused
             request["volume"] = volume = float(slot["performance"] * length)
     if pick.sometimes():
         request["min_performance"] = float(pick(slots)["performance"])
@@ -139,8 +146,8 @@ def requests(draw, slots: np.ndarray, charged: bool = True) -> dict[str, Any]:
         request["deadline"] = pick((float(finish), just_below(finish)))
     pick = draw(pickers)
     if pick.sometimes():
-        latest = max(float(pick(slots)["start"]), earliest)
-        request["latest"] = max(pick((latest, just_below(latest))), earliest)
+        last = max(float(pick(slots)["start"]), earliest)
+        request["latest"] = max(pick((last, just_below(last))), earliest)
     if pick.sometimes():
         request["max_runtime"] = pick((some_length(), just_below(some_length())))
     if pick.sometimes():

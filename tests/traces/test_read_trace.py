@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from trace_files import REAL, swf_line
 
@@ -296,6 +296,7 @@ def test_values_that_the_format_cannot_hold_are_not_written(tmp_path: Path) -> N
     cuts=st.lists(st.integers(0, 60), max_size=6),
     ending=st.sampled_from(["\n", "\r\n"]),
 )
+@example(lines=[["1", "1", "2.5", "1"], ["1", "1", "1"]], cuts=[], ending="\n")
 def test_how_a_file_is_cut_into_pieces_does_not_matter(
     lines: list[list[str]], cuts: list[int], ending: str
 ) -> None:

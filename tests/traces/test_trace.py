@@ -16,7 +16,7 @@ from trace_files import REAL, Job, swf_line, trace_text
 import slotkern as sk
 from slotkern import slots_from_trace
 from slotkern.traces.clean import width_of
-from slotkern.traces.free_slots import _place, most_at_once
+from slotkern.traces.free_slots import most_at_once, place_trace
 
 
 def some_jobs(seed: int, count: int, processors: int) -> list[Job]:
@@ -75,16 +75,21 @@ def test_placement_second_by_second(jobs: list[Job], processors: int, at: int) -
         for p in held[i]
         if begin[i] < until and begin[i] + run_time > at
     }
-    columns = np.ascontiguousarray(np.array(jobs, np.int64).reshape(-1, 3).T)
-    start, run_time = columns[:2].astype(np.float64)
-    width = columns[2].astype(np.int32)
-    found, job, processor = _place(
-        start, run_time, width, processors, float(at), float(until)
-    )
-    assert found.tolist() == begin
-    parts = list(zip(job.tolist(), processor.tolist(), strict=True))
-    assert set(parts) == expected
-    assert len(parts) == len(expected)
+    rows = np.full(len(jobs), -1, sk.SWF)
+    for name, column in zip(
+        ("submit", "run_time", "allocated"), zip(*jobs, strict=True), strict=False
+    ):
+        rows[name] = column
+    rows["wait"] = 0
+    if not jobs:
+        with pytest.raises(ValueError, match="none of 0 jobs can be placed"):
+            place_trace(sk.Trace(rows), processors)
+        return
+    placed = place_trace(sk.Trace(rows), processors)
+    assert placed.begin.tolist() == begin
+    node, start, end = placed.busy(float(at), float(until))
+    expected = sorted((p, begin[i], begin[i] + jobs[i][1]) for i, p in expected)
+    assert sorted(zip(node, start, end, strict=True)) == expected
 
 
 @pytest.mark.parametrize(

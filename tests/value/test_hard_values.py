@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+from typing import get_args
+
 import numpy as np
 import pytest
-from extremes import Picker, check_search, searches
+from extremes import SOURCES, Picker, check_search, searches
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import slotkern as sk
+import slotkern.typing
+from slotkern._value import NAMED_VALUES
+from slotkern.commands.windows import WHAT_IS_BEST
+from slotkern.criteria import known_criteria
 
 pickers = st.binary(min_size=50, max_size=50).map(
     lambda digits: Picker(int.from_bytes(digits))
@@ -19,6 +27,28 @@ pickers = st.binary(min_size=50, max_size=50).map(
 @given(pickers, pickers, st.sampled_from([{}, {"max_work": 2}]))
 def test_every_source_equals_exhaustive_search(pick, more, options):
     check_search(searches(pick, more), **options)
+
+
+def test_every_named_value_is_tested_typed_and_told_of():
+    named = [source[0] for source in SOURCES if isinstance(source[0], str)]
+    assert set(named) == {"q", *NAMED_VALUES}
+    assert {*get_args(sk.typing.BuiltIn), *NAMED_VALUES} == set(known_criteria())
+    literal = re.findall(r"'(\w+)'", str(sk.typing.ValueCriterion))
+    assert literal == list(NAMED_VALUES)
+    page = (Path(__file__).parents[2] / "docs" / "criteria.md").read_text()
+    for name, value in NAMED_VALUES.items():
+        assert f'| `"{name}"` | {value.doc} |' in page
+        assert name in WHAT_IS_BEST
+
+
+def test_an_infinite_end_leaves_over_no_number():
+    slots = sk.make_slots(node=[0, 1], start=0, end=[9, np.inf], performance=1, price=1)
+    with pytest.raises(ValueError, match="slot row 1: end is inf, but leftover needs"):
+        sk.find_window(slots, sk.Request(1, 2), "leftover")
+    kept = sk.find_window(slots, sk.Request(1, 2, where="end < 10"), "leftover")
+    assert (kept.nodes, kept.value) == ((0,), 7)
+    with pytest.raises(ValueError, match="span='group' is for"):
+        sk.find_window(slots, sk.Request(1, 2), "leftover", span="group")
 
 
 @pytest.mark.parametrize(
@@ -63,9 +93,7 @@ def test_budgets_beside_nothing(shape, budget):
 
 
 @pytest.mark.parametrize("shape", ["square", "ragged"])
-@pytest.mark.parametrize(
-    "criterion", ["q", "dependable", "coordinated", "processor_time"]
-)
+@pytest.mark.parametrize("criterion", ["q", *NAMED_VALUES])
 @pytest.mark.parametrize("max_price", [np.inf, 5.0])
 def test_one_huge_price_spoils_no_search(shape, criterion, max_price):
     for dear in (1e308, 1e300, 2.0**53):
@@ -80,9 +108,7 @@ def test_one_huge_price_spoils_no_search(shape, criterion, max_price):
 
 
 @pytest.mark.parametrize("shape", ["square", "ragged"])
-@pytest.mark.parametrize(
-    "criterion", ["q", "dependable", "coordinated", "processor_time"]
-)
+@pytest.mark.parametrize("criterion", ["q", *NAMED_VALUES])
 @pytest.mark.parametrize("budget", [np.inf, 1e308, 8.1e300])
 @pytest.mark.parametrize("price", [5e299, 1e300])
 def test_windows_beyond_any_money_but_finite_are_found(shape, criterion, budget, price):

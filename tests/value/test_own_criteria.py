@@ -62,6 +62,32 @@ def no_such_field(slot, length):
     return slot.memory
 
 
+def in_a_branch(slot, length):
+    if slot.q > 3:
+        return length
+    return slot.q
+
+
+def in_a_loop(slot, length):
+    total = 0.0
+    for _ in range(3):
+        total += slot.q
+    return total
+
+
+def of_a_field_alike(slot, length):
+    return slot.lengths
+
+
+@pytest.mark.parametrize(
+    ("function", "fixed"),
+    [(in_a_branch, False), (in_a_loop, True), (of_a_field_alike, True)],
+)
+def test_what_looks_at_the_length_is_known(function, fixed):
+    assert sk.criterion(function).fixed is fixed
+    assert not sk.criterion(uses_start=True)(lambda slot, start, length: 1.0).fixed
+
+
 def test_own_criteria_equal_the_built_in_ones():
     slots = environment(2)
     assert the_column.fixed

@@ -494,3 +494,32 @@ def test_what_best_does_not_take(with_fields):
     with pytest.raises(ValueError, match="slot row 0: end is inf"):
         endless.best("dependable")
     assert endless.best("cost") == endless[0]
+
+
+def test_memory_of_many_performances_is_bounded():
+    """Every group of performance keeps the slots that are live at once."""
+    count = 10_000
+    start = np.arange(count) * 10.0
+    performance = 1 + np.arange(count) / count
+    node = np.arange(count)
+    few = sk.make_slots(
+        node=node, start=start, end=start + 30, performance=performance, price=1
+    )
+    found = sk.find_alternatives(few, sk.Request(2, 10))
+    assert len(found) > count // 4
+    pairs = sk.make_slots(  # each could be half of a window, all wait for the other
+        node=[*node, *node[-2:]],
+        start=[0.0] * count + [1e3] * 2,
+        end=[1e3] * count + [1e3 + 10] * 2,
+        performance=[*performance, *performance[-2:]],
+        price=[1.0] * count + [0.0] * 2,
+    )
+    too_many = (
+        "more than 16,777,216; give the request a min_performance, a max_price or a "
+    )
+    with pytest.raises(ValueError, match=too_many):
+        sk.find_alternatives(pairs, sk.Request(2, 10, budget=9))
+    with pytest.raises(ValueError, match=too_many):  # the n cheapest of each alone
+        sk.find_alternatives(pairs, sk.Request(count // 2, 10))
+    fast = sk.Request(2, 10, budget=9, min_performance=1.9)
+    assert sk.find_alternatives(pairs, fast).start.tolist() == [1e3]

@@ -2,6 +2,7 @@
 
 import pickle
 import pkgutil
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -60,10 +61,38 @@ def test_many_at_once_of_none_and_of_other_methods(pool):
     ]
 
 
-@pytest.mark.parametrize("threads", [0, -1, 1.5, True, "2"])
-def test_a_bad_number_of_threads_is_refused(pool, threads):
-    with pytest.raises(ValueError, match="threads must be an integer of at least 1"):
+@pytest.mark.parametrize(
+    ("threads", "error", "says"),
+    [
+        (0, ValueError, "threads must be at least 1, got 0"),
+        (-1, ValueError, "threads must be at least 1, got -1"),
+        (1.5, TypeError, "threads must be an integer, got 1.5"),
+        (True, TypeError, "threads must be an integer, got True"),
+        ("2", TypeError, "threads must be an integer, got '2'"),
+    ],
+)
+def test_a_bad_number_of_threads_is_refused(pool, threads, error, says):
+    with pytest.raises(error, match=re.escape(says)):
         sk.find_windows(pool, [], threads=threads)
+
+
+def test_many_windows_are_one_table(pool):
+    found = sk.find_windows(pool, stream(200), "cost", threads=3)
+    assert isinstance(found, sk.WindowTable)
+    assert found.cost.tolist() == [w.cost for w in found if w is not None] or any(
+        w is None for w in found
+    )
+    assert len(found[10:20]) == 10
+    assert found[10:20] == [found[i] for i in range(10, 20)]
+
+
+def test_the_first_request_that_is_wrong_is_told(pool):
+    asked = [sk.Request(1, 5)] * 300
+    asked[270], asked[130] = sk.Request(1, 1e-300), sk.Request(1, 1e-301)
+    late = sk.make_slots(node=0, start=[1e9], end=2e9, performance=1, price=1)
+    for threads in (1, 4):
+        with pytest.raises(ValueError, match="volume 1e-301 is too small"):
+            sk.find_windows(late, asked, threads=threads)
 
 
 def test_what_is_not_a_request_is_named(pool):

@@ -9,7 +9,8 @@ cycle after cycle of a flow of jobs in `run_cycles`.
 from slotkern.batch.cycles import Cycles, run_cycles
 from slotkern.batch.jobs import Batch, read_batch
 from slotkern.batch.policies import BSF, CSS, Backfilling, BatchSlicer
-from slotkern.batch.schedule import Schedule, schedule_batch
+from slotkern.batch.schedule import Schedule
+from slotkern.batch.scheduling import schedule_batch
 
 __all__ = [
     "BSF",

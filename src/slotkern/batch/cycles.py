@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from slotkern._pool import SlotPool
 from slotkern.batch.jobs import Batch
 from slotkern.batch.policies import CSS, Policy
-from slotkern.batch.schedule import Schedule, schedule_batch
+from slotkern.batch.schedule import Schedule
+from slotkern.batch.scheduling import schedule_batch
 from slotkern.checks import integer, number
 
 __all__ = ["Cycles", "run_cycles"]

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from slotkern._core import CRITERIA, REQUEST_FIELDS, Request, in_numbers
+from slotkern._core import REQUEST_FIELDS, Request, in_numbers
+from slotkern._find import CRITERIA
 from slotkern.extras import extra
 
 if TYPE_CHECKING:

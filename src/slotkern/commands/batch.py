@@ -27,9 +27,14 @@ with extra():
 if TYPE_CHECKING:
     from slotkern.typing import Shape
 
-__all__ = ["batch", "comparison", "write_schedule"]
+__all__ = ["batch", "comparison", "register", "write_schedule"]
 
 OUTPUTS = (".csv", ".json", ".parquet")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command()(batch)
 
 
 def batch(

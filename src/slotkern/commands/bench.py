@@ -1,14 +1,33 @@
-"""Streams of jobs for benchmarks: a repeated one is faster than different ones."""
+"""``slotkern bench``; and streams of jobs: a repeated one is faster than others."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 
 import slotkern as sk
+from slotkern.commands.terminal import show, written
+from slotkern.extras import extra
 
-__all__ = ["stream"]
+with extra():
+    import typer
+
+__all__ = ["register", "stream"]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the application."""
+    bench = typer.Typer(help="Measure the searches on this machine.")
+    bench.callback()(_group)
+    bench.command()(scaling)
+    app.add_typer(bench, name="bench")
+
+
+def _group() -> None:
+    """Without it, typer would take the only command for the whole."""
 
 
 def stream(
@@ -42,3 +61,31 @@ def stream(
         sk.Request(nodes, volume * size, budget=budget * size * wealth)
         for size, wealth in factors.tolist()
     ]
+
+
+def scaling(
+    cycles: Annotated[
+        int, typer.Option(min=1, help="Environments for each size.")
+    ] = 20,
+    out: Annotated[Path, typer.Option(help="Folder for the two figures.")] = Path(
+        "out"
+    ),
+    seed: Annotated[int, typer.Option(help="Seed of the environments.")] = 0,
+) -> None:
+    """Print working times by nodes and by interval, the paper's beside this machine's.
+
+    The tables are Tables 1 and 2 of the paper on AEP, as ``reproduce aep`` prints
+    them, with the power of nodes or interval that fits the times best.
+    """
+    from slotkern.files.whole import make_folder
+    from slotkern.studies import load_study
+    from slotkern.studies.figures import draw_times
+    from slotkern.studies.report import print_times
+    from slotkern.studies.times import measure_times
+
+    make_folder(out)  # before, and not after, all has been measured
+    study = load_study("aep", seed=seed)
+    times = measure_times(study, twins=True, cycles=cycles)
+    with written(width=150) as console:
+        print_times(times, console)
+    show(*map(str, draw_times(study, times, out)))

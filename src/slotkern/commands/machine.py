@@ -158,7 +158,7 @@ def schedule(
     done = pool.schedule(columns, criterion, shape=shape, owner=owner)  # type: ignore[arg-type]
     if output is not None:
         pool.save(output)
-    table = done.table()
+    table = done.listing()
     fields = table.dtype.names or ()
     names = [n for n in fields if f"{n}_time" not in fields]
     drawn = Table(box=SIMPLE_HEAD)

@@ -16,7 +16,7 @@ with extra():
     from rich.text import Text
 
 if TYPE_CHECKING:
-    from slotkern.plotting.gantt import WindowLike
+    from slotkern.plotting.layout import WindowLike
 
 __all__ = [
     "TOTALS",

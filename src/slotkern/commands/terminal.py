@@ -13,7 +13,14 @@ from slotkern.extras import extra
 with extra():
     from rich.console import Console, RenderableType
 
-__all__ = ["drop_output", "ready_streams", "show", "write", "written"]
+__all__ = [
+    "drop_output",
+    "lost_output",
+    "ready_streams",
+    "show",
+    "write",
+    "written",
+]
 
 #: What stands for a sign that the terminal does not have; others become escapes.
 PLAIN = {"±": "+-"}
@@ -38,7 +45,9 @@ def ready_streams() -> None:
     for name, number in (("stdout", 1), ("stderr", 2)):
         given = getattr(sys, name)
         if given is None:  # closed by the caller; the next file must not get its number
-            hole = os.open(os.devnull, os.O_WRONLY)
+            # Results that nobody can get are an error, what is said beside them is not.
+            mode = os.O_RDONLY if name == "stdout" else os.O_WRONLY
+            hole = os.open(os.devnull, mode)
             if hole != number:
                 os.dup2(hole, number)
                 os.close(hole)
@@ -55,6 +64,16 @@ def drop_output() -> None:
     hole = os.open(os.devnull, os.O_WRONLY)
     os.dup2(hole, sys.stdout.fileno())
     os.close(hole)
+
+
+def lost_output() -> str:
+    """Name standard output if it takes no more, and drop what is left for it."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        drop_output()
+        return "standard output"
+    return ""
 
 
 def write(text: str) -> None:

@@ -1,14 +1,7 @@
 """The papers' random environments."""
 
-from slotkern.environment.generate import (
-    PRESETS,
-    Environment,
-    Load,
-    Price,
-    Uniform,
-    checked_integer,
-    generate_environment,
-)
+from slotkern.environment.generate import PRESETS, Environment, generate_environment
+from slotkern.environment.laws import Load, Price, Uniform
 
 __all__ = [
     "PRESETS",
@@ -16,6 +9,5 @@ __all__ = [
     "Load",
     "Price",
     "Uniform",
-    "checked_integer",
     "generate_environment",
 ]

@@ -17,155 +17,25 @@ there, never a time.)
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from decimal import Context, Decimal
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from slotkern.checks import integer, one_of
+from slotkern.environment.laws import Load, Price, Uniform, law_of
 from slotkern.slots import SLOT
 
-__all__ = [
-    "PRESETS",
-    "Environment",
-    "Load",
-    "Price",
-    "Uniform",
-    "generate_environment",
-]
+__all__ = ["NODE", "PRESETS", "TASK", "Environment", "generate_environment"]
 
 TASK = np.dtype([("node", "i4"), ("start", "f8"), ("end", "f8")], align=True)
 SLOT_NAMES = tuple(SLOT.fields or ())
 #: Some 200 bytes each while they are placed.
 _MOST_TASKS = 10**7
-#: A market price that leaves room for its deviation.
-_MOST_MONEY = 1e300
 _NODE_FIELDS = [("node", "i4"), ("performance", "f8"), ("price", "f8")]
-
-
-@dataclass(frozen=True)
-class Uniform:
-    """A uniform law on [low, high]: integers, or (the default) real numbers."""
-
-    low: float
-    high: float
-    integer: bool = False
-
-    def check(self, name: str, *, positive: bool) -> None:
-        """Raise ValueError, naming the parameter, for bounds that make no sense."""
-        if not isinstance(self.integer, bool):
-            raise ValueError(f"{name}: integer must be true or false, not {self!r}")
-        for end, bound in (("low", self.low), ("high", self.high)):
-            _finite(f"{name}: {end}", bound)
-            if self.integer and bound != int(bound):
-                raise ValueError(f"{name}: {end}: {bound} is not an integer")
-        if self.low > self.high:
-            raise ValueError(f"{name}: low {self.low} exceeds high {self.high}")
-        if positive and self.low <= 0:
-            raise ValueError(f"{name} must be positive, but its low is {self.low}")
-
-    def draw(self, rng: np.random.Generator, size: int) -> NDArray[np.float64]:
-        """Return ``size`` independent values."""
-        if self.integer:
-            drawn = rng.integers(int(self.low), int(self.high), size, endpoint=True)
-            return drawn.astype(np.float64)
-        return self.low + (self.high - self.low) * rng.random(size)
-
-
-@dataclass(frozen=True)
-class Price:
-    """A price law: level * performance**exponent * (1 + deviation * N(0, 1)).
-
-    Prices at or below 0.02 * level * performance are drawn again, or at or below half
-    of level * performance**exponent where that is less (with the papers' deviation of
-    0.2 and an exponent of 1 that is less than one in a million).
-    """
-
-    level: float = 1.0
-    exponent: float = 1.0
-    deviation: float = 0.2
-
-    def check(self, name: str) -> None:
-        """Raise ValueError, naming the parameter, for values that make no sense."""
-        for field in fields(self):
-            _finite(f"{name}: {field.name}", getattr(self, field.name))
-        if self.level <= 0:
-            raise ValueError(f"{name}: level must be positive, not {self.level}")
-        if not -8 <= self.exponent <= 8:
-            raise ValueError(f"{name}: exponent {self.exponent} is not within [-8, 8]")
-        if not 0 <= self.deviation <= 10:
-            raise ValueError(f"{name}: deviation {self.deviation} is not in [0, 10]")
-
-    def draw(
-        self, rng: np.random.Generator, performance: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        """Return one price for each node, given the performances."""
-        with np.errstate(over="ignore", under="ignore"):
-            market = self.level * _power(performance, self.exponent)
-        wrong = np.flatnonzero(~((market > 0) & (market < _MOST_MONEY)))
-        if wrong.size:
-            raise ValueError(
-                f"price: {self.level} * performance**{self.exponent} is "
-                f"{market[wrong[0]]} for performance {performance[wrong[0]]}"
-            )
-        least = np.minimum(0.02 * self.level * performance, 0.5 * market)
-        price = market * (1.0 + self.deviation * rng.standard_normal(market.size))
-        while (low := np.flatnonzero(price <= least)).size:
-            deviate = rng.standard_normal(low.size)
-            price[low] = market[low] * (1.0 + self.deviation * deviate)
-        return price
-
-
-@dataclass(frozen=True)
-class Load:
-    """The share of the interval that local tasks take on a node, within [low, high].
-
-    ``"hypergeometric"``: low + (high - low) * H / max H, where H counts the good ones
-    among ``draws`` drawn of ``population``, of which ``good`` are good.
-    ``"uniform"``: a real uniform share; the other fields are not used.
-    """
-
-    low: float
-    high: float
-    law: str = "hypergeometric"
-    population: int = 6
-    good: int = 3
-    draws: int = 3
-
-    def check(self, name: str) -> None:
-        """Raise ValueError, naming the parameter, for values that make no sense."""
-        for end, bound in (("low", self.low), ("high", self.high)):
-            _finite(f"{name}: {end}", bound)
-            if not 0 <= bound <= 1:
-                raise ValueError(f"{name}: {end}: {bound} is not within [0, 1]")
-        if self.low > self.high:
-            raise ValueError(f"{name}: low {self.low} exceeds high {self.high}")
-        if self.law not in ("hypergeometric", "uniform"):
-            raise ValueError(
-                f"{name}: law {self.law!r} is neither 'hypergeometric' nor 'uniform'"
-            )
-        for part in ("population", "good", "draws"):
-            checked_integer(f"{name}: {part}", getattr(self, part), 1)
-        if max(self.good, self.draws) > self.population:
-            raise ValueError(
-                f"{name}: good {self.good} and draws {self.draws} cannot exceed "
-                f"population {self.population}"
-            )
-
-    def draw(
-        self, rng: np.random.Generator, nodes: int, interval: int
-    ) -> NDArray[np.int64]:
-        """Return the busy time of each node, in whole time units."""
-        if self.law == "uniform":
-            share = rng.random(nodes)
-        else:
-            bad = self.population - self.good
-            hits = rng.hypergeometric(self.good, bad, self.draws, nodes)
-            share = hits / min(self.good, self.draws)
-        busy = np.rint((self.low + (self.high - self.low) * share) * interval)
-        return busy.astype(np.int64)
+NODE = np.dtype(_NODE_FIELDS, align=True)
 
 
 @dataclass(frozen=True, repr=False)
@@ -284,8 +154,8 @@ def generate_environment(
 
     Raises
     ------
-    ValueError
-        For an impossible value; the message names the parameter.
+    ValueError, TypeError
+        For an impossible value or another type; the message names the parameter.
 
     Notes
     -----
@@ -302,9 +172,7 @@ def generate_environment(
     >>> bool((environment.slots["end"] > environment.slots["start"]).all())
     True
     """
-    if preset not in PRESETS:
-        known = ", ".join(sorted(PRESETS))
-        raise ValueError(f"preset: {preset!r} is not one of {known}")
+    one_of("preset", preset, PRESETS)
     own = {
         "nodes": nodes,
         "interval": interval,
@@ -318,24 +186,24 @@ def generate_environment(
     own = {name: value for name, value in own.items() if value is not None}
     setting = PRESETS[preset] | own
 
-    n = checked_integer("nodes", setting["nodes"], 1)
-    length = checked_integer("interval", setting["interval"], 1)
+    n = integer("nodes", setting["nodes"], least=1)
+    length = integer("interval", setting["interval"], least=1)
     shortest, longest = _lengths(setting["task_length"])
     whole = setting["whole_tasks"]
     if not isinstance(whole, bool):
-        raise ValueError(f"whole_tasks must be true or false, not {whole!r}")
-    load_law = _law(Load, "load", setting["load"])
+        raise TypeError(f"whole_tasks must be true or false, not {whole!r}")
+    load_law = law_of(Load, "load", setting["load"])
     load_law.check("load")
-    performance_law = _law(Uniform, "performance", setting["performance"])
+    performance_law = law_of(Uniform, "performance", setting["performance"])
     performance_law.check("performance", positive=True)
-    price_law = _law(Price, "price", setting["price"])
+    price_law = law_of(Price, "price", setting["price"])
     price_law.check("price")
     columns = _columns(setting["extra"])
     _check_size(n, length, load_law, (shortest, longest))
 
     spawned = np.random.SeedSequence(
-        checked_integer("seed", seed, 0),
-        spawn_key=(checked_integer("cycle", cycle, 0),),
+        integer("seed", seed, least=0),
+        spawn_key=(integer("cycle", cycle, least=0),),
     )
     rng = np.random.Generator(np.random.PCG64(spawned))
     busy = load_law.draw(rng, n, length)
@@ -449,70 +317,17 @@ def _slot_dtype(columns: tuple[str, ...]) -> np.dtype[Any]:
     return np.dtype([*plain, *((name, "f8") for name in columns)], align=True)
 
 
-def _power(base: NDArray[np.float64], exponent: float) -> NDArray[np.float64]:
-    """Return base**exponent, correctly rounded, the same bits on every machine."""
-    if exponent == 1.0:
-        return base
-    distinct, index = np.unique(base, return_inverse=True)
-    return np.array([_exact_power(b, exponent) for b in distinct.tolist()])[index]
-
-
-@lru_cache(maxsize=4096)
-def _exact_power(base: float, exponent: float) -> float:
-    return float(Context(prec=40).power(Decimal(base), Decimal(str(exponent))))
-
-
-_L = TypeVar("_L", Uniform, Price, Load)
-
-
-def _law(kind: type[_L], name: str, value: Any) -> _L:
-    """Return `value` as a law: itself, made from a mapping, or (Load) from a pair."""
-    if isinstance(value, kind):
-        return value
-    known = [field.name for field in fields(kind)]
-    if isinstance(value, Mapping):
-        for key in value:
-            if key not in known:
-                raise ValueError(
-                    f"{name}: unknown key {key!r}; known are {', '.join(known)}"
-                )
-        try:
-            return kind(**value)
-        except TypeError:
-            raise ValueError(
-                f"{name}: {dict(value)!r} lacks one of {', '.join(known)}"
-            ) from None
-    if kind is Load and isinstance(value, (tuple, list)) and len(value) == 2:
-        return kind(*value)
-    raise ValueError(f"{name}: {value!r} is not a {kind.__name__} law")
-
-
 def _columns(extra: Any) -> dict[str, Uniform]:
     """Return the laws of the extra columns by name."""
     if not isinstance(extra, Mapping):
-        raise ValueError(f"extra must map names to uniform laws, not {extra!r}")
+        raise TypeError(f"extra must map names to uniform laws, not {extra!r}")
     columns: dict[str, Uniform] = {}
     for name, value in extra.items():
         if not isinstance(name, str) or not name.isidentifier() or name in SLOT_NAMES:
             raise ValueError(f"extra: {name!r} cannot be the name of a column")
-        columns[name] = _law(Uniform, f"extra {name!r}", value)
+        columns[name] = law_of(Uniform, f"extra {name!r}", value)
         columns[name].check(f"extra {name!r}", positive=False)
     return columns
-
-
-def _finite(name: str, value: Any) -> None:
-    number = isinstance(value, (int, float, np.integer, np.floating))
-    if isinstance(value, bool) or not number or not abs(value) < np.inf:
-        raise ValueError(f"{name}: {value!r} is not a finite number")
-
-
-def checked_integer(name: str, value: Any, least: int = 1) -> int:
-    """Return an integer of at least `least`, or raise ValueError naming it."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise ValueError(f"{name} must be an integer >= {least}, not {value!r}")
-    if value < least:
-        raise ValueError(f"{name} must be at least {least}, not {value}")
-    return int(value)
 
 
 def _check_size(
@@ -533,7 +348,7 @@ def _check_size(
 def _lengths(value: Any) -> tuple[int, int]:
     if not isinstance(value, (tuple, list)) or len(value) != 2:
         raise ValueError(f"task_length must be (shortest, longest), not {value!r}")
-    shortest, longest = (checked_integer("task_length", v, 1) for v in value)
+    shortest, longest = (integer("task_length", v, least=1) for v in value)
     if shortest > longest:
         raise ValueError(f"task_length: shortest {shortest} exceeds longest {longest}")
     return shortest, longest

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern._core import Request, Window
+from slotkern._core import Request
 from slotkern._pool import SlotPool
+from slotkern._windows import Window
 from slotkern.checks import number, shown
 
 from .clock import Clock, is_number

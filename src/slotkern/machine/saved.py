@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern._core import PART, Window
+from slotkern._windows import PART, Window
 from slotkern.files.columns import Fault
 
 from .clock import Clock

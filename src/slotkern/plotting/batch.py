@@ -8,17 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from slotkern.extras import extra
-from slotkern.plotting.gantt import (
-    AXES_TALL,
+from slotkern.plotting.gantt import plot_gantt
+from slotkern.plotting.layout import AXES_TALL, ROW_TALL, row_edges
+from slotkern.plotting.style import (
     FAINT,
     FONT,
     INK,
-    ROW_TALL,
     WINDOW_COLOURS,
-    _row_edges,
     as_written,
     checked_path,
-    plot_gantt,
     save_figure,
 )
 
@@ -71,7 +69,7 @@ def plot_schedule(
     ax = figure.axes[0]
     nodes = np.unique(schedule.slots["node"])
     tall = min(ROW_TALL * max(nodes.size, 1), AXES_TALL)
-    edges = _row_edges(np.zeros(nodes.size, bool), tall)
+    edges = row_edges(np.zeros(nodes.size, bool), tall)
     found = schedule.alternatives
     parts, counts = found.parts, np.diff(found.first)
     job = np.repeat(schedule.owner, counts)

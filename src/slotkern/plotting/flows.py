@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from slotkern.extras import extra
-from slotkern.plotting.gantt import (
+from slotkern.plotting.style import (
     BUSY,
     FAINT,
     INK,

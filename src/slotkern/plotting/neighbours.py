@@ -10,18 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from slotkern.extras import extra
-
-from .gantt import (
+from slotkern.plotting.layout import WindowLike, Windows, named_windows, with_spans
+from slotkern.plotting.style import (
     BUSY,
     FAINT,
     FONT,
     FREE,
     INK,
     WINDOW_COLOURS,
-    WindowLike,
-    Windows,
-    _named,
-    _with_spans,
     as_written,
     checked_path,
     save_figure,
@@ -98,10 +94,10 @@ def plot_neighbours(
     'nearest task 2.5 away, farthest 35, on average'
     """
     target = None if path is None else checked_path(path)
-    free = _with_spans("slots", getattr(slots, "slots", slots))
+    free = with_spans("slots", getattr(slots, "slots", slots))
     if tasks is not None:
-        _with_spans("tasks", tasks)
-    named = _named(windows)
+        with_spans("tasks", tasks)
+    named = named_windows(windows)
     if not named:
         raise ValueError("there is no window to draw")
     held = {name: _held(free, window) for name, window in named.items()}

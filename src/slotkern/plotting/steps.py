@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from slotkern._core import Request, find_window, prepared
+from slotkern._core import Request, prepared
+from slotkern._find import find_window
 from slotkern.extras import extra
-from slotkern.plotting.gantt import as_written, checked_path, save_figure
+from slotkern.plotting.style import as_written, checked_path, save_figure
 from slotkern.search import step_values
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ def plot_steps(
     shape: Shape = "square",
     placement: Placement = "slot-start",
     span: Span = "window",
+    max_work: int | None = None,
     path: str | os.PathLike[str] | None = None,
     ax: Axes | None = None,
 ) -> Figure:
@@ -38,7 +40,7 @@ def plot_steps(
 
     Parameters
     ----------
-    slots, request, criterion, shape, placement, span
+    slots, request, criterion, shape, placement, span, max_work
         As for `step_values`.
     path : path, optional
         Save the picture there too: .png, .svg or .pdf.
@@ -52,7 +54,8 @@ def plot_steps(
     Raises
     ------
     ValueError
-        If the suffix of `path` is unknown, or the criterion has no value at a step.
+        If the suffix of `path` is unknown, or the criterion has no value at a step that
+        is proven within `max_work`.
     ModuleNotFoundError
         If matplotlib is not installed.
 
@@ -73,7 +76,13 @@ def plot_steps(
     target = None if path is None else checked_path(path)
     pool = prepared(slots)
     starts, values = step_values(
-        pool, request, criterion, shape=shape, placement=placement, span=span
+        pool,
+        request,
+        criterion,
+        shape=shape,
+        placement=placement,
+        span=span,
+        max_work=max_work,
     )
     window = find_window(
         pool, request, criterion, shape=shape, placement=placement, span=span

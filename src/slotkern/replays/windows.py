@@ -189,7 +189,7 @@ def _free(
     shift = np.cumsum(cluster.processors) - cluster.processors
     for row, site in enumerate(cluster.site):
         spans = blocked[(blocked["site"] == site) & (blocked["end"] > begin)]
-        spans = spans[np.argsort(spans["start"], kind="stable")]
+        spans = np.sort(spans, order=("start", "end", "processors"))
         count, parts = _nodes_of(spans, int(cluster.processors[row]))
         size = parts[:, 1].astype(np.int64)
         span = np.repeat(np.repeat(spans, count), size)
@@ -214,7 +214,7 @@ def _free(
 
 
 def _nodes_of(spans: NDArray[Any], processors: int) -> tuple[Any, Any]:
-    """The lowest nodes that are not blocked already, for each blocked span."""
+    """The lowest nodes that are not blocked already, for each span, sorted by start."""
     length = spans["end"] - spans["start"]
     nothing = np.empty(0)
     _, _, count, parts, _ = _replay.replay(

@@ -1,9 +1,10 @@
 """The papers' studies, and your own: environments, campaigns, tables and pictures."""
 
 from slotkern.studies.campaign import Campaign, run
+from slotkern.studies.experiment import Experiment
 from slotkern.studies.load import load_study
 from slotkern.studies.papers import PAPERS
 from slotkern.studies.study import Study
 from slotkern.studies.summary import Summary
 
-__all__ = ["PAPERS", "Campaign", "Study", "Summary", "load_study", "run"]
+__all__ = ["PAPERS", "Campaign", "Experiment", "Study", "Summary", "load_study", "run"]

@@ -11,18 +11,18 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern.environment import generate_environment
 from slotkern.extras import extra
 from slotkern.files.whole import make_folder, open_whole
-from slotkern.studies.cycle import run_cycles
+from slotkern.studies.experiment import compute, experiment_of
 from slotkern.studies.fields import as_count
 from slotkern.studies.study import Algorithm, Setting, Study
 
@@ -107,18 +107,16 @@ class Campaign:
         return self.folder / "cycles" / chunk.file_name
 
     def read(self, chunk: Chunk) -> dict[str, NDArray[Any]]:
-        """Return the arrays of `run_cycles` for a finished chunk."""
+        """Return a finished chunk's columns, each of shape (cycles, algorithms)."""
         with extra():
             import pyarrow.parquet as parquet
 
         table = parquet.ParquetFile(self.path(chunk)).read()
         width = len(chunk.algorithms)
-        arrays: dict[str, NDArray[Any]] = {
-            "slots": table.column("slots").to_numpy()[::width]
+        return {
+            name: table.column(name).to_numpy().reshape(-1, width)
+            for name in chunk.setting.metrics
         }
-        for name in ("alternatives", *self.study.metrics):
-            arrays[name] = table.column(name).to_numpy().reshape(-1, width)
-        return arrays
 
 
 def run(
@@ -199,28 +197,22 @@ def run(
             f"workers: {workers} is more than {most}, {_WORKERS} for each processor of "
             "this machine"
         )
-    _try_out(campaign)
+    if campaign.published_cycles:
+        for setting in study.settings:
+            experiment_of(study.experiment).rehearse(setting)
     _claim(campaign)
     if next(campaign.missing_chunks(), None) is None:
         return campaign
     with _Progress(campaign, shown=progress) as bar:
         missing = campaign.missing_chunks()
-        for chunk, results in _computed(study, missing, workers, cluster):
+        for chunk, results in _computed(missing, workers, cluster):
             _write(campaign, chunk, results)
             bar.advance(chunk.last - chunk.first)
     return campaign
 
 
-def _try_out(campaign: Campaign) -> None:
-    """Raise ValueError now for published algorithms that do not exist."""
-    for setting in campaign.study.settings if campaign.published_cycles else ():
-        none = generate_environment(**setting.environment).slots[:0]
-        for algorithm in setting.published:
-            algorithm.search(none, setting.request, setting.shape, 0)
-
-
 def _computed(
-    study: Study, chunks: Iterable[Chunk], workers: int, cluster: Any
+    chunks: Iterable[Chunk], workers: int, cluster: Any
 ) -> Iterator[tuple[Chunk, dict[str, NDArray[Any]]]]:
     """Yield chunks and their results as they finish, in any order."""
     with extra():
@@ -239,19 +231,21 @@ def _computed(
             workers, batch_size=1, return_as="generator_unordered"
         )
         yield from parallel(
-            joblib.delayed(_compute)(chunk, study.metrics, study.seed)
-            for chunk in chunks
+            joblib.delayed(_compute)(chunk, sys.path) for chunk in chunks
         )
 
 
 def _compute(
-    chunk: Chunk, metrics: tuple[str, ...], seed: int
+    chunk: Chunk, modules: Sequence[str]
 ) -> tuple[Chunk, dict[str, NDArray[Any]]]:
-    """Run one chunk; what a worker process calls."""
-    results = run_cycles(
-        chunk.setting, chunk.algorithms, metrics, seed, chunk.first, chunk.last
-    )
-    return chunk, results
+    """Run one chunk; what a worker process calls.
+
+    A worker that is older than the study finds the study's own modules in the folders
+    where the caller finds them.
+    """
+    sys.path += [folder for folder in modules if folder not in sys.path]
+    setting = replace(chunk.setting, algorithms=chunk.algorithms)
+    return chunk, compute(setting, chunk.first, chunk.last)
 
 
 def _write(campaign: Campaign, chunk: Chunk, results: dict[str, NDArray[Any]]) -> None:
@@ -268,10 +262,11 @@ def _write(campaign: Campaign, chunk: Chunk, results: dict[str, NDArray[Any]]) -
         "setting": pa.array([chunk.setting.name] * rows).dictionary_encode(),
         "cycle": pa.array(cycles.repeat(len(names))),
         "algorithm": pa.DictionaryArray.from_arrays(code, pa.array(names)),
-        "slots": pa.array(results["slots"].repeat(len(names))),
     }
-    for name in ("alternatives", *campaign.study.metrics):
-        columns[name] = pa.array(results[name].ravel())
+    # All files have the same columns, so that they are one data set.
+    for name in campaign.study.columns:
+        none = np.full(rows, np.nan)
+        columns[name] = pa.array(results.get(name, none).ravel())
     path = campaign.path(chunk)
     with open_whole(path) as file:
         parquet.write_table(pa.table(columns), file)

@@ -6,16 +6,21 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from slotkern import checks
+
 __all__ = [
     "as_count",
+    "as_flag",
     "as_list",
     "as_name",
+    "as_number",
     "as_records",
     "as_table",
     "as_text",
     "as_texts",
     "one_of",
     "only_keys",
+    "overlaid",
 ]
 
 
@@ -86,6 +91,13 @@ def as_texts(where: str, value: Any) -> list[str]:
     return found
 
 
+def as_flag(where: str, value: Any) -> bool:
+    """Return true or false."""
+    if not isinstance(value, bool):
+        raise ValueError(f"{where}: {_shown(value)} is not true or false")
+    return value
+
+
 def as_count(
     where: str, value: Any, least: int = 1, most: int | None = 2**31 - 1
 ) -> int:
@@ -95,6 +107,24 @@ def as_count(
     if most is not None and value > most:
         raise ValueError(f"{where}: {_shown(value)} is more than {most}")
     return value
+
+
+def as_number(where: str, value: Any, **limits: Any) -> float:
+    """Return a number within limits; see `slotkern.checks.number`."""
+    try:
+        return checks.number(where, value, **limits)
+    except TypeError as error:  # a file holds values, of whatever type
+        raise ValueError(str(error)) from None
+
+
+def overlaid(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `base` with the values of `over`, tables within tables merged."""
+    merged = dict(base)
+    for key, value in over.items():
+        under = merged.get(key)
+        both = isinstance(value, Mapping) and isinstance(under, Mapping)
+        merged[key] = overlaid(under, value) if both else value  # type: ignore[arg-type]
+    return merged
 
 
 def _not_a(what: str, value: Any) -> str:

@@ -9,11 +9,10 @@ from typing import Any
 
 from slotkern.extras import extra
 from slotkern.files.whole import make_folder
-from slotkern.plotting.gantt import as_written, plot_gantt, save_figure
-from slotkern.studies.cycle import windows_of_cycle
-from slotkern.studies.metrics import metric_of
+from slotkern.plotting.style import SUFFIXES, as_written, save_figure
+from slotkern.studies.experiment import Metric, describe, experiment_of
 from slotkern.studies.study import Setting, Study, short_names
-from slotkern.studies.summary import Comparison, Summary, metric_label
+from slotkern.studies.summary import Comparison, Summary
 from slotkern.studies.times import Timing
 
 __all__ = ["draw_figures", "draw_times"]
@@ -24,8 +23,10 @@ _BAR, _MARK = "#7f9fc6", "#c0392b"
 Marks = dict[tuple[str, str], tuple[float, bool]]
 
 
-def draw_figures(summary: Summary) -> list[Path]:
-    """Draw the study's figures (PNG) into the campaign's folder.
+def draw_figures(
+    summary: Summary, times: Sequence[Sequence[Timing]] = ()
+) -> list[Path]:
+    """Draw the study's figures into the campaign's folder.
 
     A study that names no figures gets one for each sweep, with all its metrics.
 
@@ -40,11 +41,14 @@ def draw_figures(summary: Summary) -> list[Path]:
         if kind == "numbers":
             return _numbers(record, summary)
         if kind == "times":
-            return _times(record, summary.study, summary.times)
-        return _chart(record, summary, kind)
+            return _times(record, summary.study, times)
+        study = summary.study
+        return experiment_of(study.experiment).draw(kind, study, record)
 
     records = summary.study.figures or _default(summary)
-    return _save(records, draw, summary.campaign.folder)
+    if not times:
+        records = [record for record in records if record.get("kind") != "times"]
+    return _save(records, draw, summary.campaign.folder, summary.study.formats)
 
 
 def draw_times(
@@ -68,13 +72,18 @@ def draw_times(
     """
     records = [record for record in study.figures if record.get("kind") == "times"]
     make_folder(folder)
-    return _save(records, lambda record: _times(record, study, times), folder)
+
+    def draw(record: Mapping[str, Any]) -> Any:
+        return _times(record, study, times)
+
+    return _save(records, draw, folder, study.formats)
 
 
 def _save(
     records: Iterable[Mapping[str, Any]],
     draw: Callable[[Mapping[str, Any]], Any],
     folder: Path,
+    formats: Sequence[str],
 ) -> list[Path]:
     """Draw each figure in the style of all, and write it; return the files."""
     with extra():
@@ -89,18 +98,27 @@ def _save(
         "axes.axisbelow": True,
         "legend.frameon": False,
     }
-    paths = []
+    paths: list[Path] = []
+    pictures = [suffix for suffix in SUFFIXES if suffix[1:] in formats]
+    if not pictures:
+        return paths
     with rc_context(style):
         for record in records:
-            paths.append(folder / f"{record['name']}.png")
-            save_figure(draw(record), paths[-1])
+            figure = draw(record)
+            for suffix in pictures:
+                paths.append(folder / f"{record['name']}{suffix}")
+                save_figure(figure, paths[-1])
     return paths
 
 
 def _default(summary: Summary) -> list[Mapping[str, Any]]:
     return [
-        {"name": sweep, "sweep": sweep, "metrics": list(summary.study.metrics)}
-        for sweep in summary.study.sweeps
+        {
+            "name": sweep,
+            "sweep": sweep,
+            "metrics": [m for m in settings[0].metrics if m in summary.study.metrics],
+        }
+        for sweep, settings in summary.study.sweeps.items()
     ]
 
 
@@ -111,12 +129,14 @@ def _numbers(record: Mapping[str, Any], summary: Summary) -> Any:
     metrics = record["metrics"]
     figure, panels = _panels(record, summary.study, len(metrics))
     for panel, metric in zip(panels, metrics, strict=True):
-        marks = _marks([row for row in summary.comparisons if row.metric == metric])
+        known = describe(summary.study, metric)
+        rows = [row for row in summary.comparisons if row.metric == metric]
+        marks = _marks(rows, known.more_is_better)
         if len(settings) == 1:
             _bars(panel, settings[0], names, metric, summary, marks)
         else:
-            _curves(panel, settings, names, metric, summary, marks)
-        panel.set_ylabel(_axis_label(metric))
+            _curves(panel, settings, names, known, summary, marks)
+        panel.set_ylabel(_axis_label(known))
     _add_legend(figure, panels)
     return figure
 
@@ -139,7 +159,7 @@ def _panels(
     return figure, panels[:count]
 
 
-def _marks(rows: Sequence[Comparison]) -> Marks:
+def _marks(rows: Sequence[Comparison], more_is_better: bool) -> Marks:
     """Return published values by setting and algorithm, and whether they are printed.
 
     Those that are not follow from a printed advantage over another algorithm.
@@ -154,7 +174,6 @@ def _marks(rows: Sequence[Comparison]) -> Marks:
         here = row.setting.name, row.algorithm
         if known is not None and row.published is not None and here not in marks:
             share = 1 / row.published if row.ratio else 1 - row.published
-            more_is_better = metric_of(row.metric).more_is_better
             value = known[0] * share if more_is_better else known[0] / share
             marks[here] = value, False
     return marks
@@ -216,7 +235,7 @@ def _curves(
     panel: Any,
     settings: Sequence[Setting],
     names: Sequence[str],
-    metric: str,
+    metric: Metric,
     summary: Summary,
     marks: Marks,
 ) -> None:
@@ -228,10 +247,12 @@ def _curves(
         rest = tuple(f"{called[p]} = {v}" for p, v in list(setting.values.items())[1:])
         lines.setdefault(rest, []).append(index)
     x = _along(panel, settings)
-    for name in names if metric != "slots" else names[:1]:
+    for name in names[:1] if metric.shared else names:
         for rest, line in lines.items():
-            got = [summary.estimate(settings[index], name, metric) for index in line]
-            words = [labels[name] if metric != "slots" else "obtained"]
+            got = [
+                summary.estimate(settings[index], name, metric.name) for index in line
+            ]
+            words = ["obtained" if metric.shared else labels[name]]
             panel.errorbar(
                 [x[index] for index in line],
                 [estimate.mean for estimate in got],
@@ -253,6 +274,9 @@ def _along(panel: Any, settings: Sequence[Setting]) -> list[float]:
     words = short_names(settings[0].values).get(path, "").replace("_", " ")
     panel.set_xlabel(as_written(words.replace(".", ": ")))
     if all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values):
+        panel.xaxis.get_major_locator().set_params(
+            integer=all(isinstance(value, int) for value in values)
+        )
         return [float(value) for value in values]
     ticks = list(dict.fromkeys(map(str, values)))
     panel.set_xticks(range(len(ticks)), map(as_written, ticks))
@@ -305,34 +329,8 @@ def _add_legend(figure: Any, panels: Sequence[Any]) -> None:
     figure.legend(handles.values(), handles.keys(), **where)
 
 
-def _axis_label(metric: str) -> str:
+def _axis_label(metric: Metric) -> str:
     """Return the metric's name with its unit."""
-    unit = "" if metric in ("slots", "alternatives") else metric_of(metric).unit
-    label = metric_label(metric)
-    break_ = "\n" if len(label) > 20 else " "  # the axis is not that tall
-    return as_written(f"{label}{break_}({unit})" if unit else label)
-
-
-def _chart(record: Mapping[str, Any], summary: Summary, kind: str) -> Any:
-    """Return the Gantt chart of one cycle, with the windows of some algorithms.
-
-    Of the kind "neighbours": of their nodes alone, with the times to the tasks beside
-    each part.
-    """
-    from slotkern.plotting.neighbours import plot_neighbours
-
-    setting = summary.study.sweep_of(record)[0]
-    names = record.get("algorithms", []) if kind != "utilization" else []
-    chosen = [a for a in setting.algorithms if a.name in names and not a.alternatives]
-    environment, found = windows_of_cycle(
-        setting, chosen, summary.study.seed, record.get("cycle", 0)
-    )
-    windows = {a.label: w for a, w in zip(chosen, found, strict=True) if w is not None}
-    draw = plot_neighbours if kind == "neighbours" else plot_gantt
-    return draw(
-        environment.slots,
-        windows,
-        tasks=environment.tasks,
-        horizon=environment.horizon,
-        title=record.get("title", summary.study.title),
-    )
+    break_ = "\n" if len(metric.label) > 20 else " "  # the axis is not that tall
+    told = f"{metric.label}{break_}({metric.unit})" if metric.unit else metric.label
+    return as_written(told)

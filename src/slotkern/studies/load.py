@@ -6,20 +6,19 @@ The papers' studies (``papers/*.toml``) and a user's own are files of one format
 from __future__ import annotations
 
 import copy
-import inspect
 import itertools
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, is_dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import slotkern as sk
-from slotkern._core import REQUEST_FIELDS
-from slotkern.environment import PRESETS, generate_environment
 from slotkern.files.columns import Fault
+from slotkern.studies.claims import ALONG, AMONG
+from slotkern.studies.experiment import experiment_of
 from slotkern.studies.fields import (
     as_count,
+    as_flag,
     as_list,
     as_name,
     as_records,
@@ -28,39 +27,21 @@ from slotkern.studies.fields import (
     as_texts,
     one_of,
     only_keys,
+    overlaid,
 )
-from slotkern.studies.metrics import METRICS
 from slotkern.studies.papers import PAPERS, published, study_text
-from slotkern.studies.study import Algorithm, Setting, Study
+from slotkern.studies.study import FORMATS, Algorithm, Setting, Study
 
-__all__ = ["load_study"]
+__all__ = ["as_formats", "load_study"]
 
-_ENVIRONMENT_KEYS = tuple(
-    name
-    for name in inspect.signature(generate_environment).parameters
-    if name not in ("seed", "cycle")
-)
-_JOB_KEYS = (*REQUEST_FIELDS, "shape")
-_ALGORITHM_KEYS = (
-    "label",
-    "criterion",
-    "method",
-    "alternatives",
-    "twin",
-    "options",
-    "beside",
-)
-#: What `find_window` takes and no other key says; the cycle gives the seed.
-_OPTIONS = tuple(
-    name
-    for name, parameter in inspect.signature(sk.find_window).parameters.items()
-    if parameter.kind is parameter.KEYWORD_ONLY
-    and name not in ("shape", "method", "seed")
-)
-_SWEEP_KEYS = ("name", "share", "algorithms", "grid")
+_ALGORITHM_KEYS = ("label", "beside")  # the rest is for the experiment
+#: What an experiment understands, and a sweep may lay over.
+_TABLES = ("environment", "job")
+_SWEEP_KEYS = ("name", "share", "algorithms", "metrics", *_TABLES, "grid")
 _COMPARE_KEYS = ("metric", "sweep", "published", "against", "best", "worst", "ratio")
 _TIMING_KEYS = ("sweep", "algorithms", "twins", "published", "per_alternative")
 _REMARK_KEYS = ("kind", "algorithms", "metrics", "text")
+_CLAIM_KEYS = ("text", "sweep", "metric", "algorithm", "is", "among", "at", "other")
 _FIGURE_KEYS = ("name", "title", "kind", "metrics", "algorithms", "sweep", "cycle")
 _STUDY_KEYS = (
     "name",
@@ -70,6 +51,7 @@ _STUDY_KEYS = (
     "published_cycles",
     "chunk",
     "seed",
+    "experiment",
     "metrics",
     "environment",
     "job",
@@ -79,11 +61,13 @@ _STUDY_KEYS = (
     "compare",
     "timing",
     "remark",
+    "claim",
     "figure",
+    "formats",
 )
-_METHODS = ("exact", "lite", "published", "published-lite")
 _REMARKS = ("unmatched", "contradiction", "note")
-_FIGURES = ("numbers", "times", "gantt", "neighbours", "utilization")
+#: What any study can draw; an experiment has pictures of its own.
+_FIGURES = ("numbers", "times")
 
 
 def load_study(source: str | Path, *, seed: int | None = None) -> Study:
@@ -92,7 +76,7 @@ def load_study(source: str | Path, *, seed: int | None = None) -> Study:
     Parameters
     ----------
     source : str or Path
-        "aep", "square", "placement", or the path of a TOML file (docs/studies.md
+        "aep", "square", "placement", "vo", or the path of a TOML file (docs/studies.md
         explains its keys).
     seed : int, optional
         Replaces the study's seed.
@@ -135,33 +119,43 @@ def _study(data: dict[str, Any]) -> Study:
     """Return the study that `data` describes; ValueError names the wrong key."""
     only_keys("", data, _STUDY_KEYS)
     name = as_name("name", data.get("name"), "-")
-    metrics = tuple(as_texts("metrics", data.get("metrics")))
-    algorithms = _algorithms(as_table("algorithms", data.get("algorithms")))
-    environment = _environment(as_table("environment", data.get("environment", {})))
-    for metric in metrics:
-        one_of("metrics", metric, (*METRICS, *environment["extra"]))
-    job = as_table("job", data.get("job"))
-    only_keys("job", job, _JOB_KEYS)
+    experiment = as_text("experiment", data.get("experiment", "cycle"))
+    experiment_of(experiment)
+    base = Setting(
+        name=name,
+        sweep="",
+        index=0,
+        values={},
+        experiment=experiment,
+        environment=as_table("environment", data.get("environment", {})),
+        job=as_table("job", data.get("job", {})),
+        algorithms=_algorithms(as_table("algorithms", data.get("algorithms"))),
+        metrics=tuple(as_texts("metrics", data.get("metrics"))),
+        seed=as_count("seed", data.get("seed", 0), 0, None),
+    )
     reference = data.get("reference", "")
     study = Study(
         name=name,
         title=as_text("title", data.get("title", name)),
         reference=as_text("reference", reference) if reference != "" else "",
+        experiment=experiment,
         cycles=as_count("cycles", data.get("cycles", 1000)),
         published_cycles=as_count(
             "published_cycles", data.get("published_cycles", 0), 0
         ),
         chunk=as_count("chunk", data.get("chunk", 100)),
-        seed=as_count("seed", data.get("seed", 0), 0, None),
-        metrics=metrics,
-        settings=tuple(_settings(data, environment, job, algorithms)),
+        seed=base.seed,
+        metrics=base.metrics,
+        settings=tuple(_settings(data, base)),
         compare=as_records("compare", data, _COMPARE_KEYS),
         timings=as_records("timing", data, _TIMING_KEYS),
         remarks=as_records("remark", data, _REMARK_KEYS),
+        claims=as_records("claim", data, _CLAIM_KEYS),
         figures=as_records("figure", data, _FIGURE_KEYS),
+        formats=as_formats("formats", data.get("formats", ["png", "csv"])),
     )
-    for algorithm in algorithms.values():
-        if algorithm.is_published and not study.published_cycles:
+    for algorithm in study.algorithms.values():
+        if algorithm.published and not study.published_cycles:
             raise ValueError(
                 f"algorithms.{algorithm.name}: published algorithms run on the first "
                 "published_cycles cycles, which is 0"
@@ -173,12 +167,7 @@ def _study(data: dict[str, Any]) -> Study:
 # --- what is run ------------------------------------------------------------------
 
 
-def _settings(
-    data: Mapping[str, Any],
-    environment: Mapping[str, Any],
-    job: Mapping[str, Any],
-    algorithms: Mapping[str, Algorithm],
-) -> Iterator[Setting]:
+def _settings(data: Mapping[str, Any], base: Setting) -> Iterator[Setting]:
     """Yield the settings of every sweep; without ``[[sweep]]``, of the one grid."""
     if "sweep" in data and "grid" in data:
         raise ValueError("grid: belongs inside [[sweep]] when there are sweeps")
@@ -196,123 +185,88 @@ def _settings(
         number_given = isinstance(share, (int, float)) and not isinstance(share, bool)
         if not number_given or not 0 < share <= 1:
             raise ValueError(f"{where}.share: {share!r} is not within (0, 1]")
-        chosen = tuple(algorithms.values())
+        chosen = {algorithm.name: algorithm for algorithm in base.algorithms}
         if "algorithms" in sweep:
             names = as_texts(f"{where}.algorithms", sweep["algorithms"])
-            chosen = tuple(
-                algorithms[one_of(f"{where}.algorithms", name, algorithms)]
-                for name in names
-            )
+            for wanted in names:
+                one_of(f"{where}.algorithms", wanted, chosen)
+            chosen = {wanted: chosen[wanted] for wanted in names}
+        metrics = base.metrics
+        if "metrics" in sweep:
+            metrics = tuple(as_texts(f"{where}.metrics", sweep["metrics"]))
+            for metric in metrics:
+                one_of(f"{where}.metrics", metric, base.metrics)
         grid = dict(_leaves("grid", as_table(f"{where}.grid", sweep.get("grid", {}))))
         for index, values in enumerate(itertools.product(*grid.values())):
-            both = {
-                "environment": copy.deepcopy(dict(environment)),
-                "job": copy.deepcopy(dict(job)),
-            }
-            point = dict(zip(grid, values, strict=True))
-            for path, value in point.items():
-                _put(both, path, value)
-            setting = Setting(
-                name=f"{name}-{index}" if grid else name,
-                sweep=name,
-                index=index,
-                values=point,
-                environment=both["environment"],
-                job=both["job"],
-                algorithms=chosen,
-                share=float(share),
+            yield _setting(
+                replace(
+                    base,
+                    name=f"{name}-{index}" if grid else name,
+                    sweep=name,
+                    index=index,
+                    values=dict(zip(grid, values, strict=True)),
+                    metrics=metrics,
+                    share=float(share),
+                ),
+                chosen,
+                *(as_table(f"{where}.{t}", sweep.get(t, {})) for t in _TABLES),
             )
-            _check_setting(setting)
-            yield setting
 
 
-def _check_setting(setting: Setting) -> None:
-    """Raise ValueError, naming the key, if a cycle of this setting cannot run."""
-    values = ", ".join(f"{path} = {v!r}" for path, v in setting.values.items())
-    at = f" (at {values})" if values else ""
+def _setting(
+    setting: Setting,
+    algorithms: Mapping[str, Algorithm],
+    environment: Mapping[str, Any],
+    job: Mapping[str, Any],
+) -> Setting:
+    """Return a setting with its sweep's tables and varied values, checked."""
+    tables: dict[str, Any] = {
+        "environment": overlaid(setting.environment, environment),
+        "job": overlaid(setting.job, job),
+        "algorithms": {name: dict(a.options) for name, a in algorithms.items()},
+    }
+    tables = copy.deepcopy(tables)
+    for path, value in setting.values.items():
+        _put(tables, path, value)
+    values = ", ".join(f"grid.{path} = {v!r}" for path, v in setting.values.items())
     try:
-        environment = generate_environment(**setting.environment)
+        return experiment_of(setting.experiment).check(
+            replace(
+                setting,
+                environment=tables["environment"],
+                job=tables["job"],
+                algorithms=tuple(
+                    replace(algorithm, options=tables["algorithms"][name])
+                    for name, algorithm in algorithms.items()
+                ),
+            )
+        )
     except ValueError as error:
-        raise ValueError(f"environment: {error}{at}") from None
-    one_of("job.shape", setting.shape, ("square", "ragged"))
-    for key in ("nodes", "volume"):
-        if key not in setting.job:
-            raise ValueError(f"job.{key}: is missing")
-    none = environment.slots[:0]
-    try:
-        request = setting.request
-        sk.find_window(none, request)  # looks at the request's filter
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"job: {error}{at}") from None
-    for algorithm in setting.algorithms:
-        if algorithm.is_published:  # that one would compile
-            method = "lite" if algorithm.method == "published-lite" else "exact"
-            algorithm = replace(algorithm, method=method)
-        algorithm.search(none, request, setting.shape, 0)
+        raise ValueError(f"{error} (at {values})" if values else str(error)) from None
 
 
-def _environment(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the preset's parameters as plain data, overlaid with the given ones."""
-    only_keys("environment", given, _ENVIRONMENT_KEYS)
-    preset = one_of("environment.preset", given.get("preset", "aep"), PRESETS)
-    plain = {name: _plain(value) for name, value in PRESETS[preset].items()}
-    merged = {"preset": preset} | _merged(plain, given)
-    as_table("environment.extra", merged["extra"])
-    return merged
-
-
-def _plain(value: Any) -> Any:
-    """Return laws as tables and tuples as lists, as a TOML file would hold them."""
-    if is_dataclass(value) and not isinstance(value, type):
-        return asdict(value)
-    if isinstance(value, Mapping):
-        return {name: _plain(part) for name, part in value.items()}
-    return list(value) if isinstance(value, tuple) else value
-
-
-def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `base` with the values of `over`, tables within tables merged."""
-    merged = dict(base)
-    for key, value in over.items():
-        if isinstance(value, Mapping) and isinstance(merged.get(key), Mapping):
-            merged[key] = _merged(merged[key], value)
-        else:
-            merged[key] = value
-    return merged
-
-
-def _algorithms(table: Mapping[str, Any]) -> dict[str, Algorithm]:
-    """Return the algorithms by name."""
-    algorithms = {}
+def _algorithms(table: Mapping[str, Any]) -> tuple[Algorithm, ...]:
+    """Return the algorithms."""
+    algorithms = []
     for name, entry in table.items():
         where = f"algorithms.{name}"
         as_name(where, name)
         entry = as_table(where, entry)
-        only_keys(where, entry, _ALGORITHM_KEYS)
-        method = one_of(f"{where}.method", entry.get("method", "exact"), _METHODS)
-        if method.startswith("published") and entry.get("twin"):
-            raise ValueError(f"{where}.twin: a published algorithm has none")
-        for key in ("alternatives", "twin"):
-            _check_flag(where, entry, key)
-        alternatives = entry.get("alternatives", False)
-        options = as_table(f"{where}.options", entry.get("options", {}))
-        known = (*_OPTIONS, "limit") if alternatives else _OPTIONS
-        only_keys(f"{where}.options", options, known)
-        algorithms[name] = Algorithm(
-            name,
-            as_text(f"{where}.label", entry.get("label", name)),
-            as_text(f"{where}.criterion", entry.get("criterion")),
-            method,
-            alternatives,
-            entry.get("twin", False),
-            dict(options),
-            one_of(f"{where}.beside", entry["beside"], [k for k in table if k != name])
-            if "beside" in entry
-            else "",
+        algorithms.append(
+            Algorithm(
+                name,
+                as_text(f"{where}.label", entry.get("label", name)),
+                {k: v for k, v in entry.items() if k not in _ALGORITHM_KEYS},
+                one_of(
+                    f"{where}.beside", entry["beside"], [k for k in table if k != name]
+                )
+                if "beside" in entry
+                else "",
+            )
         )
     if not algorithms:
         raise ValueError("algorithms: at least one is needed")
-    return algorithms
+    return tuple(algorithms)
 
 
 def _leaves(where: str, table: Mapping[str, Any]) -> Iterator[tuple[str, list[Any]]]:
@@ -320,7 +274,7 @@ def _leaves(where: str, table: Mapping[str, Any]) -> Iterator[tuple[str, list[An
     for key, value in table.items():
         path = f"{where}.{key}"
         if where == "grid":
-            only_keys(where, {key: value}, ("environment", "job"))
+            only_keys(where, {key: value}, (*_TABLES, "algorithms"))
             yield from _leaves(path, as_table(path, value))
         elif isinstance(value, Mapping):
             yield from _leaves(path, value)
@@ -329,18 +283,23 @@ def _leaves(where: str, table: Mapping[str, Any]) -> Iterator[tuple[str, list[An
 
 
 def _put(tables: dict[str, Any], path: str, value: Any) -> None:
-    """Set the value at a dotted path; the key must be one the study could hold."""
+    """Set the value at a dotted path."""
     first, *middle, last = path.split(".")
-    known = _ENVIRONMENT_KEYS if first == "environment" else _JOB_KEYS
-    # A preset is what the rest was laid over: it is not there any more.
-    varied = [key for key in known if key != "preset"]
-    only_keys(f"grid.{first}", {(*middle, last)[0]: None}, varied)
     table = tables[first]
+    if first == "algorithms":
+        one_of(f"grid.{path}", middle[0] if middle else last, table)
+        if not middle:
+            raise ValueError(f"grid.{path}: name what varies of the algorithm")
     for key in middle:
         table = table.setdefault(key, {})
         if not isinstance(table, dict):
             raise ValueError(f"grid.{path}: {key} is not a table")
     table[last] = value
+
+
+def as_formats(where: str, value: Any) -> tuple[str, ...]:
+    """Return formats of a report."""
+    return tuple(one_of(where, name, FORMATS) for name in as_texts(where, value))
 
 
 # --- what is reported -------------------------------------------------------------
@@ -361,16 +320,26 @@ def _check_report(study: Study) -> None:
         seen.add(record["name"])
     for number, record in enumerate(study.remarks):
         _check_remark(f"remark[{number}]", record, study)
+    for number, record in enumerate(study.claims):
+        _check_claim(f"claim[{number}]", record, study)
 
 
 def _check_comparison(where: str, record: Mapping[str, Any], study: Study) -> None:
     settings = _check_sweep(where, record, study)
-    _check_metrics(f"{where}.metric", [record.get("metric")], study)
+    _check_metrics(f"{where}.metric", [record.get("metric")], settings)
     figures = _figures(where, record, "published")
     if figures == {} and "against" not in record:
         raise ValueError(f"{where}.published: is missing")
     if "against" in record:
-        _check_names(f"{where}.against", record["against"], settings)
+        names = as_texts(f"{where}.against", record["against"])
+        _check_names(f"{where}.against", names, settings)
+        if isinstance(figures, list) and len(settings) == 1:
+            if len(figures) != len(names):
+                raise ValueError(
+                    f"{where}.published: {figures} is not one number for each of "
+                    f"{len(names)} algorithms"
+                )
+            figures = dict(zip(names, figures, strict=True))
     elif not isinstance(figures, Mapping):
         raise ValueError(f"{where}.against: say which algorithms the number is of")
     else:
@@ -379,7 +348,7 @@ def _check_comparison(where: str, record: Mapping[str, Any], study: Study) -> No
     if "best" in record:
         _check_names(f"{where}.best", [record["best"]], settings)
     for key in ("worst", "ratio"):
-        _check_flag(where, record, key)
+        as_flag(f"{where}.{key}", record.get(key, False))
         if record.get(key) and "best" not in record:
             raise ValueError(
                 f"{where}.{key}: is of one algorithm's advantage; give best"
@@ -388,6 +357,8 @@ def _check_comparison(where: str, record: Mapping[str, Any], study: Study) -> No
 
 
 def _check_timing(where: str, record: Mapping[str, Any], study: Study) -> None:
+    if not experiment_of(study.experiment).timed:
+        raise ValueError(f"{where}: experiment {study.experiment!r} has no searches")
     settings = _check_sweep(where, record, study)
     for key in ("per_alternative", "published"):
         figures = as_table(f"{where}.{key}", _figures(where, record, key))
@@ -401,7 +372,7 @@ def _check_timing(where: str, record: Mapping[str, Any], study: Study) -> None:
         as_texts(f"{where}.twins", record["twins"]) if "twins" in record else ()
     ):
         one_of(f"{where}.twins", name, names)
-        if study.algorithms[name].is_published:
+        if study.algorithms[name].published:
             raise ValueError(
                 f"{where}.twins: {name!r} is the published algorithm itself"
             )
@@ -411,11 +382,12 @@ def _check_figure(where: str, record: Mapping[str, Any], study: Study) -> None:
     settings = _check_sweep(where, record, study)
     as_name(f"{where}.name", record.get("name"), "-")
     as_text(f"{where}.title", record.get("title", "none"))
-    kind = one_of(f"{where}.kind", record.get("kind", "numbers"), _FIGURES)
+    kinds = (*_FIGURES, *experiment_of(study.experiment).pictures)
+    kind = one_of(f"{where}.kind", record.get("kind", "numbers"), kinds)
     as_count(f"{where}.cycle", record.get("cycle", 0), 0)
     if kind == "numbers" or "metrics" in record:
         metrics = as_list(f"{where}.metrics", record.get("metrics"))
-        _check_metrics(f"{where}.metrics", metrics, study)
+        _check_metrics(f"{where}.metrics", metrics, settings)
     if "algorithms" in record:
         _check_names(f"{where}.algorithms", record["algorithms"], settings)
     timed = [timing.get("sweep", settings[0].sweep) for timing in study.timings]
@@ -428,9 +400,28 @@ def _check_remark(where: str, record: Mapping[str, Any], study: Study) -> None:
     one_of(f"{where}.kind", record.get("kind"), _REMARKS)
     if "metrics" in record or "algorithms" in record:  # else about the whole
         metrics = as_list(f"{where}.metrics", record.get("metrics"))
-        _check_metrics(f"{where}.metrics", metrics, study)
+        for metric in metrics:
+            one_of(f"{where}.metrics", metric, study.columns)
         for name in as_texts(f"{where}.algorithms", record.get("algorithms")):
             one_of(f"{where}.algorithms", name, study.algorithms)
+
+
+def _check_claim(where: str, record: Mapping[str, Any], study: Study) -> None:
+    as_text(f"{where}.text", record.get("text"))
+    settings = _check_sweep(where, record, study)
+    _check_metrics(f"{where}.metric", [record.get("metric")], settings)
+    _check_names(f"{where}.algorithm", [record.get("algorithm")], settings)
+    kind = one_of(f"{where}.is", record.get("is"), (*AMONG, *ALONG))
+    if kind in AMONG:
+        _check_names(f"{where}.among", record.get("among"), settings)
+    elif len(settings) < 2:
+        raise ValueError(f"{where}.sweep: {kind!r} needs more than one setting")
+    if kind == "crossing":
+        _check_metrics(f"{where}.other", [record.get("other")], settings)
+    if kind == "peak":
+        along = [next(iter(setting.values.values())) for setting in settings]
+        if record.get("at") not in along:
+            raise ValueError(f"{where}.at: {record.get('at')!r} is not one of {along}")
 
 
 def _check_sweep(where: str, record: Mapping[str, Any], study: Study) -> list[Setting]:
@@ -440,9 +431,11 @@ def _check_sweep(where: str, record: Mapping[str, Any], study: Study) -> list[Se
     return study.sweep_of(record)
 
 
-def _check_metrics(where: str, metrics: Iterable[Any], study: Study) -> None:
+def _check_metrics(
+    where: str, metrics: Iterable[Any], settings: Sequence[Setting]
+) -> None:
     for metric in metrics:
-        one_of(where, metric, ("slots", "alternatives", *study.metrics))
+        one_of(where, metric, settings[0].metrics)
 
 
 def _check_names(
@@ -476,8 +469,3 @@ def _check_figures(where: str, figures: Any, settings: list[Setting]) -> None:
     for number in along:
         if isinstance(number, bool) or not isinstance(number, (int, float)):
             raise ValueError(f"{where}: {number!r} is not a number")
-
-
-def _check_flag(where: str, record: Mapping[str, Any], key: str) -> None:
-    if not isinstance(record.get(key, False), bool):
-        raise ValueError(f"{where}.{key}: {record[key]!r} is not true or false")

@@ -1,9 +1,9 @@
-"""The numbers by which a study judges windows."""
+"""The numbers by which the cycle, the papers' experiment, judges windows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import slotkern as sk
+from slotkern.studies.experiment import Metric
 
-__all__ = ["METRICS", "Metric", "Windows", "metric_of"]
+__all__ = ["COUNTS", "METRICS", "WindowMetric", "Windows", "metric_of"]
 
 
 class Windows:
@@ -49,21 +50,17 @@ class Windows:
 
 
 @dataclass(frozen=True)
-class Metric:
-    """A number that describes a window, its unit, and whether more of it is better."""
+class WindowMetric(Metric):
+    """A number that describes a window: how it is computed."""
 
-    name: str
-    label: str
-    unit: str
-    more_is_better: bool
-    of: Callable[[Windows], NDArray[np.float64]]
+    of: Callable[[Windows], NDArray[np.float64]] = field(kw_only=True)
 
 
 _TIME = "time units"
 
 
-def _attribute(name: str, label: str, unit: str = _TIME) -> Metric:
-    return Metric(name, label, unit, False, lambda windows: windows.attribute(name))
+def _attribute(name: str, label: str, unit: str = _TIME) -> WindowMetric:
+    return WindowMetric(name, label, unit, of=lambda windows: windows.attribute(name))
 
 
 _BUILT_IN = (
@@ -74,32 +71,39 @@ _BUILT_IN = (
     _attribute("cost", "cost", "money"),
     # Mean over the parts of the distance to the nearer and to the farther of the two
     # neighbouring local tasks; the edges of the interval count as tasks.
-    Metric(
+    WindowMetric(
         "nearest",
         "distance to the nearest task",
         _TIME,
-        True,
-        lambda windows: np.minimum(*windows.gaps).mean(axis=1),
+        more_is_better=True,
+        of=lambda windows: np.minimum(*windows.gaps).mean(axis=1),
     ),
-    Metric(
+    WindowMetric(
         "farthest",
         "distance to the farthest task",
         _TIME,
-        False,
-        lambda windows: np.maximum(*windows.gaps).mean(axis=1),
+        of=lambda windows: np.maximum(*windows.gaps).mean(axis=1),
     ),
 )
 
 #: The metrics by name. The name of an extra column of the environment is one too.
 METRICS = {metric.name: metric for metric in _BUILT_IN}
 
+#: What is counted in every cycle, whatever the study's metrics are.
+COUNTS = {
+    "slots": Metric("slots", "number of slots", shared=True),
+    "alternatives": Metric(
+        "alternatives", "number of alternatives", more_is_better=True
+    ),
+}
 
-def metric_of(name: str) -> Metric:
+
+def metric_of(name: str) -> WindowMetric:
     """Return a metric by name; a name that is not built in is that of a column."""
     return METRICS.get(name) or _column(name)
 
 
-def _column(name: str) -> Metric:
+def _column(name: str) -> WindowMetric:
     """Return the sum over the window of an extra column of the slots."""
 
     def total(windows: Windows) -> NDArray[np.float64]:
@@ -107,4 +111,4 @@ def _column(name: str) -> Metric:
         totals: NDArray[np.float64] = values.sum(axis=1)
         return totals
 
-    return Metric(name, f"sum of {name}", "", True, total)
+    return WindowMetric(name, f"sum of {name}", more_is_better=True, of=total)

@@ -1,4 +1,4 @@
-"""The report of a campaign: tables for people, CSV files for programs, figures."""
+"""The report of a campaign: tables for people, CSV and LaTeX, figures."""
 
 from __future__ import annotations
 
@@ -6,27 +6,30 @@ import csv
 import io
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from slotkern.extras import extra
 from slotkern.files.whole import open_whole
+from slotkern.studies.claims import verdicts
 from slotkern.studies.figures import draw_figures
-from slotkern.studies.study import Setting
-from slotkern.studies.summary import Comparison, Estimate, Summary
+from slotkern.studies.sheets import Sheet
+from slotkern.studies.study import Algorithm, Setting
+from slotkern.studies.summary import Comparison, Estimate, Summary, Worth
 from slotkern.studies.times import Timing, growth_exponent
 
 with extra():
-    from rich.box import SIMPLE_HEAD
     from rich.console import Console
-    from rich.table import Table
     from rich.text import Text
 
 __all__ = ["print_report", "print_times", "write_report", "write_tables"]
 
 # Whatever a study's author wrote is printed as a Text: in a str, rich would take
 # "[...]" for markup and ":name:" for a picture.
+
+#: What `measure_times` returns: a table of times for each ``[[timing]]``.
+Times = Sequence[Sequence[Timing]]
 
 _KINDS = {
     "unmatched": "What cannot be matched, and why",
@@ -35,7 +38,7 @@ _KINDS = {
 }
 
 
-def print_report(summary: Summary, console: Console) -> None:
+def print_report(summary: Summary, console: Console, times: Times = ()) -> None:
     """Print every table of the report.
 
     Parameters
@@ -44,6 +47,8 @@ def print_report(summary: Summary, console: Console) -> None:
         Of a finished campaign.
     console : rich.console.Console
         Where to print.
+    times : sequence of sequence of Timing
+        What `measure_times` returned, if times are to be told.
     """
     study, campaign = summary.study, summary.campaign
     console.print(Text(study.title, "bold"))
@@ -54,18 +59,16 @@ def print_report(summary: Summary, console: Console) -> None:
         f"the papers' own algorithms on {campaign.published_cycles} of them"
     )
     comparisons = summary.comparisons
-    if comparisons:
-        _print_comparisons(comparisons, console)
-    for sweep in study.sweeps.values():
-        for setting in sweep:
-            if not comparisons or not setting.label:
-                _print_metrics(setting, summary, console)
-            _print_worth(setting, summary, console)
-    print_times(summary.times, console)
+    for sheet in _sheets(summary):
+        console.print(sheet.to_rich())
+        if sheet.name == "comparison":
+            _print_agreement(comparisons, console)
+    print_times(times, console)
+    _print_claims(summary, console)
     _print_remarks(comparisons, summary, console)
 
 
-def write_report(summary: Summary) -> list[Path]:
+def write_report(summary: Summary, times: Times = ()) -> list[Path]:
     """Write the report into the campaign's folder: what `write_tables` does, figures.
 
     Returns
@@ -73,46 +76,63 @@ def write_report(summary: Summary) -> list[Path]:
     list of Path
         The files.
     """
-    return write_tables(summary) + draw_figures(summary)
+    return write_tables(summary, times) + draw_figures(summary, times)
 
 
-def write_tables(summary: Summary) -> list[Path]:
+def write_tables(summary: Summary, times: Times = ()) -> list[Path]:
     """Write the numbers of the report into the campaign's folder.
 
     Returns
     -------
     list of Path
-        ``summary.csv`` (every estimate), ``comparison.csv`` (published against
-        obtained) and ``times.csv`` (published and measured times) if the study has
-        any, and ``report.txt`` (the tables for people).
+        In the formats that the study asks for: CSV (``summary.csv``, every estimate;
+        ``comparison.csv``, published against obtained, if the study has any;
+        ``times.csv`` if times were measured), LaTeX (each table that is printed); and
+        always ``report.txt``, the tables for people.
     """
-    folder = summary.campaign.folder
-    written = [folder / "summary.csv"]
-    _write_csv(written[0], summary.rows())
-    comparisons = summary.comparisons
-    if comparisons:
-        written.append(folder / "comparison.csv")
-        _write_csv(written[-1], map(_comparison_row, comparisons))
-    if summary.times:
-        written.append(folder / "times.csv")
-        _write_csv(written[-1], map(_timing_row, itertools.chain(*summary.times)))
-    written.append(folder / "report.txt")
-    text = io.StringIO()
-    print_report(summary, Console(file=text, width=150))
-    with open_whole(written[-1]) as file:
-        file.write(text.getvalue().encode())
+    texts: dict[str, str] = {}
+    if "csv" in summary.study.formats:
+        texts["summary.csv"] = _csv(summary.rows())
+        if summary.comparisons:
+            texts["comparison.csv"] = _csv(map(_comparison_row, summary.comparisons))
+        if times:
+            texts["times.csv"] = _csv(map(_timing_row, itertools.chain(*times)))
+    if "tex" in summary.study.formats:
+        sheets = (*_sheets(summary), *_time_sheets(times))
+        texts |= {f"{sheet.name}.tex": sheet.to_latex() for sheet in sheets}
+    report = io.StringIO()
+    print_report(summary, Console(file=report, width=150), times)
+    texts["report.txt"] = report.getvalue()
+    written = []
+    for name, text in texts.items():
+        written.append(summary.campaign.folder / name)
+        with open_whole(written[-1]) as file:
+            file.write(text.encode())
     return written
 
 
-def _print_comparisons(comparisons: list[Comparison], console: Console) -> None:
+def _sheets(summary: Summary) -> Iterator[Sheet]:
+    """Yield the tables of numbers, in the order in which they are printed."""
+    if summary.comparisons:
+        yield _comparison_sheet(summary.comparisons)
+    compared = {row.setting.sweep for row in summary.comparisons}
+    for name, sweep in summary.study.sweeps.items():
+        along = len(sweep) > 1 and len(sweep[0].algorithms) == 1
+        if along and name not in compared:
+            yield _sheet_along(sweep, summary)
+        for setting in sweep:
+            if not along and (name not in compared or not setting.label):
+                yield _sheet_of(setting, summary)
+            if worth := summary.worth(setting):
+                yield _worth_sheet(setting, worth, summary)
+
+
+def _comparison_sheet(comparisons: list[Comparison]) -> Sheet:
+    """Return published and obtained numbers side by side."""
     twins = any(row.twin for row in comparisons)
-    table = _table("Published and obtained")
-    table.add_column("quantity")
-    names = ["published", "obtained", "difference"]
-    names += ["paper's algorithm", "difference"] if twins else []
-    for name in names:
-        table.add_column(name, justify="right")
-    table.add_column("")
+    headings = ["quantity", "published", "obtained", "difference"]
+    headings += ["paper's algorithm", "difference"] if twins else []
+    rows = []
     for row in comparisons:
         figure = row.published
         scale, unit = (100.0, "%") if row.percent else (1.0, "")
@@ -127,8 +147,13 @@ def _print_comparisons(comparisons: list[Comparison], console: Console) -> None:
         elif row.twin is not None:
             twin = row.twin
             cells += [_plus_minus(twin, scale) + unit, _difference(twin, figure, scale)]
-        table.add_row(*map(Text, cells), Text(_flags(row)))
-    console.print(table)
+        rows.append([*cells, _flags(row)])
+    align = "l" + "r" * (len(headings) - 1) + "l"
+    return Sheet("comparison", "Published and obtained", align, [*headings, ""], rows)
+
+
+def _print_agreement(comparisons: list[Comparison], console: Console) -> None:
+    """Say how many of the published numbers come out."""
     told = [row for row in comparisons if row.agrees is not None]
     within = sum(bool(row.agrees) for row in told)
     close = sum(map(_is_close, told))
@@ -164,61 +189,81 @@ def _flags(row: Comparison) -> str:
     return " ".join([*flags, *(f"[{index + 1}]" for index in row.remarks)])
 
 
-def _print_metrics(setting: Setting, summary: Summary, console: Console) -> None:
-    """Print the means of all algorithms and metrics in one setting."""
+def _sheet_of(setting: Setting, summary: Summary) -> Sheet:
+    """Return the means of all algorithms and metrics in one setting."""
     some = (*setting.exact, *setting.published)[0]
-    slots = summary.estimate(setting, some.name, "slots")
-    where = f"{setting.label}: " if setting.label else ""
-    title = f"{where}means ± standard errors; {_plus_minus(slots)} slots"
-    table = _table(title)
-    table.add_column("algorithm")
-    for metric in summary.study.metrics:
-        table.add_column(Text(metric), justify="right")
-    table.add_column("alternatives", justify="right")
-    table.add_column("no window", justify="right")
-    for algorithm in setting.algorithms:
-        estimates = [
-            summary.estimate(setting, algorithm.name, metric)
-            for metric in summary.study.metrics
-        ]
-        count = summary.estimate(setting, algorithm.name, "alternatives")
-        missing = estimates[0].missing
-        table.add_row(
-            Text(algorithm.label),
-            *map(_plus_minus, estimates),
-            _plus_minus(count) if algorithm.alternatives else "",
-            str(missing) if missing else "",
-        )
-    console.print(table)
+    shared = [name for name in setting.metrics if summary.metric(name).shared]
+    means = [
+        f"; {_plus_minus(summary.estimate(setting, some.name, name))} {name}"
+        for name in shared
+    ]
+    where = summary.place(setting)
+    title = f"{where}: means" if where else "means"
+    return _means_sheet(
+        f"means-{setting.name}",
+        f"{title} ± standard errors{''.join(means)}",
+        "algorithm",
+        [(a.label, setting, a) for a in setting.algorithms],
+        [name for name in setting.metrics if name not in shared],
+        summary,
+    )
 
 
-def _print_worth(setting: Setting, summary: Summary, console: Console) -> None:
-    """Print the exact searches beside their published twins."""
-    worth = summary.worth(setting)
-    if not worth:
-        return
+def _sheet_along(sweep: list[Setting], summary: Summary) -> Sheet:
+    """Return the means of one algorithm along a sweep."""
+    (algorithm,) = sweep[0].algorithms
+    name = sweep[0].sweep
+    title = f"{name.replace('_', ' ')}, {algorithm.label}: means ± standard errors"
+    rows = [(setting.label, setting, algorithm) for setting in sweep]
+    metrics = sweep[0].metrics
+    return _means_sheet(f"means-{name}", title, "setting", rows, metrics, summary)
+
+
+def _means_sheet(
+    name: str,
+    title: str,
+    heading: str,
+    rows: Sequence[tuple[str, Setting, Algorithm]],
+    metrics: Sequence[str],
+    summary: Summary,
+) -> Sheet:
+    """Return a table of means, a row for each setting and algorithm."""
+    cells = []
+    for label, setting, algorithm in rows:
+        estimates = [summary.estimate(setting, algorithm.name, m) for m in metrics]
+        missing = max(estimate.missing for estimate in estimates)
+        shown = str(missing) if missing else ""
+        cells.append([label, *map(_plus_minus, estimates), shown])
+    headings = [heading, *(m.replace("_", " ") for m in metrics), "missing"]
+    return Sheet(name, title, "l" + "r" * (len(metrics) + 1), headings, cells)
+
+
+def _worth_sheet(setting: Setting, worth: list[Worth], summary: Summary) -> Sheet:
+    """Return the exact searches beside their published twins."""
     cycles = max(row.twin.count + row.twin.missing for row in worth)
-    where = f"{setting.label}: " if setting.label else ""
-    table = _table(f"{where}what exactness is worth, on the first {cycles} cycles")
-    table.add_column("algorithm")
-    for name in ("metric", "slotkern", "as published", "gain", "better in", "worse in"):
-        table.add_column(name, justify="right")
-    table.add_column("finds more in", justify="right")
-    for row in worth:
-        table.add_row(
-            Text(row.algorithm.label),
-            Text(row.metric),
-            _plus_minus(row.exact),
-            _plus_minus(row.twin),
-            _plus_minus(row.gain),
-            str(row.better),
-            str(row.worse),
-            str(row.only),
-        )
-    console.print(table)
+    place = summary.place(setting)
+    where = f"{place}: " if place else ""
+    return Sheet(
+        f"worth-{setting.name}",
+        f"{where}what exactness is worth, on the first {cycles} cycles",
+        "lrrrrrrr",
+        [
+            *("algorithm", "metric", "slotkern", "as published", "gain"),
+            *("better in", "worse in", "finds more in"),
+        ],
+        [
+            [
+                row.algorithm.label,
+                row.metric,
+                *map(_plus_minus, (row.exact, row.twin, row.gain)),
+                *map(str, (row.better, row.worse, row.only)),
+            ]
+            for row in worth
+        ],
+    )
 
 
-def print_times(times: Sequence[Sequence[Timing]], console: Console) -> None:
+def print_times(times: Times, console: Console) -> None:
     """Print tables of published and measured times.
 
     Parameters
@@ -234,12 +279,18 @@ def print_times(times: Sequence[Sequence[Timing]], console: Console) -> None:
             "others are medians of CPU time on this one. They are not compared. The "
             "growth is the power of the varied number that fits the times best."
         )
-    for timings in times:
-        _print_times(timings, console)
+    for sheet in _time_sheets(times):
+        console.print(sheet.to_rich())
 
 
-def _print_times(timings: Sequence[Timing], console: Console) -> None:
-    """Print published and measured times, a column for each setting."""
+def _time_sheets(times: Times) -> Iterator[Sheet]:
+    """Yield a table for each list of times."""
+    for number, timings in enumerate(times, 1):
+        yield _time_sheet(f"times-{number}", timings)
+
+
+def _time_sheet(name: str, timings: Sequence[Timing]) -> Sheet:
+    """Return published and measured times, a column for each setting."""
     varied = _varied_number(timings)
     by_label: dict[str, list[Timing]] = {}
     for timing in timings:
@@ -250,11 +301,7 @@ def _print_times(timings: Sequence[Timing], console: Console) -> None:
     if varied:  # its name stands once, above
         title += f" by {headings[0].rpartition(' = ')[0]}"
         headings = [*map("{:g}".format, varied), "growth"]
-    table = _table(title)
-    table.add_column("search")
-    table.add_column("")
-    for heading in headings:
-        table.add_column(Text(heading), justify="right")
+    rows = []
     for label, row in by_label.items():
         cells = {
             "published": [t.published for t in row],
@@ -267,8 +314,9 @@ def _print_times(timings: Sequence[Timing], console: Console) -> None:
             shown = "{:g}".format if kind == "published" else _milliseconds
             growth = growth_exponent(varied, times) if varied else math.nan
             last = [] if not varied else [f"{growth:.2f}"]
-            table.add_row(Text(first), kind, *map(shown, times), *last)
-    console.print(table)
+            rows.append([first, kind, *map(shown, times), *last])
+    align = "ll" + "r" * len(headings)
+    return Sheet(name, title, align, ["search", "", *headings], rows)
 
 
 def _varied_number(timings: Sequence[Timing]) -> list[float]:
@@ -283,6 +331,18 @@ def _varied_number(timings: Sequence[Timing]) -> list[float]:
 
 def _milliseconds(time: float) -> str:
     return f"{time:.0f}" if time >= 100 else f"{time:.3g}"
+
+
+def _print_claims(summary: Summary, console: Console) -> None:
+    """Print whether what the paper says in words comes out."""
+    found = verdicts(summary)
+    if found:
+        console.print(Text("\nWhat the paper says in words", "bold"))
+    for verdict in found:
+        told = f": {verdict.told}" if verdict.told else ""
+        console.print(
+            Text(f"{'yes' if verdict.holds else 'NO '}  {verdict.text}{told}")
+        )
 
 
 def _print_remarks(
@@ -342,25 +402,15 @@ def _timing_row(timing: Timing) -> dict[str, Any]:
     }
 
 
-def _write_csv(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Write rows as CSV; columns in the order in which they first appear."""
+def _csv(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Return rows as CSV; columns in the order in which they first appear."""
     rows = list(rows)
     columns = list(dict.fromkeys(key for row in rows for key in row))
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, columns)
     writer.writeheader()
     writer.writerows(rows)
-    with open_whole(path) as file:
-        file.write(text.getvalue().encode())
-
-
-def _table(title: str) -> Table:
-    return Table(
-        title=Text(title, "table.title"),
-        title_justify="left",
-        box=SIMPLE_HEAD,
-        pad_edge=False,
-    )
+    return text.getvalue()
 
 
 def _plus_minus(estimate: Estimate, scale: float = 1.0) -> str:

@@ -1,7 +1,8 @@
-"""A study as data: environment, job, algorithms, metrics, and what is varied.
+"""A study as data: what is run, how, and what is varied.
 
 A study is split into settings, one for each combination of varied parameters; a setting
-says everything that one cycle needs to know. `slotkern.studies.load` reads studies from
+says everything that one cycle needs to know. What a cycle is, the study's experiment
+decides (`slotkern.studies.experiment`); `slotkern.studies.load` reads studies from
 files, the papers' ones and a user's own.
 """
 
@@ -9,78 +10,44 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
-import slotkern as sk
+__all__ = ["FORMATS", "Algorithm", "Setting", "Study", "short_names"]
 
-__all__ = ["Algorithm", "Setting", "Study", "short_names"]
-
-#: What an algorithm says to the report alone.
-_FOR_PEOPLE = ("label", "beside")
+#: What a report is written in: pictures, then tables.
+FORMATS = ("png", "svg", "pdf", "csv", "tex")
 
 
 @dataclass(frozen=True)
 class Algorithm:
-    """One way of choosing a window, run on the same environments as all others.
+    """One way of doing what the experiment does, in the same cycles as all others.
 
     Attributes
     ----------
     name, label : str
         The key in files and the name for people.
-    criterion, method, options
-        What `find_window` is called with. With `alternatives`, `find_alternatives` is
-        called instead, and each metric is taken from the alternative best by it.
-    twin : bool
-        Whether the paper's algorithm (``method="published"`` or, for Lite,
-        ``"published-lite"``) also runs, on the first cycles, as ``NAME.published``.
+    options : mapping
+        What the file says about it; the experiment knows what it means.
     beside : str
         The name of an algorithm of which this is another reading: the report sets it
         beside that one, and beside its published numbers.
+    published : bool
+        Whether this is a paper's own algorithm, which is slow: it runs on the first
+        cycles only.
+    twin : Algorithm, optional
+        The paper's own algorithm for the same purpose.
+    aim : str
+        The metric that it makes as good as it can, if that is one.
     """
 
     name: str
     label: str
-    criterion: str
-    method: str = "exact"
-    alternatives: bool = False
-    twin: bool = False
     options: Mapping[str, Any] = field(default_factory=dict)
     beside: str = ""
-
-    @property
-    def is_published(self) -> bool:
-        """Whether this is the paper's own algorithm, which is slow."""
-        return self.method.startswith("published")
-
-    @property
-    def published(self) -> Algorithm:
-        """Its twin, the paper's own algorithm for the same purpose."""
-        return Algorithm(
-            f"{self.name}.published",
-            f"{self.label}, as published",
-            self.criterion,
-            "published-lite" if self.method == "lite" else "published",
-            self.alternatives,
-            options=self.options,
-        )
-
-    def search(self, slots: Any, request: sk.Request, shape: str, cycle: int) -> Any:
-        """Return what it finds: a Window, None, or (with `alternatives`) Alternatives.
-
-        Raises
-        ------
-        ValueError
-            If the search does not take the criterion, the method or an option.
-        """
-        options: dict[str, Any] = {"criterion": self.criterion, "method": self.method}
-        options |= {"shape": shape, **self.options}
-        try:
-            if self.alternatives:
-                return sk.find_alternatives(slots, request, **options)
-            return sk.find_window(slots, request, seed=cycle, **options)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"algorithms.{self.name}: {error}") from error
+    published: bool = False
+    twin: Algorithm | None = None
+    aim: str = ""
 
 
 def short_names(paths: Iterable[str]) -> dict[str, str]:
@@ -105,15 +72,22 @@ def short_names(paths: Iterable[str]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Setting:
-    """One combination of the varied parameters; `index` counts within its sweep."""
+    """One combination of the varied parameters; `index` counts within its sweep.
+
+    `environment` and `job` are plain data that the `experiment` (its name) understands,
+    `metrics` the columns that it returns.
+    """
 
     name: str
     sweep: str
     index: int
     values: Mapping[str, Any]
+    experiment: str
     environment: Mapping[str, Any]
     job: Mapping[str, Any]
     algorithms: tuple[Algorithm, ...]
+    metrics: tuple[str, ...]
+    seed: int
     share: float = 1.0
 
     @property
@@ -122,17 +96,6 @@ class Setting:
         names = short_names(self.values)
         return ", ".join(f"{names[path]} = {v}" for path, v in self.values.items())
 
-    @property
-    def request(self) -> sk.Request:
-        """The job as a request."""
-        fields = {key: value for key, value in self.job.items() if key != "shape"}
-        return sk.Request(fields.pop("nodes"), fields.pop("volume"), **fields)
-
-    @property
-    def shape(self) -> str:
-        """The shape of the job's window."""
-        return str(self.job.get("shape", "square"))
-
     def cycles(self, cycles: int) -> int:
         """Return how many of the study's cycles this setting runs."""
         return max(1, round(cycles * self.share))
@@ -140,16 +103,13 @@ class Setting:
     @property
     def exact(self) -> tuple[Algorithm, ...]:
         """What runs on every cycle: all but the papers' own algorithms."""
-        return tuple(a for a in self.algorithms if not a.is_published)
+        return tuple(a for a in self.algorithms if not a.published)
 
     @property
     def published(self) -> tuple[Algorithm, ...]:
         """The papers' own algorithms, twins of exact ones or not; they are slow."""
-        return tuple(
-            a.published if a.twin else a
-            for a in self.algorithms
-            if a.twin or a.is_published
-        )
+        every = (a if a.published else a.twin for a in self.algorithms)
+        return tuple(a for a in every if a is not None)
 
 
 @dataclass(frozen=True)
@@ -159,6 +119,7 @@ class Study:
     name: str
     title: str
     reference: str
+    experiment: str
     cycles: int
     published_cycles: int
     chunk: int
@@ -168,7 +129,9 @@ class Study:
     compare: tuple[Mapping[str, Any], ...] = ()
     timings: tuple[Mapping[str, Any], ...] = ()
     remarks: tuple[Mapping[str, Any], ...] = ()
+    claims: tuple[Mapping[str, Any], ...] = ()
     figures: tuple[Mapping[str, Any], ...] = ()
+    formats: tuple[str, ...] = ("png", "csv")
 
     @property
     def sweeps(self) -> dict[str, list[Setting]]:
@@ -183,6 +146,11 @@ class Study:
         """Every algorithm of any setting, by name."""
         return {a.name: a for setting in self.settings for a in setting.algorithms}
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Every metric of any setting."""
+        return tuple(dict.fromkeys(m for s in self.settings for m in s.metrics))
+
     def sweep_of(self, record: Mapping[str, Any]) -> list[Setting]:
         """Return the settings of the sweep that a table names; else of the first."""
         sweeps = self.sweeps
@@ -193,16 +161,17 @@ class Study:
         """What decides the results of a cycle, and nothing else, as plain data."""
         return {
             "study": self.name,
+            "experiment": self.experiment,
             "seed": self.seed,
             "chunk": self.chunk,
-            "metrics": list(self.metrics),
             "settings": [
                 {
                     "name": s.name,
                     "environment": dict(s.environment),
                     "job": dict(s.job),
+                    "metrics": list(s.metrics),
                     "algorithms": [
-                        {k: v for k, v in asdict(a).items() if k not in _FOR_PEOPLE}
+                        {"name": a.name, "options": dict(a.options)}
                         for a in s.algorithms
                     ],
                 }

@@ -17,16 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern.studies.campaign import Campaign, Chunk
-from slotkern.studies.metrics import metric_of
+from slotkern.studies.experiment import Metric, describe
 from slotkern.studies.papers import published
 from slotkern.studies.study import Algorithm, Setting
-from slotkern.studies.times import Timing, measure_times
 
-__all__ = ["Comparison", "Estimate", "Summary", "Worth", "metric_label"]
-
-_LABELS = {"slots": "number of slots", "alternatives": "number of alternatives"}
-#: Which metric a built-in criterion optimizes, where the names differ.
-_METRIC_OF = {"first": "start", "dependable": "nearest", "coordinated": "farthest"}
+__all__ = ["Comparison", "Estimate", "Summary", "Worth"]
 
 
 @dataclass(frozen=True)
@@ -125,8 +120,19 @@ class Summary:
         self.study = campaign.study
         self._moments: dict[tuple[str, bool], _Moments] = {}
 
+    def metric(self, name: str) -> Metric:
+        """Return what is known of a metric."""
+        return describe(self.study, name)
+
+    def place(self, setting: Setting) -> str:
+        """Return what tells a setting from the study's others, for people."""
+        alike = [s for s in self.study.settings if not s.values]
+        if setting.values or len(alike) < 2:
+            return setting.label
+        return setting.sweep.replace("_", " ")
+
     def estimate(self, setting: Setting, algorithm: str, metric: str) -> Estimate:
-        """Return the mean of a metric (or "slots", "alternatives") of an algorithm."""
+        """Return the mean of one of the setting's metrics of an algorithm."""
         published = _is_published(setting, algorithm)
         key = setting.name, published
         if key not in self._moments:
@@ -150,7 +156,7 @@ class Summary:
             moments.add("plus", x_values + y_values)
             moments.add("minus", x_values - y_values)
         x, y = moments.estimate("x"), moments.estimate("y")
-        if _more_is_better(metric):
+        if self.metric(metric).more_is_better:
             x, y = y, x
         if not x.count or not y.mean:
             return Estimate(math.nan, math.nan, 0, x.missing)
@@ -160,11 +166,6 @@ class Summary:
         variance = vx - 2 * ratio * covariance + ratio**2 * vy
         error = math.sqrt(max(variance, 0.0) / x.count) / abs(y.mean)
         return Estimate(1 - ratio, error, x.count, x.missing)
-
-    @cached_property
-    def times(self) -> list[list[Timing]]:
-        """What `measure_times` measures, once for all tables and figures."""
-        return measure_times(self.study, twins=self.campaign.published_cycles > 0)
 
     @cached_property
     def comparisons(self) -> list[Comparison]:
@@ -177,9 +178,9 @@ class Summary:
     def worth(self, setting: Setting) -> list[Worth]:
         """Return what exactness is worth, for each algorithm with a twin."""
         return [
-            self._worth(setting, algorithm)
+            self._worth(setting, algorithm, algorithm.twin.name)
             for algorithm in setting.algorithms
-            if self._has_twin(setting, algorithm.name)
+            if algorithm.twin is not None and self.campaign.published_cycles > 0
         ]
 
     def rows(self) -> Iterator[dict[str, Any]]:
@@ -187,7 +188,7 @@ class Summary:
         for setting in self.study.settings:
             published = setting.published if self.campaign.published_cycles else ()
             for algorithm in (*setting.exact, *published):
-                for metric in ("slots", "alternatives", *self.study.metrics):
+                for metric in setting.metrics:
                     got = self.estimate(setting, algorithm.name, metric)
                     yield {
                         "setting": setting.name,
@@ -197,24 +198,21 @@ class Summary:
                         "mean": got.mean,
                         "standard_error": got.error,
                         "cycles": got.count,
-                        "without_window": got.missing,
+                        "missing": got.missing,
                     }
 
     def _columns(self, chunk: Chunk) -> dict[str, NDArray[np.float64]]:
         """Return one array of cycles for each ``algorithm.metric`` of a chunk."""
         arrays = self.campaign.read(chunk)
-        columns = {}
-        for index, algorithm in enumerate(chunk.algorithms):
-            columns[f"{algorithm.name}.slots"] = arrays["slots"].astype(np.float64)
-            for metric in ("alternatives", *self.study.metrics):
-                values = arrays[metric][:, index].astype(np.float64)
-                columns[f"{algorithm.name}.{metric}"] = values
-        return columns
+        return {
+            f"{algorithm.name}.{metric}": values[:, index].astype(np.float64)
+            for metric, values in arrays.items()
+            for index, algorithm in enumerate(chunk.algorithms)
+        }
 
-    def _worth(self, setting: Setting, algorithm: Algorithm) -> Worth:
-        metric = _METRIC_OF.get(algorithm.criterion, algorithm.criterion)
-        sign = 1.0 if _more_is_better(metric) else -1.0
-        name, twin = algorithm.name, algorithm.published.name
+    def _worth(self, setting: Setting, algorithm: Algorithm, twin: str) -> Worth:
+        name, metric = algorithm.name, algorithm.aim
+        sign = 1.0 if self.metric(metric).more_is_better else -1.0
         moments = _Moments()
         better = worse = only = 0
         for here, there in self._joined(setting, metric, name, twin):
@@ -251,6 +249,8 @@ class Summary:
         """Yield the rows of one ``[[compare]]`` table."""
         settings = self.study.sweep_of(record)
         figures = published(record.get("published", {}))
+        if isinstance(figures, list) and len(settings) == 1:
+            figures = dict(zip(record["against"], figures, strict=True))
         if not isinstance(figures, Mapping):
             figures = dict.fromkeys(record["against"], figures)
         running = settings[0].algorithms
@@ -282,15 +282,14 @@ class Summary:
         """Return one row: a mean, or the advantage of the best over another."""
         labels = {a.name: a.label for a in setting.algorithms}
         metric, best = record["metric"], record.get("best")
+        known = self.metric(metric)
         ratio = bool(record.get("ratio"))
         twin = None
         if best is None:
             obtained = self.estimate(setting, name, metric)
-            if metric != "slots" and self._has_twin(setting, name):
+            if not known.shared and self._has_twin(setting, name):
                 twin = self.estimate(setting, f"{name}.published", metric)
-            label = f"{metric_label(metric)}, {labels[name]}"
-            if metric == "slots":
-                label = metric_label(metric)
+            label = known.label if known.shared else f"{known.label}, {labels[name]}"
         else:
             obtained = self.advantage(setting, best, name, metric)
             shown = _as_ratio if ratio else (lambda share: share)
@@ -299,11 +298,10 @@ class Summary:
                 twin = shown(self.advantage(setting, *pair, metric))
             obtained = shown(obtained)
             words = "{} against {}, times" if ratio else "{} better than {}"
-            label = (
-                f"{metric_label(metric)}, {words.format(labels[best], labels[name])}"
-            )
-        if setting.label:
-            label += f", {setting.label}"
+            label = f"{known.label}, {words.format(labels[best], labels[name])}"
+        where = self.place(setting)
+        if where:
+            label += f", {where}"
         row = Comparison(
             label, name, metric, setting, obtained, figure, best, twin, ratio=ratio
         )
@@ -322,7 +320,7 @@ class Summary:
     def _has_twin(self, setting: Setting, name: str) -> bool:
         """Return whether the published twin of an algorithm ran."""
         return self.campaign.published_cycles > 0 and any(
-            a.name == name and a.twin for a in setting.algorithms
+            a.name == name and a.twin is not None for a in setting.algorithms
         )
 
 
@@ -379,12 +377,3 @@ def _gather(chunks: Iterable[Mapping[str, NDArray[np.float64]]]) -> _Moments:
         for name, values in columns.items():
             moments.add(name, values)
     return moments
-
-
-def _more_is_better(metric: str) -> bool:
-    return metric_of(metric).more_is_better
-
-
-def metric_label(metric: str) -> str:
-    """Return a metric's name for people."""
-    return _LABELS.get(metric) or metric_of(metric).label

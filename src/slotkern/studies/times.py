@@ -19,8 +19,14 @@ from typing import Any
 import numpy as np
 
 import slotkern as sk
-from slotkern.environment import generate_environment
-from slotkern.studies.cycle import count_windows
+from slotkern.studies.cycle import (
+    Search,
+    count_windows,
+    environment_of,
+    published_form,
+    request_of,
+    shape_of,
+)
 from slotkern.studies.papers import published
 from slotkern.studies.study import Algorithm, Setting, Study
 
@@ -101,13 +107,13 @@ def _measured(
     each = published(record.get("per_alternative", {}))
     chosen = [study.algorithms[n] for n in record.get("algorithms", list(figures))]
     for index, setting in enumerate(study.sweep_of(record)):
-        here = {a.name: a for a in chosen if not a.is_published}
-        paper = {a.name: a for a in chosen if a.is_published}
+        here = {a.name: a for a in chosen if not a.published}
+        paper = {a.name: a for a in chosen if a.published}
         known = record.get("twins", [a.name for a in chosen if a.twin])
-        paper |= {a.name: a.published for a in chosen if a.name in known}
-        took, found = _median_times(setting, here, study.seed, cycles)
+        paper |= {a.name: published_form(a) for a in chosen if a.name in known}
+        took, found = _median_times(setting, here, cycles)
         few = min(cycles, _TWIN_CYCLES)
-        twin, printed = _median_times(setting, paper if twins else {}, study.seed, few)
+        twin, printed = _median_times(setting, paper if twins else {}, few)
         for name in found.keys() & printed.keys():
             for pair in zip(found[name], printed[name], strict=False):
                 _check_same(here[name], *pair)
@@ -123,7 +129,7 @@ def _measured(
 
 
 def _median_times(
-    setting: Setting, algorithms: Mapping[str, Algorithm], seed: int, cycles: int
+    setting: Setting, algorithms: Mapping[str, Algorithm], cycles: int
 ) -> tuple[dict[str, tuple[float, float]], dict[str, list[Any]]]:
     """Return milliseconds by name, of a search and per window, and what was found.
 
@@ -132,13 +138,13 @@ def _median_times(
     answers: dict[str, list[Any]] = {name: [] for name in algorithms}
     took: dict[str, list[float]] = {name: [] for name in algorithms}
     each: dict[str, list[float]] = {name: [] for name in algorithms}
-    request, shape = setting.request, setting.shape
+    request, shape = request_of(setting), shape_of(setting)
+    searches = {name: Search.of(each) for name, each in algorithms.items()}
     for cycle in (0, *range(cycles)) if algorithms else ():
-        law = setting.environment
-        slots = generate_environment(**law, seed=seed, cycle=cycle).slots
-        for name, algorithm in algorithms.items():
+        slots = environment_of(setting, cycle).slots
+        for name, search in searches.items():
             begin = thread_time_ns()
-            found = algorithm.search(slots, request, shape, cycle)
+            found = search(slots, request, shape, cycle)
             spent = 1e-6 * (thread_time_ns() - begin)
             took[name].append(spent)
             each[name].append(spent / max(count_windows(found), 1))
@@ -152,9 +158,10 @@ def _check_same(algorithm: Algorithm, here: Any, printed: Any) -> None:
 
     By value the published form counts whole money, and may find less.
     """
-    if algorithm.criterion not in sk.CRITERIA:
+    search = Search.of(algorithm)
+    if search.criterion not in sk.CRITERIA:
         return
-    if algorithm.alternatives:
+    if search.alternatives:
         same = here.start.tolist() == printed.start.tolist()
     else:
         values = [

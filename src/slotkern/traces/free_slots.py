@@ -25,7 +25,15 @@ from slotkern.traces.read import MAX_BYTES, Trace, read_trace
 if TYPE_CHECKING:
     from slotkern.typing import Duration, Time
 
-__all__ = ["TraceSlots", "most_at_once", "ranges", "slots_from_trace"]
+__all__ = [
+    "PlacedTrace",
+    "TraceSlots",
+    "machine_laws",
+    "most_at_once",
+    "place_trace",
+    "ranges",
+    "slots_from_trace",
+]
 
 #: Every processor is a node with slots of its own: more of them are refused.
 _MAX_PROCESSORS = 2**20
@@ -145,17 +153,103 @@ def slots_from_trace(
     >>> import slotkern as sk
     >>> day = sk.slots_from_trace("trace.swf", 86400, 3600)  # doctest: +SKIP
     """
-    path = as_path(path)
-    whole = read_trace(path, max_bytes=max_bytes)
-    at, horizon = _span(whole, at, horizon)
-    if horizon <= 0 or at + horizon <= at or not math.isfinite(at + horizon):
-        raise ValueError(f"horizon {horizon} does not lead from {at} to a later time")
-    performance_law, price_law = _law("performance", performance), _law("price", price)
-    assert isinstance(performance_law, Uniform)
+    laws = machine_laws(performance, price)
     if processors is not None:
         processors = integer("processors", processors)
-    trace = whole.jobs
+    whole = read_trace(as_path(path), max_bytes=max_bytes)
+    span = _span(whole, at, horizon)
+    placed = place_trace(whole, processors)
+    return placed.slots(*span, *laws, integer("seed", seed, least=0))
 
+
+@dataclass(frozen=True, repr=False)
+class PlacedTrace:
+    """The jobs of a trace, each on its processors: what free slots are looked up in.
+
+    Attributes
+    ----------
+    source : str
+        The trace's file.
+    clock : Clock or None
+        When the trace begins, if its header says it.
+    recorded, begin, run_time : ndarray of float64
+        When each job started in the trace, when it starts here, and for how long.
+    first, count, spans : ndarray
+        Its spans of processors, as the replay returns them.
+    skipped, processors : int
+        As in `TraceSlots`.
+    """
+
+    source: str
+    clock: Clock | None
+    recorded: NDArray[np.float64]
+    begin: NDArray[np.float64]
+    run_time: NDArray[np.float64]
+    first: NDArray[np.int64]
+    count: NDArray[np.int64]
+    spans: NDArray[np.int32]
+    skipped: int
+    processors: int
+
+    def busy(
+        self, at: float, until: float
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+        """Return node, start and end of every part that runs within [at, until)."""
+        begin, end = self.begin, self.begin + self.run_time
+        seen = np.flatnonzero((begin < until) & (end > at) & (begin < end))
+        job = np.repeat(seen, self.count[seen])
+        span = self.spans[ranges(self.first[seen], self.count[seen])].astype(np.int64)
+        job = np.repeat(job, span[:, 1])
+        return ranges(span[:, 0], span[:, 1]), begin[job], end[job]
+
+    def machine(
+        self, performance: Uniform, price: Price | Uniform, seed: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the performance and the price of each processor."""
+        streams = np.random.SeedSequence(seed).spawn(2)
+        rng, price_rng = (np.random.Generator(np.random.PCG64(s)) for s in streams)
+        speed = performance.draw(rng, self.processors)
+        if isinstance(price, Price):
+            return speed, price.draw(price_rng, speed)
+        return speed, price.draw(price_rng, self.processors)
+
+    def slots(
+        self,
+        at: float,
+        horizon: float,
+        performance: Uniform,
+        price: Price | Uniform,
+        seed: int,
+    ) -> TraceSlots:
+        """Return what `slots_from_trace` returns."""
+        last = float((self.begin + self.run_time).max())
+        if at >= last:
+            reason = f"at {at:.17g} is not before the end of its last job, {last:.17g}"
+            raise ValueError(f"{self.source}: {reason}")
+        size, until = self.processors, at + horizon
+        node, free_from, free_to = gaps(size, *self.busy(at, until), at, until)
+        node_performance, node_price = self.machine(performance, price, seed)
+        slots = make_slots(
+            node=node,
+            start=free_from,
+            end=free_to,
+            performance=node_performance[node],
+            price=node_price[node],
+        )
+        delayed = int((self.begin > self.recorded).sum())
+        placed = self.begin.size, delayed, self.skipped, size
+        return TraceSlots(slots, *placed, self.clock, at, until)
+
+
+def place_trace(whole: Trace, processors: int | None = None) -> PlacedTrace:
+    """Place every job of a trace as `slots_from_trace` does.
+
+    Raises
+    ------
+    ValueError
+        If no job can be placed, or the machine is too small or too large.
+    """
+    trace = whole.jobs
     width = width_of(trace)
     known = (trace["run_time"] > 0) & (width > 0)
     known &= (trace["submit"] >= 0) & (trace["wait"] >= 0)
@@ -176,36 +270,35 @@ def slots_from_trace(
         reason = f"job {trace['job'][order[row]]} runs on {width[row]} processors"
         raise ValueError(f"{whole.source}: {reason}, but the machine has {size}")
 
-    until = at + horizon
-    begin, job, node = _place(start, run_time, width.astype(np.int32), size, at, until)
-    last = float((begin + run_time).max())
-    if at >= last:
-        reason = f"at {at:.17g} is not before the end of its last job, {last:.17g}"
-        raise ValueError(f"{whole.source}: {reason}")
-    delayed = int((begin > start).sum())
-    node, free_from, free_to = gaps(
-        size, node, begin[job], begin[job] + run_time[job], at, until
-    )
-    streams = np.random.SeedSequence(integer("seed", seed, least=0)).spawn(2)
-    rng, price_rng = (np.random.Generator(np.random.PCG64(each)) for each in streams)
-    node_performance = performance_law.draw(rng, size)
-    if isinstance(price_law, Price):
-        node_price = price_law.draw(price_rng, node_performance)
-    else:
-        node_price = price_law.draw(price_rng, size)
-    slots = make_slots(
-        node=node,
-        start=free_from,
-        end=free_to,
-        performance=node_performance[node],
-        price=node_price[node],
+    nothing = np.empty(0)
+    begin, first, count, spans, _ = replay(
+        start,
+        run_time,
+        run_time,
+        width.astype(np.int32),
+        size,
+        nothing,
+        nothing,
+        nothing.astype(np.int32),
+        "first-fit",
     )
     skipped = trace.size - start.size
-    return TraceSlots(slots, start.size, delayed, skipped, size, whole.clock, at, until)
+    return PlacedTrace(
+        source=whole.source,
+        clock=whole.clock,
+        recorded=start,
+        begin=begin,
+        run_time=run_time,
+        first=first,
+        count=count,
+        spans=spans,
+        skipped=skipped,
+        processors=size,
+    )
 
 
 def _span(trace: Trace, at: Any, horizon: Any) -> tuple[float, float]:
-    """The span in seconds of the trace."""
+    """Check the span of time to look at, in seconds of the trace."""
     if _said(at):
         if trace.clock is None:
             raise ValueError(
@@ -215,7 +308,10 @@ def _span(trace: Trace, at: Any, horizon: Any) -> tuple[float, float]:
         at = trace.clock.time(at, "at")
     if _said(horizon):
         horizon = duration_of(horizon, "horizon").ns / 1e9
-    return _number("at", at), _number("horizon", horizon)
+    at, horizon = _number("at", at), _number("horizon", horizon)
+    if horizon <= 0 or at + horizon <= at or not math.isfinite(at + horizon):
+        raise ValueError(f"horizon {horizon} does not lead from {at} to a later time")
+    return at, horizon
 
 
 def _said(value: Any) -> bool:
@@ -227,42 +323,6 @@ def _said(value: Any) -> bool:
     except ValueError:
         return True
     return False
-
-
-def _place(
-    start: NDArray[np.float64],
-    run_time: NDArray[np.float64],
-    width: NDArray[np.int32],
-    processors: int,
-    at: float,
-    until: float,
-) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
-    """Place jobs, sorted by recorded start.
-
-    Returns when each job begins; then job and processor of every part that runs within
-    [at, until).
-    """
-    nothing = np.empty(0)
-    begin, first, count, spans, _ = replay(
-        start,
-        run_time,
-        run_time,
-        width,
-        processors,
-        nothing,
-        nothing,
-        nothing.astype(np.int32),
-        "first-fit",
-    )
-    seen = np.flatnonzero((begin < until) & (begin + run_time > at))
-    seen = seen[begin[seen] < begin[seen] + run_time[seen]]
-    job = np.repeat(seen, count[seen])
-    span = spans[ranges(first[seen], count[seen])]
-    return (
-        begin,
-        np.repeat(job, span[:, 1]),
-        ranges(span[:, 0].astype(np.int64), span[:, 1].astype(np.int64)),
-    )
 
 
 def ranges(first: NDArray[np.int64], count: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -282,6 +342,13 @@ def most_at_once(
 
 
 # --- performance and price ------------------------------------------------------------
+
+
+def machine_laws(performance: Any, price: Any) -> tuple[Uniform, Price | Uniform]:
+    """Return the laws that `slots_from_trace` takes, checked."""
+    performance_law = _law("performance", performance)
+    assert isinstance(performance_law, Uniform)
+    return performance_law, _law("price", price)
 
 
 def _law(name: str, given: Any) -> Uniform | Price:

@@ -1,4 +1,4 @@
-// choose, for every number of items and by every method, against all sets there are.
+// choose, for every number of items, against all sets there are.
 #include "items.hpp"
 #include "slotkern/choice/choose.hpp"
 
@@ -31,6 +31,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const double gap = bytes.one_in(6) ? 0.1 : 0;
   const std::int64_t work = bytes.one_in(6) ? bytes.below(40) : 50'000'000;
   const int n = basket.n, from = bytes.below(2) ? 1 : n;
+  const Method method = bytes.pick({Method::fastest, Method::table, Method::search});
   ++tally.runs;
 
   std::vector<double> best(static_cast<std::size_t>(n) + 1, -kInfinity);
@@ -38,45 +39,40 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (int i = 0; i < m; ++i)
     if (basket.cost[static_cast<std::size_t>(i)] <= basket.budget)
       largest = std::max(largest, std::fabs(basket.value[static_cast<std::size_t>(i)]));
-  for (std::uint32_t set = 1; set < (1u << m); ++set) {
-    const auto k = static_cast<std::size_t>(std::popcount(set));
-    double value;
-    if (k < best.size() && cost_in_order(basket, set, &value) <= basket.budget)
-      best[k] = std::max(best[k], value);
-  }
+  each_set(basket, [&](std::size_t k, double cost, double value) {
+    if (k < best.size() && cost <= basket.budget) best[k] = std::max(best[k], value);
+  });
 
-  for (const Method method : {Method::fastest, Method::table, Method::search}) {
-    std::vector<Choice>* choices = nullptr;
-    const Fault fault = choose(basket.cost.data(), basket.value.data(), m, from, n, basket.budget,
-                               gap, work, 1e6, method, choices);
-    if (fault.status == Status::sum_overflows) return 0;
-    if (method == Method::table && (fault.status == Status::cost_not_integer ||
-                                    fault.status == Status::table_too_large))
+  std::vector<Choice>* choices = nullptr;
+  const Fault fault = choose(basket.cost.data(), basket.value.data(), m, from, n, basket.budget,
+                             gap, work, 1e6, method, choices);
+  if (fault.status == Status::sum_overflows) return 0;
+  if (method == Method::table && (fault.status == Status::cost_not_integer ||
+                                  fault.status == Status::table_too_large))
+    return 0;
+  if (fault.status != Status::ok) fail("an unexpected status", basket);
+  for (int k = from; k <= n; ++k) {
+    const Choice& choice = (*choices)[static_cast<std::size_t>(k - from)];
+    const double optimum = best[static_cast<std::size_t>(k)];
+    const double tolerance = 1e-11 * k * largest;
+    ++tally.searches;
+    if (!choice.any) {
+      if (optimum > -kInfinity && choice.proven) wrong("a choice is missed", choice, optimum, basket);
       continue;
-    if (fault.status != Status::ok) fail("an unexpected status", basket);
-    for (int k = from; k <= n; ++k) {
-      const Choice& choice = (*choices)[static_cast<std::size_t>(k - from)];
-      const double optimum = best[static_cast<std::size_t>(k)];
-      const double tolerance = 1e-11 * k * largest;
-      ++tally.searches;
-      if (!choice.any) {
-        if (optimum > -kInfinity && choice.proven) wrong("a choice is missed", choice, optimum, basket);
-        continue;
-      }
-      ++tally.found;
-      if (optimum == -kInfinity) wrong("a choice is invented", choice, optimum, basket);
-      std::uint32_t set = 0;
-      for (const int row : choice.rows) set |= 1u << row;
-      double value;
-      const double cost = cost_in_order(basket, set, &value);
-      if (std::popcount(set) != k || choice.rows.size() != static_cast<std::size_t>(k))
-        wrong("not so many items", choice, optimum, basket);
-      if (cost != choice.cost || value != choice.value) wrong("not their sums", choice, optimum, basket);
-      if (!(cost <= basket.budget)) wrong("over the budget", choice, optimum, basket);
-      const double slack = gap * std::fabs(optimum) + tolerance;
-      if (choice.proven && !(value >= optimum - slack)) wrong("proven, but not the best", choice, optimum, basket);
-      if (!(choice.bound >= optimum - slack)) wrong("a bound below the best", choice, optimum, basket);
     }
+    ++tally.found;
+    if (optimum == -kInfinity) wrong("a choice is invented", choice, optimum, basket);
+    std::uint32_t set = 0;
+    for (const int row : choice.rows) set |= 1u << row;
+    double value;
+    const double cost = cost_in_order(basket, set, &value);
+    if (std::popcount(set) != k || choice.rows.size() != static_cast<std::size_t>(k))
+      wrong("not so many items", choice, optimum, basket);
+    if (cost != choice.cost || value != choice.value) wrong("not their sums", choice, optimum, basket);
+    if (!(cost <= basket.budget)) wrong("over the budget", choice, optimum, basket);
+    const double slack = gap * std::fabs(optimum) + tolerance;
+    if (choice.proven && !(value >= optimum - slack)) wrong("proven, but not the best", choice, optimum, basket);
+    if (!(choice.bound >= optimum - slack)) wrong("a bound below the best", choice, optimum, basket);
   }
   return 0;
 }

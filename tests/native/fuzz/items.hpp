@@ -26,17 +26,37 @@ inline double any_number(Bytes& bytes, std::size_t kind) {
   }
 }
 
-inline double cost_in_order(const Basket& items, std::uint32_t set, double* value = nullptr) {
-  std::vector<std::size_t> rows;
-  for (std::size_t i = 0; i < items.cost.size(); ++i)
-    if (set >> i & 1) rows.push_back(i);
+inline std::vector<std::size_t> cost_order(const Basket& items) {
+  std::vector<std::size_t> rows(items.cost.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = i;
   std::sort(rows.begin(), rows.end(), [&](std::size_t a, std::size_t b) {
     return items.cost[a] < items.cost[b] || (items.cost[a] == items.cost[b] && a < b);
   });
+  return rows;
+}
+
+inline double cost_in_order(const Basket& items, std::uint32_t set, double* value = nullptr) {
   double cost = 0, total = 0;
-  for (const std::size_t i : rows) cost += items.cost[i], total += items.value[i];
+  for (const std::size_t i : cost_order(items))
+    if (set >> i & 1) cost += items.cost[i], total += items.value[i];
   if (value) *value = total;
   return cost;
+}
+
+// Calls visit(how many, cost, value) for every set of items, its sums in cost order.
+template <class Visit>
+void each_set(const Basket& items, Visit visit) {
+  struct Sums {
+    std::size_t count = 0;
+    double cost = 0, value = 0;
+  };
+  std::vector<Sums> all(1);  // of what came before: the next item is added last to each
+  for (const std::size_t i : cost_order(items))
+    for (std::size_t k = 0, before = all.size(); k < before; ++k) {
+      all.push_back({all[k].count + 1, all[k].cost + items.cost[i],
+                     all[k].value + items.value[i]});
+      visit(all.back().count, all.back().cost, all.back().value);
+    }
 }
 
 // Values equal to costs, near them, against them; one huge item; budgets met or missed by a bit.

@@ -61,6 +61,18 @@ inline bool proper(const Row& row, std::size_t i, const Asked& asked) {
          (asked.mask.empty() || asked.mask[i]);
 }
 
+// Stops unless some part is indeed so short that the clock may not move in it.
+inline void check_refusal(const std::vector<Row>& rows, const Asked& asked) {
+  double latest = 0, fastest = 0;
+  for (const Row& row : rows) {
+    latest = std::max({latest, std::fabs(std::max(row.start, asked.query.earliest)),
+                       std::isinf(row.end) ? 0 : std::fabs(row.end)});
+    fastest = std::max(fastest, row.performance);
+  }
+  if (asked.query.volume / fastest > next_up(latest) - latest)
+    fail("a volume is refused that is large enough", rows, asked);
+}
+
 class Oracle {
  public:
   Oracle(const std::vector<Row>& rows, const Asked& asked, ShapeKind shape)

@@ -1,4 +1,4 @@
-// Replays against a slow model of the definitions, as tests/support/replay_model.py has them:
+// A replay against a slow model of the definitions, as tests/support/replay_model.py has them:
 // every start, and that no processor serves two at once.
 #include "instance.hpp"
 #include "slotkern/replay/replay.hpp"
@@ -175,7 +175,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::vector<Job> jobs;
   std::vector<double> key;
   const bool keys = bytes.one_in(2);
-  while (bytes.left() > 4 && jobs.size() < 40) {
+  const auto kind = static_cast<rp::Policy>(bytes.below(4));
+  const std::size_t most_jobs = bytes.one_in(8) ? 40 : 12;
+  while (bytes.left() > 4 && jobs.size() < most_jobs) {
     const double estimate = unit * static_cast<double>(1 + bytes.below(12));
     const double share = bytes.pick({1.0, 1.0, 0.5, 0.25, 0.0});
     const std::size_t most = bytes.one_in(3) ? static_cast<std::size_t>(processors)
@@ -199,20 +201,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   rp::Order order;
   if (keys) order.fixed = key.data();
   ++tally.runs;
-  for (int policy = 0; policy < 4; ++policy) {
-    const auto kind = static_cast<rp::Policy>(policy);
-    rp::Replay replay(view, machine, kind, order, nullptr, nullptr, true);
-    while (replay.run(7)) {
-    }
-    Model model{jobs, key, blocked, processors, kind,
-                std::vector<double>(jobs.size()),
-                std::vector<double>(jobs.size(), slotkern::kInfinity), {}, {}, -1};
-    model.replay();
-    ++tally.searches;
-    tally.found += !jobs.empty();
-    for (std::size_t j = 0; j < jobs.size(); ++j)
-      if (replay.start()[j] != model.start[j]) std::abort();
-    check_nodes(jobs, replay, processors);
+  rp::Replay replay(view, machine, kind, order, nullptr, nullptr, true);
+  while (replay.run(7)) {
   }
+  Model model{jobs, key, blocked, processors, kind,
+              std::vector<double>(jobs.size()),
+              std::vector<double>(jobs.size(), slotkern::kInfinity), {}, {}, -1};
+  model.replay();
+  ++tally.searches;
+  tally.found += !jobs.empty();
+  for (std::size_t j = 0; j < jobs.size(); ++j)
+    if (replay.start()[j] != model.start[j]) std::abort();
+  check_nodes(jobs, replay, processors);
   return 0;
 }

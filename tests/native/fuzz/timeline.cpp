@@ -8,7 +8,7 @@
 
 namespace {
 
-fuzz::Tally tally{"pool"};
+fuzz::Tally tally{"timeline"};
 
 using Id = std::int32_t;
 
@@ -116,7 +116,7 @@ bool agree(std::vector<Piece> mine, const std::vector<slotkern::Span>& spans,
   if (mine == theirs) return true;
   std::fprintf(stderr, "the list:\n");
   print(mine);
-  std::fprintf(stderr, "the prepared:\n");
+  std::fprintf(stderr, "the pool:\n");
   print(theirs);
   return false;
 }
@@ -158,7 +158,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return booking;
   };
 
-  for (int step = 0; step < 40 && bytes.left() > 0; ++step) {
+  for (int step = 0; step < 20 && bytes.left() > 0; ++step) {
     std::size_t bad = 0;
     switch (bytes.below(8)) {
       case 0:
@@ -226,7 +226,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         if (query.mask) again.mask = plain.mask.data();
         const Answer other = find(fresh, again, criterion, shape);
         if (answer.status == Status::volume_too_small || other.status == Status::volume_too_small)
-          return 0;
+          return check_refusal(rows, plain), 0;
         if (answer.status != other.status) {
           std::fprintf(stderr, "criterion %d, shape %d\n", criterion, static_cast<int>(shape));
           fail(other.status == Status::ok ? "a window is missed" : "a window is invented", rows,
@@ -242,7 +242,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         theirs.rows = origins;
         if (!same(mine, theirs)) {
           std::fprintf(stderr, "criterion %d, shape %d\n", criterion, static_cast<int>(shape));
-          fail("another window than in a new prepared", rows, now, plain, mine, theirs);
+          fail("another window than in a new pool", rows, now, plain, mine, theirs);
         }
         if (bytes.below(4)) {
           if (book(pool, found.start, found.parts.data(), found.parts.size(), bad) !=

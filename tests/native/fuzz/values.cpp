@@ -1,4 +1,4 @@
-// Searches by value (a column, processor time, placement) against every window there is.
+// A search by value (a column, processor time, placement) against every window there is.
 #include "oracle.hpp"
 #include "slotkern/value/find.hpp"
 
@@ -57,93 +57,88 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     column.values.push_back(price ? rows[i].price : bytes.pick(palette));
   }
   const std::int64_t work = bytes.one_in(8) ? bytes.below(30) : std::int64_t{1} << 40;
+  static constexpr Case cases[] = {
+      {ValueKind::column, 1, ShapeKind::square},        {ValueKind::column, -1, ShapeKind::square},
+      {ValueKind::column, 1, ShapeKind::ragged},        {ValueKind::column, -1, ShapeKind::ragged},
+      {ValueKind::part_time, 1, ShapeKind::square},     {ValueKind::part_time, 1, ShapeKind::ragged},
+      {ValueKind::dependable, 1, ShapeKind::square},    {ValueKind::dependable, 1, ShapeKind::ragged},
+      {ValueKind::coordinated, -1, ShapeKind::square},  {ValueKind::coordinated, -1, ShapeKind::ragged}};
+  const Case& c = bytes.pick(cases);
   ++tally.runs;
-  static constexpr Case cases[] = {{ValueKind::column, 1, ShapeKind::square},
-                                   {ValueKind::column, -1, ShapeKind::square},
-                                   {ValueKind::column, 1, ShapeKind::ragged},
-                                   {ValueKind::column, -1, ShapeKind::ragged},
-                                   {ValueKind::part_time, 1, ShapeKind::square},
-                                   {ValueKind::part_time, 1, ShapeKind::ragged},
-                                   {ValueKind::dependable, 1, ShapeKind::square},
-                                   {ValueKind::dependable, 1, ShapeKind::ragged},
-                                   {ValueKind::coordinated, -1, ShapeKind::square},
-                                   {ValueKind::coordinated, -1, ShapeKind::ragged}};
-  for (const Case& c : cases) {
-    PreparedSlots prepared;
-    if (prepare_slots(prepared, view_of(rows), true, c.shape, 0).status != Status::ok)
-      fail("valid slots are refused", rows);
-    Query query = asked.query;
-    if (!asked.mask.empty()) query.mask = asked.mask.data();
-    Valuation valuation;
-    valuation.worth = c.worth;
-    valuation.column = column.values.data();
-    if (c.worth == ValueKind::column) valuation.sign = c.sign;
-    ValueOptions options;
-    options.limits.work = work;
-    const ValueAnswer answer = find_by_value(prepared, query, valuation, c.shape, options, false);
-    ++tally.searches;
-    if (answer.status == Status::volume_too_small) return 0;
-    if (answer.status != Status::ok && answer.status != Status::none)
-      fail("an unexpected status", c, rows, asked, column, answer);
+  PreparedSlots prepared;
+  if (prepare_slots(prepared, view_of(rows), true, c.shape, 0).status != Status::ok)
+    fail("valid slots are refused", rows);
+  Query query = asked.query;
+  if (!asked.mask.empty()) query.mask = asked.mask.data();
+  Valuation valuation;
+  valuation.worth = c.worth;
+  valuation.column = column.values.data();
+  if (c.worth == ValueKind::column) valuation.sign = c.sign;
+  ValueOptions options;
+  options.limits.work = work;
+  const ValueAnswer answer = find_by_value(prepared, query, valuation, c.shape, options, false);
+  ++tally.searches;
+  if (answer.status == Status::volume_too_small) return check_refusal(rows, asked), 0;
+  if (answer.status != Status::ok && answer.status != Status::none)
+    fail("an unexpected status", c, rows, asked, column, answer);
 
-    const bool square = c.shape == ShapeKind::square;
-    const bool placed = c.worth == ValueKind::dependable || c.worth == ValueKind::coordinated;
-    const Oracle oracle(rows, asked, c.shape);
-    double largest = 0;  // of what a part of a window can be worth
-    const auto value_of = [&](const Totals& w) {
-      double total = 0;
-      for (const auto i : w.rows) {
-        const double d = square ? w.runtime : oracle.length(i);
-        const double before = w.start - rows[i].start, after = rows[i].end - w.start - d;
-        double z = column.values[i];
-        if (c.worth == ValueKind::part_time) z = d;
-        if (c.worth == ValueKind::dependable) z = std::min(before, after);
-        if (c.worth == ValueKind::coordinated) z = std::max(before, after);
-        largest = std::max(largest, std::fabs(z) + (placed ? std::fabs(w.start) : 0));
-        total += z;
-      }
-      return placed ? total / static_cast<double>(query.n) : total;
-    };
-    const double sign = c.worth == ValueKind::part_time ? -1 : c.sign;
-    double best = -kInfinity;
-    if (query.n <= static_cast<std::int64_t>(prepared.nodes.size()))
-      for (std::size_t i = 0; i < rows.size(); ++i) {
-        // Windows start where slots that may take part start.
-        if (!proper(rows[i], i, asked)) continue;
-        oracle.windows_at(std::max(rows[i].start, query.earliest), [&](const Totals& w) {
-          best = std::max(best, sign * value_of(w));
-        });
-      }
-    if (answer.status == Status::none) {
-      // A limit on the work can end a search before it has found anything.
-      if (best > -kInfinity && (answer.proven || work > 100))
-        fail("a window is missed", c, rows, asked, column, answer);
-      continue;
+  const bool square = c.shape == ShapeKind::square;
+  const bool placed = c.worth == ValueKind::dependable || c.worth == ValueKind::coordinated;
+  const Oracle oracle(rows, asked, c.shape);
+  double largest = 0;  // of what a part of a window can be worth
+  const auto value_of = [&](const Totals& w) {
+    double total = 0;
+    for (const auto i : w.rows) {
+      const double d = square ? w.runtime : oracle.length(i);
+      const double before = w.start - rows[i].start, after = rows[i].end - w.start - d;
+      double z = column.values[i];
+      if (c.worth == ValueKind::part_time) z = d;
+      if (c.worth == ValueKind::dependable) z = std::min(before, after);
+      if (c.worth == ValueKind::coordinated) z = std::max(before, after);
+      largest = std::max(largest, std::fabs(z) + (placed ? std::fabs(w.start) : 0));
+      total += z;
     }
-    ++tally.found;
-    if (best == -kInfinity) fail("a window is invented", c, rows, asked, column, answer);
-    // What was found is a window, worth what it says.
-    const Seen found = seen_of(answer.found, answer.parts, query.n);
-    bool real = false;
-    double value = 0;
-    oracle.windows_at(found.start, [&](const Totals& w) {
-      const Seen seen = oracle.window(w);
-      if (!(seen.rows == found.rows)) return;
-      real = seen.cost == found.cost && seen.runtime == found.runtime;
-      value = value_of(w);
-    });
-    if (!real) fail("not a window within its limits", c, rows, asked, column, answer, found);
-    const double tolerance = 1e-11 * static_cast<double>(query.n) * largest;
-    if (!(std::fabs(value - answer.found.value) <= tolerance))
-      fail("not its value", c, rows, asked, column, answer, found);
-    if (answer.proven && !(sign * value >= best - tolerance)) {
-      std::fprintf(stderr, "best %.17g\n", sign * best);
-      fail("proven, but not the best", c, rows, asked, column, answer, found);
+    return placed ? total / static_cast<double>(query.n) : total;
+  };
+  const double sign = c.worth == ValueKind::part_time ? -1 : c.sign;
+  double best = -kInfinity;
+  if (query.n <= static_cast<std::int64_t>(prepared.nodes.size()))
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      // Windows start where slots that may take part start.
+      if (!proper(rows[i], i, asked)) continue;
+      oracle.windows_at(std::max(rows[i].start, query.earliest), [&](const Totals& w) {
+        best = std::max(best, sign * value_of(w));
+      });
     }
-    if (!(sign * answer.bound >= best - tolerance)) {
-      std::fprintf(stderr, "best %.17g\n", sign * best);
-      fail("a bound below the best", c, rows, asked, column, answer, found);
-    }
+  if (answer.status == Status::none) {
+    // A limit on the work can end a search before it has found anything.
+    if (best > -kInfinity && (answer.proven || work > 100))
+      fail("a window is missed", c, rows, asked, column, answer);
+    return 0;
+  }
+  ++tally.found;
+  if (best == -kInfinity) fail("a window is invented", c, rows, asked, column, answer);
+  // What was found is a window, worth what it says.
+  const Seen found = seen_of(answer.found, answer.parts, query.n);
+  bool real = false;
+  double value = 0;
+  oracle.windows_at(found.start, [&](const Totals& w) {
+    const Seen seen = oracle.window(w);
+    if (!(seen.rows == found.rows)) return;
+    real = seen.cost == found.cost && seen.runtime == found.runtime;
+    value = value_of(w);
+  });
+  if (!real) fail("not a window within its limits", c, rows, asked, column, answer, found);
+  const double tolerance = 1e-11 * static_cast<double>(query.n) * largest;
+  if (!(std::fabs(value - answer.found.value) <= tolerance))
+    fail("not its value", c, rows, asked, column, answer, found);
+  if (answer.proven && !(sign * value >= best - tolerance)) {
+    std::fprintf(stderr, "best %.17g\n", sign * best);
+    fail("proven, but not the best", c, rows, asked, column, answer, found);
+  }
+  if (!(sign * answer.bound >= best - tolerance)) {
+    std::fprintf(stderr, "best %.17g\n", sign * best);
+    fail("a bound below the best", c, rows, asked, column, answer, found);
   }
   return 0;
 }

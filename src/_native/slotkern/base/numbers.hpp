@@ -6,6 +6,7 @@
 #pragma once
 
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 
@@ -28,6 +29,13 @@ inline constexpr double kMargin = 1e-9;
 // What sums of products can lose where they underflow: totals are lifted by it before they
 // become limits of keys.
 inline constexpr double kUnderflow = 0x1p-1000;
+
+// Whether the clock moves in d from t, and from every time nearer to zero: half an ulp is lost
+// at even times, though t itself may be odd.
+inline bool clock_moves(double t, double d) {
+  const double size = std::fabs(t);
+  return d > 0.5 * (std::nextafter(size, kInfinity) - size);
+}
 
 // The largest float not above x: one step of the bit pattern where rounding went up.
 inline float round_down(double x) {

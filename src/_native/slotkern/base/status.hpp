@@ -27,7 +27,7 @@ enum class Status : int {
   performance_differs,
   overlap,
   // what a search finds wrong with a request
-  volume_too_small,        // time + volume / performance == time
+  volume_too_small,        // a part of half an ulp of the time or less
   // what choose finds wrong with its items
   cost_not_valid,
   value_not_finite,
@@ -37,12 +37,14 @@ enum class Status : int {
   // what a search for alternatives finds
   endless,                 // alternatives without number in slots that never end
   too_many,                // more parts than one search may give
+  too_many_live,           // more live slots of all groups than there is room for
   // what a pool finds wrong with a window
   not_free,                // to be booked
   not_booked,              // to be released
   // what a search by values finds
   criterion_failed,        // a user's function raised, or its value is not finite
   end_is_infinite,         // placement needs ends
+  out_of_work,             // before every step had its value
   // what callers in other languages than Python can say, whose doors check it before
   request_not_valid,       // fewer than one node, no volume, a NaN; an unknown criterion or shape
   time_is_nan,

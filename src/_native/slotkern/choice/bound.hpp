@@ -70,14 +70,17 @@ class Lagrange {
 
   // The least bound, or an early end once it is no larger than `stop`. `fits(side)` is the
   // budget test of a set; no sum of costs that the multiplier shall weigh exceeds `reach`.
-  // False if no n items fit.
+  // `cheapest`: the n cheapest items, where they are known. False if no n items fit.
   template <class Fits>
   bool solve(const Items& items, int n, double budget, double reach, double first_lambda,
-             double stop, Fits fits) {
+             double stop, Fits fits, const Side* cheapest = nullptr) {
     closed = false;
     bound = kInfinity;
     lambda = 0;
-    top(items, n, 0, 1, under);
+    if (cheapest)
+      under = *cheapest;
+    else
+      top(items, n, 0, 1, under);
     if (!fits(under)) return false;
     top(items, n, 1, 0, over_);
     if (fits(over_)) {

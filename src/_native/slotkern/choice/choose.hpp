@@ -49,7 +49,7 @@ struct Chooser {
     std::sort(choice.rows.begin(), choice.rows.end());
   }
 
-  // The items that the n - 1 cheapest others leave room for.
+  // The items that the n - 1 cheapest others leave room for; `cheapest` then are n of them.
   Items affordable(int n, double budget) {
     Lagrange::top(given, n, 0, 1, cheapest);
     const double nth = given.cost[cheapest.chosen.back()], others = cheapest.cost - nth;
@@ -66,6 +66,8 @@ struct Chooser {
       kept_cost.push_back(given.cost[i]);
       kept_value.push_back(given.value[i]);
     }
+    for (int& i : cheapest.chosen)
+      i = static_cast<int>(std::lower_bound(kept.begin(), kept.end(), i) - kept.begin());
     return {kept_cost.data(), kept_value.data(), static_cast<int>(kept.size())};
   }
 
@@ -112,12 +114,12 @@ struct Chooser {
     if (!KnapsackTable::fits(items.count, n, columns, memory))
       return {Status::table_too_large, 0, 0};
     const std::size_t last = static_cast<std::size_t>(columns) - 1;
-    knapsack.table.run(costs.data(), items.value, static_cast<std::size_t>(items.count),
+    knapsack.table().run(costs.data(), items.value, static_cast<std::size_t>(items.count),
               static_cast<std::size_t>(n), last + 1, from < n);
     for (int k = from; k <= n; ++k) {
       Choice& choice = choices[static_cast<std::size_t>(k - from)];
-      if (knapsack.table.best(static_cast<std::size_t>(k), last) == -kInfinity) continue;
-      knapsack.table.trace(static_cast<std::size_t>(k), last, choice.rows);
+      if (knapsack.table().best(static_cast<std::size_t>(k), last) == -kInfinity) continue;
+      knapsack.table().trace(static_cast<std::size_t>(k), last, choice.rows);
       settle(choice);
       choice.bound = choice.value + knapsack.rounding(k, choice.value);
     }
@@ -125,7 +127,8 @@ struct Chooser {
   }
 
   void by_search(const Items& items, int n, double budget, Choice& choice) {
-    if (!knapsack.solve(items, n, budget, {}, -kInfinity)) return;
+    const bool known = cheapest.chosen.size() == static_cast<std::size_t>(n);
+    if (!knapsack.solve(items, n, budget, {}, -kInfinity, 0, known ? &cheapest : nullptr)) return;
     choice.rows = knapsack.chosen;
     settle(choice);
     choice.proven = knapsack.complete;

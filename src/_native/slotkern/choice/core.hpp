@@ -122,81 +122,13 @@ class CoreLists {
   template <bool Strict, class Accept>
   bool run(const Core& core, const Tolerance& tolerance, double& best, std::int64_t limit,
            double memory, Accept accept) {
-    const int size = static_cast<int>(core.size()), n = core.pick;
     states = 0;
     blurred = false;
     trace_.assign(1, Step{0, -1});
-    State start{0, core.base_value, 0};
-    double heaviest = core.offset;
-    for (int j = 0; j < n; ++j) {
-      start.cost += core.cost[at(j)];
-      start.value += core.value[at(j)];
-      heaviest += core.weight[at(j)];
-    }
-    double give = heaviest - tolerance.beat(best);  // what a state may lose
-    // A state with n items, the last one not yet on the trace.
-    const auto offer = [&](const State& state, int item) {
-      if (!(state.value > best) || !(state.cost <= core.room + core.slack)) return;
-      follow(state.step, item, n);
-      if (accept(chosen_)) {
-        best = state.value;
-        give = heaviest - tolerance.beat(best);
-      } else {
-        blurred = true;
-      }
-    };
-    offer(start, -1);
-    if (n == 0 || n == size || !(give > 0)) return true;
-    now_.restart(0);
-    now_.states.push_back(start);
-    now_.close();
-    int in = n - 1, out = n;  // the next item to take out, and to put in
-    const auto loss_in = [&] { return in >= 0 ? core.weight[at(in)] : kInfinity; };
-    const auto loss_out = [&] { return out < size ? -core.weight[at(out)] : kInfinity; };
-    while (in >= 0 || out < size) {
-      const bool removes = loss_in() <= loss_out();
-      const int item = removes ? in-- : out++, sign = removes ? -1 : 1;
-      const double dc = sign * core.cost[at(item)], dz = sign * core.value[at(item)];
-      const double next_in = loss_in(), next_out = loss_out();
-      next_.restart(now_.low - removes);
-      for (int balance = next_.low; balance <= now_.high() + !removes; ++balance) {
-        poll();
-        const auto [keep, keep_end] = now_.list(balance);
-        const auto [move, move_end] = now_.list(balance - sign);
-        const double need = balance == 0  ? next_in + next_out
-                            : balance > 0 ? balance * next_in
-                                          : -balance * next_out;
-        // weight of the heaviest set - weight of the state + need < give, by its sums
-        const double most = heaviest - core.offset + core.base_value +
-                            (n + balance) * core.middle + need;
-        std::size_t x = keep, y = move, lag = next_.states.size();
-        double level = -kInfinity;  // the best value at no higher cost
-        while (x < keep_end || y < move_end) {
-          const bool moved =
-              x >= keep_end ||
-              (y < move_end && now_.states[y].cost + dc < now_.states[x].cost);
-          State state = now_.states[moved ? y++ : x++];
-          if (moved) state.cost += dc, state.value += dz;
-          if (Strict)
-            for (; lag < next_.states.size() &&
-                   next_.states[lag].cost + core.slack < state.cost; ++lag)
-              level = std::max(level, next_.states[lag].value);
-          if (state.value <= level) continue;
-          if (moved && balance == 0) offer(state, item);
-          if (!(state.value - core.lambda * state.cost > most - give)) continue;
-          if (!Strict) level = state.value;
-          if (moved) {
-            trace_.push_back({state.step, item});
-            state.step = static_cast<std::int32_t>(trace_.size() - 1);
-          }
-          next_.states.push_back(state);
-        }
-        next_.close();
-        if (states + static_cast<std::int64_t>(next_.states.size()) > limit) {
-          states = limit;
-          return false;
-        }
-      }
+    Rounds<Strict, Accept> rounds{*this, core, tolerance, best, accept};
+    if (rounds.settled()) return true;
+    while (rounds.more()) {
+      if (!rounds.decide(limit)) return false;
       std::swap(now_, next_);
       if (now_.states.empty()) return true;
       states += static_cast<std::int64_t>(now_.states.size() + now_.ends.size() / 4 + kRound);
@@ -236,6 +168,114 @@ class CoreLists {
   };
 
   static std::size_t at(int j) { return static_cast<std::size_t>(j); }
+
+  // One run: a round decides about one item, for all balances.
+  template <bool Strict, class Accept>
+  struct Rounds {
+    CoreLists& lists;
+    const Core& core;
+    const Tolerance& tolerance;
+    double& best;
+    Accept& accept;
+    int n = core.pick, size = static_cast<int>(core.size());
+    int in = n - 1, out = n;  // the next item to take out, and to put in
+    double heaviest = 0;      // bound of the n heaviest items
+    double give = 0;          // what a state may lose
+
+    struct Move {
+      int item;
+      bool removes;
+      double cost, value;  // what it adds
+    };
+
+    double loss_in() const { return in >= 0 ? core.weight[at(in)] : kInfinity; }
+    double loss_out() const { return out < size ? -core.weight[at(out)] : kInfinity; }
+    bool more() const { return in >= 0 || out < size; }
+
+    // The n heaviest items by themselves; whether nothing is left to decide.
+    bool settled() {
+      State start{0, core.base_value, 0};
+      heaviest = core.offset;
+      for (int j = 0; j < n; ++j) {
+        start.cost += core.cost[at(j)];
+        start.value += core.value[at(j)];
+        heaviest += core.weight[at(j)];
+      }
+      give = heaviest - tolerance.beat(best);
+      offer(start, -1);
+      if (n == 0 || n == size || !(give > 0)) return true;
+      lists.now_.restart(0);
+      lists.now_.states.push_back(start);
+      lists.now_.close();
+      return false;
+    }
+
+    // A state with n items, the last one not yet on the trace.
+    void offer(const State& state, int item) {
+      if (!(state.value > best) || !(state.cost <= core.room + core.slack)) return;
+      lists.follow(state.step, item, n);
+      if (accept(lists.chosen_)) {
+        best = state.value;
+        give = heaviest - tolerance.beat(best);
+      } else {
+        lists.blurred = true;
+      }
+    }
+
+    // The item whose exchange loses least, out or in. False beyond `limit` states.
+    bool decide(std::int64_t limit) {
+      const bool removes = loss_in() <= loss_out();
+      const int item = removes ? in-- : out++, sign = removes ? -1 : 1;
+      const Move move{item, removes, sign * core.cost[at(item)], sign * core.value[at(item)]};
+      const double next_in = loss_in(), next_out = loss_out();
+      Lists &now = lists.now_, &next = lists.next_;
+      next.restart(now.low - removes);
+      for (int balance = next.low; balance <= now.high() + !removes; ++balance) {
+        poll();
+        const double need = balance == 0  ? next_in + next_out
+                            : balance > 0 ? balance * next_in
+                                          : -balance * next_out;
+        // weight of the heaviest set - weight of the state + need < give, by its sums
+        merge(move, balance, heaviest - core.offset + core.base_value +
+                                 (n + balance) * core.middle + need);
+        next.close();
+        if (lists.states + static_cast<std::int64_t>(next.states.size()) > limit) {
+          lists.states = limit;
+          return false;
+        }
+      }
+      return true;
+    }
+
+    // The states of a balance without the move and with it, by rising cost, those that no other
+    // dominates.
+    void merge(const Move& move, int balance, double most) {
+      const Lists& now = lists.now_;
+      Lists& next = lists.next_;
+      auto [x, x_end] = now.list(balance);
+      auto [y, y_end] = now.list(balance + (move.removes ? 1 : -1));
+      std::size_t lag = next.states.size();
+      double level = -kInfinity;  // the best value at no higher cost
+      while (x < x_end || y < y_end) {
+        const bool moved =
+            x >= x_end || (y < y_end && now.states[y].cost + move.cost < now.states[x].cost);
+        State state = now.states[moved ? y++ : x++];
+        if (moved) state.cost += move.cost, state.value += move.value;
+        if (Strict)
+          for (; lag < next.states.size() && next.states[lag].cost + core.slack < state.cost; ++lag)
+            level = std::max(level, next.states[lag].value);
+        if (state.value <= level) continue;
+        if (moved && balance == 0) offer(state, move.item);
+        if (!(state.value - core.lambda * state.cost > most - give)) continue;
+        if (!Strict) level = state.value;
+        if (moved) {
+          lists.trace_.push_back({state.step, move.item});
+          state.step = static_cast<std::int32_t>(lists.trace_.size() - 1);
+        }
+        next.states.push_back(state);
+      }
+    }
+  };
 
   void follow(std::int32_t step, int item, int n) {
     chosen_.resize(at(n));

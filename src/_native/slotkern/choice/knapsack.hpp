@@ -24,44 +24,11 @@
 #include <vector>
 
 #include "slotkern/choice/core.hpp"
-#include "slotkern/choice/table.hpp"
+#include "slotkern/choice/core_table.hpp"
+#include "slotkern/choice/problem.hpp"
+#include "slotkern/choice/swaps.hpp"
 
 namespace slotkern {
-
-// Items that must be among the chosen; choosing `pick` others comes on top.
-struct Forced {
-  int count = 0;  // 0, 1 or 2
-  double costs[2] = {0, 0};
-  double value = 0;
-
-  double cost() const { return costs[0] + costs[1]; }
-};
-
-struct Limits {
-  std::int64_t work = std::numeric_limits<std::int64_t>::max();
-  double memory = 268435456;
-  bool table = true;  // may be tried
-};
-
-// Scale of the values, from which rounding errors are judged, and whether they are integers.
-struct ValueScale {
-  double least = 0, most = 0;  // 0 is always among them
-  bool integers = true;
-
-  void add(double z) {
-    least = std::min(least, z);
-    most = std::max(most, z);
-    integers = integers && z == std::floor(z);
-  }
-  double largest() const { return std::max(-least, most); }
-  bool mixed() const { return least < 0 && most > 0; }  // sums may cancel
-
-  static ValueScale of(const double* value, int count) {
-    ValueScale scale;
-    for (int i = 0; i < count; ++i) scale.add(value[i]);
-    return scale;
-  }
-};
 
 class Knapsack {
  public:
@@ -76,18 +43,18 @@ class Knapsack {
   std::vector<int> chosen;   // without the forced item
   std::int64_t work = 0;     // grows over all calls
 
-  KnapsackTable table;  // also at the caller's disposal between calls
+  KnapsackTable& table() { return core_table_.table; }  // at the caller's between calls
 
   // A set of `pick` items that, with the forced one, beats `incumbent`. False if there is none
-  // (or none was found: see `complete`).
+  // (or none was found: see `complete`). `cheapest`: the `pick` cheapest, where they are known.
   bool solve(const Items& items, int pick, double budget, const Forced& forced, double incumbent,
-             double first_lambda = 0) {
+             double first_lambda = 0, const Side* cheapest = nullptr) {
     start(items, pick, budget, forced, incumbent);
     leave_out_dear();
     if (pick == 0 || pick >= items_.count) {
       trivial();
     } else {
-      stages(first_lambda);
+      stages(first_lambda, items_.count == items.count ? cheapest : nullptr);
     }
     if (items_.count < items.count)
       for (int& i : chosen) i = kept_[at(i)];
@@ -168,7 +135,6 @@ class Knapsack {
     complete = true;
     found_ = false;
     chosen.clear();
-    random_ = 0x9E3779B97F4A7C15u;
     tolerance_ = tolerance_of(pick);
   }
 
@@ -179,7 +145,7 @@ class Knapsack {
 
   // Whether all sums of values are integers without rounding.
   bool integers(int pick) const {
-    return scale.integers && (pick + 2) * scale.largest() < kMostInteger;
+    return scale.integers && (pick + 2) * scale.largest() < CoreTable::kMostInteger;
   }
 
   static double largest(const double* cost, int count) {
@@ -218,12 +184,11 @@ class Knapsack {
     return found_;
   }
 
-  void stages(double first_lambda) {
+  void stages(double first_lambda, const Side* cheapest) {
     const bool first = best == -kInfinity;
     const double stop = tolerance_.beat(best) - forced_.value;
-    if (!lagrange_.solve(items_, pick_, room_, reach_, first_lambda, stop, [&](const Side& side) {
-          return fits(side.chosen, side.cost);
-        })) {
+    const auto within = [&](const Side& side) { return fits(side.chosen, side.cost); };
+    if (!lagrange_.solve(items_, pick_, room_, reach_, first_lambda, stop, within, cheapest)) {
       bound = -kInfinity;
       return;
     }
@@ -231,14 +196,17 @@ class Knapsack {
     consider(lagrange_.under.chosen);
     if (!lagrange_.closed) {
       tolerance_.noise = noise(pick_, lagrange_.lambda * reach_);
+      swaps_.start(items_, room_, slack_);
       if (open() && first) {
-        stand_on(lagrange_.under.chosen);
+        swaps_.stand_on(lagrange_.under.chosen);
         one_swaps();
       }
       if (open()) search();
     }
     conclude();
   }
+
+  bool open() const { return bound > tolerance_.beat(best); }
 
   // No set's value, summed in any order, is above the bound.
   void conclude() {
@@ -329,44 +297,89 @@ class Knapsack {
     core_.offset = core_.base_value + lambda * core_.room + core_.pick * core_.middle;
   }
 
+  // What the stages may spend, known once the core is.
+  struct Budgets {
+    std::int64_t table;  // work of the table, or -1
+    std::int64_t share;  // of it that the others may spend; all that is left if there is none
+    std::int64_t first;  // of that, for the first lists
+  };
+
   void search() {
-    if (limits.table) {  // a small one is done before the others have begun
-      reduce(false);
-      const std::int64_t small = table_work();
-      if (small >= 0 && small <= kSmallTable * static_cast<std::int64_t>(core_.size()) &&
-          small <= left())
-        return run_table();
-    }
+    if (small_table()) return;
     reduce();
-    const std::int64_t whole = table_work();
-    const std::int64_t share = whole >= 0 ? whole / 32 + 40 : left();
-    const bool few = sets() < (whole >= 0 ? static_cast<double>(whole) / 2 : kFewSets);
-    if (depth_first(few ? left() : std::min({kShortSearch, share, left()}))) return;
-    if (few) {
-      complete = false;
-      return;
-    }
-    const std::int64_t first = std::min(kFirstStates, share);
-    if (lists(std::min(first, left()))) return;
-    expect_long();
-    if (share > first) {
-      if (found_) climb(std::min({kClimb, share / 4, left()}));
-      if (!open()) return;
-      reduce();
-      if (sets() < kManySets && sets() < static_cast<double>(share)) {
-        complete = depth_first(left());
-        return;
-      }
-      if (lists(std::min({share - first, left(), kMostStates}))) return;
-      if (whole < 0 && found_) {
-        climb(std::min(kLastClimb, left()));
-        if (!open()) return;
-      }
-    }
-    if (whole >= 0 && table_work() <= left())
-      run_table();
-    else
-      complete = false;
+    const std::int64_t table = table_work(), share = table >= 0 ? table / 32 + 40 : left();
+    const Budgets budgets{table, share, std::min(kFirstStates, share)};
+    // Each says whether the question is settled, or given up.
+    constexpr bool (Knapsack::*stages[])(const Budgets&) = {
+        &Knapsack::go_deep,    &Knapsack::first_lists, &Knapsack::climb_first,
+        &Knapsack::enumerate,  &Knapsack::more_lists,  &Knapsack::climb_long,
+        &Knapsack::table_at_last};
+    for (const auto stage : stages)
+      if ((this->*stage)(budgets)) return;
+    complete = false;
+  }
+
+  // One that is done before the others have begun.
+  bool small_table() {
+    if (!limits.table) return false;
+    reduce(false);
+    const std::int64_t small = table_work();
+    if (small < 0 || small > kSmallTable * static_cast<std::int64_t>(core_.size()) ||
+        small > left())
+      return false;
+    run_table();
+    return true;
+  }
+
+  // Depth first: to its end where the core has few sets, else a short look.
+  bool go_deep(const Budgets& budgets) {
+    const bool few =
+        sets() < (budgets.table >= 0 ? static_cast<double>(budgets.table) / 2 : kFewSets);
+    const bool finished =
+        depth_first(few ? left() : std::min({kShortSearch, budgets.share, left()}));
+    if (few) complete = finished;
+    return finished || few;
+  }
+
+  bool first_lists(const Budgets& budgets) {
+    const bool finished = lists(std::min(budgets.first, left()));
+    if (!finished) expect_long();
+    return finished;
+  }
+
+  static bool table_is_near(const Budgets& budgets) { return budgets.share <= budgets.first; }
+
+  // A better set makes the core smaller.
+  bool climb_first(const Budgets& budgets) {
+    if (table_is_near(budgets)) return false;
+    if (found_) climb(std::min({kClimb, budgets.share / 4, left()}));
+    if (!open()) return true;
+    reduce();
+    return false;
+  }
+
+  bool enumerate(const Budgets& budgets) {
+    if (table_is_near(budgets)) return false;
+    if (!(sets() < kManySets && sets() < static_cast<double>(budgets.share))) return false;
+    complete = depth_first(left());
+    return true;
+  }
+
+  bool more_lists(const Budgets& budgets) {
+    return !table_is_near(budgets) &&
+           lists(std::min({budgets.share - budgets.first, left(), kMostStates}));
+  }
+
+  bool climb_long(const Budgets& budgets) {
+    if (table_is_near(budgets) || budgets.table >= 0 || !found_) return false;
+    climb(std::min(kLastClimb, left()));
+    return !open();
+  }
+
+  bool table_at_last(const Budgets& budgets) {
+    if (budgets.table < 0 || table_work() > left()) return false;
+    run_table();
+    return true;
   }
 
   // How many sets the core has: the search has hardly more nodes.
@@ -406,128 +419,43 @@ class Knapsack {
     for (const int i : set) marked_[at(i)] = 1;
   }
 
-  // The set that local search stands on, what is left outside, and its sums.
-  void stand_on(const std::vector<int>& set) {
-    if (&set != &in_) in_ = set;
-    mark(in_);
-    out_.clear();
-    for (int i = 0; i < items_.count; ++i)
-      if (!marked_[at(i)]) out_.push_back(i);
-    sum_in();
-  }
-
-  void sum_in() {
-    in_cost_ = 0;
-    for (const int i : in_) in_cost_ += items_.cost[i];
-  }
-
-  void exchange(int from, int to) {
-    std::swap(in_[at(from)], out_[at(to)]);
-    sum_in();
-  }
-
   // The best exchange of one item for another, again and again.
   void one_swaps() {
-    const double *cost = items_.cost, *worth = items_.value;
-    const std::size_t cells = in_.size() * out_.size();
     for (int round = 0; round < kSwaps && left() > 0; ++round) {
-      work += static_cast<std::int64_t>(cells / 64) + 1;
-      double gain = 0;
-      int from = -1, to = -1;
-      const int* out = out_.data();
-      for (std::size_t a = 0; a < in_.size(); ++a) {
-        poll();
-        const double most = room_ - in_cost_ + cost[in_[a]] + slack_;
-        const double value = worth[in_[a]];
-        for (std::size_t b = 0; b < out_.size(); ++b)
-          if (worth[out[b]] - value > gain && cost[out[b]] <= most) {
-            gain = worth[out[b]] - value;
-            from = static_cast<int>(a), to = static_cast<int>(b);
-          }
-      }
-      if (from < 0) break;
-      exchange(from, to);
+      work += swaps_.work_of_one();
+      if (!swaps_.exchange_one()) break;
     }
-    consider(in_);
+    consider(swaps_.set());
   }
 
-  // The best exchange of two for two: pairs of single exchanges, sorted by cost, of which only
-  // the last few that still fit are looked at. Too many of them are thinned out.
-  bool pair_swap() {
-    const std::size_t thin = in_.size() * out_.size() / kMostPairs + 1;
-    swaps_.clear();
-    for (std::size_t a = 0; a < in_.size(); ++a)
-      for (std::size_t b = a % thin; b < out_.size(); b += thin)
-        swaps_.push_back({items_.cost[out_[b]] - items_.cost[in_[a]],
-                          items_.value[out_[b]] - items_.value[in_[a]], static_cast<int>(a),
-                          static_cast<int>(b)});
-    work += 2 * static_cast<std::int64_t>(swaps_.size()) + 1;
-    std::sort(swaps_.begin(), swaps_.end(), [](const Swap& x, const Swap& y) {
-      return x.cost < y.cost ||
-             (x.cost == y.cost && (x.from < y.from || (x.from == y.from && x.to < y.to)));
-    });
-    const double spare = room_ - in_cost_ + slack_;
-    double gain = 0;
-    const Swap *one = nullptr, *two = nullptr;
-    std::size_t last = swaps_.size();
-    for (const Swap& x : swaps_) {
-      while (last > 0 && x.cost + swaps_[last - 1].cost > spare) --last;
-      for (std::size_t q = last; q > 0 && q + kLook > last; --q) {
-        const Swap& y = swaps_[q - 1];
-        if (x.value + y.value > gain && x.from != y.from && x.to != y.to) {
-          gain = x.value + y.value;
-          one = &x, two = &y;
-        }
-      }
-    }
-    if (!one) return false;
-    exchange(one->from, one->to);
-    exchange(two->from, two->to);
-    consider(in_);
+  bool two_swaps() {
+    if (!swaps_.exchange_two(work)) return false;
+    consider(swaps_.set());
     return true;
   }
-
-  bool open() const { return bound > tolerance_.beat(best); }
 
   // From the best set, and then from sets a few random exchanges away from it (always the same
   // ones): for values that follow costs closely, where any good sum will do.
   void climb(std::int64_t limit) {
-    const auto draw = [this](std::size_t below) {
-      random_ = random_ * 6364136223846793005u + 1442695040888963407u;
-      return static_cast<int>((random_ >> 33) % below);
-    };
     const std::int64_t until = work + limit;
-    stand_on(chosen);
+    swaps_.stand_on(chosen);
     while (work < until) {
       poll();
       for (int round = 0; round < kPairRounds && open(); ++round) {
         one_swaps();
-        if (!open() || !pair_swap()) break;
+        if (!open() || !two_swaps()) break;
       }
       if (!open()) return;
-      stand_on(chosen);
-      for (int k = 0; k < kKicks; ++k) {
-        const int from = draw(in_.size()), to = draw(out_.size());
-        if (in_cost_ + items_.cost[out_[at(to)]] - items_.cost[in_[at(from)]] <= room_ - slack_)
-          exchange(from, to);
-      }
+      swaps_.stand_on(chosen);
+      swaps_.kick();
     }
   }
 
   // --- the table over the core
 
-  // Work of the table, or -1 where it does not apply: costs that are no integers, or too much
-  // memory. Every set has the same number of items, so that the least cost can be taken off all
-  // of them, and then their common divisor.
+  // Work of the table, or -1 where it does not apply.
   std::int64_t table_work() {
-    if (!limits.table) return -1;
-    const int size = static_cast<int>(core_.size());
-    if (!(budget_ < kMostInteger)) return -1;  // below it sums of integers are exact
-    double least = kInfinity, total = 0;
-    for (const double c : core_.cost) {
-      if (c != std::floor(c)) return -1;
-      least = std::min(least, c);
-    }
+    if (!limits.table || !(budget_ < CoreTable::kMostInteger)) return -1;
     double room = std::floor(budget_);  // what integers may sum to
     for (const int i : fixed_) {
       if (items_.cost[i] != std::floor(items_.cost[i])) return -1;
@@ -537,34 +465,14 @@ class Knapsack {
       if (c != std::floor(c)) return -1;
       room -= c;
     }
-    costs_.clear();
-    divisor_ = 0;
-    for (const double c : core_.cost) {
-      costs_.push_back(static_cast<std::int64_t>(c - least));
-      divisor_ = std::gcd(divisor_, costs_.back());
-      total += c - least;
-    }
-    if (divisor_ > 1)
-      for (std::int64_t& c : costs_) c /= divisor_;
-    divisor_ = std::max<std::int64_t>(divisor_, 1);
-    const double spare = room - core_.pick * least;
-    if (!(total < kMostInteger) || spare < 0) return -1;
-    width_ = std::floor(std::min(spare, total) / static_cast<double>(divisor_)) + 1;
-    if (!KnapsackTable::fits(size, core_.pick, width_, limits.memory)) return -1;
-    return static_cast<std::int64_t>(KnapsackTable::cells(size, core_.pick, width_) /
-                                     KnapsackTable::kCellsPerUnit);
+    return core_table_.prepare(core_, room, limits.memory);
   }
 
   void run_table() {
     work += table_work();
-    const std::size_t pick = static_cast<std::size_t>(core_.pick);
-    const std::size_t width = static_cast<std::size_t>(width_);
-    table.run(costs_.data(), core_.value.data(), core_.size(), pick, width, false);
-    const double value = core_.base_value + table.best(pick, width - 1);
+    const double value = core_.base_value + core_table_.run(core_);
     if (!(value > best)) return;
-    positions_.clear();
-    table.trace(pick, width - 1, positions_);
-    if (accept(positions_))
+    if (accept(core_table_.trace(core_)))
       best = value;
     else
       complete = false;
@@ -574,14 +482,7 @@ class Knapsack {
   static constexpr std::int64_t kShortSearch = 300, kFirstStates = 20000, kClimb = 200000;
   static constexpr std::int64_t kMostStates = 10000000, kLastClimb = 20000000;
   static constexpr double kFewSets = 20000, kManySets = 4e6;
-  static constexpr int kSwaps = 200, kPairRounds = 20, kKicks = 4;
-  static constexpr std::size_t kMostPairs = 20000, kLook = 4;
-  static constexpr double kMostInteger = 0x1p52;
-
-  struct Swap {
-    double cost, value;
-    int from, to;  // places in in_ and out_
-  };
+  static constexpr int kSwaps = 200, kPairRounds = 20;
 
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
@@ -598,18 +499,13 @@ class Knapsack {
   Core core_;
   CoreSearch depth_;
   CoreLists lists_;
-  std::vector<int> fixed_, order_, set_, positions_;
+  Swaps swaps_;
+  CoreTable core_table_;
+  std::vector<int> fixed_, order_, set_;
   std::vector<int> kept_;  // items of the caller that are not too dear, and their columns
   std::vector<double> kept_cost_, kept_value_;
-  std::vector<int> in_, out_;
-  double in_cost_ = 0;
-  std::uint64_t random_ = 0;
   std::vector<char> marked_;
   std::vector<double> weight_, sum_;
-  std::vector<Swap> swaps_;
-  std::vector<std::int64_t> costs_;
-  std::int64_t divisor_ = 1;
-  double width_ = 0;
 };
 
 }  // namespace slotkern

@@ -23,13 +23,6 @@ enum class Reason : std::uint8_t {
 
 inline constexpr std::size_t kMany = 16;  // requests that may take a while
 
-struct Bookings {
-  std::vector<Found> found;         // by request; only where it was booked
-  std::vector<std::uint8_t> reasons;  // of Reason
-  std::vector<std::size_t> firsts;  // [i]: where its parts begin; one more at the end
-  std::vector<Part> parts;
-};
-
 namespace detail {
 
 inline Reason why_not(SlotPool& pool, const PreparedSlots& prepared, const Query& query,
@@ -97,25 +90,25 @@ inline Status remove_node(SlotPool& pool, std::int32_t node) noexcept {
   return guarded([&] { return pool.remove(node) ? Status::ok : Status::none; });
 }
 
-// One entry a request; goes on behind those that `out` has, where it was interrupted before.
-// `firsts` begins with a 0.
+// One row and one Reason a request; goes on behind those that are there, where it was interrupted
+// before.
 inline Status schedule(SlotPool& pool, const PreparedSlots& prepared,
                        const std::vector<Query>& queries, int criterion, ShapeKind shape,
-                       Bookings& out) noexcept {
+                       WindowTable& out, std::vector<std::uint8_t>& reasons) noexcept {
   return guarded([&] {
     Workspace& work = workspace();
     if (queries.size() > kMany) expect_long();
-    while (out.found.size() < queries.size()) {
+    while (reasons.size() < queries.size()) {
       poll();
-      const Query& query = queries[out.found.size()];
+      const Query& query = queries[reasons.size()];
       Found found;
       Reason reason = Reason::booked;
       const Status status = pool.find(query, criterion, shape, work, found);
       if (status == Status::ok) {
         std::size_t bad;
-        const Status booked = pool.book(found.start, work.parts.data(), work.parts.size(), bad);
-        if (booked != Status::ok) return Status::internal;
-        out.parts.insert(out.parts.end(), work.parts.begin(), work.parts.end());
+        if (pool.book(found.start, work.parts.data(), work.parts.size(), bad) != Status::ok)
+          return Status::internal;
+        out.add(found, work.parts.data(), work.parts.size());
       } else if (status == Status::volume_too_small) {
         reason = Reason::volume;
       } else if (status != Status::none) {
@@ -123,9 +116,8 @@ inline Status schedule(SlotPool& pool, const PreparedSlots& prepared,
       } else {
         reason = detail::why_not(pool, prepared, query, shape, work);
       }
-      out.found.push_back(found);
-      out.reasons.push_back(static_cast<std::uint8_t>(reason));
-      out.firsts.push_back(out.parts.size());
+      if (reason != Reason::booked) out.add_none();
+      reasons.push_back(static_cast<std::uint8_t>(reason));
     }
     return Status::ok;
   });

@@ -49,6 +49,9 @@ class QueueScheduler {
 
   void submit(JobId job, double) { newest_ = std::min(newest_, waiting_.add(job)); }
 
+  // A job that waits is taken away. The head's promise goes with it at the next look.
+  void withdraw(JobId job, double) { waiting_.remove(job); }
+
   void end(JobId job, double now) {
     const double promised = started_[job] + jobs_.estimate[job];
     changes_.remove({promised, jobs_.width[job]});
@@ -119,6 +122,7 @@ class QueueScheduler {
   template <class Start>
   void fill(double now, std::size_t i, Start& start) {
     const std::size_t end = waiting_.places();
+    if (i >= end) return;  // nothing is new
     i = detail::first_at_most(waiting_.widths(), i, end, free_);
     if (i >= end) return;
     const bool promise = backfill_ == Backfill::easy;

@@ -42,6 +42,17 @@ class ConservativeScheduler {
 
   void submit(JobId job, double) { arrived_.push_back(job); }
 
+  // A job that waits is taken away: its promise comes free.
+  void withdraw(JobId job, double now) {
+    profile_.advance(now);
+    const double begin = promised_[job], end = begin + jobs_.estimate[job];
+    profile_.add(begin, end, jobs_.width[job]);
+    freed_ = std::max(freed_, end);
+    waiting_.remove(job);
+    promised_[job] = kNever;
+    drop_moved();
+  }
+
   void end(JobId job, double now) {
     const double estimated = promised_[job] + jobs_.estimate[job];
     if (!(estimated > now)) return;

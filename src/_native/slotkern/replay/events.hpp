@@ -1,4 +1,4 @@
-// A queue of events: the earliest first, of equal times the smallest job.
+// Queues of events: the earliest first; of ends, of equal times the smallest job.
 //
 // A heap of four children a node: half as deep as a binary one, and the children of a node
 // share a line of the cache. O(log n) each; exact, since the order is total.
@@ -19,13 +19,15 @@ struct Event {
   }
 };
 
-class EventQueue {
+// Of events with a time and an order without ties.
+template <class Timed>
+class EventHeap {
  public:
   bool empty() const { return heap_.empty(); }
-  const Event& top() const { return heap_.front(); }
+  const Timed& top() const { return heap_.front(); }
   double time() const { return heap_.empty() ? kNever : heap_.front().time; }
 
-  void push(Event event) {
+  void push(Timed event) {
     std::size_t i = heap_.size();
     heap_.push_back(event);
     for (std::size_t parent; i > 0 && event < heap_[parent = (i - 1) / 4]; i = parent)
@@ -34,7 +36,7 @@ class EventQueue {
   }
 
   void pop() {
-    const Event last = heap_.back();
+    const Timed last = heap_.back();
     heap_.pop_back();
     const std::size_t size = heap_.size();
     if (size == 0) return;
@@ -49,7 +51,9 @@ class EventQueue {
   }
 
  private:
-  std::vector<Event> heap_;
+  std::vector<Timed> heap_;
 };
+
+using EventQueue = EventHeap<Event>;
 
 }  // namespace slotkern::replay

@@ -1,8 +1,9 @@
 // Replays jobs on a machine: a discrete-event loop around a scheduler.
 //
 // At one time, in this order and again while an event of that time is left: jobs and blocked
-// spans end; blocked spans begin; jobs are submitted, the smallest first; the scheduler looks
-// once and starts jobs. Nothing depends on anything but these numbers.
+// spans end; blocked spans begin, the shortest first, of equal ones the narrowest; jobs are
+// submitted, the smallest first; the scheduler looks once and starts jobs. Nothing depends on
+// anything but these numbers.
 //
 // A scheduler knows no clock: it is told of submissions and ends and asked what starts now
 // (`Scheduler`), so that many of them can be driven by another loop.
@@ -11,6 +12,7 @@
 
 #include <algorithm>
 #include <concepts>
+#include <tuple>
 #include <variant>
 
 #include "slotkern/replay/backfill.hpp"
@@ -44,8 +46,10 @@ class Replay {
       : jobs_(jobs), blocked_(machine.blocked), usage_(usage), user_(user),
         nodes_(nodes ? machine.processors : 1), with_nodes_(nodes), start_(jobs.size),
         scheduler_(make(jobs, machine, policy, order)) {
-    std::sort(blocked_.begin(), blocked_.end(), [](const BlockedSpan& a, const BlockedSpan& b) {
-      return a.start < b.start || (a.start == b.start && a.end < b.end);
+    for (std::size_t row = 0; row < blocked_.size(); ++row) block_order_.push_back(row);
+    std::sort(block_order_.begin(), block_order_.end(), [this](std::size_t a, std::size_t b) {
+      const BlockedSpan &x = blocked_[a], &y = blocked_[b];
+      return std::tie(x.start, x.end, x.width, a) < std::tie(y.start, y.end, y.width, b);
     });
     if (nodes) placement_.resize(jobs.size + blocked_.size());
   }
@@ -76,11 +80,10 @@ class Replay {
     while (ended_ < jobs_.size) {
       if (events-- == 0) return true;
       const double coming = next_job_ < jobs_.size ? jobs_.submit[next_job_] : kNever;
-      const double block = next_block_ < blocked_.size() ? blocked_[next_block_].start : kNever;
+      const double block = next_block();
       const double now = std::min({coming, block, ends_.time(), scheduler.wake()});
       for (; ends_.time() == now; ends_.pop()) end(scheduler, ends_.top().job, now);
-      for (; next_block_ < blocked_.size() && blocked_[next_block_].start == now; ++next_block_)
-        begin_block();
+      while (next_block() == now) begin_block(block_order_[next_block_++]);
       for (; next_job_ < jobs_.size && jobs_.submit[next_job_] == now; ++next_job_)
         scheduler.submit(static_cast<JobId>(next_job_), now);
       scheduler.decide(now, [&](JobId job) {
@@ -103,14 +106,19 @@ class Replay {
     if (usage_) usage_->change(user_[job], now, -jobs_.width[job]);
   }
 
-  void begin_block() {
-    const auto id = static_cast<JobId>(jobs_.size + next_block_);
-    if (with_nodes_) nodes_.take(id, blocked_[next_block_].width, placement_);
-    ends_.push({blocked_[next_block_].end, id});
+  double next_block() const {
+    return next_block_ < blocked_.size() ? blocked_[block_order_[next_block_]].start : kNever;
+  }
+
+  void begin_block(std::size_t row) {
+    const auto id = static_cast<JobId>(jobs_.size + row);
+    if (with_nodes_) nodes_.take(id, blocked_[row].width, placement_);
+    ends_.push({blocked_[row].end, id});
   }
 
   Jobs jobs_;
-  std::vector<BlockedSpan> blocked_;  // by start
+  std::vector<BlockedSpan> blocked_;
+  std::vector<std::size_t> block_order_;  // by start, end and width
   Usage* usage_;
   const std::int32_t* user_;
   EventQueue ends_;

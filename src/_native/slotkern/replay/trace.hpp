@@ -1,7 +1,8 @@
 // Workload traces: lines of numbers and words, read chunk by chunk into rows of cells.
 //
 // A form says what each field of a line is: an integer, a number, or a word. Words become
-// codes in the order in which a field first shows them; "-1" is unknown and stays -1.
+// codes in the order in which a field of a good line first shows them; "-1" is unknown and
+// stays -1.
 // Numbers are decimal, at most 2^53 in size, and correctly rounded; whatever else stands in
 // a field is named by line, field and text. A line that begins with the comment character is
 // kept as it stands; what follows that character on a line of a job is not read.
@@ -136,6 +137,10 @@ class TraceParser {
     std::vector<std::string> list;
     std::unordered_map<std::string, std::int64_t> code;
   };
+  struct Word {
+    std::size_t field;
+    std::string_view text;
+  };
 
   bool take(const char* p, const char* end) {
     ++line_;
@@ -149,6 +154,7 @@ class TraceParser {
       return complain(LineFault::too_long, 0, {}, line_);
     const std::size_t row = cells_.size(), fields = form_.size();
     cells_.resize(row + fields);
+    line_words_.clear();
     std::size_t k = 0;
     while (p < end && *p != comment_) {
       const char* const first = p;
@@ -164,6 +170,8 @@ class TraceParser {
       while (p < end && detail::blank(*p)) ++p;
     }
     if (k == fields) {
+      for (const Word& word : line_words_)
+        cells_[row + word.field].integer = code(words_[word.field], word.text);
       lines_.push_back(line_);
       return true;
     }
@@ -183,8 +191,8 @@ class TraceParser {
 
   LineFault read(std::size_t k, const char* first, const char* end, Value& out) {
     const auto kind = static_cast<Cell>(form_[k]);
-    if (kind == Cell::word) {
-      out.integer = code(words_[k], {first, end});
+    if (kind == Cell::word) {  // takes a code when all of the line is good
+      line_words_.push_back({k, {first, end}});
       return LineFault::none;
     }
     double x = 0;
@@ -221,6 +229,7 @@ class TraceParser {
   bool skip_;
   std::vector<Value> cells_;
   std::vector<Words> words_;
+  std::vector<Word> line_words_;  // of the line that is being read
   std::string rest_, comments_;  // an unfinished line; all lines of comment
   std::vector<std::uint64_t> lines_;  // of the rows
   std::uint64_t line_ = 0, skipped_ = 0;

@@ -154,7 +154,7 @@ class PreparedSlots {
     if (nodes.empty()) return Status::ok;
     double t = std::max(farthest_start(), query.earliest);
     if (anywhere) t = std::max(t, latest_end);
-    if (t + query.length(nodes.front().performance) > t) return Status::ok;
+    if (clock_moves(t, query.length(nodes.front().performance))) return Status::ok;
 
     double latest = -kInfinity;  // possible start
     const auto each_useful = [&](auto visit) {
@@ -173,7 +173,7 @@ class PreparedSlots {
     bool moves = true;
     each_useful([&](const Slot& s, double length) {
       for (const double start : {query.start_in(s), std::min(latest, query.limit(s))})
-        moves = moves && start + length > start;
+        moves = moves && clock_moves(start, length);
     });
     return moves ? Status::ok : Status::volume_too_small;
   }

@@ -26,24 +26,15 @@ inline ValueWorkspace& valued_workspace() {
 
 namespace detail {
 
-// Placement is a mean over the parts and has its sign within; the rest are sums.
-inline double in_units(const Valuation& v, double total, std::size_t n) {
-  switch (v.worth) {
-    case ValueKind::dependable:
-      return total / static_cast<double>(n);
-    case ValueKind::coordinated:
-      return -total / static_cast<double>(n);
-    case ValueKind::part_time:
-      return -total;
-    default:
-      return v.sign * total;
-  }
+// What the user sees of a total.
+template <class Source>
+double in_units(const Source& source, double total, std::size_t n) {
+  return source.sign * total / (Source::mean ? static_cast<double>(n) : 1.0);
 }
 
 template <class Shape, class Source>
-bool settle_value(const PreparedSlots& prepared, const Query& query, const Valuation& v,
-                  const Source& source, double start, double span, ValueWorkspace& work,
-                  ValueAnswer& answer) {
+bool settle_value(const PreparedSlots& prepared, const Query& query, const Source& source,
+                  double start, double span, ValueWorkspace& work, ValueAnswer& answer) {
   const std::size_t n = work.chosen.size();
   const bool square = std::is_same_v<Shape, Square>;
   double slowest = kInfinity;
@@ -74,7 +65,7 @@ bool settle_value(const PreparedSlots& prepared, const Query& query, const Valua
   }
   settle(prepared, shape, order, n, start, answer.found, work.base.parts);
   if (square) answer.found.processor_time = static_cast<double>(n) * answer.found.runtime;
-  answer.found.value = in_units(v, total, n);
+  answer.found.value = in_units(source, total, n);
   return true;
 }
 
@@ -92,16 +83,17 @@ Status search_by_value(const PreparedSlots& prepared, const Query& query, const 
     if (!any) return Status::none;
     const std::size_t n = static_cast<std::size_t>(query.n);
     if (record) {
-      for (StepValue& step : work.steps) step.value = in_units(v, step.value, n);
+      if (!search.proven) return Status::out_of_work;
+      for (StepValue& step : work.steps) step.value = in_units(source, step.value, n);
       return Status::ok;
     }
     const double span = options.group_span ? search.span : 0;  // else what the slowest takes
-    if (!settle_value<Shape>(prepared, query, v, source, search.start, span, work, answer))
+    if (!settle_value<Shape>(prepared, query, source, search.start, span, work, answer))
       return answer.fault.status;
     if (!(answer.found.cost <= query.budget)) return Status::internal;
     answer.parts = work.base.parts.data();
     answer.proven = search.proven;
-    answer.bound = in_units(v, search.bound, n);
+    answer.bound = in_units(source, search.bound, n);
     return Status::ok;
   });
 }
@@ -121,8 +113,9 @@ inline Status fill_column(const PreparedSlots& prepared, const Query& query, Val
   std::size_t rows = prepared.slots.size();
   prepared.each_row([&](std::size_t row) { rows = std::max(rows, prepared.origin(row) + 1); });
   work.column.assign(rows, 0.0);
-  const StaticFunctionSource source{prepared, reinterpret_cast<StaticValue>(v.function), v.records,
-                                    v.stride, 1};
+  Valuation plain = v;
+  plain.sign = 1;  // the column's has it
+  const StaticFunctionSource source(prepared, plain);
   prepared.each_row([&](std::size_t row) {
     const Slot& s = prepared.slots[row];
     if (fault.status != Status::ok || !query.admits(s, row)) return;
@@ -152,7 +145,7 @@ inline ValueAnswer find_by_value(const PreparedSlots& prepared, const Query& ask
       return status;
     if (query.n > static_cast<std::int64_t>(prepared.nodes.size())) return Status::none;
     if (record || prepared.heavy(query, shape)) expect_long();
-    if (valuation.worth == ValueKind::dependable || valuation.worth == ValueKind::coordinated)
+    if (source_facts(static_cast<int>(valuation.worth)).needs_end)
       if (const Status status = detail::check_ends(prepared, query, answer.fault);
           status != Status::ok)
         return status;

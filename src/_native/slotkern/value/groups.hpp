@@ -57,7 +57,7 @@ class ValueGroups {
         knapsack_(work.knapsack), n_(static_cast<int>(query.n)) {
     knapsack_.gap = options.gap;
     knapsack_.scale = {};  // of what admitted slots are worth
-    knapsack_.scale.integers = std::is_same_v<Source, ColumnSource>;
+    knapsack_.scale.integers = Source::whole;
     knapsack_.limits = options.limits;
     knapsack_.limits.table = false;  // the small knapsacks of a step never need it
     knapsack_.work = 0;
@@ -143,7 +143,7 @@ class ValueGroups {
       const int nodes = static_cast<int>(w_.node_value.size());
       if (nodes < n_) continue;
       plan.budget = key_budget(shape);
-      if (!std::is_same_v<Source, MovingFunctionSource>) {
+      if (Source::bounded) {
         const Items items{w_.node_key.data(), w_.node_value.data(), nodes};
         // Any multiplier gives a bound; that of a group before is good enough to sort the
         // groups. Under it the heaviest n grow by the nodes that a slower group adds.

@@ -11,7 +11,7 @@
 //     others of the whole group is never kept;
 //   - when they move (placement), every step is bounded anew and solved if it can win. A fixed
 //     set's total is piecewise linear in its start: concave for dependable, convex for
-//     coordinated. So starts of slots, middles (s + e - T) / 2, latest starts e - T, the
+//     coordinated. So starts of slots, middles s + (e - s - T) / 2, latest starts e - T, the
 //     earliest and the latest start and deadline - T hold the best of all starts.
 // A group's set without a slot of its performance P_k has its true length in a faster group. It
 // does no harm where longer is no better; else (`anchored`) sets must hold such a slot. With
@@ -83,7 +83,7 @@ class ValueSearch : private ValueGroups<Shape, Source> {
     return !w_.chosen.empty();
   }
 
-  // The best total of each step by itself, in work.steps.
+  // The best total of each step by itself, in work.steps; up to the first that is not proven.
   bool record() {
     if (!plan()) return false;
     w_.steps.clear();
@@ -91,6 +91,7 @@ class ValueSearch : private ValueGroups<Shape, Source> {
     for (const Plan& plan : w_.plans) {
       sweep_steps(shape_of(plan), plan);
       if (fault.status != Status::ok) return false;
+      if (!proven) break;
     }
     return true;
   }
@@ -257,8 +258,7 @@ class ValueSearch : private ValueGroups<Shape, Source> {
   void sweep_steps(const Shape& shape, const Plan& from) {
     // A slot that cannot win even with the heaviest others of the group is never kept. Lite
     // keeps all, for the cheapest are its choice; so does a record, for every step counts.
-    constexpr bool bounded = !std::is_same_v<Source, MovingFunctionSource>;
-    const bool sieved = bounded && !options_.lite && !recording_;
+    const bool sieved = Source::bounded && !options_.lite && !recording_;
     const bool keep_anchors = options_.group_span;  // they allow the group's time to others
     Plan plan = from;
     double heaviest = 0;
@@ -311,8 +311,12 @@ class ValueSearch : private ValueGroups<Shape, Source> {
         cheapest_step(shape, plan, t);
       }
       if (fault.status != Status::ok) return;
-      if (recording_) w_.steps[record].value = incumbent_;
-      if (!recording_ && out_of_work()) return give_up(plan.bound);
+      if (recording_) {
+        w_.steps[record].value = incumbent_;
+        if (!proven) return;
+      } else if (out_of_work()) {
+        return give_up(plan.bound);
+      }
     }
   }
 
@@ -466,7 +470,7 @@ class ValueSearch : private ValueGroups<Shape, Source> {
       const double first = query_.start_in(s), length = shape.length(s);
       w_.times.push_back(first);
       if (!options_.any_start || !possible(shape, s, row)) return;
-      const double middle = 0.5 * (s.start + s.end - length);
+      const double middle = s.start + 0.5 * (s.end - s.start - length);  // rounded once
       if (middle > first && middle <= query_.latest && live(query_, shape, s, middle))
         w_.times.push_back(middle);
       double last = std::min(query_.limit(s) - length, query_.latest);

@@ -1,22 +1,21 @@
 // What a slot is worth to an additive criterion: the sources of z in
 // max z_1 + ... + z_n (2018, section 3.3; placement: Toporkov et al., section 3.4).
 //
-// A source says z of a slot at the start t for a part of that length, and `most`, a bound of z
-// over all t. Four flags tell the search what it may skip:
-//   moving      z changes with t: every live slot is valued anew at each step
-//   by_length   z changes with the length: bounds are made for each group
-//   anchored    a longer window may look better, so that a group's window must hold a slot of
-//               its own performance (else its true length is another group's)
-//   dear        asking for z takes long: it is asked once a slot and group, and remembered
-// A function's value beyond kMostValue is no value: sums of such values overflow.
-// A source of distances is a function of the times before and after the part (`between`).
 // Columns and records are those of the array that the pool was made of: a slot cut from a row
-// keeps its values. To add a criterion, write its source and give it a line in with_source.
+// keeps its values. A function's value beyond kMostValue is no value: sums of such values
+// overflow.
+//
+// One struct each, in one list: names, documentation, dispatch and tests grow from `Sources`. To
+// add a value, write its struct and put it at the end of the list.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <cstdint>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
 
 #include "slotkern/slots/prepared.hpp"
 
@@ -27,6 +26,7 @@ namespace slotkern {
 using StaticValue = int (*)(const void* slot, double length, double* value);
 using MovingValue = int (*)(const void* slot, double start, double length, double* value);
 
+// The place of a source in the list `Sources`. Those that code asks for have a name here.
 enum class ValueKind : int { column = 0, part_time, static_function, moving_function, dependable,
                          coordinated };
 
@@ -42,12 +42,53 @@ struct Valuation {
 
 inline constexpr double kMostValue = 1e290;
 
+// What a search relies on. `value` gives z of a part of that length that starts at t, larger is
+// better, the same whenever it is asked; false where there is none. `upper_bound` is no less than
+// any of them at that length, whatever t; infinite where it is not `bounded`. The user sees sign *
+// the sum, or the mean. Flags tell the search what it may skip:
+//   moving     z changes with t: every live slot is valued anew at each step
+//   by_length  z changes with the length: bounds are made for each group
+//   anchored   a longer window may look better, so that a group's window must hold a slot of
+//              its own performance (else its true length is another group's)
+//   dear       asking for z takes long: it is asked once a slot and group, and remembered
+//   needs_end  z counts to the slot's end, which must be finite
+//   whole      z may be integers, whose sums are exact
+// A source of distances is a function of the times before and after the part (`between`). What
+// has no name is brought by the user.
+template <class S>
+concept Source = requires(const S& source, const Slot& slot, std::size_t row, double t,
+                          double length, double& z) {
+  requires std::same_as<decltype(S::name), const std::string_view>;
+  requires std::same_as<decltype(S::doc), const std::string_view>;
+  requires std::same_as<decltype(S::moving), const bool>;
+  requires std::same_as<decltype(S::by_length), const bool>;
+  requires std::same_as<decltype(S::dear), const bool>;
+  requires std::same_as<decltype(S::anchored), const bool>;
+  requires std::same_as<decltype(S::needs_end), const bool>;
+  requires std::same_as<decltype(S::whole), const bool>;
+  requires std::same_as<decltype(S::mean), const bool>;
+  requires std::same_as<decltype(S::bounded), const bool>;
+  { source.sign } -> std::convertible_to<double>;
+  { source.value(slot, row, t, length, z) } -> std::same_as<bool>;
+  { source.upper_bound(slot, row, length, z) } -> std::same_as<bool>;
+};
+
+// Of most sources.
+struct SourceDefaults {
+  static constexpr std::string_view name = "", doc = "";
+  static constexpr bool moving = false, by_length = true, anchored = true, dear = false;
+  static constexpr bool needs_end = false, whole = false, mean = false, bounded = true;
+};
+
 // A finite column, from an extra field or an array.
-struct ColumnSource {
-  static constexpr bool moving = false, by_length = false, anchored = false, dear = false;
+struct ColumnSource : SourceDefaults {
+  static constexpr bool by_length = false, anchored = false, whole = true;
   const PreparedSlots& prepared;
   const double* z;
   double sign;
+
+  ColumnSource(const PreparedSlots& slots, const Valuation& v)
+      : prepared(slots), z(v.column), sign(v.sign) {}
 
   bool value(const Slot&, std::size_t row, double, double, double& out) const {
     out = sign * z[prepared.origin(row)];
@@ -59,8 +100,12 @@ struct ColumnSource {
 };
 
 // The processor time of a part, minimized.
-struct PartTimeSource {
-  static constexpr bool moving = false, by_length = true, anchored = true, dear = false;
+struct PartTimeSource : SourceDefaults {
+  static constexpr std::string_view name = "processor_time";
+  static constexpr std::string_view doc = "the least sum of the parts' lengths";
+  static constexpr double sign = -1;
+
+  PartTimeSource(const PreparedSlots&, const Valuation&) {}
 
   bool value(const Slot&, std::size_t, double, double length, double& out) const {
     out = -length;
@@ -71,13 +116,17 @@ struct PartTimeSource {
   }
 };
 
-struct StaticFunctionSource {
-  static constexpr bool moving = false, by_length = true, anchored = true, dear = true;
+struct StaticFunctionSource : SourceDefaults {
+  static constexpr bool dear = true;
   const PreparedSlots& prepared;
   StaticValue function;
   const char* records;
   std::ptrdiff_t stride;
   double sign;
+
+  StaticFunctionSource(const PreparedSlots& slots, const Valuation& v)
+      : prepared(slots), function(reinterpret_cast<StaticValue>(v.function)), records(v.records),
+        stride(v.stride), sign(v.sign) {}
 
   bool value(const Slot&, std::size_t row, double, double length, double& out) const {
     const char* record = records + static_cast<std::ptrdiff_t>(prepared.origin(row)) * stride;
@@ -90,13 +139,17 @@ struct StaticFunctionSource {
   }
 };
 
-struct MovingFunctionSource {
-  static constexpr bool moving = true, by_length = true, anchored = true, dear = false;
+struct MovingFunctionSource : SourceDefaults {
+  static constexpr bool moving = true, bounded = false;
   const PreparedSlots& prepared;
   MovingValue function;
   const char* records;
   std::ptrdiff_t stride;
   double sign;
+
+  MovingFunctionSource(const PreparedSlots& slots, const Valuation& v)
+      : prepared(slots), function(reinterpret_cast<MovingValue>(v.function)), records(v.records),
+        stride(v.stride), sign(v.sign) {}
 
   bool value(const Slot&, std::size_t row, double t, double length, double& out) const {
     const char* record = records + static_cast<std::ptrdiff_t>(prepared.origin(row)) * stride;
@@ -115,8 +168,13 @@ inline double rounding(const Slot& s) { return 0x1p-50 * (s.end - s.start); }
 
 // Time to the nearest neighbouring task, maximized. The ends of a slot are tasks, those of the
 // horizon too. A longer window only comes closer to them, so no anchor is needed.
-struct DependableSource {
-  static constexpr bool moving = true, by_length = true, anchored = false, dear = false;
+struct DependableSource : SourceDefaults {
+  static constexpr std::string_view name = "dependable";
+  static constexpr std::string_view doc = "the largest mean time to the nearest neighbouring task";
+  static constexpr bool moving = true, anchored = false, needs_end = true, mean = true;
+  static constexpr double sign = 1;
+
+  DependableSource(const PreparedSlots&, const Valuation&) {}
 
   static double between(double before, double after) { return std::min(before, after); }
 
@@ -132,8 +190,14 @@ struct DependableSource {
 };
 
 // Time to the farthest neighbouring task, minimized.
-struct CoordinatedSource {
-  static constexpr bool moving = true, by_length = true, anchored = true, dear = false;
+struct CoordinatedSource : SourceDefaults {
+  static constexpr std::string_view name = "coordinated";
+  static constexpr std::string_view doc =
+      "the smallest mean time to the farthest neighbouring task";
+  static constexpr bool moving = true, needs_end = true, mean = true;
+  static constexpr double sign = -1;
+
+  CoordinatedSource(const PreparedSlots&, const Valuation&) {}
 
   static double between(double before, double after) { return -std::max(before, after); }
 
@@ -147,41 +211,77 @@ struct CoordinatedSource {
   }
 };
 
-// Calls f with the source: the one dispatch of a search.
-template <class F>
-auto with_source(const PreparedSlots& prepared, const Valuation& v, F f) {
-  switch (v.worth) {
-    case ValueKind::part_time:
-      return f(PartTimeSource{});
-    case ValueKind::static_function:
-      return f(StaticFunctionSource{prepared, reinterpret_cast<StaticValue>(v.function), v.records,
-                                    v.stride, v.sign});
-    case ValueKind::moving_function:
-      return f(MovingFunctionSource{prepared, reinterpret_cast<MovingValue>(v.function), v.records,
-                                    v.stride, v.sign});
-    case ValueKind::dependable:
-      return f(DependableSource{});
-    case ValueKind::coordinated:
-      return f(CoordinatedSource{});
-    default:
-      return f(ColumnSource{prepared, v.column, v.sign});
+// The free time that is left over in the slots, minimized: long slots stay whole.
+struct LeftoverSource : SourceDefaults {
+  static constexpr std::string_view name = "leftover";
+  static constexpr std::string_view doc =
+      "the least sum of the free time left over in the slots used (best fit)";
+  static constexpr bool needs_end = true;
+  static constexpr double sign = -1;
+
+  LeftoverSource(const PreparedSlots&, const Valuation&) {}
+
+  bool value(const Slot& s, std::size_t, double, double length, double& out) const {
+    out = -(s.end - s.start - length);
+    return true;
   }
+  bool upper_bound(const Slot& s, std::size_t row, double d, double& out) const {
+    return value(s, row, 0, d, out);
+  }
+};
+
+using Sources =
+    std::tuple<ColumnSource, PartTimeSource, StaticFunctionSource, MovingFunctionSource,
+               DependableSource, CoordinatedSource, LeftoverSource>;
+inline constexpr int kSources = static_cast<int>(std::tuple_size_v<Sources>);
+
+// Calls f with the type of the source at this place, in a tag: the one dispatch of a search.
+template <class F, int I = 0>
+auto with_source_type(int place, F f) {
+  if constexpr (I + 1 < kSources) {
+    if (place != I) return with_source_type<F, I + 1>(place, f);
+  }
+  static_assert(Source<std::tuple_element_t<I, Sources>>);
+  return f(std::type_identity<std::tuple_element_t<I, Sources>>{});
 }
 
-// A function's values of parts that are given: of parts[k] in the slot of rows[k]. Returns the
-// first k that has none, or `count`.
-inline std::size_t values_of_parts(const Valuation& v, const std::int64_t* rows,
-                                   const double* starts, const double* lengths, std::size_t count,
-                                   double* out) {
-  for (std::size_t k = 0; k < count; ++k) {
-    const char* record = v.records + static_cast<std::ptrdiff_t>(rows[k]) * v.stride;
-    const bool failed =
-        v.worth == ValueKind::moving_function
-            ? reinterpret_cast<MovingValue>(v.function)(record, starts[k], lengths[k], out + k)
-            : reinterpret_cast<StaticValue>(v.function)(record, lengths[k], out + k);
-    if (failed || !(std::fabs(out[k]) <= kMostValue)) return k;
-  }
-  return count;
+template <class F>
+auto with_source(const PreparedSlots& prepared, const Valuation& v, F f) {
+  return with_source_type(static_cast<int>(v.worth), [&](auto tag) {
+    return f(typename decltype(tag)::type(prepared, v));
+  });
+}
+
+// What the list says of the source at a place; no name: it is brought by the user.
+struct SourceFacts {
+  std::string_view name, doc;
+  bool moving, needs_end, mean;
+  double sign;
+};
+
+inline SourceFacts source_facts(int place) {
+  return with_source_type(place, [](auto tag) -> SourceFacts {
+    using S = typename decltype(tag)::type;
+    if constexpr (!S::name.empty())
+      return {S::name, S::doc, S::moving, S::needs_end, S::mean, S::sign};
+    else
+      return {S::name, S::doc, S::moving, S::needs_end, S::mean, 1};
+  });
+}
+
+// The values of parts that are given, in the criterion's own direction: of parts[k] in the slot of
+// rows[k]. Returns the first k that has none, or `count`.
+inline std::size_t values_of_parts(const PreparedSlots& prepared, const Valuation& v,
+                                   const std::int64_t* rows, const double* starts,
+                                   const double* lengths, std::size_t count, double* out) {
+  return with_source(prepared, v, [&](const auto& source) {
+    for (std::size_t k = 0; k < count; ++k) {
+      const auto row = static_cast<std::size_t>(rows[k]);
+      if (!source.value(prepared.slots[row], row, starts[k], lengths[k], out[k])) return k;
+      out[k] *= source.sign;
+    }
+    return count;
+  });
 }
 
 }  // namespace slotkern

@@ -12,8 +12,9 @@
 //
 // Ragged O((m + k n) log m) expected for k alternatives of n parts, square that times the
 // groups that can fit the budget. Memory: 48 bytes for each slot and part taken, kept for the
-// next search of the thread, and 32 bytes for each node of each group; no more than kMostParts
-// parts are given, for a long slot holds any number of short ones.
+// next search of the thread, and at most 32 bytes for each slot of each group that is live at once,
+// in all those of kMostLive; no more than kMostParts parts are given, for a long slot holds any
+// number of short ones.
 #pragma once
 
 #include <algorithm>
@@ -28,6 +29,9 @@ namespace slotkern {
 
 // The most parts that one search gives: 320 MB of them and of scratch.
 inline constexpr std::size_t kMostParts = 4'000'000;
+
+// The most live slots that all groups together have room for: 256 MB.
+inline constexpr std::size_t kMostLive = std::size_t{1} << 24;
 
 namespace detail {
 
@@ -84,8 +88,8 @@ class AlternativesSweep {
         step_(work_.step),
         coming_(work_.coming) {}
 
-  // A group to search, fastest first. `others` as in sweep().
-  void add_group(const Shape& shape, double least_others) {
+  // A group to search, fastest first. `least_others` as in sweep(). False when there are too many.
+  bool add_group(const Shape& shape, double least_others) {
     poll();
     const float ceiling = key_ceiling(shape.screened(query_.budget), least_others);
     if (groups_.empty()) {
@@ -97,11 +101,14 @@ class AlternativesSweep {
     thresholds_.performance =
         std::min(thresholds_.performance, first_thresholds(query_, shape).performance);
     groups_.push_back({shape, ceiling, SmallestOf<ByNode>(ByNode{this})});
-    groups_.back().top.reset(n_, capacity());
+    groups_.back().top.reset(n_, kFewLive);
+    live_ += groups_.back().top.room();
+    return live_ <= kMostLive;
   }
 
   Status run() {
     if (groups_.empty() || limit_ == 0) return Status::ok;
+    if (live_ > kMostLive) return Status::too_many_live;
     const bool endless = limit_ == ~std::size_t{0} &&
                          query_.deadline == std::numeric_limits<double>::max() &&
                          query_.latest == kInfinity;
@@ -186,7 +193,15 @@ class AlternativesSweep {
         const auto usable = [&](std::size_t other) {
           return !pieces_[other].taken && lives(shape, pieces_[other], t_);
         };
-        if (group.top.members() == capacity()) group.top.compact(usable);
+        if (group.top.crowded()) {
+          live_ -= group.top.room();
+          group.top.make_room(usable);
+          live_ += group.top.room();
+          if (live_ > kMostLive) {
+            status_ = Status::too_many_live;
+            return going_ = false;
+          }
+        }
         if (!group.top.offer(shape.key(slot), id)) continue;
         while (group.top.full() && !(shape.total(group.top.lower()) > query_.budget)) {
           if (group.top.purge(usable)) continue;
@@ -199,9 +214,6 @@ class AlternativesSweep {
     step_.clear();
     return true;
   }
-
-  // Live slots lie on distinct nodes, so that half of this is left when it is compacted.
-  std::size_t capacity() const { return 2 * prepared_.nodes.size() + 64; }
 
   // Moves the n cheapest of a group into the result and queues their right remnants.
   bool take(Group& group) {
@@ -243,6 +255,7 @@ class AlternativesSweep {
   }
 
   static constexpr std::size_t kLong = 64;  // windows that take a while
+  static constexpr std::size_t kFewLive = 64;  // a group's first room beside the n cheapest
 
   const PreparedSlots& prepared_;
   const Query& query_;
@@ -253,6 +266,7 @@ class AlternativesSweep {
   double t_ = -kInfinity, shortest_ = 0;
   Thresholds thresholds_;
   std::vector<Group> groups_;
+  std::size_t live_ = 0;  // the room of all groups
   AlternativesScratch& work_;
   std::vector<Piece>& pieces_;
   std::vector<std::uint32_t>& step_;
@@ -287,9 +301,10 @@ inline Status find_alternatives(const PreparedSlots& prepared, const Query& aske
     detail::bound_groups(prepared, query, work);
     detail::AlternativesSweep<Square> sweep(prepared, query, limit, out);
     for (const Workspace::Bound& bound : work.bounds)
-      if (!(bound.total > query.budget))
-        sweep.add_group(Square{bound.span, prepared.groups[bound.group].performance},
-                        bound.least_others);
+      if (!(bound.total > query.budget) &&
+          !sweep.add_group(Square{bound.span, prepared.groups[bound.group].performance},
+                           bound.least_others))
+        break;
     return sweep.run();
   });
 }

@@ -7,7 +7,7 @@
 // The reserve is a min-heap with an unsorted tail: what arrives costs one append, and joins
 // the heap only if it is still alive when the array runs short. Offers are O(K) in the array
 // (K = n + 4), each member joins and leaves the heap at most once, O(log m). No allocation
-// after reset().
+// after reset(), but where make_room() is asked for it.
 #pragma once
 
 #include <algorithm>
@@ -148,7 +148,16 @@ class SmallestOf {
     settle(keep);
   }
 
-  std::size_t members() const { return size_ + rest_size_; }
+  std::size_t room() const { return array_.size() + rest_.size(); }
+  bool crowded() const { return rest_size_ == rest_.size(); }
+
+  // For a set whose size is not known before: drops what keep(row) refuses, and makes twice the
+  // room when most of it stays. O(1) a member in the mean.
+  template <class Keep>
+  void make_room(Keep keep) {
+    compact(keep);
+    if (2 * rest_size_ > rest_.size()) rest_.resize(2 * rest_.size());
+  }
 
  private:
   struct Later {

@@ -5,7 +5,7 @@
 #pragma once
 
 #include <atomic>
-#include <memory>
+#include <mutex>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -71,50 +71,61 @@ struct Helpers {
   ~Helpers() { join(); }
 };
 
-// Many requests: answers in order, their parts in `parts` from `first[i]` on.
-struct Answers {
-  std::vector<Answer> answers;
-  std::vector<std::vector<Part>> parts;
-};
-
-// Every request is independent, so the result does not depend on the number of threads; where
-// the system gives no more of them, fewer do the work.
+// Many requests: one row of `out` each, in order. Every request is independent, so the result does
+// not depend on the number of threads; where the system gives no more of them, fewer do the work.
+// Of those that are wrong the first is told, as `wrong`.
 inline Status find_many(const PreparedSlots& prepared, const std::vector<Query>& queries,
-                        int criterion, ShapeKind shape, unsigned threads, Answers& out) noexcept {
+                        int criterion, ShapeKind shape, unsigned threads, WindowTable& out,
+                        std::size_t& wrong) noexcept {
   return guarded([&] {
-    out.answers.assign(queries.size(), Answer{});
-    out.parts.assign(queries.size(), {});
-    std::atomic<std::size_t> next{0};
-    std::atomic<int> failed{0};
     constexpr std::size_t chunk = 64;
+    std::vector<WindowTable> chunks((queries.size() + chunk - 1) / chunk);
+    std::atomic<std::size_t> next{0};
+    std::mutex telling;
+    Status failed = Status::ok;
+    const auto tell = [&](Status status, std::size_t k) {
+      const std::lock_guard lock(telling);
+      if (failed == Status::ok || status == Status::interrupted ||
+          (k < wrong && failed != Status::interrupted))
+        failed = status, wrong = k;
+    };
+    const auto fill = [&](std::size_t c) {
+      for (std::size_t k = c * chunk; k < std::min((c + 1) * chunk, queries.size()); ++k) {
+        const Answer answer = find(prepared, queries[k], criterion, shape);
+        if (answer.status == Status::ok)
+          chunks[c].add(answer.found, answer.parts, static_cast<std::size_t>(queries[k].n));
+        else if (answer.status == Status::none)
+          chunks[c].add_none();
+        else
+          return tell(answer.status, k), answer.status != Status::interrupted;
+      }
+      return true;
+    };
     if (queries.size() > chunk) expect_long();
     const auto work = [&, watch = detail::watch] {
       detail::watch = watch;
+      std::size_t c = 0;
       const Status status = guarded([&] {
-        for (std::size_t i = next.fetch_add(chunk); i < queries.size();
-             i = next.fetch_add(chunk))
-          for (std::size_t k = i; k < std::min(i + chunk, queries.size()); ++k) {
-            Answer& answer = out.answers[k];
-            answer = find(prepared, queries[k], criterion, shape);
-            if (answer.status == Status::interrupted) return answer.status;
-            if (answer.status == Status::ok) {
-              out.parts[k].assign(answer.parts, answer.parts + queries[k].n);
-              answer.parts = out.parts[k].data();
-            }
-          }
+        while ((c = next.fetch_add(1)) < chunks.size() && fill(c)) {
+        }
         return Status::ok;
       });
-      if (status != Status::ok) failed = static_cast<int>(status);
+      if (status != Status::ok) tell(status, c * chunk);
     };
     Helpers helpers;
     try {
-      for (unsigned k = 1; k < threads && k * chunk < queries.size(); ++k)
-        helpers.threads.emplace_back(work);
+      for (unsigned k = 1; k < threads && k < chunks.size(); ++k) helpers.threads.emplace_back(work);
     } catch (const std::system_error&) {
     }
     work();
     helpers.join();
-    return static_cast<Status>(failed.load());
+    if (failed != Status::ok) return failed;
+    out.clear();
+    for (WindowTable& some : chunks) {
+      out.add_all(some);
+      some = {};
+    }
+    return Status::ok;
   });
 }
 

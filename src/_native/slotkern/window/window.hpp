@@ -80,6 +80,15 @@ struct WindowTable {
     if (other.any(i)) set_bound(other.bound(i), other.is_proven(i));
   }
 
+  // All of another one, where neither has bounds of its own.
+  void add_all(const WindowTable& other) {
+    const std::size_t before = parts.size();
+    found.insert(found.end(), other.found.begin(), other.found.end());
+    parts.insert(parts.end(), other.parts.begin(), other.parts.end());
+    for (std::size_t i = 1; i < other.firsts.size(); ++i)
+      firsts.push_back(before + other.firsts[i]);
+  }
+
   void fill(WindowRow* out) const {
     for (std::size_t i = 0; i < size(); ++i) {
       const Found& w = found[i];

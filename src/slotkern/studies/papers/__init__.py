@@ -1,5 +1,7 @@
-"""The papers' studies as data: ``aep.toml``, ``square.toml``, ``placement.toml``, and
-``published.toml`` with the figures that the papers print."""
+"""The papers' studies as data, a file each, and the figures that they print.
+
+``NAME.toml`` is the study NAME; ``published.toml`` holds the figures of all.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,22 @@ from typing import Any
 
 __all__ = ["PAPERS", "published", "study_text"]
 
+_PUBLISHED = "published.toml"
+
+
+def _names() -> tuple[str, ...]:
+    files = {file.name for file in resources.files(__package__).iterdir()}
+    return tuple(
+        sorted(
+            name.removesuffix(".toml")
+            for name in files - {_PUBLISHED}
+            if name.endswith(".toml")
+        )
+    )
+
+
 #: The names of the papers' studies.
-PAPERS = ("aep", "square", "placement")
+PAPERS = _names()
 
 
 def study_text(name: str) -> str:
@@ -54,7 +70,7 @@ def published(path: Any) -> Any:
 
 @cache
 def _all_published() -> dict[str, Any]:
-    return tomllib.loads(_read("published.toml"))
+    return tomllib.loads(_read(_PUBLISHED))
 
 
 def _read(name: str) -> str:

@@ -1,4 +1,19 @@
-# Part of _pool.pyx: the state of a pool as arrays, and a pool made of them.
+"""Pools made of arrays: what a file or another process kept, and slots that are added."""
+
+import numpy as np
+
+from libc.stdint cimport int32_t
+from libcpp.vector cimport vector
+
+from slotkern._base cimport Status, error_of
+from slotkern._core cimport PreparedSlots
+from slotkern._pool cimport PoolState, SlotPool, check_status, open_pool, state_of
+from slotkern._spans cimport Span, fill_spans, prices_of
+
+from slotkern._core import array_of, check_slots
+from slotkern._spans import SPAN
+from slotkern.errors import SlotError
+
 
 def restored(origin, state, now, terms=None, owned=()):
     """The pool of these arrays, with its clock and machine, and who owns which windows."""
@@ -8,17 +23,6 @@ def restored(origin, state, now, terms=None, owned=()):
         window.terms = terms
         pool.own([window], owner)
     return pool
-
-
-cdef int check_owner(object owner) except -1:
-    if not isinstance(owner, str) or not owner or "\0" in owner:
-        raise TypeError(f"owner must be text, got {owner!r}")
-    return 0
-
-
-cdef object clocked(SlotPool pool, object time, str name):
-    """A time that may be a date, as a number."""
-    return time if pool.clock is None else pool.clock.time(time, name)
 
 
 cdef SlotPool in_state(origin, state, now):
@@ -93,50 +97,40 @@ cdef Status become(SlotPool pool, object origin, PreparedSlots fresh,
     return open_pool(pool.pool, pool.prepared, prices, &state)
 
 
-cdef object failure(Status status):
-    cdef Query query
-    return search_error(status, query)
+def add_slots(SlotPool pool, slots):
+    """See `SlotPool.add_slots`."""
+    slots = array_of(slots)
+    check_slots(slots)
+    while not add(pool, slots):
+        pass  # another thread added, removed or advanced meanwhile
 
 
-cdef int check_status(Status status) except -1:
-    if status != Status.ok:
-        raise failure(status)
-    return 0
-
-
-cdef vector[double] prices_of(object table) except *:
-    cdef vector[double] prices
-    cdef const double[::1] column = np.ascontiguousarray(table["price"])
-    if column.shape[0]:
-        prices.assign(&column[0], &column[0] + column.shape[0])
-    return prices
-
-
-cdef int fill_spans(object table, vector[int32_t]& nodes, vector[Span]& spans) except -1:
-    cdef Span span
-    for row, node, start, end in table.tolist():
-        span.row, span.start, span.end = row, start, end
-        spans.push_back(span)
-        nodes.push_back(node)
-    return 0
-
-
-cdef object span_table(const vector[int32_t]& nodes, const vector[Span]& spans):
-    cdef size_t k, size = spans.size()
-    cdef int64_t[::1] rows = np.empty(size, np.int64)
-    cdef int32_t[::1] ids = np.empty(size, np.int32)
-    cdef double[:, ::1] times = np.empty((2, size))
-    for k in range(size):
-        rows[k] = spans[k].row
-        ids[k] = nodes[k]
-        times[0, k] = spans[k].start
-        times[1, k] = spans[k].end
-    out = np.empty(size, SPAN)
-    out["row"], out["node"] = rows, ids
-    out["start"], out["end"] = times
-    return out
-
-
-cdef str part_text(Window window, size_t bad):
-    cdef Part part = window.parts[bad]
-    return f"node {part.node} from {window.start} to {window.start + part.length}"
+cdef bint add(SlotPool pool, object slots) except -1:
+    """Add the slots unless the pool is no more what they were checked against."""
+    table, state, now = pool._whole()
+    if slots.dtype.names != table.dtype.names:
+        raise ValueError(
+            f"slots must have the fields {', '.join(table.dtype.names)}, got "
+            f"{', '.join(slots.dtype.names)}"
+        )
+    gone = np.isin(slots["node"], state["gone"])
+    if gone.any():
+        row = int(np.flatnonzero(gone)[0])
+        node = slots["node"][row]
+        raise SlotError(f"node {node} was removed from the pool", row, "node", row)
+    early = slots["start"] < now
+    if early.any():
+        row = int(np.flatnonzero(early)[0])
+        raise SlotError(f"start {slots['start'][row]} lies before the pool's now, "
+                        f"{now}", row, "start", row)
+    origin = np.concatenate([table, slots.astype(table.dtype)])
+    order = np.lexsort((origin["node"], origin["start"]))
+    try:
+        check_slots(origin[order])
+    except SlotError as error:
+        row, other = int(order[error.row]), int(order[error.other])
+        old = len(table)
+        text = f"{error.problem}; it clashes with row {min(row, other)} of the pool's origin"
+        raise SlotError(text, max(row, other) - old, error.field,
+                        max(row, other) - old) from None
+    return extend(pool, len(table), origin, len(state["gone"]), now)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -10,11 +11,12 @@ from slotkern.commands.terminal import written
 from slotkern.extras import extra
 from slotkern.studies.campaign import run
 from slotkern.studies.figures import draw_figures
-from slotkern.studies.load import load_study
+from slotkern.studies.load import as_formats, load_study
 from slotkern.studies.papers import PAPERS
 from slotkern.studies.report import print_report, write_tables
-from slotkern.studies.study import Study
+from slotkern.studies.study import FORMATS, Study
 from slotkern.studies.summary import Summary
+from slotkern.studies.times import measure_times
 
 with extra():
     import typer
@@ -30,6 +32,10 @@ PublishedCycles = Annotated[
     typer.Option(help="On how many of them the papers' own algorithms run."),
 ]
 Seed = Annotated[int | None, typer.Option(help="Replaces the study's seed.")]
+Formats = Annotated[
+    list[str] | None,
+    typer.Option("--format", help=f"{', '.join(FORMATS)}; more than once for several."),
+]
 Cluster = Annotated[
     str | None,
     typer.Option(help="Address of a dask scheduler whose workers do the work."),
@@ -43,7 +49,7 @@ def register(app: typer.Typer) -> None:
 
 
 def reproduce(
-    name: Annotated[str, typer.Argument(help="aep, square, placement, vo, or all.")],
+    name: Annotated[str, typer.Argument(help=f"{', '.join(PAPERS)}, or all.")],
     cycles: Cycles = None,
     workers: Workers = 1,
     published_cycles: PublishedCycles = None,
@@ -53,26 +59,12 @@ def reproduce(
         typer.Option(help="Folder for the results; each study gets its own in it."),
     ] = Path("out"),
     cluster: Cluster = None,
+    formats: Formats = None,
 ) -> None:
     """Run the papers' studies and print published and obtained numbers side by side."""
-    known = (*PAPERS, "vo", "all")
+    known = (*PAPERS, "all")
     if name not in known:
         raise ValueError(f"reproduce: {name!r} is not one of {', '.join(known)}")
-    if name in ("vo", "all"):
-        from slotkern.studies.vo_report import reproduce_vo
-
-        with written(width=220) as console:
-            files = reproduce_vo(
-                5000 if cycles is None else cycles,
-                workers,
-                1 if seed is None else seed,
-                out / "vo",
-                console.print,
-            )
-            for path in files:
-                console.print(str(path), soft_wrap=True, style="dim")
-    if name == "vo":
-        return
     for paper in PAPERS if name == "all" else (name,):
         _run(
             load_study(paper, seed=seed),
@@ -81,6 +73,7 @@ def reproduce(
             published_cycles,
             out / paper,
             cluster,
+            formats,
         )
 
 
@@ -94,9 +87,20 @@ def study(
         Path | None, typer.Option(help="Folder for the results; out/NAME by default.")
     ] = None,
     cluster: Cluster = None,
+    formats: Formats = None,
 ) -> None:
     """Run a study of your own (docs/studies.md explains the file)."""
-    _run(load_study(file, seed=seed), cycles, workers, published_cycles, out, cluster)
+    # A study's own experiments and criteria may stand beside its file.
+    sys.path.append(str(file.resolve().parent))
+    _run(
+        load_study(file, seed=seed),
+        cycles,
+        workers,
+        published_cycles,
+        out,
+        cluster,
+        formats,
+    )
 
 
 def _run(
@@ -106,8 +110,11 @@ def _run(
     published_cycles: int | None,
     out: Path | None,
     cluster: str | None,
+    formats: list[str] | None,
 ) -> None:
     """Run or resume a campaign, print its report, and say where everything is."""
+    if formats:
+        study = replace(study, formats=as_formats("--format", formats))
     folder = Path("out") / study.name if out is None else out
     try:
         campaign = run(
@@ -128,11 +135,12 @@ def _run(
     # What was computed is in files before anything is printed, and it is printed even
     # if a picture fails.
     summary = Summary(campaign)
-    files = write_tables(summary)
+    times = measure_times(study, twins=campaign.published_cycles > 0)
+    files = write_tables(summary, times)
     try:
-        files += draw_figures(summary)
+        files += draw_figures(summary, times)
     finally:
         with written(width=150) as console:
-            print_report(summary, console)
+            print_report(summary, console, times)
             for path in files:
                 console.print(str(path), soft_wrap=True, style="dim")

@@ -1,0 +1,60 @@
+"""What all doors share: signals, codes that become exceptions, numbers, places."""
+
+import os
+import threading
+
+from libc.math cimport INFINITY
+
+from slotkern.checks import number as checked_number
+from slotkern.errors import kernel_error
+
+cdef extern from "pythread.h" nogil:
+    unsigned long PyThread_get_thread_ident()
+
+cdef unsigned long main_thread
+
+
+def _know_main_thread():
+    global main_thread
+    main_thread = threading.main_thread().ident
+
+
+_know_main_thread()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_know_main_thread)
+
+
+cdef bint hears() noexcept:
+    """Whether Python answers signals in this thread."""
+    return PyThread_get_thread_ident() == main_thread
+
+
+cdef str name_of(Status status):
+    """The name of a code."""
+    return Status(status).name
+
+
+cdef object error_of(Status status, str doing, dict details=None):
+    """The exception of what a kernel answered: see errors.py."""
+    return kernel_error(name_of(status), doing, **(details or {}))
+
+
+cdef double number(object value, str name, double least=-INFINITY, bint finite=False) except? -1.0:
+    """A number that is not NaN; what is not at once in order is for checks.py to say."""
+    cdef double x
+    if type(value) is float:
+        x = value
+        if x >= least and (not finite or x < INFINITY):
+            return x
+    return checked_number(name, value, least=None if least == -INFINITY else least, finite=finite)
+
+
+cdef Py_ssize_t place_in(object index, Py_ssize_t size, str things) except -1:
+    """The place that an index means in a sequence of so many things."""
+    try:
+        return range(size)[index]
+    except TypeError:
+        name = type(index).__name__
+        raise TypeError(f"index must be an integer or a slice, got {name}") from None
+    except IndexError:
+        raise IndexError(f"index {index} is out of range for {size} {things}") from None

@@ -1,0 +1,554 @@
+"""The door of communities: simulations, and the protocol core for other drivers."""
+
+from collections import namedtuple
+
+import numpy as np
+
+cimport numpy as cnp
+from libc.math cimport INFINITY
+from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+from libcpp cimport bool as cbool
+from libcpp.memory cimport unique_ptr
+from libcpp.vector cimport vector
+
+from slotkern._base cimport Status, Watch, ask, error_of, hears
+
+cnp.import_array()
+
+cdef extern from "slotkern/community/simulation.hpp" namespace "slotkern::community" nogil:
+    cdef cppclass Ticket:
+        uint32_t slot, serial
+
+    cdef enum class Kind(uint8_t):
+        pass
+
+    cdef cppclass CMessage "slotkern::community::Message":
+        Kind kind
+        uint32_t from_ "from"
+        uint32_t to, job, hop, place, contacted
+        Ticket negotiation, promise
+        double times[3]
+
+    cdef cppclass Jobs:
+        const double* submit
+        const double* run
+        const double* estimate
+        const int32_t* width
+        const int32_t* home
+        const int32_t* label
+        size_t size
+
+    cdef cppclass Profile:
+        int32_t processors
+        double speed
+        int32_t label
+
+    cdef cppclass Waiting:
+        uint32_t job, hop
+        double entered
+
+    cdef cppclass LocalQueue:
+        size_t size()
+        Waiting& operator[](size_t)
+        double load()
+        void ended(double)
+        double mean_wait(double)
+
+    cdef cppclass Change:
+        double time
+        uint32_t node
+        cbool joins
+
+    cdef cppclass Grid:
+        vector[Profile] nodes
+        vector[Change] changes
+        vector[uint8_t] present
+
+    cdef cppclass Neighbours:
+        uint32_t drawn
+        vector[uint64_t] first
+        vector[uint32_t] to
+
+    cdef cppclass Rules:
+        double omega, varpi, mu
+        cbool whole_node
+        uint32_t most_informed
+        double promise_life
+
+    cdef cppclass Settings:
+        double cycle, window, interval, discovery, discovery_each, latency
+        cbool latency_varies
+        double loss, resend, retry
+        uint32_t retries
+        uint64_t seed
+
+    cdef enum class Scenario(int):
+        direct
+        community
+
+    cdef enum class Placing(int):
+        home
+        most_free
+        least_load
+        central_fcfs
+        central_scan
+
+    cdef enum class Overtaking(int):
+        none
+        easy
+        first_fit
+        conservative
+
+    cdef cppclass LocalPolicy:
+        Overtaking overtaking
+        cbool shortest_first
+
+    cdef cppclass Plan:
+        Jobs jobs
+        Grid grid
+        LocalPolicy local
+        Scenario scenario
+        Placing placing
+        Neighbours neighbours
+        Rules rules
+        Settings settings
+
+    cdef cppclass Outcome:
+        vector[double] queued, start, end
+        vector[int32_t] node
+        vector[uint32_t] moves
+        vector[uint8_t] fate
+
+    cdef cppclass Tally:
+        uint64_t lost, suspensions
+
+    cdef cppclass Simulation:
+        Status run() noexcept
+        const Outcome& outcome()
+        Tally tally()
+        size_t events()
+        double shadow_load()
+        size_t promises()
+
+    unique_ptr[Simulation] make_simulation(const Plan&) except +
+
+cdef extern from "slotkern/community/recorder.hpp" namespace "slotkern::community" nogil:
+    cdef enum class Asked(int):
+        pass
+
+    cdef cppclass Action:
+        Asked what
+        uint32_t job, hop
+        double entered
+        Ticket ticket
+        CMessage message
+
+    cdef cppclass CoreAgent "slotkern::community::Agent":
+        LocalQueue& queue()
+        cbool present()
+        double shadow_load()
+        size_t promises()
+        size_t negotiations()
+        void know(uint32_t, uint32_t) except +
+        void expire(double)
+
+    cdef cppclass RecordedAgent:
+        RecordedAgent(uint32_t, const Profile&, const Rules&, uint64_t, uint32_t) except +
+        void describe(uint32_t, int32_t, double, int32_t) except +
+        cbool knows(uint32_t)
+        CoreAgent& agent()
+        const vector[Action]& actions()
+        void clear()
+        void submit(uint32_t) except +
+        void contact(Ticket, const vector[uint32_t]&) except +
+        void receive(const CMessage&, double) except +
+        void decide(Ticket) except +
+        void reschedule(double) except +
+        void resend(Ticket) except +
+        void retry(Ticket) except +
+        void leave() except +
+        void join() except +
+        void hold(const Waiting&) except +
+        void hand_over(uint32_t, uint32_t, uint32_t) except +
+        cbool start(uint32_t)
+
+cdef extern from *:
+    """
+    #include "slotkern/community/simulation.hpp"
+    namespace slotkern::community {
+    // Cython has neither std::array nor vectors of an enum class.
+    inline const std::uint64_t* counts(const Tally& tally, bool own) {
+      return own ? tally.own.data() : tally.sent.data();
+    }
+    inline const void* fates(const Outcome& outcome) { return outcome.fate.data(); }
+    }
+    """
+    const uint64_t* counts "slotkern::community::counts"(const Tally&, cbool) nogil
+    const void* fates "slotkern::community::fates"(const Outcome&) nogil
+
+#: The kinds of messages, by number.
+KINDS = ("request", "accept_request", "assign_request", "inform", "accept_inform",
+         "assign_inform", "receipt", "revoke")
+
+#: What an agent asks its driver for, by number.
+ASKED = ("send", "discover", "decide", "resend", "came", "left", "given", "suspended", "resumed")
+
+#: What may have become of a job, by number.
+FATES = ("pending", "done", "no node", "no offer", "stranded")
+
+PLACING = {"home": <int>Placing.home, "most-free": <int>Placing.most_free,
+           "least-load": <int>Placing.least_load, "central-fcfs": <int>Placing.central_fcfs,
+           "central-scan": <int>Placing.central_scan}
+
+#: Who may overtake in the queue of a node.
+OVERTAKING = {"none": <int>Overtaking.none, "easy": <int>Overtaking.easy,
+              "first-fit": <int>Overtaking.first_fit,
+              "conservative": <int>Overtaking.conservative}
+
+#: A message as it travels. `negotiation` and `promise` are tickets: pairs of integers.
+Message = namedtuple("Message", ("kind", "sender", "receiver", "job", "hop", "place",
+                                 "contacted", "negotiation", "promise", "times"))
+
+
+cdef int fill(cnp.ndarray to, const void* source) except -1:
+    """Copy so many bytes as the array holds; memcpy wants two addresses even for nothing."""
+    if to.size:
+        memcpy(cnp.PyArray_DATA(to), source, to.nbytes)
+    return 0
+
+
+cdef Rules rules_of(dict given) except *:
+    cdef Rules rules
+    rules.omega, rules.varpi, rules.mu = given["omega"], given["varpi"], given["mu"]
+    rules.whole_node = given["whole_node"]
+    rules.most_informed, rules.promise_life = given["most_informed"], given["promise_life"]
+    return rules
+
+
+cdef Settings settings_of(dict given) except *:
+    cdef Settings to
+    to.cycle, to.window, to.interval = given["cycle"], given["window"], given["interval"]
+    to.discovery, to.discovery_each = given["discovery"], given["discovery_each"]
+    to.latency, to.latency_varies = given["latency"], given["latency_varies"]
+    to.loss, to.resend = given["loss"], given["resend"]
+    to.retry, to.retries = given["retry"], given["retries"]
+    to.seed = given["seed"]
+    return to
+
+
+def simulate(const double[::1] submit not None, const double[::1] run not None,
+             const double[::1] estimate not None, const int32_t[::1] width not None,
+             const int32_t[::1] home not None, const int32_t[::1] label not None,
+             const int32_t[::1] processors not None, const double[::1] speed not None,
+             const int32_t[::1] node_label not None, const uint8_t[::1] present not None,
+             const double[::1] change_time not None, const int32_t[::1] change_node not None,
+             const uint8_t[::1] change_joins not None, *,
+             str overtaking="none", bint shortest_first=False,
+             str placing=None, uint32_t drawn=0, const uint64_t[::1] first=None,
+             const uint32_t[::1] to=None, dict rules=None, dict settings=None):
+    """Simulate jobs that are sorted by submission; everything must have been checked.
+
+    Parameters
+    ----------
+    submit, run, estimate, width, home, label : ndarray
+        One entry a job; times at speed 1, the label that its node must have, or -1.
+    processors, speed, node_label, present : ndarray
+        One entry a node.
+    change_time, change_node, change_joins : ndarray
+        Nodes that join or leave, by time.
+    overtaking, shortest_first : str, bool
+        The local schedulers: a key of OVERTAKING, and the order of their queues.
+    placing : str, optional
+        A key of PLACING: without a protocol. Else a community, with
+    drawn : int
+        so many neighbours drawn anew each time, or 0: everybody, or the graph of
+    first, to : ndarray, optional
+        whose node i has the neighbours ``to[first[i]:first[i + 1]]``, and
+    rules, settings : dict
+        every field of the C++ structs of these names.
+
+    Returns
+    -------
+    queued, start, end : ndarray of float64
+    node, moves, fate : ndarray
+    sent, own : ndarray of uint64, shape (8,)
+        Messages to others and to oneself by kind.
+    rest : dict
+        Further counts, and what is left of promises.
+    """
+    cdef Plan plan
+    cdef Py_ssize_t i
+    plan.jobs.size = submit.shape[0]
+    if plan.jobs.size:
+        plan.jobs.submit, plan.jobs.run, plan.jobs.estimate = &submit[0], &run[0], &estimate[0]
+        plan.jobs.width, plan.jobs.home, plan.jobs.label = &width[0], &home[0], &label[0]
+    cdef Profile profile
+    for i in range(processors.shape[0]):
+        profile.processors, profile.speed = processors[i], speed[i]
+        profile.label = node_label[i]
+        plan.grid.nodes.push_back(profile)
+        plan.grid.present.push_back(present[i])
+    cdef Change change
+    for i in range(change_time.shape[0]):
+        change.time, change.node = change_time[i], change_node[i]
+        change.joins = change_joins[i]
+        plan.grid.changes.push_back(change)
+    plan.local.overtaking = <Overtaking><int>OVERTAKING[overtaking]
+    plan.local.shortest_first = shortest_first
+    if placing is not None:
+        plan.scenario = Scenario.direct
+        plan.placing = <Placing><int>PLACING[placing]
+    else:
+        plan.scenario = Scenario.community
+        plan.neighbours.drawn = drawn
+        if first is not None:
+            plan.neighbours.first.assign(&first[0], &first[0] + first.shape[0])
+            if to.shape[0]:
+                plan.neighbours.to.assign(&to[0], &to[0] + to.shape[0])
+        plan.rules = rules_of(rules)
+        plan.settings = settings_of(settings)
+
+    cdef unique_ptr[Simulation] machinery = make_simulation(plan)
+    cdef Simulation* it = machinery.get()
+    cdef Watch watch
+    cdef Status status = Status.interrupted
+    watch.arm(hears())
+    while status == Status.interrupted:
+        ask(watch)
+        with nogil:
+            status = it.run()
+    if status != Status.ok:
+        raise error_of(status, "simulate the community")
+
+    cdef const Outcome* outcome = &it.outcome()
+    cdef size_t count = plan.jobs.size
+    queued, start, end = np.empty(count), np.empty(count), np.empty(count)
+    node, moves = np.empty(count, np.int32), np.empty(count, np.uint32)
+    fate = np.empty(count, np.uint8)
+    fill(queued, outcome.queued.data())
+    fill(start, outcome.start.data())
+    fill(end, outcome.end.data())
+    fill(node, outcome.node.data())
+    fill(moves, outcome.moves.data())
+    fill(fate, fates(outcome[0]))
+    sent, own = np.empty(len(KINDS), np.uint64), np.empty(len(KINDS), np.uint64)
+    cdef Tally tally = it.tally()
+    fill(sent, counts(tally, False))
+    fill(own, counts(tally, True))
+    rest = {"lost": tally.lost, "suspensions": tally.suspensions, "events": it.events(),
+            "shadow_load": it.shadow_load(), "promises": it.promises()}
+    return queued, start, end, node, moves, fate, sent, own, rest
+
+
+cdef Ticket ticket_of(given) except *:
+    cdef Ticket ticket
+    ticket.slot, ticket.serial = given
+    return ticket
+
+
+cdef object as_message(const CMessage& message):
+    cdef Py_ssize_t kind = <Py_ssize_t>message.kind
+    return Message(KINDS[kind], message.from_, message.to, message.job,
+                   message.hop, message.place, message.contacted,
+                   (message.negotiation.slot, message.negotiation.serial),
+                   (message.promise.slot, message.promise.serial),
+                   (message.times[0], message.times[1], message.times[2]))
+
+
+cdef class Agent:
+    """One node of a community: the protocol core, which knows neither clock nor network.
+
+    Every method returns what is to be done, in order: tuples of a word of `ASKED` and
+
+    - ``("send", message)``: a `Message`; it may be lost, doubled, late;
+    - ``("discover", ticket)``: call `contact` with neighbours of this node;
+    - ``("decide", ticket)``: call `decide` when the answers can be there;
+    - ``("resend", ticket)``: call `resend` after a while;
+    - ``("came", job, hop, entered)``: the job waits here now, the last of the queue;
+    - ``("left", job)``: it is taken out of the queue, on its way to another node;
+    - ``("given", job, hop)``: that node has confirmed that it has the job;
+    - ``("suspended", job, ticket)``: nobody offers to run it; `retry` tries again;
+    - ``("resumed", job)``: it is tried again, or somebody offers after all.
+
+    Parameters
+    ----------
+    node : int
+        Its number.
+    processors, speed, label : int, float, int
+    seed : int
+        Of the lots that it draws.
+    first_serial : int
+        Larger than every serial of an earlier life of this node.
+    omega, varpi, mu, whole_node, most_informed, promise_life
+        As in `slotkern.Community`.
+    """
+
+    cdef unique_ptr[RecordedAgent] it
+
+    def __init__(self, uint32_t node, int32_t processors, *, double speed=1, int32_t label=0,
+                 uint64_t seed=0, uint32_t first_serial=0, double omega=1, double varpi=1,
+                 double mu=1, bint whole_node=True, uint32_t most_informed=0xFFFFFFFF,
+                 double promise_life=INFINITY):
+        cdef Profile profile
+        profile.processors, profile.speed, profile.label = processors, speed, label
+        if processors < 1 or not 0 < speed < INFINITY:
+            raise ValueError(f"a node needs processors and a speed, got {processors}, {speed}")
+        cdef Rules rules = rules_of({
+            "omega": omega, "varpi": varpi, "mu": mu, "whole_node": whole_node,
+            "most_informed": most_informed, "promise_life": promise_life})
+        self.it.reset(new RecordedAgent(node, profile, rules, seed, first_serial))
+
+    cdef list done(self):
+        cdef const Action* action
+        cdef size_t i
+        asked = []
+        for i in range(self.it.get().actions().size()):
+            action = &self.it.get().actions()[i]
+            word = <Py_ssize_t>action.what
+            what = ASKED[word]
+            ticket = action.ticket.slot, action.ticket.serial
+            if what == "send":
+                asked.append((what, as_message(action.message)))
+            elif what == "came":
+                asked.append((what, action.job, action.hop, action.entered))
+            elif what == "suspended":
+                asked.append((what, action.job, ticket))
+            elif what == "given":
+                asked.append((what, action.job, action.hop))
+            elif what in ("left", "resumed"):
+                asked.append((what, action.job))
+            else:
+                asked.append((what, ticket))
+        self.it.get().clear()
+        return asked
+
+    cdef int known(self, uint32_t job) except -1:
+        if not self.it.get().knows(job):
+            raise ValueError(f"job {job} has not been described")
+        return 0
+
+    def describe(self, uint32_t job, int32_t processors, double estimate, int32_t label=-1):
+        """Make a job known, before it is first spoken of; numbers should be dense."""
+        if processors < 1 or not 0 < estimate < INFINITY:
+            raise ValueError(f"job {job} needs processors and an estimate, "
+                             f"got {processors}, {estimate}")
+        self.it.get().describe(job, processors, estimate, label)
+
+    def submit(self, uint32_t job):
+        """A user of this node hands in a job (Algorithm 1)."""
+        self.known(job)
+        self.it.get().submit(job)
+        return self.done()
+
+    def contact(self, ticket, neighbours):
+        """The neighbours that a discovery has found."""
+        cdef vector[uint32_t] nodes = neighbours
+        self.it.get().contact(ticket_of(ticket), nodes)
+        return self.done()
+
+    def receive(self, message, double now):
+        """A message has come (Algorithms 2 and 5, RECEIPT, REVOKE)."""
+        cdef CMessage told
+        told.kind = <Kind><int>KINDS.index(message.kind)
+        told.from_, told.to, told.job = message.sender, message.receiver, message.job
+        told.hop, told.place, told.contacted = message.hop, message.place, message.contacted
+        told.negotiation = ticket_of(message.negotiation)
+        told.promise = ticket_of(message.promise)
+        told.times[0], told.times[1], told.times[2] = message.times
+        self.known(message.job)
+        self.it.get().receive(told, now)
+        return self.done()
+
+    def decide(self, ticket):
+        """The answers are there (Algorithm 3)."""
+        self.it.get().decide(ticket_of(ticket))
+        return self.done()
+
+    def reschedule(self, double now):
+        """Offer the jobs that have waited long to others (Algorithm 4)."""
+        self.it.get().reschedule(now)
+        return self.done()
+
+    def resend(self, ticket):
+        """Send an ASSIGN once more that has not been answered."""
+        self.it.get().resend(ticket_of(ticket))
+        return self.done()
+
+    def retry(self, ticket):
+        """Try a suspended job once more."""
+        self.it.get().retry(ticket_of(ticket))
+        return self.done()
+
+    def leave(self):
+        """Take no more jobs, and offer those that wait here to others."""
+        self.it.get().leave()
+        return self.done()
+
+    def join(self):
+        """Take jobs again."""
+        self.it.get().join()
+        return self.done()
+
+    def know(self, uint32_t job, uint32_t hop):
+        """This node had the job once, with this hop: after a restart."""
+        self.it.get().agent().know(job, hop)
+
+    def hold(self, uint32_t job, uint32_t hop, double entered):
+        """A job waited here before a restart."""
+        cdef Waiting waiting
+        waiting.job, waiting.hop, waiting.entered = job, hop, entered
+        self.known(job)
+        self.it.get().hold(waiting)
+        return self.done()
+
+    def hand_over(self, uint32_t job, uint32_t hop, uint32_t to):
+        """A job was on its way to another node before a restart."""
+        self.known(job)
+        self.it.get().hand_over(job, hop, to)
+        return self.done()
+
+    def start(self, uint32_t job):
+        """A waiting job starts; returns whether it waited here."""
+        return bool(self.it.get().start(job))
+
+    def ended(self, double waited):
+        """A job has ended that had waited here so long."""
+        self.it.get().agent().queue().ended(waited)
+
+    def expire(self, double now):
+        """Forget promises that were never revoked."""
+        self.it.get().agent().expire(now)
+
+    @property
+    def waiting(self):
+        """Jobs, hops and times of coming, in the order of the queue."""
+        cdef LocalQueue* queue = &self.it.get().agent().queue()
+        cdef size_t i
+        return [(queue[0][i].job, queue[0][i].hop, queue[0][i].entered)
+                for i in range(queue.size())]
+
+    @property
+    def queue_load(self):
+        """Processors * estimates of the waiting jobs."""
+        return self.it.get().agent().queue().load()
+
+    @property
+    def shadow_load(self):
+        """The load of the promises, each by its probability (Definition 2)."""
+        return self.it.get().agent().shadow_load()
+
+    @property
+    def promises(self):
+        """How many are open."""
+        return self.it.get().agent().promises()
+
+    @property
+    def negotiations(self):
+        """How many are open."""
+        return self.it.get().agent().negotiations()
+
+    @property
+    def present(self):
+        """Whether it takes jobs."""
+        return self.it.get().agent().present()

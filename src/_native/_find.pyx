@@ -1,0 +1,231 @@
+"""The door of searches: one window, or one for each of many requests."""
+
+import numpy as np
+
+cimport numpy as cnp
+from libc.math cimport INFINITY
+from libcpp.vector cimport vector
+
+from slotkern._base cimport Status, Watch, ask, hears
+from slotkern._core cimport (
+    PreparedSlots, Request, in_numbers, lasting, pool_of, request_with, search_error, shape_of,
+    terms_of,
+)
+from slotkern._kernels cimport (
+    Answer, CPreparedSlots, Query, ShapeKind, criterion_doc, criterion_name, kBuiltins,
+)
+from slotkern._windows cimport CWindowTable, Window, WindowTable, wrap
+
+from slotkern.checks import integer
+
+cnp.import_array()
+
+cdef extern from "slotkern/window/find.hpp" namespace "slotkern" nogil:
+    Status find_many(const CPreparedSlots&, const vector[Query]&, int, ShapeKind, unsigned,
+                     CWindowTable&, size_t&) noexcept
+
+CRITERIA = {
+    (<bytes>criterion_name(i)).decode(): (<bytes>criterion_doc(i)).decode()
+    for i in range(kBuiltins)
+}
+cdef dict INDEX = {name: i for i, name in enumerate(CRITERIA)}
+
+
+def find_window(slots, Request request not None, criterion="finish", *, str shape="square",
+                str method="exact", str placement="slot-start", str span="window", gap=0.0,
+                max_work=None, seed=0):
+    """The best window for a request, or None.
+
+    Parameters
+    ----------
+    slots : structured array, SlotPool or Environment
+        Free slots, sorted by (start, node). An array is checked and prepared at every
+        call; a pool was once. Of an Environment, its ``slots``.
+    request : Request
+        What the job asks for.
+    criterion : str, array, or other
+        ``"first"`` (AMP and FirstFit), ``"start"``, ``"finish"``, ``"runtime"`` or
+        ``"cost"``; a sum of values: ``"processor_time"``, ``"dependable"``,
+        ``"coordinated"``, the name of a numeric field or a float64 array with one value a
+        row (both maximized), ``minimize(...)`` of those, or a function made by
+        `criterion`.
+    shape : {"square", "ragged"}
+        Whether all parts run as long as the slowest (T = volume / least performance), or
+        each for its own volume / performance.
+    method : {"exact", "lite", "published", "published-lite"}
+        The kernels; the n cheapest of each step, valued; or the papers' algorithms step by
+        step (numba; slow).
+    placement : {"slot-start", "any"}
+        For sums of values: whether windows start where a slot does that the request
+        admits (long enough for a part or not), or anywhere.
+    span : {"window", "group"}
+        For ``"dependable"``, ``"coordinated"`` and criteria that use the start, square:
+        whether T is volume / least performance of the window, or that of any slower slot
+        which could start at the same time, as in the papers' procedure.
+    gap, max_work : float, int, optional
+        For sums of values: a relative distance from the optimum that is good enough, and
+        the most units of work, counted and not timed; `Window.proven` says what came of it.
+    seed : int
+        For published methods that draw random windows.
+
+    Returns
+    -------
+    Window or None
+        None when nothing fits; `explain` says why. Exact windows are the best by value,
+        then earliest start, then lowest cost, then smallest node ids; costs that only
+        rounding makes equal are no tie, for there the n cheapest slots stand. Of windows
+        with one sum of values any may be the answer, always the same one.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Naming the row, field or argument and its value.
+
+    Notes
+    -----
+    A part so long or so dear that it overflows a float64 fits nowhere.
+    Expected O(m / 64 + candidates * n) time for m slots once prepared; scratch memory at
+    most 16 bytes a slot. AEP: Toporkov et al., "Slot Selection and Co-allocation
+    Algorithms for Economic Scheduling in Distributed Computing", section 2; square:
+    "Optimization of Resources Selection for Jobs Scheduling in Heterogeneous Distributed
+    Computing Environments", section 3.2.
+
+    Examples
+    --------
+    >>> import slotkern as sk
+    >>> slots = sk.make_slots(node=[0, 1, 2], start=[0, 0, 4], end=[10, 10, 10],
+    ...                       performance=[1, 2, 4], price=[1, 3, 5])
+    >>> sk.find_window(slots, sk.Request(2, 9), "finish")
+    Window(square finish: start=4, finish=8.5, runtime=4.5, cost=36, nodes=[1, 2])
+    """
+    request = in_numbers(slots, request)
+    cdef Window window = find_plain(slots, request, criterion, shape, method, placement, span, gap,
+                                    max_work, seed)
+    if window is not None:
+        window.name = request.name
+        window.terms = terms_of(slots)
+    return window
+
+
+cdef Window find_plain(slots, Request request, criterion, str shape, str method, str placement,
+                       str span, gap, max_work, seed):
+    cdef object index = INDEX.get(criterion) if type(criterion) is str else None
+    if (isinstance(slots, PreparedSlots) and (<PreparedSlots>slots).changed
+            and (index is None or method != "exact" or not lasting(request.where))):
+        return find_settled(<PreparedSlots>slots, request, criterion, dict(
+            shape=shape, method=method, placement=placement, span=span, gap=gap,
+            max_work=max_work, seed=seed))
+    if (index is None or method != "exact" or placement != "slot-start" or span != "window"
+            or gap != 0.0 or max_work is not None or type(seed) is not int or seed < 0):
+        from slotkern.search import find_otherwise
+        return find_otherwise(slots, request, criterion, shape, method, placement, span, gap,
+                              max_work, seed)
+    return find_builtin(slots, request, <str>criterion, shape)
+
+
+cpdef Window find_builtin(slots, Request request, str criterion, str shape):
+    """The best window by one of CRITERIA, or None."""
+    cdef ShapeKind form = shape_of(shape)
+    cdef PreparedSlots pool = pool_of(slots, False, form, request.query.n)
+    if request.where is not None:
+        request = request_with(request, pool.mask_of(request.where))
+    cdef Answer answer = pool.search(request.query, INDEX[criterion], form)
+    if answer.status == Status.ok:
+        return wrap(answer, request.query.n, criterion, shape)
+    if answer.status == Status.none:
+        return None
+    raise search_error(answer.status, request.query)
+
+
+cdef object find_settled(PreparedSlots pool, Request request, object criterion, dict options):
+    """find_window on what a changed pool is now, with rows of its origin array."""
+    cdef PreparedSlots settled = pool.settled()
+    cdef Window window = find_window(settled, request, criterion, **options)
+    cdef Py_ssize_t i
+    if window is not None:
+        for i in range(window.count):
+            window.parts[i].row = settled.origin[window.parts[i].row]
+        window.table = None
+    return window
+
+
+def find_windows(slots, requests, criterion="finish", *, str shape="square",
+                 str method="exact", threads=1, **options):
+    """`find_window` for many requests over the same slots, in one call without the GIL.
+
+    Parameters
+    ----------
+    slots, criterion, shape, method, **options
+        As for `find_window`.
+    requests : iterable of Request
+    threads : int
+        How many threads share the requests. The result does not depend on it.
+
+    Returns
+    -------
+    WindowTable
+        A window, or None, for each request, in order.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `find_window`, at the first request that is wrong; then nothing is returned.
+
+    Notes
+    -----
+    The time of `find_window` for each request, shared by the threads when the criterion
+    is a built-in one and the method exact; others run one after another. O(m log m) once
+    for a raw array of m slots.
+    """
+    cdef list asked = list(requests)
+    cdef object terms = terms_of(slots)
+    for i, request in enumerate(asked):
+        if not isinstance(request, Request):
+            raise TypeError(f"requests[{i}] must be a Request, got {type(request).__name__}")
+        asked[i] = in_numbers(slots, request)
+    cdef unsigned crew = min(integer("threads", threads, 1), 1024)
+    if criterion.__class__ is not str or criterion not in INDEX or method != "exact":
+        if not isinstance(slots, PreparedSlots):
+            slots = PreparedSlots(slots)  # keeps its clock; checked and prepared once for all
+        return WindowTable.of([
+            find_window(slots, request, criterion, shape=shape, method=method, **options)
+            for request in asked
+        ], shape=shape)
+    if options:
+        find_window(slots, Request(1, 1), criterion, shape=shape, **options)  # checks names
+    cdef ShapeKind form = shape_of(shape)
+    cdef size_t most = 1
+    cdef Request each
+    for each in asked:
+        most = max(most, <size_t>each.query.n)
+    cdef PreparedSlots pool = pool_of(slots, False, form, most)
+    if pool.changed and any([each.where is not None for each in asked]):
+        return WindowTable.of([find_window(slots, each, criterion, shape=shape) for each in asked],
+                              criterion=criterion, shape=shape)
+    cdef vector[Query] queries
+    queries.reserve(len(asked))
+    keep = []
+    for each in asked:
+        if each.where is not None:
+            each = request_with(each, pool.mask_of(each.where))
+            keep.append(each)
+        queries.push_back(each.query)
+    cdef WindowTable out = WindowTable.__new__(WindowTable)
+    out.criterion, out.shape, out.terms = criterion, shape, terms
+    names = [each.name for each in asked]
+    out.names = names if any(names) else None
+    cdef Status status = Status.interrupted
+    cdef int which = INDEX[criterion]
+    cdef size_t wrong = 0
+    cdef double least_volume = min([each.volume for each in asked], default=INFINITY)
+    cdef Watch watch
+    watch.arm(hears())
+    while status == Status.interrupted:
+        ask(watch)
+        pool.enter(least_volume)
+        with nogil:
+            status = find_many(pool.prepared, queries, which, form, crew, out.windows, wrong)
+            pool.leave()
+    if status != Status.ok:
+        raise search_error(status, queries[wrong])
+    return out

@@ -1,0 +1,41 @@
+"""Spans of free and booked time as arrays, and back."""
+
+import numpy as np
+
+from libc.stdint cimport int32_t, int64_t
+from libcpp.vector cimport vector
+
+SPAN = np.dtype([("row", "i8"), ("node", "i4"), ("start", "f8"), ("end", "f8")], align=True)
+
+
+cdef vector[double] prices_of(object table) except *:
+    cdef vector[double] prices
+    cdef const double[::1] column = np.ascontiguousarray(table["price"])
+    if column.shape[0]:
+        prices.assign(&column[0], &column[0] + column.shape[0])
+    return prices
+
+
+cdef int fill_spans(object table, vector[int32_t]& nodes, vector[Span]& spans) except -1:
+    cdef Span span
+    for row, node, start, end in table.tolist():
+        span.row, span.start, span.end = row, start, end
+        spans.push_back(span)
+        nodes.push_back(node)
+    return 0
+
+
+cdef object span_table(const vector[int32_t]& nodes, const vector[Span]& spans):
+    cdef size_t k, size = spans.size()
+    cdef int64_t[::1] rows = np.empty(size, np.int64)
+    cdef int32_t[::1] ids = np.empty(size, np.int32)
+    cdef double[:, ::1] times = np.empty((2, size))
+    for k in range(size):
+        rows[k] = spans[k].row
+        ids[k] = nodes[k]
+        times[0, k] = spans[k].start
+        times[1, k] = spans[k].end
+    out = np.empty(size, SPAN)
+    out["row"], out["node"] = rows, ids
+    out["start"], out["end"] = times
+    return out

@@ -1,0 +1,72 @@
+// The table over the core of a knapsack: where it applies, what it costs, and what it finds.
+//
+// Integer costs only. Every set has the same number of items, so that the least cost is taken
+// off all of them, and then their common divisor: most tables become much narrower.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include "slotkern/choice/core.hpp"
+#include "slotkern/choice/table.hpp"
+
+namespace slotkern {
+
+class CoreTable {
+ public:
+  static constexpr double kMostInteger = 0x1p52;  // below it sums of integers are exact
+
+  KnapsackTable table;  // also at the caller's disposal between calls
+
+  // Work of the table over the core with this integer room, or -1 where it does not apply:
+  // costs that are no integers, or too much memory.
+  std::int64_t prepare(const Core& core, double room, double memory) {
+    double least = kInfinity, total = 0;
+    for (const double c : core.cost) {
+      if (c != std::floor(c)) return -1;
+      least = std::min(least, c);
+    }
+    costs_.clear();
+    std::int64_t divisor = 0;
+    for (const double c : core.cost) {
+      costs_.push_back(static_cast<std::int64_t>(c - least));
+      divisor = std::gcd(divisor, costs_.back());
+      total += c - least;
+    }
+    if (divisor > 1)
+      for (std::int64_t& c : costs_) c /= divisor;
+    divisor = std::max<std::int64_t>(divisor, 1);
+    const double spare = room - core.pick * least;
+    if (!(total < kMostInteger) || spare < 0) return -1;
+    width_ = std::floor(std::min(spare, total) / static_cast<double>(divisor)) + 1;
+    const double size = static_cast<double>(core.size());
+    if (!KnapsackTable::fits(size, core.pick, width_, memory)) return -1;
+    return static_cast<std::int64_t>(KnapsackTable::cells(size, core.pick, width_) /
+                                     KnapsackTable::kCellsPerUnit);
+  }
+
+  // The best value that the core can add, after prepare().
+  double run(const Core& core) {
+    const std::size_t pick = static_cast<std::size_t>(core.pick);
+    const std::size_t width = static_cast<std::size_t>(width_);
+    table.run(costs_.data(), core.value.data(), core.size(), pick, width, false);
+    return table.best(pick, width - 1);
+  }
+
+  // Positions in the core of the set behind it.
+  const std::vector<int>& trace(const Core& core) {
+    positions_.clear();
+    table.trace(static_cast<std::size_t>(core.pick), static_cast<std::size_t>(width_) - 1,
+                positions_);
+    return positions_;
+  }
+
+ private:
+  std::vector<std::int64_t> costs_;
+  std::vector<int> positions_;
+  double width_ = 0;
+};
+
+}  // namespace slotkern

@@ -1,0 +1,47 @@
+// What a knapsack is given beside its items: what is forced in, what it may spend, and the scale
+// of the values.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+namespace slotkern {
+
+// Items that must be among the chosen; choosing `pick` others comes on top.
+struct Forced {
+  int count = 0;  // 0, 1 or 2
+  double costs[2] = {0, 0};
+  double value = 0;
+
+  double cost() const { return costs[0] + costs[1]; }
+};
+
+struct Limits {
+  std::int64_t work = std::numeric_limits<std::int64_t>::max();
+  double memory = 268435456;
+  bool table = true;  // may be tried
+};
+
+// Scale of the values, from which rounding errors are judged, and whether they are integers.
+struct ValueScale {
+  double least = 0, most = 0;  // 0 is always among them
+  bool integers = true;
+
+  void add(double z) {
+    least = std::min(least, z);
+    most = std::max(most, z);
+    integers = integers && z == std::floor(z);
+  }
+  double largest() const { return std::max(-least, most); }
+  bool mixed() const { return least < 0 && most > 0; }  // sums may cancel
+
+  static ValueScale of(const double* value, int count) {
+    ValueScale scale;
+    for (int i = 0; i < count; ++i) scale.add(value[i]);
+    return scale;
+  }
+};
+
+}  // namespace slotkern

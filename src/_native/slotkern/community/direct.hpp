@@ -1,0 +1,167 @@
+// The scenarios without a protocol: every job stays at home (Ind), or one centre that sees all
+// places it (Cen, BestFit).
+//
+// BestFit takes the node that has the fewest free processors left, among those that can start
+// the job now: enough free processors and an empty queue (section 5.1 of the paper). What is
+// done where nothing fits is not printed; `Placing` has the choices. At one time jobs end first,
+// then nodes leave or join, then jobs come. Cost: O(1) a job in Ind, O(nodes) in Cen.
+#pragma once
+
+#include <deque>
+
+#include "slotkern/community/sites.hpp"
+
+namespace slotkern::community {
+
+enum class Placing : int {
+  home,          // Ind
+  most_free,     // queued at the competent node with the most free processors
+  least_load,    // ... with the least queued load per speed and processors
+  central_fcfs,  // waits at the centre; nobody overtakes the first
+  central_scan,  // waits at the centre; whoever fits starts
+};
+
+template <class Local>
+class Direct {
+ public:
+  Direct(const Jobs& jobs, const Grid& grid, const LocalPolicy& policy, Placing placing)
+      : jobs_(jobs), grid_(grid), placing_(placing), sites_(jobs, grid, policy),
+        queues_(grid.nodes.size()), present_(grid.present) {}
+
+  // Goes on until everything has happened; may be interrupted between events.
+  void run() {
+    while (true) {
+      const double change =
+          next_change_ < grid_.changes.size() ? grid_.changes[next_change_].time : kNever;
+      const double coming = next_job_ < jobs_.size ? jobs_.submit[next_job_] : kNever;
+      const double end = sites_.next();
+      if (end <= change && end <= coming) {
+        if (end == kNever) break;
+        pulse_.beat();
+        sites_.end([&](NodeId node) -> LocalQueue& { return queues_[node]; });
+        if (central()) drain(end);
+      } else if (change <= coming) {
+        pulse_.beat();
+        apply(grid_.changes[next_change_++]);
+      } else {
+        pulse_.beat();
+        place(static_cast<JobId>(next_job_++), coming);
+      }
+    }
+    for (Fate& fate : sites_.outcome().fate)
+      if (fate == Fate::pending) fate = Fate::stranded;
+  }
+
+  const Outcome& outcome() const { return sites_.outcome(); }
+  std::size_t submitted() const { return next_job_; }
+  std::size_t events() const { return pulse_.events(); }
+
+ private:
+  bool central() const { return placing_ >= Placing::central_fcfs; }
+  bool can(NodeId node, JobId job) const {
+    return present_[node] && grid_.nodes[node].can_run(jobs_, job);
+  }
+  void look(NodeId node, double now) { sites_.look(node, queues_[node], now); }
+
+  void place(JobId job, double now) {
+    NodeId node = kNone;
+    if (placing_ == Placing::home) {
+      const auto home = static_cast<NodeId>(jobs_.home[job]);
+      if (can(home, job)) node = home;
+    } else if (central()) {
+      for (NodeId n = 0; n < grid_.nodes.size() && node == kNone; ++n)
+        if (can(n, job)) node = n;
+      if (node != kNone) {
+        waiting_.push_back(job);
+        return drain(now);
+      }
+    } else {
+      node = best_fit(job);
+      if (node == kNone) node = fallback(job);
+    }
+    if (node == kNone)
+      sites_.outcome().fate[job] = Fate::no_node;
+    else
+      enqueue(node, job, now);
+  }
+
+  void enqueue(NodeId node, JobId job, double now) {
+    queues_[node].push({job, 0, now}, jobs_.load(job));
+    sites_.came(node, job, now);
+    look(node, now);
+  }
+
+  NodeId best_fit(JobId job) const {
+    NodeId best = kNone;
+    std::int32_t least = 0;
+    for (NodeId node = 0; node < grid_.nodes.size(); ++node) {
+      const std::int32_t left = sites_.free()[node] - jobs_.width[job];
+      if (left < 0 || (best != kNone && left >= least)) continue;
+      if (!can(node, job) || !queues_[node].empty()) continue;
+      best = node;
+      least = left;
+    }
+    return best;
+  }
+
+  NodeId fallback(JobId job) const {
+    NodeId best = kNone;
+    double least = kNever;
+    for (NodeId node = 0; node < grid_.nodes.size(); ++node) {
+      if (!can(node, job)) continue;
+      const double value = placing_ == Placing::most_free
+                               ? -static_cast<double>(sites_.free()[node])
+                               : queues_[node].load() / grid_.nodes[node].power();
+      if (value >= least) continue;
+      best = node;
+      least = value;
+    }
+    return best;
+  }
+
+  // Starts what waits at the centre.
+  void drain(double now) {
+    for (std::size_t i = 0; i < waiting_.size();) {
+      const JobId job = waiting_[i];
+      const NodeId node = best_fit(job);
+      if (node != kNone) {
+        waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(i));
+        enqueue(node, job, now);
+      } else if (placing_ == Placing::central_fcfs) {
+        break;
+      } else {
+        ++i;
+      }
+    }
+  }
+
+  void apply(const Change& change) {
+    if (present_[change.node] == change.joins) return;
+    present_[change.node] = change.joins;
+    LocalQueue& queue = queues_[change.node];
+    sites_.serve(change.node, change.joins, queue, change.time);
+    if (change.joins) {
+      if (central()) drain(change.time);
+      return;
+    }
+    while (!queue.empty()) {  // in the order in which they came
+      const JobId job = queue.take(0, jobs_.load(queue[0].job)).job;
+      if (placing_ == Placing::home)
+        sites_.outcome().fate[job] = Fate::stranded;
+      else
+        place(job, change.time);
+    }
+  }
+
+  Jobs jobs_;
+  Grid grid_;
+  Placing placing_;
+  Sites<Local> sites_;
+  std::vector<LocalQueue> queues_;
+  std::vector<std::uint8_t> present_;
+  std::deque<JobId> waiting_;  // at the centre
+  std::size_t next_job_ = 0, next_change_ = 0;
+  Pulse pulse_;
+};
+
+}  // namespace slotkern::community

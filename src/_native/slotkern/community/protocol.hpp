@@ -1,0 +1,487 @@
+// One node's part in a community of schedulers: the five algorithms of CASA as a machine that
+// knows messages, promises and rounds, but neither a clock nor a network.
+//
+// Whoever drives it hands in messages and timers with the time, and carries out what it asks
+// for through a `Port`: send a message, discover neighbours, call back later, tell the local
+// scheduler of jobs that came or left.
+//
+//   submit, contact   h_request (Algorithm 1)      decide      h_assign (Algorithm 3)
+//   REQUEST           h_accept (Algorithm 2)       reschedule  h_resched (Algorithm 4)
+//   INFORM            h'_accept (Algorithm 5)
+// (Huang, Bessis, Norrington, Kuonen and Hirsbrunner, FGCS 2011, section 4.) Beside them stands
+// what the paper names and leaves open: RECEIPT, nodes that leave, and lost messages.
+//
+// Why no job is lost or run twice, whatever is lost, doubled, reordered or late. A job has one
+// holder at a time. A holder that gives it away takes it out of its own queue first, and sends
+// ASSIGN again and again until the RECEIPT comes: nothing is lost as long as a message that is
+// sent often enough arrives. Each ASSIGN carries the hop, which grows by one each time; a node
+// takes a job only with a larger hop than it has ever taken it with, and answers every other
+// copy by the RECEIPT alone. Negotiations and promises are named by tickets, each once and for
+// ever: what belongs to another round finds nothing. Nodes that fail must come back with what
+// they held (docs/communities.md).
+//
+// Cost: O(1) a message; O(offers) a decision; O(queue) a rescheduling. Memory: what is open,
+// and the last hop of each job that has come here.
+#pragma once
+
+#include <deque>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "slotkern/community/queue.hpp"
+#include "slotkern/community/random.hpp"
+#include "slotkern/community/tickets.hpp"
+
+namespace slotkern::community {
+
+// Table 1, and REVOKE of Algorithm 3.
+enum class Kind : std::uint8_t {
+  request, accept_request, assign_request, inform, accept_inform, assign_inform, receipt, revoke
+};
+inline constexpr std::size_t kKinds = 8;
+
+struct Message {
+  Kind kind;
+  NodeId from, to;
+  JobId job;
+  std::uint32_t hop = 0;        // of ASSIGN
+  std::uint32_t place = 0;      // of the receiver among the contacted; its answer brings it back
+  std::uint32_t contacted = 0;  // x of REQUEST and INFORM
+  Ticket negotiation{};         // of the requester; answers bring it back
+  Ticket promise{};             // of the responder
+  // ACCEPT: the times of the job, the queue and the shadow queue.
+  // INFORM: the estimated response and the mean queueing time at the requester.
+  double times[3] = {0, 0, 0};
+};
+
+struct Rules {
+  double omega = 1;   // weight of the shadow queue in h_assign (Definition 3)
+  double varpi = 1;   // weight of the own mean queueing time in h'_accept
+  double mu = 1;      // least relative queueing delay of a job to be moved (Definition 5)
+  bool whole_node = true;               // t_job = load / (speed * processors), as printed;
+                                        // else estimate / speed
+  std::uint32_t most_informed = kNone;  // jobs that a node tries to move at one time
+  double promise_life = kNever;         // an ACCEPT that nobody revokes is forgotten then
+  // Administrative preferences: whether a node would take a job that it could run.
+  bool (*willing)(void* data, double now, NodeId node, JobId job) = nullptr;
+  void* data = nullptr;
+};
+
+template <class P>
+concept Port = requires(P port, const Message& message, Ticket ticket, const Waiting& waiting) {
+  port.send(message);          // it may arrive never, twice, or after a later one
+  port.discover(ticket);       // then contact(ticket, neighbours)
+  port.decide_later(ticket);   // then decide(ticket), when answers can be there
+  port.resend_later(ticket);   // then resend(ticket), until that is answered
+  port.came(waiting);          // a job waits here now, the last of the queue
+  port.left(waiting);          // it is taken out of the queue for another node
+  port.given(waiting.job, message.hop);  // which has it now, with this hop
+  port.suspended(waiting.job, ticket);  // nobody offers to run it
+  port.resumed(waiting.job);            // it is tried again, or somebody offers after all
+};
+
+class Agent {
+ public:
+  // `first_serial`: larger than that of an earlier life of this node.
+  Agent(NodeId id, const Profile& profile, const Jobs& jobs, const Rules& rules,
+        std::uint64_t seed, std::uint32_t first_serial = 0)
+      : id_(id), profile_(profile), jobs_(&jobs), rules_(&rules), random_(seed, id),
+        negotiations_(first_serial), promises_(first_serial) {}
+
+  LocalQueue& queue() { return queue_; }
+  const LocalQueue& queue() const { return queue_; }
+  const Profile& profile() const { return profile_; }
+  bool present() const { return present_; }
+  double shadow_load() const { return shadow_; }
+  std::size_t promises() const { return promises_.used(); }
+  std::size_t negotiations() const { return negotiations_.used(); }
+
+  // h_request: a job that nobody else holds, as a user of this node hands it in.
+  template <Port P>
+  void submit(JobId job, P& port) {
+    begin({job, 0, 0}, false, {0, 0}, port);
+  }
+
+  // h_request and h_resched: the neighbours are known; a new job is also asked of oneself.
+  template <Port P>
+  void contact(Ticket ticket, std::span<const NodeId> neighbours, P& port) {
+    Negotiation* found = negotiations_.find(ticket);
+    if (!found || found->state != State::discovering) return;
+    Negotiation& negotiation = *found;
+    const bool own = !negotiation.moves;
+    negotiation.state = State::collecting;
+    negotiation.answered.assign(neighbours.size() + own, 0);
+    Message message{own ? Kind::request : Kind::inform, id_, id_, negotiation.job};
+    message.contacted = static_cast<std::uint32_t>(neighbours.size());
+    message.negotiation = ticket;
+    message.times[0] = negotiation.response;
+    message.times[1] = negotiation.mean_wait;
+    if (own) {
+      port.send(message);
+      ++message.place;
+    }
+    for (const NodeId node : neighbours) {
+      message.to = node;
+      port.send(message);
+      ++message.place;
+    }
+    port.decide_later(ticket);
+  }
+
+  template <Port P>
+  void receive(const Message& message, double now, P& port) {
+    if (!ends_.empty()) expire(now);
+    switch (message.kind) {
+      case Kind::request:
+        if (offers(message.job, now))
+          offer(message, Kind::accept_request, times(message), now, port);
+        break;
+      case Kind::inform:
+        on_inform(message, now, port);
+        break;
+      case Kind::accept_request:
+      case Kind::accept_inform:
+        on_accept(message, port);
+        break;
+      case Kind::assign_request:
+      case Kind::assign_inform:
+        on_assign(message, now, port);
+        break;
+      case Kind::receipt:
+        on_receipt(message, port);
+        break;
+      case Kind::revoke:
+        release(message.promise);
+        break;
+    }
+  }
+
+  // h_assign. Without an offer the job is suspended, or goes on waiting here.
+  template <Port P>
+  void decide(Ticket ticket, P& port) {
+    Negotiation* found = negotiations_.find(ticket);
+    if (found && found->state == State::collecting) settle(ticket, *found, port);
+  }
+
+  // h_resched: the jobs that have waited longest, in descending order of their relative
+  // queueing delay, which is the order in which they came.
+  template <Port P>
+  void reschedule(double now, P& port) {
+    if (!present_) return;
+    const double mean = queue_.mean_wait(now);
+    double before = 0;
+    std::uint32_t informed = 0;
+    for (std::size_t i = 0; i < queue_.size() && informed < rules_->most_informed; ++i) {
+      const Waiting waiting = queue_[i];
+      const double delay = mean > 0 ? (now - waiting.entered) / mean : 0;
+      if (waiting.negotiation == kNone && delay >= rules_->mu) {
+        const double response = before / profile_.power() + job_time(waiting.job);
+        queue_[i].negotiation = begin(waiting, true, {response, mean}, port).slot;
+        ++informed;
+      }
+      before += jobs_->load(waiting.job);
+    }
+  }
+
+  // An ASSIGN that nobody has answered.
+  template <Port P>
+  void resend(Ticket ticket, P& port) {
+    const Negotiation* found = negotiations_.find(ticket);
+    if (found && found->state == State::handing_over) assign(ticket, *found, port);
+  }
+
+  // A suspended job is tried once more, in a round of its own.
+  template <Port P>
+  void retry(Ticket ticket, P& port) {
+    const Negotiation* found = negotiations_.find(ticket);
+    if (!found || found->state != State::suspended) return;
+    const Waiting waiting{found->job, found->hop, 0};
+    const bool moves = found->moves;
+    negotiations_.close(ticket);
+    port.resumed(waiting.job);
+    if (!moves)
+      begin(waiting, false, {0, 0}, port);
+    else if (const std::size_t i = queue_.find(waiting.job); i < queue_.size())
+      evict(i, port);
+  }
+
+  // The node takes no more jobs: those that wait here are offered to others, who find every
+  // estimate better than none.
+  template <Port P>
+  void leave(P& port) {
+    present_ = false;
+    for (std::size_t i = 0; i < queue_.size(); ++i)
+      if (queue_[i].negotiation == kNone) evict(i, port);
+  }
+
+  template <Port P>
+  void join(P& port) {
+    present_ = true;
+    for (std::size_t i = 0; i < queue_.size(); ++i) {
+      Waiting& waiting = queue_[i];
+      if (waiting.negotiation == kNone) continue;
+      const Ticket ticket = negotiations_.ticket(waiting.negotiation);
+      if (negotiations_[ticket].state != State::suspended) continue;
+      waiting.negotiation = kNone;
+      negotiations_.close(ticket);
+      port.resumed(waiting.job);
+    }
+  }
+
+  // What a node that comes back had held: a job that waited, and one that was on its way to
+  // another node. Every job that ever came must be made known, with its last hop.
+  template <Port P>
+  void hold(const Waiting& waiting, P& port) {
+    queue_.push(waiting, jobs_->load(waiting.job));
+    know(waiting.job, waiting.hop);
+    port.came(waiting);
+  }
+
+  template <Port P>
+  void hand_over(JobId job, std::uint32_t hop, NodeId to, P& port) {
+    const Ticket ticket = negotiations_.open();
+    Negotiation& negotiation = negotiations_[ticket];
+    negotiation.job = job;
+    negotiation.hop = hop;
+    negotiation.state = State::handing_over;
+    negotiation.moves = false;
+    negotiation.to = to;
+    negotiation.promise = {};
+    assign(ticket, negotiation, port);
+  }
+
+  void know(JobId job, std::uint32_t hop) {
+    std::uint32_t& last = hops_[job];
+    last = std::max(last, hop);
+  }
+
+  // Forgets the promises that were never revoked.
+  void expire(double now) {
+    for (; !ends_.empty() && ends_.front().time <= now; ends_.pop_front())
+      release(ends_.front().promise);
+  }
+
+ private:
+  enum class State : std::uint8_t { discovering, collecting, suspended, handing_over };
+
+  struct Offer {
+    NodeId node;
+    Ticket promise;
+    double response;
+  };
+
+  struct Negotiation {
+    JobId job;
+    std::uint32_t hop;
+    State state;
+    bool moves;  // a waiting job, not a new one
+    NodeId to;   // while it is handed over
+    Ticket promise;
+    double response, mean_wait;
+    std::vector<Offer> offers;
+    std::vector<std::uint8_t> answered;  // by place
+  };
+
+  struct Times {
+    double job, queue, shadow;
+  };
+
+  struct End {
+    double time;
+    Ticket promise;
+  };
+
+  double job_time(JobId job) const {
+    return rules_->whole_node ? jobs_->load(job) / profile_.power()
+                              : jobs_->estimate[job] / profile_.speed;
+  }
+
+  Times times(const Message& message) const {
+    return {job_time(message.job), queue_.load() / profile_.power(), shadow_ / profile_.power()};
+  }
+
+  bool offers(JobId job, double now) const {
+    return present_ && profile_.can_run(*jobs_, job) &&
+           (!rules_->willing || rules_->willing(rules_->data, now, id_, job));
+  }
+
+  template <Port P>
+  Ticket begin(const Waiting& waiting, bool moves, std::pair<double, double> here, P& port) {
+    const Ticket ticket = negotiations_.open();
+    Negotiation& negotiation = negotiations_[ticket];
+    negotiation.job = waiting.job;
+    negotiation.hop = waiting.hop;
+    negotiation.state = State::discovering;
+    negotiation.moves = moves;
+    negotiation.response = here.first;
+    negotiation.mean_wait = here.second;
+    negotiation.offers.clear();
+    port.discover(ticket);
+    return ticket;
+  }
+
+  template <Port P>
+  void evict(std::size_t i, P& port) {
+    const Ticket ticket = begin(queue_[i], true, {kNever, kNever}, port);
+    queue_[i].negotiation = ticket.slot;
+  }
+
+  // A promise, of which one in x is kept on average (Definition 2).
+  template <Port P>
+  void offer(const Message& asked, Kind kind, const Times& times, double now, P& port) {
+    const Ticket promise = promises_.open();
+    const double load = jobs_->load(asked.job) / std::max<std::uint32_t>(1, asked.contacted);
+    promises_[promise] = load;
+    shadow_ += load;
+    if (rules_->promise_life < kNever) ends_.push_back({now + rules_->promise_life, promise});
+    Message message{kind, id_, asked.from, asked.job};
+    message.place = asked.place;
+    message.negotiation = asked.negotiation;
+    message.promise = promise;
+    message.times[0] = times.job;
+    message.times[1] = times.queue;
+    message.times[2] = times.shadow;
+    port.send(message);
+  }
+
+  void release(Ticket promise) {
+    const double* load = promises_.find(promise);
+    if (!load) return;
+    shadow_ -= *load;
+    promises_.close(promise);
+    if (promises_.used() == 0) shadow_ = 0;  // what rounding has left
+  }
+
+  template <Port P>
+  void on_inform(const Message& message, double now, P& port) {
+    if (!offers(message.job, now)) return;
+    const Times own = times(message);
+    const bool sooner = own.job + own.queue + own.shadow < message.times[0];
+    if (sooner && queue_.mean_wait(now) * rules_->varpi < message.times[1])
+      offer(message, Kind::accept_inform, own, now, port);
+  }
+
+  template <Port P>
+  void on_accept(const Message& message, P& port) {
+    Negotiation* found = negotiations_.find(message.negotiation);
+    const bool open = found && message.place < found->answered.size() &&
+                      (found->state == State::collecting || found->state == State::suspended);
+    if (!open) return revoke(message.from, message.job, message.promise, port);
+    Negotiation& negotiation = *found;
+    if (negotiation.answered[message.place]) {
+      for (const Offer& offer : negotiation.offers)
+        if (offer.node == message.from && offer.promise == message.promise) return;
+      return revoke(message.from, message.job, message.promise, port);
+    }
+    negotiation.answered[message.place] = 1;
+    negotiation.offers.push_back(
+        {message.from, message.promise,
+         message.times[0] + message.times[1] + rules_->omega * message.times[2]});
+    if (negotiation.state != State::suspended) return;
+    port.resumed(negotiation.job);
+    settle(message.negotiation, negotiation, port);
+  }
+
+  template <Port P>
+  void settle(Ticket ticket, Negotiation& negotiation, P& port) {
+    std::size_t i = 0;
+    if (negotiation.moves) {
+      i = queue_.find(negotiation.job);
+      if (i == queue_.size() || queue_[i].negotiation != ticket.slot) {  // it runs already
+        for (const Offer& offer : negotiation.offers)
+          revoke(offer.node, negotiation.job, offer.promise, port);
+        negotiations_.close(ticket);
+        return;
+      }
+    }
+    if (negotiation.offers.empty()) {
+      if (negotiation.moves && present_) {
+        queue_[i].negotiation = kNone;
+        negotiations_.close(ticket);
+      } else {
+        negotiation.state = State::suspended;
+        port.suspended(negotiation.job, ticket);
+      }
+      return;
+    }
+    const std::size_t chosen = draw(negotiation.offers);
+    for (std::size_t k = 0; k < negotiation.offers.size(); ++k)
+      if (k != chosen)
+        revoke(negotiation.offers[k].node, negotiation.job, negotiation.offers[k].promise, port);
+    if (negotiation.moves) port.left(queue_.take(i, jobs_->load(negotiation.job)));
+    negotiation.state = State::handing_over;
+    negotiation.to = negotiation.offers[chosen].node;
+    negotiation.promise = negotiation.offers[chosen].promise;
+    ++negotiation.hop;
+    assign(ticket, negotiation, port);
+  }
+
+  // Definition 3: by lot, with probabilities inverse to the responses offered.
+  std::size_t draw(const std::vector<Offer>& offers) {
+    double sum = 0;
+    for (const Offer& offer : offers) sum += 1 / offer.response;
+    double left = random_.uniform() * sum;
+    for (std::size_t k = 0; k + 1 < offers.size(); ++k)
+      if ((left -= 1 / offers[k].response) < 0) return k;
+    return offers.size() - 1;
+  }
+
+  // Redeems the promise as well: the node chosen needs no REVOKE.
+  template <Port P>
+  void assign(Ticket ticket, const Negotiation& negotiation, P& port) {
+    Message message{negotiation.moves ? Kind::assign_inform : Kind::assign_request, id_,
+                    negotiation.to, negotiation.job};
+    message.hop = negotiation.hop;
+    message.negotiation = ticket;
+    message.promise = negotiation.promise;
+    port.send(message);
+    port.resend_later(ticket);
+  }
+
+  template <Port P>
+  void revoke(NodeId to, JobId job, Ticket promise, P& port) {
+    Message message{Kind::revoke, id_, to, job};
+    message.promise = promise;
+    port.send(message);
+  }
+
+  template <Port P>
+  void on_assign(const Message& message, double now, P& port) {
+    release(message.promise);
+    const auto [last, first] = hops_.try_emplace(message.job, message.hop);
+    if (first || last->second < message.hop) {
+      last->second = message.hop;
+      const Waiting waiting{message.job, message.hop, now};
+      queue_.push(waiting, jobs_->load(message.job));
+      port.came(waiting);
+      if (!present_) evict(queue_.size() - 1, port);
+    }
+    Message receipt{Kind::receipt, id_, message.from, message.job};
+    receipt.negotiation = message.negotiation;
+    port.send(receipt);
+  }
+
+  template <Port P>
+  void on_receipt(const Message& message, P& port) {
+    const Negotiation* found = negotiations_.find(message.negotiation);
+    if (!found || found->state != State::handing_over) return;
+    negotiations_.close(message.negotiation);
+    port.given(found->job, found->hop);
+  }
+
+  NodeId id_;
+  Profile profile_;
+  const Jobs* jobs_;
+  const Rules* rules_;
+  Random random_;
+  LocalQueue queue_;
+  bool present_ = true;
+  double shadow_ = 0;
+  Tickets<Negotiation> negotiations_;
+  Tickets<double> promises_;  // the load of each
+  std::deque<End> ends_;      // of promises, where they end by themselves
+  std::unordered_map<JobId, std::uint32_t> hops_;
+};
+
+}  // namespace slotkern::community

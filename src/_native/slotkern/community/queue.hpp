@@ -1,0 +1,112 @@
+// Jobs, nodes, and the jobs that wait on a node in the order in which they came.
+//
+// Load is processors * estimate, the estimate being that of a processor of speed 1 (Definition
+// 1 of the paper: load = pe * length * mips of the job). The queueing time of a job is counted
+// from its coming to this node. Sums are kept, so that the load and the mean cost O(1); they
+// are exact zeros when nothing waits. Taking the first job costs O(1), another one O(q).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace slotkern::community {
+
+using JobId = std::uint32_t;
+using NodeId = std::uint32_t;
+
+inline constexpr double kNever = std::numeric_limits<double>::infinity();
+inline constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+inline constexpr std::int32_t kAnyLabel = -1;
+
+struct Jobs {
+  const double *submit = nullptr, *run = nullptr, *estimate = nullptr;
+  const std::int32_t* width = nullptr;
+  const std::int32_t* home = nullptr;
+  const std::int32_t* label = nullptr;  // of the nodes that may run it, or kAnyLabel
+  std::size_t size = 0;
+
+  double load(JobId job) const { return width[job] * estimate[job]; }
+};
+
+struct Profile {
+  std::int32_t processors = 1;
+  double speed = 1;
+  std::int32_t label = 0;
+
+  double power() const { return speed * processors; }
+  bool can_run(const Jobs& jobs, JobId job) const {
+    return jobs.width[job] <= processors &&
+           (jobs.label[job] == label || jobs.label[job] == kAnyLabel);
+  }
+};
+
+struct Waiting {
+  JobId job;
+  std::uint32_t hop;                  // how often it has been handed over
+  double entered;                     // when it came to this node
+  std::uint32_t negotiation = kNone;  // of the offer to move it, where one is out
+};
+
+class LocalQueue {
+ public:
+  std::size_t size() const { return waiting_.size() - head_; }
+  bool empty() const { return head_ == waiting_.size(); }
+  Waiting& operator[](std::size_t i) { return waiting_[head_ + i]; }
+  const Waiting& operator[](std::size_t i) const { return waiting_[head_ + i]; }
+  double load() const { return load_; }
+
+  // The place of a job; size() if it does not wait here.
+  std::size_t find(JobId job) const {
+    std::size_t i = head_;
+    while (i < waiting_.size() && waiting_[i].job != job) ++i;
+    return i - head_;
+  }
+
+  void push(const Waiting& waiting, double load) {
+    if (head_ > 64 && 2 * head_ > waiting_.size()) {
+      waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(head_));
+      head_ = 0;
+    }
+    waiting_.push_back(waiting);
+    load_ += load;
+    entered_ += waiting.entered;
+  }
+
+  Waiting take(std::size_t i, double load) {
+    const Waiting taken = (*this)[i];
+    if (i == 0)
+      ++head_;
+    else
+      waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(head_ + i));
+    load_ -= load;
+    entered_ -= taken.entered;
+    if (empty()) {
+      waiting_.clear();
+      head_ = 0;
+      load_ = entered_ = 0;
+    }
+    return taken;
+  }
+
+  // A job has ended that had waited here so long.
+  void ended(double waited) {
+    waited_ += waited;
+    ++count_;
+  }
+
+  // Definition 4: the mean queueing time of the waiting jobs, else of the ended ones, else 0.
+  double mean_wait(double now) const {
+    if (!empty()) return now - entered_ / static_cast<double>(size());
+    return count_ > 0 ? waited_ / static_cast<double>(count_) : 0;
+  }
+
+ private:
+  std::vector<Waiting> waiting_;
+  std::size_t head_ = 0;
+  double load_ = 0, entered_ = 0, waited_ = 0;
+  std::size_t count_ = 0;
+};
+
+}  // namespace slotkern::community

@@ -1,0 +1,34 @@
+// Random numbers that every machine draws alike: splitmix64 (Steele, Lea and Flood, OOPSLA 2014).
+//
+// One stream a purpose: what one of them draws moves none of the others. O(1), 8 bytes.
+#pragma once
+
+#include <cstdint>
+
+namespace slotkern::community {
+
+class Random {
+ public:
+  Random(std::uint64_t seed, std::uint64_t stream) : state_(mix(mix(seed) + stream)) {}
+
+  std::uint64_t next() { return mix(state_ += 0x9E3779B97F4A7C15u); }
+
+  // In [0, 1).
+  double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
+
+  // Of 0 ... size - 1, for a size below 2^32.
+  std::uint32_t below(std::uint32_t size) {
+    return static_cast<std::uint32_t>(((next() >> 32) * size) >> 32);
+  }
+
+ private:
+  static std::uint64_t mix(std::uint64_t z) {
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    return z ^ (z >> 31);
+  }
+
+  std::uint64_t state_;
+};
+
+}  // namespace slotkern::community

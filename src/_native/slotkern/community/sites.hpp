@@ -1,0 +1,152 @@
+// The processors of a community: jobs start on their nodes and end there, whatever has brought
+// them to the node. A `Local` scheduler says which of the waiting jobs of a node start.
+//
+// A running job keeps its processors until it ends, also on a node that has left. A job runs
+// run / speed. Cost: O(log running) a job, and what the local scheduler needs.
+#pragma once
+
+#include <cmath>
+#include <vector>
+
+#include "slotkern/base/interrupt.hpp"
+#include "slotkern/community/local.hpp"
+#include "slotkern/replay/events.hpp"
+
+namespace slotkern::community {
+
+struct Change {
+  double time;
+  NodeId node;
+  bool joins;  // else it leaves
+};
+
+struct Grid {
+  std::vector<Profile> nodes;
+  std::vector<Change> changes;         // by time
+  std::vector<std::uint8_t> present;   // at the beginning
+};
+
+enum class Fate : std::uint8_t {
+  pending, done,
+  no_node,   // no node that the scenario would ask could run it
+  no_offer,  // suspended until the end: no node has offered to run it
+  stranded,  // waits on a node that has left, and nobody has offered to take it
+};
+
+// What became of each job; times are NaN where it never happened.
+struct Outcome {
+  std::vector<double> queued, start, end;  // queued: when it first came to a node
+  std::vector<std::int32_t> node;          // the last one that it came to
+  std::vector<std::uint32_t> moves;        // from node to node, once it had been assigned
+  std::vector<Fate> fate;
+
+  explicit Outcome(std::size_t jobs)
+      : queued(jobs, std::nan("")), start(jobs, std::nan("")), end(jobs, std::nan("")),
+        node(jobs, -1), moves(jobs), fate(jobs, Fate::pending) {}
+};
+
+template <class Local>
+class Sites {
+ public:
+  Sites(const Jobs& jobs, const Grid& grid, const LocalPolicy& policy)
+      : jobs_(jobs), nodes_(grid.nodes), serves_(grid.present), shared_(jobs, policy),
+        outcome_(jobs.size), entered_(jobs.size) {
+    free_.reserve(nodes_.size());
+    local_.reserve(nodes_.size());
+    for (const Profile& profile : nodes_) {
+      free_.push_back(profile.processors);
+      local_.emplace_back(shared_, profile);
+    }
+  }
+  Sites(const Sites&) = delete;
+  Sites& operator=(const Sites&) = delete;
+
+  const Outcome& outcome() const { return outcome_; }
+  Outcome& outcome() { return outcome_; }
+  const std::vector<std::int32_t>& free() const { return free_; }
+  // When something ends, or a node wants to look at its queue without an event.
+  double next() const { return std::min(ends_.time(), wakes_.time()); }
+
+  void came(NodeId node, JobId job, double now) {
+    if (std::isnan(outcome_.queued[job]))
+      outcome_.queued[job] = now;
+    else
+      ++outcome_.moves[job];
+    outcome_.node[job] = static_cast<std::int32_t>(node);
+    if (serves_[node]) local_[node].came(job, now);
+  }
+
+  void left(NodeId node, JobId job, double now) {
+    if (serves_[node]) local_[node].left(job, now);
+  }
+
+  // A node starts no more jobs, or does so again, in the order of its queue.
+  void serve(NodeId node, bool serves, const LocalQueue& queue, double now) {
+    for (std::size_t i = 0; i < queue.size(); ++i)
+      serves ? local_[node].came(queue[i].job, now) : local_[node].left(queue[i].job, now);
+    serves_[node] = serves;
+  }
+
+  // Starts what can start.
+  void look(NodeId node, LocalQueue& queue, double now) {
+    if (!serves_[node]) return;
+    local_[node].look(jobs_, queue, free_[node], now, [&](std::size_t i) {
+      const JobId job = queue[i].job;
+      entered_[job] = queue.take(i, jobs_.load(job)).entered;
+      free_[node] -= jobs_.width[job];
+      outcome_.start[job] = now;
+      ends_.push({now + jobs_.run[job] / nodes_[node].speed, job});
+    });
+    const double wake = local_[node].wake();
+    if (wake < kNever) wakes_.push({wake, node});
+  }
+
+  // Everything that ends now, and then a look at each node where something has; returns how
+  // many jobs have ended. queue_of(node): its queue.
+  template <class QueueOf>
+  std::size_t end(QueueOf queue_of) {
+    const double now = next();
+    std::size_t ended = 0;
+    for (; ends_.time() == now; ends_.pop(), ++ended) {
+      const JobId job = ends_.top().job;
+      const auto node = static_cast<NodeId>(outcome_.node[job]);
+      free_[node] += jobs_.width[job];
+      outcome_.end[job] = now;
+      outcome_.fate[job] = Fate::done;
+      queue_of(node).ended(outcome_.start[job] - entered_[job]);
+      local_[node].ended(job, now);
+      if (touched_.empty() || touched_.back() != node) touched_.push_back(node);
+    }
+    for (; wakes_.time() == now; wakes_.pop()) touched_.push_back(wakes_.top().job);
+    for (const NodeId node : touched_) look(node, queue_of(node), now);
+    touched_.clear();
+    return ended;
+  }
+
+ private:
+  Jobs jobs_;
+  std::vector<Profile> nodes_;
+  std::vector<std::uint8_t> serves_;
+  std::vector<std::int32_t> free_;
+  typename Local::Shared shared_;
+  std::vector<Local> local_;
+  Outcome outcome_;
+  std::vector<double> entered_;
+  replay::EventQueue ends_;
+  replay::EventQueue wakes_;  // of nodes
+  std::vector<NodeId> touched_;
+};
+
+// Every so many events the signals are asked for.
+class Pulse {
+ public:
+  void beat() {
+    if ((++events_ & 1023u) == 0) poll();
+  }
+  std::size_t events() const { return events_; }
+
+ private:
+  std::size_t events_ = 0;
+};
+
+}  // namespace slotkern::community

@@ -1,0 +1,74 @@
+// What the policies of a search by one sweep must keep; window/criteria.hpp asks it of every one.
+//
+// A shape says how long a part of a slot takes and what it costs. Keys order the parts: the sum of
+// the n least keys, in that order, gives the total (`total`), and a larger key never gives a
+// smaller one. Screen keys are what the screen holds for the slot; `screened` turns a total, and
+// `screen_key_of` a key, into the screen's units, never below the true quotient by more than the
+// margin of key_ceiling. No live part is shorter than `shortest`.
+//
+// A goal says which step is better. It starts with best.found = false, and the sweep fills `best`
+// with each step that `fits`. No total above `ceiling` is of use, and the ceiling only falls; no
+// step from t on is of use once `past`; no part that is not `useful` is in a better window, and
+// what is not useful stays so; `enough`: stop now. No slower node than `least_performance` is of
+// use. All of them keep equality as long as ties need it.
+//
+// A criterion names both, the rules by which the tie rule takes the window out of the best step,
+// and the value that the user sees, in one expression.
+#pragma once
+
+#include <concepts>
+#include <string_view>
+
+#include "slotkern/slots/prepared.hpp"
+
+namespace slotkern {
+
+struct Best;
+
+template <class S>
+concept ShapePolicy = requires(const S& shape, const Slot& slot, const PreparedSlots& prepared,
+                               double x) {
+  { S::own_lengths } -> std::convertible_to<bool>;
+  { S::screen(prepared) } -> std::same_as<const Screen&>;
+  { shape.length(slot) } -> std::same_as<double>;
+  { shape.key(slot) } -> std::same_as<double>;
+  { shape.screen_key(slot) } -> std::same_as<double>;
+  { shape.total(x) } -> std::same_as<double>;
+  { shape.screened(x) } -> std::same_as<double>;
+  { shape.screen_key_of(x) } -> std::same_as<double>;
+  { shape.room() } -> std::same_as<double>;
+  { shape.performance() } -> std::same_as<double>;
+  { shape.shortest(prepared) } -> std::same_as<double>;
+};
+
+template <class G>
+concept GoalPolicy = requires(const G& goal, G& changing, double x) {
+  { G::times } -> std::convertible_to<bool>;
+  { G::narrows } -> std::convertible_to<bool>;
+  { changing.best } -> std::same_as<Best&>;
+  { changing.probe } -> std::same_as<float&>;
+  { goal.ceiling() } -> std::same_as<double>;
+  { goal.past(x, x) } -> std::same_as<bool>;
+  { goal.useful(x, x) } -> std::same_as<bool>;
+  { goal.fits(x, x) } -> std::same_as<bool>;
+  { goal.enough() } -> std::same_as<bool>;
+  { goal.least_performance(x) } -> std::same_as<double>;
+};
+
+template <class C>
+concept CriterionPolicy = requires(const Best& best, double x) {
+  requires GoalPolicy<typename C::RaggedGoal> && GoalPolicy<typename C::SquareGoal>;
+  { C::name } -> std::convertible_to<std::string_view>;
+  { C::doc } -> std::convertible_to<std::string_view>;
+  { C::up_to_step } -> std::convertible_to<bool>;
+  { C::by_bound } -> std::convertible_to<bool>;
+  { C::first_group } -> std::convertible_to<bool>;
+  { C::best_group_only } -> std::convertible_to<bool>;
+  { C::sweep_ends_there } -> std::convertible_to<bool>;
+  { C::earliest } -> std::convertible_to<bool>;
+  { C::part_ok(best, x, x) } -> std::same_as<bool>;
+  { C::span_ok(best, x) } -> std::same_as<bool>;
+  { C::value(x, x, x) } -> std::same_as<double>;
+};
+
+}  // namespace slotkern

@@ -1,0 +1,62 @@
+# What all doors of slotkern share: codes, signals, arguments.
+from cpython.exc cimport PyErr_CheckSignals
+from libcpp cimport bool as cbool
+
+
+cdef extern from "slotkern/base/status.hpp" namespace "slotkern" nogil:
+    cpdef enum class Status(int):
+        ok
+        none
+        no_memory
+        internal
+        interrupted
+        node_negative
+        start_not_finite
+        end_is_nan
+        end_not_after_start
+        performance_not_positive
+        price_not_valid
+        not_sorted
+        performance_differs
+        overlap
+        volume_too_small
+        cost_not_valid
+        value_not_finite
+        sum_overflows
+        cost_not_integer
+        table_too_large
+        endless
+        too_many
+        too_many_live
+        not_free
+        not_booked
+        criterion_failed
+        end_is_infinite
+        out_of_work
+        request_not_valid
+        time_is_nan
+
+    cdef struct Fault:
+        Status status
+        size_t row
+        size_t other
+
+
+cdef extern from "slotkern/base/interrupt.hpp" namespace "slotkern" nogil:
+    # Of one call, on the stack of its door.
+    cdef cppclass Watch:
+        void arm(cbool hears)
+        void clear()
+
+
+# Let signals be answered, before each try of a call that they may interrupt.
+cdef inline int ask(Watch& watch) except -1:
+    watch.clear()
+    return PyErr_CheckSignals()
+
+
+cdef bint hears() noexcept
+cdef str name_of(Status status)
+cdef object error_of(Status status, str doing, dict details=*)
+cdef double number(object value, str name, double least=*, bint finite=*) except? -1.0
+cdef Py_ssize_t place_in(object index, Py_ssize_t size, str things) except -1

@@ -1,0 +1,59 @@
+from collections.abc import Iterable
+from typing import Any, Literal, overload
+
+from slotkern._core import Request
+from slotkern._windows import Window, WindowTable
+from slotkern.typing import (
+    BuiltIn,
+    Criterion,
+    Method,
+    Placement,
+    Shape,
+    Slots,
+    Span,
+    ValueCriterion,
+)
+
+CRITERIA: dict[str, str]
+
+@overload
+def find_window(
+    slots: Slots,
+    request: Request,
+    criterion: BuiltIn = "finish",
+    *,
+    shape: Shape = "square",
+    method: Method = "exact",
+    placement: Placement = "slot-start",
+    span: Literal["window"] = "window",
+    gap: float = 0.0,
+    max_work: int | None = None,
+    seed: int = 0,
+) -> Window | None: ...
+@overload
+def find_window(
+    slots: Slots,
+    request: Request,
+    criterion: ValueCriterion,
+    *,
+    shape: Shape = "square",
+    method: Method = "exact",
+    placement: Placement = "slot-start",
+    span: Span = "window",
+    gap: float = 0.0,
+    max_work: int | None = None,
+    seed: int = 0,
+) -> Window | None: ...
+def find_windows(
+    slots: Slots,
+    requests: Iterable[Request],
+    criterion: Criterion = "finish",
+    *,
+    shape: Shape = "square",
+    method: Method = "exact",
+    threads: int = 1,
+    **options: Any,
+) -> WindowTable: ...
+def find_builtin(
+    slots: Slots, request: Request, criterion: BuiltIn, shape: Shape
+) -> Window | None: ...

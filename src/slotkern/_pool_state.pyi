@@ -1,0 +1,18 @@
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slotkern._pool import SlotPool
+from slotkern._windows import Window
+from slotkern.typing import Slots
+
+def restored(
+    origin: NDArray[np.void],
+    state: dict[str, NDArray[Any]],
+    now: float,
+    terms: Any = None,
+    owned: Iterable[tuple[Window, str]] = (),
+) -> SlotPool: ...
+def add_slots(pool: SlotPool, slots: Slots) -> None: ...

@@ -1,0 +1,3 @@
+import numpy as np
+
+SPAN: np.dtype[np.void]

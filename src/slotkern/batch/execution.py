@@ -1,0 +1,138 @@
+"""What comes of a schedule when jobs end early."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from slotkern import _batch
+from slotkern._windows import WindowTable
+from slotkern.batch.policies import BatchSlicer
+from slotkern.checks import number, one_of
+
+if TYPE_CHECKING:
+    from slotkern.batch.schedule import Schedule
+
+__all__ = ["Execution", "execute", "true_shares"]
+
+
+@dataclass(frozen=True, eq=False)
+class Execution:
+    """What came of a schedule when jobs ended early.
+
+    Attributes
+    ----------
+    schedule : Schedule
+    windows : WindowTable
+        By job: where it started, parts as long as they were reserved; None: never.
+    shares : ndarray of float64
+        What it used of them.
+    promised : ndarray of float64
+        The first start that each job was given a reservation for; NaN: none before it
+        started.
+    reason : ndarray of uint8
+        As of `Schedule`.
+    ends, moves : int
+        How many parts ended, and how many reservations moved up.
+    """
+
+    schedule: Schedule
+    windows: WindowTable
+    shares: NDArray[np.float64]
+    promised: NDArray[np.float64]
+    reason: NDArray[np.uint8]
+    ends: int
+    moves: int
+
+    @property
+    def started(self) -> NDArray[np.bool_]:
+        """Which jobs ran."""
+        started: NDArray[np.bool_] = self.reason == 0
+        return started
+
+    @property
+    def start(self) -> NDArray[np.float64]:
+        """When each job started."""
+        return np.asarray(self.windows.start)
+
+    @property
+    def processor_time(self) -> NDArray[np.float64]:
+        """The time that each job really used, over all its parts."""
+        return np.asarray(self.windows.processor_time * self.shares)
+
+    @property
+    def finish(self) -> NDArray[np.float64]:
+        """When each job's last part really ended."""
+        return np.asarray(self.windows.start + self.windows.runtime * self.shares)
+
+    def __repr__(self) -> str:
+        return (
+            f"Execution({int(self.started.sum())} of {len(self.shares)} jobs, "
+            f"{self.moves} moved up)"
+        )
+
+
+def true_shares(
+    lengths: ArrayLike | None, jobs: int, seed: int, least: float
+) -> NDArray[np.float64]:
+    """Return each job's true work as a share of the reserved one, given or drawn."""
+    if lengths is None:
+        low = number("least", least, above=0)
+        if low > 1:
+            raise ValueError(f"least must be at most 1, got {least!r}")
+        return np.random.default_rng(seed).uniform(low, 1, jobs)
+    shares = np.array(lengths, np.float64)
+    if shares.shape != (jobs,):
+        raise ValueError(
+            f"lengths must have one entry for each of {jobs} jobs, got shape "
+            f"{shares.shape}"
+        )
+    bad = np.flatnonzero(~((shares > 0) & (shares <= 1)))
+    if bad.size:
+        raise ValueError(
+            f"lengths[{bad[0]}] = {shares[bad[0]]} is not a share of the reserved "
+            "length in (0, 1]"
+        )
+    return shares
+
+
+def execute(
+    schedule: Schedule,
+    jobs: _batch.Jobs,
+    sliced: int,
+    shares: NDArray[np.float64],
+    reschedule: str | None,
+) -> Execution:
+    """Run a schedule with true lengths; see `Schedule.execute`.
+
+    The first `sliced` jobs of its order are those that no backfilling placed.
+    """
+    if reschedule is not None:
+        one_of("reschedule", reschedule, ("backfill",))
+    kind = "none" if isinstance(schedule.policy, BatchSlicer) else schedule.policy.kind
+    planned = schedule.windows[schedule.order]
+    movable = np.ones(len(shares), np.uint8)
+    if reschedule is None:
+        movable[:sliced] = 0
+    elif kind == "none":
+        kind = "conservative"
+    if kind == "easy":
+        waiting = np.arange(len(shares)) >= (sliced if reschedule is None else 0)
+        keep = [None if w else planned[i] for i, w in enumerate(waiting.tolist())]
+        planned = WindowTable.of(keep, criterion="start", shape=schedule.shape)
+    windows, promised, reason, ends, moves = _batch.execute(
+        jobs, schedule.shape, kind, planned, movable, shares[schedule.order]
+    )
+    place = np.argsort(schedule.order)
+    return Execution(
+        schedule=schedule,
+        windows=windows[place],
+        shares=shares,
+        promised=promised[place],
+        reason=reason[place],
+        ends=ends,
+        moves=moves,
+    )

@@ -1,0 +1,234 @@
+"""Scheduling a batch: the policy's rules, checked, and one call of the kernel."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slotkern import _batch
+from slotkern._core import PreparedSlots, Request
+from slotkern._find import find_windows
+from slotkern.batch.jobs import Batch
+from slotkern.batch.policies import BSF, CSS, Backfilling, BatchSlicer, Policy, ranked
+from slotkern.batch.schedule import Schedule
+from slotkern.checks import integer, number, one_of
+from slotkern.machine.terms import terms_of
+
+if TYPE_CHECKING:
+    from slotkern.typing import Shape
+
+__all__ = ["schedule_batch"]
+
+#: Other words for what is summed over a schedule.
+MEASURES = {"time": "processor_time", **{name: name for name in _batch.MEASURES}}
+WORK = 1 << 24
+
+
+def schedule_batch(
+    slots: NDArray[np.void] | PreparedSlots,
+    requests: Any,
+    policy: Policy = CSS,
+    *,
+    minimize: str | None = None,
+    maximize: str | None = None,
+    under: str = "cost",
+    limit: float | None = None,
+    shape: Shape = "ragged",
+    alternatives: str = "amp",
+    names: Sequence[str] | None = None,
+    criteria: Sequence[str] | None = None,
+    most: int | None = None,
+    gap: float = 1e-9,
+    max_work: int = WORK,
+) -> Schedule:
+    """Give each job of a batch one window, as the policy of the organization says.
+
+    Parameters
+    ----------
+    slots : structured array or SlotPool
+        As for `find_window`. Never changed: ``pool.book(schedule)`` books it.
+    requests : sequence of Request, Batch, or table
+        In order of priority. A table is one of pandas, Arrow or a mapping of columns;
+        see `Batch.of`.
+    policy : BatchSlicer, Backfilling or BSF
+        `CSS` is ``BatchSlicer(1, "first")``.
+    minimize, maximize : str, optional
+        What the choice among the alternatives aims at, summed over the jobs:
+        ``"processor_time"`` (or ``"time"``), ``"cost"``, ``"start"``, ``"finish"``,
+        ``"runtime"``, or the name of a numeric field of the slots, summed over the
+        parts. One of the two; ``minimize="processor_time"`` by default.
+    under : str, optional
+        What the limit is on; the same names.
+    limit : float, optional
+        The most of it for the whole batch, of which each sub-batch gets its share of
+        what is left. By default eq. (5) for each sub-batch: the sum over the jobs of
+        the mean over their alternatives, rounded up. Jobs that do not fit a given limit
+        beside those before them fail with the reason ``"limit"``.
+    shape : {"ragged", "square"}
+        As for `find_window`.
+    alternatives : {"amp", "alp"}
+        Whether the budget is for the window as a whole, or bounds the price of every
+        single slot: the request's `max_price`, else what the budget pays for `nodes`
+        parts at `min_performance`.
+    names, criteria : sequence of str, optional
+        Each job's name, and each user's own criterion (of `CRITERIA`; ``"finish"``).
+    most : int, optional
+        The most alternatives a job.
+    gap, max_work : float, int, optional
+        Of each choice; see `choose_one_each`.
+
+    Returns
+    -------
+    Schedule
+
+    Raises
+    ------
+    ValueError, TypeError
+        Naming the job, the argument or the row and the value.
+
+    Notes
+    -----
+    The four problems of the paper (Toporkov et al. 2014, section 3.1): maximize cost
+    under time (eq. 6), minimize time under cost (7), minimize cost under time (8),
+    maximize time under time (9). Filters look at the slots as they are given, not as
+    they are cut. Time: a search and n cuts for each alternative; memory as two copies
+    of the slots and 120 bytes a part of an alternative.
+
+    Examples
+    --------
+    >>> import slotkern as sk
+    >>> slots = sk.make_slots(node=[0, 1, 2], start=0, end=20, performance=[1, 2, 4],
+    ...                       price=[1, 3, 5])
+    >>> jobs = [sk.Request(1, 8), sk.Request(2, 8), sk.Request(1, 90)]
+    >>> schedule = sk.schedule_batch(slots, jobs)
+    >>> schedule.reasons
+    ['scheduled', 'scheduled', 'time']
+    >>> schedule.windows.cost
+    array([10., 22., nan])
+    """
+    batch = Batch.of(requests)
+    if names is not None or criteria is not None:
+        batch = Batch(batch.requests, names or batch.names, criteria or batch.criteria)
+    batch = batch.in_numbers(slots)
+    if not isinstance(policy, (BatchSlicer, Backfilling, BSF)):
+        raise TypeError(f"policy must be a policy, got {type(policy).__name__}")
+    if minimize is not None and maximize is not None:
+        raise ValueError(
+            f"minimize={minimize!r} and maximize={maximize!r} contradict each other"
+        )
+    one_of("alternatives", alternatives, ("amp", "alp"))
+    asked = batch.requests
+    if alternatives == "alp":
+        asked = tuple(_priced(i, request) for i, request in enumerate(asked))
+    criterion = "own" if isinstance(policy, Backfilling) else policy.criterion
+    own = batch.criteria if criterion == "own" else [criterion] * len(batch)
+    order = _order(slots, batch, policy, shape)
+    jobs = _batch.Jobs(
+        slots, [asked[i] for i in order.tolist()], [own[i] for i in order.tolist()]
+    )
+    table = jobs.slots
+    if most is None and not isinstance(policy, Backfilling) and len(batch):
+        _check_ends(table, asked)
+    target = maximize or minimize or "processor_time"
+    rules = {
+        "shape": shape,
+        "name": criterion,
+        "slices": [0] if isinstance(policy, Backfilling) else policy.slices(len(batch)),
+        "target": _measure(table, target, "maximize" if maximize else "minimize"),
+        "expense": _measure(table, under, "under"),
+        "maximize": maximize is not None,
+        "limit": None if limit is None else number("limit", limit, finite=False),
+        "gap": number("gap", gap, least=0),
+        "work": integer("max_work", max_work, least=0),
+        "most": 2**62 if most is None else integer("most", most, least=1),
+    }
+    kind = "none" if isinstance(policy, BatchSlicer) else policy.kind
+    found, owner, chosen, reason, slices = _batch.schedule(jobs, rules, kind)
+    found.terms = terms_of(slots)
+    place = np.argsort(order)  # of each job in the order of priority
+    return Schedule(
+        batch=batch,
+        policy=policy,
+        shape=shape,
+        alternatives=found,
+        owner=order[owner],
+        chosen=chosen[place],
+        reason=reason[place],
+        slices=slices,
+        order=order,
+        target=MEASURES.get(target, target),
+        under=MEASURES.get(under, under),
+        _rules=rules,
+        _jobs=jobs,
+    )
+
+
+def _order(
+    slots: NDArray[np.void] | PreparedSlots, batch: Batch, policy: Policy, shape: Shape
+) -> NDArray[np.int64]:
+    """The jobs, those of highest priority first."""
+    by = "order" if isinstance(policy, Backfilling) else policy.by
+    if isinstance(by, tuple):
+        if len(by) != len(batch):
+            raise ValueError(f"by has {len(by)} numbers for {len(batch)} jobs")
+        order = ranked(np.array(by))
+    elif by == "performance":
+        order = ranked(
+            np.array([request.min_performance for request in batch.requests])
+        )
+    elif by == "cost":
+        cheapest = find_windows(slots, batch.requests, "cost", shape=shape)
+        order = ranked(
+            np.array([math.nan if each is None else each.cost for each in cheapest])
+        )
+    else:
+        order = np.arange(len(batch))
+    if isinstance(policy, BSF):  # what is not sliced queues as it came
+        first = min(int(policy.n_css), len(batch))
+        order = np.concatenate([order[:first], np.sort(order[first:])])
+    return order
+
+
+def _measure(table: NDArray[np.void], name: str, argument: str) -> Any:
+    """The name of a measure, or a column of the slots as float64."""
+    if not isinstance(name, str):
+        raise TypeError(f"{argument} must be a name, got {name!r}")
+    if name in MEASURES:
+        return MEASURES[name]
+    if name not in (table.dtype.names or ()):
+        fields = [field for field in table.dtype.names or () if field != "node"]
+        raise ValueError(
+            f"{argument} must be one of {', '.join([*MEASURES, *fields])}; got {name!r}"
+        )
+    if table.dtype[name].kind not in "iufb":
+        raise TypeError(f"{argument}: field {name!r} of the slots is not numeric")
+    return np.ascontiguousarray(table[name], np.float64)
+
+
+def _priced(job: int, request: Request) -> Request:
+    """ALP: a limit on the price of every single slot instead of the budget."""
+    price = request.max_price
+    if math.isinf(price) and not math.isinf(request.budget):
+        if request.min_performance == 0:
+            raise ValueError(
+                f"job {job}: alternatives='alp' needs max_price, or min_performance "
+                "beside a budget"
+            )
+        longest = float(request.length(request.min_performance))
+        price = request.budget / (request.nodes * longest)
+    return request.replace(max_price=price, budget=math.inf)
+
+
+def _check_ends(table: NDArray[np.void], requests: Sequence[Request]) -> None:
+    """Refuse what may have endlessly many alternatives."""
+    if np.isinf(table["end"]).any():
+        for i, request in enumerate(requests):
+            if math.isinf(request.deadline) and math.isinf(request.latest):
+                raise ValueError(
+                    f"slots have an infinite end, so that job {i} may have endlessly "
+                    "many alternatives; give it a deadline, or give most="
+                )

@@ -1,0 +1,227 @@
+"""``slotkern community``: the scenarios of a community of schedulers side by side."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+
+from slotkern.checks import integer
+from slotkern.commands.tables import column
+from slotkern.commands.terminal import show
+from slotkern.communities.result import CommunityRun, compare_communities
+from slotkern.communities.scenarios import (
+    SCENARIOS,
+    Centralized,
+    Community,
+    Independent,
+)
+from slotkern.communities.simulate import simulate_community
+from slotkern.communities.workload import (
+    PRESETS,
+    CommunityWorkload,
+    community_from_trace,
+    generate_community,
+)
+from slotkern.extras import extra
+from slotkern.files.whole import make_folder
+from slotkern.traces.read import read_trace
+
+with extra():
+    import typer
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.progress import Progress
+    from rich.table import Table
+    from rich.text import Text
+
+__all__ = ["community", "register"]
+
+#: The metrics that the table shows, their headings and what they are multiplied by.
+SHOWN = {
+    "completion": ("completed %", 100.0),
+    "response": ("response", 1.0),
+    "waiting": ("waiting", 1.0),
+    "slowdown": ("slowdown", 1.0),
+    "own": ("own node %", 100.0),
+    "utilization": ("utilization %", 100.0),
+    "request_others": ("requests", 1.0),
+    "accept_request": ("accepts", 1.0),
+    "inform": ("informs", 1.0),
+    "accept_inform": ("better found %", 100.0),
+    "assign_inform": ("moved %", 100.0),
+    "messages": ("messages", 1.0),
+}
+SCENARIO_HELP = (
+    "ind, cen, dec-g, dec-p; cen:FALLBACK (most-free, least-load, central-fcfs, "
+    "central-scan); dec:K for K neighbours. More than once to compare."
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(community)
+
+
+def community(
+    trace: Annotated[
+        Path | None,
+        typer.Argument(help="A trace (.swf, .gwf, .gz of both); by default generated."),
+    ] = None,
+    scenario: Annotated[list[str] | None, typer.Option(help=SCENARIO_HELP)] = None,
+    preset: Annotated[
+        str, typer.Option(help=f"The generated workload: {', '.join(PRESETS)}.")
+    ] = "casa",
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="How many generated jobs.")
+    ] = None,
+    nodes: Annotated[int, typer.Option(min=1, help="How many generated nodes.")] = 26,
+    homes: Annotated[
+        str, typer.Option(help="Of a trace: partition, origin_site, user, or a number.")
+    ] = "partition",
+    sample: Annotated[
+        int, typer.Option(min=1, help="Every so many jobs of a trace.")
+    ] = 1,
+    squeeze: Annotated[
+        float, typer.Option(help="Times between a trace's submissions, multiplied.")
+    ] = 1.0,
+    windows: Annotated[
+        float, typer.Option(help="Share of a trace's nodes and jobs labelled 1.")
+    ] = 0.2,
+    loss: Annotated[
+        float, typer.Option(help="Probability that a message is lost.")
+    ] = 0,
+    latency: Annotated[float, typer.Option(help="Of a message, seconds.")] = 0.1,
+    retries: Annotated[
+        int,
+        typer.Option(min=0, help="Further tries of a job without an offer."),
+    ] = 0,
+    seeds: Annotated[int, typer.Option(min=1, help="How many workloads.")] = 10,
+    seed: Annotated[int, typer.Option(min=0, help="The first of them.")] = 0,
+    plot: Annotated[
+        Path | None, typer.Option(help="Folder for pictures of the first seed.")
+    ] = None,
+) -> None:
+    """Simulate communities of schedulers (CASA) and compare their scenarios.
+
+    Means over the seeds, with standard errors of the waiting time; times in seconds.
+    """
+    chosen = {
+        name: _scenario(name, loss, latency, retries)
+        for name in dict.fromkeys(scenario or SCENARIOS)
+    }
+    rows = None if trace is None else read_trace(trace)
+    found: dict[str, list[dict[str, float]]] = {name: [] for name in chosen}
+    common: dict[str, list[float]] = {name: [] for name in chosen}
+    failures: dict[str, dict[str, int]] = {name: {} for name in chosen}
+    first: dict[str, CommunityRun] = {}
+    console = Console(stderr=True)
+    with Progress(
+        console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
+        task = bar.add_task("seeds", total=seeds)
+        for k in range(seed, seed + seeds):
+            work: CommunityWorkload
+            if rows is None:
+                work = generate_community(preset, jobs=jobs, nodes=nodes, seed=k)
+            else:
+                work = community_from_trace(
+                    rows,
+                    homes=_homes(homes),
+                    sample=sample,
+                    offset=k % sample,
+                    squeeze=squeeze,
+                    windows=windows,
+                    seed=k,
+                )
+            runs = {
+                name: simulate_community(work.jobs, work.nodes, each, seed=k)
+                for name, each in chosen.items()
+            }
+            shared = compare_communities(list(runs.values()))
+            for name, run in runs.items():
+                found[name].append(run.metrics())
+                common[name].append(run.metrics(shared)["waiting"])
+                for reason, count in run.failures().items():
+                    failures[name][reason] = failures[name].get(reason, 0) + count
+            first = first or runs
+            bar.advance(task)
+    if plot is not None:
+        from slotkern.plotting.communities import plot_communities, plot_flow
+
+        folder = make_folder(plot)
+        plot_communities(first, path=folder / "communities.png")
+        for name, run in first.items():
+            plot_flow(run, path=folder / f"flow-{name.replace(':', '-')}.png")
+    one = next(iter(first.values()))
+    heading = f"{len(one):,} jobs on {len(one.nodes):,} nodes, {seeds:,} seeds"
+    show(heading + ". Times in seconds.", _table(found, common), *_failed(failures))
+
+
+def _scenario(
+    text: str, loss: float, latency: float, retries: int
+) -> Independent | Centralized | Community:
+    name, _, rest = text.partition(":")
+    if name == "cen" and rest:
+        return Centralized(rest)  # type: ignore[arg-type]
+    neighbours: Any = {"dec-g": "all", "dec-p": 6}.get(text)
+    if name == "dec" and rest:
+        try:
+            neighbours = integer("dec", int(rest), least=1)
+        except ValueError:
+            raise ValueError(f"--scenario: {text!r} is not dec:NUMBER") from None
+    if neighbours is not None:
+        return Community(neighbours, loss=loss, latency=latency, retries=retries)
+    if text not in SCENARIOS:
+        known = ", ".join(SCENARIOS)
+        raise ValueError(
+            f"--scenario must be {known}, cen:... or dec:..., not {text!r}"
+        )
+    return SCENARIOS[text]
+
+
+def _homes(text: str) -> str | int:
+    try:
+        return int(text)
+    except ValueError:
+        return text
+
+
+def _table(
+    found: dict[str, list[dict[str, float]]], common: dict[str, list[float]]
+) -> Table:
+    """One row a scenario."""
+    table = Table(box=SIMPLE_HEAD)
+    table.add_column("scenario")
+    columns = []
+    for metric, (heading, scale) in SHOWN.items():
+        values = [[each[metric] for each in rows] for rows in found.values()]
+        table.add_column(Text(heading), justify="right")
+        columns.append(column([scale * float(np.mean(each)) for each in values]))
+        if metric == "waiting":
+            table.add_column("+-", justify="right")
+            columns.append(column([_error(each) for each in values]))
+            table.add_column("median", justify="right")
+            columns.append(column([float(np.median(each)) for each in values]))
+            table.add_column("of all's jobs", justify="right")
+            columns.append(column([float(np.mean(each)) for each in common.values()]))
+    for name, *cells in zip(found, *columns, strict=True):
+        table.add_row(Text(name), *cells)
+    return table
+
+
+def _error(values: list[float]) -> float:
+    if len(values) < 2:
+        return math.nan
+    return float(np.std(values, ddof=1) / math.sqrt(len(values)))
+
+
+def _failed(failures: dict[str, dict[str, int]]) -> list[str]:
+    return [
+        f"{name}: failed: "
+        + ", ".join(f"{reason} {count:,}" for reason, count in sorted(why.items()))
+        for name, why in failures.items()
+        if why
+    ]

@@ -1,0 +1,336 @@
+"""The commands ``slotkern find`` and ``slotkern alternatives``."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+
+import slotkern as sk
+from slotkern._core import REQUEST_FIELDS
+from slotkern.commands import tables
+from slotkern.commands.machine import number_or_text, read_free
+from slotkern.commands.terminal import show, write
+from slotkern.criteria import known_criteria
+from slotkern.extras import extra
+from slotkern.machine.durations import duration_of
+from slotkern.machine.moments import moment_of
+
+with extra():
+    import typer
+
+__all__ = ["register"]
+
+# The options of both commands.
+SlotsFile = Annotated[
+    Path,
+    typer.Argument(
+        help="Free slots: .csv, .parquet, .json, .jsonl or .npz; or a saved pool, as "
+        "`slotkern free` writes it, which has names and dates."
+    ),
+]
+Nodes = Annotated[int, typer.Option(help="How many nodes at once.")]
+Volume = Annotated[float | None, typer.Option(help="Work on each node.")]
+Walltime = Annotated[
+    str | None,
+    typer.Option(
+        help="Instead of a volume: how long a node of performance 1 works, in time "
+        "units, or as in 4:00:00, 1-12:00:00 or 2h30m where the slots have a clock."
+    ),
+]
+Budget = Annotated[float, typer.Option(help="Most money in total.")]
+Shape = Annotated[
+    str, typer.Option(help="square: all parts finish together; or ragged.")
+]
+Method = Annotated[
+    str,
+    typer.Option(
+        help="exact; lite: the n cheapest of each step; published, published-lite: "
+        "the papers' algorithms."
+    ),
+]
+LeastPerformance = Annotated[float, typer.Option(help="Least performance of a node.")]
+Earliest = Annotated[
+    str,
+    typer.Option(
+        help="No start before this time: a number, or a date where the slots have a "
+        "clock."
+    ),
+]
+Deadline = Annotated[
+    str, typer.Option(help="No finish after this time: likewise a number or a date.")
+]
+MaxPrice = Annotated[float, typer.Option(help="Most money per time unit of one slot.")]
+Setup = Annotated[
+    str, typer.Option(help="Constant part of a part's length, charged like the work.")
+]
+Step = Annotated[
+    str, typer.Option(help="Lengths of parts are rounded up to multiples of this.")
+]
+Latest = Annotated[str, typer.Option(help="No start after this time or date.")]
+MaxRuntime = Annotated[str, typer.Option(help="Most time from start to finish.")]
+Where = Annotated[
+    str | None,
+    typer.Option(help="Which slots may serve, as in \"memory >= 64 and site == 'a'\"."),
+]
+Placement = Annotated[
+    str, typer.Option(help="slot-start, or any: for sums of values, any start.")
+]
+Span = Annotated[
+    str, typer.Option(help="window, or group: the papers' looser square windows.")
+]
+Gap = Annotated[
+    float, typer.Option(help="For sums of values: a relative distance that will do.")
+]
+MaxWork = Annotated[
+    int | None, typer.Option(help="For sums of values: the most units of work.")
+]
+Seed = Annotated[int, typer.Option(help="For methods that draw at random.")]
+Plot = Annotated[Path | None, typer.Option(help="Draw it: .png, .svg or .pdf.")]
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object (see docs/json.md).")
+]
+WHAT_IS_BEST = (
+    f"{', '.join(known_criteria())}, the name of a numeric column, whose sum is "
+    "maximized, or minimize(column)."
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the application."""
+    app.command()(find)
+    app.command()(alternatives)
+
+
+def find(
+    slots: SlotsFile,
+    nodes: Nodes,
+    volume: Volume = None,
+    walltime: Walltime = None,
+    budget: Budget = math.inf,
+    criterion: Annotated[
+        str, typer.Option(help=f"What is best: {WHAT_IS_BEST}")
+    ] = "finish",
+    shape: Shape = "square",
+    method: Method = "exact",
+    min_performance: LeastPerformance = 0.0,
+    earliest: Earliest = "-inf",
+    deadline: Deadline = "inf",
+    max_price: MaxPrice = math.inf,
+    setup: Setup = "0",
+    step: Step = "0",
+    latest: Latest = "inf",
+    max_runtime: MaxRuntime = "inf",
+    where: Where = None,
+    placement: Placement = "slot-start",
+    span: Span = "window",
+    gap: Gap = 0.0,
+    max_work: MaxWork = None,
+    seed: Seed = 0,
+    plot: Plot = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find the best window for a job among free slots.
+
+    Exits with 1 and the explanation when there is no window.
+    """
+    request = _request(
+        nodes=nodes,
+        volume=volume,
+        walltime=walltime,
+        budget=budget,
+        min_performance=min_performance,
+        earliest=earliest,
+        deadline=deadline,
+        max_price=max_price,
+        setup=setup,
+        step=step,
+        latest=latest,
+        max_runtime=max_runtime,
+        where=where,
+    )
+    _check_plot(plot)
+    free, table = read_free(slots)
+    how: Any = {"criterion": criterion, "shape": shape, "method": method}
+    how |= {"placement": placement, "span": span, "gap": gap, "max_work": max_work}
+    window = sk.find_window(free, request, seed=seed, **how)
+    why = None if window is not None else _why(free, request, shape)
+    if window is not None and plot is not None:
+        title = f"{slots.name}: {nodes} nodes at once, {shape}"
+        sk.plot_gantt(table, window, path=plot, title=title)
+    if as_json:
+        _print_json(
+            slots,
+            (criterion, shape, method),
+            request,
+            window=None if window is None else _window_fields(table, window),
+            explanation=None if why is None else why.to_dict() | {"text": str(why)},
+        )
+    elif window is not None:
+        show(tables.window_table(table, window), tables.totals(window))
+        if not window.proven:
+            show(f"not proven to be the best; no value is better than {window.bound}")
+    else:
+        show(str(why))
+    if window is None:
+        raise typer.Exit(1)
+
+
+def alternatives(
+    slots: SlotsFile,
+    nodes: Nodes,
+    volume: Volume = None,
+    walltime: Walltime = None,
+    budget: Budget = math.inf,
+    criterion: Annotated[
+        str,
+        typer.Option(
+            help="Which window is cut out next: first (all of them in one sweep), or "
+            f"the best of what is left by {WHAT_IS_BEST}"
+        ),
+    ] = "first",
+    shape: Shape = "square",
+    method: Method = "exact",
+    limit: Annotated[
+        int | None, typer.Option(help="No more windows than this.")
+    ] = None,
+    pareto: Annotated[
+        str | None,
+        typer.Option(
+            help="Keep what no other beats in all of these, as in cost,finish."
+        ),
+    ] = None,
+    min_performance: LeastPerformance = 0.0,
+    earliest: Earliest = "-inf",
+    deadline: Deadline = "inf",
+    max_price: MaxPrice = math.inf,
+    setup: Setup = "0",
+    step: Step = "0",
+    latest: Latest = "inf",
+    max_runtime: MaxRuntime = "inf",
+    where: Where = None,
+    plot: Plot = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find all windows for a job that share no slot time.
+
+    Exits with 1 and the explanation when there is none.
+    """
+    request = _request(
+        nodes=nodes,
+        volume=volume,
+        walltime=walltime,
+        budget=budget,
+        min_performance=min_performance,
+        earliest=earliest,
+        deadline=deadline,
+        max_price=max_price,
+        setup=setup,
+        step=step,
+        latest=latest,
+        max_runtime=max_runtime,
+        where=where,
+    )
+    _check_plot(plot)
+    if limit is not None and limit < 1:
+        raise ValueError(f"--limit must be at least 1, got {limit}")
+    free, table = read_free(slots)
+    how: Any = {"criterion": criterion, "shape": shape, "method": method}
+    found = sk.find_alternatives(free, request, limit=limit, **how)
+    if pareto is not None:
+        names: Any = (name.strip() for name in pareto.split(","))
+        found = found.pareto(*names)
+    why = None if found else _why(free, request, shape)
+    if found and plot is not None:
+        title = f"{slots.name}: {len(found)} alternatives of {nodes} nodes, {shape}"
+        sk.plot_gantt(table, found, path=plot, title=title)
+    if as_json:
+        _print_json(
+            slots,
+            (criterion, shape, method),
+            request,
+            windows=[_window_fields(table, window) for window in found],
+            explanation=None if why is None else why.to_dict() | {"text": str(why)},
+        )
+    elif why is None:
+        show(tables.alternatives_table(found))
+    else:
+        show(str(why))
+    if not found:
+        raise typer.Exit(1)
+
+
+def _check_plot(plot: Path | None) -> None:
+    """Refuse a picture that cannot be drawn before anything is searched."""
+    if plot is not None:
+        from slotkern.plotting.style import checked_path
+
+        checked_path(plot)
+
+
+def _why(slots: Any, request: sk.Request, shape: Any) -> sk.Explanation:
+    return sk.explain(slots, request, shape=shape)
+
+
+def _request(**options: Any) -> sk.Request:
+    """The request that a command's options make, times as numbers or in words."""
+    if (options["volume"] is None) == (options["walltime"] is None):
+        raise ValueError("either --volume or --walltime is needed")
+    options["walltime"] = number_or_text(options["walltime"])
+    for name in ("earliest", "latest", "deadline", "setup", "step", "max_runtime"):
+        options[name] = number_or_text(options[name])
+        if isinstance(options[name], str):
+            lasts = name in ("setup", "step", "max_runtime")
+            meaning: Any = duration_of if lasts else moment_of
+            meaning(options[name], f"--{name.replace('_', '-')}")
+    return sk.Request(**options)
+
+
+def _print_json(
+    slots: Path, asked: tuple[str, str, str], request: sk.Request, **answer: Any
+) -> None:
+    """The object that docs/json.md describes."""
+    heading = {"slotkern": sk.__version__, "file": str(slots)}
+    heading |= dict(zip(("criterion", "shape", "method"), asked, strict=True))
+    fields = {name: getattr(request, name) for name in REQUEST_FIELDS}
+    if request.walltime is not None:
+        fields["walltime"] = request.walltime
+    whole = _plain(heading | {"request": fields} | answer)
+    write(json.dumps(whole, indent=2, allow_nan=False) + "\n")
+
+
+def _window_fields(slots: Any, window: Any) -> dict[str, Any]:
+    """A window as docs/json.md describes it."""
+    parts = window.slots
+    chosen = slots[parts["row"]]
+    columns = {name: parts[name] for name in parts.dtype.names}
+    columns["length"] = parts["end"] - parts["start"]
+    columns |= {n: chosen[n] for n in chosen.dtype.names if n not in columns}
+    rows = zip(*(values.tolist() for values in columns.values()), strict=True)
+    whole = {
+        name: getattr(window, name)
+        for name in (*tables.TOTALS, "value", "proven", "bound")
+    }
+    return whole | {"slots": [dict(zip(columns, row, strict=True)) for row in rows]}
+
+
+def _plain(value: Any) -> Any:
+    """The same in strict JSON's types; what is not finite becomes null."""
+    match value:
+        case dict():
+            return {str(key): _plain(inner) for key, inner in value.items()}
+        case list() | tuple():
+            return [_plain(inner) for inner in value]
+        case np.ndarray() | np.generic():
+            return _plain(value.tolist())
+        case float():
+            return value if math.isfinite(value) else None
+        case None | bool() | int() | str():
+            return value
+        case bytes():
+            return value.decode(errors="replace")
+        case _:
+            return str(value)

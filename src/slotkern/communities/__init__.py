@@ -1,0 +1,1 @@
+"""Communities of schedulers: nodes and jobs, scenarios, simulations, results."""

@@ -1,0 +1,253 @@
+"""What a simulated community gives: a row for each job, messages, metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slotkern._community import FATES
+from slotkern.files.slots import to_arrow, to_pandas
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["COMMUNITY_RESULT", "CommunityRun", "compare_communities"]
+
+DONE = FATES.index("done")
+
+#: What became of a job. Times are in seconds, NaN where it never happened.
+COMMUNITY_RESULT = np.dtype(
+    [
+        ("submit", "f8"),
+        ("queued", "f8"),
+        ("start", "f8"),
+        ("end", "f8"),
+        ("processors", "i4"),
+        ("home", "i4"),
+        ("label", "i4"),
+        ("node", "i4"),
+        ("moves", "u4"),
+        ("fate", "u1"),
+    ],
+    align=True,
+)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class CommunityRun:
+    """A simulated community; made by `simulate_community`.
+
+    Attributes
+    ----------
+    jobs : structured array
+        A row for each job, in the order given: ``submit``, ``queued`` (when it first
+        came to the queue of a node), ``start``, ``end``, ``processors``, ``home``,
+        ``label``, ``node`` (the last one it came to, or -1), ``moves`` (how often it
+        was moved from queue to queue), ``fate`` (index of `fates`).
+    nodes : structured array
+    name : str
+    scenario : Independent, Centralized or Community
+    sent, own : dict of str to int
+        Messages to other nodes, and to oneself, by kind.
+    counts : dict
+        ``events``, messages ``lost``, ``suspensions``, and at the end the open
+        ``promises`` and their ``shadow_load``.
+    host : int or None
+        The node that hosts the centre.
+    """
+
+    jobs: NDArray[np.void]
+    nodes: NDArray[np.void]
+    name: str
+    scenario: Any
+    sent: Mapping[str, int]
+    own: Mapping[str, int]
+    counts: Mapping[str, float]
+    host: int | None
+
+    #: What may have become of a job.
+    fates = FATES
+
+    def __len__(self) -> int:
+        return len(self.jobs)
+
+    def __repr__(self) -> str:
+        done = len(self.completed)
+        return f"CommunityRun({self.name}, {done:,} of {len(self):,} jobs completed)"
+
+    @property
+    def completed(self) -> NDArray[np.int64]:
+        """The rows of the jobs that have ended."""
+        return np.flatnonzero(self.jobs["fate"] == DONE)
+
+    def failures(self) -> dict[str, int]:
+        """Return how many jobs have failed, by reason.
+
+        Returns
+        -------
+        dict of str to int
+            "no node": nobody whom the scenario would ask could run it; "no offer": no
+            node has offered to run it; "stranded": its node has left, and nobody has
+            offered to take it.
+        """
+        counts = np.bincount(self.jobs["fate"], minlength=len(FATES)).tolist()
+        return {
+            fate: count
+            for fate, count in zip(FATES, counts, strict=True)
+            if count and fate != "done"
+        }
+
+    def metrics(self, rows: NDArray[Any] | None = None) -> dict[str, float]:
+        """Return the aggregate metrics.
+
+        Parameters
+        ----------
+        rows : ndarray, optional
+            The jobs that the times are of: rows, or a mask; all completed jobs by
+            default. Jobs that failed are left out.
+
+        Returns
+        -------
+        dict of str to float
+            - ``completion``: completed jobs / jobs;
+            - ``response``, ``waiting``, ``slowdown``: means of end - submission, start
+              - submission, and response / max(1 s, end - start); ``waiting_median``;
+            - ``own``: the share of completed jobs that ran on the node where they were
+              submitted, or on the centre's host;
+            - ``moved``: the share that was moved at least once;
+            - ``uptime``: from the first submission to the last end; ``utilization``:
+              processor seconds used / (processors * uptime);
+            - for each kind of message, how many a job: to others and to oneself
+              together (``accept_request`` ...), and ``request_others``; ``messages``:
+              all but REVOKE and RECEIPT, as the paper counts them.
+
+            NaN where there are no jobs.
+        """
+        jobs = self.jobs
+        chosen = jobs["fate"] == DONE
+        if rows is not None:
+            mask = np.zeros(len(jobs), np.bool_)
+            mask[rows] = True
+            chosen = chosen & mask
+        done = jobs[chosen]
+        run = done["end"] - done["start"]
+        response = done["end"] - done["submit"]
+        waiting = done["start"] - done["submit"]
+        home = done["home"] if self.host is None else self.host
+        found = {
+            "completion": _mean(jobs["fate"] == DONE),
+            "response": _mean(response),
+            "waiting": _mean(waiting),
+            "waiting_median": float(np.median(waiting)) if len(done) else np.nan,
+            "slowdown": _mean(response / np.maximum(run, 1.0)),
+            "own": _mean(done["node"] == home),
+            "moved": _mean(done["moves"] > 0),
+        }
+        ended = jobs[jobs["fate"] == DONE]
+        uptime = np.nan
+        if len(ended):
+            uptime = float(ended["end"].max() - jobs["submit"].min())
+        used = float((ended["processors"] * (ended["end"] - ended["start"])).sum())
+        found["uptime"] = uptime
+        room = float(self.nodes["processors"].sum()) * uptime
+        found["utilization"] = used / room if room else np.nan
+        count = max(1, len(jobs))
+        for kind, number in self.sent.items():
+            found[kind] = (number + self.own[kind]) / count
+        found["request_others"] = self.sent["request"] / count
+        found["messages"] = (
+            sum(self.sent[kind] + self.own[kind] for kind in MESSAGES) / count
+        )
+        return found
+
+    def states(self) -> NDArray[Any]:
+        """Return how many jobs are in each state over time, as in the paper's figure 3.
+
+        Returns
+        -------
+        structured array
+            ``time``, and from then on ``submitted``, ``waiting`` (not on a processor
+            yet, failed jobs included), ``running``, ``completed``.
+        """
+        jobs, done = self.jobs, self.jobs[self.completed]
+        time = np.unique(np.concatenate((jobs["submit"], done["start"], done["end"])))
+        names = ("submitted", "waiting", "running", "completed")
+        steps = np.zeros(len(time), [("time", "f8"), *((name, "i8") for name in names)])
+        submitted, started, ended = (
+            np.searchsorted(np.sort(each), time, side="right")
+            for each in (jobs["submit"], done["start"], done["end"])
+        )
+        steps["time"], steps["submitted"] = time, submitted
+        steps["waiting"], steps["running"] = submitted - started, started - ended
+        steps["completed"] = ended
+        return steps
+
+    def flow(self) -> NDArray[np.int64]:
+        """Return how many completed jobs of each home ran on each node.
+
+        Returns
+        -------
+        ndarray of int64, shape (nodes, nodes)
+            Row: home; column: the node where they ran.
+        """
+        done = self.jobs[self.completed]
+        size = len(self.nodes)
+        pair = done["home"].astype(np.int64) * size + done["node"]
+        return np.bincount(pair, minlength=size * size).reshape(size, size)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the jobs as a pandas.DataFrame."""
+        return to_pandas(self.jobs)
+
+    def to_arrow(self) -> Any:
+        """Return the jobs as a pyarrow.Table."""
+        return to_arrow(self.jobs)
+
+
+#: The kinds that the paper counts.
+MESSAGES = (
+    "request",
+    "accept_request",
+    "assign_request",
+    "inform",
+    "accept_inform",
+    "assign_inform",
+)
+
+
+def compare_communities(runs: Sequence[CommunityRun]) -> NDArray[np.bool_]:
+    """Return which jobs were completed in every one of some runs of the same jobs.
+
+    Failed jobs drop out of the means of their scenario, which can look like good
+    scheduling; ``run.metrics(compare_communities(runs))`` is free of that.
+
+    Raises
+    ------
+    ValueError
+        For no run, or runs of unequally many jobs.
+
+    Examples
+    --------
+    >>> import slotkern as sk
+    >>> jobs, nodes = sk.generate_community(jobs=200, seed=3)
+    >>> runs = [sk.simulate_community(jobs, nodes, name) for name in ("ind", "dec-g")]
+    >>> bool(sk.compare_communities(runs).all())
+    False
+    """
+    if not runs:
+        raise ValueError("compare_communities needs a run")
+    sizes = {len(run) for run in runs}
+    if len(sizes) > 1:
+        raise ValueError(f"the runs are of unequally many jobs: {sorted(sizes)}")
+    common: NDArray[np.bool_] = np.all(
+        [run.jobs["fate"] == DONE for run in runs], axis=0
+    )
+    return common
+
+
+def _mean(values: NDArray[Any]) -> float:
+    return float(values.mean()) if len(values) else np.nan

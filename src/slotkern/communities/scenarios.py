@@ -1,0 +1,233 @@
+"""What a simulated community may be: isolated nodes, one centre, or a protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slotkern._community import PLACING
+from slotkern.checks import integer, number, one_of
+
+__all__ = ["SCENARIOS", "Centralized", "Community", "Independent", "scenario_of"]
+
+#: How long a promise lasts that nobody revokes, where messages may be lost.
+PROMISE_LIFE = 3600.0
+
+
+@dataclass(frozen=True)
+class Independent:
+    """Every job stays on the node that it is submitted to (the paper's Ind)."""
+
+    def options(self, nodes: int, seed: int) -> dict[str, Any]:
+        """What the kernel is told."""
+        return {"placing": "home"}
+
+
+@dataclass(frozen=True)
+class Centralized:
+    """One centre that sees everything places every job by BestFit (the paper's Cen).
+
+    The node with the fewest free processors left gets the job, among those that can
+    start it now.
+
+    Attributes
+    ----------
+    fallback : {"most-free", "least-load", "central-fcfs", "central-scan"}
+        Where no node can start the job now, which the paper does not say: it is queued
+        at the competent node with the most free processors, or with the least queued
+        load; or it waits at the centre, where nobody overtakes the first, or whoever
+        fits starts.
+    host : int, optional
+        The node that hosts the centre, for the share of jobs that run there; drawn by
+        the seed otherwise.
+    """
+
+    fallback: Literal["most-free", "least-load", "central-fcfs", "central-scan"] = (
+        "most-free"
+    )
+    host: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check the words and numbers."""
+        one_of("fallback", self.fallback, [word for word in PLACING if word != "home"])
+        if self.host is not None:
+            integer("host", self.host, least=0)
+
+    def options(self, nodes: int, seed: int) -> dict[str, Any]:
+        """What the kernel is told."""
+        if self.host is not None:
+            integer("host", self.host, most=nodes - 1)
+        return {"placing": self.fallback}
+
+
+@dataclass(frozen=True, eq=False)
+class Community:
+    """Nodes that ask each other, by the community-aware scheduling algorithm (CASA).
+
+    Attributes
+    ----------
+    neighbours : {"all"}, int, or a graph
+        Whom a node asks: everybody (the paper's Dec-G); so many nodes, drawn anew each
+        time (6: Dec-P); or its neighbours in a graph: a networkx graph of the nodes'
+        numbers, or a mapping or sequence of each node's neighbours.
+    omega : float
+        Weight of the shadow queue when a requester compares offers (Definition 3).
+    varpi : float
+        Weight of a node's own mean queueing time, which must be below that of the
+        requester when a job is to be moved (Algorithm 5).
+    mu : float
+        Least queueing time, in means, of a job to be moved (Definition 5); that it may
+        be equal is Algorithm 4, "greater than" is the text.
+    job_time : {"node", "job"}
+        The time of a job in an offer: its load over the whole node's power, as printed
+        (Algorithm 2), or its estimate over the speed.
+    most_informed : int, optional
+        The most jobs that a node tries to move at one time (section 3).
+    cycle : float
+        Seconds between two looks of a node at its messages; 0: at once.
+    window : float
+        Seconds for which a requester collects offers; it should cover a cycle and two
+        latencies.
+    interval : float
+        Seconds between two reschedulings of a node; inf: none.
+    discovery, discovery_each : float
+        Seconds that it takes to find neighbours, and more for each of them.
+    latency : float
+        Of a message, in seconds; to oneself there is none.
+    latency_law : {"constant", "exponential"}
+        Exponential latencies let messages overtake each other.
+    loss : float
+        The probability that a message is lost, below 1.
+    resend : float
+        Seconds after which an ASSIGN without a RECEIPT is sent again, where `loss` > 0.
+    retry, retries : float, int
+        A job for which there was no offer is tried again so often, after so many
+        seconds each time. 0: such a job stays suspended, and has failed at the end.
+    promise_life : float, optional
+        Seconds after which a node forgets an offer that was not revoked: without loss
+        never, with loss an hour, unless given.
+
+    References
+    ----------
+    Y. Huang, N. Bessis, P. Norrington, P. Kuonen and B. Hirsbrunner, "Exploring
+    decentralized dynamic scheduling for grids and clouds using the community-aware
+    scheduling algorithm", Future Generation Computer Systems, 2011.
+    """
+
+    neighbours: Any = "all"
+    omega: float = 1.0
+    varpi: float = 1.0
+    mu: float = 1.0
+    job_time: Literal["node", "job"] = "node"
+    most_informed: int | None = None
+    cycle: float = 60.0
+    window: float = 60.0
+    interval: float = 600.0
+    discovery: float = 0.0
+    discovery_each: float = 0.0
+    latency: float = 0.1
+    latency_law: Literal["constant", "exponential"] = "constant"
+    loss: float = 0.0
+    resend: float = 10.0
+    retry: float = 600.0
+    retries: int = 0
+    promise_life: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check the words and numbers."""
+        one_of("job_time", self.job_time, ("node", "job"))
+        one_of("latency_law", self.latency_law, ("constant", "exponential"))
+        for name in ("varpi", "mu", "cycle", "discovery", "discovery_each", "latency"):
+            number(name, getattr(self, name), least=0)
+        if number("omega", self.omega, least=0) > 1:
+            raise ValueError(f"omega must be at most 1, got {self.omega}")
+        for name in ("window", "resend", "retry"):
+            number(name, getattr(self, name), above=0)
+        number("interval", self.interval, above=0, finite=False)
+        if number("loss", self.loss, least=0) >= 1:
+            raise ValueError(f"loss must be below 1, got {self.loss}")
+        integer("retries", self.retries, least=0, most=2**31)
+        if self.most_informed is not None:
+            integer("most_informed", self.most_informed, least=0, most=2**31)
+        if self.promise_life is not None:
+            number("promise_life", self.promise_life, above=0, finite=False)
+        if isinstance(self.neighbours, str):
+            one_of("neighbours", self.neighbours, ("all",))
+
+    def options(self, nodes: int, seed: int) -> dict[str, Any]:
+        """What the kernel is told."""
+        life = self.promise_life
+        if life is None:
+            life = PROMISE_LIFE if self.loss > 0 else np.inf
+        most = self.most_informed
+        rules = {
+            "omega": self.omega,
+            "varpi": self.varpi,
+            "mu": self.mu,
+            "whole_node": self.job_time == "node",
+            "most_informed": 2**32 - 1 if most is None else most,
+            "promise_life": life,
+        }
+        settings = {
+            field.name: getattr(self, field.name)
+            for field in fields(self)
+            if field.name not in (*rules, "neighbours", "job_time", "latency_law")
+        }
+        settings["latency_varies"] = self.latency_law == "exponential"
+        settings["seed"] = seed
+        return {**self._asked(nodes), "rules": rules, "settings": settings}
+
+    def _asked(self, nodes: int) -> dict[str, Any]:
+        given = self.neighbours
+        if isinstance(given, str):
+            return {"drawn": 0}
+        if hasattr(given, "adjacency"):
+            given = {node: list(near) for node, near in given.adjacency()}
+        if isinstance(given, Mapping):
+            return _graph(given, nodes)
+        if isinstance(given, Iterable):
+            return _graph(dict(enumerate(given)), nodes)
+        return {"drawn": integer("neighbours", given, least=1, most=2**31)}
+
+
+def _graph(given: Mapping[Any, Iterable[Any]], nodes: int) -> dict[str, Any]:
+    near: list[list[int]] = [[] for _ in range(nodes)]
+    for node, others in given.items():
+        row = near[_node("a node", node, nodes)]
+        for other in others:
+            at = _node(f"a neighbour of node {node!r}", other, nodes)
+            if at != node and at not in row:
+                row.append(at)
+    first: NDArray[np.uint64] = np.cumsum([0, *map(len, near)]).astype(np.uint64)
+    to = np.array([other for row in near for other in sorted(row)], np.uint32)
+    return {"first": first, "to": to}
+
+
+def _node(what: str, value: Any, nodes: int) -> int:
+    try:
+        return integer("neighbours", value, least=0, most=nodes - 1)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"neighbours: {what} is {value!r}, but the grid has nodes 0 to {nodes - 1}"
+        ) from None
+
+
+#: Scenarios by name: those of the paper.
+SCENARIOS: dict[str, Independent | Centralized | Community] = {
+    "ind": Independent(),
+    "cen": Centralized(),
+    "dec-g": Community(neighbours="all"),
+    "dec-p": Community(neighbours=6),
+}
+
+
+def scenario_of(given: Any) -> tuple[str, Independent | Centralized | Community]:
+    """Return the name and the scenario that an argument stands for."""
+    if isinstance(given, Independent | Centralized | Community):
+        return type(given).__name__.lower(), given
+    name = one_of("scenario", given, SCENARIOS)
+    return name, SCENARIOS[name]

@@ -1,0 +1,185 @@
+"""Simulating a community of schedulers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slotkern import _community
+from slotkern.checks import integer, number, one_of
+from slotkern.communities.result import COMMUNITY_RESULT, CommunityRun
+from slotkern.communities.scenarios import (
+    Centralized,
+    Community,
+    Independent,
+    scenario_of,
+)
+from slotkern.communities.workload import jobs_of, nodes_of
+
+__all__ = ["simulate_community"]
+
+#: Local policies: who may overtake, and whether the shortest estimate comes first.
+LOCAL = {
+    "fcfs": ("none", False),
+    "easy": ("easy", False),
+    "conservative": ("conservative", False),
+    "first-fit": ("first-fit", False),
+    "sjf": ("none", True),
+    "easy-sjf": ("easy", True),
+}
+
+
+def simulate_community(
+    jobs: Any,
+    grid: Any,
+    scenario: str | Independent | Centralized | Community = "dec-p",
+    *,
+    policy: str = "fcfs",
+    changes: Iterable[tuple[float, int, str]] = (),
+    seed: int = 0,
+) -> CommunityRun:
+    """Simulate a community of schedulers, event by event.
+
+    Parameters
+    ----------
+    jobs : structured array or mapping of columns
+        ``submit``, ``run`` (seconds at speed 1), ``processors``, ``home`` (the node it
+        is submitted to, from 0) and, if wanted, ``estimate`` (by default exact; at
+        least the run time) and ``label`` (a number, or a word; -1 or "": any node).
+    grid : structured array or mapping of columns
+        ``processors`` and, if wanted, ``speed`` (1) and ``label`` (0) of each node.
+    scenario : {"ind", "cen", "dec-g", "dec-p"} or a scenario
+        `Independent`, `Centralized` or `Community`; the names are the paper's.
+    policy : {"fcfs", "easy", "conservative", "first-fit", "sjf", "easy-sjf"}
+        How every node serves its queue, as in `slotkern.replay`; the paper's is first
+        come first served.
+    changes : iterable of (time, node, "leave" or "join")
+        A node that leaves lets its running jobs end; its waiting jobs are offered to
+        others. A node whose first change is to join is not there before.
+    seed : int
+        Of the protocol: lots, phases, neighbours, latencies, losses.
+
+    Returns
+    -------
+    CommunityRun
+        ``.jobs``, a row for each job, in the order given; ``.metrics()``.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Naming the argument, and the row and value where it is one.
+    MemoryError
+        When there is not enough memory.
+
+    Notes
+    -----
+    A job that no node would run is
+    no error: its ``fate`` says why it has failed. What the protocol guarantees, and
+    the order of events at one time: docs/communities.md. The same arguments give the
+    same result on every machine, but for the last bit of exponential latencies.
+
+    O(log) an event: jobs * (nodes asked) messages. Memory O(jobs + nodes + messages on
+    their way), and 8 to 12 bytes * jobs * nodes under another policy than "fcfs".
+
+    References
+    ----------
+    See `Community`.
+
+    Examples
+    --------
+    >>> import slotkern as sk
+    >>> jobs, nodes = sk.generate_community(jobs=500, seed=1)
+    >>> alone = sk.simulate_community(jobs, nodes, "ind")
+    >>> together = sk.simulate_community(jobs, nodes, sk.Community(neighbours=6))
+    >>> len(alone.completed) < len(together.completed) <= 500
+    True
+    """
+    nodes, words = nodes_of(grid)
+    flow, row = jobs_of(jobs, nodes, words)
+    name, chosen = scenario_of(scenario)
+    overtaking, shortest_first = LOCAL[one_of("policy", policy, LOCAL)]
+    seed = integer("seed", seed, least=0, most=2**64 - 1)
+    present, times, places, joins = _changes(changes, len(nodes))
+    columns = [np.ascontiguousarray(flow[field]) for field in flow.dtype.names or ()]
+    submit, run, estimate, processors, home, label = columns
+    queued, start, end, node, moves, fate, sent, own, rest = _community.simulate(
+        submit,
+        run,
+        estimate,
+        processors,
+        home,
+        label,
+        np.ascontiguousarray(nodes["processors"]),
+        np.ascontiguousarray(nodes["speed"]),
+        np.ascontiguousarray(nodes["label"]),
+        present,
+        times,
+        places,
+        joins,
+        overtaking=overtaking,
+        shortest_first=shortest_first,
+        **chosen.options(len(nodes), seed),
+    )
+    result = np.zeros(len(flow), COMMUNITY_RESULT)
+    found = {
+        "submit": submit,
+        "queued": queued,
+        "start": start,
+        "end": end,
+        "processors": processors,
+        "home": home,
+        "label": label,
+        "node": node,
+        "moves": moves,
+        "fate": fate,
+    }
+    for field, column in found.items():
+        result[field][row] = column
+    host = getattr(chosen, "host", None)
+    if isinstance(chosen, Centralized) and host is None:
+        host = int(np.random.Generator(np.random.PCG64(seed)).integers(len(nodes)))
+    kinds = _community.KINDS
+    return CommunityRun(
+        result,
+        nodes,
+        name,
+        chosen,
+        dict(zip(kinds, sent.tolist(), strict=True)),
+        dict(zip(kinds, own.tolist(), strict=True)),
+        rest,
+        host,
+    )
+
+
+def _changes(
+    given: Iterable[tuple[float, int, str]], nodes: int
+) -> tuple[
+    NDArray[np.uint8], NDArray[np.float64], NDArray[np.int32], NDArray[np.uint8]
+]:
+    rows = []
+    for row, change in enumerate(given):
+        try:
+            time, node, word = change
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"changes: row {row} is {change!r}, not (time, node, 'leave' or 'join')"
+            ) from None
+        at = f"changes: row {row}"
+        time = number(f"{at}: time", time)
+        where = integer(f"{at}: node", node, least=0, most=nodes - 1)
+        joins = one_of(f"{at}: change", word, ("leave", "join")) == "join"
+        rows.append((time, where, joins))
+    rows.sort(key=lambda change: change[0])
+    present = np.ones(nodes, np.uint8)
+    for _, node, joins in reversed(rows):
+        present[node] = not joins
+    times, places, words = zip(*rows, strict=True) if rows else ((), (), ())
+    return (
+        present,
+        np.array(times, np.float64),
+        np.array(places, np.int32),
+        np.array(words, np.uint8),
+    )

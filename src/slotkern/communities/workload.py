@@ -1,0 +1,450 @@
+"""The jobs and the nodes of a community: given, generated, or taken from a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slotkern.checks import integer, number, one_of, shown
+from slotkern.traces.clean import width_of
+from slotkern.traces.free_slots import most_at_once
+from slotkern.traces.read import Trace
+
+__all__ = [
+    "COMMUNITY_JOB",
+    "COMMUNITY_NODE",
+    "CommunityWorkload",
+    "community_from_trace",
+    "generate_community",
+    "jobs_of",
+    "nodes_of",
+]
+
+#: A job. Times are in seconds at speed 1; `label` is what its node must have, -1: any.
+COMMUNITY_JOB = np.dtype(
+    [
+        ("submit", "f8"),
+        ("run", "f8"),
+        ("estimate", "f8"),
+        ("processors", "i4"),
+        ("home", "i4"),
+        ("label", "i4"),
+    ],
+    align=True,
+)
+#: A node: its processors, their speed, and its label (an operating system, say).
+COMMUNITY_NODE = np.dtype(
+    [("processors", "i4"), ("speed", "f8"), ("label", "i4")], align=True
+)
+ANY = -1
+LINUX, WINDOWS = 0, 1
+DAY = 86400.0
+MAX_PROCESSORS = 2**24
+
+#: Processors of 26 clusters like those of Grid5000 in 2010.
+CLUSTERS = (
+    *(102, 186, 40, 68, 144, 24, 52, 40, 92, 16, 112, 158, 240, 184),
+    *(340, 60, 128, 50, 80, 66, 98, 112, 100, 90, 160, 114),
+)
+
+
+class CommunityWorkload(NamedTuple):
+    """Jobs, sorted by submission, and the nodes that they are submitted to.
+
+    Attributes
+    ----------
+    jobs : structured array of dtype `COMMUNITY_JOB`
+    nodes : structured array of dtype `COMMUNITY_NODE`
+    """
+
+    jobs: NDArray[np.void]
+    nodes: NDArray[np.void]
+
+
+@dataclass(frozen=True)
+class Law:
+    """The numbers of a generated workload; see `generate_community`."""
+
+    jobs: int = 10_201
+    span: float = 789_000.0  # of that many jobs on 26 nodes
+    scale: float = 0.6  # of the clusters' processors
+    windows: float = 0.2
+    singles: float = 0.55
+    tail: float = 1.1  # of batch sizes
+    largest_batch: int = 600
+    gap: float = 10.0
+    serial: float = 0.62
+    widest: int = 340
+    length: float = 1.2
+    longest: float = 9 * DAY
+
+
+#: By name; "casa" comes near the sizes that the paper on CASA prints.
+PRESETS = {"casa": Law(), "light": Law(length=0.6), "heavy": Law(length=2.0)}
+
+
+def generate_community(
+    preset: str = "casa",
+    *,
+    jobs: int | None = None,
+    nodes: int = 26,
+    seed: int = 0,
+) -> CommunityWorkload:
+    """Return a random workload of a community of clusters.
+
+    Parameters
+    ----------
+    preset : {"casa", "light", "heavy"}
+        "casa": 10,201 jobs in 789,000 s on 26 clusters, like the sample of the Grid5000
+        trace in the paper; "light" and "heavy": jobs of half the length, and of 5/3.
+    jobs : int, optional
+        How many; the span of time grows with them, so that the load stays.
+    nodes : int
+        How many; the sizes of the 26 clusters recur, and the span shrinks.
+    seed : int
+        The same seed, the same workload.
+
+    Returns
+    -------
+    CommunityWorkload
+
+    Raises
+    ------
+    ValueError, TypeError
+        Naming the argument.
+
+    Notes
+    -----
+    55% of the jobs' batches are single jobs, the others have 2 to 600 jobs (Pareto,
+    exponent 1.1) of one number of processors and one length, +-30%, with exponential
+    gaps around a mean that is exponential(10 s) itself. 62% need one processor, the
+    others a lognormal number (median 6, sigma 1.15, 60% of them a power of 2, at most
+    340). Lengths: 20% lognormal around 25 s, 42% around 500 s, 38% around 4,200 s
+    (sigma 1.1, 1.3, 1.5), times 1.2 * processors**-0.15, at most 9 days. 80% of nodes
+    and of jobs have label 0 (Linux), the others 1 (Windows). Estimates are exact; every
+    node is handed equally many jobs. The numbers were chosen so that the published
+    sizes come out; how the scenarios compare was not.
+
+    Examples
+    --------
+    >>> import slotkern as sk
+    >>> jobs, nodes = sk.generate_community(jobs=1000, seed=1)
+    >>> len(jobs), len(nodes), int(nodes["processors"].sum())
+    (1000, 26, 1713)
+    """
+    law = PRESETS[one_of("preset", preset, PRESETS)]
+    count = integer("jobs", law.jobs if jobs is None else jobs, least=0, most=10**8)
+    size = integer("nodes", nodes, least=1, most=10**7)
+    seed = integer("seed", seed, least=0)
+    streams = np.random.SeedSequence(seed).spawn(2)
+    rng = np.random.Generator(np.random.PCG64(streams[0]))
+    grid = _random_nodes(law, size, np.random.Generator(np.random.PCG64(streams[1])))
+    flow = np.zeros(count, COMMUNITY_JOB)
+    if not count:
+        return CommunityWorkload(flow, grid)
+
+    span = law.span * count / law.jobs * len(CLUSTERS) / size
+    sizes = _batch_sizes(law, count, rng)
+    batch = np.repeat(np.arange(len(sizes)), sizes)
+    first = np.cumsum(sizes) - sizes
+    width = _widths(law, len(sizes), rng)
+    length = _lengths(law, width, rng)
+    gaps = rng.exponential(law.gap, len(sizes))[batch] * rng.exponential(1, count)
+    gaps[first] = 0
+    passed = np.cumsum(gaps)
+    submit = rng.random(len(sizes))[batch] * span + passed - passed[first][batch]
+    run = np.floor(length[batch] * np.exp(0.3 * rng.standard_normal(count)))
+    flow["submit"] = submit % span
+    flow["run"] = np.clip(run, 1, law.longest)
+    flow["estimate"] = flow["run"]
+    flow["processors"] = width[batch]
+    flow["label"] = np.where(rng.random(count) < law.windows, WINDOWS, LINUX)
+    flow = flow[np.argsort(flow["submit"], kind="stable")]
+    flow["home"] = rng.permutation(count) % size
+    return CommunityWorkload(flow, grid)
+
+
+def _random_nodes(law: Law, size: int, rng: np.random.Generator) -> NDArray[np.void]:
+    grid = np.zeros(size, COMMUNITY_NODE)
+    whole = np.resize(np.array(CLUSTERS), size)
+    grid["processors"] = np.maximum(1, np.rint(whole * law.scale))
+    grid["speed"] = 1
+    grid["label"] = rng.random(size) < law.windows
+    if not grid["label"].any():
+        grid["label"][rng.integers(size)] = WINDOWS
+    return grid
+
+
+def _batch_sizes(law: Law, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Batches of so many jobs in all."""
+    tail = np.floor(2 * (1 - rng.random(count)) ** (-1 / law.tail))
+    single = rng.random(count) < law.singles
+    sizes = np.where(single, 1, np.minimum(tail, law.largest_batch)).astype(np.int64)
+    total = np.cumsum(sizes)
+    last = int(np.searchsorted(total, count))
+    sizes = sizes[: last + 1]
+    sizes[-1] -= total[last] - count
+    return sizes
+
+
+def _widths(law: Law, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    wide = np.exp(np.log(6.0) + 1.15 * rng.standard_normal(count))
+    wide = np.maximum(2, np.rint(wide))
+    power = np.maximum(2, 2 ** np.rint(np.log2(wide)))
+    wide = np.where(rng.random(count) < 0.6, power, wide)
+    serial = rng.random(count) < law.serial
+    return np.where(serial, 1, np.minimum(wide, law.widest)).astype(np.int64)
+
+
+def _lengths(
+    law: Law, width: NDArray[np.int64], rng: np.random.Generator
+) -> NDArray[np.float64]:
+    kind = np.searchsorted([0.2, 0.62], rng.random(len(width)), side="right")
+    median = np.array([25.0, 500.0, 4200.0])[kind]
+    sigma = np.array([1.1, 1.3, 1.5])[kind]
+    length = median * np.exp(sigma * rng.standard_normal(len(width)))
+    length *= law.length * width.astype(np.float64) ** -0.15
+    whole: NDArray[np.float64] = np.clip(np.floor(length), 1, law.longest)
+    return whole
+
+
+def community_from_trace(
+    trace: Trace,
+    *,
+    homes: str | int = "partition",
+    sample: int = 1,
+    offset: int = 0,
+    squeeze: float = 1.0,
+    windows: float = 0.0,
+    estimates: str | float = "exact",
+    seed: int = 0,
+) -> CommunityWorkload:
+    """Return the jobs of a trace, and the nodes that they were submitted to.
+
+    Parameters
+    ----------
+    trace : Trace
+        From `read_trace`; jobs without a run time above 0, a submission or processors
+        are left out.
+    homes : {"partition", "origin_site", "user"} or int
+        A node for each value of this field of the trace, as large as the most
+        processors that its jobs use at once; or so many equal nodes, which together
+        have the trace's processors and are handed jobs in turn.
+    sample : int
+        Every so many jobs are taken (the paper: one per cent, 100), from `offset` on.
+    squeeze : float
+        Times between submissions are multiplied by it (the paper: 0.01).
+    windows : float
+        The share of nodes and jobs that get label 1, drawn independently; others: 0.
+    estimates : {"exact", "user"} or float
+        The run time; the requested time where it is known and at least the run time; or
+        the run time times a factor.
+    seed : int
+        Of the labels.
+
+    Returns
+    -------
+    CommunityWorkload
+
+    Raises
+    ------
+    ValueError, TypeError
+        Naming the argument; for a trace without jobs, or without the field.
+
+    Examples
+    --------
+    >>> import numpy as np, slotkern as sk
+    >>> rows = np.full(3, -1, sk.SWF)
+    >>> rows["submit"], rows["run_time"], rows["allocated"] = [0, 5, 9], 10, [1, 2, 4]
+    >>> rows["partition"] = [1, 2, 2]
+    >>> jobs, nodes = sk.community_from_trace(sk.Trace(rows))
+    >>> nodes["processors"].tolist(), jobs["home"].tolist()
+    ([1, 6], [0, 1, 1])
+    """
+    if not isinstance(trace, Trace):
+        raise TypeError(f"trace must be a Trace, got {type(trace).__name__}")
+    step = integer("sample", sample, least=1)
+    start = integer("offset", offset, least=0)
+    squeeze = number("squeeze", squeeze, above=0)
+    share = number("windows", windows, least=0)
+    if share > 1:
+        raise ValueError(f"windows must be at most 1, got {share:g}")
+    rng = np.random.Generator(np.random.PCG64(integer("seed", seed, least=0)))
+    rows = trace.jobs
+    known = (rows["submit"] >= 0) & (rows["run_time"] > 0)
+    rows = rows[known & (width_of(rows, "allocated") > 0)]
+    if not len(rows):
+        raise ValueError("trace: no job has a submission, a run time and processors")
+    rows = rows[np.argsort(rows["submit"], kind="stable")]
+    home, processors = _homes(trace, rows, homes)
+    grid = np.zeros(len(processors), COMMUNITY_NODE)
+    grid["processors"], grid["speed"] = processors, 1
+    grid["label"] = rng.random(len(grid)) < share
+    kept = slice(start, None, step)
+    rows, home = rows[kept], home[kept]
+    flow = np.zeros(len(rows), COMMUNITY_JOB)
+    flow["submit"] = (rows["submit"] - rows["submit"][:1]) * squeeze
+    flow["run"] = rows["run_time"]
+    flow["estimate"] = _estimates(rows, estimates)
+    flow["processors"] = width_of(rows, "allocated")
+    flow["home"] = home
+    flow["label"] = rng.random(len(flow)) < share
+    return CommunityWorkload(flow, grid)
+
+
+def _homes(
+    trace: Trace, rows: NDArray[Any], homes: str | int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    if isinstance(homes, str):
+        name = one_of("homes", homes, ("partition", "origin_site", "user"))
+        if name not in (rows.dtype.names or ()):
+            raise ValueError(f"homes: the trace has no field {homes!r}")
+        value, home = np.unique(rows[name], return_inverse=True)
+        if len(value) == 1 and value[0] == -1:
+            raise ValueError(f"homes: field {homes!r} of the trace is unknown (-1)")
+        sizes = []
+        for k in range(len(value)):
+            own = rows[home == k]
+            end = own["submit"] + np.maximum(own["wait"], 0) + own["run_time"]
+            start = own["submit"] + np.maximum(own["wait"], 0)
+            sizes.append(most_at_once(start, end, width_of(own, "allocated")))
+        return home.astype(np.int64), np.array(sizes, np.int64)
+    count = integer("homes", homes, least=1)
+    total = trace.processors or int(width_of(rows, "allocated").max())
+    each = np.full(count, total // count)
+    each[: total % count] += 1
+    if total < count:
+        raise ValueError(f"homes: {count} nodes, but the trace has {total} processors")
+    return np.arange(len(rows)) % count, each
+
+
+def _estimates(rows: NDArray[Any], given: str | float) -> NDArray[np.float64]:
+    run = rows["run_time"].astype(np.float64)
+    if isinstance(given, str):
+        kind = one_of("estimates", given, ("exact", "user"))
+        return run if kind == "exact" else np.maximum(run, rows["requested_time"])
+    return run * number("estimates", given, least=1)
+
+
+def nodes_of(given: Any) -> tuple[NDArray[np.void], dict[Any, int]]:
+    """Return checked nodes, and the number of each label.
+
+    Labels may be words; they are numbered in the order in which they appear.
+    """
+    columns = _columns("grid", given)
+    processors = _column("grid", columns, "processors", None)
+    grid = np.zeros(len(processors), COMMUNITY_NODE)
+    if not len(grid):
+        raise ValueError("grid has no nodes")
+    _whole("grid", "processors", processors, 1, MAX_PROCESSORS)
+    grid["processors"] = processors
+    speed = _column("grid", columns, "speed", 1.0, len(grid))
+    _numbers("grid", "speed", speed, above=0)
+    grid["speed"] = speed
+    label = _column("grid", columns, "label", 0, len(grid))
+    words: dict[Any, int] = {}
+    if label.dtype.kind in "US":
+        for word in label.tolist():
+            words.setdefault(word, len(words))
+        grid["label"] = [words[word] for word in label.tolist()]
+    else:
+        _whole("grid", "label", label, 0, 2**31 - 1)
+        grid["label"] = label
+    return grid, words
+
+
+def jobs_of(
+    given: Any, nodes: NDArray[np.void], words: Mapping[Any, int]
+) -> tuple[NDArray[np.void], NDArray[np.int64]]:
+    """Return checked jobs sorted by submission, and the row of each."""
+    columns = _columns("jobs", given)
+    submit = _column("jobs", columns, "submit", None)
+    count = len(submit)
+    flow = np.zeros(count, COMMUNITY_JOB)
+    _numbers("jobs", "submit", submit)
+    flow["submit"] = submit
+    flow["run"] = run = _column("jobs", columns, "run", None, count)
+    _numbers("jobs", "run", run, least=0)
+    estimate = _column("jobs", columns, "estimate", np.maximum(run, 1.0), count)
+    _numbers("jobs", "estimate", estimate, above=0)
+    short = np.flatnonzero(estimate < run)
+    if short.size:
+        row = int(short[0])
+        raise ValueError(
+            f"jobs: row {row}: estimate {estimate[row]} is less than run {run[row]}"
+        )
+    flow["estimate"] = estimate
+    processors = _column("jobs", columns, "processors", None, count)
+    _whole("jobs", "processors", processors, 1, 2**31 - 1)
+    flow["processors"] = processors
+    home = _column("jobs", columns, "home", None, count)
+    _whole("jobs", "home", home, 0, len(nodes) - 1)
+    flow["home"] = home
+    label = _column("jobs", columns, "label", ANY, count)
+    if label.dtype.kind in "US":
+        known = {**words, "": ANY}
+        # A label that no node has: the job fails everywhere, as the scenario says.
+        none = len(words)
+        flow["label"] = [known.get(word, none) for word in label.tolist()]
+    else:
+        _whole("jobs", "label", label, ANY, 2**31 - 1)
+        flow["label"] = label
+    total = float(np.abs(flow["submit"]).max(initial=0))
+    total += float((flow["estimate"] / nodes["speed"].min()).sum())
+    if not total <= 2.0**53:
+        raise ValueError("jobs: the times add up to more than 2**53 seconds")
+    order = np.argsort(flow["submit"], kind="stable")
+    return flow[order], order
+
+
+def _columns(name: str, given: Any) -> Mapping[str, Any]:
+    if isinstance(given, Mapping):
+        return given
+    if isinstance(given, np.ndarray) and given.dtype.names is not None:
+        return {field: given[field] for field in given.dtype.names}
+    kind = type(given).__name__
+    raise TypeError(f"{name} must be a structured array or columns, got {kind}")
+
+
+def _column(
+    name: str, columns: Mapping[str, Any], field: str, other: Any, size: int = -1
+) -> NDArray[Any]:
+    if field not in columns and other is None:
+        raise ValueError(f"{name} has no column {field!r}")
+    column = np.asarray(columns.get(field, other))
+    if column.ndim == 0 and size >= 0:
+        column = np.full(size, column)
+    if column.ndim != 1 or (size >= 0 and len(column) != size):
+        raise ValueError(f"{name}: column {field!r} has shape {column.shape}")
+    return column
+
+
+def _numbers(
+    name: str,
+    field: str,
+    column: NDArray[Any],
+    *,
+    least: float = -np.inf,
+    above: float = -np.inf,
+) -> None:
+    if column.dtype.kind not in "iuf":
+        raise TypeError(f"{name}: column {field!r} has dtype {column.dtype}")
+    wrong = ~(np.isfinite(column) & (column >= least) & (column > above))
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise ValueError(f"{name}: row {row}: {field} is {shown(column[row].item())}")
+
+
+def _whole(name: str, field: str, column: NDArray[Any], least: int, most: int) -> None:
+    if column.dtype.kind not in "iu":
+        raise TypeError(f"{name}: column {field!r} has dtype {column.dtype}")
+    wrong = (column < least) | (column > most)
+    if wrong.any():
+        row = int(wrong.argmax())
+        value = column[row].item()
+        limits = f"not within [{least}, {most}]"
+        raise ValueError(f"{name}: row {row}: {field} is {value}, {limits}")

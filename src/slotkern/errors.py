@@ -1,0 +1,148 @@
+"""What kernels find wrong, in words: here alone their codes become exceptions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["SlotError", "kernel_error", "slot_error"]
+
+
+class SlotError(ValueError):
+    """A slot that breaks a rule of the format.
+
+    Attributes
+    ----------
+    row, field : int, str
+        The first bad row and the field at fault.
+    other : int
+        The earlier row it clashes with, or `row` itself.
+    problem : str
+        What is wrong, without the row.
+    """
+
+    def __init__(self, problem: str, row: int, field: str, other: int) -> None:
+        clash = f"; see row {other}" if other != row else ""
+        super().__init__(f"slots, row {row}: {problem}{clash}")
+        self.problem, self.row, self.field, self.other = problem, row, field, other
+
+    def __reduce__(self) -> tuple[type[SlotError], tuple[str, int, str, int]]:
+        return SlotError, (self.problem, self.row, self.field, self.other)
+
+
+_TOO_SMALL = (
+    "volume {volume} is too small: beside times as large as these slots' the fastest "
+    "node would take no time at all"
+)
+_ENDLESS = (
+    "slots have an infinite end, so that there may be endlessly many alternatives; "
+    "give the request a deadline, or a limit"
+)
+
+#: Of each code of base/status.hpp that a call can end with: the exception and its text.
+#: `doing` and the names in braces are given by the call.
+TEXTS: dict[str, tuple[type[Exception], str]] = {
+    "no_memory": (MemoryError, "not enough memory to {doing}"),
+    "internal": (RuntimeError, "an unexpected error while trying to {doing}"),
+    "request_not_valid": (ValueError, "the request is not valid"),
+    "time_is_nan": (ValueError, "the time must not be NaN"),
+    "volume_too_small": (ValueError, _TOO_SMALL),
+    "cost_not_valid": (ValueError, "{name}[{row}] = {cost} is {rule}"),
+    "value_not_finite": (ValueError, "value[{row}] = {value} is not finite"),
+    "sum_overflows": (
+        ValueError,
+        "{what} are so large that their sums overflow: the largest are {largest}",
+    ),
+    "cost_not_integer": (
+        ValueError,
+        "cost[{row}] = {cost} is not an integer below 2**52, which method 'table' "
+        "needs",
+    ),
+    "table_too_large": (
+        ValueError,
+        "the table of n, the items and the budget needs more memory than memory_limit "
+        "= {memory:.0f} bytes; method 'search' does not",
+    ),
+    "endless": (ValueError, _ENDLESS),
+    "too_many": (
+        ValueError,
+        "there are more than {most:,} alternatives of {nodes} nodes, {parts:,} parts; "
+        "give a limit, or the request a deadline",
+    ),
+    "too_many_live": (
+        ValueError,
+        "the slots that are live at once, counted for each performance that is no "
+        "faster, are more than {live:,}; give the request a min_performance, a "
+        "max_price or a budget",
+    ),
+    "out_of_work": (
+        ValueError,
+        "the value of every step, proven, takes more than {work:,} units of work or "
+        "{megabytes:.0f} MB; raise max_work",
+    ),
+    "not_free": (ValueError, "{what} cannot be booked: {part} is not free"),
+    "not_booked": (
+        ValueError,
+        "the window cannot be released: {part} is not booked",
+    ),
+    "criterion_failed": (
+        ValueError,
+        "criterion {name} raised, or gave no number within 1e290, for the slot of row "
+        "{row}: {slot}",
+    ),
+    "end_is_infinite": (
+        ValueError,
+        "slot row {row}: end is inf, but {name} needs the next task's start",
+    ),
+}
+
+
+def kernel_error(code: str, doing: str, **details: Any) -> Exception:
+    """Return the exception of what a kernel answered.
+
+    Examples
+    --------
+    >>> kernel_error("value_not_finite", "choose", row=2, value=float("nan"))
+    ValueError('value[2] = nan is not finite')
+    >>> kernel_error("no_memory", "choose")
+    MemoryError('not enough memory to choose')
+    """
+    kind, text = TEXTS.get(code, TEXTS["internal"])
+    return kind(text.format(doing=doing, **details))
+
+
+def slot_error(code: str, slots: Any, row: int, other: int) -> SlotError:
+    """Return the error of the first bad row of an array."""
+    slot, clash = slots[row], slots[other]
+    node, start, end = slot["node"], slot["start"], slot["end"]
+    of_node = f" (node {node})"
+    if code == "node_negative":
+        return SlotError(f"node {node} is negative", row, "node", other)
+    if code == "not_sorted":
+        field = "start" if start != clash["start"] else "node"
+        text = (
+            f"slots are not sorted by (start, node): ({start}, {node}) comes after "
+            f"({clash['start']}, {clash['node']}); make_slots sorts"
+        )
+        return SlotError(text, row, field, other)
+    field, text = {
+        "start_not_finite": ("start", f"start {start} is not finite"),
+        "end_is_nan": ("end", "end is nan"),
+        "end_not_after_start": ("end", f"end {end} is not after start {start}"),
+        "performance_not_positive": (
+            "performance",
+            f"performance {slot['performance']} is not positive and finite",
+        ),
+        "price_not_valid": (
+            "price",
+            f"price {slot['price']} is negative or not finite",
+        ),
+        "performance_differs": (
+            "performance",
+            f"performance {slot['performance']} differs from {clash['performance']}",
+        ),
+        "overlap": (
+            "start",
+            f"start {start} lies before end {clash['end']}: slots of one node overlap",
+        ),
+    }[code]
+    return SlotError(text + of_node, row, field, other)

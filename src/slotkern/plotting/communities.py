@@ -1,0 +1,163 @@
+"""Pictures of communities: scenarios side by side, and who runs whose jobs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from slotkern.communities.result import MESSAGES, CommunityRun
+from slotkern.extras import extra
+from slotkern.plotting.gantt import (
+    FAINT,
+    INK,
+    WINDOW_COLOURS,
+    as_written,
+    checked_path,
+    save_figure,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["plot_communities", "plot_flow"]
+
+DAY = 86400.0
+STATES = ("completed", "running", "waiting")
+
+
+def plot_communities(
+    runs: Mapping[str, CommunityRun], *, path: str | os.PathLike[str] | None = None
+) -> Figure:
+    """Draw scenarios side by side, as the paper on CASA does.
+
+    Parameters
+    ----------
+    runs : mapping of str to CommunityRun
+        By the name to show.
+    path : path, optional
+        ``.png``, ``.svg`` or ``.pdf``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Completion, resource use, job states over time of the first run, times and
+        slowdown, and messages a job by kind (the paper's figures 1 to 5).
+
+    Raises
+    ------
+    ValueError
+        For no run.
+    """
+    with extra():
+        from matplotlib.figure import Figure
+
+    if not runs:
+        raise ValueError("plot_communities needs a run")
+    figure = Figure(figsize=(10, 9), dpi=130, layout="constrained")
+    grid = figure.subplots(3, 2)
+    names = [as_written(name) for name in runs]
+    found = [run.metrics() for run in runs.values()]
+    _bars(grid[0, 0], names, {"completed": [100 * m["completion"] for m in found]}, "%")
+    use = {
+        "utilization, %": [100 * m["utilization"] for m in found],
+        "uptime, days": [m["uptime"] / DAY for m in found],
+    }
+    _bars(grid[0, 1], names, use, "")
+    times = {key: [m[key] for m in found] for key in ("response", "waiting")}
+    _bars(grid[1, 0], names, times, "seconds")
+    _bars(grid[1, 1], names, {"slowdown": [m["slowdown"] for m in found]}, "")
+    kinds = {kind.replace("_", " "): [m[kind] for m in found] for kind in MESSAGES}
+    _bars(grid[2, 0], names, kinds, "messages a job")
+    first = next(iter(runs.values()))
+    steps = first.states()
+    ax = grid[2, 1]
+    below = np.zeros(len(steps))
+    for state, colour in zip(STATES, WINDOW_COLOURS, strict=False):
+        above = below + steps[state]
+        ax.fill_between(
+            steps["time"] / DAY, below, above, step="post", color=colour, label=state
+        )
+        below = above
+    _finish(ax, f"jobs, {names[0]}")
+    ax.set_xlabel("days", color=INK)
+    if path is not None:
+        save_figure(figure, checked_path(path))
+    return figure
+
+
+def plot_flow(
+    run: CommunityRun, *, path: str | os.PathLike[str] | None = None
+) -> Figure:
+    """Draw the nodes in a circle, and who runs whose jobs.
+
+    Parameters
+    ----------
+    run : CommunityRun
+    path : path, optional
+        ``.png``, ``.svg`` or ``.pdf``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        A line from home to node as wide as the number of jobs; the largest 200. The
+        area of a node is that of its processors, its colour that of its label.
+    """
+    with extra():
+        from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 7), dpi=130, layout="constrained")
+    ax = figure.add_subplot()
+    size = len(run.nodes)
+    angle = 2 * np.pi * np.arange(size) / size
+    across, up = np.cos(angle), np.sin(angle)
+    done = run.jobs[run.completed]
+    moved = done["home"] != done["node"]
+    pair = np.stack((done["home"][moved], done["node"][moved]), axis=1)
+    pairs, counts = np.unique(pair, axis=0, return_counts=True)
+    order = np.argsort(-counts, kind="stable")[:200]
+    most = counts.max(initial=1)
+    for (home, node), count in zip(pairs[order], counts[order], strict=True):
+        style = {"arrowstyle": "-|>", "linewidth": 3 * count / most + 0.1}
+        ax.annotate(
+            "",
+            xy=(across[node], up[node]),
+            xytext=(across[home], up[home]),
+            arrowprops={**style, "color": FAINT, "alpha": 0.5, "shrinkB": 6},
+        )
+    area = 400 * run.nodes["processors"] / run.nodes["processors"].max() + 10
+    colours = np.array(WINDOW_COLOURS)[run.nodes["label"] % len(WINDOW_COLOURS)]
+    ax.scatter(across, up, s=area, c=colours.tolist(), zorder=3)
+    if size <= 60:
+        for node in range(size):
+            where = (1.1 * across[node], 1.1 * up[node])
+            ax.text(*where, str(node), ha="center", va="center", color=INK, fontsize=8)
+    ax.set_xlim(-1.25, 1.25)
+    ax.set_ylim(-1.25, 1.25)
+    ax.set_aspect("equal")
+    ax.set_axis_off()
+    ax.set_title(as_written(run.name), color=INK, fontsize=10)
+    if path is not None:
+        save_figure(figure, checked_path(path))
+    return figure
+
+
+def _bars(ax: Axes, names: list[str], groups: Mapping[str, Any], what: str) -> None:
+    width = 0.8 / len(groups)
+    for k, (label, values) in enumerate(groups.items()):
+        left = np.arange(len(names)) + (k - (len(groups) - 1) / 2) * width
+        colour = WINDOW_COLOURS[k % len(WINDOW_COLOURS)]
+        ax.bar(left, np.nan_to_num(values), width, color=colour, label=label)
+    ax.set_xticks(np.arange(len(names)), names)
+    ax.margins(y=0.25)  # for the legend
+    _finish(ax, what)
+
+
+def _finish(ax: Axes, what: str) -> None:
+    ax.set_ylabel(what, color=INK)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.tick_params(colors=FAINT)
+    ax.legend(frameon=False, fontsize=7)

@@ -1,0 +1,301 @@
+"""The layout of a Gantt picture: where everything stands, before anything is drawn."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any, NamedTuple, Protocol, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from slotkern.plotting.style import FONT, as_written
+
+__all__ = [
+    "Layout",
+    "WindowLike",
+    "Windows",
+    "layout_of",
+    "named_windows",
+    "next_starts",
+    "row_edges",
+    "with_spans",
+]
+
+# Inches. Rows shrink from ROW_TALL until the picture has reached AXES_TALL; rows that
+# carry a window keep WINDOW_ROW as long as they take no more than WINDOW_SHARE of it.
+WIDTH, AXES_TALL, ROW_TALL, WINDOW_ROW, WINDOW_SHARE = 10.0, 8.4, 0.27, 0.17, 0.6
+# Gaps between rows and edges of boxes vanish in rows thinner than these.
+GAP_ROW, EDGE_ROW = 0.045, 0.1
+LANE, LINE, LABEL_GAP = 0.21, 0.07, 0.125
+LABELLED_PARTS = 24
+# A letter is about so many times as wide as its font is large.
+LETTER = 0.64
+# More windows than these have no name, or no dotted lines at their start and finish.
+NAMED, GUIDED = 200, 6
+
+
+class Caption(NamedTuple):
+    """A window's name and times, and where they stand beside its line."""
+
+    words: str
+    x: float
+    shift: float
+    align: str
+    level: int
+
+
+class WindowLike(Protocol):
+    """What a window must offer to be drawn."""
+
+    @property
+    def start(self) -> float: ...
+    @property
+    def finish(self) -> float: ...
+    @property
+    def slots(self) -> npt.NDArray[Any]: ...
+
+
+Windows = WindowLike | Iterable[WindowLike | None] | Mapping[str, WindowLike | None]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where nodes, times, parts and names of windows stand.
+
+    Attributes
+    ----------
+    nodes : ndarray
+        One row each, downwards; `used` where a window has a part.
+    edges : ndarray of float64, shape (rows + 1,)
+        The tops of the rows and the last bottom, in inches from the first row; `tall`
+        in all.
+    first, last : float
+        The left and right edge, in time; `inch` is the time of one inch.
+    named : dict
+        The windows by the name that is written beside each.
+    parts : structured array
+        All their parts; `row` and, where windows overlap, `lane` among `of` lanes.
+    captions : list of Caption
+    lanes : int
+        Levels of lines above the rows.
+    decimals : int
+        Of times in words.
+    """
+
+    nodes: npt.NDArray[Any]
+    used: npt.NDArray[np.bool_]
+    edges: npt.NDArray[np.float64]
+    tall: float
+    first: float
+    last: float
+    inch: float
+    named: dict[str, WindowLike]
+    parts: npt.NDArray[Any]
+    row: npt.NDArray[np.intp]
+    lane: npt.NDArray[np.int64]
+    of: npt.NDArray[np.int64]
+    captions: list[Caption]
+    lanes: int
+    decimals: int
+
+    def rows_of(self, spans: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
+        """The row of each span's node."""
+        return np.searchsorted(self.nodes, spans["node"])
+
+    def number(self, value: float) -> str:
+        """A time in words."""
+        text = f"{value:,.{self.decimals}f}"
+        return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def layout_of(
+    free: npt.NDArray[Any],
+    tasks: npt.NDArray[Any] | None,
+    named: dict[str, WindowLike],
+    horizon: float | None,
+    size: tuple[float, float] | None,
+) -> Layout:
+    """Return the layout for axes of this size in inches, or for a picture of its own.
+
+    O(s log s) for s slots, tasks and parts.
+    """
+    parts = _parts(list(named.values()))
+    spans = [free, parts] if tasks is None else [free, parts, tasks]
+    nodes = np.unique(np.concatenate([span["node"] for span in spans]))
+    first, last = _time_range(spans, horizon)
+    used = np.isin(nodes, parts["node"])
+    row = np.searchsorted(nodes, parts["node"])
+    lane, of = _lanes(row, parts)
+    plan = Layout(
+        nodes=nodes,
+        used=used,
+        edges=np.zeros(0),
+        tall=0.0,
+        first=first,
+        last=last,
+        inch=(last - first) / (0.9 * WIDTH if size is None else size[0]),
+        named=named,
+        parts=parts,
+        row=row,
+        lane=lane,
+        of=of,
+        captions=[],
+        lanes=0,
+        decimals=max(0, 3 - math.floor(math.log10(last - first))),
+    )
+    captions = _captions(plan)
+    lanes = max((caption.level for caption in captions), default=-1) + 1
+    tall = min(ROW_TALL * max(nodes.size, 1), AXES_TALL)
+    if size is not None:
+        tall = max(size[1] - lanes * LANE, LANE)
+    edges = row_edges(used, tall)
+    return replace(plan, captions=captions, lanes=lanes, edges=edges, tall=tall)
+
+
+def with_spans(name: str, rows: Any) -> npt.NDArray[Any]:
+    """Rows that say which node and when; TypeError for anything else."""
+    names = getattr(getattr(rows, "dtype", None), "names", None) or ()
+    if not {"node", "start", "end"} <= set(names):
+        kind = type(rows).__name__
+        raise TypeError(f"{name} must have the fields node, start and end, got {kind}")
+    return cast("npt.NDArray[Any]", rows)
+
+
+def named_windows(windows: Windows | None) -> dict[str, WindowLike]:
+    """The windows by the name that is written beside each."""
+    if windows is None:
+        return {}
+    if isinstance(windows, Mapping):
+        return {as_written(name): w for name, w in windows.items() if w is not None}
+    single = hasattr(windows, "slots")  # all else is a collection of windows
+    several = cast("Iterable[WindowLike | None]", [windows] if single else windows)
+    found = [w for w in several if w is not None]
+    for window in found:
+        if not hasattr(window, "slots"):
+            raise TypeError(f"windows must be windows, got {window!r} among them")
+    criteria = [getattr(w, "criterion", None) for w in found]
+    if all(isinstance(c, str) for c in criteria) and len(set(criteria)) == len(found):
+        return {
+            as_written(f"best by {c}"): w for c, w in zip(criteria, found, strict=True)
+        }
+    return {f"window {i}": w for i, w in enumerate(found, 1)}
+
+
+PART = np.dtype([("node", "i8"), ("start", "f8"), ("end", "f8"), ("window", "i8")])
+
+
+def _parts(windows: list[WindowLike]) -> npt.NDArray[Any]:
+    """All parts of all windows in one array, each with the index of its window."""
+    parts = np.zeros(sum(w.slots.size for w in windows), PART)
+    for name in ("node", "start", "end"):
+        columns = [w.slots[name] for w in windows]
+        parts[name] = np.concatenate(columns) if columns else 0
+    parts["window"] = np.repeat(
+        np.arange(len(windows)), [w.slots.size for w in windows]
+    )
+    return parts
+
+
+def _time_range(
+    spans: list[npt.NDArray[Any]], horizon: float | None
+) -> tuple[float, float]:
+    """The left and right edge of the picture."""
+    times = np.concatenate([s[name] for s in spans for name in ("start", "end")])
+    times = times[np.isfinite(times)]
+    first = float(times.min()) if times.size else 0.0
+    if horizon is None:
+        last = float(times.max()) if times.size else first
+        if any(np.isinf(s["end"]).any() for s in spans):
+            last += 0.1 * (last - first)  # shows that open ends go on
+        return first, last if last > first else first + 1.0
+    if not (math.isfinite(horizon) and horizon > first):
+        raise ValueError(
+            f"horizon is {horizon}: it must be a finite time after the first "
+            f"start, {first}"
+        )
+    return first, float(horizon)
+
+
+def row_edges(used: npt.NDArray[np.bool_], tall: float) -> npt.NDArray[np.float64]:
+    """Top edges of all rows, and the last bottom: `tall` inches, used rows readable."""
+    m, k = used.size, int(used.sum())
+    heights = np.full(m, tall / max(m, 1))
+    if 0 < k < m:
+        focus = min(WINDOW_ROW, WINDOW_SHARE * tall / k)
+        if focus > tall / m:
+            heights[used] = focus
+            heights[~used] = (tall - k * focus) / (m - k)
+    return np.concatenate([[0.0], np.cumsum(heights)]) if m else np.array([0.0, tall])
+
+
+def _lanes(
+    row: npt.NDArray[np.intp], parts: npt.NDArray[Any]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """For each part its lane within its row, and among how many lanes.
+
+    Parts of a row that overlap, directly or through others, share it out between
+    their windows.
+    """
+    lane = np.zeros(parts.size, np.int64)
+    of = np.ones(parts.size, np.int64)
+    order = np.lexsort((parts["start"], row))
+    cluster = np.zeros(parts.size, np.int64)
+    latest, last_row, count = -math.inf, -1, -1
+    for i in order:
+        if row[i] != last_row or parts["start"][i] >= latest:
+            count, latest = count + 1, -math.inf
+        cluster[i], last_row = count, row[i]
+        latest = max(latest, parts["end"][i])
+    for crowded in np.flatnonzero(np.bincount(cluster) > 1):
+        here = cluster == crowded
+        present, lane[here] = np.unique(parts["window"][here], return_inverse=True)
+        of[here] = present.size
+    return lane, of
+
+
+def next_starts(plan: Layout, free: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """For each part where its free time ends, or the next part begins."""
+    parts, last = plan.parts, plan.last
+    limits = np.full(parts.size, last)
+    for i, part in enumerate(parts):
+        later = parts[(parts["node"] == part["node"]) & (parts["start"] >= part["end"])]
+        around = free[(free["node"] == part["node"]) & (free["start"] < part["end"])]
+        ends = [*later["start"], *around["end"][around["end"] >= part["end"]]]
+        limits[i] = min([last, *ends])
+    return limits
+
+
+def _captions(plan: Layout) -> list[Caption]:
+    """Name the windows, each at the first level where its line and words have room."""
+    first, last, inch = plan.first, plan.last, plan.inch
+    captions: list[Caption] = []
+    taken: list[list[tuple[float, float]]] = []
+    for name, window in islice(plan.named.items(), NAMED):
+        start, finish = (
+            min(max(t, first), last) for t in (window.start, window.finish)
+        )
+        words = f"{name}: {plan.number(window.start)} to {plan.number(window.finish)}"
+        length = inch * (10 + LETTER * FONT * len(words)) / 72
+        # Beside the line where there is room, else upon it.
+        if finish < first + 0.7 * (last - first):
+            x, shift, align = finish, 5, "left"
+            left, right = start, finish + length
+        elif start > first + 0.3 * (last - first):
+            x, shift, align = start, -5, "right"
+            left, right = start - length, finish
+        else:
+            x, shift, align = (start + finish) / 2, 0, "center"
+            left, right = min(start, x - length / 2), max(finish, x + length / 2)
+        level = 0
+        while level < len(taken) and any(
+            left < end and begin < right for begin, end in taken[level]
+        ):
+            level += 1
+        if level == len(taken):
+            taken.append([])
+        taken[level].append((left, right))
+        captions.append(Caption(words, x, shift, align, level))
+    return captions

@@ -1,0 +1,426 @@
+"""One node of a community of schedulers, as the paper on CASA prints it.
+
+"Exploring decentralized dynamic scheduling for grids and clouds using the
+community-aware scheduling algorithm", section 4: Algorithms 1 to 5. Plain Python: what
+is told to a node, and what it asks for in return, are those of the compiled
+`slotkern._community.Agent`, and so are the lots it draws.
+
+What is not printed, or twice: h_resched takes jobs whose relative delay is at least mu
+(Algorithm 4; the text says "greater than"). The mean queueing time is that of the
+waiting jobs and, where none waits, of the ended ones (Definition 4; the text: "jobs
+already executed"). The RECEIPT of Table 1 is the answer to an ASSIGN, which is sent
+again until it comes. The ASSIGN redeems the promise of the node chosen, which the
+algorithm revokes as well. A node that leaves informs others as if its own estimate
+were infinite.
+
+Complexity: a message O(promises + jobs), with no care for speed.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from slotkern._community import Message
+
+__all__ = ["Lots", "Node", "Rules"]
+
+NOTHING = (0xFFFFFFFF, 0)  # the ticket of no entry
+MASK = 2**64 - 1
+
+
+class Lots:
+    """Random numbers: splitmix64."""
+
+    def __init__(self, seed: int, stream: int) -> None:
+        self.state = _mix((_mix(seed) + stream) & MASK)
+
+    def uniform(self) -> float:
+        """The next number in [0, 1)."""
+        self.state = (self.state + 0x9E3779B97F4A7C15) & MASK
+        return (_mix(self.state) >> 11) * 2.0**-53
+
+
+def _mix(z: int) -> int:
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
+    return z ^ (z >> 31)
+
+
+class Rules(NamedTuple):
+    """The coefficients, and their printed defaults."""
+
+    omega: float = 1.0
+    varpi: float = 1.0
+    mu: float = 1.0
+    whole_node: bool = True
+    most_informed: int = 2**32 - 1
+    promise_life: float = float("inf")
+
+
+class Job(NamedTuple):
+    """What a node is told of a job."""
+
+    processors: int
+    estimate: float
+    label: int
+
+    @property
+    def load(self) -> float:
+        """Definition 1, for a job of speed 1."""
+        return self.processors * self.estimate
+
+
+class Round:
+    """One attempt of a requester to find a node for a job."""
+
+    def __init__(self, job: int, hop: int, moves: bool) -> None:
+        self.job, self.hop, self.moves = job, hop, moves
+        self.state = "discovering"
+        self.offers: list[tuple[int, Any, float]] = []  # node, promise, response
+        self.answered: set[int] = set()
+        self.contacted = 0
+        self.here = (0.0, 0.0)  # the estimate and the mean at the requester
+        self.to, self.promise = 0, NOTHING
+
+
+class Node:
+    """A node with its metascheduler and its local queue."""
+
+    def __init__(
+        self,
+        node: int,
+        processors: int,
+        *,
+        speed: float = 1.0,
+        label: int = 0,
+        seed: int = 0,
+        **rules: Any,
+    ) -> None:
+        self.node, self.processors, self.speed = node, processors, speed
+        self.label, self.rules = label, Rules(**rules)
+        self.lots = Lots(seed, node)
+        self.jobs: dict[int, Job] = {}
+        self.queue: list[tuple[int, int, float]] = []  # job, hop, entered
+        self.pending: dict[int, Any] = {}  # of waiting jobs: the round's ticket
+        self.waited: list[float] = []  # by the jobs that have ended
+        self.promises: dict[Any, tuple[float, float]] = {}  # load, until when
+        self.rounds: dict[Any, Round] = {}
+        self.hops: dict[int, int] = {}
+        self.present = True
+        self.serial = 0
+        self.asked: list[tuple[Any, ...]] = []
+
+    # --- what is told to it
+
+    def describe(self, job: int, processors: int, estimate: float, label: int) -> None:
+        """Make a job known."""
+        self.jobs[job] = Job(processors, estimate, label)
+
+    def submit(self, job: int) -> list[Any]:
+        """h_request (Algorithm 1), up to the discovery of neighbours."""
+        self._begin(job, 0, False, (0.0, 0.0))
+        return self._done()
+
+    def contact(self, ticket: Any, neighbours: list[int]) -> list[Any]:
+        """Send the REQUEST or INFORM of Algorithms 1 and 4 to the neighbours."""
+        if (found := self.rounds.get(ticket)) and found.state == "discovering":
+            found.state = "collecting"
+            own = [] if found.moves else [self.node]
+            found.contacted = len(own) + len(neighbours)
+            kind = "inform" if found.moves else "request"
+            for place, node in enumerate([*own, *neighbours]):
+                self._send(
+                    kind,
+                    node,
+                    found.job,
+                    place=place,
+                    contacted=len(neighbours),
+                    negotiation=ticket,
+                    times=(*found.here, 0.0),
+                )
+            self.asked.append(("decide", ticket))
+        return self._done()
+
+    def receive(self, message: Any, now: float) -> list[Any]:
+        """Handle a message."""
+        for promise, (_, until) in list(self.promises.items()):
+            if until <= now:
+                del self.promises[promise]
+        match message.kind:
+            case "request":
+                if self._offers(message.job):
+                    self._accept(message, "accept_request", now)
+            case "inform":
+                self._on_inform(message, now)
+            case "accept_request" | "accept_inform":
+                self._on_accept(message)
+            case "assign_request" | "assign_inform":
+                self._on_assign(message, now)
+            case "receipt":
+                found = self.rounds.get(message.negotiation)
+                if found and found.state == "handing over":
+                    del self.rounds[message.negotiation]
+                    self.asked.append(("given", found.job, found.hop))
+            case "revoke":
+                self.promises.pop(message.promise, None)
+        return self._done()
+
+    def decide(self, ticket: Any) -> list[Any]:
+        """h_assign (Algorithm 3)."""
+        if (found := self.rounds.get(ticket)) and found.state == "collecting":
+            self._assign(ticket, found)
+        return self._done()
+
+    def reschedule(self, now: float) -> list[Any]:
+        """h_resched (Algorithm 4)."""
+        if not self.present:
+            return self._done()
+        mean = self.mean_wait(now)
+        chosen = []
+        before = 0.0
+        for job, hop, entered in self.queue:
+            delay = (now - entered) / mean if mean > 0 else 0.0  # Definition 5
+            if delay >= self.rules.mu and job not in self.pending:
+                estimate = before / self._power() + self._job_time(job)
+                chosen.append((delay, job, hop, estimate))
+            before += self.jobs[job].load
+        chosen.sort(key=lambda each: -each[0])
+        for _, job, hop, estimate in chosen[: self.rules.most_informed]:
+            self.pending[job] = self._begin(job, hop, True, (estimate, mean))
+        return self._done()
+
+    def resend(self, ticket: Any) -> list[Any]:
+        """Send an ASSIGN again that has no RECEIPT."""
+        if (found := self.rounds.get(ticket)) and found.state == "handing over":
+            self._hand_over(ticket, found)
+        return self._done()
+
+    def retry(self, ticket: Any) -> list[Any]:
+        """Try a suspended job again."""
+        if (found := self.rounds.get(ticket)) and found.state == "suspended":
+            del self.rounds[ticket]
+            self.asked.append(("resumed", found.job))
+            if not found.moves:
+                self._begin(found.job, found.hop, False, (0.0, 0.0))
+            elif any(each[0] == found.job for each in self.queue):
+                self._evict(found.job, found.hop)
+        return self._done()
+
+    def leave(self) -> list[Any]:
+        """Offer the waiting jobs to others."""
+        self.present = False
+        for job, hop, _ in self.queue:
+            if job not in self.pending:
+                self._evict(job, hop)
+        return self._done()
+
+    def join(self) -> list[Any]:
+        """Take jobs again; those that nobody would take stay."""
+        self.present = True
+        for job, _, _ in self.queue:
+            ticket = self.pending.get(job)
+            if ticket and self.rounds[ticket].state == "suspended":
+                del self.rounds[ticket], self.pending[job]
+                self.asked.append(("resumed", job))
+        return self._done()
+
+    def start(self, job: int) -> bool:
+        """A waiting job starts."""
+        if all(each[0] != job for each in self.queue):
+            return False
+        self._take(job)
+        return True
+
+    def ended(self, waited: float) -> None:
+        """A job has ended that had waited here so long."""
+        self.waited.append(waited)
+
+    # --- what it looks like
+
+    @property
+    def waiting(self) -> list[tuple[int, int, float]]:
+        """Jobs, hops and times of coming, in the order of the queue."""
+        return list(self.queue)
+
+    @property
+    def queue_load(self) -> float:
+        """Definition 1."""
+        return sum((self.jobs[job].load for job, _, _ in self.queue), 0.0)
+
+    @property
+    def shadow_load(self) -> float:
+        """Definition 2."""
+        return sum((load for load, _ in self.promises.values()), 0.0)
+
+    @property
+    def negotiations(self) -> int:
+        """How many rounds are open."""
+        return len(self.rounds)
+
+    def mean_wait(self, now: float) -> float:
+        """Definition 4."""
+        if self.queue:
+            return now - sum(entered for _, _, entered in self.queue) / len(self.queue)
+        return sum(self.waited) / len(self.waited) if self.waited else 0.0
+
+    # --- how it does that
+
+    def _done(self) -> list[Any]:
+        asked, self.asked = self.asked, []
+        return asked
+
+    def _ticket(self) -> tuple[int, int]:
+        self.serial += 1
+        return (self.node, self.serial)
+
+    def _power(self) -> float:
+        return self.speed * self.processors
+
+    def _job_time(self, job: int) -> float:
+        told = self.jobs[job]
+        if self.rules.whole_node:
+            return told.load / self._power()
+        return told.estimate / self.speed
+
+    def _offers(self, job: int) -> bool:
+        told = self.jobs[job]
+        fits = told.processors <= self.processors
+        return self.present and fits and told.label in (-1, self.label)
+
+    def _send(self, kind: str, to: int, job: int, **fields: Any) -> None:
+        empty = {
+            "hop": 0,
+            "place": 0,
+            "contacted": 0,
+            "negotiation": NOTHING,
+            "promise": NOTHING,
+            "times": (0.0, 0.0, 0.0),
+        }
+        message = Message(kind, self.node, to, job, **{**empty, **fields})
+        self.asked.append(("send", message))
+
+    def _begin(
+        self, job: int, hop: int, moves: bool, here: tuple[float, float]
+    ) -> tuple[int, int]:
+        ticket = self._ticket()
+        self.rounds[ticket] = Round(job, hop, moves)
+        self.rounds[ticket].here = here
+        self.asked.append(("discover", ticket))
+        return ticket
+
+    def _evict(self, job: int, hop: int) -> None:
+        never = float("inf")
+        self.pending[job] = self._begin(job, hop, True, (never, never))
+
+    def _take(self, job: int) -> tuple[int, int, float]:
+        place = [each[0] for each in self.queue].index(job)
+        self.pending.pop(job, None)
+        return self.queue.pop(place)
+
+    def _times(self, job: int) -> tuple[float, float, float]:
+        power = self._power()
+        return self._job_time(job), self.queue_load / power, self.shadow_load / power
+
+    def _accept(self, asked: Any, kind: str, now: float) -> None:
+        """Lines 3 to 9 of h_accept (Algorithm 2)."""
+        times = self._times(asked.job)
+        promise = self._ticket()
+        load = self.jobs[asked.job].load / max(1, asked.contacted)
+        self.promises[promise] = (load, now + self.rules.promise_life)
+        self._send(
+            kind,
+            asked.sender,
+            asked.job,
+            place=asked.place,
+            negotiation=asked.negotiation,
+            promise=promise,
+            times=times,
+        )
+
+    def _on_inform(self, message: Any, now: float) -> None:
+        """h'_accept (Algorithm 5)."""
+        if not self._offers(message.job):
+            return
+        job, queue, shadow = self._times(message.job)
+        estimate, mean, _ = message.times
+        sooner = job + queue + shadow < estimate
+        if sooner and self.mean_wait(now) * self.rules.varpi < mean:
+            self._accept(message, "accept_inform", now)
+
+    def _on_accept(self, message: Any) -> None:
+        found = self.rounds.get(message.negotiation)
+        open_ = found is not None and found.state in ("collecting", "suspended")
+        if found is None or not open_:
+            self._revoke(message.sender, message.job, message.promise)
+        elif message.place in found.answered:
+            known = ((node, promise) for node, promise, _ in found.offers)
+            if (message.sender, message.promise) not in known:
+                self._revoke(message.sender, message.job, message.promise)
+        else:
+            job, queue, shadow = message.times
+            response = job + queue + self.rules.omega * shadow
+            found.answered.add(message.place)
+            found.offers.append((message.sender, message.promise, response))
+            if found.state == "suspended":
+                self.asked.append(("resumed", found.job))
+                self._assign(message.negotiation, found)
+
+    def _assign(self, ticket: Any, found: Round) -> None:
+        if found.moves and self.pending.get(found.job) != ticket:  # it runs already
+            for node, promise, _ in found.offers:
+                self._revoke(node, found.job, promise)
+            del self.rounds[ticket]
+        elif found.offers:
+            chosen = self._draw([response for _, _, response in found.offers])
+            for k, (node, promise, _) in enumerate(found.offers):
+                if k != chosen:
+                    self._revoke(node, found.job, promise)
+            if found.moves:
+                self.asked.append(("left", self._take(found.job)[0]))
+            found.state = "handing over"
+            found.to, found.promise, _ = found.offers[chosen]
+            found.hop += 1
+            self._hand_over(ticket, found)
+        elif found.moves and self.present:
+            del self.rounds[ticket], self.pending[found.job]
+        else:
+            found.state = "suspended"
+            self.asked.append(("suspended", found.job, ticket))
+
+    def _draw(self, responses: list[float]) -> int:
+        """Definition 3, by one number in [0, 1)."""
+        total = 0.0  # sum() rounds otherwise since Python 3.12
+        for response in responses:
+            total += 1 / response
+        left = self.lots.uniform() * total
+        for k, response in enumerate(responses[:-1]):
+            left -= 1 / response
+            if left < 0:
+                return k
+        return len(responses) - 1
+
+    def _hand_over(self, ticket: Any, found: Round) -> None:
+        self._send(
+            "assign_inform" if found.moves else "assign_request",
+            found.to,
+            found.job,
+            hop=found.hop,
+            negotiation=ticket,
+            promise=found.promise,
+        )
+        self.asked.append(("resend", ticket))
+
+    def _revoke(self, to: int, job: int, promise: Any) -> None:
+        self._send("revoke", to, job, promise=promise)
+
+    def _on_assign(self, message: Any, now: float) -> None:
+        self.promises.pop(message.promise, None)
+        if self.hops.get(message.job, -1) < message.hop:
+            self.hops[message.job] = message.hop
+            self.queue.append((message.job, message.hop, now))
+            self.asked.append(("came", message.job, message.hop, now))
+            if not self.present:
+                self._evict(message.job, message.hop)
+        self._send(
+            "receipt", message.sender, message.job, negotiation=message.negotiation
+        )

@@ -1,0 +1,80 @@
+"""Tables of a report as data: printed for people, and written as LaTeX."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from slotkern.extras import extra
+
+with extra():
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+__all__ = ["Sheet"]
+
+_LATEX = {
+    **{letter: f"\\{letter}" for letter in "&%$#_{}"},
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "±": r"$\pm$",
+    "\N{MULTIPLICATION SIGN}": r"$\times$",
+}
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A table: its file's name, its title, and cells as text.
+
+    `align` holds a letter for each column: l for words, r for numbers.
+    """
+
+    name: str
+    title: str
+    align: str
+    headings: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+    def to_rich(self) -> Table:
+        """Return the table for people.
+
+        Cells are Text: in a str, rich would take "[...]" for markup and ":name:" for a
+        picture.
+        """
+        table = Table(
+            title=Text(self.title, "table.title"),
+            title_justify="left",
+            box=SIMPLE_HEAD,
+            pad_edge=False,
+        )
+        for letter, heading in zip(self.align, self.headings, strict=True):
+            table.add_column(
+                Text(heading), justify="left" if letter == "l" else "right"
+            )
+        for row in self.rows:
+            table.add_row(*map(Text, row))
+        return table
+
+    def to_latex(self) -> str:
+        """Return the table as LaTeX, for the package booktabs."""
+        lines = [
+            f"% {' '.join(self.title.split())}",
+            r"% needs \usepackage{booktabs}",
+            rf"\begin{{tabular}}{{{self.align}}}",
+            r"\toprule",
+            _latex_row(self.headings),
+            r"\midrule",
+            *map(_latex_row, self.rows),
+            r"\bottomrule",
+            r"\end{tabular}",
+        ]
+        return "\n".join(lines) + "\n"
+
+
+def _latex_row(cells: Sequence[str]) -> str:
+    shown = ("".join(_LATEX.get(letter, letter) for letter in cell) for cell in cells)
+    return " & ".join(shown) + r" \\"

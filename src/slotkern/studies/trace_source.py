@@ -1,0 +1,127 @@
+"""The trace that a setting names: its jobs, and the free slots that they leave.
+
+A process reads and places a trace once, whatever the number of cycles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from hashlib import file_digest
+from typing import Any
+
+import numpy as np
+
+from slotkern.environment.generate import NODE, TASK, Environment
+from slotkern.studies.fields import as_count, as_number, as_text, only_keys
+from slotkern.traces.free_slots import PlacedTrace, machine_laws, place_trace
+from slotkern.traces.read import Trace, read_trace
+
+__all__ = ["environment_of_trace", "named_trace", "trace_in", "trace_law"]
+
+#: What ``[environment]`` may hold where it names a trace.
+_KEYS = (
+    *("trace", "clean", "processors", "performance", "price"),
+    *("first", "horizon", "step"),
+)
+
+
+def named_trace(environment: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what identifies the trace that ``environment.trace`` names.
+
+    The digest makes it part of the study: a campaign is not continued with another
+    trace of the same name.
+
+    Raises
+    ------
+    ValueError
+        If there is no such file, or it is no trace: the message names the key.
+    """
+    path = as_text("environment.trace", environment.get("trace"))
+    try:
+        with open(path, "rb") as file:
+            digest = file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        reason = error.strerror or error
+        raise ValueError(f"environment.trace: {path}: {reason}") from None
+    return {"trace": path, "digest": digest}
+
+
+def trace_in(environment: Mapping[str, Any]) -> Trace:
+    """Return the trace of a checked setting, with its repairs.
+
+    Raises
+    ------
+    ValueError
+        As `read_trace`; also if the file has been changed since.
+    """
+    repairs = tuple(environment.get("clean", ()))
+    return _read(environment["trace"], environment["digest"], repairs)
+
+
+@lru_cache(maxsize=2)
+def _read(path: str, digest: str, repairs: tuple[str, ...]) -> Trace:
+    try:
+        trace = read_trace(path, clean=repairs)
+        if named_trace({"trace": path})["digest"] != digest:
+            raise ValueError(f"{path} is not the file that the study began with")
+    except ValueError as error:
+        raise ValueError(f"environment.trace: {error}") from None
+    return trace
+
+
+def trace_law(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an ``[environment]`` that names a trace, checked and filled in.
+
+    Cycle k looks at the seconds [first + k * step, first + k * step + horizon).
+    """
+    only_keys("environment", given, _KEYS)
+    law: dict[str, Any] = {**given, **named_trace(given)}
+    horizon = as_number("environment.horizon", law.get("horizon", 86400), above=0)
+    step = as_number("environment.step", law.get("step", horizon), above=0)
+    if "processors" in law:
+        as_count("environment.processors", law["processors"])
+    submit = trace_in(law).jobs["submit"]
+    earliest = float(submit[submit >= 0].min(initial=np.inf))
+    first = as_number("environment.first", law.get("first", earliest), least=0)
+    law |= {"horizon": horizon, "step": step, "first": first}
+    environment_of_trace(law, 0, 0)
+    return law
+
+
+def environment_of_trace(law: Mapping[str, Any], seed: int, cycle: int) -> Environment:
+    """Return what a trace leaves free in one cycle; times count from its beginning.
+
+    Raises
+    ------
+    ValueError
+        As `slots_from_trace`; also for a cycle after the last job.
+    """
+    repairs = tuple(law.get("clean", ()))
+    horizon, at = law["horizon"], law["first"] + cycle * law["step"]
+    try:
+        laws = machine_laws(law.get("performance", 1.0), law.get("price", 0.0))
+        key = law["trace"], law["digest"], repairs, law.get("processors")
+        placed = _placed(*key)
+        slots = placed.slots(at, horizon, *laws, seed).slots
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"environment: cycle {cycle}: {error}") from None
+    slots["start"] -= at
+    slots["end"] -= at
+    node, start, end = placed.busy(at, at + horizon)
+    order = np.lexsort((start, node))
+    tasks = np.zeros(len(node), TASK)
+    tasks["node"] = node[order]
+    tasks["start"] = start[order].clip(min=at) - at
+    tasks["end"] = end[order].clip(max=at + horizon) - at
+    nodes = np.zeros(placed.processors, NODE)
+    nodes["node"] = np.arange(placed.processors)
+    nodes["performance"], nodes["price"] = placed.machine(*laws, seed)
+    return Environment(nodes, tasks, slots, horizon)
+
+
+@lru_cache(maxsize=2)
+def _placed(
+    path: str, digest: str, repairs: tuple[str, ...], processors: int | None
+) -> PlacedTrace:
+    return place_trace(_read(path, digest, repairs), processors)

@@ -1,0 +1,517 @@
+"""The simulation against slow models, and what must hold whatever happens."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from community_model import Model, first_come
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import slotkern as sk
+
+NODES = [(2, 1.0, 0), (4, 2.0, 0), (8, 1.0, 1), (1, 1.0, 0), (16, 0.5, 0)]
+GRID = {
+    "processors": [node[0] for node in NODES],
+    "speed": [node[1] for node in NODES],
+    "label": [node[2] for node in NODES],
+}
+
+
+@st.composite
+def flows(draw: Any, most: int = 25) -> list[tuple[Any, ...]]:
+    jobs = []
+    for _ in range(draw(st.integers(0, most))):
+        run = draw(st.integers(0, 60))
+        estimate = max(1, run) * draw(st.sampled_from([1, 1, 2]))
+        width = draw(st.sampled_from([1, 1, 2, 3, 8, 20]))
+        home, label = draw(st.integers(0, 4)), draw(st.sampled_from([0, 0, 1, -1]))
+        submit = draw(st.integers(0, 80))
+        jobs.append((float(submit), float(run), float(estimate), width, home, label))
+    return sorted(jobs, key=lambda job: job[0])
+
+
+CHANGES = st.lists(
+    st.tuples(
+        st.integers(0, 120).map(float),
+        st.integers(0, 4),
+        st.sampled_from(["leave", "join"]),
+    ),
+    max_size=5,
+).map(lambda rows: sorted(rows, key=lambda row: row[0]))
+
+
+def columns(jobs: list[tuple[Any, ...]]) -> dict[str, Any]:
+    names = ("submit", "run", "estimate", "processors", "home", "label")
+    kinds = ("f8", "f8", "f8", "i4", "i4", "i4")
+    return {
+        name: np.array([job[k] for job in jobs], kind)
+        for k, (name, kind) in enumerate(zip(names, kinds, strict=True))
+    }
+
+
+def check_conservation(run: sk.CommunityRun) -> None:
+    """Every job ends once or has failed for a reason; no processor serves two."""
+    jobs = run.jobs
+    fates = np.array(run.fates)[jobs["fate"]]
+    assert "pending" not in fates
+    done = jobs[fates == "done"]
+    assert np.isfinite(done["start"]).all()
+    assert (done["start"] >= done["queued"]).all()
+    assert (done["queued"] >= done["submit"]).all()
+    assert np.isnan(jobs["start"][fates != "done"]).all()
+    assert len(done) + sum(run.failures().values()) == len(jobs)
+    for k in range(len(run.nodes)):
+        own = done[done["node"] == k]
+        width = own["processors"].astype(np.int64)
+        time = np.concatenate((own["end"], own["start"]))
+        change = np.concatenate((-width, width))
+        used = change[np.lexsort((change, time))].cumsum()
+        assert used.max(initial=0) <= run.nodes["processors"][k]
+        wanted = own["label"]
+        assert ((wanted == -1) | (wanted == run.nodes["label"][k])).all()
+
+
+@given(jobs=flows())
+def test_independent_nodes_serve_first_come_first(jobs: list[tuple[Any, ...]]) -> None:
+    run = sk.simulate_community(columns(jobs), GRID, "ind")
+    expected = first_come(jobs, NODES)
+    found = [None if np.isnan(t) else t for t in run.jobs["start"].tolist()]
+    assert found == expected
+    check_conservation(run)
+
+
+def at_home(jobs: list[tuple[Any, ...]], policy: Any) -> list[Any]:
+    """What `slotkern.replay` does with the jobs of each node."""
+    start: list[Any] = [None] * len(jobs)
+    for k, (processors, speed, label) in enumerate(NODES):
+        own = [
+            j
+            for j, (_, _, _, width, home, wanted) in enumerate(jobs)
+            if home == k and width <= processors and wanted in (-1, label)
+        ]
+        rows = np.full(len(own), -1, sk.SWF)
+        rows["submit"] = [jobs[j][0] for j in own]
+        rows["run_time"] = [jobs[j][1] for j in own]
+        rows["requested_time"] = [jobs[j][2] for j in own]
+        rows["allocated"] = [jobs[j][3] for j in own]
+        rows["partition"] = 1
+        cluster = {"site": [1], "processors": [processors], "performance": [speed]}
+        done = sk.replay(sk.Trace(rows), cluster, policy)
+        for j, begin in zip(own, done.jobs["start"].tolist(), strict=True):
+            start[j] = begin
+    return start
+
+
+LOCAL = ["fcfs", "easy", "conservative", "first-fit", "sjf", "easy-sjf"]
+
+
+@pytest.mark.parametrize("policy", LOCAL)
+@settings(max_examples=settings().max_examples // 3)
+@given(jobs=flows())
+def test_local_policies_are_those_of_replays(
+    policy: str, jobs: list[tuple[Any, ...]]
+) -> None:
+    # At one moment a replay looks once, a community after each submission.
+    apart = {job[0]: job for job in jobs}
+    jobs = [apart[submit] for submit in sorted(apart)]
+    run = sk.simulate_community(columns(jobs), GRID, "ind", policy=policy)
+    found = [None if np.isnan(t) else t for t in run.jobs["start"].tolist()]
+    assert found == at_home(jobs, policy)
+    check_conservation(run)
+
+
+@pytest.mark.parametrize("policy", LOCAL[1:])
+@settings(max_examples=settings().max_examples // 10)
+@given(seed=st.integers(0, 50), loss=st.sampled_from([0, 0.3]), changes=CHANGES)
+def test_local_policies_lose_nothing(
+    policy: str, seed: int, loss: float, changes: list[Any]
+) -> None:
+    jobs, nodes = sk.generate_community("heavy", jobs=400, seed=seed)
+    jobs["estimate"] = jobs["run"] * (1 + jobs["home"] % 3)
+    changes = [(200 * time, node, word) for time, node, word in changes]
+    scenario = sk.Community(3, loss=loss, mu=0.5, varpi=0.5, interval=300)
+    for each in (scenario, "cen"):
+        run = sk.simulate_community(
+            jobs, nodes, each, policy=policy, changes=changes, seed=seed
+        )
+        check_conservation(run)
+
+
+def starts_now(jobs: list[tuple[Any, ...]], fallback: str) -> list[Any]:
+    """BestFit with lists of what runs and what waits: (start, node) of each job."""
+    waiting: list[list[int]] = [[] for _ in NODES]
+    centre: list[int] = []
+    running: list[tuple[float, int, int]] = []
+    placed: list[Any] = [None] * len(jobs)
+
+    def free(k: int) -> int:
+        return NODES[k][0] - sum(jobs[j][3] for _, j, n in running if n == k)
+
+    def can(k: int, job: int) -> bool:
+        return jobs[job][3] <= NODES[k][0] and jobs[job][5] in (-1, NODES[k][2])
+
+    def load(k: int) -> float:
+        total = sum(jobs[j][2] * jobs[j][3] for j in waiting[k])
+        return total / (NODES[k][0] * NODES[k][1])
+
+    def begin(job: int, k: int, now: float) -> None:
+        running.append((now + jobs[job][1] / NODES[k][1], job, k))
+        placed[job] = (now, k)
+
+    def fit(job: int) -> Any:
+        fits = [
+            (free(k) - jobs[job][3], k)
+            for k in range(len(NODES))
+            if can(k, job) and free(k) >= jobs[job][3] and not waiting[k]
+        ]
+        return min(fits)[1] if fits else None
+
+    def drain(now: float) -> None:
+        for job in list(centre):
+            k = fit(job)
+            if k is not None:
+                centre.remove(job)
+                begin(job, k, now)
+            elif fallback == "central-fcfs":
+                return
+
+    coming = list(range(len(jobs)))
+    while coming or running:
+        ends = min(running)[0] if running else np.inf
+        if coming and jobs[coming[0]][0] < ends:
+            job = coming.pop(0)
+            now = jobs[job][0]
+            able = [k for k in range(len(NODES)) if can(k, job)]
+            if not able:
+                continue
+            if fallback.startswith("central"):
+                centre.append(job)
+                drain(now)
+                continue
+            k = fit(job)
+            if k is not None:
+                begin(job, k, now)
+                continue
+            best = min(able, key=lambda k: -free(k) if fallback[0] == "m" else load(k))
+            waiting[best].append(job)
+        else:
+            ended = [each for each in running if each[0] == ends]
+            running = [each for each in running if each[0] > ends]
+            for k in dict.fromkeys(each[2] for each in ended):
+                while waiting[k] and jobs[waiting[k][0]][3] <= free(k):
+                    begin(waiting[k].pop(0), k, ends)
+            if fallback.startswith("central"):
+                drain(ends)
+    return placed
+
+
+@pytest.mark.parametrize(
+    "fallback", ["most-free", "least-load", "central-fcfs", "central-scan"]
+)
+@given(jobs=flows())
+def test_the_centre_takes_the_best_fit(
+    fallback: Any, jobs: list[tuple[Any, ...]]
+) -> None:
+    jobs = [(*job[:1], job[1] + 1, *job[2:]) for job in jobs]
+    jobs = [(a, b, max(b, c), *rest) for a, b, c, *rest in jobs]
+    run = sk.simulate_community(columns(jobs), GRID, sk.Centralized(fallback))
+    expected = starts_now(jobs, fallback)
+    found = [
+        None if np.isnan(start) else (start, node)
+        for start, node in zip(
+            run.jobs["start"].tolist(), run.jobs["node"].tolist(), strict=True
+        )
+    ]
+    assert found == expected
+    check_conservation(run)
+
+
+GRAPHS = st.sampled_from(
+    [
+        [[1, 2], [0], [0, 3, 4, 1], [2], [2, 1]],
+        [[1], [2], [3], [4], [0]],
+        [[1, 2, 3, 4], [0, 2, 3, 4], [0, 1, 3, 4], [0, 1, 2, 4], [0, 1, 2, 3]],
+        [[], [0, 2], [], [4], [3]],
+    ]
+)
+
+
+@settings(max_examples=settings().max_examples // 2)
+@given(
+    jobs=flows(),
+    near=GRAPHS,
+    changes=CHANGES,
+    cycle=st.sampled_from([0, 4]),
+    loss=st.sampled_from([0, 0, 0.3]),
+    mu=st.sampled_from([1.0, 0.0]),
+    varpi=st.sampled_from([1.0, 0.0]),
+    retries=st.sampled_from([0, 2]),
+    seed=st.integers(0, 3),
+)
+def test_the_community_is_that_of_the_slow_model(
+    jobs: list[tuple[Any, ...]],
+    near: list[list[int]],
+    changes: list[Any],
+    cycle: float,
+    loss: float,
+    mu: float,
+    varpi: float,
+    retries: int,
+    seed: int,
+) -> None:
+    life = 512.0 if loss else float("inf")
+    scenario = sk.Community(
+        neighbours=near,
+        mu=mu,
+        varpi=varpi,
+        cycle=cycle,
+        window=8,
+        interval=16,
+        discovery=1,
+        latency=0.5,
+        loss=loss,
+        resend=4,
+        retry=32,
+        retries=retries,
+        promise_life=life,
+    )
+    run = sk.simulate_community(
+        columns(jobs), GRID, scenario, changes=changes, seed=seed
+    )
+    told = {
+        name: getattr(scenario, name)
+        for name in (
+            *("cycle", "window", "interval", "discovery", "latency", "loss"),
+            *("resend", "retry", "retries"),
+        )
+    }
+    rules = {"mu": mu, "varpi": varpi, "promise_life": life}
+    when = [(time, node, word == "join") for time, node, word in changes]
+    near = [sorted(row) for row in near]
+    model = Model(jobs, NODES, near, {**told, "seed": seed}, rules, when)
+    model.run()
+    found = run.jobs["start"]
+    assert {j: t for j, t in enumerate(found.tolist()) if t == t} == model.start
+    where = {j: int(run.jobs["node"][j]) for j in model.start}
+    assert where == model.ran_on
+    assert {k: run.sent[k] + run.own[k] for k in run.sent} == {
+        kind: model.sent.get(kind, 0) for kind in run.sent
+    }
+    check_conservation(run)
+    assert run.counts["promises"] == 0
+    assert run.counts["shadow_load"] == 0
+
+
+@settings(max_examples=settings().max_examples // 15)
+@given(
+    seed=st.integers(0, 50),
+    changes=st.lists(
+        st.tuples(
+            st.floats(0, 40_000), st.integers(0, 25), st.sampled_from(["leave", "join"])
+        ),
+        max_size=40,
+    ),
+    loss=st.sampled_from([0, 0.2, 0.6]),
+    law=st.sampled_from(["constant", "exponential"]),
+    neighbours=st.sampled_from(["all", 1, 6]),
+    latency=st.sampled_from([0, 0.1, 30]),
+)
+def test_nothing_is_lost_when_nodes_leave_and_messages_are_lost(
+    seed: int,
+    changes: list[Any],
+    loss: float,
+    law: Any,
+    neighbours: Any,
+    latency: float,
+) -> None:
+    jobs, nodes = sk.generate_community("heavy", jobs=300, seed=seed)
+    scenario = sk.Community(
+        neighbours, loss=loss, latency=latency, latency_law=law, retries=2
+    )
+    run = sk.simulate_community(jobs, nodes, scenario, changes=changes, seed=seed)
+    check_conservation(run)
+    assert run.counts["promises"] == 0
+    assert run.counts["shadow_load"] == 0
+    again = sk.simulate_community(jobs, nodes, scenario, changes=changes, seed=seed)
+    assert run.jobs.tobytes() == again.jobs.tobytes()
+    for name in ("ind", "cen"):
+        other = sk.simulate_community(jobs, nodes, name, changes=changes)
+        check_conservation(other)
+
+
+def test_a_node_that_leaves_gives_its_queue_away() -> None:
+    jobs = {
+        "submit": [0.0, 1.0, 2.0],
+        "run": [1000.0, 1000.0, 1000.0],
+        "processors": [4, 4, 4],
+        "home": [0, 0, 0],
+    }
+    grid = {"processors": [4, 4]}
+    near: list[list[int]] = [[], [0]]  # node 0 asks nobody, until node 1 is known
+    stay = sk.Community(near, cycle=0, window=1, interval=float("inf"))
+    alone = sk.simulate_community(jobs, grid, stay)
+    assert alone.jobs["start"].tolist() == [1.0, 1001.0, 2001.0]
+    left = sk.simulate_community(jobs, grid, stay, changes=[(500, 0, "leave")])
+    assert left.failures() == {"stranded": 2}
+    both = sk.Community("all", cycle=0, window=1, interval=float("inf"))
+    gone = [(500, 0, "leave"), (0, 1, "leave"), (400, 1, "join")]
+    moved = sk.simulate_community(jobs, grid, both, changes=gone)
+    assert len(moved.completed) == 3
+    assert moved.jobs["node"].tolist() == [0, 1, 1]
+    assert moved.jobs["moves"].tolist() == [0, 1, 1]
+
+
+def test_jobs_keep_the_order_in_which_they_are_given() -> None:
+    jobs = {"submit": [5.0, 1.0], "run": [2.0, 3.0], "processors": 1, "home": 0}
+    run = sk.simulate_community(jobs, {"processors": [1]}, "ind")
+    assert run.jobs["start"].tolist() == [5.0, 1.0]
+    assert run.jobs["end"].tolist() == [7.0, 4.0]
+
+
+def test_labels_may_be_words() -> None:
+    jobs = {"submit": 0.0 * np.arange(4), "run": 1.0, "processors": 1, "home": 0}
+    jobs["label"] = ["linux", "windows", "", "plan9"]
+    grid = {"processors": [1, 1], "label": ["linux", "windows"]}
+    run = sk.simulate_community(jobs, grid, sk.Community("all"))
+    assert run.failures() == {"no offer": 1}
+    assert run.jobs["node"][:2].tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("count", [0, 1])
+@pytest.mark.parametrize("scenario", ["ind", "cen", "dec-g", "dec-p"])
+def test_few_jobs(count: int, scenario: str) -> None:
+    jobs, nodes = sk.generate_community(jobs=count, seed=2)
+    run = sk.simulate_community(jobs, nodes, scenario)
+    assert len(run) == count
+    assert sum(run.failures().values()) + len(run.completed) == count
+    assert isinstance(run.metrics()["waiting"], float)
+    assert run.flow().sum() == len(run.completed)
+    assert len(run.states()) >= count
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"home": [0, 9]}, r"jobs: row 1: home is 9, not within \[0, 1\]"),
+        ({"processors": [0, 1]}, "jobs: row 0: processors is 0"),
+        ({"run": [1.0, np.nan]}, "jobs: row 1: run is nan"),
+        ({"run": [1.0, -1]}, "jobs: row 1: run is -1.0"),
+        ({"submit": [np.inf, 1]}, "jobs: row 0: submit is inf"),
+        ({"estimate": [5.0, 0.5]}, "jobs: row 1: estimate 0.5 is less than run 2.0"),
+        ({"label": [0, -2]}, "jobs: row 1: label is -2"),
+        ({"run": [1e300, 1e300]}, "the times add up to more than"),
+    ],
+)
+def test_bad_jobs_are_named(change: dict[str, Any], said: str) -> None:
+    good = {"submit": [0.0, 1], "run": [1.0, 2], "processors": [1, 1], "home": [0, 1]}
+    with pytest.raises(ValueError, match=said):
+        sk.simulate_community({**good, **change}, {"processors": [1, 1]}, "ind")
+
+
+@pytest.mark.parametrize(
+    ("grid", "said"),
+    [
+        ({"processors": []}, "grid has no nodes"),
+        ({"speed": [1]}, "grid has no column 'processors'"),
+        ({"processors": [1], "speed": [0.0]}, "grid: row 0: speed is 0.0"),
+        ({"processors": [1, 0]}, "grid: row 1: processors is 0"),
+    ],
+)
+def test_bad_grids_are_named(grid: dict[str, Any], said: str) -> None:
+    jobs = {"submit": [0.0], "run": [1.0], "processors": [1], "home": [0]}
+    with pytest.raises(ValueError, match=said):
+        sk.simulate_community(jobs, grid, "ind")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"neighbours": 0}, "neighbours must be at least 1, got 0"),
+        ({"neighbours": "some"}, "neighbours must be one of all"),
+        ({"latency": -1}, "latency must be at least 0, got -1"),
+        ({"loss": 1}, "loss must be below 1, got 1"),
+        ({"omega": 2}, "omega must be at most 1, got 2"),
+        ({"window": 0}, "window must be more than 0, got 0"),
+        ({"neighbours": {0: [1, 7]}}, "a neighbour of node 0 is 7, but the grid has"),
+        ({"neighbours": {"x": [1]}}, "a node is 'x', but the grid has nodes 0 to 1"),
+    ],
+)
+def test_bad_scenarios_are_named(options: dict[str, Any], said: str) -> None:
+    jobs = {"submit": [0.0], "run": [1.0], "processors": [1], "home": [0]}
+    with pytest.raises(ValueError, match=said):
+        sk.simulate_community(jobs, {"processors": [1, 1]}, sk.Community(**options))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ((1, 5, "leave"), "changes: row 0: node must be at most 1, got 5"),
+        ((1, 0, "go"), "changes: row 0: change must be one of leave, join"),
+        ((float("nan"), 0, "leave"), "changes: row 0: time must not be NaN"),
+        ((1, 0), "changes: row 0 is"),
+    ],
+)
+def test_bad_changes_are_named(change: Any, said: str) -> None:
+    jobs = {"submit": [0.0], "run": [1.0], "processors": [1], "home": [0]}
+    with pytest.raises(ValueError, match=said):
+        sk.simulate_community(jobs, {"processors": [1, 1]}, "ind", changes=[change])
+
+
+def test_a_graph_of_networkx_is_taken() -> None:
+    class Graph:  # what networkx.Graph.adjacency gives
+        def adjacency(self) -> Any:
+            return iter([(0, {1: {}}), (1, {0: {}})])
+
+    jobs = {"submit": [0.0], "run": [1.0], "processors": [3], "home": [0]}
+    grid = {"processors": [1, 4]}
+    assert len(sk.simulate_community(jobs, grid, sk.Community(Graph())).completed) == 1
+
+
+def test_shares_are_what_the_labels_say() -> None:
+    names = ("ind", "cen", "dec-g", "dec-p")
+    runs: dict[str, list[Any]] = {name: [] for name in names}
+    common: dict[str, list[float]] = {name: [] for name in names}
+    for seed in range(8):
+        jobs, nodes = sk.generate_community(seed=seed)
+        found = [sk.simulate_community(jobs, nodes, name, seed=seed) for name in names]
+        shared = sk.compare_communities(found)
+        for name, run in zip(names, found, strict=True):
+            runs[name].append(run.metrics())
+            common[name].append(run.metrics(shared)["waiting"])
+    mean = {
+        name: {key: np.mean([each[key] for each in found]) for key in found[0]}
+        for name, found in runs.items()
+    }
+    assert 0.6 < mean["ind"]["completion"] < 0.75
+    assert mean["dec-g"]["completion"] > 0.99
+    assert 0.93 < mean["dec-p"]["completion"] < 0.99
+    assert mean["dec-g"]["request"] == 26
+    assert mean["dec-p"]["request_others"] == 6
+    assert 16 < mean["dec-g"]["accept_request"] < 19
+    assert 4.3 < mean["dec-p"]["accept_request"] < 5.1
+    assert 0.13 < mean["dec-p"]["own"] < 0.16
+    waiting = {name: np.median(each) for name, each in common.items()}
+    assert waiting["ind"] > 2 * waiting["dec-g"]
+    assert waiting["ind"] > 2 * waiting["dec-p"]
+
+
+def test_the_jobs_that_all_scenarios_complete() -> None:
+    jobs, nodes = sk.generate_community(jobs=400, seed=5)
+    runs = [sk.simulate_community(jobs, nodes, name) for name in ("ind", "dec-g")]
+    common = sk.compare_communities(runs)
+    assert common.sum() == len(set(runs[0].completed) & set(runs[1].completed))
+    mine = runs[1].metrics(common)
+    chosen = runs[1].jobs[common]
+    assert mine["waiting"] == (chosen["start"] - chosen["submit"]).mean()
+    steps = runs[1].states()
+    assert (steps["submitted"][-1], steps["running"][-1]) == (400, 0)
+    assert all(a < b for a, b in pairwise(steps["time"].tolist()))
+    few = sk.simulate_community(jobs[:3], nodes, "ind")
+    with pytest.raises(ValueError, match="unequally many"):
+        sk.compare_communities([runs[0], few])
+    with pytest.raises(ValueError, match="needs a run"):
+        sk.compare_communities([])
