@@ -432,7 +432,7 @@ def test_bad_grids_are_named(grid: dict[str, Any], said: str) -> None:
     [
         ({"neighbours": 0}, "neighbours must be at least 1, got 0"),
         ({"neighbours": "some"}, "neighbours must be one of all"),
-        ({"latency": -1}, "latency must be at least 0, got -1"),
+        ({"latency": -1}, "latency must not be negative, got -1"),
         ({"loss": 1}, "loss must be below 1, got 1"),
         ({"omega": 2}, "omega must be at most 1, got 2"),
         ({"window": 0}, "window must be more than 0, got 0"),
