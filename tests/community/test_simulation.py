@@ -337,7 +337,8 @@ def test_nothing_is_lost_when_nodes_leave_and_messages_are_lost(
     assert run.counts["promises"] == 0
     assert run.counts["shadow_load"] == 0
     again = sk.simulate_community(jobs, nodes, scenario, changes=changes, seed=seed)
-    assert run.jobs.tobytes() == again.jobs.tobytes()
+    for name in run.jobs.dtype.names:  # padding may differ
+        assert run.jobs[name].tobytes() == again.jobs[name].tobytes()
     for name in ("ind", "cen"):
         other = sk.simulate_community(jobs, nodes, name, changes=changes)
         check_conservation(other)
