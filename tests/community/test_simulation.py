@@ -337,7 +337,8 @@ def test_nothing_is_lost_when_nodes_leave_and_messages_are_lost(
     assert run.counts["promises"] == 0
     assert run.counts["shadow_load"] == 0
     again = sk.simulate_community(jobs, nodes, scenario, changes=changes, seed=seed)
-    assert run.jobs.tobytes() == again.jobs.tobytes()
+    for name in run.jobs.dtype.names:  # padding may differ
+        assert run.jobs[name].tobytes() == again.jobs[name].tobytes()
     for name in ("ind", "cen"):
         other = sk.simulate_community(jobs, nodes, name, changes=changes)
         check_conservation(other)
@@ -432,7 +433,7 @@ def test_bad_grids_are_named(grid: dict[str, Any], said: str) -> None:
     [
         ({"neighbours": 0}, "neighbours must be at least 1, got 0"),
         ({"neighbours": "some"}, "neighbours must be one of all"),
-        ({"latency": -1}, "latency must be at least 0, got -1"),
+        ({"latency": -1}, "latency must not be negative, got -1"),
         ({"loss": 1}, "loss must be below 1, got 1"),
         ({"omega": 2}, "omega must be at most 1, got 2"),
         ({"window": 0}, "window must be more than 0, got 0"),

@@ -24,8 +24,8 @@ def test_the_generated_workload_is_what_it_says() -> None:
     assert (jobs["run"] >= 1).all()
     assert (jobs["run"] <= 9 * 86400).all()
     again = sk.generate_community(seed=4)
-    assert jobs.tobytes() == again.jobs.tobytes()
-    assert jobs.tobytes() != sk.generate_community(seed=5).jobs.tobytes()
+    assert jobs.tolist() == again.jobs.tolist()
+    assert jobs.tolist() != sk.generate_community(seed=5).jobs.tolist()
     more = sk.generate_community(jobs=102, nodes=52, seed=4)
     assert (len(more.jobs), len(more.nodes)) == (102, 52)
     assert more.jobs["submit"].max() < 789_000 * 102 / 10_201 / 2 + 1

@@ -71,6 +71,7 @@ def flows(draw: Any) -> list[tuple[int, int, int, int]]:
     ),
 )
 @example(jobs=[(0, 1, 1, 1)] * 2, blocked=[(0, 3, 2), (0, 1, 1)])
+@example(jobs=[(1, 1, 1, 1)], blocked=[(0, 1, 1), (0, 2, 1)])
 def test_the_earliest_windows_of_equal_nodes(
     jobs: list[tuple[int, int, int, int]], blocked: list[tuple[int, int, int]]
 ) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from slotkern.communities.result import MESSAGES, CommunityRun
 from slotkern.extras import extra
-from slotkern.plotting.gantt import (
+from slotkern.plotting.style import (
     FAINT,
     INK,
     WINDOW_COLOURS,

@@ -188,14 +188,16 @@ def _free(
     node, start, end = [], [], []
     shift = np.cumsum(cluster.processors) - cluster.processors
     for row, site in enumerate(cluster.site):
-        spans = blocked[(blocked["site"] == site) & (blocked["end"] > begin)]
+        spans = blocked[blocked["site"] == site]  # also past ones: they took nodes
         spans = np.sort(spans, order=("start", "end", "processors"))
         count, parts = _nodes_of(spans, int(cluster.processors[row]))
         size = parts[:, 1].astype(np.int64)
         span = np.repeat(np.repeat(spans, count), size)
-        node.append(shift[row] + ranges(parts[:, 0].astype(np.int64), size))
-        start.append(span["start"])
-        end.append(span["end"])
+        to_come = span["end"] > begin
+        nodes = ranges(parts[:, 0].astype(np.int64), size)
+        node.append(shift[row] + nodes[to_come])
+        start.append(span["start"][to_come])
+        end.append(span["end"][to_come])
     of, free_from, free_to = gaps(
         len(performance),
         np.concatenate(node),
