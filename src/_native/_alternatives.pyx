@@ -272,4 +272,6 @@ def first_alternatives(slots, Request request not None, str shape, limit):
     if pool.origin is not None:  # rows of the free slots, prepared anew
         for k in range(self.windows.parts.size()):
             self.windows.parts[k].row = pool.origin[self.windows.parts[k].row]
+    if request.name is not None:
+        self.names = [request.name] * len(self)
     return self
