@@ -187,10 +187,10 @@ def find_windows(slots, requests, criterion="finish", *, str shape="square",
     if criterion.__class__ is not str or criterion not in INDEX or method != "exact":
         if not isinstance(slots, PreparedSlots):
             slots = PreparedSlots(slots)  # keeps its clock; checked and prepared once for all
-        return WindowTable.of([
+        return named(WindowTable.of([
             find_window(slots, request, criterion, shape=shape, method=method, **options)
             for request in asked
-        ], shape=shape)
+        ], shape=shape), asked, terms)
     if options:
         find_window(slots, Request(1, 1), criterion, shape=shape, **options)  # checks names
     cdef ShapeKind form = shape_of(shape)
@@ -200,8 +200,9 @@ def find_windows(slots, requests, criterion="finish", *, str shape="square",
         most = max(most, <size_t>each.query.n)
     cdef PreparedSlots pool = pool_of(slots, False, form, most)
     if pool.changed and any([each.where is not None for each in asked]):
-        return WindowTable.of([find_window(slots, each, criterion, shape=shape) for each in asked],
-                              criterion=criterion, shape=shape)
+        return named(WindowTable.of(
+            [find_window(slots, each, criterion, shape=shape) for each in asked],
+            criterion=criterion, shape=shape), asked, terms)
     cdef vector[Query] queries
     queries.reserve(len(asked))
     keep = []
@@ -211,9 +212,7 @@ def find_windows(slots, requests, criterion="finish", *, str shape="square",
             keep.append(each)
         queries.push_back(each.query)
     cdef WindowTable out = WindowTable.__new__(WindowTable)
-    out.criterion, out.shape, out.terms = criterion, shape, terms
-    names = [each.name for each in asked]
-    out.names = names if any(names) else None
+    out.criterion, out.shape = criterion, shape
     cdef Status status = Status.interrupted
     cdef int which = INDEX[criterion]
     cdef size_t wrong = 0
@@ -228,4 +227,12 @@ def find_windows(slots, requests, criterion="finish", *, str shape="square",
             pool.leave()
     if status != Status.ok:
         raise search_error(status, queries[wrong])
-    return out
+    return named(out, asked, terms)
+
+
+cdef WindowTable named(WindowTable table, list requests, object terms):
+    """The table with the names of its requests, also of those that nothing fits."""
+    table.terms = terms
+    names = [request.name for request in requests]
+    table.names = names if any(names) else None
+    return table

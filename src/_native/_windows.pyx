@@ -510,10 +510,14 @@ cdef class WindowTable:
     __hash__ = None
 
     def __reduce__(self):
-        return type(self).of, (list(self),), {"criterion": self.criterion, "shape": self.shape}
+        return type(self).of, (list(self),), {
+            "criterion": self.criterion, "shape": self.shape, "names": self.names,
+            "terms": self.terms,
+        }
 
     def __setstate__(self, state):
         self.criterion, self.shape = state["criterion"], state["shape"]
+        self.names, self.terms = state["names"], state["terms"]
 
 
 Sequence.register(WindowTable)

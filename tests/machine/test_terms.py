@@ -271,6 +271,26 @@ def test_a_window_comes_back_from_json(free):
         sk.Window.from_dict(told | {"slots": []})
 
 
+@pytest.mark.parametrize("criterion", ["start", "processor_time"])
+def test_tables_of_windows_keep_names_and_clock(free, criterion):
+    asked = [JOB.replace(name="a"), sk.Request(5, 10, name="b"), PLAIN]
+    found = sk.find_windows(free, asked, criterion)
+    assert found.names == ["a", "b", None]
+    for same in (found, pickle.loads(pickle.dumps(found))):
+        assert same.names == found.names
+        assert [w and w.name for w in same] == ["a", None, None]
+        assert same[0].start_time == found[0].start_time is not None
+        assert same[1:].names == ["b", None]
+    assert sk.find_windows(free, [PLAIN], criterion).names is None
+
+
+def test_alternatives_have_the_name_of_their_request(free):
+    for criterion in ("first", "cost"):
+        found = sk.find_alternatives(free, JOB.replace(name="a"), criterion, limit=2)
+        assert [window.name for window in found] == ["a"] * len(found) != []
+        assert pickle.loads(pickle.dumps(found)).names == found.names
+
+
 def test_schedules_of_named_requests(free):
     jobs = {"a": JOB, "b": sk.Request(5, 10), "c": PLAIN}
     pool = sk.SlotPool(free)
