@@ -3,7 +3,8 @@
 import os
 import threading
 
-from libc.math cimport INFINITY
+from cpython.long cimport PyLong_AsLongLongAndOverflow
+from libc.math cimport INFINITY, NAN
 
 from slotkern.checks import number as checked_number
 from slotkern.errors import kernel_error
@@ -41,11 +42,14 @@ cdef object error_of(Status status, str doing, dict details=None):
 
 cdef double number(object value, str name, double least=-INFINITY, bint finite=False) except? -1.0:
     """A number that is not NaN; what is not at once in order is for checks.py to say."""
-    cdef double x
+    cdef double x = NAN
+    cdef int beyond = 0
     if type(value) is float:
         x = value
-        if x >= least and (not finite or x < INFINITY):
-            return x
+    elif type(value) is int:
+        x = <double>PyLong_AsLongLongAndOverflow(value, &beyond)
+    if not beyond and x >= least and (not finite or x < INFINITY):
+        return x
     return checked_number(name, value, least=None if least == -INFINITY else least, finite=finite)
 
 
