@@ -81,10 +81,9 @@ CALLS = {
         call = lambda: sk.choose_each(cost, cost, 2_000, cost.sum() / 2)
     """,
     "search by value": """
-        slots = sk.generate_environment("square", nodes=3_000, seed=1).slots
-        call = lambda: sk.step_values(
-            slots, sk.Request(40, 800, budget=4_000), "coordinated"
-        )
+        slots = sk.generate_environment("square", nodes=20_000, seed=1).slots
+        asked = sk.Request(200, 800, budget=20_000)
+        call = lambda: sk.step_values(slots, asked, "coordinated", max_work=10**12)
     """,
 }
 CAUGHT = """
