@@ -79,9 +79,10 @@ def test_a_bad_number_of_threads_is_refused(pool, threads, error, says):
 def test_many_windows_are_one_table(pool):
     found = sk.find_windows(pool, stream(200), "cost", threads=3)
     assert isinstance(found, sk.WindowTable)
-    assert found.cost.tolist() == [w.cost for w in found if w is not None] or any(
-        w is None for w in found
-    )
+    alone = [sk.find_window(pool, job, "cost") for job in stream(200)]
+    assert found == alone
+    costs = [np.nan if w is None else w.cost for w in alone]
+    np.testing.assert_array_equal(found.cost, costs)
     assert len(found[10:20]) == 10
     assert found[10:20] == [found[i] for i in range(10, 20)]
 
