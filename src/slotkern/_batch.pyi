@@ -23,6 +23,7 @@ class Jobs:
     @property
     def prepared(self) -> PreparedSlots: ...
 
+def picked(found: WindowTable, rows: NDArray[np.int64]) -> WindowTable: ...
 def schedule(
     jobs: Jobs, rules: dict[str, Any], backfill: str
 ) -> tuple[

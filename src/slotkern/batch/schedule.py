@@ -101,12 +101,7 @@ class Schedule:
     @cached_property
     def windows(self) -> WindowTable:
         """The window of each job, or None."""
-        found = self.alternatives
-        return WindowTable.of(
-            [found[a] if a >= 0 else None for a in self.chosen.tolist()],
-            criterion=found.criterion,
-            shape=self.shape,
-        )
+        return _batch.picked(self.alternatives, self.chosen)
 
     @property
     def slots(self) -> NDArray[np.void]:
