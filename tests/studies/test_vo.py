@@ -160,9 +160,7 @@ def test_what_the_organization_can_do(vo):
     assert setting.job["limit"] == 0.94
     drawn, got = draw(setting, 2), compute(setting, 2, 3)
     free = sk.schedule_batch(drawn.slots, drawn.batch, sk.CSS)
-    tight = sk.schedule_batch(
-        drawn.slots, drawn.batch, sk.CSS, limit=0.94 * free.limit
-    )
+    tight = sk.schedule_batch(drawn.slots, drawn.batch, sk.CSS, limit=0.94 * free.limit)
     assert tight.totals()["cost"] <= 0.94 * free.limit
     assert got["cost"][0, 0] == np.nanmean(tight.windows.table["cost"])
 
@@ -268,7 +266,13 @@ LINES = Lines()
         ({"slope": 1, "tilt": -1}, "job.y", "falling", True, ""),
         ({"slope": 1, "tilt": -1}, "job.x", "peak", True, "at 3"),
         ({"slope": -0.1, "noise": 9}, "job.x", "rising", None, "0 of them by more"),
-        ({"slope": -0.1}, "job.x", "rising", False, "from x = 1, y = 5 to x = 2, y = 5"),
+        (
+            {"slope": -0.1},
+            "job.x",
+            "rising",
+            False,
+            "from x = 1, y = 5 to x = 2, y = 5",
+        ),
     ],
 )
 def test_claims_look_along_one_value(tmp_path, job, along, kind, holds, told):
