@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from slotkern.communities.result import MESSAGES, CommunityRun
-from slotkern.extras import extra
 from slotkern.plotting.style import (
     FAINT,
     INK,
     WINDOW_COLOURS,
     as_written,
     checked_path,
+    name_axes,
+    new_figure,
     save_figure,
 )
 
@@ -52,12 +53,10 @@ def plot_communities(
     ValueError
         For no run.
     """
-    with extra():
-        from matplotlib.figure import Figure
-
+    target = checked_path(path)
     if not runs:
         raise ValueError("plot_communities needs a run")
-    figure = Figure(figsize=(10, 9), dpi=130, layout="constrained")
+    figure = new_figure(10, 9)
     grid = figure.subplots(3, 2)
     names = [as_written(name) for name in runs]
     found = [run.metrics() for run in runs.values()]
@@ -82,11 +81,8 @@ def plot_communities(
             steps["time"] / DAY, below, above, step="post", color=colour, label=state
         )
         below = above
-    _finish(ax, f"jobs, {names[0]}")
-    ax.set_xlabel("days", color=INK)
-    if path is not None:
-        save_figure(figure, checked_path(path))
-    return figure
+    _finish(ax, "days", f"jobs, {names[0]}")
+    return save_figure(figure, target)
 
 
 def plot_flow(
@@ -106,10 +102,8 @@ def plot_flow(
         A line from home to node as wide as the number of jobs; the largest 200. The
         area of a node is that of its processors, its colour that of its label.
     """
-    with extra():
-        from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7, 7), dpi=130, layout="constrained")
+    target = checked_path(path)
+    figure = new_figure(7, 7)
     ax = figure.add_subplot()
     size = len(run.nodes)
     angle = 2 * np.pi * np.arange(size) / size
@@ -140,9 +134,7 @@ def plot_flow(
     ax.set_aspect("equal")
     ax.set_axis_off()
     ax.set_title(as_written(run.name), color=INK, fontsize=10)
-    if path is not None:
-        save_figure(figure, checked_path(path))
-    return figure
+    return save_figure(figure, target)
 
 
 def _bars(ax: Axes, names: list[str], groups: Mapping[str, Any], what: str) -> None:
@@ -153,11 +145,9 @@ def _bars(ax: Axes, names: list[str], groups: Mapping[str, Any], what: str) -> N
         ax.bar(left, np.nan_to_num(values), width, color=colour, label=label)
     ax.set_xticks(np.arange(len(names)), names)
     ax.margins(y=0.25)  # for the legend
-    _finish(ax, what)
+    _finish(ax, "", what)
 
 
-def _finish(ax: Axes, what: str) -> None:
-    ax.set_ylabel(what, color=INK)
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.tick_params(colors=FAINT)
+def _finish(ax: Axes, across: str, up: str) -> None:
+    name_axes(ax, across, up)
     ax.legend(frameon=False, fontsize=7)
