@@ -465,7 +465,7 @@ def test_bad_arguments_are_named(options, message):
     [
         (2, 1e308, {}, r"q of an alternative of job\[[01]\] = inf is not finite"),
         (1, 1e308, {}, r"q or cost .* overflow: the largest is 1e\+308, of job [01]"),
-        (1, math.nan, {}, "minimize: field 'q' of slots row 1 is nan, not finite"),
+        (1, math.nan, {}, "minimize: field 'q' of slot row 1 is nan, not finite"),
         (1, -math.inf, {"minimize": "cost", "under": "q"}, "under: field 'q' .* -inf"),
         (2, 1e308, {"minimize": "cost", "under": "q"}, r"job\[[01]\] = inf is not"),
     ],

@@ -211,9 +211,9 @@ def _measure(table: NDArray[np.void], name: str, argument: str) -> Any:
     values = np.ascontiguousarray(table[name], np.float64)
     wrong = np.flatnonzero(~np.isfinite(values))
     if wrong.size:
-        row = wrong[0]
+        row = int(wrong[0])
         raise ValueError(
-            f"{argument}: field {name!r} of slots row {row} is {values[row]}, not finite"
+            f"{argument}: field {name!r} of slot row {row} is {values[row]}, not finite"
         )
     return values
 
