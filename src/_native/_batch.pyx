@@ -8,8 +8,9 @@ from libcpp cimport bool as cbool
 from libcpp.vector cimport vector
 
 from slotkern._base cimport Status, Watch, ask, error_of, hears
-from slotkern._core cimport PreparedSlots, Request, shape_of
+from slotkern._core cimport PreparedSlots
 from slotkern._kernels cimport CPreparedSlots, Query, ShapeKind
+from slotkern._request cimport Request, shape_of
 from slotkern._windows cimport CWindowTable, WindowTable
 
 from slotkern._find import CRITERIA

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern._core import Request, check_volume, filter_rows, in_numbers, prepared
+from slotkern._core import check_volume, filter_rows, in_numbers, prepared
 from slotkern._find import CRITERIA, find_builtin, find_window
+from slotkern._request import Request
 from slotkern._windows import Window, window_of
 from slotkern.checks import integer, number, one_of
 

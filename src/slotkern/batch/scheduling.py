@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern import _batch
-from slotkern._core import PreparedSlots, Request
+from slotkern._core import PreparedSlots
 from slotkern._find import find_windows
+from slotkern._request import Request
 from slotkern.batch.jobs import Batch
 from slotkern.batch.policies import BSF, CSS, Backfilling, BatchSlicer, Policy, ranked
 from slotkern.batch.schedule import Schedule
