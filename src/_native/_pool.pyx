@@ -5,6 +5,7 @@ import os
 import numpy as np
 
 cimport numpy as cnp
+from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libcpp.vector cimport vector
 
@@ -509,6 +510,7 @@ cdef class SlotPool(PreparedSlots):
             if not windows:
                 raise ValueError(f"{window!r} has nothing booked in this pool")
             for each in windows:
+                PyErr_CheckSignals()  # what has been given back by then is
                 self.release_one(each)
             return
         if not isinstance(window, Window):
