@@ -1,5 +1,3 @@
-"""Types of the compiled module `slotkern._moments`."""
-
 import datetime as dt
 from typing import Any
 

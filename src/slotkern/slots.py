@@ -127,8 +127,8 @@ def row_order(
 ) -> NDArray[np.intp]:
     """Return ``np.lexsort((then, first))``, of many rows in a third of its time.
 
-    Both are float64, or integers of at least 0. Equal rows stay as they stand; NaN comes
-    last.
+    Both are float64, or integers of at least 0. Equal rows stay as they stand; NaN
+    comes last.
     """
     if len(first) < 2**14:
         return np.lexsort((then, first))

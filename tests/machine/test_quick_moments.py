@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 from zoneinfo import ZoneInfo
 
@@ -128,10 +129,8 @@ def test_zones_of_other_libraries():
     times = ["2026-10-24 12:00", "2026-10-26 12:00"]
     expected = sk.Clock("2026-10-24", zone="Europe/Berlin").times(times).tolist()
     zones = [pytest.importorskip("dateutil.tz").gettz("Europe/Berlin")]
-    try:
+    with contextlib.suppress(ModuleNotFoundError):
         zones.append(__import__("pytz").timezone("Europe/Berlin"))
-    except ModuleNotFoundError:
-        pass
     for zone in zones:
         clock = sk.Clock("2026-10-24", zone=zone)
         assert clock.times(times).tolist() == expected

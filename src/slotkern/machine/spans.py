@@ -241,9 +241,8 @@ def gaps(
     every = np.arange(nodes, dtype=np.int32)
     node = np.concatenate((every, node[within].astype(np.int32)))
     from_, to = np.full(nodes, first), np.full(nodes, last)
-    # On each node the k-th gap lies between the k-th end and the next start, the horizon's
-    # edges with them: where the k-th of the sorted ends comes before the next of the sorted
-    # starts, all k spans that have begun are over. So two sorts are enough.
+    # With starts and ends sorted each by itself, a gap lies between the k-th end and
+    # the next start, where that end comes first: all k spans that have begun are over.
     start = np.concatenate((to, start[within].clip(min=first)))
     end = np.concatenate((from_, end[within].clip(max=last)))
     by_start, by_end = row_order(start, node), row_order(end, node)
