@@ -53,7 +53,15 @@ ROOMS = {
     "core": Room(
         PYTHON,
         "the doors of requests, slots, windows and searches",
-        ("_base", "_core", "_find", "_kernels", "_moments", "_windows"),
+        (
+            "_base",
+            "_core",
+            "_find",
+            "_kernels",
+            "_moments",
+            "_request",
+            "_windows",
+        ),
     ),
     "arrays": Room(PYTHON, "arrays of slots, checked", ("slots",)),
     "doors": Room(

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import numpy as np
 
 import slotkern as sk
-from slotkern._core import REQUEST_FIELDS
+from slotkern._request import REQUEST_FIELDS
 from slotkern.commands import tables
 from slotkern.commands.machine import number_or_text, read_free
 from slotkern.commands.results import (
