@@ -1,7 +1,7 @@
 """Schedules of batches against the slow model: windows, reasons, limits, choices.
 
-Odd instances: ties, prices of 0, equal windows, 1e150 beside 1e-150, performances an ulp
-apart, late times, jobs that cannot fit, limits met exactly and an ulp off.
+Odd instances: ties, prices of 0, equal windows, 1e150 beside 1e-150, performances an
+ulp apart, late times, jobs that cannot fit, limits met exactly and an ulp off.
 """
 
 from __future__ import annotations
