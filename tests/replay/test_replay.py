@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from replay_counts import starts
 from replay_model import Job, Model, first
 from trace_files import REAL
 
@@ -60,6 +59,9 @@ def model_starts(jobs: Any, processors: int, policy: sk.QueuePolicy) -> list[flo
 
 def counted_starts(jobs: Any, processors: int, policy: str) -> list[float]:
     """The starts of the compiled model."""
+    pytest.importorskip("numba")
+    from replay_counts import starts
+
     columns = zip(*kept_jobs(jobs, processors), strict=True)
     submit, run, estimate, width = (np.array(column) for column in columns)
     conservative = policy == "conservative"
