@@ -9,6 +9,7 @@ from slotkern._core import SLOT, Request
 from slotkern._find import CRITERIA, find_window, find_windows
 from slotkern._pool import SlotPool
 from slotkern._windows import Window, WindowTable
+from slotkern.errors import NoWindowError
 from slotkern.slots import SlotError, make_slots, validate_slots
 
 if TYPE_CHECKING:
@@ -178,6 +179,7 @@ __all__ = [
     "Independent",
     "Machine",
     "Multifactor",
+    "NoWindowError",
     "OneEach",
     "QueuePolicy",
     "Replay",

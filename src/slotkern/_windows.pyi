@@ -54,7 +54,12 @@ class Window:
 class WindowTable(Sequence[Window | None]):
     @classmethod
     def of(
-        cls, windows: Iterable[Window | None], *, criterion: str = ..., shape: str = ...
+        cls,
+        windows: Iterable[Window | None],
+        *,
+        criterion: str = ...,
+        shape: str = ...,
+        names: Iterable[str | None] | None = ...,
     ) -> Self: ...
     criterion: str
     names: list[str | None] | None

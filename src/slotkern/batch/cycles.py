@@ -10,18 +10,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from slotkern._core import PreparedSlots
 from slotkern._pool import SlotPool
 from slotkern.batch.jobs import Batch
 from slotkern.batch.policies import CSS, Policy
 from slotkern.batch.schedule import Schedule
 from slotkern.batch.scheduling import schedule_batch
 from slotkern.checks import integer, number
+from slotkern.notes import log
+from slotkern.shown import Drawn, Table
 
 __all__ = ["Cycles", "run_cycles"]
 
 
 @dataclass(frozen=True, eq=False)
-class Cycles:
+class Cycles(Drawn):
     """What became of a flow of jobs.
 
     Attributes
@@ -50,6 +53,25 @@ class Cycles:
         """How many jobs each cycle scheduled."""
         return np.array(
             [int(each.scheduled.sum()) for each in self.schedules], np.int64
+        )
+
+    def _shown(self) -> Table:
+        """One row a job."""
+        terms = self.schedules[0].alternatives.terms if self.schedules else None
+        columns = {
+            "job": np.arange(len(self.cycle)),
+            "cycle": self.cycle,
+            "start": self.start,
+            "wait": self.wait,
+        }
+        return Table(
+            repr(self),
+            columns,
+            len(self.cycle),
+            terms=terms,
+            times=("start",),
+            spans=("wait",),
+            facts={"a cycle at most": self.throughput.max(initial=0)},
         )
 
     def __repr__(self) -> str:
@@ -123,6 +145,7 @@ def run_cycles(
     if cycles is None:
         last = float(times.max(initial=0.0))
         cycles = max(0, math.ceil(last / step)) + 1
+        log.info("%d cycles: until all jobs have had a turn", cycles)
     count = integer("cycles", cycles, least=0)
     ahead = math.inf if horizon is None else number("horizon", horizon, above=0)
 
@@ -138,6 +161,7 @@ def run_cycles(
         free = pool.slots.copy()
         if prices is not None:
             free["price"] = prices(c, free)
+        left = PreparedSlots(free, clock=pool.clock, machine=pool.machine)
         asked = [
             batch.requests[j].replace(
                 deadline=min(
@@ -148,7 +172,7 @@ def run_cycles(
             for j in ready.tolist()
         ]
         schedule = schedule_batch(
-            free,
+            left,
             Batch(
                 asked,
                 [batch.names[j] for j in ready.tolist()],

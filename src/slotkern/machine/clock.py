@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from slotkern.checks import number, one_of, shown
+from slotkern.html_table import html_of
+from slotkern.shown import Table
 
 from .durations import Duration, duration_of
 from .moments import (
@@ -180,6 +182,10 @@ class Clock:
         if self.tick != ("ns" if self.unit == "ns" else "us"):
             more += f", tick={self.tick!r}"
         return f"Clock({self.origin.isoformat()!r}, unit={self.unit!r}{more})"
+
+    def _repr_html_(self) -> str:
+        facts = {"zone": self.zone, "tick": self.tick}
+        return html_of(Table("Clock", {}, 0, (self, None), facts=facts))
 
     # --- in
 

@@ -65,7 +65,7 @@ def plot_schedule(
     target = None if path is None else checked_path(path)
     done = int(schedule.scheduled.sum())
     words = f"{done} of {len(schedule)} jobs, {len(schedule.alternatives)} alternatives"
-    figure = plot_gantt(schedule.slots, title=title or words)
+    figure = plot_gantt(schedule._jobs.prepared, title=title or words)
     ax = figure.axes[0]
     nodes = np.unique(schedule.slots["node"])
     tall = min(ROW_TALL * max(nodes.size, 1), AXES_TALL)
@@ -163,10 +163,9 @@ def plot_trade_off(
     if not len(schedule.slices):
         raise ValueError("there is no trade-off: nothing was chosen from alternatives")
     curve = schedule.trade_off()
-    with extra():
-        from matplotlib.figure import Figure
+    from slotkern.plotting.picture import Picture
 
-    figure = Figure(figsize=(7, 4), dpi=150, layout="constrained")
+    figure = Picture(figsize=(7, 4), dpi=150, layout="constrained")
     ax: Any = figure.add_subplot()
     ax.step(curve.weight, curve.value, where="post", color=WINDOW_COLOURS[0], lw=1.4)
     ax.axvline(schedule.limit, color=FAINT, ls="dotted", lw=1.2)

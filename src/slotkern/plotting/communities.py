@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from slotkern.communities.result import MESSAGES, CommunityRun
-from slotkern.extras import extra
 from slotkern.plotting.style import (
     FAINT,
     INK,
@@ -52,12 +51,11 @@ def plot_communities(
     ValueError
         For no run.
     """
-    with extra():
-        from matplotlib.figure import Figure
+    from slotkern.plotting.picture import Picture
 
     if not runs:
         raise ValueError("plot_communities needs a run")
-    figure = Figure(figsize=(10, 9), dpi=130, layout="constrained")
+    figure = Picture(figsize=(10, 9), dpi=130, layout="constrained")
     grid = figure.subplots(3, 2)
     names = [as_written(name) for name in runs]
     found = [run.metrics() for run in runs.values()]
@@ -106,10 +104,9 @@ def plot_flow(
         A line from home to node as wide as the number of jobs; the largest 200. The
         area of a node is that of its processors, its colour that of its label.
     """
-    with extra():
-        from matplotlib.figure import Figure
+    from slotkern.plotting.picture import Picture
 
-    figure = Figure(figsize=(7, 7), dpi=130, layout="constrained")
+    figure = Picture(figsize=(7, 7), dpi=130, layout="constrained")
     ax = figure.add_subplot()
     size = len(run.nodes)
     angle = 2 * np.pi * np.arange(size) / size

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from slotkern.checks import number
 from slotkern.extras import extra
 from slotkern.plotting.style import (
     BUSY,
@@ -19,6 +20,7 @@ from slotkern.plotting.style import (
     checked_path,
     save_figure,
 )
+from slotkern.plotting.times import Times, spread
 from slotkern.replays.result import Replay
 from slotkern.traces.read import Trace
 from slotkern.traces.summary import load_over_time
@@ -26,6 +28,9 @@ from slotkern.traces.summary import load_over_time
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from slotkern.machine.clock import Clock
+    from slotkern.typing import Time
 
 __all__ = ["plot_replay_gantt", "plot_replays", "plot_trace"]
 
@@ -49,11 +54,12 @@ def plot_trace(trace: Trace, *, path: str | os.PathLike[str] | None = None) -> F
     figure = _figure((9, 3))
     ax = figure.add_subplot()
     edges, load = load_over_time(trace)
-    ax.stairs(load, edges / DAY, fill=True, color=WINDOW_COLOURS[0], alpha=0.75)
+    unit = _across(ax, trace.clock, edges)
+    ax.stairs(load, edges / unit, fill=True, color=WINDOW_COLOURS[0], alpha=0.75)
     if trace.processors:
         ax.axhline(trace.processors, color=INK, linewidth=0.8)
         ax.set_ylim(0, max(trace.processors, load.max(initial=0)) * 1.05)
-    _label(ax, "days", "processors in use")
+    _label(ax, "", "processors in use")
     return _done(figure, path)
 
 
@@ -77,6 +83,12 @@ def plot_replays(
     """
     figure = _figure((9, 8.2))
     use, queue, slow = figure.subplots(3)
+    jobs = [done.jobs for done in replays.values() if len(done)]
+    clocks = {done.trace.clock for done in replays.values()}
+    clock = clocks.pop() if len(clocks) == 1 else None
+    span = np.array([t for j in jobs for t in (j["submit"][0], j["end"].max())])
+    unit = _across(use, clock, span)
+    _across(queue, clock, span)
     looks = ("-", "--", "-.", ":")
     for k, (name, done) in enumerate(replays.items()):
         look = {
@@ -88,15 +100,15 @@ def plot_replays(
         if not len(done):
             continue
         edges = np.linspace(done.jobs["submit"][0], done.jobs["end"].max(), POINTS + 1)
-        middle = (edges[1:] + edges[:-1]) / 2 / DAY
+        middle = (edges[1:] + edges[:-1]) / 2 / unit
         size = done.cluster.processors.sum()
         use.plot(middle, 100 * _means(done.utilization(), edges) / size, **look)
         queue.plot(middle, _means(done.queue_length(), edges), **look)
         slowdown = np.sort(done.jobs["bounded_slowdown"])
         share = 100 * (1 - np.arange(len(slowdown)) / len(slowdown))
         slow.plot(slowdown, share, **look)
-    _label(use, "days", "utilization, %")
-    _label(queue, "days", "waiting jobs")
+    _label(use, "", "utilization, %")
+    _label(queue, "", "waiting jobs")
     _label(slow, "bounded slowdown", "jobs above, %")
     use.set_ylim(0, 103)
     queue.set_ylim(bottom=0)
@@ -115,8 +127,8 @@ def plot_replays(
 
 def plot_replay_gantt(
     replay: Replay,
-    start: float,
-    end: float,
+    start: Time,
+    end: Time,
     *,
     path: str | os.PathLike[str] | None = None,
 ) -> Figure:
@@ -126,8 +138,8 @@ def plot_replay_gantt(
     ----------
     replay : Replay
         With its jobs placed.
-    start, end : float
-        Seconds of the trace.
+    start, end : float or date
+        Seconds of the trace; dates, where its header says when it begins.
     path : path, optional
         ``.png``, ``.svg`` or ``.pdf``.
 
@@ -145,6 +157,10 @@ def plot_replay_gantt(
     with extra():
         from matplotlib.collections import PolyCollection
 
+    clock = replay.trace.clock
+    if clock is not None:
+        start, end = clock.time(start, "start"), clock.time(end, "end")
+    start, end = number("start", start), number("end", end)
     if not start < end:
         raise ValueError(f"there is no time between {start} and {end}")
     if not replay.has_nodes:
@@ -176,19 +192,34 @@ def plot_replay_gantt(
             ax.axvspan(span["start"], span["end"], color=BUSY, alpha=0.5, zorder=0)
     ax.set_xlim(start, end)
     ax.set_ylim(0, height)
-    _label(ax, "seconds", "processor")
+    ax.set_xlabel("seconds", color=INK)
+    if clock is not None:
+        Times(clock, start, end).dress(ax)
+    _label(ax, "", "processor")
     return _done(figure, path)
 
 
 def _figure(size: tuple[float, float]) -> Figure:
-    with extra():
-        from matplotlib.figure import Figure
+    from slotkern.plotting.picture import Picture
 
-    return Figure(figsize=size, dpi=130, layout="constrained")
+    return Picture(figsize=size, dpi=130, layout="constrained")
+
+
+def _across(ax: Axes, clock: Clock | None, times: npt.NDArray[np.float64]) -> float:
+    """Dress the axis of some times in seconds, and return what to divide them by.
+
+    Dates where the trace says when it begins, else days.
+    """
+    if clock is None:
+        ax.set_xlabel("days", color=INK)
+        return DAY
+    Times(clock, *spread(times)).dress(ax)
+    return 1.0
 
 
 def _label(ax: Axes, across: str, up: str) -> None:
-    ax.set_xlabel(across, color=INK)
+    if across:
+        ax.set_xlabel(across, color=INK)
     ax.set_ylabel(up, color=INK)
     ax.spines[["top", "right"]].set_visible(False)
     ax.tick_params(colors=FAINT)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -22,10 +22,14 @@ from slotkern.plotting.style import (
     checked_path,
     save_figure,
 )
+from slotkern.plotting.times import Times, terms_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from slotkern.machine.terms import Terms
+    from slotkern.typing import Time
 
 __all__ = ["plot_neighbours"]
 
@@ -38,7 +42,7 @@ def plot_neighbours(
     windows: Windows,
     *,
     tasks: npt.NDArray[Any] | None = None,
-    horizon: float | None = None,
+    horizon: Time | None = None,
     path: str | os.PathLike[str] | None = None,
     title: str | None = None,
 ) -> Figure:
@@ -58,7 +62,7 @@ def plot_neighbours(
     tasks : structured array, optional
         What occupies the nodes: fields node, start, end. Without it, all the time that
         is not free is drawn as busy.
-    horizon : float, optional
+    horizon : float or date, optional
         The right edge. By default the latest finite end of a slot or task.
     path : path, optional
         Save the picture there too: .png, .svg or .pdf.
@@ -100,27 +104,34 @@ def plot_neighbours(
     named = named_windows(windows)
     if not named:
         raise ValueError("there is no window to draw")
+    terms = terms_of(slots, *named.values())
+    if horizon is not None and terms[0] is not None:
+        horizon = terms[0].time(horizon, "horizon")
     held = {name: _held(free, window) for name, window in named.items()}
     ends = [free["end"]] if tasks is None else [free["end"], tasks["end"]]
     known = np.concatenate(ends)
     latest = float(known[np.isfinite(known)].max(initial=0.0))
+    last = max([latest, *(float(w.finish) for w in named.values())])
     span = (
         float(min(0.0, free["start"].min())),
-        horizon or max([latest, *(float(w.finish) for w in named.values())]),
+        last if horizon is None else cast("float", horizon),
     )
+    times = Times(terms[0], *span)
 
-    with extra():
-        from matplotlib.figure import Figure
+    from slotkern.plotting.picture import Picture
 
     rows = [len(window.slots) for window in named.values()]
     tall = sum(ROW * count + REST for count in rows)
-    figure = Figure(figsize=(WIDTH, tall), dpi=150, layout="constrained")
+    figure = Picture(figsize=(WIDTH, tall), dpi=150, layout="constrained")
     panels = figure.subplots(len(named), 1, squeeze=False, height_ratios=rows)[:, 0]
     for i, (panel, (name, window)) in enumerate(
         zip(panels, named.items(), strict=True)
     ):
         colour = WINDOW_COLOURS[i % len(WINDOW_COLOURS)]
         _draw(panel, free, held[name], window, tasks, span, colour)
+        panel.set_yticks(range(len(window.slots)), _nodes(window, terms))
+        times.dress(panel)
+        panel.set_xlabel("")
         before, after = _gaps(window, held[name])
         words = (
             f"nearest task {np.minimum(before, after).mean():.4g} away, farthest "
@@ -129,7 +140,7 @@ def plot_neighbours(
         if isinstance(windows, Mapping) or len(named) > 1:
             words = f"{name}: {words}"
         panel.set_title(words, loc="left", fontsize=FONT + 1, color=INK)
-    panels[-1].set_xlabel("time", fontsize=FONT, color=INK)
+    panels[-1].set_xlabel(times.label, fontsize=FONT, color=INK)
     _legend(panels[0], WINDOW_COLOURS[0])
     if title:
         figure.suptitle(
@@ -138,6 +149,12 @@ def plot_neighbours(
     if target is not None:
         save_figure(figure, target)
     return figure
+
+
+def _nodes(window: WindowLike, terms: Terms) -> list[str]:
+    """What the nodes of the parts are called."""
+    ids = window.slots["node"]
+    return [as_written(each) for each in (terms[1].names[ids] if terms[1] else ids)]
 
 
 def _held(free: npt.NDArray[Any], window: WindowLike) -> npt.NDArray[Any]:
@@ -194,7 +211,6 @@ def _draw(
             _arrow(ax, float(begin), float(end), y, last, side)
     ax.set_xlim(first, last)
     ax.set_ylim(len(parts) - 0.5, -0.6)
-    ax.set_yticks(range(len(parts)), [str(node) for node in parts["node"]])
     ax.set_ylabel("node", fontsize=FONT, color=INK)
     ax.tick_params(axis="both", length=0, labelsize=FONT - 0.5)
     ax.tick_params(axis="x", length=3, color=FAINT)

@@ -9,8 +9,8 @@ import numpy as np
 
 from slotkern._core import Request, prepared
 from slotkern._find import find_window
-from slotkern.extras import extra
 from slotkern.plotting.style import as_written, checked_path, save_figure
+from slotkern.plotting.times import Times, spread, terms_of
 from slotkern.search import step_values
 
 if TYPE_CHECKING:
@@ -87,27 +87,33 @@ def plot_steps(
     window = find_window(
         pool, request, criterion, shape=shape, placement=placement, span=span
     )
-    with extra():
-        from matplotlib.figure import Figure
+    from slotkern.plotting.picture import Picture
 
     if ax is None:
-        ax = Figure(figsize=(8, 3.2), layout="constrained").subplots()
+        ax = Picture(figsize=(8, 3.2), layout="constrained").subplots()
+    times = Times(terms_of(slots)[0], *spread(starts))
     values = np.where(np.isfinite(values), values, np.nan)
     ax.step(starts, values, where="post", color=LINE, linewidth=1.2)
     if window is not None:
         ax.plot(window.start, window.value, "o", color=CHOSEN, markersize=7)
         ax.annotate(
-            f"{window.value:g} at {window.start:g}",
+            f"{window.value:g} at {_when(times, window.start)}",
             (window.start, window.value),
             textcoords="offset points",
             xytext=(8, 6),
             color=CHOSEN,
         )
         ax.set_ylabel(as_written(f"best {window.criterion}"))
-    ax.set_xlabel("start of the window")
+    if times.clock is not None:
+        times.dress(ax)
+    ax.set_xlabel(times.label.replace("time", "start of the window"))
     ax.margins(y=0.15)
     ax.spines[["top", "right"]].set_visible(False)
     figure: Figure = ax.figure.figure
     if target is not None:
         save_figure(figure, target)
     return figure
+
+
+def _when(times: Times, start: float) -> str:
+    return f"{start:g}" if times.clock is None else times.words(start)

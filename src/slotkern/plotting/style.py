@@ -17,6 +17,8 @@ __all__ = ["as_written", "checked_path", "save_figure"]
 
 # Okabe and Ito's colours, which stay apart under every kind of colour blindness.
 WINDOW_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+# On these, text is dark.
+LIGHT = ("#E69F00", "#56B4E9", "#CC79A7")
 # With a hatch they make 42 looks that differ.
 HATCHES = ("", "////", "....", "xxxx", "||||", "----", "\\\\\\\\")
 BUSY, FREE, INK, FAINT = "#B4B9C0", "#EDF2F7", "#20262E", "#79818C"

@@ -146,6 +146,9 @@ def replay(
         "cost": placed.cost,
         **slowdowns(wait, placed.run),
     }
+    if flow.dropped:
+        told = ", ".join(f"{reason} {count:,}" for reason, count in flow.dropped.items())
+        log.warning("replay under %s: jobs left out: %s", name, told)
     result = np.empty(len(flow.row), RESULT)
     for field, column in columns.items():
         result[field] = column

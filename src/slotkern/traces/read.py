@@ -18,6 +18,7 @@ from slotkern._trace import LineError, TraceParser, row_lines
 from slotkern.checks import integer, one_of
 from slotkern.files.whole import AnyPath, as_path, open_whole
 from slotkern.machine.clock import Clock
+from slotkern.shown import Drawn, Table
 
 __all__ = ["GWF", "SWF", "Trace", "read_trace", "write_trace"]
 
@@ -79,7 +80,7 @@ _CHUNK = 2**18
 
 
 @dataclass(frozen=True, repr=False)
-class Trace:
+class Trace(Drawn):
     """The jobs of a workload trace, and what its header says of them.
 
     Attributes
@@ -140,6 +141,16 @@ class Trace:
 
     def __len__(self) -> int:
         return len(self.jobs)
+
+    def _shown(self) -> Table:
+        """One row a job."""
+        return Table.of(
+            repr(self),
+            self.jobs,
+            terms=None if self.clock is None else (self.clock, None),
+            times=("submit",),
+            spans=("wait", "run_time", "requested_time"),
+        )
 
     def __repr__(self) -> str:
         facts = [f"{len(self)} jobs"]

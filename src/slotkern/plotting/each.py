@@ -1,0 +1,116 @@
+"""Which picture shows which thing: what ``.plot()`` draws."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from slotkern._alternatives import Alternatives
+from slotkern._core import PreparedSlots
+from slotkern._pool import SlotPool
+from slotkern._windows import Window, WindowTable
+from slotkern.batch.cycles import Cycles
+from slotkern.batch.execution import Execution
+from slotkern.batch.schedule import Schedule
+from slotkern.communities.result import CommunityRun
+from slotkern.environment.generate import TASK, Environment
+from slotkern.machine.spans import FreeSlots
+from slotkern.plotting.batch import plot_schedule
+from slotkern.plotting.communities import plot_communities
+from slotkern.plotting.flows import plot_replays, plot_trace
+from slotkern.plotting.gantt import plot_gantt
+from slotkern.replays.result import Replay
+from slotkern.slots import SLOT
+from slotkern.traces.free_slots import TraceSlots
+from slotkern.traces.read import Trace
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["picture_of"]
+
+
+def picture_of(thing: Any, *arguments: Any, **options: Any) -> Figure:
+    """Return the picture of a thing, by the function that draws such."""
+    for kinds, draw in _PICTURES:
+        if isinstance(thing, kinds):
+            return draw(thing, *arguments, **options)
+    raise TypeError(f"there is no picture of {type(thing).__name__}")
+
+
+def _windows(thing: Any, slots: Any = None, **options: Any) -> Figure:
+    """Windows on the slots they were found in, or alone: what else is, is not known."""
+    if slots is None:
+        slots = np.empty(0, SLOT)
+        options.setdefault("tasks", np.empty(0, TASK))
+    return plot_gantt(slots, _called(thing), **options)
+
+
+def _alternatives(thing: Alternatives, slots: Any = None, **options: Any) -> Figure:
+    return _windows(thing, thing.searched[0] if slots is None else slots, **options)
+
+
+def _called(thing: Any) -> Any:
+    """One window by its name, or many by theirs, each name once."""
+    windows = [thing] if isinstance(thing, Window) else list(thing)
+    if not any(window is not None and window.name for window in windows):
+        return thing
+    return _by_name([(window.name, window) for window in windows if window is not None])
+
+
+def _by_name(pairs: Sequence[tuple[str | None, Window]]) -> dict[str, Window]:
+    """Windows by name; what has the same as another has its number behind it."""
+    named: dict[str, Window] = {}
+    for i, (name, window) in enumerate(pairs, 1):
+        called = name or f"window {i}"
+        named[called if called not in named else f"{called} ({i})"] = window
+    return named
+
+
+def _pool(thing: SlotPool, windows: Any = None, **options: Any) -> Figure:
+    """The pool as it is: what is free, what its owners have, what else is not free."""
+    if windows is None:
+        owned = [(window.name or owner, window) for window, owner in thing._owned()]
+        windows = _by_name(owned)
+    return plot_gantt(thing, windows, **options)
+
+
+def _environment(thing: Environment, windows: Any = None, **options: Any) -> Figure:
+    given = {"tasks": thing.tasks, "horizon": thing.horizon}
+    return plot_gantt(thing, windows, **given | options)
+
+
+def _execution(thing: Execution, **options: Any) -> Figure:
+    return _windows(thing.windows, thing.schedule._jobs.prepared, **options)
+
+
+def _cycles(thing: Cycles, **options: Any) -> Figure:
+    windows = [w for each in thing.schedules for w in each if w is not None]
+    slots = thing.schedules[0]._jobs.prepared if thing.schedules else None
+    return _windows(windows, slots, **options)
+
+
+def _replay(thing: Replay, **options: Any) -> Figure:
+    return plot_replays({thing.policy: thing}, **options)
+
+
+def _community(thing: CommunityRun, **options: Any) -> Figure:
+    return plot_communities({thing.name: thing}, **options)
+
+
+#: The first kind that a thing is of says how it is drawn.
+_PICTURES: tuple[tuple[Any, Callable[..., Figure]], ...] = (
+    (Alternatives, _alternatives),
+    ((Window, WindowTable), _windows),
+    (SlotPool, _pool),
+    ((PreparedSlots, FreeSlots, TraceSlots), plot_gantt),
+    (Environment, _environment),
+    (Schedule, plot_schedule),
+    (Execution, _execution),
+    (Cycles, _cycles),
+    (Trace, plot_trace),
+    (Replay, _replay),
+    (CommunityRun, _community),
+)
