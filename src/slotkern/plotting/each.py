@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from slotkern.plotting.batch import plot_schedule
 from slotkern.plotting.communities import plot_communities
 from slotkern.plotting.flows import plot_replays, plot_trace
 from slotkern.plotting.gantt import plot_gantt
+from slotkern.plotting.layout import by_name
 from slotkern.replays.result import Replay
 from slotkern.slots import SLOT
 from slotkern.traces.free_slots import TraceSlots
@@ -45,35 +46,21 @@ def _windows(thing: Any, slots: Any = None, **options: Any) -> Figure:
     if slots is None:
         slots = np.empty(0, SLOT)
         options.setdefault("tasks", np.empty(0, TASK))
-    return plot_gantt(slots, _called(thing), **options)
+    return plot_gantt(slots, thing, **options)
 
 
 def _alternatives(thing: Alternatives, slots: Any = None, **options: Any) -> Figure:
     return _windows(thing, thing.searched[0] if slots is None else slots, **options)
 
 
-def _called(thing: Any) -> Any:
-    """One window by its name, or many by theirs, each name once."""
-    windows = [thing] if isinstance(thing, Window) else list(thing)
-    if not any(window is not None and window.name for window in windows):
-        return thing
-    return _by_name([(window.name, window) for window in windows if window is not None])
-
-
-def _by_name(pairs: Sequence[tuple[str | None, Window]]) -> dict[str, Window]:
-    """Windows by name; what has the same as another has its number behind it."""
-    named: dict[str, Window] = {}
-    for i, (name, window) in enumerate(pairs, 1):
-        called = name or f"window {i}"
-        named[called if called not in named else f"{called} ({i})"] = window
-    return named
-
-
 def _pool(thing: SlotPool, windows: Any = None, **options: Any) -> Figure:
     """The pool as it is: what is free, what its owners have, what else is not free."""
     if windows is None:
-        owned = [(window.name or owner, window) for window, owner in thing._owned()]
-        windows = _by_name(owned)
+        owned = [
+            (f"{owner}: {window.name}" if window.name else owner, window)
+            for window, owner in thing._owned()
+        ]
+        windows = by_name(owned)
     return plot_gantt(thing, windows, **options)
 
 

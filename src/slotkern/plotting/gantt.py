@@ -99,7 +99,8 @@ def plot_gantt(
     windows : Window, iterable of Window, or mapping of name to Window, optional
         Anything with ``start``, ``finish`` and ``slots`` (fields node, start, end) is a
         window; None among them is left out. Beside each its name is written: its key in
-        a mapping, else its criterion where these differ, else its number.
+        a mapping, else what its request is called, else its criterion where these
+        differ, else its number.
     tasks : structured array, optional
         What occupies the nodes: fields node, start, end. Without it, all the time of a
         row that is not free is drawn as busy.

@@ -21,6 +21,7 @@ __all__ = [
     "Layout",
     "WindowLike",
     "Windows",
+    "by_name",
     "layout_of",
     "named_windows",
     "next_starts",
@@ -208,12 +209,24 @@ def named_windows(windows: Windows | None) -> dict[str, WindowLike]:
     for window in found:
         if not hasattr(window, "slots"):
             raise TypeError(f"windows must be windows, got {window!r} among them")
+    if any(getattr(window, "name", None) for window in found):
+        called = by_name([(getattr(w, "name", None), w) for w in found])
+        return {as_written(name): w for name, w in called.items()}
     criteria = [getattr(w, "criterion", None) for w in found]
     if all(isinstance(c, str) for c in criteria) and len(set(criteria)) == len(found):
         return {
             as_written(f"best by {c}"): w for c, w in zip(criteria, found, strict=True)
         }
     return {f"window {i}": w for i, w in enumerate(found, 1)}
+
+
+def by_name(pairs: list[tuple[str | None, Any]]) -> dict[str, WindowLike]:
+    """Windows by their names; what is called as another has its number too."""
+    named: dict[str, WindowLike] = {}
+    for i, (name, window) in enumerate(pairs, 1):
+        called = name or f"window {i}"
+        named[called if called not in named else f"{called} ({i})"] = window
+    return named
 
 
 PART = np.dtype([("node", "i8"), ("start", "f8"), ("end", "f8"), ("window", "i8")])
@@ -329,8 +342,7 @@ def _captions(plan: Layout, told: set[int]) -> list[Caption]:
         start, finish = (
             min(max(t, first), last) for t in (window.start, window.finish)
         )
-        when = plan.times.words(window.start), plan.times.words(window.finish)
-        words = f"{name}: {when[0]} to {when[1]}"
+        words = f"{name}: {plan.times.span(window.start, window.finish)}"
         length = inch * (10 + LETTER * FONT * len(words)) / 72
         # Beside the line where there is room, else upon it.
         if finish < first + 0.7 * (last - first):

@@ -52,8 +52,6 @@ class Times:
             self.form = f"%Y-%m-%d {self.form}"
         elif begin.date() != end.date():
             self.form = f"%m-%d {self.form}"
-        if begin.utcoffset() != end.utcoffset():
-            self.form += "%z"  # the hour that comes twice
 
     @property
     def label(self) -> str:
@@ -64,9 +62,21 @@ class Times:
         """A time in words, as short as the others allow."""
         if self.clock is not None:
             date = self.clock.datetime(value)
-            return "" if date is None else date.strftime(self.form)
+            if date is None:
+                return ""
+            other = date.replace(fold=1 - date.fold).utcoffset()
+            twice = other != date.utcoffset()  # which of the two must be said
+            return date.strftime(self.form + ("%z" if twice else ""))
         text = f"{value:,.{self.decimals}f}"
         return text.rstrip("0").rstrip(".") if "." in text else text
+
+    def span(self, start: float, finish: float) -> str:
+        """Two times in words; the day once, if it is the same."""
+        begin, end = self.words(start), self.words(finish)
+        day, _, hour = end.partition(" ")
+        if self.clock is not None and hour and begin.startswith(f"{day} "):
+            end = hour
+        return f"{begin} to {end}"
 
     def dress(self, ax: Axes) -> None:
         """Ticks and label of the axis across, and what the pointer is told."""

@@ -120,8 +120,9 @@ def cluster_of(given: Any, trace: Trace, blocked: Any = None) -> Cluster:
         }
     elif given is None:
         columns = {"processors": [trace.processors or _peak(trace.jobs)]}
-        where = "MaxProcs" if trace.processors else "the most that jobs use at once"
-        log.info("the cluster has %d processors: %s", columns["processors"][0], where)
+        if not trace.processors:
+            reason = "no MaxProcs: the cluster has the %d that jobs use at once"
+            log.info(f"%s: {reason}", trace.source, columns["processors"][0])
     elif isinstance(given, Machine):
         columns = _sites(given)
     elif isinstance(given, SupportsIndex) and not isinstance(given, bool | np.bool_):

@@ -18,6 +18,7 @@ from slotkern._trace import LineError, TraceParser, row_lines
 from slotkern.checks import integer, one_of
 from slotkern.files.whole import AnyPath, as_path, open_whole
 from slotkern.machine.clock import Clock
+from slotkern.notes import log
 from slotkern.shown import Drawn, Table
 
 __all__ = ["GWF", "SWF", "Trace", "read_trace", "write_trace"]
@@ -257,6 +258,9 @@ def read_trace(
         parser.skipped + early,
         parser.remarks,
     )
+    if trace.skipped:
+        first = f": {trace.remarks[0]}" if trace.remarks else ""
+        log.warning("%s: %d lines left out%s", source, trace.skipped, first)
     return clean_trace(trace, clean) if clean else trace
 
 
