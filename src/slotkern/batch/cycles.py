@@ -19,6 +19,7 @@ from slotkern.batch.scheduling import schedule_batch
 from slotkern.checks import integer, number
 from slotkern.notes import log
 from slotkern.shown import Drawn, Table
+from slotkern.typing import Slots
 
 __all__ = ["Cycles", "run_cycles"]
 
@@ -80,7 +81,7 @@ class Cycles(Drawn):
 
 
 def run_cycles(
-    slots: NDArray[np.void],
+    slots: Slots,
     requests: Any,
     arrivals: ArrayLike,
     *,
@@ -95,8 +96,8 @@ def run_cycles(
 
     Parameters
     ----------
-    slots : structured array
-        The free time of all cycles together.
+    slots : structured array or SlotPool
+        The free time of all cycles together. Never changed.
     requests, arrivals : sequence of Request (or Batch, or table), array_like of float
         The jobs, and when each is handed in. Cycle c, at the time ``c * length``,
         schedules those that have come by then and those that failed before.
@@ -149,7 +150,7 @@ def run_cycles(
     count = integer("cycles", cycles, least=0)
     ahead = math.inf if horizon is None else number("horizon", horizon, above=0)
 
-    pool = SlotPool(slots)
+    pool = slots.copy() if isinstance(slots, SlotPool) else SlotPool(slots)
     waiting = list(np.argsort(times, kind="stable"))
     cycle = np.full(len(batch), -1)
     start = np.full(len(batch), np.nan)
