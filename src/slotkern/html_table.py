@@ -31,7 +31,8 @@ def html_of(table: Table) -> str:
     told = " · ".join(
         f"{escape(name)} {_words(value)}" for name, value in facts.items()
     )
-    notes = [] if table.clock is None else [str(table.clock)]
+    said = table.clock is None or str(table.clock) in table.heading
+    notes = [] if said else [str(table.clock)]
     lines = "".join(f"<div>{escape(note)}</div>" for note in (*notes, *table.notes))
     # The classes keep a dollar sign in a name from beginning a formula.
     return (
@@ -56,7 +57,7 @@ def _body(table: Table, rows: NDArray[np.int64]) -> str:
     )
     lines = [
         "".join(
-            f'<td style="text-align:{align}">{values[row]}</td>'
+            f'<td style="text-align:{align};white-space:nowrap">{values[row]}</td>'
             for values, align in cells.values()
         )
         for row in range(len(rows))

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from slotkern.checks import number
 from slotkern.extras import extra
 from slotkern.plotting.style import (
     BUSY,
@@ -20,7 +19,7 @@ from slotkern.plotting.style import (
     checked_path,
     save_figure,
 )
-from slotkern.plotting.times import Times, spread
+from slotkern.plotting.times import Times, spread, time_of
 from slotkern.replays.result import Replay
 from slotkern.traces.read import Trace
 from slotkern.traces.summary import load_over_time
@@ -158,9 +157,7 @@ def plot_replay_gantt(
         from matplotlib.collections import PolyCollection
 
     clock = replay.trace.clock
-    if clock is not None:
-        start, end = clock.time(start, "start"), clock.time(end, "end")
-    start, end = number("start", start), number("end", end)
+    start, end = time_of(clock, start, "start"), time_of(clock, end, "end")
     if not start < end:
         raise ValueError(f"there is no time between {start} and {end}")
     if not replay.has_nodes:

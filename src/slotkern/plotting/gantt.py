@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -45,7 +45,7 @@ from slotkern.plotting.style import (
     checked_path,
     save_figure,
 )
-from slotkern.plotting.times import terms_of
+from slotkern.plotting.times import terms_of, time_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -150,14 +150,14 @@ def plot_gantt(
         with_spans("tasks", tasks)
     named = named_windows(windows)
     terms = terms_of(slots, *named.values())
-    if horizon is not None and terms[0] is not None:
-        horizon = terms[0].time(horizon, "horizon")
+    if horizon is not None:
+        horizon = time_of(terms[0], horizon, "horizon")
     only = _chosen(nodes, named, terms)
     if only is not None:
         free = free[np.isin(free["node"], only)]
         tasks = None if tasks is None else tasks[np.isin(tasks["node"], only)]
     size = None if ax is None else _inches(ax)
-    plan = layout_of(free, tasks, named, cast("float", horizon), size, terms, only)
+    plan = layout_of(free, tasks, named, horizon, size, terms, only)
 
     from slotkern.plotting.picture import Picture
 

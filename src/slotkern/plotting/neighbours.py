@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,7 @@ from slotkern.plotting.style import (
     checked_path,
     save_figure,
 )
-from slotkern.plotting.times import Times, terms_of
+from slotkern.plotting.times import Times, terms_of, time_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -105,8 +105,6 @@ def plot_neighbours(
     if not named:
         raise ValueError("there is no window to draw")
     terms = terms_of(slots, *named.values())
-    if horizon is not None and terms[0] is not None:
-        horizon = terms[0].time(horizon, "horizon")
     held = {name: _held(free, window) for name, window in named.items()}
     ends = [free["end"]] if tasks is None else [free["end"], tasks["end"]]
     known = np.concatenate(ends)
@@ -114,7 +112,7 @@ def plot_neighbours(
     last = max([latest, *(float(w.finish) for w in named.values())])
     span = (
         float(min(0.0, free["start"].min())),
-        last if horizon is None else cast("float", horizon),
+        last if horizon is None else time_of(terms[0], horizon, "horizon"),
     )
     times = Times(terms[0], *span)
 

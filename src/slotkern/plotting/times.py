@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from slotkern.checks import shown
 from slotkern.extras import extra
-from slotkern.machine.clock import Clock
+from slotkern.machine.clock import Clock, is_number
 from slotkern.plotting.style import FONT, INK
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from slotkern.machine.terms import Terms
 
-__all__ = ["Times", "spread", "terms_of"]
+__all__ = ["Times", "spread", "terms_of", "time_of"]
 
 TICKS = 8
 
@@ -35,6 +36,21 @@ def terms_of(*things: Any) -> Terms:
         return next((each for each in found if each is not None), None)
 
     return first("clock"), first("machine")
+
+
+def time_of(clock: Clock | None, value: Any, name: str) -> float:
+    """A time, given as a number or as a date, in the clock's numbers.
+
+    Raises
+    ------
+    TypeError
+        For a date without a clock.
+    """
+    if clock is not None:
+        return clock.time(value, name)
+    if not is_number(value):
+        raise TypeError(f"{name} is {shown(value)}, but there is no clock: no number")
+    return float(value)
 
 
 class Times:
