@@ -97,7 +97,7 @@ def _words(value: Any) -> str:
         if value.is_integer() and abs(value) < 1e15:
             text = str(int(value))
         else:
-            text = f"{value:.6g}" if abs(value) < 1e6 else f"{value:.2f}"
+            text = f"{value:.6g}" if not 1e6 <= abs(value) < 1e15 else f"{value:.2f}"
     else:
         text = str(value)
     return escape(text if len(text) <= LETTERS else text[: LETTERS - 1] + "…")

@@ -219,7 +219,8 @@ def test_only_the_nodes_concerned() -> None:
     figure = plot_gantt(slots_of(20), window, nodes="used")
     assert row_labels(figure) == ["3", "7"]
     assert len(boxes(figure, FREE)) == 6
-    assert row_labels(plot_gantt(slots_of(20), window, nodes=[7, 1])) == ["1", "7"]
+    some = plot_gantt(slots_of(20), window, nodes=[7, 1])
+    assert sorted(row_labels(some)) == ["1", "7"]
     machine = sk.Machine.homogeneous(20, prefix="$n")
     named = plot_gantt(sk.SlotPool(slots_of(20), machine=machine), nodes=["$n05"])
     assert row_labels(named) == [r"\$n05"]
