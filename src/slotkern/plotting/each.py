@@ -17,7 +17,7 @@ from slotkern.batch.schedule import Schedule
 from slotkern.communities.result import CommunityRun
 from slotkern.environment.generate import TASK, Environment
 from slotkern.machine.spans import FreeSlots
-from slotkern.plotting.batch import plot_schedule
+from slotkern.plotting.batch import plot_cycles, plot_schedule
 from slotkern.plotting.communities import plot_communities
 from slotkern.plotting.flows import plot_replays, plot_trace
 from slotkern.plotting.gantt import plot_gantt
@@ -73,12 +73,6 @@ def _execution(thing: Execution, **options: Any) -> Figure:
     return _windows(thing.windows, thing.schedule._jobs.prepared, **options)
 
 
-def _cycles(thing: Cycles, **options: Any) -> Figure:
-    windows = [w for each in thing.schedules for w in each if w is not None]
-    slots = thing.schedules[0]._jobs.prepared if thing.schedules else None
-    return _windows(windows, slots, **options)
-
-
 def _replay(thing: Replay, **options: Any) -> Figure:
     return plot_replays({thing.policy: thing}, **options)
 
@@ -96,7 +90,7 @@ _PICTURES: tuple[tuple[Any, Callable[..., Figure]], ...] = (
     (Environment, _environment),
     (Schedule, plot_schedule),
     (Execution, _execution),
-    (Cycles, _cycles),
+    (Cycles, plot_cycles),
     (Trace, plot_trace),
     (Replay, _replay),
     (CommunityRun, _community),

@@ -12,11 +12,13 @@ import numpy.typing as npt
 from slotkern.extras import extra
 from slotkern.plotting.style import (
     BUSY,
-    FAINT,
     INK,
     WINDOW_COLOURS,
     as_written,
+    boxes,
     checked_path,
+    name_axes,
+    new_figure,
     save_figure,
 )
 from slotkern.plotting.times import Times, spread, time_of
@@ -50,7 +52,8 @@ def plot_trace(trace: Trace, *, path: str | os.PathLike[str] | None = None) -> F
     -------
     matplotlib.figure.Figure
     """
-    figure = _figure((9, 3))
+    target = checked_path(path)
+    figure = new_figure(9, 3)
     ax = figure.add_subplot()
     edges, load = load_over_time(trace)
     unit = _across(ax, trace.clock, edges)
@@ -58,8 +61,8 @@ def plot_trace(trace: Trace, *, path: str | os.PathLike[str] | None = None) -> F
     if trace.processors:
         ax.axhline(trace.processors, color=INK, linewidth=0.8)
         ax.set_ylim(0, max(trace.processors, load.max(initial=0)) * 1.05)
-    _label(ax, "", "processors in use")
-    return _done(figure, path)
+    _label(ax, ax.get_xlabel(), "processors in use")
+    return save_figure(figure, target)
 
 
 def plot_replays(
@@ -80,7 +83,8 @@ def plot_replays(
         Utilization and queue length are means over 300 equal spans of time; the third
         panel shows the share of jobs whose bounded slowdown exceeds a value.
     """
-    figure = _figure((9, 8.2))
+    target = checked_path(path)
+    figure = new_figure(9, 8.2)
     use, queue, slow = figure.subplots(3)
     jobs = [done.jobs for done in replays.values() if len(done)]
     clocks = {done.trace.clock for done in replays.values()}
@@ -106,8 +110,8 @@ def plot_replays(
         slowdown = np.sort(done.jobs["bounded_slowdown"])
         share = 100 * (1 - np.arange(len(slowdown)) / len(slowdown))
         slow.plot(slowdown, share, **look)
-    _label(use, "", "utilization, %")
-    _label(queue, "", "waiting jobs")
+    _label(use, use.get_xlabel(), "utilization, %")
+    _label(queue, queue.get_xlabel(), "waiting jobs")
     _label(slow, "bounded slowdown", "jobs above, %")
     use.set_ylim(0, 103)
     queue.set_ylim(bottom=0)
@@ -121,7 +125,7 @@ def plot_replays(
             frameon=False,
             fontsize=9,
         )
-    return _done(figure, path)
+    return save_figure(figure, target)
 
 
 def plot_replay_gantt(
@@ -156,6 +160,7 @@ def plot_replay_gantt(
     with extra():
         from matplotlib.collections import PolyCollection
 
+    target = checked_path(path)
     clock = replay.trace.clock
     start, end = time_of(clock, start, "start"), time_of(clock, end, "end")
     if not start < end:
@@ -167,39 +172,27 @@ def plot_replay_gantt(
     job, low, size = replay.parts(seen)
     left = jobs["start"][job].clip(min=start)
     right = jobs["end"][job].clip(max=end)
-    corners = np.stack(
-        (
-            np.stack((left, low), axis=-1),
-            np.stack((right, low), axis=-1),
-            np.stack((right, low + size), axis=-1),
-            np.stack((left, low + size), axis=-1),
-        ),
-        axis=1,
-    )
     height = int(cluster.processors.sum())
-    figure = _figure((10, 4.5))
+    figure = new_figure(10, 4.5)
     ax = figure.add_subplot()
     colours = np.array(WINDOW_COLOURS)[jobs["user"][job] % len(WINDOW_COLOURS)]
-    boxes = PolyCollection(
-        list(corners), facecolors=colours.tolist(), edgecolors="white", linewidths=0.4
+    ax.add_collection(
+        PolyCollection(
+            boxes(left, right, low, low + size),
+            facecolors=colours.tolist(),
+            edgecolors="white",
+            linewidths=0.4,
+        )
     )
-    ax.add_collection(boxes)
     for span in cluster.blocked:
         if span["start"] < end and span["end"] > start:
             ax.axvspan(span["start"], span["end"], color=BUSY, alpha=0.5, zorder=0)
     ax.set_xlim(start, end)
     ax.set_ylim(0, height)
-    ax.set_xlabel("seconds", color=INK)
+    _label(ax, "seconds", "processor")
     if clock is not None:
         Times(clock, start, end).dress(ax)
-    _label(ax, "", "processor")
-    return _done(figure, path)
-
-
-def _figure(size: tuple[float, float]) -> Figure:
-    from slotkern.plotting.picture import Picture
-
-    return Picture(figsize=size, dpi=130, layout="constrained")
+    return save_figure(figure, target)
 
 
 def _across(ax: Axes, clock: Clock | None, times: npt.NDArray[np.float64]) -> float:
@@ -215,18 +208,8 @@ def _across(ax: Axes, clock: Clock | None, times: npt.NDArray[np.float64]) -> fl
 
 
 def _label(ax: Axes, across: str, up: str) -> None:
-    if across:
-        ax.set_xlabel(across, color=INK)
-    ax.set_ylabel(up, color=INK)
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.tick_params(colors=FAINT)
+    name_axes(ax, across, up)
     ax.margins(x=0)
-
-
-def _done(figure: Figure, path: str | os.PathLike[str] | None) -> Figure:
-    if path is not None:
-        save_figure(figure, checked_path(path))
-    return figure
 
 
 def _means(steps: npt.NDArray[Any], edges: npt.NDArray[np.float64]) -> Any:

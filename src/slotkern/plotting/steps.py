@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from slotkern._core import Request, prepared
+from slotkern._core import prepared
 from slotkern._find import find_window
-from slotkern.plotting.style import as_written, checked_path, save_figure
+from slotkern._request import Request
+from slotkern.plotting.style import as_written, checked_path, new_figure, save_figure
 from slotkern.plotting.times import Times, spread, terms_of
 from slotkern.search import step_values
 
@@ -73,7 +74,7 @@ def plot_steps(
     >>> figure.axes[0].get_xlabel()
     'start of the window'
     """
-    target = None if path is None else checked_path(path)
+    target = checked_path(path)
     pool = prepared(slots)
     starts, values = step_values(
         pool,
@@ -87,10 +88,8 @@ def plot_steps(
     window = find_window(
         pool, request, criterion, shape=shape, placement=placement, span=span
     )
-    from slotkern.plotting.picture import Picture
-
     if ax is None:
-        ax = Picture(figsize=(8, 3.2), layout="constrained").subplots()
+        ax = new_figure(8, 3.2).subplots()
     times = Times(terms_of(slots)[0], *spread(starts))
     values = np.where(np.isfinite(values), values, np.nan)
     ax.step(starts, values, where="post", color=LINE, linewidth=1.2)
@@ -110,9 +109,7 @@ def plot_steps(
     ax.margins(y=0.15)
     ax.spines[["top", "right"]].set_visible(False)
     figure: Figure = ax.figure.figure
-    if target is not None:
-        save_figure(figure, target)
-    return figure
+    return save_figure(figure, target)
 
 
 def _when(times: Times, start: float) -> str:
