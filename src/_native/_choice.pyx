@@ -11,6 +11,7 @@ from libcpp.vector cimport vector
 from slotkern._base cimport Fault, Status, Watch, ask, error_of, hears, number
 
 from slotkern.checks import integer, one_of
+from slotkern.shown import Shown, Table
 
 cnp.import_array()
 
@@ -91,6 +92,16 @@ cdef class Choice:
             raise TypeError(f"rows must be row numbers in one dimension, got {rows!r}")
         self.rows = self.rows.astype(np.int64)
         self.value, self.cost, self.proven, self.bound = value, cost, proven, bound
+
+    to_pandas = Shown.to_pandas
+    to_arrow = Shown.to_arrow
+    __arrow_c_stream__ = Shown.__arrow_c_stream__
+    _repr_html_ = Shown._repr_html_
+
+    def _shown(self):
+        """The rows chosen as a table."""
+        facts = {name: getattr(self, name) for name in ("value", "cost", "proven", "bound")}
+        return Table("Choice", {"row": self.rows}, len(self.rows), facts=facts)
 
     def __repr__(self):
         return (f"Choice(rows={self.rows.tolist()}, value={self.value!r}, cost={self.cost!r}, "
@@ -253,6 +264,19 @@ cdef class OneEach:
         self.rows = rows
         self.value, self.weight, self.bound, self.least = value, weight, bound, least
         self.proven, self.feasible = proven, feasible
+
+    to_pandas = Shown.to_pandas
+    to_arrow = Shown.to_arrow
+    __arrow_c_stream__ = Shown.__arrow_c_stream__
+    _repr_html_ = Shown._repr_html_
+
+    def _shown(self):
+        """The row chosen of each class as a table."""
+        facts = {name: getattr(self, name) for name in ("value", "weight", "proven", "bound",
+                                                        "least", "feasible")}
+        classes = np.arange(len(self.rows))
+        return Table("OneEach", {"class": classes, "row": self.rows}, len(self.rows),
+                     facts=facts)
 
     def __repr__(self):
         return (f"OneEach(rows={self.rows.tolist()}, value={self.value!r}, "
