@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from slotkern.communities.result import MESSAGES, CommunityRun
-from slotkern.extras import extra
 from slotkern.plotting.style import (
     FAINT,
     INK,
     WINDOW_COLOURS,
     as_written,
     checked_path,
+    name_axes,
+    new_figure,
     save_figure,
 )
 
@@ -53,12 +54,10 @@ def plot_communities(
     ValueError
         For no run.
     """
-    with extra():
-        from matplotlib.figure import Figure
-
+    target = checked_path(path)
     if not runs:
         raise ValueError("plot_communities needs a run")
-    figure = Figure(figsize=(10, 9), dpi=130, layout="constrained")
+    figure = new_figure(10, 9)
     grid = figure.subplots(3, 2)
     names = [as_written(name) for name in runs]
     found = [run.metrics() for run in runs.values()]
@@ -85,11 +84,8 @@ def plot_communities(
             steps["time"] / DAY, below, above, step="post", color=colour, label=state
         )
         below = above
-    _finish(ax, f"jobs, {names[0]}", "upper left")
-    ax.set_xlabel("days", color=INK)
-    if path is not None:
-        save_figure(figure, checked_path(path))
-    return figure
+    _finish(ax, "days", f"jobs, {names[0]}", "upper left")
+    return save_figure(figure, target)
 
 
 def plot_states(
@@ -117,26 +113,20 @@ def plot_states(
     ValueError
         For no run.
     """
-    with extra():
-        from matplotlib.figure import Figure
-
+    target = checked_path(path)
     if not runs or not all(runs.values()):
         raise ValueError("plot_states needs a run")
     columns = min(2, len(runs))
     rows = -(-len(runs) // columns)
-    size = (1 + 4.5 * columns, 0.8 + 3 * rows)
-    figure = Figure(figsize=size, dpi=130, layout="constrained")
+    figure = new_figure(1 + 4.5 * columns, 0.8 + 3 * rows)
     panels = figure.subplots(rows, columns, squeeze=False).ravel()
     for ax in panels[len(runs) :]:
         ax.set_axis_off()
     for ax, (name, some) in zip(panels, runs.items(), strict=False):
         _lines(ax, [run.states() for run in some])
         ax.set_title(as_written(name), color=INK, fontsize=10)
-        ax.set_xlabel("days", color=INK)
-        _finish(ax, "jobs", "upper left")
-    if path is not None:
-        save_figure(figure, checked_path(path))
-    return figure
+        _finish(ax, "days", "jobs", "upper left")
+    return save_figure(figure, target)
 
 
 def _lines(ax: Axes, found: Sequence[Any]) -> None:
@@ -179,10 +169,8 @@ def plot_flow(
         equally wide ones some. The area of a node grows with its processors, its colour
         is that of its label.
     """
-    with extra():
-        from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7, 7), dpi=130, layout="constrained")
+    target = checked_path(path)
+    figure = new_figure(7, 7)
     ax = figure.add_subplot()
     size = len(run.nodes)
     angle = 2 * np.pi * np.arange(size) / size
@@ -228,9 +216,7 @@ def plot_flow(
     ax.set_aspect("equal")
     ax.set_axis_off()
     ax.set_title(as_written(title or run.name), color=INK, fontsize=10)
-    if path is not None:
-        save_figure(figure, checked_path(path))
-    return figure
+    return save_figure(figure, target)
 
 
 def _bars(ax: Axes, names: list[str], groups: Mapping[str, Any], what: str) -> None:
@@ -241,12 +227,10 @@ def _bars(ax: Axes, names: list[str], groups: Mapping[str, Any], what: str) -> N
         ax.bar(left, np.nan_to_num(values), width, color=colour, label=label)
     ax.set_xticks(np.arange(len(names)), names)
     ax.margins(y=0.25)  # for the legend
-    _finish(ax, what, "best" if len(groups) > 1 else None)
+    _finish(ax, "", what, "best" if len(groups) > 1 else None)
 
 
-def _finish(ax: Axes, what: str, legend: str | None) -> None:
-    ax.set_ylabel(what, color=INK)
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.tick_params(colors=FAINT)
+def _finish(ax: Axes, across: str, up: str, legend: str | None) -> None:
+    name_axes(ax, across, up)
     if legend is not None:
         ax.legend(frameon=False, fontsize=7, loc=legend)
