@@ -150,6 +150,22 @@ cdef WindowTable table_of(CWindowTable& windows, str criterion, str shape, Jobs 
     return table
 
 
+def picked(WindowTable found not None, const int64_t[::1] rows not None, list names=None):
+    """The windows in these rows, of requests of these names; none where a row is -1."""
+    cdef WindowTable some = WindowTable.__new__(WindowTable)
+    cdef Py_ssize_t i
+    some.criterion, some.shape, some.terms = found.criterion, found.shape, found.terms
+    some.names = names
+    for i in range(rows.shape[0]):
+        if rows[i] >= <Py_ssize_t>found.windows.size():
+            raise IndexError(f"row {rows[i]} of {found.windows.size()} windows")
+        if rows[i] < 0:
+            some.windows.add_none()
+        else:
+            some.windows.add_from(found.windows, rows[i])
+    return some
+
+
 cdef Measure measure_of(object what, list kept) except *:
     """A name of MEASURES, or one value a slot."""
     cdef Measure measure

@@ -112,10 +112,11 @@ def true_shares(
             f"lengths must have one entry for each of {jobs} jobs, got shape "
             f"{shares.shape}"
         )
-    bad = np.flatnonzero(~((shares > 0) & (shares <= 1)))
-    if bad.size:
+    fine = (shares > 0) & (shares <= 1)
+    if not fine.all():
+        bad = int(np.argmin(fine))
         raise ValueError(
-            f"lengths[{bad[0]}] = {shares[bad[0]]} is not a share of the reserved "
+            f"lengths[{bad}] = {shares[bad]} is not a share of the reserved "
             "length in (0, 1]"
         )
     return shares
@@ -135,18 +136,21 @@ def execute(
     if reschedule is not None:
         one_of("reschedule", reschedule, ("backfill",))
     kind = "none" if isinstance(schedule.policy, BatchSlicer) else schedule.policy.kind
-    planned = schedule.windows[schedule.order]
+    planned = schedule.chosen[schedule.order]
     movable = np.ones(len(shares), np.uint8)
     if reschedule is None:
         movable[:sliced] = 0
     elif kind == "none":
         kind = "conservative"
     if kind == "easy":
-        waiting = np.arange(len(shares)) >= (sliced if reschedule is None else 0)
-        keep = [None if w else planned[i] for i, w in enumerate(waiting.tolist())]
-        planned = WindowTable.of(keep, criterion="start", shape=schedule.shape)
+        planned[sliced if reschedule is None else 0 :] = -1
     windows, promised, reason, ends, moves = _batch.execute(
-        jobs, schedule.shape, kind, planned, movable, shares[schedule.order]
+        jobs,
+        schedule.shape,
+        kind,
+        _batch.picked(schedule.alternatives, planned),
+        movable,
+        shares[schedule.order],
     )
     place = np.argsort(schedule.order)
     return Execution(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -98,7 +99,9 @@ class Batch:
 
     def in_numbers(self, slots: Slots) -> Batch:
         """The same jobs, with dates and durations in numbers of the slots' clock."""
-        asked = [in_numbers(slots, request) for request in self.requests]
+        asked = tuple([in_numbers(slots, request) for request in self.requests])
+        if all(map(operator.is_, asked, self.requests)):
+            return self
         return Batch(asked, self.names, self.criteria)
 
     @staticmethod

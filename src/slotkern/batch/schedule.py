@@ -101,15 +101,7 @@ class Schedule(Drawn):
     @cached_property
     def windows(self) -> WindowTable:
         """The window of each job, or None."""
-        found = self.alternatives
-        windows = WindowTable.of(
-            [found[a] if a >= 0 else None for a in self.chosen.tolist()],
-            criterion=found.criterion,
-            shape=self.shape,
-            names=self.batch.names,
-        )
-        windows.terms = found.terms
-        return windows
+        return _batch.picked(self.alternatives, self.chosen, list(self.batch.names))
 
     @property
     def slots(self) -> NDArray[np.void]:

@@ -53,11 +53,11 @@ inline double most_money(const Query& query) {
 }
 
 template <class Criterion, class Shape>
-bool search_ragged(const PreparedSlots& prepared, const Query& query, Workspace& work,
-                   Found& found) {
+bool search_ragged(const PreparedSlots& prepared, const Query& query, double least,
+                   Workspace& work, Found& found) {
   const std::size_t n = static_cast<std::size_t>(query.n);
   const Shape shape(query);
-  typename Criterion::RaggedGoal goal{{most_money(query), {}}};
+  typename Criterion::RaggedGoal goal{{most_money(query), {}, least}};
   const double least_others = prepared.rates_of(n - 1);
   bool complete = false;
   if (Criterion::by_bound) {  // a low ceiling early: first the slots of some cheap nodes only
@@ -253,9 +253,10 @@ bool search_square(const PreparedSlots& prepared, const Query& query, Workspace&
 }  // namespace detail
 
 // ok with the window in `found` and work.parts, or none; the volume has been checked, and a
-// most runtime is a least performance.
+// most runtime is a least performance. `least`: no window has a lower value.
 inline Status search_checked(const PreparedSlots& prepared, const Query& query, int criterion,
-                             ShapeKind shape, Workspace& work, Found& found) {
+                             ShapeKind shape, Workspace& work, Found& found,
+                             double least = -kInfinity) {
   if (query.n > static_cast<std::int64_t>(prepared.nodes.size())) return Status::none;
   if (prepared.heavy(query, shape)) expect_long();
   return with_criterion(criterion, [&](auto c) {
@@ -263,8 +264,9 @@ inline Status search_checked(const PreparedSlots& prepared, const Query& query, 
     const bool any =
         shape == ShapeKind::square
             ? detail::search_square<Criterion>(prepared, query, work, found)
-        : query.charged() ? detail::search_ragged<Criterion, Charged>(prepared, query, work, found)
-                          : detail::search_ragged<Criterion, Ragged>(prepared, query, work, found);
+        : query.charged()
+            ? detail::search_ragged<Criterion, Charged>(prepared, query, least, work, found)
+            : detail::search_ragged<Criterion, Ragged>(prepared, query, least, work, found);
     if (!any) return Status::none;
     found.value = Criterion::value(found.start, found.runtime, found.cost);
     return Status::ok;

@@ -157,6 +157,7 @@ template <class Shape, class Goal>
 bool narrow(const PreparedSlots& prepared, const Query& query, const Shape& shape,
             const Goal& goal, double t, double& least_others, NCheapest& rates) {
   constexpr std::size_t most = 64;  // beyond, the bound costs more than it saves
+  if (prepared.slots.size() <= 1024) return true;  // as it does for slots that are soon swept
   const std::size_t n = static_cast<std::size_t>(query.n);
   const auto useful = [&](const Node& node) {
     return goal.useful(t, shape.length_on(node.performance));
@@ -248,6 +249,7 @@ struct Goal {
   static constexpr bool narrows = false;  // worth bounding the rest by fast nodes only
   double budget;
   Best best;
+  double least = -kInfinity;  // no window has a lower value: what reaches it is the best
   float probe = std::numeric_limits<float>::infinity();  // look at screen keys up to here only
 
   double ceiling() const { return budget; }
@@ -289,7 +291,7 @@ struct LowestCost : Goal {
     if (!best.found) return total <= budget;
     return total < best.total || (total == best.total && t < best.start);
   }
-  bool enough() const { return false; }
+  bool enough() const { return best.total <= least; }
 };
 
 // The longest part only ever falls: drop all that are as long, look again.
@@ -297,7 +299,7 @@ struct ShortestRuntime : Goal {
   static constexpr bool narrows = true;
   bool past(double, double shortest) const { return best.found && best.longest <= shortest; }
   bool useful(double, double length) const { return !best.found || length < best.longest; }
-  bool enough() const { return false; }
+  bool enough() const { return best.longest <= least; }
   double least_performance(double volume) const { return volume / best.longest; }
 };
 
@@ -305,7 +307,7 @@ struct ShortestRuntime : Goal {
 struct EarliestFinish : Goal {
   bool past(double t, double shortest) const { return best.found && t + shortest >= best.finish; }
   bool useful(double t, double length) const { return !best.found || t + length < best.finish; }
-  bool enough() const { return false; }
+  bool enough() const { return best.finish <= least; }
   double least_performance(double volume) const {
     return volume / (best.longest + std::fabs(best.finish) * 0x1p-51);
   }
