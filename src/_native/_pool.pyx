@@ -5,15 +5,15 @@ import os
 import numpy as np
 
 cimport numpy as cnp
+from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libcpp.vector cimport vector
 
 from slotkern._base cimport Status, Watch, ask, error_of, hears
 from slotkern._bookings cimport Bookings
-from slotkern._core cimport (
-    PreparedSlots, Request, in_numbers, lasting, request_with, search_error, shape_of,
-)
+from slotkern._core cimport PreparedSlots, in_numbers
 from slotkern._kernels cimport Answer, CPreparedSlots, Part, Query, ShapeKind, find
+from slotkern._request cimport Request, lasting, request_with, search_error, shape_of
 from slotkern._spans cimport prices_of, span_table
 from slotkern._windows cimport CWindowTable, Window
 
@@ -510,6 +510,7 @@ cdef class SlotPool(PreparedSlots):
             if not windows:
                 raise ValueError(f"{window!r} has nothing booked in this pool")
             for each in windows:
+                PyErr_CheckSignals()  # what has been given back by then is
                 self.release_one(each)
             return
         if not isinstance(window, Window):

@@ -85,6 +85,21 @@ CALLS = {
         asked = sk.Request(200, 800, budget=20_000)
         call = lambda: sk.step_values(slots, asked, "coordinated", max_work=10**12)
     """,
+    "a published search": """
+        slots = crowd(20_000)
+        asked = sk.Request(5_000, 10)
+        how = {"criterion": "cost", "shape": "ragged", "method": "published"}
+        assert sk.find_window(slots[:9], asked.replace(nodes=2), **how)  # compiled
+        call = lambda: sk.find_window(slots, asked, **how)
+    """,
+    "a published table": """
+        slots = sk.make_slots(**{name: crowd(200)[name] for name in sk.SLOT.names},
+                              q=np.arange(200.0))
+        asked = sk.Request(99, 10, budget=30_000)
+        how = {"criterion": "q", "method": "published"}
+        assert sk.find_window(slots[:9], asked.replace(nodes=2), **how)
+        call = lambda: sk.find_window(slots, asked, **how)
+    """,
 }
 CAUGHT = """
 ready()

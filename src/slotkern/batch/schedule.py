@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from slotkern import _batch
-from slotkern._core import Request
 from slotkern._find import find_windows
+from slotkern._request import Request
 from slotkern._windows import Window, WindowTable
 from slotkern.batch.execution import Execution, execute, true_shares
 from slotkern.batch.jobs import Batch
@@ -117,6 +117,13 @@ class Schedule:
     def count(self) -> NDArray[np.int64]:
         """How many alternatives each job had."""
         return np.bincount(self.owner, minlength=len(self))
+
+    @property
+    def piece(self) -> NDArray[np.int64]:
+        """The sub-batch of each job, from 0; -1 for those that were backfilled."""
+        first, rank = self._rules["slices"], np.argsort(self.order)
+        at = np.searchsorted(first, rank, side="right") - 1
+        return np.where(rank < first[-1], at, -1)
 
     @property
     def limit(self) -> float:

@@ -1,0 +1,347 @@
+// Parts of the knapsack, each against its plain definition.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <set>
+#include <vector>
+
+#include "slotkern/choice/choose.hpp"
+#include "slotkern/choice/trade_off.hpp"
+#include "support.hpp"
+
+using namespace slotkern;
+using namespace unit;
+
+namespace {
+
+void tops_are_the_heaviest() {
+  for (int round = 0; round < 200; ++round) {
+    const int count = 1 + static_cast<int>(below(200)),
+              n = 1 + static_cast<int>(below(static_cast<std::size_t>(count)));
+    std::vector<double> cost, value;
+    for (int i = 0; i < count; ++i) {
+      cost.push_back(static_cast<double>(below(12)));
+      value.push_back(static_cast<double>(below(12)) - 4);
+    }
+    Side side;
+    Lagrange::top({cost.data(), value.data(), count}, n, 1, 0.5, side);
+    std::vector<int> order(static_cast<std::size_t>(count));
+    std::iota(order.begin(), order.end(), 0);
+    const auto weigh = [&](int i) {
+      return value[static_cast<std::size_t>(i)] - 0.5 * cost[static_cast<std::size_t>(i)];
+    };
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return weigh(a) > weigh(b); });
+    order.resize(static_cast<std::size_t>(n));
+    double weight = 0, money = 0;
+    for (const int i : order) weight += weigh(i), money += cost[static_cast<std::size_t>(i)];
+    CHECK(side.weight == weight && side.cost == money && side.last == weigh(order.back()));
+    std::vector<int> chosen = side.chosen;
+    std::sort(chosen.begin(), chosen.end());
+    std::sort(order.begin(), order.end());
+    CHECK(chosen == order);
+  }
+}
+
+// The bound holds for every set that fits, and `closed` means that the set is the best.
+void lagrange_bounds_hold() {
+  for (int round = 0; round < 400; ++round) {
+    const int count = 2 + static_cast<int>(below(8)), n = 1 + static_cast<int>(below(
+                                                              static_cast<std::size_t>(count)));
+    std::vector<double> cost, value;
+    for (int i = 0; i < count; ++i) {
+      cost.push_back(static_cast<double>(below(20)));
+      value.push_back(static_cast<double>(below(20)));
+    }
+    const double budget = static_cast<double>(below(60));
+    double best = -kInfinity;
+    each_set(count, n, [&](const std::vector<int>& set) {
+      double money = 0, worth = 0;
+      for (const int i : set)
+        money += cost[static_cast<std::size_t>(i)], worth += value[static_cast<std::size_t>(i)];
+      if (money <= budget) best = std::max(best, worth);
+    });
+    Lagrange lagrange;
+    const bool any = lagrange.solve({cost.data(), value.data(), count}, n, budget, 1000, 0,
+                                    -kInfinity,
+                                    [&](const Side& side) { return side.cost <= budget; });
+    CHECK(any == (best > -kInfinity));
+    if (!any) continue;
+    CHECK(lagrange.bound >= best - 1e-9 && lagrange.under.cost <= budget);
+    CHECK(lagrange.under.value <= best);
+    if (lagrange.closed) CHECK(lagrange.under.value == best);
+    double weight = lagrange.lambda * budget;
+    Side side;
+    Lagrange::top({cost.data(), value.data(), count}, n, 1, lagrange.lambda, side);
+    weight += side.weight;
+    if (!lagrange.closed) CHECK(std::fabs(weight - lagrange.bound) < 1e-9 * (1 + weight));
+  }
+}
+
+// A core as Knapsack::reduce makes it, by falling weight. Its costs may be wrong by `error`.
+Core make_core(const std::vector<double>& cost, const std::vector<double>& value, int pick,
+               double room, double error) {
+  Core core;
+  core.pick = pick, core.room = room, core.slack = 2 * error * pick;
+  core.lambda = 0.7;
+  std::vector<int> order(cost.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto weigh = [&](int i) {
+    const auto k = static_cast<std::size_t>(i);
+    return value[k] - core.lambda * cost[k];
+  };
+  std::sort(order.begin(), order.end(), [&](int a, int b) { return weigh(a) > weigh(b); });
+  const auto p = static_cast<std::size_t>(pick);
+  core.middle = p < order.size() ? 0.5 * (weigh(order[p - 1]) + weigh(order[p])) : 0;
+  for (const int i : order) {
+    const auto k = static_cast<std::size_t>(i);
+    core.add(weigh(i) - core.middle, cost[k] + error * (2 * real() - 1), value[k], i);
+  }
+  core.offset = core.lambda * room + pick * core.middle;
+  return core;
+}
+
+// Both searches of the core against every set; where costs are not exact, the lists say that
+// they are blurred, and the strict ones are right.
+void core_searches_find_the_best_set() {
+  int blurred = 0;
+  for (int round = 0; round < 1200; ++round) {
+    const int count = 2 + static_cast<int>(below(9)), pick = 1 + static_cast<int>(below(
+                                                              static_cast<std::size_t>(count - 1)));
+    std::vector<double> cost, value;
+    for (int i = 0; i < count; ++i) {
+      cost.push_back(static_cast<double>(1 + below(9)));
+      value.push_back(static_cast<double>(below(3)) + cost.back() * (round % 3 == 0));
+    }
+    const double room = static_cast<double>(below(static_cast<std::size_t>(6 * pick)) + 1);
+    const double error = round % 2 == 0 ? 0 : 0.3;
+    const Core core = make_core(cost, value, pick, room, error);
+    double best = -kInfinity;
+    each_set(count, pick, [&](const std::vector<int>& set) {
+      double money = 0, worth = 0;
+      for (const int i : set)
+        money += cost[static_cast<std::size_t>(i)], worth += value[static_cast<std::size_t>(i)];
+      if (money <= room) best = std::max(best, worth);
+    });
+    const Tolerance tolerance{0, 0, 2 * error * pick + 1e-9};
+    double seen = -kInfinity;
+    const auto accept = [&](const std::vector<int>& positions) {
+      double money = 0, worth = 0;
+      for (const int j : positions) {
+        const auto k = static_cast<std::size_t>(core.id[static_cast<std::size_t>(j)]);
+        money += cost[k], worth += value[k];
+      }
+      CHECK(std::set<int>(positions.begin(), positions.end()).size() ==
+            static_cast<std::size_t>(pick));
+      if (!(money <= room)) return false;
+      seen = worth;
+      return true;
+    };
+    CoreSearch depth;
+    double found = -kInfinity;
+    CHECK(depth.run(core, tolerance, found, 1'000'000, accept));
+    CHECK(found == best && (found == seen || found == -kInfinity));
+    found = -kInfinity;
+    CHECK(!depth.run(core, tolerance, found, 0, accept) || depth.nodes == 0);
+    CoreLists lists;
+    found = seen = -kInfinity;
+    CHECK(lists.run<false>(core, tolerance, found, 1'000'000, 1e9, accept));
+    if (!lists.blurred) CHECK(found == best);
+    CHECK(found == seen);
+    if (error == 0) CHECK(!lists.blurred);
+    blurred += lists.blurred;
+    found = seen = -kInfinity;
+    CHECK(lists.run<true>(core, tolerance, found, 1'000'000, 1e9, accept));
+    CHECK(found == best && found == seen);
+    found = -kInfinity;
+    if (lists.states > 40) {
+      CHECK(!lists.run<true>(core, tolerance, found, 20, 1e9, accept) && lists.states == 20);
+      CHECK(!lists.run<true>(core, tolerance, found, 1'000'000, 1, accept));
+    }
+  }
+  CHECK(blurred > 40);
+}
+
+void tables_hold_every_cardinality() {
+  for (int round = 0; round < 150; ++round) {
+    const int count = 1 + static_cast<int>(below(9));
+    const auto n = 1 + below(static_cast<std::size_t>(count));
+    const std::size_t width = 1 + below(round % 4 == 0 ? 1200 : 40);
+    std::vector<std::int64_t> cost;
+    std::vector<double> value;
+    for (int i = 0; i < count; ++i) {
+      cost.push_back(static_cast<std::int64_t>(below(width + 3)) / (round % 3 + 1));
+      value.push_back(static_cast<double>(below(30)) - 5);
+    }
+    const bool each = below(2) == 0;
+    KnapsackTable table;
+    table.run(cost.data(), value.data(), cost.size(), n, width, each);
+    for (std::size_t k = each ? 1 : n; k <= n; ++k)
+      for (const std::size_t column : {width - 1, below(width)}) {
+        double best = -kInfinity;
+        each_set(count, static_cast<int>(k), [&](const std::vector<int>& set) {
+          std::int64_t money = 0;
+          double worth = 0;
+          for (const int i : set)
+            money += cost[static_cast<std::size_t>(i)], worth += value[static_cast<std::size_t>(i)];
+          if (money <= static_cast<std::int64_t>(column)) best = std::max(best, worth);
+        });
+        CHECK(table.best(k, column) == best);
+        if (best == -kInfinity) continue;
+        std::vector<int> chosen;
+        table.trace(k, column, chosen);
+        double worth = 0;
+        std::int64_t money = 0;
+        for (const int i : chosen)
+          worth += value[static_cast<std::size_t>(i)], money += cost[static_cast<std::size_t>(i)];
+        CHECK(chosen.size() == k && worth == best && money <= static_cast<std::int64_t>(column));
+      }
+  }
+  CHECK(KnapsackTable::fits(10, 3, 1, 8 * 4 * 1024 + 30 * 128));
+  CHECK(!KnapsackTable::fits(10, 3, 1, 8 * 4 * 1024 + 30 * 128 - 1));
+}
+
+void tables_of_cores_take_off_what_is_common() {
+  Core core;
+  const double cost[] = {10, 16, 22, 34, 10}, value[] = {1, 5, 6, 9, 2};
+  for (int i = 0; i < 5; ++i) core.add(0, cost[i], value[i], i);
+  core.pick = 2;
+  CoreTable table;
+  for (double room = 19; room <= 60; ++room) {
+    double best = -kInfinity;
+    each_set(5, 2, [&](const std::vector<int>& set) {
+      if (cost[set[0]] + cost[set[1]] <= room) best = std::max(best, value[set[0]] + value[set[1]]);
+    });
+    const std::int64_t work = table.prepare(core, room, 1e6);
+    CHECK((work >= 0) == (room >= 20));
+    if (work < 0) continue;
+    CHECK(work <= 1);  // five columns: costs 0, 1, 2, 4, 0 times 6
+    CHECK(table.run(core) == best);
+    const std::vector<int>& set = table.trace(core);
+    CHECK(set.size() == 2 && value[set[0]] + value[set[1]] == best);
+  }
+  CHECK(table.prepare(core, 60, 10) < 0);
+  core.cost[2] = 22.5;
+  CHECK(table.prepare(core, 60, 1e6) < 0);
+}
+
+void swaps_are_the_best_ones() {
+  for (int round = 0; round < 300; ++round) {
+    const int count = 3 + static_cast<int>(below(8)), n = 1 + static_cast<int>(below(
+                                                              static_cast<std::size_t>(count - 1)));
+    std::vector<double> cost, value;
+    for (int i = 0; i < count; ++i) {
+      cost.push_back(static_cast<double>(below(10)));
+      value.push_back(static_cast<double>(below(10)));
+    }
+    std::vector<int> set(static_cast<std::size_t>(n));
+    std::iota(set.begin(), set.end(), 0);
+    const auto sum = [](const std::vector<double>& column, const std::vector<int>& ids) {
+      double total = 0;
+      for (const int i : ids) total += column[static_cast<std::size_t>(i)];
+      return total;
+    };
+    const double room = sum(cost, set) + static_cast<double>(below(4));
+    Swaps swaps;
+    swaps.start({cost.data(), value.data(), count}, room, 0);
+    swaps.stand_on(set);
+    double gain = 0;
+    for (const int i : set)
+      for (int j = n; j < count; ++j)
+        if (sum(cost, set) - cost[static_cast<std::size_t>(i)] +
+                cost[static_cast<std::size_t>(j)] <= room)
+          gain = std::max(gain, value[static_cast<std::size_t>(j)] -
+                                    value[static_cast<std::size_t>(i)]);
+    const bool moved = swaps.exchange_one();
+    CHECK(moved == (gain > 0));
+    CHECK(sum(value, swaps.set()) == sum(value, set) + gain);
+    CHECK(sum(cost, swaps.set()) <= room);
+    swaps.stand_on(set);
+    std::int64_t work = 0;
+    if (swaps.exchange_two(work)) CHECK(sum(value, swaps.set()) > sum(value, set));
+    CHECK(work == 2 * n * (count - n) + 1);
+    CHECK(sum(cost, swaps.set()) <= room);
+    swaps.kick();
+    std::vector<int> ids = swaps.set();
+    CHECK(sum(cost, ids) <= room);
+    CHECK(std::set<int>(ids.begin(), ids.end()).size() == static_cast<std::size_t>(n));
+  }
+}
+
+void one_of_each_class_against_all_of_them() {
+  for (int round = 0; round < 500; ++round) {
+    const std::size_t count = 1 + below(5);
+    std::vector<std::int64_t> first{0};
+    std::vector<double> value, weight;
+    const double unit = round % 2 == 0 ? 1 : 0.1;
+    for (std::size_t k = 0; k < count; ++k) {
+      const std::size_t size = 1 + below(4);
+      for (std::size_t i = 0; i < size; ++i) {
+        weight.push_back(unit * static_cast<double>(below(12)));
+        value.push_back(unit * static_cast<double>(below(12)) - 0.3);
+      }
+      first.push_back(first.back() + static_cast<std::int64_t>(size));
+    }
+    const double limit = unit * static_cast<double>(below(10 * count));
+    const bool maximize = below(2) == 0;
+    const Classes classes{value.data(), weight.data(), first.data(), count};
+    double best = -kInfinity, least = kInfinity;
+    std::vector<std::pair<double, double>> all{{0, 0}};
+    for (std::size_t k = 0; k < count; ++k) {
+      std::vector<std::pair<double, double>> more;
+      for (const auto& [w, z] : all)
+        for (auto row = static_cast<std::size_t>(first[k]);
+             row < static_cast<std::size_t>(first[k + 1]); ++row)
+          more.push_back({w + weight[row], z + value[row]});
+      all = more;
+    }
+    const double sign = maximize ? 1 : -1;
+    for (const auto& [w, z] : all) {
+      least = std::min(least, w);
+      if (w <= limit) best = std::max(best, sign * z);
+    }
+    OneEach* answer = nullptr;
+    CHECK(choose_one_each(classes, limit, maximize, 0, 1 << 20, answer).status == Status::ok);
+    CHECK(answer->feasible == (best > -kInfinity) && answer->least == least);
+    if (answer->feasible) {
+      CHECK(answer->proven && answer->weight <= limit && answer->rows.size() == count);
+      CHECK(std::fabs(sign * answer->value - best) <= 1e-12 * (1 + std::fabs(best)));
+      CHECK(sign * answer->bound >= best - 1e-12 * (1 + std::fabs(best)));
+      double w = 0;
+      for (std::size_t k = 0; k < count; ++k) {
+        CHECK(first[k] <= answer->rows[k] && answer->rows[k] < first[k + 1]);
+        w += weight[static_cast<std::size_t>(answer->rows[k])];
+      }
+      CHECK(w == answer->weight);
+    }
+    CHECK(choose_one_each(classes, limit, maximize, 0, 1, answer).status == Status::ok);
+    if (answer->feasible)
+      CHECK(sign * answer->bound >= best - 1e-12 * (1 + std::fabs(best)) &&
+            sign * answer->value <= sign * answer->bound);
+    TradeOff pairs;
+    CHECK(trade_off(classes, maximize, 1 << 20, pairs).status == Status::ok && pairs.complete);
+    std::sort(all.begin(), all.end(), [&](const auto& a, const auto& b) {
+      return a.first != b.first ? a.first < b.first : sign * a.second > sign * b.second;
+    });
+    std::vector<std::pair<double, double>> front;
+    for (const auto& pair : all)
+      if (front.empty() || sign * pair.second > sign * front.back().second) front.push_back(pair);
+    CHECK(front.size() == pairs.value.size());
+    for (std::size_t i = 0; i < std::min(front.size(), pairs.value.size()); ++i)
+      CHECK(front[i].first == pairs.weight[i] && front[i].second == pairs.value[i]);
+    CHECK(trade_off(classes, maximize, 0, pairs).status == Status::ok && !pairs.complete &&
+          pairs.value.empty());
+  }
+}
+
+}  // namespace
+
+int main() {
+  tops_are_the_heaviest();
+  lagrange_bounds_hold();
+  core_searches_find_the_best_set();
+  tables_hold_every_cardinality();
+  tables_of_cores_take_off_what_is_common();
+  swaps_are_the_best_ones();
+  one_of_each_class_against_all_of_them();
+  return report();
+}
