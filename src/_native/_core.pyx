@@ -9,7 +9,7 @@ from slotkern._base cimport Fault, Status, Watch, ask, error_of, hears, name_of
 from slotkern._kernels cimport (
     Answer, CPreparedSlots, Query, ShapeKind, SlotView, check, find, prepare_slots,
 )
-from slotkern._request cimport Request, request_with, search_error
+from slotkern._request cimport Request, numbers_of, request_with, search_error
 
 from slotkern.errors import slot_error
 
@@ -300,6 +300,9 @@ cpdef Request in_numbers(object slots, Request request):
     terms = terms_of(slots)
     clock = None if terms is None else terms[0]
     if request.plain is None or request.plain[0] is not clock:
-        from slotkern.machine.terms import numbered
-        request.plain = clock, numbered(request, clock)
+        plain = None if clock is None else numbers_of(request, clock.scale)
+        if plain is None:  # what is rare, or wrong
+            from slotkern.machine.terms import numbered as numbers
+            plain = numbers(request, clock)
+        request.plain = clock, plain
     return request.plain[1]

@@ -28,6 +28,8 @@ class Cycles:
     ----------
     schedules : list of Schedule
         One a cycle; a cycle without jobs has an empty one.
+    times : ndarray of float64, shape (cycles,)
+        When each cycle was scheduled.
     jobs : list of ndarray of int64
         Which jobs each cycle's batch was made of, oldest first.
     cycle : ndarray of int64, shape (jobs,)
@@ -39,6 +41,7 @@ class Cycles:
     """
 
     schedules: list[Schedule]
+    times: NDArray[np.float64]
     jobs: list[NDArray[np.int64]]
     cycle: NDArray[np.int64]
     start: NDArray[np.float64]
@@ -169,6 +172,7 @@ def run_cycles(
         failures.append(len(ready) - len(done))
     return Cycles(
         schedules=schedules,
+        times=step * np.arange(count),
         jobs=batches,
         cycle=cycle,
         start=start,

@@ -119,6 +119,13 @@ class Schedule:
         return np.bincount(self.owner, minlength=len(self))
 
     @property
+    def piece(self) -> NDArray[np.int64]:
+        """The sub-batch of each job, from 0; -1 for those that were backfilled."""
+        first, rank = self._rules["slices"], np.argsort(self.order)
+        at = np.searchsorted(first, rank, side="right") - 1
+        return np.where(rank < first[-1], at, -1)
+
+    @property
     def limit(self) -> float:
         """What the expense was limited to, over all sub-batches; inf if nothing."""
         limits = self.slices["limit"].tolist()

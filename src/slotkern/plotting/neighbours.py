@@ -126,7 +126,7 @@ def plot_neighbours(
         )
         if isinstance(windows, Mapping) or len(named) > 1:
             words = f"{name}: {words}"
-        panel.set_title(as_written(words), loc="left", fontsize=FONT + 1, color=INK)
+        panel.set_title(words, loc="left", fontsize=FONT + 1, color=INK)
     panels[-1].set_xlabel("time", fontsize=FONT, color=INK)
     _legend(panels[0], WINDOW_COLOURS[0])
     if title:
