@@ -53,7 +53,7 @@ ROOMS = {
     "core": Room(
         PYTHON,
         "the doors of requests, slots, windows and searches",
-        ("_base", "_core", "_find", "_kernels", "_windows"),
+        ("_base", "_core", "_find", "_kernels", "_request", "_windows"),
     ),
     "arrays": Room(PYTHON, "arrays of slots, checked", ("slots",)),
     "doors": Room(
@@ -118,9 +118,9 @@ EXCEPTIONS = {
     ("_find", "search"): "find_window sends there what is no built-in criterion",
     ("_windows", "files.slots"): "to_pandas and to_arrow of a window and of many",
     ("_alternatives", "criteria"): "best and pareto by a criterion of values",
-    ("_core", "machine.clock"): "what is a number and what a date",
-    ("_core", "machine.durations"): "a walltime of a request, read when it is made",
-    ("_core", "machine.moments"): "a date of a request, read when it is made",
+    ("_request", "machine.clock"): "what is a number and what a date",
+    ("_request", "machine.durations"): "a walltime of a request, read when it is made",
+    ("_request", "machine.moments"): "a date of a request, read when it is made",
     ("_core", "machine.terms"): "requests with dates, made numbers by a clock",
     ("_pool", "machine.ledger"): "owners, reservations, tables of bookings",
     ("_bookings", "machine.ledger"): "a schedule as a table with names and dates",

@@ -5,10 +5,9 @@ import numpy as np
 cimport numpy as cnp
 
 from slotkern._base cimport Status, Watch, ask, error_of, hears
-from slotkern._core cimport (
-    PreparedSlots, Request, in_numbers, lasting, pool_of, shape_of, terms_of,
-)
+from slotkern._core cimport PreparedSlots, in_numbers, pool_of, terms_of
 from slotkern._kernels cimport CPreparedSlots, Query, ShapeKind
+from slotkern._request cimport Request, lasting, shape_of
 from slotkern._windows cimport CWindowTable, WindowTable, gathered
 
 cnp.import_array()

@@ -8,8 +8,9 @@ from libcpp cimport bool as cbool
 from libcpp.vector cimport vector
 
 from slotkern._base cimport Status, Watch, ask, error_of, hears
-from slotkern._core cimport PreparedSlots, Request, shape_of
+from slotkern._core cimport PreparedSlots
 from slotkern._kernels cimport CPreparedSlots, Query, ShapeKind
+from slotkern._request cimport Request, shape_of
 from slotkern._windows cimport CWindowTable, WindowTable
 
 from slotkern._find import CRITERIA
@@ -43,6 +44,8 @@ cdef extern from "slotkern/batch/bound.hpp" namespace "slotkern" nogil:
         vector[int64_t] owner, chosen
         vector[uint8_t] reasons
         vector[SliceAnswer] slices
+        double worst
+        size_t worst_of
 
     Status bound_batch(const CPreparedSlots&, const vector[BatchJob]&, const BatchRules&, double&) noexcept
 
@@ -127,13 +130,10 @@ cdef class Jobs:
             windows.parts[k].row = rows[windows.parts[k].row]
 
 
-cdef object failure(Status status, Jobs jobs):
-    if status in (Status.cost_not_valid, Status.value_not_finite):
-        status = Status.sum_overflows
+cdef object failure(Status status, Jobs jobs, dict details=None):
     return error_of(status, "schedule the batch", {
         "volume": min([request.volume for request in jobs.asked[0]], default=0.0),
-        "what": "measures of the alternatives" if status == Status.sum_overflows else "the schedule",
-        "part": "a part", "largest": "not finite, or beyond what adds up",
+        "what": "the schedule", "part": "a part", **(details or {}),
     })
 
 
@@ -208,6 +208,14 @@ def schedule(Jobs jobs not None, dict rules, str backfill):
         ask(watch)
         with nogil:
             status = cpp_schedule(jobs.pool.prepared, jobs.jobs, policy, mode, earliest, answer)
+    if status in (Status.value_not_finite, Status.cost_not_valid, Status.sum_overflows):
+        target, under = rules["names"]
+        raise failure(status, jobs, {
+            "name": f"{under if status == Status.cost_not_valid else target} of an alternative of job",
+            "row": rules["order"][answer.worst_of], "value": answer.worst, "cost": answer.worst,
+            "rule": "not finite", "what": f"{target} or {under} of the alternatives",
+            "largest": f"is {answer.worst}, of job {rules['order'][answer.worst_of]}",
+        })
     if status != Status.ok:
         raise failure(status, jobs)
     jobs.origin_of(answer.alternatives)

@@ -159,10 +159,11 @@ cdef object choice_error(const Fault& fault, object cost, object value, str name
     row = fault.row
     known = row < <size_t>len(cost)
     return error_of(fault.status, "choose", {
-        "name": name, "row": row, "rule": rule, "memory": memory,
+        "name": "value" if fault.status == Status.value_not_finite else name,
+        "row": row, "rule": rule, "memory": memory,
         "cost": cost[row] if known else None, "value": value[row] if known else None,
         "what": f"{name}s or values",
-        "largest": f"{abs(cost).max(initial=0)} and {abs(value).max(initial=0)}",
+        "largest": f"are {abs(cost).max(initial=0)} and {abs(value).max(initial=0)}",
     })
 
 

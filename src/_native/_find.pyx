@@ -7,13 +7,11 @@ from libc.math cimport INFINITY
 from libcpp.vector cimport vector
 
 from slotkern._base cimport Status, Watch, ask, hears
-from slotkern._core cimport (
-    PreparedSlots, Request, in_numbers, lasting, pool_of, request_with, search_error, shape_of,
-    terms_of,
-)
+from slotkern._core cimport PreparedSlots, in_numbers, pool_of, terms_of
 from slotkern._kernels cimport (
     Answer, CPreparedSlots, Query, ShapeKind, criterion_doc, criterion_name, kBuiltins,
 )
+from slotkern._request cimport Request, lasting, request_with, search_error, shape_of
 from slotkern._windows cimport CWindowTable, Window, WindowTable, wrap
 
 from slotkern.checks import integer

@@ -10,10 +10,9 @@ from libcpp.vector cimport vector
 
 from slotkern._base cimport Status, Watch, ask, error_of, hears
 from slotkern._bookings cimport Bookings
-from slotkern._core cimport (
-    PreparedSlots, Request, in_numbers, lasting, request_with, search_error, shape_of,
-)
+from slotkern._core cimport PreparedSlots, in_numbers
 from slotkern._kernels cimport Answer, CPreparedSlots, Part, Query, ShapeKind, find
+from slotkern._request cimport Request, lasting, request_with, search_error, shape_of
 from slotkern._spans cimport prices_of, span_table
 from slotkern._windows cimport CWindowTable, Window
 

@@ -13,8 +13,9 @@ from libcpp cimport bool as cbool
 from libcpp.vector cimport vector
 
 from slotkern._base cimport Fault, Status, Watch, ask, error_of, hears
-from slotkern._core cimport PreparedSlots, Request, shape_of
+from slotkern._core cimport PreparedSlots
 from slotkern._kernels cimport Answer, CPreparedSlots, Found, Part, Query, ShapeKind
+from slotkern._request cimport Request, shape_of
 from slotkern._windows cimport Window, wrap
 
 cnp.import_array()

@@ -13,9 +13,10 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from slotkern._base cimport number, place_in
-from slotkern._core cimport Request, shape_of
 from slotkern._kernels cimport Answer, Found, Part, ShapeKind
+from slotkern._request cimport Request, shape_of
 from slotkern._windows cimport PartRow, WindowRow
+from slotkern.checks import integer
 
 cnp.import_array()
 
@@ -178,7 +179,8 @@ cdef class Window:
         try:
             if not isinstance(whole["proven"], bool) or not len(whole["slots"]):
                 raise ValueError("proven must be a bool, and there must be slots")
-            parts = [(operator.index(part["row"]), operator.index(part["node"]),
+            parts = [(integer("row", part["row"], least=0, most=2**63 - 1),
+                      integer("node", part["node"], least=0, most=2**31 - 1),
                       number(part["length"], "length"), number(part["cost"], "cost"))
                      for part in whole["slots"]]
             numbers = [number(whole[name], name) for name in (

@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 from slotkern import _core
 from slotkern._bookings import Bookings
-from slotkern._core import SLOT, Request
+from slotkern._core import SLOT
 from slotkern._find import CRITERIA, find_window, find_windows
 from slotkern._pool import SlotPool
+from slotkern._request import Request
 from slotkern._windows import Window, WindowTable
 from slotkern.slots import SlotError, make_slots, validate_slots
 

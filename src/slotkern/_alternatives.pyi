@@ -4,7 +4,7 @@ from typing import Any, Self, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern._core import Request
+from slotkern._request import Request
 from slotkern._windows import Window, WindowTable
 from slotkern.typing import Criterion, Shape, Slots
 

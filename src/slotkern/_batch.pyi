@@ -4,7 +4,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern._core import PreparedSlots, Request
+from slotkern._core import PreparedSlots
+from slotkern._request import Request
 from slotkern._windows import WindowTable
 
 MEASURES: tuple[str, ...]

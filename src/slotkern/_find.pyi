@@ -1,7 +1,7 @@
 from collections.abc import Iterable
 from typing import Any, Literal, overload
 
-from slotkern._core import Request
+from slotkern._request import Request
 from slotkern._windows import Window, WindowTable
 from slotkern.typing import (
     BuiltIn,

@@ -6,7 +6,8 @@ from numpy.typing import NDArray
 
 from slotkern._alternatives import Alternatives
 from slotkern._bookings import Bookings
-from slotkern._core import PreparedSlots, Request
+from slotkern._core import PreparedSlots
+from slotkern._request import Request
 from slotkern._windows import Window
 from slotkern.files.whole import AnyPath
 from slotkern.typing import BuiltIn, Criterion, Shape, Slots, Time

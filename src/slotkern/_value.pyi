@@ -3,7 +3,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern._core import PreparedSlots, Request
+from slotkern._core import PreparedSlots
+from slotkern._request import Request
 
 STATIC_SIGNATURE: str
 MOVING_SIGNATURE: str

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from slotkern._core import Request
+from slotkern._request import Request
 from slotkern.machine.clock import Clock
 from slotkern.machine.nodes import Machine
 from slotkern.typing import Shape

@@ -17,9 +17,10 @@ from slotkern._alternatives import (
     searched_slots,
     too_many,
 )
-from slotkern._core import PreparedSlots, Request, array_of, in_numbers
+from slotkern._core import PreparedSlots, array_of, in_numbers
 from slotkern._find import find_window
 from slotkern._pool import SlotPool
+from slotkern._request import Request
 from slotkern._windows import Window
 from slotkern.criteria import Minimize, minimize
 

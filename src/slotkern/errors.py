@@ -47,10 +47,10 @@ TEXTS: dict[str, tuple[type[Exception], str]] = {
     "time_is_nan": (ValueError, "the time must not be NaN"),
     "volume_too_small": (ValueError, _TOO_SMALL),
     "cost_not_valid": (ValueError, "{name}[{row}] = {cost} is {rule}"),
-    "value_not_finite": (ValueError, "value[{row}] = {value} is not finite"),
+    "value_not_finite": (ValueError, "{name}[{row}] = {value} is not finite"),
     "sum_overflows": (
         ValueError,
-        "{what} are so large that their sums overflow: the largest are {largest}",
+        "{what} are so large that their sums overflow: the largest {largest}",
     ),
     "cost_not_integer": (
         ValueError,
@@ -101,8 +101,8 @@ def kernel_error(code: str, doing: str, **details: Any) -> Exception:
 
     Examples
     --------
-    >>> kernel_error("value_not_finite", "choose", row=2, value=float("nan"))
-    ValueError('value[2] = nan is not finite')
+    >>> kernel_error("value_not_finite", "choose", name="value", row=2, value=1e999)
+    ValueError('value[2] = inf is not finite')
     >>> kernel_error("no_memory", "choose")
     MemoryError('not enough memory to choose')
     """

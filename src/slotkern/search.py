@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern._core import Request, check_volume, filter_rows, in_numbers, prepared
+from slotkern._core import check_volume, filter_rows, in_numbers, prepared
 from slotkern._find import CRITERIA, find_builtin, find_window
+from slotkern._request import Request
 from slotkern._windows import Window, window_of
 from slotkern.checks import integer, number, one_of
 
@@ -155,7 +156,7 @@ def _search_by_value(
     pool = prepared(slots)
     worth, data, sign, name, fixed = valuation_of(criterion, pool, known_criteria())
     if worth == "column":
-        _check_sums(data, request.nodes, name)
+        _check_sums(data, name)
     uses_start = worth == "function" and (
         _value.capsule_signature(data) == _value.MOVING_SIGNATURE
     )
@@ -192,14 +193,14 @@ def _search_by_value(
 _MOST_VALUE = 1e290
 
 
-def _check_sums(values: NDArray[np.float64], nodes: int, name: str) -> None:
+def _check_sums(values: NDArray[np.float64], name: str) -> None:
     """Raise ValueError where the sum of a window's values could overflow."""
     sizes = np.abs(values)
     row = int(sizes.argmax()) if sizes.size else -1
     if row >= 0 and sizes[row] > _MOST_VALUE:
         raise ValueError(
-            f"criterion {name}: the value of row {row} is {values[row]}; sums of "
-            f"{nodes} such values overflow"
+            f"criterion {name}: the value of row {row} is {values[row]}, beyond "
+            f"{_MOST_VALUE:g}, where sums overflow"
         )
 
 

@@ -9,6 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 COMPILER = os.environ.get("CXX") or shutil.which("c++")
+UNITS = sorted((ROOT / "tests" / "native" / "units").glob("*.cpp"))
 FLAGS = ["-std=c++20", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off", "-pthread"]
 
 
@@ -94,11 +95,12 @@ def test_other_compilers_and_machines_give_the_same_bits(
 @pytest.mark.skipif(
     "SLOTKERN_SANITIZED" in os.environ, reason="the program is not built by this build"
 )
-def test_parts_of_kernels_are_what_they_say(tmp_path: Path) -> None:
-    program = build(tmp_path / "units", "-O1", program="units")
+@pytest.mark.parametrize("room", [path.stem for path in UNITS])
+def test_parts_of_kernels_are_what_they_say(room: str, tmp_path: Path) -> None:
+    program = build(tmp_path / room, "-O1", program=f"units/{room}")
     run = subprocess.run([program], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
-    assert int(run.stdout.split()[0]) > 100_000
+    assert int(run.stdout.split()[0]) > 0
 
 
 def test_a_new_limit_of_a_request_is_not_forgotten_by_the_hints(tmp_path: Path) -> None:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from slotkern._core import REQUEST_FIELDS, Request, in_numbers
+from slotkern._core import in_numbers
 from slotkern._find import CRITERIA
+from slotkern._request import REQUEST_FIELDS, Request
 from slotkern.extras import extra
 
 if TYPE_CHECKING:

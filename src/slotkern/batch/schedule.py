@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from slotkern import _batch
-from slotkern._core import Request
 from slotkern._find import find_windows
+from slotkern._request import Request
 from slotkern._windows import Window, WindowTable
 from slotkern.batch.execution import Execution, execute, true_shares
 from slotkern.batch.jobs import Batch

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern import _batch
-from slotkern._core import PreparedSlots, Request
+from slotkern._core import PreparedSlots
 from slotkern._find import find_windows
+from slotkern._request import Request
 from slotkern.batch.jobs import Batch
 from slotkern.batch.policies import BSF, CSS, Backfilling, BatchSlicer, Policy, ranked
 from slotkern.batch.schedule import Schedule
@@ -140,6 +141,8 @@ def schedule_batch(
         "slices": [0] if isinstance(policy, Backfilling) else policy.slices(len(batch)),
         "target": _measure(table, target, "maximize" if maximize else "minimize"),
         "expense": _measure(table, under, "under"),
+        "names": (target, under),
+        "order": order,
         "maximize": maximize is not None,
         "limit": None if limit is None else number("limit", limit, finite=False),
         "gap": number("gap", gap, least=0),
@@ -206,7 +209,14 @@ def _measure(table: NDArray[np.void], name: str, argument: str) -> Any:
         )
     if table.dtype[name].kind not in "iufb":
         raise TypeError(f"{argument}: field {name!r} of the slots is not numeric")
-    return np.ascontiguousarray(table[name], np.float64)
+    values = np.ascontiguousarray(table[name], np.float64)
+    wrong = np.flatnonzero(~np.isfinite(values))
+    if wrong.size:
+        row = int(wrong[0])
+        raise ValueError(
+            f"{argument}: field {name!r} of slot row {row} is {values[row]}, not finite"
+        )
+    return values
 
 
 def _priced(job: int, request: Request) -> Request:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from slotkern.checks import integer
-from slotkern.commands.tables import column
+from slotkern.commands.tables import column, metrics_table
 from slotkern.commands.terminal import show
 from slotkern.communities.result import CommunityRun, compare_communities
 from slotkern.communities.scenarios import (
@@ -31,11 +31,9 @@ from slotkern.traces.read import read_trace
 
 with extra():
     import typer
-    from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.progress import Progress
     from rich.table import Table
-    from rich.text import Text
 
 __all__ = ["community", "register"]
 
@@ -193,23 +191,16 @@ def _table(
     found: dict[str, list[dict[str, float]]], common: dict[str, list[float]]
 ) -> Table:
     """One row a scenario."""
-    table = Table(box=SIMPLE_HEAD)
-    table.add_column("scenario")
-    columns = []
+    columns = {}
     for metric, (heading, scale) in SHOWN.items():
         values = [[each[metric] for each in rows] for rows in found.values()]
-        table.add_column(Text(heading), justify="right")
-        columns.append(column([scale * float(np.mean(each)) for each in values]))
+        columns[heading] = column([scale * float(np.mean(each)) for each in values])
         if metric == "waiting":
-            table.add_column("+-", justify="right")
-            columns.append(column([_error(each) for each in values]))
-            table.add_column("median", justify="right")
-            columns.append(column([float(np.median(each)) for each in values]))
-            table.add_column("of all's jobs", justify="right")
-            columns.append(column([float(np.mean(each)) for each in common.values()]))
-    for name, *cells in zip(found, *columns, strict=True):
-        table.add_row(Text(name), *cells)
-    return table
+            columns["+-"] = column([_error(each) for each in values])
+            columns["median"] = column([float(np.median(each)) for each in values])
+            shared = [float(np.mean(each)) for each in common.values()]
+            columns["of all's jobs"] = column(shared)
+    return metrics_table("scenario", found, columns)
 
 
 def _error(values: list[float]) -> float:

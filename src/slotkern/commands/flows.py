@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from slotkern.checks import one_of
-from slotkern.commands.tables import column
+from slotkern.commands.tables import column, metrics_table
 from slotkern.commands.terminal import show
 from slotkern.extras import extra
 from slotkern.files.whole import make_folder, open_whole
@@ -28,7 +28,6 @@ with extra():
     from rich.console import Console
     from rich.progress import Progress
     from rich.table import Table
-    from rich.text import Text
 
 __all__ = ["register"]
 
@@ -210,17 +209,12 @@ def _heading(trace: Trace, done: Replay) -> str:
 
 def _table(done: Mapping[str, Replay]) -> Table:
     """One row a policy."""
-    table = Table(box=SIMPLE_HEAD)
-    table.add_column("policy")
     found = [each.metrics() for each in done.values()]
-    columns = []
+    columns = {}
     for name, heading in SHOWN.items():
-        table.add_column(Text(heading), justify="right")
         scale = 100.0 if name in ("utilization", "fairness") else 1.0
-        columns.append(column([scale * row.get(name, math.nan) for row in found]))
-    for name, *cells in zip(done, *columns, strict=True):
-        table.add_row(Text(name), *cells)
-    return table
+        columns[heading] = column([scale * row.get(name, math.nan) for row in found])
+    return metrics_table("policy", done, columns)
 
 
 def _write_all(folder: Path, files: Mapping[str, bytes]) -> None:

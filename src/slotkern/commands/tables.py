@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +22,7 @@ __all__ = [
     "TOTALS",
     "alternatives_table",
     "comparison_table",
+    "metrics_table",
     "totals",
     "window_table",
 ]
@@ -137,6 +138,28 @@ def alternatives_table(found: Any) -> Table:
         table.add_row(str(k + 1), *(texts[k] for texts in columns), names)
     if hidden:
         table.caption = f"{len(hidden):,} of {len(rows):,} windows left out"
+    return table
+
+
+def metrics_table(
+    what: str, names: Iterable[str], columns: Mapping[str, Sequence[str]]
+) -> Table:
+    """One row a name, with what the columns say of it.
+
+    Parameters
+    ----------
+    what : str
+        The heading of the names.
+    names : iterable of str
+    columns : mapping of heading to sequence of str
+        In the order of names.
+    """
+    table = Table(box=SIMPLE_HEAD)
+    table.add_column(what)
+    for heading in columns:
+        table.add_column(Text(heading), justify="right")
+    for name, *cells in zip(names, *columns.values(), strict=True):
+        table.add_row(Text(name), *cells)
     return table
 
 

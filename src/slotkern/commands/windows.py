@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 
 import slotkern as sk
-from slotkern._core import REQUEST_FIELDS
+from slotkern._request import REQUEST_FIELDS
 from slotkern.commands import tables
 from slotkern.commands.machine import number_or_text, read_free
 from slotkern.commands.terminal import show, write
@@ -105,17 +108,11 @@ def register(app: typer.Typer) -> None:
     app.command()(alternatives)
 
 
-def find(
-    slots: SlotsFile,
+def requested(
     nodes: Nodes,
     volume: Volume = None,
     walltime: Walltime = None,
     budget: Budget = math.inf,
-    criterion: Annotated[
-        str, typer.Option(help=f"What is best: {WHAT_IS_BEST}")
-    ] = "finish",
-    shape: Shape = "square",
-    method: Method = "exact",
     min_performance: LeastPerformance = 0.0,
     earliest: Earliest = "-inf",
     deadline: Deadline = "inf",
@@ -125,6 +122,57 @@ def find(
     latest: Latest = "inf",
     max_runtime: MaxRuntime = "inf",
     where: Where = None,
+) -> sk.Request:
+    """The request that a command's options make, times as numbers or in words."""
+    if (volume is None) == (walltime is None):
+        raise ValueError("either --volume or --walltime is needed")
+    dates = {"earliest": earliest, "latest": latest, "deadline": deadline}
+    lengths = {"setup": setup, "step": step, "max_runtime": max_runtime}
+    times = {name: number_or_text(text) for name, text in (dates | lengths).items()}
+    for name, said in times.items():
+        if isinstance(said, str):
+            meaning: Any = duration_of if name in lengths else moment_of
+            meaning(said, f"--{name.replace('_', '-')}")
+    return sk.Request(
+        nodes,
+        volume,
+        walltime=number_or_text(walltime),
+        budget=budget,
+        min_performance=min_performance,
+        max_price=max_price,
+        where=where,
+        **times,
+    )
+
+
+def with_request(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with the options of a request in place of its argument `request`."""
+    asked = inspect.signature(requested, eval_str=True)
+    own = inspect.signature(command, eval_str=True)
+
+    @functools.wraps(command)
+    def run(**options: Any) -> None:
+        about = {name: options.pop(name) for name in asked.parameters}
+        command(request=requested(**about), **options)
+
+    options = [p for p in own.parameters.values() if p.name != "request"]
+    options[1:1] = asked.parameters.values()  # behind the file
+    # One without a default behind one with: typer calls by name.
+    named = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in options]
+    run.__signature__ = own.replace(parameters=named)  # type: ignore[attr-defined]
+    run.__annotations__ = {p.name: p.annotation for p in named}
+    return run
+
+
+@with_request
+def find(
+    slots: SlotsFile,
+    request: sk.Request,
+    criterion: Annotated[
+        str, typer.Option(help=f"What is best: {WHAT_IS_BEST}")
+    ] = "finish",
+    shape: Shape = "square",
+    method: Method = "exact",
     placement: Placement = "slot-start",
     span: Span = "window",
     gap: Gap = 0.0,
@@ -137,21 +185,6 @@ def find(
 
     Exits with 1 and the explanation when there is no window.
     """
-    request = _request(
-        nodes=nodes,
-        volume=volume,
-        walltime=walltime,
-        budget=budget,
-        min_performance=min_performance,
-        earliest=earliest,
-        deadline=deadline,
-        max_price=max_price,
-        setup=setup,
-        step=step,
-        latest=latest,
-        max_runtime=max_runtime,
-        where=where,
-    )
     _check_plot(plot)
     free, table = read_free(slots)
     how: Any = {"criterion": criterion, "shape": shape, "method": method}
@@ -159,7 +192,7 @@ def find(
     window = sk.find_window(free, request, seed=seed, **how)
     why = None if window is not None else _why(free, request, shape)
     if window is not None and plot is not None:
-        title = f"{slots.name}: {nodes} nodes at once, {shape}"
+        title = f"{slots.name}: {request.nodes} nodes at once, {shape}"
         sk.plot_gantt(table, window, path=plot, title=title)
     if as_json:
         _print_json(
@@ -179,12 +212,10 @@ def find(
         raise typer.Exit(1)
 
 
+@with_request
 def alternatives(
     slots: SlotsFile,
-    nodes: Nodes,
-    volume: Volume = None,
-    walltime: Walltime = None,
-    budget: Budget = math.inf,
+    request: sk.Request,
     criterion: Annotated[
         str,
         typer.Option(
@@ -203,15 +234,6 @@ def alternatives(
             help="Keep what no other beats in all of these, as in cost,finish."
         ),
     ] = None,
-    min_performance: LeastPerformance = 0.0,
-    earliest: Earliest = "-inf",
-    deadline: Deadline = "inf",
-    max_price: MaxPrice = math.inf,
-    setup: Setup = "0",
-    step: Step = "0",
-    latest: Latest = "inf",
-    max_runtime: MaxRuntime = "inf",
-    where: Where = None,
     plot: Plot = None,
     as_json: AsJson = False,
 ) -> None:
@@ -219,21 +241,6 @@ def alternatives(
 
     Exits with 1 and the explanation when there is none.
     """
-    request = _request(
-        nodes=nodes,
-        volume=volume,
-        walltime=walltime,
-        budget=budget,
-        min_performance=min_performance,
-        earliest=earliest,
-        deadline=deadline,
-        max_price=max_price,
-        setup=setup,
-        step=step,
-        latest=latest,
-        max_runtime=max_runtime,
-        where=where,
-    )
     _check_plot(plot)
     if limit is not None and limit < 1:
         raise ValueError(f"--limit must be at least 1, got {limit}")
@@ -245,8 +252,8 @@ def alternatives(
         found = found.pareto(*names)
     why = None if found else _why(free, request, shape)
     if found and plot is not None:
-        title = f"{slots.name}: {len(found)} alternatives of {nodes} nodes, {shape}"
-        sk.plot_gantt(table, found, path=plot, title=title)
+        what = f"{len(found)} alternatives of {request.nodes} nodes, {shape}"
+        sk.plot_gantt(table, found, path=plot, title=f"{slots.name}: {what}")
     if as_json:
         _print_json(
             slots,
@@ -273,20 +280,6 @@ def _check_plot(plot: Path | None) -> None:
 
 def _why(slots: Any, request: sk.Request, shape: Any) -> sk.Explanation:
     return sk.explain(slots, request, shape=shape)
-
-
-def _request(**options: Any) -> sk.Request:
-    """The request that a command's options make, times as numbers or in words."""
-    if (options["volume"] is None) == (options["walltime"] is None):
-        raise ValueError("either --volume or --walltime is needed")
-    options["walltime"] = number_or_text(options["walltime"])
-    for name in ("earliest", "latest", "deadline", "setup", "step", "max_runtime"):
-        options[name] = number_or_text(options[name])
-        if isinstance(options[name], str):
-            lasts = name in ("setup", "step", "max_runtime")
-            meaning: Any = duration_of if lasts else moment_of
-            meaning(options[name], f"--{name.replace('_', '-')}")
-    return sk.Request(**options)
 
 
 def _print_json(

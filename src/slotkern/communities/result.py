@@ -171,19 +171,22 @@ class CommunityRun:
         -------
         structured array
             ``time``, and from then on ``submitted``, ``waiting`` (not on a processor
-            yet, failed jobs included), ``running``, ``completed``.
+            yet), ``running``, ``completed``, and ``suspended``: submitted, and never
+            run until the end.
         """
         jobs, done = self.jobs, self.jobs[self.completed]
         time = np.unique(np.concatenate((jobs["submit"], done["start"], done["end"])))
-        names = ("submitted", "waiting", "running", "completed")
+        names = ("submitted", "waiting", "running", "completed", "suspended")
         steps = np.zeros(len(time), [("time", "f8"), *((name, "i8") for name in names)])
-        submitted, started, ended = (
+        never = jobs["submit"][jobs["fate"] != DONE]
+        submitted, started, ended, suspended = (
             np.searchsorted(np.sort(each), time, side="right")
-            for each in (jobs["submit"], done["start"], done["end"])
+            for each in (jobs["submit"], done["start"], done["end"], never)
         )
         steps["time"], steps["submitted"] = time, submitted
-        steps["waiting"], steps["running"] = submitted - started, started - ended
-        steps["completed"] = ended
+        steps["waiting"] = submitted - started - suspended
+        steps["running"], steps["completed"] = started - ended, ended
+        steps["suspended"] = suspended
         return steps
 
     def flow(self) -> NDArray[np.int64]:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern._core import Request
 from slotkern._pool import SlotPool
+from slotkern._request import Request
 from slotkern._windows import Window
 from slotkern.checks import number, shown
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from slotkern._core import Request
+from slotkern._request import Request
 from slotkern.checks import shown
 
 from .clock import Clock

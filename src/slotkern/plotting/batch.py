@@ -16,7 +16,9 @@ from slotkern.plotting.style import (
     INK,
     WINDOW_COLOURS,
     as_written,
+    boxes,
     checked_path,
+    new_figure,
     save_figure,
 )
 
@@ -62,7 +64,7 @@ def plot_schedule(
     ModuleNotFoundError
         If matplotlib is not installed.
     """
-    target = None if path is None else checked_path(path)
+    target = checked_path(path)
     done = int(schedule.scheduled.sum())
     words = f"{done} of {len(schedule)} jobs, {len(schedule.alternatives)} alternatives"
     figure = plot_gantt(schedule.slots, title=title or words)
@@ -95,9 +97,7 @@ def plot_schedule(
                 color="white",
                 zorder=7,
             )
-    if target is not None:
-        save_figure(figure, target)
-    return figure
+    return save_figure(figure, target)
 
 
 def _boxes(
@@ -115,18 +115,9 @@ def _boxes(
     pad = 0.12 * (edges[row + 1] - edges[row])
     top, bottom = edges[row] + pad, edges[row + 1] - pad
     left, right = parts["start"], parts["end"]
-    corners = np.stack(
-        [
-            np.stack([left, top], -1),
-            np.stack([right, top], -1),
-            np.stack([right, bottom], -1),
-            np.stack([left, bottom], -1),
-        ],
-        axis=1,
-    )
     ax.add_collection(
         PolyCollection(
-            list(corners),
+            boxes(left, right, top, bottom),
             facecolors=colour if filled else "none",
             edgecolors="white" if filled else colour,
             linewidths=0.6 if filled else 0.8,
@@ -159,14 +150,11 @@ def plot_trade_off(
     ModuleNotFoundError
         If matplotlib is not installed.
     """
-    target = None if path is None else checked_path(path)
+    target = checked_path(path)
     if not len(schedule.slices):
         raise ValueError("there is no trade-off: nothing was chosen from alternatives")
     curve = schedule.trade_off()
-    with extra():
-        from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7, 4), dpi=150, layout="constrained")
+    figure = new_figure(7, 4, dpi=150)
     ax: Any = figure.add_subplot()
     ax.step(curve.weight, curve.value, where="post", color=WINDOW_COLOURS[0], lw=1.4)
     ax.axvline(schedule.limit, color=FAINT, ls="dotted", lw=1.2)
@@ -188,6 +176,4 @@ def plot_trade_off(
     ax.set_ylabel(as_written(schedule.target), fontsize=FONT)
     ax.tick_params(labelsize=FONT - 1)
     ax.spines[["top", "right"]].set_visible(False)
-    if target is not None:
-        save_figure(figure, target)
-    return figure
+    return save_figure(figure, target)

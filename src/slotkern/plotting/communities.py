@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from slotkern.communities.result import MESSAGES, CommunityRun
-from slotkern.extras import extra
 from slotkern.plotting.style import (
     FAINT,
     INK,
     WINDOW_COLOURS,
     as_written,
     checked_path,
+    name_axes,
+    new_figure,
     save_figure,
 )
 
@@ -23,10 +24,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["plot_communities", "plot_flow"]
+__all__ = ["plot_communities", "plot_flow", "plot_states"]
 
 DAY = 86400.0
-STATES = ("completed", "running", "waiting")
+STATES = ("completed", "running", "waiting", "suspended")
 
 
 def plot_communities(
@@ -52,12 +53,10 @@ def plot_communities(
     ValueError
         For no run.
     """
-    with extra():
-        from matplotlib.figure import Figure
-
+    target = checked_path(path)
     if not runs:
         raise ValueError("plot_communities needs a run")
-    figure = Figure(figsize=(10, 9), dpi=130, layout="constrained")
+    figure = new_figure(10, 9)
     grid = figure.subplots(3, 2)
     names = [as_written(name) for name in runs]
     found = [run.metrics() for run in runs.values()]
@@ -82,21 +81,81 @@ def plot_communities(
             steps["time"] / DAY, below, above, step="post", color=colour, label=state
         )
         below = above
-    _finish(ax, f"jobs, {names[0]}")
-    ax.set_xlabel("days", color=INK)
-    if path is not None:
-        save_figure(figure, checked_path(path))
-    return figure
+    _finish(ax, "days", f"jobs, {names[0]}", "upper left")
+    return save_figure(figure, target)
+
+
+def plot_states(
+    runs: Mapping[str, Sequence[CommunityRun]],
+    *,
+    path: str | os.PathLike[str] | None = None,
+) -> Figure:
+    """Draw how many jobs are in each state over time, as the paper's figure 3 does.
+
+    Parameters
+    ----------
+    runs : mapping of str to sequence of CommunityRun
+        By the name to show: a panel each, with runs of several seeds.
+    path : path, optional
+        ``.png``, ``.svg`` or ``.pdf``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Days since the first submission; a thin line for each run, a thick one for
+        their mean.
+
+    Raises
+    ------
+    ValueError
+        For no run.
+    """
+    target = checked_path(path)
+    if not runs or not all(runs.values()):
+        raise ValueError("plot_states needs a run")
+    columns = min(2, len(runs))
+    rows = -(-len(runs) // columns)
+    figure = new_figure(1 + 4.5 * columns, 0.8 + 3 * rows)
+    panels = figure.subplots(rows, columns, squeeze=False).ravel()
+    for ax in panels[len(runs) :]:
+        ax.set_axis_off()
+    for ax, (name, some) in zip(panels, runs.items(), strict=False):
+        _lines(ax, [run.states() for run in some])
+        ax.set_title(as_written(name), color=INK, fontsize=10)
+        _finish(ax, "days", "jobs", "upper left")
+    return save_figure(figure, target)
+
+
+def _lines(ax: Axes, found: Sequence[Any]) -> None:
+    """Draw each state of each run, and their means at common times."""
+    found = [steps for steps in found if len(steps)]
+    since = [(steps["time"] - steps["time"][0]) / DAY for steps in found]
+    last = max((time[-1] for time in since), default=0)
+    at = np.linspace(0, last, 500)
+    for state, colour in zip(STATES, WINDOW_COLOURS, strict=False):
+        counts = [
+            steps[state][np.searchsorted(time, at, side="right") - 1]
+            for time, steps in zip(since, found, strict=True)
+        ]
+        for count in counts if len(counts) > 1 else ():
+            ax.plot(at, count, color=colour, linewidth=0.4, alpha=0.4)
+        mean = np.mean(counts, axis=0) if counts else np.zeros(len(at))
+        ax.plot(at, mean, color=colour, linewidth=1.5, label=state)
 
 
 def plot_flow(
-    run: CommunityRun, *, path: str | os.PathLike[str] | None = None
+    run: CommunityRun,
+    *,
+    title: str | None = None,
+    path: str | os.PathLike[str] | None = None,
 ) -> Figure:
     """Draw the nodes in a circle, and who runs whose jobs.
 
     Parameters
     ----------
     run : CommunityRun
+    title : str, optional
+        The run's name by default.
     path : path, optional
         ``.png``, ``.svg`` or ``.pdf``.
 
@@ -106,10 +165,8 @@ def plot_flow(
         A line from home to node as wide as the number of jobs; the largest 200. The
         area of a node is that of its processors, its colour that of its label.
     """
-    with extra():
-        from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7, 7), dpi=130, layout="constrained")
+    target = checked_path(path)
+    figure = new_figure(7, 7)
     ax = figure.add_subplot()
     size = len(run.nodes)
     angle = 2 * np.pi * np.arange(size) / size
@@ -139,10 +196,8 @@ def plot_flow(
     ax.set_ylim(-1.25, 1.25)
     ax.set_aspect("equal")
     ax.set_axis_off()
-    ax.set_title(as_written(run.name), color=INK, fontsize=10)
-    if path is not None:
-        save_figure(figure, checked_path(path))
-    return figure
+    ax.set_title(as_written(title or run.name), color=INK, fontsize=10)
+    return save_figure(figure, target)
 
 
 def _bars(ax: Axes, names: list[str], groups: Mapping[str, Any], what: str) -> None:
@@ -153,11 +208,9 @@ def _bars(ax: Axes, names: list[str], groups: Mapping[str, Any], what: str) -> N
         ax.bar(left, np.nan_to_num(values), width, color=colour, label=label)
     ax.set_xticks(np.arange(len(names)), names)
     ax.margins(y=0.25)  # for the legend
-    _finish(ax, what)
+    _finish(ax, "", what)
 
 
-def _finish(ax: Axes, what: str) -> None:
-    ax.set_ylabel(what, color=INK)
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.tick_params(colors=FAINT)
-    ax.legend(frameon=False, fontsize=7)
+def _finish(ax: Axes, across: str, up: str, legend: str = "best") -> None:
+    name_axes(ax, across, up)
+    ax.legend(frameon=False, fontsize=7, loc=legend)

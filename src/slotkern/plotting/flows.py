@@ -12,11 +12,13 @@ import numpy.typing as npt
 from slotkern.extras import extra
 from slotkern.plotting.style import (
     BUSY,
-    FAINT,
     INK,
     WINDOW_COLOURS,
     as_written,
+    boxes,
     checked_path,
+    name_axes,
+    new_figure,
     save_figure,
 )
 from slotkern.replays.result import Replay
@@ -46,7 +48,8 @@ def plot_trace(trace: Trace, *, path: str | os.PathLike[str] | None = None) -> F
     -------
     matplotlib.figure.Figure
     """
-    figure = _figure((9, 3))
+    target = checked_path(path)
+    figure = new_figure(9, 3)
     ax = figure.add_subplot()
     edges, load = load_over_time(trace)
     ax.stairs(load, edges / DAY, fill=True, color=WINDOW_COLOURS[0], alpha=0.75)
@@ -54,7 +57,7 @@ def plot_trace(trace: Trace, *, path: str | os.PathLike[str] | None = None) -> F
         ax.axhline(trace.processors, color=INK, linewidth=0.8)
         ax.set_ylim(0, max(trace.processors, load.max(initial=0)) * 1.05)
     _label(ax, "days", "processors in use")
-    return _done(figure, path)
+    return save_figure(figure, target)
 
 
 def plot_replays(
@@ -75,7 +78,8 @@ def plot_replays(
         Utilization and queue length are means over 300 equal spans of time; the third
         panel shows the share of jobs whose bounded slowdown exceeds a value.
     """
-    figure = _figure((9, 8.2))
+    target = checked_path(path)
+    figure = new_figure(9, 8.2)
     use, queue, slow = figure.subplots(3)
     looks = ("-", "--", "-.", ":")
     for k, (name, done) in enumerate(replays.items()):
@@ -110,7 +114,7 @@ def plot_replays(
             frameon=False,
             fontsize=9,
         )
-    return _done(figure, path)
+    return save_figure(figure, target)
 
 
 def plot_replay_gantt(
@@ -145,6 +149,7 @@ def plot_replay_gantt(
     with extra():
         from matplotlib.collections import PolyCollection
 
+    target = checked_path(path)
     if not start < end:
         raise ValueError(f"there is no time between {start} and {end}")
     if not replay.has_nodes:
@@ -154,51 +159,30 @@ def plot_replay_gantt(
     job, low, size = replay.parts(seen)
     left = jobs["start"][job].clip(min=start)
     right = jobs["end"][job].clip(max=end)
-    corners = np.stack(
-        (
-            np.stack((left, low), axis=-1),
-            np.stack((right, low), axis=-1),
-            np.stack((right, low + size), axis=-1),
-            np.stack((left, low + size), axis=-1),
-        ),
-        axis=1,
-    )
     height = int(cluster.processors.sum())
-    figure = _figure((10, 4.5))
+    figure = new_figure(10, 4.5)
     ax = figure.add_subplot()
     colours = np.array(WINDOW_COLOURS)[jobs["user"][job] % len(WINDOW_COLOURS)]
-    boxes = PolyCollection(
-        list(corners), facecolors=colours.tolist(), edgecolors="white", linewidths=0.4
+    ax.add_collection(
+        PolyCollection(
+            boxes(left, right, low, low + size),
+            facecolors=colours.tolist(),
+            edgecolors="white",
+            linewidths=0.4,
+        )
     )
-    ax.add_collection(boxes)
     for span in cluster.blocked:
         if span["start"] < end and span["end"] > start:
             ax.axvspan(span["start"], span["end"], color=BUSY, alpha=0.5, zorder=0)
     ax.set_xlim(start, end)
     ax.set_ylim(0, height)
     _label(ax, "seconds", "processor")
-    return _done(figure, path)
-
-
-def _figure(size: tuple[float, float]) -> Figure:
-    with extra():
-        from matplotlib.figure import Figure
-
-    return Figure(figsize=size, dpi=130, layout="constrained")
+    return save_figure(figure, target)
 
 
 def _label(ax: Axes, across: str, up: str) -> None:
-    ax.set_xlabel(across, color=INK)
-    ax.set_ylabel(up, color=INK)
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.tick_params(colors=FAINT)
+    name_axes(ax, across, up)
     ax.margins(x=0)
-
-
-def _done(figure: Figure, path: str | os.PathLike[str] | None) -> Figure:
-    if path is not None:
-        save_figure(figure, checked_path(path))
-    return figure
 
 
 def _means(steps: npt.NDArray[Any], edges: npt.NDArray[np.float64]) -> Any:

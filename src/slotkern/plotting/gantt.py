@@ -37,7 +37,9 @@ from slotkern.plotting.style import (
     INK,
     WINDOW_COLOURS,
     as_written,
+    boxes,
     checked_path,
+    new_figure,
     save_figure,
 )
 
@@ -128,20 +130,16 @@ def plot_gantt(
     >>> len(figure.axes)
     1
     """
-    target = None if path is None else checked_path(path)
+    target = checked_path(path)
     free = with_spans("slots", getattr(slots, "slots", slots))
     if tasks is not None:
         with_spans("tasks", tasks)
     size = None if ax is None else _inches(ax)
     plan = layout_of(free, tasks, named_windows(windows), horizon, size)
 
-    with extra():
-        from matplotlib.figure import Figure
-
     if ax is None:
         height = plan.tall + plan.lanes * LANE + 0.95
-        figure = Figure(figsize=(WIDTH, height), dpi=150, layout="constrained")
-        ax = figure.add_subplot()
+        ax = new_figure(WIDTH, height, dpi=150).add_subplot()
     if tasks is None:
         whole = np.zeros(plan.nodes.size, free.dtype)
         whole["node"], whole["start"], whole["end"] = plan.nodes, plan.first, plan.last
@@ -162,9 +160,7 @@ def plot_gantt(
     if title:
         ax.set_title(as_written(title), loc="left", fontsize=FONT + 2.5, color=INK)
     figure = ax.figure.figure
-    if target is not None:
-        save_figure(figure, target)
-    return figure
+    return save_figure(figure, target)
 
 
 def _windows(ax: Axes, plan: Layout, looks: list[Look]) -> None:
@@ -215,19 +211,10 @@ def _add_boxes(
 
     keep = right > left
     left, right, top, bottom = left[keep], right[keep], top[keep], bottom[keep]
-    corners = np.stack(
-        [
-            np.stack([left, top], -1),
-            np.stack([right, top], -1),
-            np.stack([right, bottom], -1),
-            np.stack([left, bottom], -1),
-        ],
-        axis=1,
-    )
     edged = bool(top.size) and float(np.median(bottom - top)) > EDGE_ROW
     ax.add_collection(
         PolyCollection(
-            list(corners),
+            boxes(left, right, top, bottom),
             facecolors=look.colour,
             edgecolors="white" if edged or look.hatch else "none",
             linewidths=0.5 if edged else 0.0,

@@ -20,6 +20,7 @@ from slotkern.plotting.style import (
     WINDOW_COLOURS,
     as_written,
     checked_path,
+    new_figure,
     save_figure,
 )
 
@@ -93,7 +94,7 @@ def plot_neighbours(
     >>> figure.axes[0].get_title(loc="left")
     'nearest task 2.5 away, farthest 35, on average'
     """
-    target = None if path is None else checked_path(path)
+    target = checked_path(path)
     free = with_spans("slots", getattr(slots, "slots", slots))
     if tasks is not None:
         with_spans("tasks", tasks)
@@ -109,12 +110,9 @@ def plot_neighbours(
         horizon or max([latest, *(float(w.finish) for w in named.values())]),
     )
 
-    with extra():
-        from matplotlib.figure import Figure
-
     rows = [len(window.slots) for window in named.values()]
     tall = sum(ROW * count + REST for count in rows)
-    figure = Figure(figsize=(WIDTH, tall), dpi=150, layout="constrained")
+    figure = new_figure(WIDTH, tall, dpi=150)
     panels = figure.subplots(len(named), 1, squeeze=False, height_ratios=rows)[:, 0]
     for i, (panel, (name, window)) in enumerate(
         zip(panels, named.items(), strict=True)
@@ -128,16 +126,14 @@ def plot_neighbours(
         )
         if isinstance(windows, Mapping) or len(named) > 1:
             words = f"{name}: {words}"
-        panel.set_title(words, loc="left", fontsize=FONT + 1, color=INK)
+        panel.set_title(as_written(words), loc="left", fontsize=FONT + 1, color=INK)
     panels[-1].set_xlabel("time", fontsize=FONT, color=INK)
     _legend(panels[0], WINDOW_COLOURS[0])
     if title:
         figure.suptitle(
             as_written(title), fontsize=FONT + 2.5, color=INK, ha="left", x=0.01
         )
-    if target is not None:
-        save_figure(figure, target)
-    return figure
+    return save_figure(figure, target)
 
 
 def _held(free: npt.NDArray[Any], window: WindowLike) -> npt.NDArray[Any]:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from slotkern._core import Request, prepared
+from slotkern._core import prepared
 from slotkern._find import find_window
-from slotkern.extras import extra
-from slotkern.plotting.style import as_written, checked_path, save_figure
+from slotkern._request import Request
+from slotkern.plotting.style import as_written, checked_path, new_figure, save_figure
 from slotkern.search import step_values
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def plot_steps(
     >>> figure.axes[0].get_xlabel()
     'start of the window'
     """
-    target = None if path is None else checked_path(path)
+    target = checked_path(path)
     pool = prepared(slots)
     starts, values = step_values(
         pool,
@@ -87,11 +87,8 @@ def plot_steps(
     window = find_window(
         pool, request, criterion, shape=shape, placement=placement, span=span
     )
-    with extra():
-        from matplotlib.figure import Figure
-
     if ax is None:
-        ax = Figure(figsize=(8, 3.2), layout="constrained").subplots()
+        ax = new_figure(8, 3.2).subplots()
     values = np.where(np.isfinite(values), values, np.nan)
     ax.step(starts, values, where="post", color=LINE, linewidth=1.2)
     if window is not None:
@@ -108,6 +105,4 @@ def plot_steps(
     ax.margins(y=0.15)
     ax.spines[["top", "right"]].set_visible(False)
     figure: Figure = ax.figure.figure
-    if target is not None:
-        save_figure(figure, target)
-    return figure
+    return save_figure(figure, target)

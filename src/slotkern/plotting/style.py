@@ -5,15 +5,26 @@ from __future__ import annotations
 import io
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from slotkern.extras import extra
 from slotkern.files.whole import open_whole
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["as_written", "checked_path", "save_figure"]
+__all__ = [
+    "as_written",
+    "boxes",
+    "checked_path",
+    "name_axes",
+    "new_figure",
+    "save_figure",
+]
 
 # Okabe and Ito's colours, which stay apart under every kind of colour blindness.
 WINDOW_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -25,7 +36,10 @@ SUFFIXES = (".png", ".svg", ".pdf")
 FONT = 8.5
 
 
-def checked_path(path: str | os.PathLike[str]) -> Path:
+def checked_path(path: str | os.PathLike[str] | None) -> Path | None:
+    """Refuse a picture that cannot be written, before anything is searched or drawn."""
+    if path is None:
+        return None
     target = Path(path)
     if target.suffix.lower() not in SUFFIXES:
         known = ", ".join(SUFFIXES)
@@ -45,8 +59,35 @@ def as_written(text: object) -> str:
     return f" {shown}" if shown.startswith("_") else shown
 
 
-def save_figure(figure: Figure, target: Path) -> None:
-    """Write a figure whole or not at all, and with the same bytes every time."""
+def new_figure(width: float, height: float, dpi: int = 130) -> Figure:
+    """Return an empty figure of so many inches."""
+    with extra():
+        from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), dpi=dpi, layout="constrained")
+
+
+def name_axes(ax: Axes, across: str, up: str) -> None:
+    """Say what the axes are, without a frame."""
+    ax.set_xlabel(across, color=INK)
+    ax.set_ylabel(up, color=INK)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.tick_params(colors=FAINT)
+
+
+def boxes(left: Any, right: Any, low: Any, high: Any) -> list[NDArray[np.float64]]:
+    """Return the corners of rectangles, for one collection of them."""
+    corners = ((left, low), (right, low), (right, high), (left, high))
+    return list(np.stack([np.stack(corner, -1) for corner in corners], axis=1))
+
+
+def save_figure(figure: Figure, target: Path | None) -> Figure:
+    """Return a figure, written whole or not at all if it has a target.
+
+    The bytes are the same every time.
+    """
+    if target is None:
+        return figure
     with extra():
         import matplotlib
 
@@ -57,3 +98,4 @@ def save_figure(figure: Figure, target: Path) -> None:
         figure.savefig(drawn, format=kind, metadata=stamp)
     with open_whole(target) as file:
         file.write(drawn.getvalue())
+    return figure

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import slotkern as sk
-from slotkern._core import REQUEST_FIELDS
+from slotkern._request import REQUEST_FIELDS
 from slotkern.environment import PRESETS, Environment, generate_environment
 from slotkern.studies.experiment import Columns, Experiment, Metric, named_object
 from slotkern.studies.fields import (

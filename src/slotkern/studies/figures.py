@@ -9,7 +9,7 @@ from typing import Any
 
 from slotkern.extras import extra
 from slotkern.files.whole import make_folder
-from slotkern.plotting.style import SUFFIXES, as_written, save_figure
+from slotkern.plotting.style import SUFFIXES, as_written, new_figure, save_figure
 from slotkern.studies.experiment import Metric, describe, experiment_of
 from slotkern.studies.study import Setting, Study, short_names
 from slotkern.studies.summary import Comparison, Summary
@@ -145,13 +145,9 @@ def _panels(
     record: Mapping[str, Any], study: Study, count: int, **axes: Any
 ) -> tuple[Any, list[Any]]:
     """Return a figure with its title, and this many panels, at most three in a row."""
-    with extra():
-        from matplotlib.figure import Figure
-
     columns = min(3, count)
     rows = -(-count // columns)
-    size = (1.2 + 3.4 * columns, 0.9 + 3.0 * rows)
-    figure = Figure(figsize=size, dpi=150, layout="constrained")
+    figure = new_figure(1.2 + 3.4 * columns, 0.9 + 3.0 * rows, dpi=150)
     figure.suptitle(as_written(record.get("title", study.title)))
     panels = list(figure.subplots(rows, columns, squeeze=False, **axes).ravel())
     for panel in panels[count:]:

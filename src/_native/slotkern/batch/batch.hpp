@@ -83,6 +83,8 @@ struct BatchAnswer {
   std::vector<std::int64_t> chosen;    // by job: its alternative, or -1
   std::vector<std::uint8_t> reasons;   // by job
   std::vector<SliceAnswer> slices;
+  double worst = 0;                    // of an alternative: not finite, or why sums overflow
+  std::size_t worst_of = 0;            // its job
 
   void clear(std::size_t jobs) {
     alternatives.clear(), owner.clear(), slices.clear();
@@ -255,7 +257,7 @@ class Batch {
     OneEach& answer = one_each();
     const Classes classes{value_.data(), expense_.data(), classes_.data(), classes_.size() - 1};
     const Fault fault = answer.run(classes, limit, rules_->maximize, rules_->gap, rules_->work);
-    if (fault.status != Status::ok) return fault.status;
+    if (fault.status != Status::ok) return blame(fault, first);
     if (!answer.feasible) return kept_.empty() ? Status::ok : Status::internal;
     const double spent = start_early(answer, limit);
     out_->slices.push_back({limit, answer.value, answer.bound, spent,
@@ -267,6 +269,21 @@ class Batch {
       if (booked != Status::ok) return booked;
     }
     return Status::ok;
+  }
+
+  // The sum over the parts of one window can overflow, and that over the jobs.
+  Status blame(const Fault& fault, std::size_t first) {
+    std::size_t row = fault.row;
+    const std::vector<double>* of = fault.status == Status::value_not_finite ? &value_ : &expense_;
+    if (fault.status == Status::sum_overflows)
+      for (const std::vector<double>* each : {&value_, &expense_})
+        for (std::size_t i = 0; i < each->size(); ++i)
+          if (std::fabs((*each)[i]) > std::fabs((*of)[row])) of = each, row = i;
+    const auto next =
+        std::upper_bound(classes_.begin(), classes_.end(), static_cast<std::int64_t>(row));
+    out_->worst = (*of)[row];
+    out_->worst_of = first + kept_[static_cast<std::size_t>(next - classes_.begin()) - 1];
+    return fault.status;
   }
 
   // The alternative in row `row` of class c.

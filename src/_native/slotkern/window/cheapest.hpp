@@ -123,7 +123,8 @@ class SmallestOf {
     return true;
   }
 
-  // Takes the n smallest out, and drops what keep(row) refuses of what moves up.
+  // Takes the n smallest out. What moves up from the reserve is what keep(row) takes; of the few
+  // behind the n smallest, purge() tells.
   template <class Keep>
   void drop_front(Keep keep) {
     const auto first = array_.begin();

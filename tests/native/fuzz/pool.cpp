@@ -8,7 +8,7 @@
 
 namespace {
 
-fuzz::Tally tally{"timeline"};
+fuzz::Tally tally{"pool"};
 
 using Id = std::int32_t;
 

@@ -1,0 +1,17 @@
+# Types of slotkern for its own doors: requests.
+from slotkern._base cimport Status
+from slotkern._kernels cimport Query, ShapeKind
+
+
+cdef class Request:
+    cdef Query query
+    cdef readonly object where, name, said  # said: what only a clock makes numbers, or None
+    cdef tuple plain  # (clock, the same request in its numbers), or None
+    cdef object amount(self, object volume, object walltime, object reference)
+    cdef object heard(self, object value, str name, double otherwise, bint duration)
+
+
+cdef Request request_with(Request request, object mask)
+cdef bint lasting(object where) except -1
+cdef ShapeKind shape_of(str shape) except *
+cdef object search_error(Status status, Query query)

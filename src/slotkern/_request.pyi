@@ -1,0 +1,63 @@
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from slotkern.typing import Duration, Time
+
+inf: float
+REQUEST_FIELDS: tuple[str, ...]
+
+class Request:
+    where: str | NDArray[np.bool_] | None
+    name: str | None
+    said: dict[str, tuple[Any, Any]] | None
+    def __init__(
+        self,
+        nodes: int,
+        volume: float | None = None,
+        *,
+        budget: float = ...,
+        min_performance: float = ...,
+        earliest: Time = ...,
+        deadline: Time = ...,
+        max_price: float = ...,
+        setup: Duration = 0.0,
+        step: Duration = 0.0,
+        latest: Time = ...,
+        max_runtime: Duration = ...,
+        where: str | ArrayLike | None = None,
+        walltime: Duration | None = None,
+        reference: float = 1.0,
+        name: str | None = None,
+    ) -> None: ...
+    def _fields(self) -> dict[str, Any]: ...
+    def _as_said(self, name: str, value: Any) -> Any: ...
+    @property
+    def nodes(self) -> int: ...
+    @property
+    def volume(self) -> Any: ...
+    @property
+    def reference(self) -> float: ...
+    @property
+    def walltime(self) -> Duration | None: ...
+    @property
+    def budget(self) -> float: ...
+    @property
+    def min_performance(self) -> float: ...
+    @property
+    def earliest(self) -> Any: ...
+    @property
+    def deadline(self) -> Any: ...
+    @property
+    def max_price(self) -> float: ...
+    @property
+    def setup(self) -> Any: ...
+    @property
+    def step(self) -> Any: ...
+    @property
+    def latest(self) -> Any: ...
+    @property
+    def max_runtime(self) -> Any: ...
+    def length(self, performance: ArrayLike) -> NDArray[np.float64]: ...
+    def replace(self, **changes: Any) -> Request: ...

@@ -1,0 +1,71 @@
+// What a pool remembers, each against its plain definition.
+#include "slotkern/pool/hints.hpp"
+#include "support.hpp"
+
+using namespace slotkern;
+using namespace unit;
+
+namespace {
+
+Query ask(std::int64_t n, double volume, double budget) {
+  Query query;
+  query.n = n, query.volume = volume, query.budget = budget;
+  return query;
+}
+
+void hints_hold_for_what_is_harder() {
+  Hints hints;
+  const Query asked = ask(2, 10, 35);
+  CHECK(hints.bound(asked) == -kInfinity);
+  hints.learn(asked, -kInfinity, 50);
+  CHECK(hints.bound(asked) == 50);
+  CHECK(hints.bound(ask(3, 10, 35)) == 50 && hints.bound(ask(2, 11, 35)) == 50);
+  CHECK(hints.bound(ask(1, 10, 35)) == -kInfinity && hints.bound(ask(2, 9, 35)) == -kInfinity);
+  CHECK(hints.bound(ask(2, 10, 36)) == -kInfinity && hints.bound(ask(2, 10, 34)) == 50);
+  CHECK(hints.bound(ask(4, 10, 69)) == 50 && hints.bound(ask(4, 10, 71)) == -kInfinity);
+  Query fast = asked, late = asked;
+  fast.min_performance = 2;
+  late.earliest = 7;
+  CHECK(hints.bound(fast) == 50 && hints.bound(late) == 50);
+  // A part may cost all that the budget leaves beside n - 1 others that cost nothing.
+  Slot slot{0, 100, 1, 3, 3, 0, 0};
+  hints.lower(slot);
+  CHECK(hints.bound(asked) == 0);
+  hints.learn(asked, -kInfinity, 50);
+  slot.rate = slot.price = 4;  // 10 * 4 > 35
+  hints.lower(slot);
+  CHECK(hints.bound(asked) == 50);
+  slot.rate = slot.price = 1, slot.end = 9;  // too short
+  hints.lower(slot);
+  CHECK(hints.bound(asked) == 50);
+  slot.end = 100, slot.start = 60;
+  hints.lower(slot);
+  CHECK(hints.bound(asked) == 50);
+  slot.start = 20;
+  hints.lower(slot);
+  CHECK(hints.bound(asked) == 20);
+  hints.clear();
+  CHECK(hints.bound(asked) == -kInfinity);
+  hints.learn(fast, -kInfinity, 50);
+  CHECK(hints.bound(asked) == -kInfinity && hints.bound(fast) == 50);
+  slot.start = 0;
+  hints.lower(slot);  // too slow
+  CHECK(hints.bound(fast) == 50);
+  hints.clear();
+  hints.learn(late, 7, 50);
+  CHECK(hints.bound(asked) == -kInfinity && hints.bound(late) == 50);
+  Query picky = asked;
+  picky.deadline = 90;
+  hints.clear();
+  hints.learn(picky, -kInfinity, 50);
+  CHECK(hints.bound(picky) == -kInfinity);
+  for (int k = 0; k < 2000; ++k) hints.learn(ask(2, 1000 + k, 35), -kInfinity, k);
+  CHECK(hints.bound(ask(2, 4000, 35)) == 1999);
+}
+
+}  // namespace
+
+int main() {
+  hints_hold_for_what_is_harder();
+  return report();
+}

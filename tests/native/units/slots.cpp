@@ -1,0 +1,144 @@
+// Screens, nodes and prepared rows, each against its plain definition.
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <vector>
+
+#include "slotkern/window/find.hpp"
+#include "support.hpp"
+
+using namespace slotkern;
+using namespace unit;
+
+namespace {
+
+void screen_keeps_what_a_plain_filter_keeps() {
+  for (int round = 0; round < 60; ++round) {
+    const std::size_t count = 1 + below(round % 4 == 0 ? 9000 : 300);
+    std::vector<float> columns[4];
+    Screen screen;
+    screen.reset(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      for (auto& column : columns) column.push_back(static_cast<float>(below(8)));
+      screen.put(i, columns[0][i], columns[1][i], columns[2][i], columns[3][i]);
+    }
+    const auto some = [] { return static_cast<float>(below(9)); };
+    const Thresholds thresholds{some(), some(), some(), some()};
+    const std::size_t last = below(count), most = below(3) == 0 ? below(5) : count;
+    std::vector<std::size_t> expected, seen;
+    for (std::size_t i = 0; i <= last && expected.size() < most; ++i)
+      if (columns[0][i] <= thresholds.key && columns[1][i] >= thresholds.room &&
+          columns[2][i] >= thresholds.performance && columns[3][i] >= thresholds.end)
+        expected.push_back(i);
+    if (most > 0)
+      screen.each({}, thresholds, last, [&](std::size_t row) {
+        seen.push_back(row);
+        return seen.size() < most;
+      });
+    CHECK(seen == expected);
+  }
+}
+
+// Blocks inserted and erased, rows moved: the same as a screen that is made anew.
+void screen_follows_rows_that_change() {
+  Screen screen;
+  screen.reset(64);
+  std::vector<std::uint32_t> order{0};
+  const auto open = [] { return std::vector<double>(64, NAN); };
+  std::vector<std::vector<double>> keys{open()};  // of each block's rows, NaN where there is none
+  for (int step = 0; step < 400; ++step) {
+    const bool grow = order.size() < 2 || below(3) == 0;
+    const std::size_t at = below(order.size() + (grow ? 1 : 0));
+    if (grow) {
+      const auto block = static_cast<std::uint32_t>(keys.size());
+      screen.add_rows();
+      screen.insert_block(at);
+      order.insert(order.begin() + static_cast<std::ptrdiff_t>(at), block);
+      keys.push_back(open());
+      screen.fold(at, block * std::size_t{64});
+    } else if (below(8) == 0) {
+      screen.erase_block(at);
+      order.erase(order.begin() + static_cast<std::ptrdiff_t>(at));
+    } else {
+      const std::size_t row = order[at] * std::size_t{64} + below(64);
+      double& key = keys[order[at]][row % 64];
+      if (std::isnan(key)) {
+        key = static_cast<double>(below(50));
+        screen.set(row, key, 10, 10, 10);
+        screen.widen(at, row);
+      } else {
+        const bool bounds = screen.bounds(at, row);
+        key = NAN;
+        screen.clear(row);
+        if (bounds) screen.fold(at, order[at] * std::size_t{64});
+      }
+    }
+    const double most = static_cast<double>(below(50));
+    const Thresholds thresholds{static_cast<float>(most), 1, 1, 1};
+    std::vector<std::size_t> expected, seen;
+    for (const auto block : order)
+      for (std::size_t k = 0; k < 64; ++k)
+        if (keys[block][k] <= most) expected.push_back(block * std::size_t{64} + k);
+    screen.each(order, thresholds, order.size() * 64 - 1, [&](std::size_t row) {
+      seen.push_back(row);
+      return true;
+    });
+    CHECK(seen == expected);
+  }
+}
+
+void cells_of_nodes_differ() {
+  for (const std::int32_t largest : {100, 2'000'000'000}) {
+    NodeIndex index;
+    index.reset(largest, 50);
+    CHECK(index.dense() == (largest == 100));
+    std::set<std::size_t> cells;
+    std::vector<std::int32_t> ids{0, largest, largest - 1};
+    while (ids.size() < 50) {
+      const auto id = static_cast<std::int32_t>(below(static_cast<std::size_t>(largest)));
+      if (std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
+    }
+    std::vector<std::size_t> first;
+    for (const auto id : ids) {
+      first.push_back(index.cell(id));
+      CHECK(first.back() < index.size());
+      cells.insert(first.back());
+    }
+    CHECK(cells.size() == ids.size());
+    for (std::size_t k = 0; k < ids.size(); ++k) CHECK(index.cell(ids[k]) == first[k]);
+  }
+}
+
+void prepared_rows_know_their_place() {
+  std::vector<Row> rows;
+  for (int k = 0; k < 40; ++k)
+    rows.push_back({k % 8, static_cast<double>(k / 4), k / 4 + 0.5, 1.0 + k % 8 / 2, 2.0 + k % 5});
+  PreparedSlots prepared;
+  CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::square, 0).status == Status::ok);
+  for (double t = 0; t < 10; t += 0.25) {
+    std::size_t last = 0;
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      if (rows[i].start <= t) last = i;
+    CHECK(prepared.position_at(t) == last);
+  }
+  std::vector<double> rates;
+  for (const Node& node : prepared.nodes) rates.push_back(node.min_price / node.performance);
+  std::sort(rates.begin(), rates.end());
+  double sum = 0;
+  for (std::size_t k = 0; k < rates.size(); sum += rates[k++])
+    CHECK(std::fabs(prepared.rates_of(k) - sum) < 1e-12);
+  CHECK(prepared.groups.size() == 4 && prepared.groups.back().end == 8);
+  CHECK(prepared.last_position() == 39 && prepared.first_start() == 0);
+  CHECK(prepared.farthest_start() == 9 && prepared.latest_end == 9.5);
+  CHECK(cut_finish(9.5 - 0x1p-50, 9.5) == 9.5 && cut_finish(9, 9.5) == 9);
+}
+
+}  // namespace
+
+int main() {
+  screen_keeps_what_a_plain_filter_keeps();
+  screen_follows_rows_that_change();
+  cells_of_nodes_differ();
+  prepared_rows_know_their_place();
+  return report();
+}

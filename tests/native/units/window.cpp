@@ -1,0 +1,124 @@
+// Tables of windows, the n cheapest and a tie, each against its plain definition.
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "slotkern/window/cheapest.hpp"
+#include "slotkern/window/find.hpp"
+#include "support.hpp"
+
+using namespace slotkern;
+using namespace unit;
+
+namespace {
+
+void tables_of_windows_hold_what_they_were_given() {
+  WindowTable table, other;
+  const Part parts[] = {{4, 2, 5, 10}, {6, 3, 7, 21}};
+  table.add({1, 7, 31, 12, 31}, parts, 2);
+  table.add_none();
+  CHECK(table.size() == 2 && table.any(0) && !table.any(1) && table.count(0) == 2);
+  table.set_bound(table.found[1].value, false);
+  table.add({2, 5, 10, 5, 10}, parts, 1);
+  table.set_bound(8, false);
+  table.add({3, 5, 10, 5, 9}, parts, 1);
+  CHECK(table.is_proven(0) && table.bound(0) == 31);
+  CHECK(!table.is_proven(2) && table.bound(2) == 8);
+  CHECK(table.is_proven(3) && table.bound(3) == 9);
+  other.add_from(table, 3);
+  CHECK(other.bounds.empty());  // all is proven so far
+  other.add_from(table, 1);
+  other.add_from(table, 2);
+  CHECK(other.size() == 3 && !other.any(1) && other.bound(0) == 9 && other.bound(2) == 8);
+  CHECK(other.is_proven(0) && !other.is_proven(2));
+  CHECK(other.parts_of(2)->row == 4 && other.count(2) == 1);
+  std::vector<WindowRow> windows(table.size());
+  std::vector<PartRow> pieces(table.parts.size());
+  table.fill(windows.data());
+  table.fill(pieces.data());
+  CHECK(windows[0].finish == 8 && windows[2].start == 2 && std::isnan(windows[1].cost));
+  CHECK(pieces[1].start == 1 && pieces[1].end == 8 && pieces[1].row == 6 && pieces[1].cost == 21);
+  CHECK(pieces[3].start == 3 && pieces[3].node == 2);
+  other.set_bound(8, true);
+  CHECK(other.is_proven(2));
+  other.clear();
+  CHECK(other.size() == 0 && other.firsts.size() == 1 && other.bounds.empty());
+}
+
+// Offers, purges, drops and compactions against a plain list.
+void smallest_of_follows_a_plain_list() {
+  for (int round = 0; round < 80; ++round) {
+    const std::size_t n = 1 + below(round % 5 == 0 ? 60 : 10), members = 400;
+    const bool reserve = below(4) != 0, ties = below(2) == 0;
+    NCheapest cheapest;
+    cheapest.reset(n, members, reserve);
+    std::vector<Entry> plain;
+    std::vector<char> alive(members, 1);
+    const auto keep = [&](std::size_t row) { return alive[row] != 0; };
+    const auto sort = [&] {
+      std::sort(plain.begin(), plain.end(),
+                [](const Entry& a, const Entry& b) { return a.key < b.key; });
+    };
+    for (std::size_t row = 0; row < members; ++row) {
+      const double key = ties ? static_cast<double>(below(20)) : 100 * real();
+      const bool joined = cheapest.offer(key, row);
+      sort();
+      const bool among = plain.size() < n || key < plain[n - 1].key;
+      if (!ties || plain.size() < n) CHECK(joined == among);
+      plain.push_back({key, row});
+      if (row % 50 == 49) CHECK(!cheapest.offer(kInfinity, row));
+      if (reserve && below(6) == 0) {
+        const std::size_t dead = below(row + 1);
+        alive[dead] = 0;
+      }
+      if (!reserve || below(5) != 0) continue;
+      std::erase_if(plain, [&](const Entry& entry) { return !alive[entry.row]; });
+      sort();
+      if (below(3) == 0) cheapest.compact(keep);
+      cheapest.purge(keep);
+      CHECK(cheapest.full() == (plain.size() >= n));
+      if (!cheapest.full()) continue;
+      double sum = 0;
+      for (std::size_t i = 0; i < n; ++i) {
+        CHECK(cheapest[i].key == plain[i].key && alive[cheapest[i].row]);
+        sum += plain[i].key;
+      }
+      CHECK(cheapest.sum() == sum);
+      CHECK(cheapest.lower() <= sum && cheapest.lower() >= sum - 1e-9 * (1 + sum));
+      if (cheapest.distinct() && plain.size() > n) CHECK(plain[n - 1].key < plain[n].key);
+      if (below(10) == 0 && !ties) {
+        cheapest.drop_front(keep);
+        cheapest.purge(keep);  // what moved up may have been dead
+        plain.erase(plain.begin(), plain.begin() + static_cast<std::ptrdiff_t>(n));
+        CHECK(cheapest.full() == (plain.size() >= n));
+        if (cheapest.full()) CHECK(cheapest[n - 1].key == plain[n - 1].key);
+      }
+    }
+    if (!reserve) {
+      sort();
+      CHECK(cheapest.full());
+      for (std::size_t i = 0; i < n; ++i) CHECK(cheapest[i].key == plain[i].key);
+    }
+  }
+}
+
+// Beside times as large as seconds since 1970, ends within an ulp of the best one still count.
+void a_finish_within_an_ulp_is_a_tie() {
+  const double t = 1.7e9;
+  const std::vector<Row> rows{{0, t, t + 9, 3, 5}, {1, t, t + 9, 3 * (1 - 2e-7), 1}};
+  PreparedSlots prepared;
+  CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::ragged, 0).status == Status::ok);
+  Query query;
+  query.n = 1, query.volume = 0.3;
+  const Answer answer = find(prepared, query, criterion_index("finish"), ShapeKind::ragged);
+  CHECK(answer.status == Status::ok && answer.parts[0].node == 1);
+}
+
+}  // namespace
+
+int main() {
+  tables_of_windows_hold_what_they_were_given();
+  smallest_of_follows_a_plain_list();
+  a_finish_within_an_ulp_is_a_tie();
+  return report();
+}
