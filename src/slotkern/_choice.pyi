@@ -1,9 +1,12 @@
+from collections.abc import Sequence
 from typing import final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 MOST_EACH: int
+MOST_LIMITS: int
+WITHIN_WORK: int
 
 @final
 class Choice:
@@ -36,6 +39,15 @@ def choose(
     max_work: int | None,
     memory_limit: float,
     method: str,
+) -> Choice | None: ...
+def choose_within(
+    cost: ArrayLike,
+    value: ArrayLike,
+    n: int,
+    budget: float,
+    limits: Sequence[tuple[ArrayLike, str, float]],
+    gap: float,
+    max_work: int | None,
 ) -> Choice | None: ...
 def choose_each(
     cost: ArrayLike,

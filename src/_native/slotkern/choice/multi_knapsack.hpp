@@ -161,9 +161,8 @@ class MultiKnapsack {
     work += 1 + multipliers_.pivots;
     if (!solved && surely_empty()) return false;
     weigh();
-    if (!open()) return false;
     const double before = best;
-    if (!hopeless_) look_for_one(feasible);
+    if (open()) look_for_one(feasible);
     const auto accept = [&](const std::vector<int>& positions) {
       found_ = fixed_;
       for (const int j : positions) found_.push_back(core_.id[at(j)]);
@@ -172,26 +171,33 @@ class MultiKnapsack {
       return true;
     };
     std::int64_t share = kFirstNodes;
-    while (open()) {
+    for (; open(); share *= 8) {
+      if (share > kLongNodes) expect_long();
       reduce();
-      const std::int64_t left = std::max<std::int64_t>(0, most_work - work);
-      const std::int64_t limit = std::min(left, share);
-      const bool finished = search_.run(core_, tolerance_, best, limit, accept);
+      // Not before there is a set at all: no set means that none keeps the limits.
+      const bool any = best > -kInfinity;
+      const std::int64_t left = any ? std::max<std::int64_t>(0, most_work - work) : share;
+      const bool finished =
+          search_.run(core_, tolerance_, best, std::min(left, share), accept);
       work += search_.nodes;
-      if (finished) {
-        if (bound > best) bound = std::max(best, tolerance_.beat(best) + 2 * tolerance_.noise);
-        break;
-      }
-      if (limit == left) {
+      if (finished) break;
+      if (left < share) {
         complete = false;
         break;
       }
-      if (best > -kInfinity && !chosen.empty()) climb(share, feasible);
-      share *= 8;
-      if (share > kLongNodes) expect_long();
+      if (!chosen.empty()) climb(share, feasible);
     }
-    bound = std::max(bound + rounding(pick_, std::max(std::fabs(best), std::fabs(bound))), best);
+    conclude();
     return best > before;
+  }
+
+  // No set's value, summed in any order, is above the bound.
+  void conclude() {
+    const double error = rounding(pick_, std::max(std::fabs(best), std::fabs(bound)));
+    bound += tolerance_.noise + error;
+    if (complete)
+      bound = std::min(bound, best + std::max(tolerance_.relative * std::fabs(best), error));
+    bound = std::max(bound, best);
   }
 
   bool open() const { return bound > tolerance_.beat(best); }
@@ -235,7 +241,6 @@ class MultiKnapsack {
     for (int i = 0; i < pick_; ++i) most += weight_[at(order_[at(i)])];
     tolerance_.noise = 0x1p-50 * (pick_ + 64) * ((pick_ + 2) * scale.largest() + size);
     bound = most;
-    hopeless_ = false;
   }
 
   // --- sets within the limits, by exchanges
@@ -293,7 +298,7 @@ class MultiKnapsack {
   template <class Feasible>
   void look_for_one(Feasible feasible) {
     stand_on_top();
-    for (int round = 0; round < kExchanges && work < most_work; ++round)
+    for (int round = 0; round < kExchanges; ++round)
       if (!exchange()) break;
     take(feasible);
   }
@@ -447,7 +452,6 @@ class MultiKnapsack {
   int pick_ = 0;
   Amounts amount_{}, reach_{}, slack_{}, use_{};
   double base_ = 0;
-  bool hopeless_ = false;
   Tolerance tolerance_;
   Multipliers multipliers_;
   MultiCore core_;
