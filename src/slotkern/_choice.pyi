@@ -1,3 +1,4 @@
+from collections.abc import Sequence
 from typing import Any, final
 
 import numpy as np
@@ -7,6 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 from slotkern.shown import Table
 
 MOST_EACH: int
+MOST_LIMITS: int
+WITHIN_WORK: int
 
 @final
 class Choice:
@@ -44,6 +47,15 @@ def choose(
     max_work: int | None,
     memory_limit: float,
     method: str,
+) -> Choice | None: ...
+def choose_within(
+    cost: ArrayLike,
+    value: ArrayLike,
+    n: int,
+    budget: float,
+    limits: Sequence[tuple[ArrayLike, str, float]],
+    gap: float,
+    max_work: int | None,
 ) -> Choice | None: ...
 def choose_each(
     cost: ArrayLike,

@@ -85,6 +85,14 @@ TEXTS: dict[str, tuple[type[Exception], str]] = {
         "the table of n, the items and the budget needs more memory than memory_limit "
         "= {memory:.0f} bytes; method 'search' does not",
     ),
+    "weight_not_finite": (
+        ValueError,
+        "limits[{limit}]: weights[{row}] = {weight} is not finite",
+    ),
+    "weights_overflow": (
+        ValueError,
+        "limits[{limit}]: weights or amount are so large that their sums overflow",
+    ),
     "endless": (ValueError, _ENDLESS),
     "too_many": (
         ValueError,
