@@ -313,6 +313,18 @@ def test_names_in_any_script(tmp_path: Path) -> None:
         assert sk.read_slots(path).tolist() == slots.tolist()
 
 
+def test_npz_of_another_byte_order_is_read_as_native(tmp_path: Path) -> None:
+    columns = COLUMNS | {"load": np.arange(len(SMALL), dtype=">f4")}
+    slots = sk.make_slots(**columns)
+    foreign = slots.astype(slots.dtype.newbyteorder(">"))
+    for text in (npz(**{n: slots[n] for n in slots.dtype.names}), npz(slots=foreign)):
+        found = read_text(tmp_path, text, ".npz")
+        assert found.dtype["load"] == np.float32
+        path = tmp_path / "again.npz"
+        sk.write_slots(path, found)
+        assert_same_bits(sk.read_slots(path), found)
+
+
 def test_npz_may_hold_a_column_per_array(tmp_path: Path) -> None:
     order = [2, 0, 1]
     text = npz(**{name: column[order] for name, column in COLUMNS.items()})

@@ -32,9 +32,12 @@ def _decode(data: bytes, room: Room) -> Columns:
         slots = arrays[0][1]
         if slots.dtype.names is None:
             raise Fault(f"slots is of {slots.dtype}, not a structured array")
-        return {name: slots[name] for name in slots.dtype.names}
+        arrays = [(name, slots[name]) for name in slots.dtype.names]
     column_names(name for name, _ in arrays)
-    return dict(arrays)
+    return {
+        name: column.astype(column.dtype.newbyteorder("="), copy=False)
+        for name, column in arrays
+    }
 
 
 def _encode(slots: NDArray[Any]) -> bytes:

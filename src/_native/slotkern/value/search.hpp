@@ -163,7 +163,8 @@ class ValueSearch : private ValueGroups<Shape, Source> {
 
   // The group's own multiplier, and the weights of its n - 1 heaviest nodes under it.
   bool tighten(Plan& plan, double& heaviest, const Shape& shape) {
-    if (Source::by_length && !value_nodes(shape, plan)) return false;
+    // Ragged windows have one group, whose nodes plan() has valued.
+    if (kSquare && Source::by_length && !value_nodes(shape, plan)) return false;
     list_nodes(0, prepared_.groups[plan.group].end);
     const Items items{w_.node_key.data(), w_.node_value.data(),
                       static_cast<int>(w_.node_value.size())};
