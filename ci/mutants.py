@@ -150,11 +150,11 @@ def mutants_of(header: Path) -> Iterator[Mutant]:
         for found in re.compile(r"\bif \(").finditer(text, first, last):
             end = closing(text, found.end(), 1, ())
             for word in ("yes", "no"):
-                texts = (
+                pair = (
                     (found.end(), found.end(), f"mutate::{word}<#>("),
                     (end, end, ")"),
                 )
-                yield Mutant(name, number, texts, f"always {word}")
+                yield Mutant(name, number, pair, f"always {word}")
         if (
             above in ";{})"
             and STATEMENT.match(line)
