@@ -12,6 +12,9 @@ from slotkern.errors import kernel_error
 cdef extern from "pythread.h" nogil:
     unsigned long PyThread_get_thread_ident()
 
+cdef extern from "slotkern/base/numbers.hpp" namespace "slotkern" nogil:
+    const char* clones_in_use()
+
 cdef unsigned long main_thread
 
 
@@ -62,3 +65,8 @@ cdef Py_ssize_t place_in(object index, Py_ssize_t size, str things) except -1:
         raise TypeError(f"index must be an integer or a slice, got {name}") from None
     except IndexError:
         raise IndexError(f"index {index} is out of range for {size} {things}") from None
+
+
+def clones():
+    """For which processors the loops that are compiled for several run here."""
+    return clones_in_use().decode()

@@ -44,6 +44,8 @@ cdef extern from "slotkern/batch/bound.hpp" namespace "slotkern" nogil:
         vector[int64_t] owner, chosen
         vector[uint8_t] reasons
         vector[SliceAnswer] slices
+        double worst
+        size_t worst_of
 
     Status bound_batch(const CPreparedSlots&, const vector[BatchJob]&, const BatchRules&, double&) noexcept
 
@@ -128,23 +130,40 @@ cdef class Jobs:
             windows.parts[k].row = rows[windows.parts[k].row]
 
 
-cdef object failure(Status status, Jobs jobs):
-    if status in (Status.cost_not_valid, Status.value_not_finite):
-        status = Status.sum_overflows
+cdef object failure(Status status, Jobs jobs, dict details=None):
     return error_of(status, "schedule the batch", {
         "volume": min([request.volume for request in jobs.asked[0]], default=0.0),
-        "what": "measures of the alternatives" if status == Status.sum_overflows else "the schedule",
-        "part": "a part", "largest": "not finite, or beyond what adds up",
+        "what": "the schedule", "part": "a part", **(details or {}),
     })
 
 
-cdef WindowTable table_of(CWindowTable& windows, str criterion, str shape):
+cdef WindowTable table_of(CWindowTable& windows, str criterion, str shape, Jobs jobs, object job):
+    """The windows of these jobs, with their names and the clock and machine of the slots."""
     cdef WindowTable table = WindowTable.__new__(WindowTable)
     table.windows.found.swap(windows.found)
     table.windows.firsts.swap(windows.firsts)
     table.windows.parts.swap(windows.parts)
-    table.criterion, table.shape = criterion, shape
+    table.criterion, table.shape, table.terms = criterion, shape, jobs.pool.terms
+    names = [request.name for request in jobs.asked[0]]
+    if any(names):
+        table.names = [names[i] for i in job.tolist()]
     return table
+
+
+def picked(WindowTable found not None, const int64_t[::1] rows not None, list names=None):
+    """The windows in these rows, of requests of these names; none where a row is -1."""
+    cdef WindowTable some = WindowTable.__new__(WindowTable)
+    cdef Py_ssize_t i
+    some.criterion, some.shape, some.terms = found.criterion, found.shape, found.terms
+    some.names = names
+    for i in range(rows.shape[0]):
+        if rows[i] >= <Py_ssize_t>found.windows.size():
+            raise IndexError(f"row {rows[i]} of {found.windows.size()} windows")
+        if rows[i] < 0:
+            some.windows.add_none()
+        else:
+            some.windows.add_from(found.windows, rows[i])
+    return some
 
 
 cdef Measure measure_of(object what, list kept) except *:
@@ -209,6 +228,14 @@ def schedule(Jobs jobs not None, dict rules, str backfill):
         ask(watch)
         with nogil:
             status = cpp_schedule(jobs.pool.prepared, jobs.jobs, policy, mode, earliest, answer)
+    if status in (Status.value_not_finite, Status.cost_not_valid, Status.sum_overflows):
+        target, under = rules["names"]
+        raise failure(status, jobs, {
+            "name": f"{under if status == Status.cost_not_valid else target} of an alternative of job",
+            "row": rules["order"][answer.worst_of], "value": answer.worst, "cost": answer.worst,
+            "rule": "not finite", "what": f"{target} or {under} of the alternatives",
+            "largest": f"is {answer.worst}, of job {rules['order'][answer.worst_of]}",
+        })
     if status != Status.ok:
         raise failure(status, jobs)
     jobs.origin_of(answer.alternatives)
@@ -217,8 +244,10 @@ def schedule(Jobs jobs not None, dict rules, str backfill):
     for i in range(answer.slices.size()):
         each = answer.slices[i]
         slices[i] = (each.limit, each.value, each.bound, each.expense, each.proven)
-    return (table_of(answer.alternatives, rules["name"], rules["shape"]),
-            numbers_of(answer.owner), numbers_of(answer.chosen), bytes_of(answer.reasons), slices)
+    owner = numbers_of(answer.owner)
+    return (table_of(answer.alternatives, rules["name"], rules["shape"], jobs, owner), owner,
+            numbers_of(answer.chosen), bytes_of(answer.reasons),
+            slices)
 
 
 def execute(Jobs jobs not None, str shape, str backfill, WindowTable planned not None,
@@ -245,8 +274,9 @@ def execute(Jobs jobs not None, str shape, str backfill, WindowTable planned not
     if status != Status.ok:
         raise failure(status, jobs)
     jobs.origin_of(answer.windows)
-    return (table_of(answer.windows, "start", shape), np.array(answer.promised, np.float64),
-            bytes_of(answer.reasons), answer.ends, answer.moves)
+    each = np.arange(len(jobs.asked[0]))
+    return (table_of(answer.windows, "start", shape, jobs, each),
+            np.array(answer.promised, np.float64), bytes_of(answer.reasons), answer.ends, answer.moves)
 
 
 def bound(Jobs jobs not None, dict rules):

@@ -7,6 +7,7 @@ from libc.math cimport INFINITY, NAN, isfinite
 
 from slotkern._base cimport Status, error_of, number
 from slotkern._kernels cimport Query, ShapeKind
+from slotkern._moments cimport Scale, is_said, meaning_of
 
 from slotkern.checks import integer
 
@@ -173,13 +174,9 @@ cdef class Request:
         """A number as it is; of what is kept as it was said, what stands for it till then."""
         if not is_said(value):
             return value
-        if duration:
-            from slotkern.machine.durations import duration_of as meaning
-        else:
-            from slotkern.machine.moments import moment_of as meaning
         if self.said is None:
             self.said = {}
-        self.said[name] = value, meaning(value, name)
+        self.said[name] = value, meaning_of(value, name, duration)
         return otherwise
 
     def _as_said(self, str name, value):
@@ -340,15 +337,40 @@ def _make_request(fields):
     return Request(fields.pop("nodes"), fields.pop("volume", None), **fields)
 
 
-cdef bint is_said(object value) except -1:
-    """Whether a time or duration is no number: a date, text, a timedelta."""
-    if isinstance(value, (float, int)):
-        return False
-    from slotkern.machine.clock import is_number
-    return value is not None and not is_number(value) and not hasattr(value, "__float__")
-
-
 REQUEST_FIELDS = tuple(Request(1, 1)._fields())
+
+
+cdef Request numbers_of(Request request, Scale scale):
+    """The request in numbers of a clock, as `slotkern.machine.terms.numbered`, or None."""
+    cdef Request copy = Request.__new__(Request)
+    cdef double number = 0
+    copy.query = request.query
+    copy.name, copy.where = request.name, request.where
+    for name, (value, meant) in (<dict>request.said).items():
+        if meant is None:
+            if name == "volume" and value is not None:
+                copy.query.volume = value
+            continue
+        if not scale.number_of(meant, &number):
+            return None
+        if name == "earliest":
+            copy.query.earliest = number
+        elif name == "latest":
+            copy.query.latest = number
+        elif name == "deadline":
+            copy.query.deadline = number
+        elif name == "setup":
+            copy.query.setup = number
+        elif name == "step":
+            copy.query.step = number
+        elif name == "max_runtime":
+            copy.query.max_runtime = number
+        else:
+            copy.query.volume = number * <double>request.said["reference"][0]
+    if (copy.query.earliest <= copy.query.latest and copy.query.earliest <= copy.query.deadline
+            and copy.query.max_runtime > 0 and 0 < copy.query.volume <= DBL_MAX):
+        return copy
+    return None
 
 
 cdef Request request_with(Request request, object mask):

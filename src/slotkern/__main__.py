@@ -16,12 +16,22 @@ def main() -> None:
     except ModuleNotFoundError as missing:
         if missing.name not in EXTRAS:
             raise
-        print(f"slotkern: {missing}", file=sys.stderr)
-        sys.exit(2)
+        sys.exit(without_extras(sys.argv[1:], str(missing)))
     ready_streams()
     # Batch systems end a job by SIGTERM: as with Ctrl-C, no worker stays behind.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     app()
+
+
+def without_extras(words: list[str], missing: str) -> int:
+    """Do what needs no extra; else say in one line what has to be installed."""
+    from slotkern.commands.about import about, told
+
+    if words not in (["--version"], ["info"]):
+        print(f"slotkern: {missing}", file=sys.stderr)
+        return 2
+    print(*([told()] if words == ["--version"] else about()), sep="\n")
+    return 0
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 # Types of slotkern for its own doors: requests.
 from slotkern._base cimport Status
 from slotkern._kernels cimport Query, ShapeKind
+from slotkern._moments cimport Scale
 
 
 cdef class Request:
@@ -11,6 +12,7 @@ cdef class Request:
     cdef object heard(self, object value, str name, double otherwise, bint duration)
 
 
+cdef Request numbers_of(Request request, Scale scale)
 cdef Request request_with(Request request, object mask)
 cdef bint lasting(object where) except -1
 cdef ShapeKind shape_of(str shape) except *

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["SlotError", "kernel_error", "slot_error"]
+if TYPE_CHECKING:
+    from slotkern.search import Explanation
+
+__all__ = ["NoWindowError", "SlotError", "kernel_error", "slot_error"]
 
 
 class SlotError(ValueError):
@@ -29,6 +32,26 @@ class SlotError(ValueError):
         return SlotError, (self.problem, self.row, self.field, self.other)
 
 
+class NoWindowError(LookupError):
+    """That no window was found, where one is required.
+
+    Attributes
+    ----------
+    explanation : Explanation
+        Why, and what would help: the text of the error.
+    """
+
+    def __init__(self, explanation: Explanation, found_by: str = "exact") -> None:
+        text = str(explanation)
+        if explanation.fits:
+            text = f"method {found_by!r} finds no window. {text}"
+        super().__init__(text)
+        self.explanation, self.found_by = explanation, found_by
+
+    def __reduce__(self) -> tuple[type[NoWindowError], tuple[Explanation, str]]:
+        return NoWindowError, (self.explanation, self.found_by)
+
+
 _TOO_SMALL = (
     "volume {volume} is too small: beside times as large as these slots' the fastest "
     "node would take no time at all"
@@ -47,10 +70,10 @@ TEXTS: dict[str, tuple[type[Exception], str]] = {
     "time_is_nan": (ValueError, "the time must not be NaN"),
     "volume_too_small": (ValueError, _TOO_SMALL),
     "cost_not_valid": (ValueError, "{name}[{row}] = {cost} is {rule}"),
-    "value_not_finite": (ValueError, "value[{row}] = {value} is not finite"),
+    "value_not_finite": (ValueError, "{name}[{row}] = {value} is not finite"),
     "sum_overflows": (
         ValueError,
-        "{what} are so large that their sums overflow: the largest are {largest}",
+        "{what} are so large that their sums overflow: the largest {largest}",
     ),
     "cost_not_integer": (
         ValueError,
@@ -61,6 +84,14 @@ TEXTS: dict[str, tuple[type[Exception], str]] = {
         ValueError,
         "the table of n, the items and the budget needs more memory than memory_limit "
         "= {memory:.0f} bytes; method 'search' does not",
+    ),
+    "weight_not_finite": (
+        ValueError,
+        "limits[{limit}]: weights[{row}] = {weight} is not finite",
+    ),
+    "weights_overflow": (
+        ValueError,
+        "limits[{limit}]: weights or amount are so large that their sums overflow",
     ),
     "endless": (ValueError, _ENDLESS),
     "too_many": (
@@ -101,8 +132,8 @@ def kernel_error(code: str, doing: str, **details: Any) -> Exception:
 
     Examples
     --------
-    >>> kernel_error("value_not_finite", "choose", row=2, value=float("nan"))
-    ValueError('value[2] = nan is not finite')
+    >>> kernel_error("value_not_finite", "choose", name="value", row=2, value=1e999)
+    ValueError('value[2] = inf is not finite')
     >>> kernel_error("no_memory", "choose")
     MemoryError('not enough memory to choose')
     """

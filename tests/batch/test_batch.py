@@ -461,6 +461,25 @@ def test_bad_arguments_are_named(options, message):
 
 
 @pytest.mark.parametrize(
+    ("nodes", "q", "options", "message"),
+    [
+        (2, 1e308, {}, r"q of an alternative of job\[[01]\] = inf is not finite"),
+        (1, 1e308, {}, r"q or cost .* overflow: the largest is 1e\+308, of job [01]"),
+        (1, math.nan, {}, "minimize: field 'q' of slot row 1 is nan, not finite"),
+        (1, -math.inf, {"minimize": "cost", "under": "q"}, "under: field 'q' .* -inf"),
+        (2, 1e308, {"minimize": "cost", "under": "q"}, r"job\[[01]\] = inf is not"),
+    ],
+)
+def test_what_cannot_be_summed_is_named(nodes, q, options, message):
+    slots = sk.make_slots(
+        node=[0, 1, 2, 3], start=0, end=40, performance=1, price=1, q=[1e308, q, q, q]
+    )
+    jobs = [sk.Request(nodes, 10), sk.Request(nodes, 20)]
+    with pytest.raises(ValueError, match=message):
+        sk.schedule_batch(slots, jobs, **{"minimize": "q", **options})
+
+
+@pytest.mark.parametrize(
     ("lengths", "message"),
     [
         ([0.5, 0.5], "lengths must have one entry for each of 3 jobs"),

@@ -269,6 +269,15 @@ def test_a_window_comes_back_from_json(free):
         sk.Window.from_dict(told | {"cost": "x"})
     with pytest.raises(ValueError, match="there must be slots"):
         sk.Window.from_dict(told | {"slots": []})
+    for name, value, kind, message in (
+        ("node", 2**31, ValueError, "node must be at most 2147483647, got 2147483648"),
+        ("node", -1, ValueError, "node must be at least 0, got -1"),
+        ("row", 2**63, ValueError, "row must be at most"),
+        ("row", 1.0, TypeError, "row must be an integer, got 1.0"),
+    ):
+        wrong = told["slots"][0] | {name: value}
+        with pytest.raises(kind, match=message):
+            sk.Window.from_dict(told | {"slots": [wrong]})
 
 
 @pytest.mark.parametrize("criterion", ["start", "processor_time"])

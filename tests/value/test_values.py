@@ -434,9 +434,7 @@ def test_bad_values_and_options():
     with pytest.raises(TypeError, match="must hold numbers"):
         sk.find_window(slots, PAPER, np.array(["a"] * len(slots)))
     for huge in (1e308, -1e308, 1.1e290):
-        with pytest.raises(
-            ValueError, match=r"row 0 is -?1\S*e\+\d+; sums of .* overflow"
-        ):
+        with pytest.raises(ValueError, match=r"row 0 is -?1\S*, beyond 1e\+290"):
             sk.find_window(slots, PAPER, np.full(len(slots), huge))
     for option, error in (
         (dict(gap=-1.0), ValueError),

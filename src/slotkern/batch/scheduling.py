@@ -17,7 +17,7 @@ from slotkern.batch.jobs import Batch
 from slotkern.batch.policies import BSF, CSS, Backfilling, BatchSlicer, Policy, ranked
 from slotkern.batch.schedule import Schedule
 from slotkern.checks import integer, number, one_of
-from slotkern.machine.terms import terms_of
+from slotkern.notes import log
 
 if TYPE_CHECKING:
     from slotkern.typing import Shape
@@ -122,7 +122,7 @@ def schedule_batch(
             f"minimize={minimize!r} and maximize={maximize!r} contradict each other"
         )
     one_of("alternatives", alternatives, ("amp", "alp"))
-    asked = batch.requests
+    asked = batch.named_requests()
     if alternatives == "alp":
         asked = tuple(_priced(i, request) for i, request in enumerate(asked))
     criterion = "own" if isinstance(policy, Backfilling) else policy.criterion
@@ -141,15 +141,18 @@ def schedule_batch(
         "slices": [0] if isinstance(policy, Backfilling) else policy.slices(len(batch)),
         "target": _measure(table, target, "maximize" if maximize else "minimize"),
         "expense": _measure(table, under, "under"),
+        "names": (target, under),
+        "order": order,
         "maximize": maximize is not None,
         "limit": None if limit is None else number("limit", limit, finite=False),
         "gap": number("gap", gap, least=0),
         "work": integer("max_work", max_work, least=0),
         "most": 2**62 if most is None else integer("most", most, least=1),
     }
+    if limit is None and len(rules["slices"]) > 1:
+        log.info("no limit on %s given: each sub-batch has that of eq. (5)", under)
     kind = "none" if isinstance(policy, BatchSlicer) else policy.kind
     found, owner, chosen, reason, slices = _batch.schedule(jobs, rules, kind)
-    found.terms = terms_of(slots)
     place = np.argsort(order)  # of each job in the order of priority
     return Schedule(
         batch=batch,
@@ -207,7 +210,14 @@ def _measure(table: NDArray[np.void], name: str, argument: str) -> Any:
         )
     if table.dtype[name].kind not in "iufb":
         raise TypeError(f"{argument}: field {name!r} of the slots is not numeric")
-    return np.ascontiguousarray(table[name], np.float64)
+    values = np.ascontiguousarray(table[name], np.float64)
+    wrong = np.flatnonzero(~np.isfinite(values))
+    if wrong.size:
+        row = int(wrong[0])
+        raise ValueError(
+            f"{argument}: field {name!r} of slot row {row} is {values[row]}, not finite"
+        )
+    return values
 
 
 def _priced(job: int, request: Request) -> Request:

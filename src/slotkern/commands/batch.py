@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -11,12 +9,11 @@ import numpy as np
 
 from slotkern.batch import Schedule, read_batch, schedule_batch
 from slotkern.batch.policies import policy_of
-from slotkern.checks import one_of
+from slotkern.commands.results import Output, check_output, write_table
 from slotkern.commands.tables import column
-from slotkern.commands.terminal import show
+from slotkern.commands.terminal import progress, show
 from slotkern.extras import extra
 from slotkern.files.slots import read_slots
-from slotkern.files.whole import open_whole
 
 with extra():
     import typer
@@ -28,8 +25,6 @@ if TYPE_CHECKING:
     from slotkern.typing import Shape
 
 __all__ = ["batch", "comparison", "register", "write_schedule"]
-
-OUTPUTS = (".csv", ".json", ".parquet")
 
 
 def register(app: typer.Typer) -> None:
@@ -75,9 +70,7 @@ def batch(
     curve: Annotated[
         Path | None, typer.Option(help="Draw the trade-off: .png, .svg, .pdf.")
     ] = None,
-    output: Annotated[
-        Path | None, typer.Option(help="Write its parts: .csv, .json, .parquet.")
-    ] = None,
+    output: Output = None,
 ) -> None:
     """Schedule a batch of jobs under the policy of an organization.
 
@@ -86,23 +79,23 @@ def batch(
     """
     words = policy or ["css"]
     policies = [policy_of(word) for word in words]
-    if output is not None:
-        one_of("the suffix of --output", output.suffix.lower(), OUTPUTS)
+    check_output(output)
     queue, free = read_batch(jobs), read_slots(slots)
-    schedules = [
-        schedule_batch(
-            free,
-            queue,
-            each,
-            minimize=minimize,
-            maximize=maximize,
-            under=under,
-            limit=limit,
-            shape=cast("Shape", shape),
-            alternatives=alternatives,
-        )
-        for each in policies
-    ]
+    with progress("policies", policies) as steps:
+        schedules = [
+            schedule_batch(
+                free,
+                queue,
+                each,
+                minimize=minimize,
+                maximize=maximize,
+                under=under,
+                limit=limit,
+                shape=cast("Shape", shape),
+                alternatives=alternatives,
+            )
+            for each in steps
+        ]
     first = schedules[0]
     if plot is not None:
         from slotkern.plotting.batch import plot_schedule
@@ -226,30 +219,4 @@ def write_schedule(schedule: Schedule, path: Path) -> None:
         for part in parts:
             for title, value in zip(names, (name, reason, *part), strict=True):
                 names[title].append(value)
-    suffix = path.suffix.lower()
-    if suffix == ".parquet":
-        with extra():
-            import pyarrow
-            import pyarrow.parquet
-
-        sink = io.BytesIO()
-        pyarrow.parquet.write_table(pyarrow.table(names), sink)
-        _write(path, sink.getvalue())
-        return
-    rows = zip(*names.values(), strict=True)
-    if suffix == ".json":
-        objects = [dict(zip(names, row, strict=True)) for row in rows]
-        _write(path, json.dumps(objects, indent=1).encode())
-        return
-    import csv
-
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(names)
-    writer.writerows(rows)
-    _write(path, text.getvalue().encode())
-
-
-def _write(path: Path, data: bytes) -> None:
-    with open_whole(path) as file:
-        file.write(data)
+    write_table(path, names)

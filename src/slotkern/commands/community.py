@@ -10,7 +10,7 @@ import numpy as np
 
 from slotkern.checks import integer
 from slotkern.commands.tables import column, metrics_table
-from slotkern.commands.terminal import show
+from slotkern.commands.terminal import progress, show
 from slotkern.communities.result import CommunityRun, compare_communities
 from slotkern.communities.scenarios import (
     SCENARIOS,
@@ -31,8 +31,6 @@ from slotkern.traces.read import read_trace
 
 with extra():
     import typer
-    from rich.console import Console
-    from rich.progress import Progress
     from rich.table import Table
 
 __all__ = ["community", "register"]
@@ -115,12 +113,8 @@ def community(
     common: dict[str, list[float]] = {name: [] for name in chosen}
     failures: dict[str, dict[str, int]] = {name: {} for name in chosen}
     first: dict[str, CommunityRun] = {}
-    console = Console(stderr=True)
-    with Progress(
-        console=console, transient=True, disable=not console.is_terminal
-    ) as bar:
-        task = bar.add_task("seeds", total=seeds)
-        for k in range(seed, seed + seeds):
+    with progress("seeds", range(seed, seed + seeds)) as steps:
+        for k in steps:
             work: CommunityWorkload
             if rows is None:
                 work = generate_community(preset, jobs=jobs, nodes=nodes, seed=k)
@@ -145,7 +139,6 @@ def community(
                 for reason, count in run.failures().items():
                     failures[name][reason] = failures[name].get(reason, 0) + count
             first = first or runs
-            bar.advance(task)
     if plot is not None:
         from slotkern.plotting.communities import plot_communities, plot_flow
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 from slotkern.checks import one_of
 from slotkern.commands.tables import column, metrics_table
-from slotkern.commands.terminal import show
+from slotkern.commands.terminal import bars, show
 from slotkern.extras import extra
 from slotkern.files.whole import make_folder, open_whole
 from slotkern.replays.policies import POLICIES
@@ -25,7 +25,6 @@ from slotkern.traces.summary import trace_summary
 with extra():
     import typer
     from rich.box import SIMPLE_HEAD
-    from rich.console import Console
     from rich.progress import Progress
     from rich.table import Table
 
@@ -166,13 +165,10 @@ def replay(
     for name in names:
         one_of("--policy", name, POLICIES)
     done: dict[str, Replay] = {}
-    errors_console = Console(stderr=True)
-    with Progress(
-        console=errors_console, transient=True, disable=not errors_console.is_terminal
-    ) as bars:
+    with bars() as shown:
         for name in dict.fromkeys(names):
-            bar = bars.add_task(name, total=len(trace))
-            report = partial(_advance, bars, bar)
+            bar = shown.add_task(name, total=len(trace))
+            report = partial(_advance, shown, bar)
             done[name] = replayed(trace, policy=name, progress=report, **options)
     if output is not None:
         _write_all(
@@ -185,8 +181,8 @@ def replay(
     show(_heading(trace, next(iter(done.values()))), _table(done))
 
 
-def _advance(bars: Progress, bar: Any, submitted: int) -> None:
-    bars.update(bar, completed=submitted)
+def _advance(shown: Progress, bar: Any, submitted: int) -> None:
+    shown.update(bar, completed=submitted)
 
 
 def _read(file: Path, clean: list[str] | None, errors: str, max_bytes: int) -> Trace:

@@ -1,21 +1,19 @@
-"""``slotkern free``, ``explain``, ``schedule``, ``info``: in the user's own terms."""
+"""``slotkern free``, ``schedule``, ``info``: in the user's own terms."""
 
 from __future__ import annotations
 
-import math
-import platform
-import sys
 import zipfile
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 
 import slotkern as sk
-from slotkern.extras import EXTRAS, extra
+from slotkern.extras import extra
 from slotkern.machine.files import read_columns
 
+from .about import about
+from .results import check_output, dates, write_table
 from .terminal import show
 
 with extra():
@@ -33,7 +31,6 @@ __all__ = ["number_or_text", "read_free", "register"]
 def register(app: typer.Typer) -> None:
     """Add the commands to the application."""
     app.command("free")(free)
-    app.command("explain")(explain)
     app.command("schedule")(schedule)
     app.command("info")(info)
 
@@ -64,7 +61,13 @@ def free(
     ],
     start: Annotated[str, typer.Option(help="Begin of the horizon, as a date.")],
     end: Annotated[str, typer.Option(help="End of the horizon, as a date.")],
-    output: Annotated[Path, typer.Option(help="The pool to write: .npz.")],
+    output: Annotated[
+        list[Path],
+        typer.Option(
+            help="The pool to write, .npz, with names and dates for other commands; or "
+            "the free slots alone: .csv, .json or .parquet. More than once for several."
+        ),
+    ],
     busy: Annotated[
         Path | None,
         typer.Option(help="What is busy: .csv or .parquet with node, start, end."),
@@ -81,50 +84,18 @@ def free(
     ] = None,
 ) -> None:
     """Write what busy spans leave free on a machine to a pool with names and dates."""
-    if output.suffix.lower() != ".npz":
-        raise ValueError(f"--output: {output} does not end in .npz")
+    check_outputs(output)
     table = sk.Machine.read(machine, processors=processors)
     spans = None if busy is None else read_columns(busy, ("node", "start", "end"))
     found = sk.free_slots(table, spans, start=start, end=end, zone=zone, unit=unit)
-    sk.SlotPool(found).save(output)
-    show(f"{output}: {found!r}")
-
-
-def explain(
-    slots: Annotated[Path, typer.Argument(help="Free slots, or a saved pool.")],
-    nodes: Annotated[int, typer.Option(help="How many nodes at once.")],
-    volume: Annotated[float | None, typer.Option(help="Work on each node.")] = None,
-    walltime: Annotated[
-        str | None, typer.Option(help="Instead of a volume: as in 4:00:00.")
-    ] = None,
-    budget: Annotated[float, typer.Option(help="Most money in total.")] = math.inf,
-    min_performance: Annotated[float, typer.Option(help="Least performance.")] = 0.0,
-    earliest: Annotated[str, typer.Option(help="No start before: time or date.")] = (
-        "-inf"
-    ),
-    deadline: Annotated[str, typer.Option(help="No finish after: time or date.")] = (
-        "inf"
-    ),
-    where: Annotated[str | None, typer.Option(help="Which slots may serve.")] = None,
-    shape: Annotated[str, typer.Option(help="square or ragged.")] = "square",
-) -> None:
-    """Say why nothing fits a job, or what limits what does; exits with 1 if nothing."""
-    free, _ = read_free(slots)
-    times: Any = [number_or_text(value) for value in (earliest, deadline)]
-    request = sk.Request(
-        nodes,
-        volume,
-        walltime=number_or_text(walltime),
-        budget=budget,
-        min_performance=min_performance,
-        where=where,
-        earliest=times[0],
-        deadline=times[1],
-    )
-    why = sk.explain(free, request, shape=shape)  # type: ignore[arg-type]
-    show(str(why))
-    if not why.fits:
-        raise typer.Exit(1)
+    slots = found.slots
+    columns = {"name": found.machine.names[slots["node"]]}
+    columns |= {name: slots[name] for name in slots.dtype.names or ()}
+    if found.clock is not None:
+        columns |= dates(found.clock, {n: slots[n] for n in ("start", "end")})
+    write_all(output, sk.SlotPool(found), columns)
+    for path in output:
+        show(f"{path}: {found!r}")
 
 
 def schedule(
@@ -142,12 +113,15 @@ def schedule(
     shape: Annotated[str, typer.Option(help="square or ragged.")] = "square",
     owner: Annotated[str | None, typer.Option(help="For whom all are booked.")] = None,
     output: Annotated[
-        Path | None, typer.Option(help="Write the pool with its bookings: .npz.")
+        list[Path] | None,
+        typer.Option(
+            help="Write the pool with its bookings, .npz; or a row a job: .csv, .json "
+            "or .parquet. More than once for several."
+        ),
     ] = None,
 ) -> None:
     """Find and book a window for each job of a table, in its order."""
-    if output is not None and output.suffix.lower() != ".npz":
-        raise ValueError(f"--output: {output} does not end in .npz")
+    check_outputs(output)
     free, _ = read_free(slots)
     pool = free if isinstance(free, sk.SlotPool) else sk.SlotPool(free)
     columns = read_columns(jobs, ("name", "where", *_SAID))
@@ -156,10 +130,9 @@ def schedule(
             given = columns[name].tolist()
             columns[name] = np.array([number_or_text(v) for v in given], object)
     done = pool.schedule(columns, criterion, shape=shape, owner=owner)  # type: ignore[arg-type]
-    if output is not None:
-        pool.save(output)
     table = done.listing()
     fields = table.dtype.names or ()
+    write_all(output, pool, listing_columns(table, pool.clock))
     names = [n for n in fields if f"{n}_time" not in fields]
     drawn = Table(box=SIMPLE_HEAD)
     for name in names:
@@ -173,10 +146,27 @@ def schedule(
 
 def info() -> None:
     """Show versions and what is installed, for reports of faults."""
-    show(f"slotkern {sk.__version__}")
-    show(f"Python {platform.python_version()} ({sys.implementation.name})")
-    show(f"numpy {np.__version__}")
-    show(f"{platform.system()} {platform.machine()}")
-    for module, needed in EXTRAS.items():
-        there = "installed" if find_spec(module) else f"missing (slotkern[{needed}])"
-        show(f"{module}: {there}")
+    show(*about())
+
+
+def check_outputs(paths: list[Path] | None) -> None:
+    """Refuse what cannot be written, before there is anything."""
+    for path in paths or ():
+        check_output(path, ".npz")
+
+
+def write_all(paths: list[Path] | None, pool: sk.SlotPool, columns: Any) -> None:
+    """Write the pool or the table to each file, as it ends."""
+    for path in paths or ():
+        if path.suffix.lower() == ".npz":
+            pool.save(path)
+        else:
+            write_table(path, columns)
+
+
+def listing_columns(table: Any, clock: sk.Clock | None) -> dict[str, Any]:
+    """A listing of windows as columns for a file, with dates that are such."""
+    columns = {name: table[name] for name in table.dtype.names or ()}
+    if clock is not None:
+        columns |= dates(clock, {name: table[name] for name in ("start", "finish")})
+    return columns

@@ -13,17 +13,18 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Annotated, Any
 
-import slotkern as sk
 from slotkern.commands import (
     batch,
     bench,
     community,
+    comparison,
     environments,
     flows,
     machine,
     studies,
     windows,
 )
+from slotkern.commands.about import told
 from slotkern.commands.terminal import drop_output, lost_output, show, write
 from slotkern.extras import EXTRAS, extra
 
@@ -109,7 +110,6 @@ def _complain(message: str, context: Any = None) -> int:
 app = typer.Typer(
     name="slotkern",
     cls=OneLineErrors,
-    add_completion=False,
     pretty_exceptions_enable=False,
     help="Exact co-allocation windows over the free time slots of unlike nodes.",
 )
@@ -117,7 +117,7 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        show(f"slotkern {sk.__version__}")
+        show(told())
         raise typer.Exit
 
 
@@ -135,6 +135,7 @@ def _main(
 
 for commands in (
     windows,
+    comparison,
     environments,
     machine,
     batch,

@@ -5,22 +5,28 @@ from __future__ import annotations
 import codecs
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 from slotkern.extras import extra
 
 with extra():
     from rich.console import Console, RenderableType
+    from rich.progress import Progress
 
 __all__ = [
+    "bars",
     "drop_output",
     "lost_output",
+    "progress",
     "ready_streams",
     "show",
     "write",
     "written",
 ]
+
+Step = TypeVar("Step")
 
 #: What stands for a sign that the terminal does not have; others become escapes.
 PLAIN = {"±": "+-"}
@@ -117,3 +123,16 @@ def show(*things: RenderableType) -> None:
     with written() as console:
         for thing in things:
             console.print(thing)
+
+
+def bars() -> Progress:
+    """Return bars for long work: on standard error, and only on a terminal."""
+    console = Console(stderr=True)
+    return Progress(console=console, transient=True, disable=not console.is_terminal)
+
+
+@contextmanager
+def progress(what: str, steps: Collection[Step]) -> Iterator[Iterator[Step]]:
+    """Yield the steps of some work one by one, and show how many are done."""
+    with bars() as shown:
+        yield iter(shown.track(steps, description=what))

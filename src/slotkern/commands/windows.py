@@ -1,4 +1,4 @@
-"""The commands ``slotkern find`` and ``slotkern alternatives``."""
+"""The commands ``slotkern find``, ``alternatives`` and ``explain``."""
 
 from __future__ import annotations
 
@@ -16,6 +16,12 @@ import slotkern as sk
 from slotkern._request import REQUEST_FIELDS
 from slotkern.commands import tables
 from slotkern.commands.machine import number_or_text, read_free
+from slotkern.commands.results import (
+    Output,
+    check_output,
+    part_columns,
+    write_table,
+)
 from slotkern.commands.terminal import show, write
 from slotkern.criteria import known_criteria
 from slotkern.extras import extra
@@ -25,7 +31,7 @@ from slotkern.machine.moments import moment_of
 with extra():
     import typer
 
-__all__ = ["register"]
+__all__ = ["SlotsFile", "check_results", "register", "with_request"]
 
 # The options of both commands.
 SlotsFile = Annotated[
@@ -106,6 +112,7 @@ def register(app: typer.Typer) -> None:
     """Add the commands to the application."""
     app.command()(find)
     app.command()(alternatives)
+    app.command()(explain)
 
 
 def requested(
@@ -179,13 +186,14 @@ def find(
     max_work: MaxWork = None,
     seed: Seed = 0,
     plot: Plot = None,
+    output: Output = None,
     as_json: AsJson = False,
 ) -> None:
     """Find the best window for a job among free slots.
 
     Exits with 1 and the explanation when there is no window.
     """
-    _check_plot(plot)
+    check_results(plot, output)
     free, table = read_free(slots)
     how: Any = {"criterion": criterion, "shape": shape, "method": method}
     how |= {"placement": placement, "span": span, "gap": gap, "max_work": max_work}
@@ -194,6 +202,9 @@ def find(
     if window is not None and plot is not None:
         title = f"{slots.name}: {request.nodes} nodes at once, {shape}"
         sk.plot_gantt(table, window, path=plot, title=title)
+    if output is not None:
+        windows = [] if window is None else [window]
+        write_table(output, part_columns(free, table, windows))
     if as_json:
         _print_json(
             slots,
@@ -235,13 +246,14 @@ def alternatives(
         ),
     ] = None,
     plot: Plot = None,
+    output: Output = None,
     as_json: AsJson = False,
 ) -> None:
     """Find all windows for a job that share no slot time.
 
     Exits with 1 and the explanation when there is none.
     """
-    _check_plot(plot)
+    check_results(plot, output)
     if limit is not None and limit < 1:
         raise ValueError(f"--limit must be at least 1, got {limit}")
     free, table = read_free(slots)
@@ -254,6 +266,8 @@ def alternatives(
     if found and plot is not None:
         what = f"{len(found)} alternatives of {request.nodes} nodes, {shape}"
         sk.plot_gantt(table, found, path=plot, title=f"{slots.name}: {what}")
+    if output is not None:
+        write_table(output, part_columns(free, table, [*found]))
     if as_json:
         _print_json(
             slots,
@@ -270,8 +284,19 @@ def alternatives(
         raise typer.Exit(1)
 
 
-def _check_plot(plot: Path | None) -> None:
-    """Refuse a picture that cannot be drawn before anything is searched."""
+@with_request
+def explain(slots: SlotsFile, request: sk.Request, shape: Shape = "square") -> None:
+    """Say why nothing fits a job, or what limits what does; exits with 1 if nothing."""
+    free, _ = read_free(slots)
+    why = _why(free, request, shape)
+    show(str(why))
+    if not why.fits:
+        raise typer.Exit(1)
+
+
+def check_results(plot: Path | None, output: Path | None) -> None:
+    """Refuse a picture or a file that cannot be, before anything is searched."""
+    check_output(output)
     if plot is not None:
         from slotkern.plotting.style import checked_path
 

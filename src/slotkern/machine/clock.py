@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from slotkern._moments import Duration, Moment, Scale
 from slotkern.checks import number, one_of, shown
+from slotkern.html_table import html_of
+from slotkern.shown import Table
 
-from .durations import Duration, duration_of
+from .durations import duration_of
 from .moments import (
     EPOCH,
-    Moment,
     instant_of,
     instants,
     moment_of,
@@ -114,6 +116,7 @@ class Clock:
     _origin: int = field(repr=False)  # ticks of UTC since 1970
     _per: int = field(repr=False)  # ticks in a unit
     _zone: dt.tzinfo | None = field(repr=False, compare=False)
+    scale: Scale = field(repr=False, compare=False)  # the arithmetic, where it is quick
 
     def __init__(
         self,
@@ -147,6 +150,8 @@ class Clock:
             raise TypeError(f"origin must be a date, got {shown(origin)}")
         moment = moment_of(origin, "origin")
         object.__setattr__(self, "_origin", self._ticks(moment, "origin"))
+        scale = Scale(self._origin, _UNITS[tick], self._per, info)
+        object.__setattr__(self, "scale", scale)
         self.datetime(0.0)  # that there is such a date
 
     def to_dict(self) -> dict[str, str | None]:
@@ -181,6 +186,10 @@ class Clock:
             more += f", tick={self.tick!r}"
         return f"Clock({self.origin.isoformat()!r}, unit={self.unit!r}{more})"
 
+    def _repr_html_(self) -> str:
+        facts = {"zone": self.zone, "tick": self.tick}
+        return html_of(Table("Clock", {}, 0, (self, None), facts=facts))
+
     # --- in
 
     def time(self, value: Any, name: str = "time") -> float:
@@ -202,6 +211,9 @@ class Clock:
         if is_number(value):
             return number(name, value, finite=False)
         moment = value if isinstance(value, Moment) else moment_of(value, name)
+        quick = self.scale.number(moment)
+        if quick is not None:
+            return quick
         return self._float(self._ticks(moment, name) - self._origin, name, moment.said)
 
     def duration(self, value: Any, name: str = "duration") -> float:
@@ -224,6 +236,9 @@ class Clock:
         if is_number(value):
             return number(name, value, least=0, finite=False)
         length = value if isinstance(value, Duration) else duration_of(value, name)
+        quick = self.scale.number(length)
+        if quick is not None:
+            return quick
         return self._float(self._whole(length.ns, name, length.said), name, length.said)
 
     def times(

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from slotkern._moments import Duration, quick_meaning
 from slotkern.checks import shown
 
 __all__ = ["Duration", "duration_of"]
@@ -34,13 +35,6 @@ _UNITS = re.compile(rf"({_NUMBER}) *(d|h|min|ms|us|ns|m|s)(?![a-z]) *")
 _ISO = re.compile(
     rf"P(?:({_NUMBER})D)?(?:T(?:({_NUMBER})H)?(?:({_NUMBER})M)?(?:({_NUMBER})S)?)?"
 )
-
-
-class Duration(NamedTuple):
-    """A length of time, in nanoseconds."""
-
-    ns: int
-    said: str
 
 
 def duration_of(value: Any, name: str = "duration") -> Duration:
@@ -66,6 +60,12 @@ def duration_of(value: Any, name: str = "duration") -> Duration:
     >>> duration_of("1-12:00:00").ns // 10**9
     129600
     """
+    quick = quick_meaning(value, True)
+    return read_duration(value, name) if quick is None else quick  # type: ignore[return-value]
+
+
+def read_duration(value: Any, name: str = "duration") -> Duration:
+    """The same for every form, without the short cut for the common ones."""
     if isinstance(value, str):
         ns = _of_text(value, name)
     elif isinstance(value, np.timedelta64):
@@ -82,7 +82,7 @@ def duration_of(value: Any, name: str = "duration") -> Duration:
         )
     if ns < 0:
         raise ValueError(f"{name} must not be negative, got {shown(value)}")
-    return Duration(ns, str(value))
+    return Duration(ns, value)
 
 
 def _of_numpy(value: np.timedelta64, name: str) -> int:

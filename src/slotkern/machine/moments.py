@@ -17,6 +17,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import numpy as np
 from numpy.typing import NDArray
 
+from slotkern._moments import Moment, quick_meaning
 from slotkern.checks import shown
 
 __all__ = [
@@ -49,15 +50,6 @@ _TWICE = (
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 
-class Moment(NamedTuple):
-    """One time: nanoseconds since 1970 of UTC, or of the clock on the wall."""
-
-    ns: int
-    aware: bool
-    fold: bool | None  # of the hour that comes twice; None: not said
-    said: str
-
-
 class Moments(NamedTuple):
     """Many times: datetime64 of UTC if `aware`, or else of the clock on the wall."""
 
@@ -69,7 +61,9 @@ class Moments(NamedTuple):
 def zone_of(zone: Any) -> dt.tzinfo:
     """Return the zone of a name such as "Europe/Berlin" or "+02:00"."""
     if isinstance(zone, dt.tzinfo):
-        return zone
+        # A zone of pytz by itself is none: it is its first offset, of local mean time.
+        named = getattr(zone, "zone", None)
+        return zone_of(named) if isinstance(named, str) else zone
     if not isinstance(zone, str):
         raise TypeError(f"zone must be the name of a time zone, got {shown(zone)}")
     if re.fullmatch(r"[+-][0-9]{2}:?[0-9]{2}", zone):
@@ -96,15 +90,21 @@ def moment_of(value: Any, name: str = "time") -> Moment:
     TypeError, ValueError
         Naming the argument and the value.
     """
+    quick = quick_meaning(value, False)
+    return read_moment(value, name) if quick is None else quick  # type: ignore[return-value]
+
+
+def read_moment(value: Any, name: str = "time") -> Moment:
+    """The same for every form, without the short cut for the common ones."""
     if isinstance(value, str):
         return _of_text(value, name)
     if isinstance(value, np.datetime64):
-        return Moment(_of_numpy(value, name), False, None, str(value))
+        return Moment(_of_numpy(value, name), False, None, value)
     if isinstance(value, dt.datetime):
         return _of_datetime(value, name)
     if isinstance(value, dt.date):
         days = (value - EPOCH.date()).days
-        return Moment(days * _DAY * 10**9, False, None, str(value))
+        return Moment(days * _DAY * 10**9, False, None, value)
     raise TypeError(
         f"{name} must be a date, a text such as '2026-10-25 18:00', or a number; got "
         f"{shown(value)}"
@@ -134,15 +134,16 @@ def _of_datetime(value: dt.datetime, name: str) -> Moment:
     more = int(getattr(value, "nanosecond", 0))  # of a pandas Timestamp
     if value.tzinfo is None or value.utcoffset() is None:
         wall = value.replace(tzinfo=None)
-        return Moment(_ns(wall) + more, False, bool(value.fold), str(value))
+        return Moment(_ns(wall) + more, False, bool(value.fold), value)
     utc = value.astimezone(dt.UTC)
     if utc.astimezone(value.tzinfo).replace(tzinfo=None) != value.replace(tzinfo=None):
         raise ValueError(f"{name}: {value} does not exist: the clocks are put forward")
-    return Moment(_ns(utc.replace(tzinfo=None)) + more, True, None, str(value))
+    return Moment(_ns(utc.replace(tzinfo=None)) + more, True, None, value)
 
 
 def _ns(naive: dt.datetime) -> int:
-    since = dt.datetime.fromisoformat(naive.isoformat()[:26]) - EPOCH
+    fields = naive.timetuple()[:6]  # of a pandas Timestamp, too
+    since = dt.datetime(*fields, naive.microsecond) - EPOCH
     return since // _MICROSECOND * 1000
 
 
@@ -286,8 +287,25 @@ def _missing(value: Any) -> bool:
 # --- zones
 
 
+class _Same(NamedTuple):
+    """A zone as the key of a cache: by identity, for those of dateutil have no hash."""
+
+    zone: dt.tzinfo
+
+    def __hash__(self) -> int:
+        return id(self.zone)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.zone is other.zone
+
+
+def segments(zone: dt.tzinfo, year: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return from which second of UTC which offset holds, about a year of a zone."""
+    return _segments(_Same(zone), year)
+
+
 @lru_cache(maxsize=1024)
-def _segments(zone: dt.tzinfo, year: int) -> tuple[NDArray[Any], NDArray[Any]]:
+def _segments(same: _Same, year: int) -> tuple[NDArray[Any], NDArray[Any]]:
     """From which second of UTC which offset holds, for a year and two days around it.
 
     Offsets are looked at every six hours; between two that differ the change is found
@@ -296,7 +314,7 @@ def _segments(zone: dt.tzinfo, year: int) -> tuple[NDArray[Any], NDArray[Any]]:
 
     def offset(second: int) -> int:
         utc = (EPOCH + dt.timedelta(seconds=second)).replace(tzinfo=dt.UTC)
-        found = utc.astimezone(zone).utcoffset()
+        found = utc.astimezone(same.zone).utcoffset()
         assert found is not None
         return found // dt.timedelta(seconds=1)
 
@@ -340,7 +358,7 @@ def offsets_of(utc: NDArray[np.datetime64], zone: dt.tzinfo) -> NDArray[np.int64
         return found
     seconds = utc.astype("M8[s]").astype(np.int64)  # down to whole ones, as changes are
     for year, rows in _by_year(utc):
-        at, offsets = _segments(zone, year)
+        at, offsets = segments(zone, year)
         found[rows] = offsets[np.searchsorted(at, seconds[rows], "right") - 1]
     return found
 
@@ -376,7 +394,7 @@ def instants(
     shift = np.zeros(len(values), np.int64)
     for year, some in _by_year(values[there]):
         mine = there[some]
-        at, offsets = _segments(zone, year)
+        at, offsets = segments(zone, year)
         begins = at + offsets
         ends = np.append(at[1:], _ENDLESS) + offsets
         first = np.searchsorted(ends, seconds[mine], "right")

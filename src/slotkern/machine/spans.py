@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern.checks import number, shown
-from slotkern.slots import make_slots
+from slotkern.notes import log
+from slotkern.shown import Drawn, Table
+from slotkern.slots import make_slots, row_order
 
 from .clock import Clock, is_number
 from .frames import columns_of
@@ -20,7 +22,7 @@ __all__ = ["FreeSlots", "free_slots", "gaps"]
 
 
 @dataclass(frozen=True, repr=False)
-class FreeSlots:
+class FreeSlots(Drawn):
     """The free slots of a machine; stands wherever slots may be given.
 
     Attributes
@@ -39,6 +41,11 @@ class FreeSlots:
 
     def __len__(self) -> int:
         return len(self.slots)
+
+    def _shown(self) -> Table:
+        """The free slots."""
+        terms = self.clock, self.machine
+        return Table.of(repr(self), self.slots, terms=terms, times=("start", "end"))
 
     def __repr__(self) -> str:
         when = "" if self.clock is None else f", {self.clock}"
@@ -121,6 +128,13 @@ def free_slots(
     if not first < last:
         raise ValueError(f"end {end} does not lie after start {start}")
     node, begins, ends = _spans(machine, busy, clock, dated, "busy")
+    outside = int(((ends <= first) | (begins >= last)).sum())
+    for count, what in (
+        (outside, "lie outside the horizon"),
+        (int(np.isinf(ends).sum()), "have no end: busy for ever"),
+    ):
+        if count:
+            log.info("%d of %d busy spans %s", count, len(node), what)
     node, free_from, free_to = gaps(len(machine), node, begins, ends, first, last)
     price = machine.price[node]
     if prices is not None:
@@ -237,21 +251,18 @@ def gaps(
 
     Spans may overlap, touch, be empty and lie outside.
     """
-    every = np.arange(nodes)
-    edge = np.ones(nodes)
     within = (start < end) & (start < last) & (end > first)
-    node, start, end = node[within], start[within], end[within]
-    node = np.concatenate((every, node, every))
-    start = np.concatenate((first * edge, start.clip(min=first), np.full(nodes, last)))
-    end = np.concatenate((first * edge, end.clip(max=last), np.full(nodes, last)))
-    order = np.lexsort((start, node))
-    node, start = node[order], start[order]
-    # The latest end so far on each node, by the ranks of ends: exact, and one pass.
-    ends, rank = np.unique(end, return_inverse=True)
-    key = node.astype(np.int64) * len(ends) + rank[order]
-    until = ends[np.maximum.accumulate(key) % len(ends)]
-    gap = np.flatnonzero((node[1:] == node[:-1]) & (until[:-1] < start[1:]))
-    return node[gap], until[gap], start[gap + 1]
+    every = np.arange(nodes, dtype=np.int32)
+    node = np.concatenate((every, node[within].astype(np.int32)))
+    from_, to = np.full(nodes, first), np.full(nodes, last)
+    # With starts and ends sorted each by itself, a gap lies between the k-th end and
+    # the next start, where that end comes first: all k spans that have begun are over.
+    start = np.concatenate((to, start[within].clip(min=first)))
+    end = np.concatenate((from_, end[within].clip(max=last)))
+    by_start, by_end = row_order(start, node), row_order(end, node)
+    node, start, end = node[by_start], start[by_start], end[by_end]
+    gap = np.flatnonzero(end < start)
+    return node[gap], end[gap], start[gap]
 
 
 Segments = tuple[NDArray[Any], NDArray[np.float64], NDArray[np.float64]]

@@ -35,6 +35,7 @@ EXPERIMENTS = {
     "cycle": "slotkern.studies.cycle:CYCLE",
     "batch": "slotkern.studies.batches:BATCH",
     "flow": "slotkern.studies.flows:FLOW",
+    "community": "slotkern.studies.communities:COMMUNITY",
 }
 
 #: Values by metric: one for each cycle and algorithm, or one for each cycle.

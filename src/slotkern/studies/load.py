@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from slotkern.files.columns import Fault
-from slotkern.studies.claims import ALONG, AMONG
+from slotkern.studies.claims import ALONG, AMONG, AT, lines
 from slotkern.studies.experiment import experiment_of
 from slotkern.studies.fields import (
     as_count,
     as_flag,
     as_list,
     as_name,
+    as_number,
     as_records,
     as_table,
     as_text,
@@ -41,7 +42,10 @@ _SWEEP_KEYS = ("name", "share", "algorithms", "metrics", *_TABLES, "grid")
 _COMPARE_KEYS = ("metric", "sweep", "published", "against", "best", "worst", "ratio")
 _TIMING_KEYS = ("sweep", "algorithms", "twins", "published", "per_alternative")
 _REMARK_KEYS = ("kind", "algorithms", "metrics", "text")
-_CLAIM_KEYS = ("text", "sweep", "metric", "algorithm", "is", "among", "at", "other")
+_CLAIM_KEYS = (
+    *("text", "sweep", "metric", "algorithm", "is", "of"),
+    *("among", "times", "along", "at", "within", "other"),
+)
 _FIGURE_KEYS = ("name", "title", "kind", "metrics", "algorithms", "sweep", "cycle")
 _STUDY_KEYS = (
     "name",
@@ -53,6 +57,7 @@ _STUDY_KEYS = (
     "seed",
     "experiment",
     "metrics",
+    "medians",
     "environment",
     "job",
     "algorithms",
@@ -76,8 +81,8 @@ def load_study(source: str | Path, *, seed: int | None = None) -> Study:
     Parameters
     ----------
     source : str or Path
-        "aep", "square", "placement", "vo", or the path of a TOML file (docs/studies.md
-        explains its keys).
+        "aep", "square", "placement", "vo", "casa", or the path of a TOML file
+        (docs/studies.md explains its keys).
     seed : int, optional
         Replaces the study's seed.
 
@@ -147,6 +152,9 @@ def _study(data: dict[str, Any]) -> Study:
         seed=base.seed,
         metrics=base.metrics,
         settings=tuple(_settings(data, base)),
+        medians=tuple(as_texts("medians", data["medians"]))
+        if "medians" in data
+        else (),
         compare=as_records("compare", data, _COMPARE_KEYS),
         timings=as_records("timing", data, _TIMING_KEYS),
         remarks=as_records("remark", data, _REMARK_KEYS),
@@ -162,6 +170,11 @@ def _study(data: dict[str, Any]) -> Study:
             )
     _check_report(study)
     return study
+
+
+def _medians(data: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the metrics of which medians are told; none by default."""
+    return tuple(as_texts("medians", data["medians"])) if "medians" in data else ()
 
 
 # --- what is run ------------------------------------------------------------------
@@ -307,6 +320,8 @@ def as_formats(where: str, value: Any) -> tuple[str, ...]:
 
 def _check_report(study: Study) -> None:
     """Raise ValueError for references of the report to what does not exist."""
+    for name in study.medians:
+        one_of("medians", name, study.columns)
     for number, record in enumerate(study.compare):
         _check_comparison(f"compare[{number}]", record, study)
     for number, record in enumerate(study.timings):
@@ -411,15 +426,25 @@ def _check_claim(where: str, record: Mapping[str, Any], study: Study) -> None:
     settings = _check_sweep(where, record, study)
     _check_metrics(f"{where}.metric", [record.get("metric")], settings)
     _check_names(f"{where}.algorithm", [record.get("algorithm")], settings)
-    kind = one_of(f"{where}.is", record.get("is"), (*AMONG, *ALONG))
+    kind = one_of(f"{where}.is", record.get("is"), (*AMONG, *AT, *ALONG))
+    of = one_of(f"{where}.of", record.get("of", "mean"), ("mean", "median"))
+    if of == "median":
+        one_of(f"{where}.metric", record["metric"], study.medians)
+    as_number(f"{where}.times", record.get("times", 1), above=0)
+    as_number(f"{where}.within", record.get("within", 0), least=0)
     if kind in AMONG:
         _check_names(f"{where}.among", record.get("among"), settings)
+    elif kind in AT:
+        as_number(f"{where}.at", record.get("at"))
     elif len(settings) < 2:
         raise ValueError(f"{where}.sweep: {kind!r} needs more than one setting")
     if kind == "crossing":
         _check_metrics(f"{where}.other", [record.get("other")], settings)
+    if "along" in record:
+        one_of(f"{where}.along", record["along"], settings[0].values)
     if kind == "peak":
-        along = [next(iter(setting.values.values())) for setting in settings]
+        path = record.get("along", next(iter(settings[0].values), None))
+        along = [s.values[path] for s in lines(settings, path)[0]]
         if record.get("at") not in along:
             raise ValueError(f"{where}.at: {record.get('at')!r} is not one of {along}")
 

@@ -16,7 +16,7 @@ from slotkern.studies.claims import verdicts
 from slotkern.studies.figures import draw_figures
 from slotkern.studies.sheets import Sheet
 from slotkern.studies.study import Algorithm, Setting
-from slotkern.studies.summary import Comparison, Estimate, Summary, Worth
+from slotkern.studies.summary import Comparison, Estimate, Median, Summary, Worth
 from slotkern.studies.times import Timing, growth_exponent
 
 with extra():
@@ -36,6 +36,10 @@ _KINDS = {
     "contradiction": "Where the papers contradict themselves",
     "note": "Notes",
 }
+
+
+#: Whether a claim comes out; "open" where the errors are too large to tell.
+_ANSWERS = {True: "yes", False: "NO", None: "open"}
 
 
 def print_report(summary: Summary, console: Console, times: Times = ()) -> None:
@@ -116,13 +120,21 @@ def _sheets(summary: Summary) -> Iterator[Sheet]:
     if summary.comparisons:
         yield _comparison_sheet(summary.comparisons)
     compared = {row.setting.sweep for row in summary.comparisons}
+    medians = summary.study.medians
     for name, sweep in summary.study.sweeps.items():
         along = len(sweep) > 1 and len(sweep[0].algorithms) == 1
         if along and name not in compared:
             yield _sheet_along(sweep, summary)
+        if along and set(medians) & set(sweep[0].metrics):
+            (algorithm,) = sweep[0].algorithms
+            rows = [(setting.label, setting, algorithm) for setting in sweep]
+            yield _medians_sheet(name, "setting", rows, summary)
         for setting in sweep:
             if not along and (name not in compared or not setting.label):
                 yield _sheet_of(setting, summary)
+            if not along and set(medians) & set(setting.metrics):
+                each = [(a.label, setting, a) for a in setting.algorithms]
+                yield _medians_sheet(setting.name, "algorithm", each, summary)
             if worth := summary.worth(setting):
                 yield _worth_sheet(setting, worth, summary)
 
@@ -238,6 +250,40 @@ def _means_sheet(
     return Sheet(name, title, "l" + "r" * (len(metrics) + 1), headings, cells)
 
 
+def _medians_sheet(
+    name: str,
+    heading: str,
+    rows: Sequence[tuple[str, Setting, Algorithm]],
+    summary: Summary,
+) -> Sheet:
+    """Return a table of medians, a row for each setting and algorithm."""
+    setting = rows[0][1]
+    metrics = [metric for metric in setting.metrics if metric in summary.study.medians]
+    cells = [
+        [label]
+        + [_with_interval(summary.median(at, each.name, name)) for name in metrics]
+        for label, at, each in rows
+    ]
+    where = setting.sweep if heading == "setting" else summary.place(setting)
+    title = "medians of the cycles [95% confidence intervals]"
+    return Sheet(
+        f"medians-{name}",
+        f"{where.replace('_', ' ')}: {title}" if where else title,
+        "l" + "r" * len(metrics),
+        [heading, *(metric.replace("_", " ") for metric in metrics)],
+        cells,
+    )
+
+
+def _with_interval(median: Median) -> str:
+    if not median.count:
+        return "none"
+    shown = f"{median.middle:.4g}"
+    if math.isnan(median.low):
+        return shown
+    return f"{shown} [{median.low:.4g}, {median.high:.4g}]"
+
+
 def _worth_sheet(setting: Setting, worth: list[Worth], summary: Summary) -> Sheet:
     """Return the exact searches beside their published twins."""
     cycles = max(row.twin.count + row.twin.missing for row in worth)
@@ -340,9 +386,8 @@ def _print_claims(summary: Summary, console: Console) -> None:
         console.print(Text("\nWhat the paper says in words", "bold"))
     for verdict in found:
         told = f": {verdict.told}" if verdict.told else ""
-        console.print(
-            Text(f"{'yes' if verdict.holds else 'NO '}  {verdict.text}{told}")
-        )
+        answer = _ANSWERS[verdict.holds]
+        console.print(Text(f"{answer:5}{verdict.text}{told}"))
 
 
 def _print_remarks(

@@ -114,7 +114,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Study:
-    """A whole study. From `compare` on, the fields only concern the report."""
+    """A whole study. From `medians` on, the fields only concern the report."""
 
     name: str
     title: str
@@ -126,6 +126,7 @@ class Study:
     seed: int
     metrics: tuple[str, ...]
     settings: tuple[Setting, ...]
+    medians: tuple[str, ...] = ()
     compare: tuple[Mapping[str, Any], ...] = ()
     timings: tuple[Mapping[str, Any], ...] = ()
     remarks: tuple[Mapping[str, Any], ...] = ()

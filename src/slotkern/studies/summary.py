@@ -8,7 +8,7 @@ depend on who computed which chunk when.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -21,7 +21,7 @@ from slotkern.studies.experiment import Metric, describe
 from slotkern.studies.papers import published
 from slotkern.studies.study import Algorithm, Setting
 
-__all__ = ["Comparison", "Estimate", "Summary", "Worth"]
+__all__ = ["Comparison", "Estimate", "Median", "Summary", "Worth"]
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,36 @@ class Estimate:
     error: float
     count: int
     missing: int = 0
+
+
+@dataclass(frozen=True)
+class Median:
+    """A median over the cycles, and its confidence interval of at least 95%.
+
+    The interval is that of two order statistics, whatever the values are drawn from;
+    NaN with fewer than six of them.
+    """
+
+    middle: float
+    low: float
+    high: float
+    count: int
+
+    @classmethod
+    def of(cls, values: NDArray[np.float64]) -> Median:
+        """Return the median of what is not NaN."""
+        known = np.sort(values[~np.isnan(values)])
+        count = len(known)
+        if not count:
+            return cls(math.nan, math.nan, math.nan, 0)
+        # Binomial probabilities as ratios to the middle one, which none underflows.
+        middle = count // 2
+        step = np.arange(middle, dtype=np.float64)
+        left = np.cumprod((middle - step) / (count - middle + 1 + step))[::-1]
+        total = 2 * left.sum() + (1 if count % 2 == 0 else 2)
+        k = int((np.cumsum(left) <= 0.025 * total).sum())
+        low, high = (known[k - 1], known[count - k]) if k else (math.nan, math.nan)
+        return cls(float(np.median(known)), float(low), float(high), count)
 
 
 @dataclass(frozen=True)
@@ -140,6 +170,33 @@ class Summary:
             self._moments[key] = _gather(map(self._columns, chunks))
         return self._moments[key].estimate(f"{algorithm}.{metric}")
 
+    def median(self, setting: Setting, algorithm: str, metric: str) -> Median:
+        """Return the median of one of the setting's metrics of an algorithm.
+
+        Memory: a number for each cycle.
+        """
+        columns = [one for (one,) in self._joined(setting, metric, algorithm)]
+        return Median.of(np.concatenate(columns) if columns else np.empty(0))
+
+    def cycles_where(
+        self,
+        setting: Setting,
+        metric: str,
+        names: Sequence[str],
+        holds: Callable[[Sequence[float]], bool],
+    ) -> tuple[int, int]:
+        """Return in how many cycles something holds for these, and of how many.
+
+        Those are the cycles in which each of the algorithms has a value.
+        """
+        yes = told = 0
+        for columns in self._joined(setting, metric, *names):
+            rows = np.stack(columns, axis=1)
+            rows = rows[~np.isnan(rows).any(axis=1)]
+            told += len(rows)
+            yes += sum(bool(holds(row)) for row in rows.tolist())
+        return yes, told
+
     def advantage(
         self, setting: Setting, best: str, other: str, metric: str
     ) -> Estimate:
@@ -167,6 +224,22 @@ class Summary:
         error = math.sqrt(max(variance, 0.0) / x.count) / abs(y.mean)
         return Estimate(1 - ratio, error, x.count, x.missing)
 
+    def step(
+        self, before: Setting, after: Setting, algorithm: str, metric: str
+    ) -> Estimate:
+        """Return how much more an algorithm's metric is in another setting of a sweep.
+
+        The mean over the cycles in which both settings have one.
+        """
+        moments, name = _Moments(), f"{algorithm}.{metric}"
+        pairs = [
+            self.campaign.chunks(each, published=_is_published(each, algorithm))
+            for each in (before, after)
+        ]
+        for a, b in zip(*pairs, strict=True):
+            moments.add(name, self._columns(b)[name] - self._columns(a)[name])
+        return moments.estimate(name)
+
     @cached_property
     def comparisons(self) -> list[Comparison]:
         """The rows that the study asks for, in its order."""
@@ -190,6 +263,14 @@ class Summary:
             for algorithm in (*setting.exact, *published):
                 for metric in setting.metrics:
                     got = self.estimate(setting, algorithm.name, metric)
+                    medians: dict[str, float] = {}
+                    if metric in self.study.medians:
+                        found = self.median(setting, algorithm.name, metric)
+                        medians = {
+                            "median": found.middle,
+                            "median_low": found.low,
+                            "median_high": found.high,
+                        }
                     yield {
                         "setting": setting.name,
                         **setting.values,
@@ -199,6 +280,7 @@ class Summary:
                         "standard_error": got.error,
                         "cycles": got.count,
                         "missing": got.missing,
+                        **medians,
                     }
 
     def _columns(self, chunk: Chunk) -> dict[str, NDArray[np.float64]]:

@@ -54,7 +54,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Column column;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const bool price = bytes.one_in(4);  // values that follow prices are hard
-    column.values.push_back(price ? rows[i].price : bytes.pick(palette));
+    column.values.push_back(price ? std::min(rows[i].price, slotkern::kMostValue)
+                                  : bytes.pick(palette));
   }
   const std::int64_t work = bytes.one_in(8) ? bytes.below(30) : std::int64_t{1} << 40;
   static constexpr Case cases[] = {

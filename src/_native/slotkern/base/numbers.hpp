@@ -21,6 +21,23 @@
 
 namespace slotkern {
 
+// For which processors this one runs the cloned loops.
+inline const char* clones_in_use() {
+#if defined(SLOTKERN_MULTIVERSION) && SLOTKERN_MULTIVERSION
+  // The features that tell the levels apart: not all compilers know their names here.
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512vl"))
+    return "x86-64-v4";
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+      __builtin_cpu_supports("bmi2"))
+    return "x86-64-v3";
+  return "any x86-64";
+#else
+  return "one kind of processor";
+#endif
+}
+
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // Pre-filters work on rearranged expressions; this relative margin keeps them on the safe side.

@@ -83,6 +83,8 @@ struct BatchAnswer {
   std::vector<std::int64_t> chosen;    // by job: its alternative, or -1
   std::vector<std::uint8_t> reasons;   // by job
   std::vector<SliceAnswer> slices;
+  double worst = 0;                    // of an alternative: not finite, or why sums overflow
+  std::size_t worst_of = 0;            // its job
 
   void clear(std::size_t jobs) {
     alternatives.clear(), owner.clear(), slices.clear();
@@ -101,7 +103,11 @@ struct BatchPool {
     for (const BatchJob& job : jobs) least = std::min(least, job.query.volume);
     prices_.clear();
     for (const Slot& slot : base.slots) prices_.push_back(slot.price);
-    slots = base;
+    // the screens are laid out by the pool
+    slots.slots = base.slots, slots.nodes = base.nodes, slots.groups = base.groups;
+    slots.cheapest_rates = base.cheapest_rates;
+    slots.latest_start = base.latest_start, slots.latest_end = base.latest_end;
+    slots.order.clear();
     pool.open(slots, prices_, nullptr, least);
   }
   void copy(const BatchPool& other) {
@@ -188,6 +194,7 @@ class Batch {
     cut_.copy(free);
     Workspace& work = workspace();
     alive_.clear();
+    best_.assign(last - first, -kInfinity);
     for (std::size_t j = first; j < last; ++j) alive_.push_back(j);
     for (std::size_t round = 0; !alive_.empty() && round < rules_->most; ++round) {
       std::size_t kept = 0;
@@ -195,7 +202,8 @@ class Batch {
         poll();
         const BatchJob& job = (*jobs_)[j];
         Found found;
-        const Status status = cut_.pool.find(job.query, job.criterion, rules_->shape, work, found);
+        const Status status =
+            cut_.pool.find(job.query, job.criterion, rules_->shape, work, found, best_[j - first]);
         if (status == Status::no_memory || status == Status::internal) return status;
         if (status != Status::ok) {
           if (round == 0) fail(cut_, j, status, work);
@@ -205,6 +213,7 @@ class Batch {
         std::size_t bad;
         if (cut_.pool.book(found.start, work.parts.data(), work.parts.size(), bad) != Status::ok)
           return Status::internal;
+        best_[j - first] = found.value;
         alive_[kept++] = j;
       }
       alive_.resize(kept);
@@ -228,7 +237,7 @@ class Batch {
     const double share = rules_->limited ? (rules_->limit - spent_) *
                                                (static_cast<double>(last - first) / left)
                                          : 0;
-    value_.clear(), expense_.clear(), classes_.assign(1, 0), asked_.clear(), kept_.clear();
+    value_.clear(), expense_.clear(), classes_.assign(1, 0), kept_.clear();
     double usual = 0, least = 0;
     for (std::size_t j = 0; j + 1 < firsts_.size(); ++j) {
       if (firsts_[j] == firsts_[j + 1]) continue;
@@ -255,7 +264,7 @@ class Batch {
     OneEach& answer = one_each();
     const Classes classes{value_.data(), expense_.data(), classes_.data(), classes_.size() - 1};
     const Fault fault = answer.run(classes, limit, rules_->maximize, rules_->gap, rules_->work);
-    if (fault.status != Status::ok) return fault.status;
+    if (fault.status != Status::ok) return blame(fault, first);
     if (!answer.feasible) return kept_.empty() ? Status::ok : Status::internal;
     const double spent = start_early(answer, limit);
     out_->slices.push_back({limit, answer.value, answer.bound, spent,
@@ -267,6 +276,21 @@ class Batch {
       if (booked != Status::ok) return booked;
     }
     return Status::ok;
+  }
+
+  // The sum over the parts of one window can overflow, and that over the jobs.
+  Status blame(const Fault& fault, std::size_t first) {
+    std::size_t row = fault.row;
+    const std::vector<double>* of = fault.status == Status::value_not_finite ? &value_ : &expense_;
+    if (fault.status == Status::sum_overflows)
+      for (const std::vector<double>* each : {&value_, &expense_})
+        for (std::size_t i = 0; i < each->size(); ++i)
+          if (std::fabs((*each)[i]) > std::fabs((*of)[row])) of = each, row = i;
+    const auto next =
+        std::upper_bound(classes_.begin(), classes_.end(), static_cast<std::int64_t>(row));
+    out_->worst = (*of)[row];
+    out_->worst_of = first + kept_[static_cast<std::size_t>(next - classes_.begin()) - 1];
+    return fault.status;
   }
 
   // The alternative in row `row` of class c.
@@ -306,7 +330,7 @@ class Batch {
   double spent_ = 0;
   BatchPool cut_;  // scratch: of a sub-batch's alternatives
   std::vector<std::size_t> alive_, firsts_, next_, rows_, kept_;
-  std::vector<double> value_, expense_, asked_;
+  std::vector<double> value_, expense_, best_;  // best_: of each job's alternatives, the last
   std::vector<std::int64_t> classes_;
 };
 

@@ -11,15 +11,20 @@
 //                 head, holds a reservation, until it starts. It is never delayed, others may be.
 //
 // A waiting job is looked at again only if time came free, since it was last looked at, on a
-// node and in a span that could hold a part of it before its present start. That loses nothing:
-// a window that begins earlier and was not there before has a part in such time. So an end costs
-// O(jobs) tests and a few searches. Memory: a copy of the pool and 32 bytes a freed span.
+// node and in a span that could hold a part of it before its present start (EASY: now). That
+// loses nothing: a window that begins earlier and was not there before has a part in such time.
+// A job with a reservation is searched for as if that were free (SlotPool::lend), so that only
+// what does move is booked anew, and the head's reservation stands until it moves or starts.
+// The clock goes on in O(1); the pool drops what is past once as many parts have ended as there
+// are nodes. So an end costs O(jobs) tests and a few searches. Memory: a copy of the pool and 32
+// bytes a freed span.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "slotkern/batch/batch.hpp"
@@ -68,46 +73,53 @@ class Execution {
   }
 
   Status run_conservative(const std::uint8_t* movable) {
+    for (std::size_t j = 0; j < jobs_.size(); ++j)
+      if (windows_[j].state <= State::reserved) queue_.push_back(j);
     for (;;) {
       double next = kInfinity;
-      for (std::size_t j = 0; j < jobs_.size(); ++j)
+      for (const std::size_t j : queue_)
         if (windows_[j].state == State::reserved) next = std::min(next, windows_[j].found.start);
       const double end = coming_.empty() ? kInfinity : coming_.front().time;
       if (next == kInfinity && end == kInfinity) return Status::ok;
       if (next <= end) {
-        for (std::size_t j = 0; j < jobs_.size(); ++j)
-          if (windows_[j].state == State::reserved && windows_[j].found.start == next) begin(j);
+        std::erase_if(queue_, [&](std::size_t j) {
+          const bool starts = windows_[j].state == State::reserved &&
+                              windows_[j].found.start == next;
+          if (starts) begin(j);
+          return starts;
+        });
         continue;
       }
       if (const Status status = end_parts(end); status != Status::ok) return status;
-      for (std::size_t j = 0; j < jobs_.size(); ++j)
-        if (movable[j] && windows_[j].state <= State::reserved)
+      for (const std::size_t j : queue_)
+        if (movable[j])
           if (const Status status = move_up(j); status != Status::ok) return status;
     }
   }
 
   // Jobs with a window keep it; the others queue in order.
   Status run_easy(const PreparedSlots& base) {
-    std::vector<double> times;
-    for (const Slot& slot : base.slots) times.push_back(slot.start);
+    std::vector<double> arrivals;
     for (std::size_t j = 0; j < jobs_.size(); ++j) {
       if (windows_[j].state == State::reserved)
         begin(j);
       else if (windows_[j].state == State::waiting)
         queue_.push_back(j);
-      times.push_back(jobs_[j].query.earliest);
+      arrivals.push_back(jobs_[j].query.earliest);
     }
-    std::sort(times.begin(), times.end());
-    std::size_t past = 0;
-    double now = times.empty() ? kInfinity : free_.slots.first_start();
+    std::sort(arrivals.begin(), arrivals.end());
+    std::size_t came = 0, begun = 0;
+    double now = free_.slots.first_start();
     while (!queue_.empty() && now < kInfinity) {
       if (const Status status = end_parts(now); status != Status::ok) return status;
-      double next = kInfinity;
-      if (const Status status = start_what_can(now, next); status != Status::ok) return status;
-      while (past < times.size() && times[past] <= now) ++past;
-      if (past < times.size()) next = std::min(next, times[past]);
-      if (!coming_.empty()) next = std::min(next, coming_.front().time);
-      now = next;
+      for (; begun < base.slots.size() && base.slots[begun].start <= now; ++begun)
+        come_free(now, base.slots[begun].end, static_cast<std::size_t>(base.slots[begun].place));
+      if (const Status status = start_what_can(now); status != Status::ok) return status;
+      while (came < arrivals.size() && arrivals[came] <= now) ++came;
+      now = head_ == kNobody ? kInfinity : windows_[head_].found.start;
+      if (begun < base.slots.size()) now = std::min(now, base.slots[begun].start);
+      if (came < arrivals.size()) now = std::min(now, arrivals[came]);
+      if (!coming_.empty()) now = std::min(now, coming_.front().time);
     }
     ends_ += static_cast<std::int64_t>(coming_.size());
     return Status::ok;
@@ -168,129 +180,152 @@ class Execution {
   // The time is `now`: parts that end give the rest of their reservation back.
   Status end_parts(double now) {
     poll();
-    free_.pool.advance(now);
+    if (past_ < free_.slots.nodes.size()) {
+      free_.pool.pass(now);
+    } else {
+      free_.pool.advance(now);
+      past_ = 0;
+    }
     while (!coming_.empty() && coming_.front().time <= now) {
       const Window& window = windows_[coming_.front().job];
       const Part& part = window.parts[coming_.front().part];
-      const double end = window.found.start + part.length;
       std::size_t bad;
       if (free_.pool.release(window.found.start, &part, 1, bad) != Status::ok)
         return Status::internal;
-      if (end > now) give_up(now, end, part.node);
+      come_free(now, window.found.start + part.length, place_of(part));
       std::pop_heap(coming_.begin(), coming_.end());
       coming_.pop_back();
       ++ends_;
+      ++past_;
     }
     return Status::ok;
   }
 
-  void give_up(double start, double end, std::int32_t node) {
-    const auto place = static_cast<std::size_t>(free_.pool.place_of(node));
+  std::size_t place_of(const Part& part) const {
+    return static_cast<std::size_t>(free_.pool.place_of(part.node));
+  }
+
+  void come_free(double start, double end, std::size_t place) {
     freed_.push_back({start, end, free_.slots.nodes[place].performance, place});
   }
 
-  // Whether time that came free could hold a part of the job before it starts.
-  bool may_move(std::size_t job) {
+  // Whether time that came free since it was last looked at could hold a part of the job that
+  // begins by `latest`.
+  bool may_start(std::size_t job, double latest) {
     Window& window = windows_[job];
     const Query& query = jobs_[job].query;
     const bool had = window.state == State::reserved;
-    const double start = had ? window.found.start : kInfinity;
     const double from = std::max(query.earliest, free_.pool.now());
-    bool may = false;
+    bool may = !window.looked;
+    window.looked = true;
     for (std::size_t i = window.seen; i < freed_.size() && !may; ++i) {
       const Freed& freed = freed_[i];
-      // The part would begin before `start` and reach into the freed time.
-      if (freed.end <= from ||
-          freed.start - start >= query.length(freed.performance) * (1 + kMargin))
-        continue;
+      // The part would begin by `latest` and reach into the freed time.
+      if (freed.end < from) continue;
+      const double length = query.length(freed.performance);
+      if (freed.start - latest >= length * (1 + kMargin)) continue;
       for (const Part& part : window.parts)
         may = may || (had && part.node == free_.slots.nodes[freed.place].id);
-      const double length = query.length(freed.performance) * (1 - kMargin);
       const std::vector<Span>& spans = free_.pool.free_at(freed.place);
       auto span = std::upper_bound(spans.begin(), spans.end(), freed.start,
                                    [](double t, const Span& x) { return t < x.end; });
-      for (; !may && span != spans.end() && span->start < freed.end; ++span) {
+      for (; !may && span != spans.end() && span->start <= freed.end; ++span) {
         const double t = std::max(span->start, from);
-        may = t < start && std::min(span->end, query.deadline) - t >= length;
+        may = t <= latest && std::min(span->end, query.deadline) - t >= length * (1 - kMargin);
       }
     }
     window.seen = freed_.size();
     return may;
   }
 
+  // Gives up the job's reservation.
+  Status give_up(std::size_t job) {
+    Window& window = windows_[job];
+    window.state = State::waiting;
+    std::size_t bad;
+    if (free_.pool.release(window.found.start, window.parts.data(), window.parts.size(), bad) !=
+        Status::ok)
+      return Status::internal;
+    for (const Part& part : window.parts)
+      come_free(window.found.start, window.found.start + part.length, place_of(part));
+    return Status::ok;
+  }
+
+  // A window that begins by `latest`; none is no failure.
+  Status look(std::size_t job, double latest, Found& found) {
+    const Status status =
+        free_.pool.find_by(latest, jobs_[job].query, earliest_, shape_, workspace(), found);
+    return status == Status::no_memory || status == Status::internal ? status
+           : status == Status::ok                                   ? Status::ok
+                                                                    : Status::none;
+  }
+
+  Status take(std::size_t job, const Found& found) {
+    const Workspace& work = workspace();
+    return place(job, found, work.parts.data(), work.parts.size());
+  }
+
   Status move_up(std::size_t job) {
     Window& window = windows_[job];
-    if (window.looked && !may_move(job)) return Status::ok;
-    window.looked = true;
-    window.seen = freed_.size();
     const bool had = window.state == State::reserved;
-    std::size_t bad;
-    if (had && free_.pool.release(window.found.start, window.parts.data(), window.parts.size(),
-                                  bad) != Status::ok)
-      return Status::internal;
-    Workspace& work = workspace();
+    const double latest = had ? std::nextafter(window.found.start, -kInfinity) : kInfinity;
+    if (latest < free_.pool.now() || !may_start(job, latest)) return Status::ok;
     Found found;
-    const Status status = free_.pool.find(jobs_[job].query, earliest_, shape_, work, found);
-    if (status == Status::no_memory || status == Status::internal) return status;
-    if (status == Status::ok && (!had || found.start < window.found.start)) {
-      if (had)
-        for (const Part& part : window.parts)
-          give_up(window.found.start, window.found.start + part.length, part.node);
-      moves_ += had;
-      return place(job, found, work.parts.data(), work.parts.size());
-    }
-    if (!had) return Status::ok;
-    return free_.pool.book(window.found.start, window.parts.data(), window.parts.size(), bad) ==
-                   Status::ok
-               ? Status::ok
-               : Status::internal;
+    if (had) free_.pool.lend(window.found.start, window.parts.data(), window.parts.size());
+    const Status status = look(job, latest, found);
+    if (had) free_.pool.take_back();
+    if (status != Status::ok) return status == Status::none ? Status::ok : status;
+    if (had)
+      if (const Status given = give_up(job); given != Status::ok) return given;
+    moves_ += had;
+    return take(job, found);
   }
 
   // The head of the queue comes first while it holds a reservation: what arrives later, or fits
   // for the first time because others ended early, must not delay it, whatever its place.
-  Status start_what_can(double now, double& next) {
-    reserved_ = false;
-    if (head_ < jobs_.size())
-      if (const Status status = try_to_start(head_, now); status != Status::ok) return status;
+  Status start_what_can(double now) {
+    if (head_ != kNobody && may_start(head_, windows_[head_].found.start)) {
+      const std::size_t j = std::exchange(head_, kNobody);
+      if (const Status status = give_up(j); status != Status::ok) return status;
+      if (const Status status = start_or_reserve(j, now); status != Status::ok) return status;
+    } else if (head_ != kNobody && windows_[head_].found.start <= now) {
+      begin(std::exchange(head_, kNobody));
+    }
     for (const std::size_t j : queue_) {
-      const Query& query = jobs_[j].query;
-      if (windows_[j].state == State::started || j == head_) continue;
-      if (query.earliest > now) continue;  // not in the queue yet
-      if (reserved_ && free_.pool.known(query, shape_) > now) continue;
-      if (const Status status = try_to_start(j, now); status != Status::ok) return status;
+      if (windows_[j].state != State::waiting || jobs_[j].query.earliest > now) continue;
+      Status status = Status::ok;
+      if (head_ == kNobody)
+        status = start_or_reserve(j, now);
+      else if (may_start(j, now))
+        status = start(j, now);
+      if (status != Status::ok) return status;
     }
     std::erase_if(queue_, [this](std::size_t j) { return windows_[j].state == State::started; });
-    if (!reserved_) return Status::ok;
-    next = held_start_;
-    std::size_t bad;
-    return free_.pool.release(held_start_, held_.data(), held_.size(), bad) == Status::ok
-               ? Status::ok
-               : Status::internal;
+    return Status::ok;
   }
 
-  // Starts the job now, or makes it the head if nobody is.
-  Status try_to_start(std::size_t j, double now) {
-    Workspace& work = workspace();
+  Status start(std::size_t j, double now) {
     Found found;
-    const Status status = free_.pool.find(jobs_[j].query, earliest_, shape_, work, found);
-    if (status == Status::no_memory || status == Status::internal) return status;
-    if (status != Status::ok) return Status::ok;
-    if (found.start <= now) {
-      if (head_ == j) head_ = kNobody;
-      const Status placed = place(j, found, work.parts.data(), work.parts.size());
-      if (placed == Status::ok) begin(j);
-      return placed;
-    }
-    if (reserved_) return Status::ok;
-    reserved_ = true;
-    head_ = j;
-    held_start_ = found.start;
-    held_ = work.parts;
-    if (std::isnan(promised_[j])) promised_[j] = found.start;
-    std::size_t bad;
-    return free_.pool.book(held_start_, held_.data(), held_.size(), bad) == Status::ok
-               ? Status::ok
-               : Status::internal;
+    if (const Status status = look(j, now, found); status != Status::ok)
+      return status == Status::none ? Status::ok : status;
+    const Status placed = take(j, found);
+    if (placed == Status::ok) begin(j);
+    return placed;
+  }
+
+  // Starts the job, or makes it the head.
+  Status start_or_reserve(std::size_t j, double now) {
+    Found found;
+    windows_[j].looked = true;
+    windows_[j].seen = freed_.size();
+    const Status status = look(j, kInfinity, found);
+    if (status != Status::ok) return status == Status::none ? Status::ok : status;
+    if (const Status placed = take(j, found); placed != Status::ok) return placed;
+    if (found.start <= now)
+      begin(j);
+    else
+      head_ = j;
+    return Status::ok;
   }
 
   BatchPool& free_;
@@ -302,11 +337,9 @@ class Execution {
   std::vector<double> promised_;
   std::vector<Ending> coming_;  // a heap
   std::vector<Freed> freed_;
-  std::vector<std::size_t> queue_;
-  std::size_t head_ = kNobody;  // of the queue, and its reservation
-  bool reserved_ = false;
-  double held_start_ = 0;
-  std::vector<Part> held_;
+  std::vector<std::size_t> queue_;  // jobs that have not started, in order
+  std::size_t head_ = kNobody;      // of the queue: the one with a reservation
+  std::size_t past_ = 0;            // parts that have ended since the pool dropped what is past
   std::int64_t ends_ = 0, moves_ = 0;
 };
 

@@ -4,24 +4,20 @@
 // array it is a part of: a release merges only spans of one origin, so that slots that touch
 // (perhaps at other prices) stay apart and everything comes back bit for bit. Beside it stand
 // what is booked, so that nothing can be given back twice, and the slots in the order of time
-// for the searches: the rows of PreparedSlots itself, in blocks of at most 64 with gaps at their
-// ends, so that a change moves a few rows and refreshes one block of each screen, and every search
-// and criterion runs on a changed pool as it does on a fresh one.
+// for the searches (pool/rows.hpp).
 //
-// A part costs O(log m + 64 + spans of its node) to book or release; every 32nd insertion
-// splits a block, O(m / 64).
+// A part costs O(log m + 64 + spans of its node) to book or release.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <cstring>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "slotkern/pool/hints.hpp"
+#include "slotkern/pool/rows.hpp"
 #include "slotkern/window/find.hpp"
 
 namespace slotkern {
@@ -55,6 +51,7 @@ class SlotPool {
     booked_.assign(prepared.nodes.size(), {});
     gone_.assign(prepared.nodes.size(), 0);
     now_ = -kInfinity;
+    order_ = {};
     for (Hints& hints : hints_) hints.clear();
     ids_.clear();
     for (std::size_t k = 0; k < prepared.nodes.size(); ++k)
@@ -64,9 +61,15 @@ class SlotPool {
       return a < b;
     });
     if (!state) {
-      for (std::size_t i = 0; i < prepared.slots.size(); ++i, poll())
-        free_[place(prepared.slots[i])].push_back(
-            {prepared.slots[i].start, prepared.slots[i].end, i});
+      set_least(least * (1 - kMargin));
+      std::vector<RowSlot> slots;  // in the order of time already
+      for (std::size_t i = 0; i < prepared.slots.size(); ++i, poll()) {
+        const Span span{prepared.slots[i].start, prepared.slots[i].end, i};
+        const std::size_t k = place(prepared.slots[i]);
+        free_[k].push_back(span);
+        if (serves(k, span)) slots.push_back({prepared.slots[i], i});
+      }
+      lay_out(slots);
     } else {
       now_ = state->now;
       for (const std::int32_t node : state->gone)
@@ -84,14 +87,15 @@ class SlotPool {
       for (std::vector<Span>& spans : free_)
         std::sort(spans.begin(), spans.end(),
                   [](const Span& a, const Span& b) { return a.start < b.start; });
+      rebuild_rows(least * (1 - kMargin));
     }
-    rebuild_rows(least * (1 - kMargin));
   }
 
   // A copy of another pool, whose slots have been copied to `prepared`.
   void copy(const SlotPool& other, PreparedSlots& prepared) {
     *this = other;
     prepared_ = &prepared;
+    order_.attach(prepared);
   }
 
   // What is free, booked and removed, nodes by id.
@@ -111,8 +115,9 @@ class SlotPool {
   }
 
   // Call before a search for parts of this volume: the rows hold no slots too short for what
-  // is usually asked (see tidy()).
-  void make_rows_for(double volume) {
+  // is usually asked (see tidy()), and serve ragged searches only until a square one comes.
+  void make_rows_for(double volume, bool square = true) {
+    if (square) order_.keep_prices();
     asked_ = std::min(asked_, volume);
     if (!(volume * (1 - kMargin) < least_)) return;
     const Undisturbed whole;
@@ -167,23 +172,59 @@ class SlotPool {
     return Status::ok;
   }
 
+  // Between lend() and take_back() searches for a start before `start` see the booked parts as
+  // free. Such a window has a part on a node of them only where free time comes right before
+  // the part, and then the slot there goes on to the end of what give_back() would join: so
+  // ends are moved, no rows.
+  void lend(double start, const Part* parts, std::size_t n) {
+    lent_.clear();
+    for (std::size_t j = 0; j < n; ++j) {
+      const auto k = static_cast<std::size_t>(place_of(parts[j].node));
+      const std::vector<Span>& spans = free_[k];
+      const std::size_t before = last_at(spans, start);
+      if (before == spans.size() || spans[before].end != start) continue;
+      const Span& booked = booked_[k][last_at(booked_[k], start)];
+      if (spans[before].row != booked.row) continue;
+      const bool joined = before + 1 < spans.size() && spans[before + 1].start == booked.end &&
+                          spans[before + 1].row == booked.row;
+      const double end = joined ? spans[before + 1].end : booked.end;
+      set_end(k, spans[before], end);
+      lent_.push_back({k, before, end});
+    }
+  }
+  void take_back() {
+    for (const Lent& lent : lent_) {
+      const Span& span = free_[lent.node][lent.span];
+      set_end(lent.node, {span.start, lent.end, span.row}, span.end);
+    }
+  }
+
   // The time before `now` leaves. The clock never goes back.
   Status advance(double now) {
     if (std::isnan(now)) return Status::time_is_nan;
     ++version_;
     now_ = now = std::max(now, now_);
+    std::size_t leaving = 0;
+    for (const std::vector<Span>& spans : free_) leaving += past_of(spans);
+    const bool few = order_.moves_cheaply(leaving);
     for (std::size_t k = 0; k < free_.size(); ++k) {
       std::vector<Span>& spans = free_[k];
-      std::size_t past = 0;
-      for (; past < spans.size() && spans[past].end <= now; ++past) erase(k, spans[past]);
+      const std::size_t past = past_of(spans);
+      for (std::size_t i = 0; few && i < past; ++i) erase(k, spans[i]);
       spans.erase(spans.begin(), at(spans, past));
       if (spans.empty() || !(spans.front().start < now)) continue;
-      erase(k, spans.front());
+      const Span whole = spans.front();
       spans.front().start = now;
-      insert(k, spans.front());
+      if (few) replace(k, whole, spans.front());
     }
-    tidy();
+    few ? tidy() : drop_past_rows();
     return Status::ok;
+  }
+
+  // The same, but what is past keeps its rows, where searches pass it by: O(1).
+  void pass(double now) {
+    ++version_;
+    now_ = std::max(now, now_);
   }
 
   // The node and all its time, booked or free, leave.
@@ -199,26 +240,34 @@ class SlotPool {
     return true;
   }
 
-  // As search(), but starts from what is remembered, and remembers. A mask is by origin row.
-  Status find(const Query& asked, int criterion, ShapeKind shape, Workspace& work, Found& found) {
-    if (!asked.sane() || criterion < 0 || criterion >= kBuiltins)
-      return Status::request_not_valid;
-    make_rows_for(asked.volume);
-    Query from = prepared_->by_performance(asked);
+  // As search(), but starts from what is remembered, and remembers. `least`: no window has a
+  // lower value, as what an earlier search for the same found where only bookings followed.
+  Status find(const Query& asked, int criterion, ShapeKind shape, Workspace& work, Found& found,
+              double least = -kInfinity) {
+    Query from;
+    if (const Status status = ask(asked, criterion, shape, from); status != Status::ok)
+      return status;
     Hints& hints = hints_[table_of(from, shape)];
-    from.earliest = std::max(from.earliest, now_);
-    from.origins = prepared_->origins.data();
-    if (const Status status = prepared_->check(from); status != Status::ok) return status;
     const double floor = from.earliest, known = hints.bound(from);
     if (known == kInfinity) return Status::none;
     from.earliest = std::max(floor, known);
-    const Status status = search_checked(*prepared_, from, criterion, shape, work, found);
+    const Status status = search_checked(*prepared_, from, criterion, shape, work, found, least);
     const double earliest = floor <= prepared_->first_start() ? -kInfinity : floor;
     if (status == Status::none)
       hints.learn(from, earliest, kInfinity);
     else if (status == Status::ok && finds_earliest(criterion) && found.start > known)
       hints.learn(from, earliest, found.start);
     return status;
+  }
+
+  // The same for a start by `latest`, and nothing is remembered.
+  Status find_by(double latest, const Query& asked, int criterion, ShapeKind shape,
+                 Workspace& work, Found& found) {
+    Query from;
+    if (const Status status = ask(asked, criterion, shape, from); status != Status::ok)
+      return status;
+    from.latest = std::min(from.latest, latest);
+    return search_checked(*prepared_, from, criterion, shape, work, found);
   }
 
   // No window for the query starts before this.
@@ -240,8 +289,6 @@ class SlotPool {
   const std::vector<std::uint8_t>& gone() const { return gone_; }
 
  private:
-  static constexpr std::size_t kBlock = 64, kFill = 48;
-
   static bool finds_earliest(int criterion) {
     return with_criterion(criterion, [](auto c) { return decltype(c)::earliest; });
   }
@@ -253,6 +300,21 @@ class SlotPool {
   struct SpanAt {
     std::size_t node, span;  // indices
   };
+  struct Lent {
+    std::size_t node, span;
+    double end;
+  };
+
+  // What is searched for on the rows as they are.
+  Status ask(const Query& asked, int criterion, ShapeKind shape, Query& from) {
+    if (!asked.sane() || criterion < 0 || criterion >= kBuiltins)
+      return Status::request_not_valid;
+    make_rows_for(asked.volume, shape == ShapeKind::square);
+    from = prepared_->by_performance(asked);
+    from.earliest = std::max(from.earliest, now_);
+    from.origins = prepared_->origins.data();
+    return prepared_->check(from);
+  }
 
   static std::size_t place(const Slot& slot) { return static_cast<std::size_t>(slot.place); }
   static std::vector<Span>::iterator at(std::vector<Span>& spans, std::size_t i) {
@@ -265,6 +327,12 @@ class SlotPool {
                                         [](double x, const Span& s) { return x < s.start; });
     return after == spans.begin() ? spans.size()
                                   : static_cast<std::size_t>(after - spans.begin()) - 1;
+  }
+
+  std::size_t past_of(const std::vector<Span>& spans) const {
+    const auto first = std::partition_point(spans.begin(), spans.end(),
+                                            [this](const Span& s) { return s.end <= now_; });
+    return static_cast<std::size_t>(first - spans.begin());
   }
 
   // Cuts [start, finish) out of the i-th free span of a node.
@@ -289,12 +357,12 @@ class SlotPool {
       }
       return;
     }
-    erase(k, span);
     if (finish < span.end) {
       spans[i] = rest;
-      insert(k, rest);
+      replace(k, span, rest);
     } else {
       spans.erase(at(spans, i));
+      erase(k, span);
     }
   }
 
@@ -304,15 +372,18 @@ class SlotPool {
     const std::size_t i = before == spans.size() ? 0 : before + 1;
     const bool left = i > 0 && spans[i - 1].end == span.start && spans[i - 1].row == span.row;
     const bool right = i < spans.size() && spans[i].start == span.end && spans[i].row == span.row;
-    if (right) {
-      span.end = spans[i].end;
-      erase(k, spans[i]);
-      spans.erase(at(spans, i));
-    }
+    if (right) span.end = spans[i].end;
     if (left) {
       span.start = spans[i - 1].start;
       set_end(k, spans[i - 1], span.end);
       spans[i - 1].end = span.end;
+      if (right) {
+        erase(k, spans[i]);
+        spans.erase(at(spans, i));
+      }
+    } else if (right) {
+      replace(k, spans[i], span);
+      spans[i] = span;
     } else {
       spans.insert(at(spans, i), span);
       insert(k, span);
@@ -332,227 +403,85 @@ class SlotPool {
 
   // Slots that hold less work than this serve no request, and are left out of the rows.
   bool serves(std::size_t k, const Span& span) const {
-    return least_ == 0 ||
-           PreparedSlots::room(slot_of(k, span)) * prepared_->nodes[k].performance >= least_;
+    return least_ == 0 || serves(slot_of(k, span));
+  }
+  bool serves(const Slot& slot) const {
+    return PreparedSlots::room(slot) * slot.performance >= least_;
   }
 
   // A booked pool fills with remnants that nobody can use. When the rows have doubled, those
   // too short for anything that was asked since the last time are left out.
   void tidy() {
-    if (rows_ <= 2 * laid_ + 1024) return;
+    if (order_.size() <= 2 * laid_ + 1024) return;
     const Undisturbed whole;
     rebuild_rows(asked_ * (1 - kMargin));
   }
 
   void rebuild_rows(double least) {
-    least_ = std::isinf(least) ? 0 : least;
-    asked_ = kInfinity;
-    PreparedSlots& prepared = *prepared_;
-    std::vector<std::pair<Slot, std::size_t>> slots;
+    set_least(least);
+    std::vector<RowSlot> slots;
     for (std::size_t k = 0; k < free_.size(); ++k) {
       poll();
       for (const Span& span : free_[k])
         if (serves(k, span)) slots.push_back({slot_of(k, span), span.row});
     }
-    std::sort(slots.begin(), slots.end(), [](const auto& a, const auto& b) {
-      poll();
-      return a.first.start < b.first.start ||
-             (a.first.start == b.first.start && a.first.node < b.first.node);
+    std::sort(slots.begin(), slots.end(), in_order);
+    lay_out(slots);
+  }
+
+  // In one pass, for the rows lie by time: those that are cut to now come before all others.
+  void drop_past_rows() {
+    const Undisturbed whole;
+    std::vector<RowSlot> slots;
+    std::ptrdiff_t cut = 0;
+    prepared_->each_row([&](std::size_t row) {
+      Slot slot = prepared_->slots[row];
+      if (slot.end <= now_) return;
+      slot.start = std::max(slot.start, now_);
+      if (!serves(slot)) return;
+      cut += slot.start == now_;
+      slots.push_back({slot, prepared_->origins[row]});
     });
-    rows_ = laid_ = slots.size();
-    const std::size_t blocks = std::max<std::size_t>(1, (slots.size() + kFill - 1) / kFill);
-    prepared.slots.assign(blocks * kBlock, Slot{});
-    prepared.origins.assign(blocks * kBlock, 0);
-    prepared.counts.assign(blocks, 0);
-    prepared.by_rate.reset(blocks * kBlock);
-    prepared.by_price.reset(blocks * kBlock);
-    prepared.firsts.assign(blocks, -kInfinity);
-    prepared.order.clear();
-    for (std::size_t b = 0; b < blocks; ++b)
-      prepared.order.push_back(static_cast<std::uint32_t>(b));
-    for (std::size_t i = 0; i < slots.size(); ++i) {
-      poll();
-      put(i / kFill * kBlock + i % kFill, slots[i].first, slots[i].second);
-      ++prepared.counts[i / kFill];
-    }
-    for (std::size_t b = 0; b < blocks; ++b) fold(b);
-    spare_.clear();
+    std::sort(slots.begin(), slots.begin() + cut, in_order);
+    lay_out(slots);
   }
 
-  struct RowAt {
-    std::size_t block, offset;  // position of the block, place in it
-  };
-
-  // Where (start, node) stands, or would.
-  RowAt spot(double start, std::int32_t node) const {
-    const PreparedSlots& prepared = *prepared_;
-    std::size_t block = prepared.block_at(start);
-    while (block > 0 && prepared.firsts[block] == start &&
-           prepared.slots[prepared.order[block] * kBlock].node > node)
-      --block;
-    const auto first = prepared.slots.begin() +
-                       static_cast<std::ptrdiff_t>(prepared.order[block] * kBlock);
-    const auto it = std::lower_bound(first, first + prepared.counts[prepared.order[block]],
-                                     std::pair{start, node},
-                                     [](const Slot& s, const std::pair<double, std::int32_t>& x) {
-                                       return s.start < x.first ||
-                                              (s.start == x.first && s.node < x.second);
-                                     });
-    return {block, static_cast<std::size_t>(it - first)};
+  void set_least(double least) {
+    least_ = std::isinf(least) ? 0 : least;
+    asked_ = kInfinity;
   }
 
-  std::size_t row_of(const RowAt& spot) const {
-    return prepared_->order[spot.block] * kBlock + spot.offset;
+  using RowSlot = std::pair<Slot, std::size_t>;  // and its row of origin
+
+  static bool in_order(const RowSlot& a, const RowSlot& b) {
+    poll();
+    return PoolRows::before(a.first, b.first);
   }
 
-  void put(std::size_t row, const Slot& slot, std::size_t origin) {
-    PreparedSlots& prepared = *prepared_;
-    prepared.slots[row] = slot;
-    prepared.origins[row] = origin;
-    const double room = PreparedSlots::room(slot);
-    prepared.by_rate.set(row, slot.rate, room * slot.performance, slot.performance, slot.end);
-    prepared.by_price.set(row, slot.price, room, slot.performance, slot.end);
-  }
-
-  // What the screens say of a block: after any change, after one more row, and whether it
-  // changes when a row leaves or shrinks, which is rare.
-  void fold(std::size_t block) {
-    PreparedSlots& prepared = *prepared_;
-    const std::size_t rows = prepared.order[block] * kBlock;
-    mark_first(block);
-    prepared.by_rate.fold(block, rows);
-    prepared.by_price.fold(block, rows);
-  }
-  void widen(std::size_t block, std::size_t row) {
-    mark_first(block);
-    prepared_->by_rate.widen(block, row);
-    prepared_->by_price.widen(block, row);
-  }
-  bool bounds(std::size_t block, std::size_t row) const {
-    return prepared_->by_rate.bounds(block, row) || prepared_->by_price.bounds(block, row);
-  }
-  void mark_first(std::size_t block) {
-    const std::uint32_t rows = prepared_->order[block];
-    prepared_->firsts[block] =
-        prepared_->counts[rows] ? prepared_->slots[rows * kBlock].start : -kInfinity;
-  }
-
-  void move_rows(std::size_t from, std::size_t to, std::size_t count) {
-    PreparedSlots& prepared = *prepared_;
-    std::memmove(&prepared.slots[to], &prepared.slots[from], count * sizeof(Slot));
-    std::memmove(&prepared.origins[to], &prepared.origins[from], count * sizeof(std::size_t));
-    prepared.by_rate.move(from, to, count);
-    prepared.by_price.move(from, to, count);
+  void lay_out(const std::vector<RowSlot>& slots) {
+    order_.lay_out(*prepared_, slots, order_.keeps_prices());
+    laid_ = slots.size();
   }
 
   void insert(std::size_t k, const Span& span) {
-    if (!serves(k, span)) return;
-    ++rows_;
-    PreparedSlots& prepared = *prepared_;
-    const Slot slot = slot_of(k, span);
-    RowAt here = spot(slot.start, slot.node);
-    if (prepared.counts[prepared.order[here.block]] == kBlock) {
-      split(here.block);
-      if (here.offset > kBlock / 2) here = {here.block + 1, here.offset - kBlock / 2};
-    }
-    const std::size_t row = row_of(here);
-    std::uint8_t& count = prepared.counts[prepared.order[here.block]];
-    move_rows(row, row + 1, count - here.offset);
-    put(row, slot, span.row);
-    ++count;
-    widen(here.block, row);
+    if (serves(k, span)) order_.insert(slot_of(k, span), span.row);
   }
 
   void erase(std::size_t k, const Span& span) {
-    if (!serves(k, span)) return;
-    --rows_;
-    const RowAt here = spot(span.start, prepared_->nodes[k].id);
-    close_gap(here.block, here.offset);
+    if (serves(k, span)) order_.erase(span.start, prepared_->nodes[k].id);
   }
 
   void set_end(std::size_t k, const Span& span, double end) {
     const Span wanted{span.start, end, span.row};
     if (!serves(k, span)) return insert(k, wanted);
     if (!serves(k, wanted)) return erase(k, span);
-    const RowAt here = spot(span.start, prepared_->nodes[k].id);
-    const std::size_t row = row_of(here);
-    const bool shrinks = end < span.end && bounds(here.block, row);
-    Slot slot = prepared_->slots[row];
-    slot.end = end;
-    put(row, slot, prepared_->origins[row]);
-    shrinks ? fold(here.block) : widen(here.block, row);
+    order_.set_end(span.start, prepared_->nodes[k].id, end);
   }
 
-  // Takes a row out of a block, and the block when nothing is left or its neighbour can take
-  // the rest.
-  void close_gap(std::size_t block, std::size_t offset) {
-    PreparedSlots& prepared = *prepared_;
-    const std::size_t rows = prepared.order[block] * kBlock;
-    const bool narrower = bounds(block, rows + offset);
-    std::uint8_t& count = prepared.counts[prepared.order[block]];
-    --count;
-    move_rows(rows + offset + 1, rows + offset, count - offset);
-    clear(rows + count, 1);
-    if (block + 1 < prepared.order.size() &&
-        count + prepared.counts[prepared.order[block + 1]] <= kFill) {
-      const std::size_t next = prepared.order[block + 1];
-      for (std::size_t j = 0; j < prepared.counts[next]; ++j)
-        put(rows + count + j, prepared.slots[next * kBlock + j],
-            prepared.origins[next * kBlock + j]);
-      count = static_cast<std::uint8_t>(count + prepared.counts[next]);
-      clear(next * kBlock, prepared.counts[next]);
-      prepared.counts[next] = 0;
-      drop_block(block + 1);
-    } else if (count == 0 && prepared.order.size() > 1) {
-      drop_block(block);
-      return;
-    } else if (!narrower) {
-      return mark_first(block);
-    }
-    fold(block);
-  }
-
-  void clear(std::size_t row, std::size_t count) {
-    for (std::size_t j = row; j < row + count; ++j) {
-      prepared_->by_rate.clear(j);
-      prepared_->by_price.clear(j);
-    }
-  }
-
-  void split(std::size_t block) {
-    PreparedSlots& prepared = *prepared_;
-    if (spare_.empty()) {
-      spare_.push_back(static_cast<std::uint32_t>(prepared.counts.size()));
-      prepared.slots.resize(prepared.slots.size() + kBlock);
-      prepared.origins.resize(prepared.origins.size() + kBlock);
-      prepared.counts.push_back(0);
-      prepared.by_rate.add_rows();
-      prepared.by_price.add_rows();
-    }
-    const std::uint32_t fresh = spare_.back(), old = prepared.order[block];
-    spare_.pop_back();
-    const auto next = static_cast<std::ptrdiff_t>(block) + 1;
-    prepared.order.insert(prepared.order.begin() + next, fresh);
-    prepared.firsts.insert(prepared.firsts.begin() + next, 0);
-    prepared.by_rate.insert_block(block + 1);
-    prepared.by_price.insert_block(block + 1);
-    constexpr std::size_t half = kBlock / 2;
-    for (std::size_t j = 0; j < half; ++j)
-      put(fresh * kBlock + j, prepared.slots[old * kBlock + half + j],
-          prepared.origins[old * kBlock + half + j]);
-    clear(old * kBlock + half, half);
-    prepared.counts[old] = prepared.counts[fresh] = half;
-    fold(block);
-    fold(block + 1);
-  }
-
-  void drop_block(std::size_t block) {
-    PreparedSlots& prepared = *prepared_;
-    spare_.push_back(prepared.order[block]);
-    prepared.order.erase(prepared.order.begin() + static_cast<std::ptrdiff_t>(block));
-    prepared.firsts.erase(prepared.firsts.begin() + static_cast<std::ptrdiff_t>(block));
-    prepared.by_rate.erase_block(block);
-    prepared.by_price.erase_block(block);
+  void replace(std::size_t k, const Span& span, const Span& wanted) {
+    if (!serves(k, span)) return insert(k, wanted);
+    if (!serves(k, wanted)) return erase(k, span);
+    order_.replace(span.start, slot_of(k, wanted), wanted.row);
   }
 
   PreparedSlots* prepared_ = nullptr;
@@ -563,9 +492,10 @@ class SlotPool {
   std::vector<std::vector<Span>> free_, booked_;        // by place of the node, by start
   std::vector<std::uint8_t> gone_;                      // by place: removed
   std::vector<SpanAt> places_;                           // scratch: of the parts
-  std::vector<std::uint32_t> spare_;                    // blocks of rows that are empty
+  std::vector<Lent> lent_;
   double least_ = 0, asked_ = kInfinity;                // least work a row serves; asked for
-  std::size_t rows_ = 0, laid_ = 0;                     // slots in rows, now and when laid out
+  PoolRows order_;                                      // slots that serve, by time
+  std::size_t laid_ = 0;                                // how many, when they were laid out
   std::array<Hints, 4> hints_;                          // by table_of()
 };
 

@@ -80,7 +80,7 @@ struct SourceDefaults {
   static constexpr bool needs_end = false, whole = false, mean = false, bounded = true;
 };
 
-// A finite column, from an extra field or an array.
+// A column of values within kMostValue, from an extra field or an array.
 struct ColumnSource : SourceDefaults {
   static constexpr bool by_length = false, anchored = false, whole = true;
   const PreparedSlots& prepared;

@@ -88,10 +88,6 @@ class SmallestOf {
     return true;
   }
 
-  // Whether no other member can have the key of the n-th.
-  bool distinct() const {
-    return size_ > n_ ? array_[n_ - 1].key < array_[n_].key : rest_size_ == 0;
-  }
   bool full() const { return size_ >= n_; }
   std::size_t n() const { return n_; }
   const Entry& operator[](std::size_t i) const { return array_[i]; }
@@ -123,7 +119,8 @@ class SmallestOf {
     return true;
   }
 
-  // Takes the n smallest out, and drops what keep(row) refuses of what moves up.
+  // Takes the n smallest out. What moves up from the reserve is what keep(row) takes; of the few
+  // behind the n smallest, purge() tells.
   template <class Keep>
   void drop_front(Keep keep) {
     const auto first = array_.begin();

@@ -1,0 +1,45 @@
+"""Versions and what is installed: works without any extra."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+
+import numpy as np
+
+import slotkern as sk
+from slotkern._base import clones
+from slotkern.extras import EXTRAS
+
+__all__ = ["about", "told"]
+
+
+def told() -> str:
+    """What `slotkern --version` says."""
+    return f"slotkern {sk.__version__}"
+
+
+def about() -> list[str]:
+    """What `slotkern info` says, line by line."""
+    lines = [
+        told(),
+        f"Python {platform.python_version()} ({sys.implementation.name})",
+        f"numpy {np.__version__}",
+        f"{platform.system()} {platform.release()} {platform.machine()}",
+        f"loops compiled for: {clones()}",
+    ]
+    for module, needed in EXTRAS.items():
+        if find_spec(module) is None:
+            lines.append(f"{module}: missing (slotkern[{needed}])")
+        else:
+            lines.append(f"{module} {_version(module)} (slotkern[{needed}])")
+    return lines
+
+
+def _version(module: str) -> str:
+    try:
+        return version(module)
+    except PackageNotFoundError:
+        return "of no known version"

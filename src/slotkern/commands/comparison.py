@@ -1,0 +1,101 @@
+"""``slotkern compare``: the best windows by several criteria, side by side."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import slotkern as sk
+from slotkern.checks import one_of
+from slotkern.commands.machine import read_free
+from slotkern.commands.results import Output, dates, write_table
+from slotkern.commands.tables import TOTALS, comparison_table
+from slotkern.commands.terminal import progress, show
+from slotkern.commands.windows import (
+    Plot,
+    SlotsFile,
+    check_results,
+    with_request,
+)
+from slotkern.extras import extra
+
+with extra():
+    import typer
+
+__all__ = ["register"]
+
+SHAPES = ("ragged", "square")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(compare)
+
+
+@with_request
+def compare(
+    slots: SlotsFile,
+    request: sk.Request,
+    criterion: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="By what; more than once. By default those that need no column: "
+            f"{', '.join(sk.CRITERIA)}, processor_time."
+        ),
+    ] = None,
+    shape: Annotated[
+        list[str] | None, typer.Option(help="ragged or square; by default both.")
+    ] = None,
+    method: Annotated[
+        str, typer.Option(help="exact, lite, published or published-lite.")
+    ] = "exact",
+    plot: Plot = None,
+    output: Output = None,
+) -> None:
+    """Compare the best windows for a job by several criteria.
+
+    Along a row stands what the best by one criterion costs in terms of the others.
+    Exits with 1 and the explanation when there is no window at all.
+    """
+    check_results(plot, output)
+    criteria = [*dict.fromkeys(criterion or (*sk.CRITERIA, "processor_time"))]
+    shapes = [
+        one_of("--shape", each, SHAPES) for each in dict.fromkeys(shape or SHAPES)
+    ]
+    free, table = read_free(slots)
+    asked = [(form, name) for form in shapes for name in criteria]
+    found: dict[str, dict[str, Any]] = {form: {} for form in shapes}
+    with progress("criteria", asked) as steps:
+        for form, name in steps:
+            how: Any = {"shape": form, "method": method}
+            found[form][name] = sk.find_window(free, request, name, **how)
+    windows = [found[form][name] for form, name in asked]
+    there = [window for window in windows if window is not None]
+    if output is not None:
+        write_table(output, _columns(free, asked, windows))
+    if plot is not None and there:
+        title = (
+            f"{slots.name}: {request.nodes} nodes at once, the best by each criterion"
+        )
+        sk.plot_gantt(table, there, path=plot, title=title)
+    if not there:
+        show(str(sk.explain(free, request, shape=shapes[0])))  # type: ignore[arg-type]
+        raise typer.Exit(1)
+    show(comparison_table(found))
+
+
+def _columns(free: Any, asked: list[tuple[str, str]], windows: list[Any]) -> Any:
+    """One row for each shape and criterion."""
+
+    def of_each(name: str) -> list[Any]:
+        return [None if window is None else getattr(window, name) for window in windows]
+
+    columns: dict[str, Any] = {
+        "shape": [form for form, _ in asked],
+        "criterion": [name for _, name in asked],
+    }
+    columns |= {name: of_each(name) for name in (*TOTALS, "value", "proven", "bound")}
+    clock = getattr(free, "clock", None)
+    if clock is not None:
+        columns |= dates(clock, {name: columns[name] for name in ("start", "finish")})
+    names = [" ".join(each or ()) for each in of_each("names")]
+    return columns | {"nodes": names}

@@ -1,0 +1,173 @@
+"""Results in files: tables as the file's ending says, the same for all commands."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slotkern.extras import extra
+from slotkern.files.arrow import pyarrow
+from slotkern.files.whole import open_whole
+from slotkern.machine.clock import Clock
+
+with extra():
+    import typer
+
+__all__ = ["Dates", "Output", "check_output", "dates", "part_columns", "write_table"]
+
+#: The endings of tables.
+ENDINGS = (".csv", ".json", ".parquet")
+
+Output = Annotated[
+    Path | None, typer.Option(help="Write the result: .csv, .json or .parquet.")
+]
+
+
+class Dates(NamedTuple):
+    """A column of times: text in csv and json, timestamps with a zone in parquet."""
+
+    clock: Clock
+    times: NDArray[np.float64]
+
+
+Columns = Mapping[str, Dates | NDArray[Any] | Sequence[Any]]
+
+
+def check_output(path: Path | None, *more: str) -> None:
+    """Refuse a result that cannot be written, before there is one.
+
+    Parameters
+    ----------
+    path : Path or None
+    *more : str
+        Endings beside those of tables.
+    """
+    if path is None:
+        return
+    known = (*ENDINGS, *more)
+    if path.suffix.lower() not in known:
+        raise ValueError(f"--output: {path} does not end in {', '.join(known)}")
+    if not path.parent.is_dir():
+        raise ValueError(f"--output: {path.parent} is no folder")
+    if path.suffix.lower() == ".parquet":
+        pyarrow("parquet")
+
+
+def write_table(path: Path, columns: Columns) -> None:
+    """Write a table, whole or not at all.
+
+    Parameters
+    ----------
+    path : Path
+        .csv, .json (an array of objects) or .parquet.
+    columns : mapping of name to column
+        Arrays, lists, or `Dates`. None and NaN are missing: an empty cell, or null.
+    """
+    encode = {".csv": _csv, ".json": _json, ".parquet": _parquet}[path.suffix.lower()]
+    data = encode(columns)
+    with open_whole(path) as file:
+        file.write(data)
+
+
+def part_columns(
+    free: Any, slots: NDArray[Any], windows: Sequence[Any]
+) -> dict[str, Any]:
+    """Return one row for each part of windows of one search.
+
+    Parameters
+    ----------
+    free : structured array or SlotPool
+        What was searched, with names and dates where it has them.
+    slots : structured array
+        In which the parts' rows count; its further columns are written, too.
+    windows : sequence of Window
+    """
+    none = np.empty(0, [("row", "i8"), ("node", "i4"), *_SPAN])
+    parts = np.concatenate([window.slots for window in windows]) if windows else none
+    sizes = [len(window) for window in windows]
+    columns: dict[str, Any] = {
+        "window": np.repeat(np.arange(1, len(windows) + 1), sizes),
+        "node": parts["node"],
+    }
+    machine, clock = getattr(free, "machine", None), getattr(free, "clock", None)
+    if machine is not None:
+        columns["name"] = machine.names[parts["node"]]
+    columns |= {name: parts[name] for name, _ in _SPAN}
+    if clock is not None:
+        columns |= dates(clock, {name: parts[name] for name in ("start", "end")})
+    chosen = slots[parts["row"]]
+    more = {name: chosen[name] for name in slots.dtype.names or ()}
+    return columns | {name: c for name, c in more.items() if name not in columns}
+
+
+_SPAN = (("start", "f8"), ("end", "f8"), ("cost", "f8"))
+
+
+def dates(clock: Clock, columns: Columns) -> dict[str, Dates]:
+    """Return the columns that tell these times on the calendar."""
+    return {
+        f"{name}_time": Dates(clock, np.asarray(values, np.float64))
+        for name, values in columns.items()
+    }
+
+
+def _cells(column: Any) -> list[Any]:
+    """The values as Python has them; None where one is missing."""
+    if isinstance(column, Dates):
+        column = column.clock.text(column.times)
+        return [text or None for text in column.tolist()]
+    cells = column.tolist() if isinstance(column, np.ndarray) else list(column)
+    return [None if cell != cell else cell for cell in cells]
+
+
+def _csv(columns: Columns) -> bytes:
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*map(_cells, columns.values()), strict=True))
+    return text.getvalue().encode()
+
+
+def _json(columns: Columns) -> bytes:
+    rows = zip(*map(_cells, columns.values()), strict=True)
+    objects = [
+        json.dumps(dict(zip(columns, map(_plain, row), strict=True))) for row in rows
+    ]
+    return ("[\n" + ",\n".join(objects) + "\n]\n").encode()
+
+
+def _plain(cell: Any) -> Any:
+    """What strict JSON takes, as in files of slots."""
+    if isinstance(cell, float) and math.isinf(cell):
+        return "Infinity" if cell > 0 else "-Infinity"
+    return (
+        cell if isinstance(cell, (int, float, str, bool)) or cell is None else str(cell)
+    )
+
+
+def _parquet(columns: Columns) -> bytes:
+    pa, pq = pyarrow(), pyarrow("parquet")
+    arrays = {}
+    for name, column in columns.items():
+        if isinstance(column, Dates):
+            utc = column.clock.utc(column.times)
+            zone = column.clock.zone or "UTC"
+            kind = pa.timestamp(np.datetime_data(utc.dtype)[0], zone)
+            arrays[name] = pa.array(utc).cast(kind)
+        elif isinstance(column, np.ndarray) and column.dtype.kind != "f":
+            arrays[name] = pa.array(column)
+        else:
+            arrays[name] = pa.array(_cells(column))
+            if isinstance(column, np.ndarray):  # also where all are missing
+                arrays[name] = arrays[name].cast(pa.float64())
+    sink = io.BytesIO()
+    pq.write_table(pa.table(arrays), sink)
+    return sink.getvalue()
