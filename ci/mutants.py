@@ -1,10 +1,12 @@
 """Change the kernels one place at a time, and see which tests notice.
 
-``python ci/mutants.py --count 100 --seed 1`` copies the headers, changes one operator,
-comparison, constant, condition or statement at a time, and runs what can tell: the unit
-tests and fuzz targets that include the header, then (``--python``) the Python tests of
-its room on doors that are built with it. Prints the mutants that nothing noticed. What
-is known to change no answer, with the reason: docs/develop/mutants.md.
+``python ci/mutants.py --count 100 --seed 1`` weaves so many changes into one copy of
+the headers: an operator, a constant, a condition or a statement that changes when the
+environment says ``MUTANT=k`` (ci/mutate.hpp). So each program is compiled once (the
+unit tests, the fuzz targets, the digest) and run for each mutant that it reaches.
+``--python`` builds the doors with the same copy, and runs the Python tests of its room
+for each mutant that is left. Prints those that nothing noticed. What is known to change
+no answer, with the reason: docs/develop/mutants.md.
 """
 
 from __future__ import annotations
@@ -21,43 +23,47 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Lock
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 HEADERS = ROOT / "src" / "_native"
 NATIVE = ROOT / "tests" / "native"
+WEAVE = ROOT / "ci" / "mutate.hpp"
 COMPILER = os.environ.get("CXX") or shutil.which("clang++") or "c++"
 FLAGS = ["-std=c++20", "-O0", "-w", "-ffp-contract=off", "-pthread"]
+FLAGS += ["-include", str(WEAVE)]
+if "clang" in COMPILER:
+    FLAGS += ["-Wno-c++11-narrowing", "-Wno-invalid-constexpr", "-ferror-limit=0"]
 
-# What a line says that decides about no answer: how often signals are looked for,
-# memory kept for later, what a compiler is told.
+# What a line says that decides about no answer (how often signals are looked for,
+# memory kept for later), or what is no expression.
 IDLE = re.compile(
-    r"poll\(|expect_long|reserve\(|static_assert|#|SLOTKERN_CLONES|kMany|template"
+    r"poll\(|expect_long|reserve\(|static_assert|#|SLOTKERN_CLONES|kMany|template|"
+    r"constexpr|case |operator|noexcept"
 )
-SWAPS = {
-    " < ": " <= ",
-    " <= ": " < ",
-    " > ": " >= ",
-    " >= ": " > ",
-    " == ": " != ",
-    " != ": " == ",
-    " && ": " || ",
-    " || ": " && ",
-    " + ": " - ",
-    " - ": " + ",
-    " * ": " / ",
-    " / ": " * ",
-    " += ": " -= ",
-    " -= ": " += ",
-    "std::min(": "std::max(",
-    "std::max(": "std::min(",
-    "++": "--",
-    "true": "false",
-    "false": "true",
+# The same operator stands on both sides of the word that changes it, so that nothing
+# else is read in another way: a < b becomes a < mutate::Less<7>{} < b.
+WORDS = {
+    "<": "Less",
+    "<=": "LessEqual",
+    ">": "Greater",
+    ">=": "GreaterEqual",
+    "==": "Equal",
+    "!=": "Unequal",
+    "+": "Plus",
+    "-": "Minus",
+    "*": "Times",
+    "/": "Over",
+    "+=": "Add",
+    "-=": "Subtract",
 }
+OPERATOR = re.compile(r"(?<=[\w)\]] )([<>=!+\-*/]=?|&&|\|\|)(?= [\w(!\-*:&\[])")
 STATEMENT = re.compile(
-    r"^\s*(?!return|using|const|auto|break|continue|case|goto)[\w(*]"
+    r"^\s*(?!return|using|const|auto|break|continue|goto|if|for|while|else|do|struct|"
+    r"class|public|private|friend)[\w(*][^{]*[=(+\-]"
 )
+DECLARATION = re.compile(r"\s*[\w:<>,*& ]+[>*& ] ?\w+(\{.*|\(.*| =.*|,.*|\[.*)?;")
 
 # Which Python tests know a room.
 ROOMS = {
@@ -69,206 +75,228 @@ ROOMS = {
     "pool": ["tests/pool"],
     "batch": ["tests/batch"],
     "replay": ["tests/replay", "tests/traces"],
+    "community": ["tests/community"],
 }
 
 
 class Mutant(NamedTuple):
-    """One line of a header as it is, and as it would be."""
+    """Texts to be put in at some places of a header, and what this does."""
 
     header: str
     line: int
-    before: str
-    after: str
+    texts: tuple[tuple[int, int, str], ...]  # from, to, instead; # is the number
+    what: str
 
     def __str__(self) -> str:
-        before, after = self.before.strip(), self.after.strip()
-        return f"{self.header}:{self.line}\n  - {before}\n  + {after}"
+        code = (HEADERS / self.header).read_text().splitlines()[self.line - 1].strip()
+        return f"{self.header}:{self.line}: {self.what}\n    {code}"
 
 
-class Killer(NamedTuple):
-    """A program that fails when it notices: its sources, and how it is called."""
-
-    name: str
-    sources: list[Path]
-    arguments: list[str]
-
-
-def killers() -> list[Killer]:
-    """All native programs, the quick ones first."""
-    units = [Killer("units", [NATIVE / "units.cpp"], [])]
-    driver = NATIVE / "fuzz" / "driver.cpp"
-    targets = sorted((NATIVE / "fuzz").glob("*.cpp"))
-    return units + [
-        Killer(target.stem, [target, driver], ["1", "6000"])
-        for target in targets
-        if target != driver
-    ]
+def closing(text: str, at: int, step: int, ends: tuple[str, ...]) -> int:
+    """Where the operand ends that begins here, going forwards or back."""
+    depth = 0
+    while True:
+        sign = text[at] if step > 0 else text[at - 1]
+        depth += {"(": step, "[": step, "{": step}.get(sign, 0)
+        depth -= {")": step, "]": step, "}": step}.get(sign, 0)
+        rest = text[at:] if step > 0 else text[:at]
+        over = rest.startswith(ends) if step > 0 else rest.endswith(ends)
+        if depth < 0 or (depth == 0 and over):
+            return at
+        at += step
 
 
 def mutants_of(header: Path) -> Iterator[Mutant]:
     """Every change of this header."""
     name = header.relative_to(HEADERS).as_posix()
-    for number, line in enumerate(header.read_text().splitlines(), 1):
-        code = line.split("//")[0]
-        if not code.strip() or IDLE.search(code):
+    text = re.sub(r"//.*|\"[^\"\n]*\"", lambda m: " " * len(m[0]), header.read_text())
+    begin, before = 0, ";"  # of the line; how the code ended above it
+    for number, line in enumerate(text.splitlines(keepends=True), 1):
+        first, last = begin, begin + len(line)
+        begin = last
+        above, before = before, (line.strip() or before)[-1]
+        if not line.strip() or IDLE.search(line):
             continue
-        for old, new in SWAPS.items():
-            at = code.find(old)
-            while at >= 0:
-                yield Mutant(
-                    name, number, line, code[:at] + new + code[at + len(old) :]
+
+        def one(at: int, to: int, new: str, what: str, line: int = number) -> Mutant:
+            return Mutant(name, line, ((at, to, new),), what)
+
+        for found in OPERATOR.finditer(text, first, last):
+            at, sign = found.start(), found[1]
+            if word := WORDS.get(sign):
+                yield one(at, at, f"{sign} mutate::{word}<#>{{}} ", f"another {sign}")
+            elif sign in ("&&", "||"):
+                ends = ("&& ", "|| ", "? ", ": ", ", ", "= ", ";", "return ")
+                left = closing(text, at - 1, -1, ends)
+                right = closing(text, at + 3, 1, tuple(f" {e}" for e in ends) + ends)
+                kind = "And" if sign == "&&" else "Or"
+                texts = (
+                    (left, left, f"mutate::{kind}<#>("),
+                    (at, at + 2, ", [&] { return static_cast<bool>("),
+                    (right, right, "); })"),
                 )
-                at = code.find(old, at + 1)
-        for found in re.finditer(r"(?<![\w.])(\d+)(?![\w.])", code):
-            new = {"0": "1", "1": "0"}.get(found[1], str(int(found[1]) + 1))
-            yield Mutant(
-                name, number, line, code[: found.start()] + new + code[found.end() :]
-            )
-        if found := re.search(r"\bif \((.*)\) (?!constexpr)", code + " "):
-            for constant in ("true", "false"):
-                yield Mutant(
-                    name,
-                    number,
-                    line,
-                    f"{code[: found.start(1)]}{constant}{code[found.end(1) :]}",
-                )
-        if (
-            STATEMENT.match(code)
-            and code.rstrip().endswith(";")
-            and re.search(r"[=(]|\+\+|--", code)
-            and code.count("(") == code.count(")")
-            and not re.match(r"\s*[\w:<>,*& ]+ \w+(\{.*\}|\(.*\)| =.*)?;", code)
+                yield Mutant(name, number, texts, f"another {sign}")
+        for found in re.compile(r"std::(min|max)\(").finditer(text, first, last):
+            least = {"min": "least", "max": "most"}[found[1]]
+            yield one(found.start(), found.end(), f"mutate::{least}<#>(", "the other")
+        for found in re.compile(r"(?<![\w.<])(\d+)(?![\w.>'])").finditer(
+            text, first, last
         ):
-            yield Mutant(name, number, line, re.sub(r"\S.*", ";", code))
+            sign = "-" if found[1] == "1" else "+"
+            new = f"({found[1]} {sign} mutate::on(#))"
+            yield one(*found.span(), new, f"another {found[1]}")
+        for found in re.compile(r"\b(true|false)\b").finditer(text, first, last):
+            yield one(*found.span(), f"({found[1]} != mutate::on(#))", "the contrary")
+        for found in re.compile(r"\bif \(").finditer(text, first, last):
+            end = closing(text, found.end(), 1, ())
+            for word in ("yes", "no"):
+                pair = (
+                    (found.end(), found.end(), f"mutate::{word}<#>("),
+                    (end, end, ")"),
+                )
+                yield Mutant(name, number, pair, f"always {word}")
+        if (
+            above in ";{})"
+            and STATEMENT.match(line)
+            and not DECLARATION.match(line)
+            and text[first : text.find(";", first)].count("{") == 0
+        ):
+            at = first + len(line) - len(line.lstrip())
+            yield one(at, at, "if (mutate::on(#)) {} else ", "left out")
 
 
-def run(command: list[object], seconds: float, **more: object) -> int | None:
-    """The exit code, or None after so many seconds."""
-    try:
-        return subprocess.run(  # type: ignore[call-overload, no-any-return]
-            [str(part) for part in command],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            timeout=seconds,
-            **more,
-        ).returncode
-    except subprocess.TimeoutExpired:
-        return None
+class Program(NamedTuple):
+    """What fails when it notices: sources, arguments, and whether its output counts."""
+
+    name: str
+    sources: list[Path]
+    arguments: list[str]
+    output: bool = False
 
 
-class Trial:
-    """A copy of the headers, and what has been seen of it."""
+def programs(cases: int) -> list[Program]:
+    """All native programs, the quick ones first."""
+    driver = NATIVE / "fuzz" / "driver.cpp"
+    found = [
+        Program(f"unit-{path.stem}", [path], [])
+        for path in sorted((NATIVE / "units").glob("*.cpp"))
+    ]
+    found += [
+        Program(f"fuzz-{path.stem}", [path, driver], ["1", str(cases)])
+        for path in sorted((NATIVE / "fuzz").glob("*.cpp"))
+        if path != driver
+    ]
+    return [*found, Program("digest", [NATIVE / "digest.cpp"], [], output=True)]
 
-    def __init__(self, folder: Path, python: bool) -> None:
-        self.folder = folder
+
+class Woven:
+    """A copy of the headers with mutants in it, and what is built of it."""
+
+    def __init__(self, folder: Path, mutants: list[Mutant]) -> None:
+        self.folder, self.mutants = folder, dict(enumerate(mutants, 1))
+        self.lock, self.dropped = Lock(), set[tuple[str, int]]()
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(ROOT / "src", folder / "src")
+        shutil.copy(ROOT / "CMakeLists.txt", folder)
         self.headers = folder / "src" / "_native"
-        shutil.copytree(ROOT / "src", folder / "src", dirs_exist_ok=True)
-        self.parsed: list[object] = []  # the standard library, read once for all
-        standard = folder / "standard.hpp"
-        names = {
-            name
-            for header in HEADERS.rglob("*.hpp")
-            for name in re.findall(r"#include <([a-z_]+)>", header.read_text())
-        }
-        standard.write_text("".join(f"#include <{name}>\n" for name in sorted(names)))
-        parsed = standard.with_suffix(".hpp.gch")
-        if (
-            run([COMPILER, *FLAGS, "-x", "c++-header", standard, "-o", parsed], 600)
-            == 0
-        ):
-            self.parsed = ["-include", standard]
-        self.killers = [killer for killer in killers() if self.build(killer) == 0]
-        self.seconds: dict[str, float] = {}
-        for killer in list(self.killers):
-            begin = time.monotonic()
-            if self.call(killer, 600) != 0:
-                print(f"{killer.name} fails as it is: left out", flush=True)
-                self.killers.remove(killer)
-            self.seconds[killer.name] = 10 + 5 * (time.monotonic() - begin)
-        self.includes = {k.name: self.included(k) for k in self.killers}
-        self.doors = folder / "build" if python else None
-        if self.doors:
-            self.build_doors(configure=True)
+        self.weave({mutant.header for mutant in mutants})
 
-    def program(self, killer: Killer) -> Path:
-        return self.folder / killer.name
-
-    def command(self, killer: Killer) -> list[object]:
-        places = ["-I", self.headers, "-I", NATIVE]
-        return [COMPILER, *FLAGS, *places, *killer.sources]
-
-    def build(self, killer: Killer) -> int | None:
-        command = [*self.command(killer), *self.parsed, "-o", self.program(killer)]
-        return run(command, 600)
-
-    def included(self, killer: Killer) -> str:
-        command = [str(part) for part in [*self.command(killer), "-MM"]]
-        return subprocess.check_output(command, text=True)
-
-    def call(self, killer: Killer, seconds: float) -> int | None:
-        return run([self.program(killer), *killer.arguments], seconds)
-
-    def build_doors(self, configure: bool = False) -> int | None:
-        assert self.doors is not None
-        shutil.copy(ROOT / "CMakeLists.txt", self.folder)
-        command = [Path(sys.executable).parent / "cmake"]
-        if configure:
-            names = ["-DSKBUILD_PROJECT_NAME=slotkern", "-DSKBUILD_PROJECT_VERSION=0"]
-            where = ["-S", self.folder, "-B", self.doors, "-G", "Ninja"]
-            tools = [
-                f"-DPython_EXECUTABLE={sys.executable}",
-                f"-DCMAKE_CXX_COMPILER={COMPILER}",
-                "-DCMAKE_CXX_FLAGS=-O1 -w",
-                f"-DCMAKE_MAKE_PROGRAM={Path(sys.executable).parent / 'ninja'}",
-                "-DSLOTKERN_MULTIVERSION=OFF",
+    def weave(self, headers: set[str]) -> None:
+        for header in headers:
+            text = (HEADERS / header).read_text()
+            texts = [
+                (at, to, -at if len(m.texts) > 1 else k, new.replace("#", str(k)))
+                for k, m in self.mutants.items()
+                if m.header == header
+                for at, to, new in m.texts
             ]
-            if run([*command, *where, *names, *tools], 600) != 0:
-                raise SystemExit("the doors cannot be configured")
-        code = run([*command, "--build", self.doors], 1800)
-        for door in self.doors.glob("*.so"):
-            shutil.copy2(door, self.folder / "src" / "slotkern")
-        return code
+            for at, to, _, new in sorted(texts, reverse=True):
+                text = text[:at] + new + text[to:]
+            (self.folder / "woven").write_text(text)
+            (self.folder / "woven").replace(self.headers / header)  # others read it
 
-    def tests(self, room: str) -> int | None:
-        # The copy comes first, whatever else is installed.
-        start = (
+    def build(self, command: list[str]) -> bool:
+        """Compile, without the mutants that are no C++; False where this cannot be."""
+        while True:
+            done = subprocess.run(command, capture_output=True, text=True)
+            if done.returncode == 0:
+                return True
+            places = re.findall(
+                r"_native/(slotkern/\S+?\.hpp):(\d+):", done.stdout + done.stderr
+            )
+            wrong = {(header, int(line)) for header, line in places}
+            with self.lock:
+                every = self.mutants.items()
+                bad = [k for k, m in every if (m.header, m.line) in wrong]
+                self.weave({self.mutants.pop(k).header for k in bad})
+            if not bad and not wrong & self.dropped:
+                print(done.stdout[-2000:], done.stderr[-4000:], sep="\n")
+                return False
+            self.dropped |= wrong
+
+    def compile(self, program: Program) -> Program | None:
+        places = ["-I", self.headers, "-I", NATIVE, "-I", NATIVE / "fuzz"]
+        target = ["-o", self.folder / program.name]
+        command = [COMPILER, *FLAGS, *places, *program.sources, *target]
+        return program if self.build([str(part) for part in command]) else None
+
+    def doors(self) -> bool:
+        """The package with these headers, importable from `folder`/src."""
+        tools = Path(sys.executable).parent
+        cmake, build = [str(tools / "cmake")], str(self.folder / "build")
+        options = [
+            "-DSKBUILD_PROJECT_NAME=slotkern",
+            "-DSKBUILD_PROJECT_VERSION=0",
+            f"-DPython_EXECUTABLE={sys.executable}",
+            f"-DCMAKE_CXX_COMPILER={COMPILER}",
+            f"-DCMAKE_CXX_FLAGS={' '.join(FLAGS)}",
+            f"-DCMAKE_MAKE_PROGRAM={tools / 'ninja'}",
+            "-DCMAKE_BUILD_TYPE=None",
+            "-DSLOTKERN_MULTIVERSION=OFF",
+        ]
+        where = ["-S", str(self.folder), "-B", build, "-G", "Ninja"]
+        subprocess.run([*cmake, *where, *options], check=True, capture_output=True)
+        done = self.build([*cmake, "--build", build])
+        for door in (self.folder / "build").glob("*.so"):
+            shutil.copy2(door, self.folder / "src" / "slotkern")
+        return done
+
+    def tests(self, k: int) -> list[str]:
+        """The call of the Python tests that know this mutant's room."""
+        start = (  # the copy comes first, whatever else is installed
             "import sys, pytest; sys.meta_path[:] = [f for f in sys.meta_path"
             " if 'editable' not in type(f).__module__];"
             f" sys.path.insert(0, {str(self.folder / 'src')!r});"
-            f" tests = {ROOMS[room]!r};"
+            f" tests = {ROOMS[self.mutants[k].header.split('/')[1]]!r};"
             " sys.exit(pytest.main(['-q', '-x', '-p', 'no:cacheprovider', *tests]))"
         )
-        return run([sys.executable, "-c", start], 900, cwd=ROOT)
+        return [sys.executable, "-c", start]
 
-    def judge(self, mutant: Mutant) -> str:
-        """Who noticed: a killer's name, "compiler", "python", or "" if nobody did."""
-        path = self.headers / mutant.header
-        whole = path.read_text()
-        lines = whole.splitlines(keepends=True)
-        lines[mutant.line - 1] = mutant.after + "\n"
-        path.write_text("".join(lines))
-        try:
-            for killer in self.killers:
-                if mutant.header not in self.includes[killer.name]:
-                    continue
-                if self.build(killer) != 0:
-                    return "compiler"
-                if self.call(killer, self.seconds[killer.name]) != 0:
-                    return killer.name
-            if self.doors:
-                if self.build_doors() != 0:
-                    return "compiler"
-                if self.tests(mutant.header.split("/")[1]) != 0:
-                    return "python"
-            return ""
-        finally:
-            path.write_text(whole)
+
+def run(command: list[str], k: int | None, seconds: float) -> tuple[int, str, set[int]]:
+    """Exit code (1 after so many seconds), output, and the mutants that it reached."""
+    chosen = {"MUTANT": "0" if k is None else str(k)}
+    try:
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=seconds,
+            cwd=ROOT,
+            env={**os.environ, **chosen},
+        )
+    except subprocess.TimeoutExpired:
+        return 1, "", set()
+    reached = re.findall(r"^reached (\d+)$", done.stderr, re.M)
+    return done.returncode, done.stdout, {int(number) for number in reached}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--cases", type=int, default=4000, help="of a fuzz target")
     parser.add_argument("--only", default="", help="headers whose path holds this")
     parser.add_argument("--python", action="store_true", help="Python tests too")
     parser.add_argument("--jobs", type=int, default=1)
@@ -280,30 +308,51 @@ def main() -> None:
         if options.only in header.relative_to(HEADERS).as_posix()
         for mutant in mutants_of(header)
     ]
-    chosen = iter(random.Random(options.seed).sample(every, len(every)))
-    print(f"{len(every)} mutants of {HEADERS.relative_to(ROOT)}", flush=True)
-    seen: Counter[str] = Counter()
-    survivors = []
-
-    def work(job: int) -> None:
-        trial = Trial(options.folder / str(job), options.python)
-        while sum(seen.values()) - seen["compiler"] < options.count:
-            mutant = next(chosen, None)
-            if mutant is None:
-                return
-            killer = trial.judge(mutant)
-            seen[killer or "nobody"] += 1
-            if not killer:
-                survivors.append(mutant)
-            place = f"{mutant.header}:{mutant.line}"
-            said = f"killed by {killer}: {place}" if killer else f"survives: {mutant}"
-            print(f"{seen.total()} {said}", flush=True)
-
+    random.Random(options.seed).shuffle(every)
+    lines = {(m.header, m.line): m for m in reversed(every)}  # one mutant a line
+    chosen = [m for m in every if lines[m.header, m.line] is m]
+    woven = Woven(options.folder.resolve(), chosen[: options.count * 5 // 4])
     with ThreadPoolExecutor(options.jobs) as pool:
-        for job in [pool.submit(work, job) for job in range(options.jobs)]:
-            job.result()
-    count = sum(seen.values()) - seen["compiler"]
-    print(f"{count} mutants, {len(survivors)} survive; noticed by", dict(seen))
+        built = list(pool.map(woven.compile, programs(options.cases)))
+    kept = [program for program in built if program]
+    mutants = dict(list(woven.mutants.items())[: options.count])
+    print(f"{len(every)} places, {len(mutants)} mutants", flush=True)
+    killed: dict[int, str] = {}
+    seen: set[int] = set()
+    for program in kept:
+        command = [str(woven.folder / program.name), *program.arguments]
+        begin = time.monotonic()
+        code, told, reached = run(command, None, 3600)
+        seconds = 10 + 8 * (time.monotonic() - begin)
+        if code != 0:
+            raise SystemExit(f"{program.name} fails as it is")
+        seen |= reached
+
+        def judge(
+            k: int,
+            command: list[str] = command,
+            seconds: float = seconds,
+            program: Program = program,
+            told: str = told,
+        ) -> None:
+            code, output, _ = run(command, k, seconds)
+            if code != 0 or (program.output and output != told):
+                killed[k] = program.name
+
+        left = [k for k in mutants if k in reached and k not in killed]
+        with ThreadPoolExecutor(options.jobs) as pool:
+            list(pool.map(judge, left))
+        print(f"{program.name}: {len(left)} reached, {len(killed)} killed", flush=True)
+    left = [k for k in mutants if k not in killed]
+    if options.python and left and woven.doors():
+        for k in [k for k in left if k in woven.mutants]:
+            if run(woven.tests(k), k, 1800)[0] != 0:
+                killed[k] = "python"
+            print(f"python: {k} {'killed' if k in killed else 'survives'}", flush=True)
+    for k, mutant in mutants.items():
+        if k not in killed:
+            print("survives" if k in seen else "survives, natively not reached", mutant)
+    print(f"{len(mutants)} mutants; noticed by", dict(Counter(killed.values())))
 
 
 if __name__ == "__main__":
