@@ -15,8 +15,9 @@ import pytest
 
 import slotkern as sk
 
-pq = pytest.importorskip("pyarrow.parquet")
+pytest.importorskip("pyarrow")
 pytest.importorskip("typer")
+import pyarrow.parquet as pq
 from typer.testing import CliRunner
 
 from slotkern.commands.main import app

@@ -1,4 +1,4 @@
-"""Busy time, clocks and owners against plain models: slow, in fractions, sets and dates."""
+"""Busy time, clocks and owners against plain models in fractions, sets and dates."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ times = st.sampled_from(TIMES)
 
 
 def plain_gaps(nodes, busy, first, last):
-    """What is left of [first, last) on each node: one span after the other is cut out."""
+    """What is left of [first, last) on each node: spans are cut out one by one."""
     left = []
     for node in range(nodes):
         free = [(first, last)]
@@ -146,8 +146,12 @@ def test_a_local_time_is_one_instant_or_refused(wall, zone, unit, tick, whole):
             shown = clock.datetime(number)
             assert shown.astimezone(dt.UTC) == aware
             assert shown.replace(tzinfo=None, fold=0) == wall
-            if abs(instant) < 2**63 // 1000 or tick != "ns":
+            try:
                 text = clock.text([number])[0]
+            except ValueError:  # what datetime64 does not hold
+                assert tick == "ns"
+                assert abs(instant) > 2**63 // 1000 - 86400 * 10**6
+            else:
                 assert dt.datetime.fromisoformat(text) == aware
 
 
@@ -262,7 +266,7 @@ def test_owners_hold_what_a_list_holds(tmp_path_factory, steps):
             pool = sk.SlotPool.load(path)
         owned = [(window, owner) for window, owner in taken if owner is not None]
         assert sorted(pool.owners) == sorted({owner for _, owner in owned})
-        listed = [(w, row["owner"]) for w, row in zip(pool.windows(), pool.bookings())]
+        listed = [*zip(pool.windows(), pool.bookings()["owner"], strict=True)]
         assert sorted(listed, key=str) == sorted(owned, key=str)
         spans = {
             (part["node"], part["start"], part["end"], owner or "")

@@ -344,6 +344,8 @@ class Clock:
         there = np.flatnonzero(~np.isnat(flat))
         offsets = offsets_of(flat[there], self._zone or dt.UTC)
         local = flat[there] + offsets.astype("m8[s]")
+        if ((local < flat[there]) != (offsets < 0)).any():  # beyond int64
+            raise ValueError(f"a time lies beyond the range of {self.tick}")
         whole = bool((local == local.astype("M8[s]").astype(local.dtype)).all())
         shown_as = np.datetime_as_string(local, unit="s" if whole else None)
         found = np.zeros(flat.shape, "U40")
