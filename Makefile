@@ -23,8 +23,8 @@ help:
 	@echo "make bench     set up, then run the benchmarks"
 	@echo "make fuzz      all fuzzers: EXECUTIONS=100000 inputs a reader, FUZZ_RUNS=1000000 a kernel"
 	@echo "make lint      ruff, mypy --strict, stubs against the compiled modules"
-	@echo "make sanitize  the whole test suite under AddressSanitizer and UBSan"
-	@echo "make clang     the whole test suite on a build by clang++"
+	@echo "make sanitize  the whole test suite, built by clang++ with AddressSanitizer and UBSan"
+	@echo "make clang     the whole test suite on a build by clang++ as it would be released"
 	@echo "make mutants   change the kernels one place at a time: which tests notice? COUNT=100"
 	@echo "make clean     remove everything that make built"
 
@@ -83,17 +83,19 @@ lint: $(VENV)/.installed
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest --ignore-disjoint-bases --allowlist ci/stubtest.txt $(DOORS)
 
-# The same tests against kernels and doors built with ASan, UBSan and bounds checks.
-# Python itself is not instrumented: the runtime is preloaded, and its leaks are not ours.
+# The same tests against kernels and doors that another compiler built, with ASan, UBSan and
+# bounds checks. Python itself is not instrumented: the runtime is preloaded, and its leaks are
+# not ours.
 $(SAN)/.installed: $(SOURCES) | toolchain
+	@command -v $(CLANG) >/dev/null || { echo "make: $(CLANG) is missing (Debian: clang)" >&2; exit 1; }
 	$(PYTHON) -m venv $(SAN)
 	$(SAN)/bin/python -m pip install --quiet --upgrade pip
 	$(SAN)/bin/python -m pip install --quiet "scikit-build-core>=1.0" "cython>=3.1,<3.4" "numpy>=2.0" cmake ninja
-	SLOTKERN_SANITIZE=1 $(SAN)/bin/python -m pip install --quiet --no-build-isolation -e ".[test]"
+	CXX=$(CLANG) SLOTKERN_SANITIZE=1 $(SAN)/bin/python -m pip install --quiet --no-build-isolation -e ".[test]"
 	@touch $@
 
 sanitize: $(SAN)/.installed
-	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
+	LD_PRELOAD="$$($(CLANG) -print-file-name=libclang_rt.asan-$$(uname -m).so) $$($(CLANG) -print-file-name=libstdc++.so)" \
 	ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=64 PYTHONMALLOC=malloc SLOTKERN_SANITIZED=1 \
 	$(SAN)/bin/python -m pytest -q -n auto -p no:cacheprovider
 

@@ -6,7 +6,7 @@ import numpy as np
 
 cimport numpy as cnp
 from libc.math cimport INFINITY
-from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 from libcpp cimport bool as cbool
 from libcpp.memory cimport unique_ptr
@@ -75,6 +75,12 @@ cdef extern from "slotkern/community/simulation.hpp" namespace "slotkern::commun
         cbool whole_node
         uint32_t most_informed
         double promise_life
+
+    cdef cppclass Preferences:
+        const uint8_t* table
+        int64_t (*function)(double, int64_t, int64_t)
+        const int64_t* row
+        size_t nodes
 
     cdef cppclass Settings:
         double cycle, window, interval, discovery, discovery_each, latency
@@ -182,10 +188,16 @@ cdef extern from *:
       return own ? tally.own.data() : tally.sent.data();
     }
     inline const void* fates(const Outcome& outcome) { return outcome.fate.data(); }
+    inline void ask(Rules& rules, Preferences& preferences, std::size_t function) {
+      preferences.function = reinterpret_cast<decltype(preferences.function)>(function);
+      rules.willing = Preferences::ask;
+      rules.data = &preferences;
+    }
     }
     """
     const uint64_t* counts "slotkern::community::counts"(const Tally&, cbool) nogil
     const void* fates "slotkern::community::fates"(const Outcome&) nogil
+    void ask_first "slotkern::community::ask"(Rules&, Preferences&, size_t) nogil
 
 #: The kinds of messages, by number.
 KINDS = ("request", "accept_request", "assign_request", "inform", "accept_inform",
@@ -246,7 +258,9 @@ def simulate(const double[::1] submit not None, const double[::1] run not None,
              const uint8_t[::1] change_joins not None, *,
              str overtaking="none", bint shortest_first=False,
              str placing=None, uint32_t drawn=0, const uint64_t[::1] first=None,
-             const uint32_t[::1] to=None, dict rules=None, dict settings=None):
+             const uint32_t[::1] to=None, dict rules=None, dict settings=None,
+             const int64_t[::1] row=None, const uint8_t[:, ::1] willing=None,
+             size_t function=0):
     """Simulate jobs that are sorted by submission; everything must have been checked.
 
     Parameters
@@ -266,7 +280,13 @@ def simulate(const double[::1] submit not None, const double[::1] run not None,
     first, to : ndarray, optional
         whose node i has the neighbours ``to[first[i]:first[i + 1]]``, and
     rules, settings : dict
-        every field of the C++ structs of these names.
+        every field of the C++ structs of these names;
+    row : ndarray of int64, optional
+        the row of each job at the caller's, where preferences are given:
+    willing : ndarray of uint8, shape (jobs, nodes), optional
+        whether a node would run a job, by the caller's rows, or
+    function : int
+        the address of an ``int64 (double now, int64 row, int64 node)`` that says so.
 
     Returns
     -------
@@ -278,6 +298,7 @@ def simulate(const double[::1] submit not None, const double[::1] run not None,
         Further counts, and what is left of promises.
     """
     cdef Plan plan
+    cdef Preferences preferences
     cdef Py_ssize_t i
     plan.jobs.size = submit.shape[0]
     if plan.jobs.size:
@@ -308,6 +329,11 @@ def simulate(const double[::1] submit not None, const double[::1] run not None,
                 plan.neighbours.to.assign(&to[0], &to[0] + to.shape[0])
         plan.rules = rules_of(rules)
         plan.settings = settings_of(settings)
+        if row is not None and row.shape[0]:
+            preferences.row, preferences.nodes = &row[0], plan.grid.nodes.size()
+            if willing is not None:
+                preferences.table = &willing[0, 0]
+            ask_first(plan.rules, preferences, function)
 
     cdef unique_ptr[Simulation] machinery = make_simulation(plan)
     cdef Simulation* it = machinery.get()

@@ -5,6 +5,7 @@ import os
 import numpy as np
 
 cimport numpy as cnp
+from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libcpp.vector cimport vector
 
@@ -19,6 +20,7 @@ from slotkern._windows cimport CWindowTable, Window
 from slotkern._find import CRITERIA
 from slotkern._spans import SPAN
 from slotkern.checks import integer, number
+from slotkern.shown import Table
 
 cnp.import_array()
 
@@ -213,6 +215,13 @@ cdef class SlotPool(PreparedSlots):
         return window_rows([window for window, _ in pairs], self.terms,
                            owner=[owner for _, owner in pairs])
 
+    def _shown(self):
+        """What is free now as a table."""
+        booked = len(self._state()["booked"])
+        facts = {"booked parts": booked or None, "owners": ", ".join(self.owners) or None}
+        return Table.of(repr(self), self.slots, terms=self.terms, times=("start", "end"),
+                        facts=facts)
+
     def by_node(self):
         """Pairs of a node and its free slots, ascending by node."""
         slots = self.slots
@@ -246,7 +255,7 @@ cdef class SlotPool(PreparedSlots):
         slots, rows = self._free()
         if current is None or current.origin is not rows:
             current = PreparedSlots(slots)
-            current.origin = rows
+            current.origin, current.terms = rows, self.terms
             self.current = current
         return current
 
@@ -509,6 +518,7 @@ cdef class SlotPool(PreparedSlots):
             if not windows:
                 raise ValueError(f"{window!r} has nothing booked in this pool")
             for each in windows:
+                PyErr_CheckSignals()  # what has been given back by then is
                 self.release_one(each)
             return
         if not isinstance(window, Window):

@@ -47,6 +47,9 @@ def simulate(
     to: NDArray[np.uint32] | None = None,
     rules: dict[str, Any] | None = None,
     settings: dict[str, Any] | None = None,
+    row: NDArray[np.int64] | None = None,
+    willing: NDArray[np.uint8] | None = None,
+    function: int = 0,
 ) -> tuple[Any, ...]: ...
 
 class Agent:

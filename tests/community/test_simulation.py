@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from community_model import Model, first_come
-from hypothesis import given, settings
+from community_model import Direct, Model
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 import slotkern as sk
 
@@ -75,12 +76,23 @@ def check_conservation(run: sk.CommunityRun) -> None:
         assert ((wanted == -1) | (wanted == run.nodes["label"][k])).all()
 
 
-@given(jobs=flows())
-def test_independent_nodes_serve_first_come_first(jobs: list[tuple[Any, ...]]) -> None:
-    run = sk.simulate_community(columns(jobs), GRID, "ind")
-    expected = first_come(jobs, NODES)
-    found = [None if np.isnan(t) else t for t in run.jobs["start"].tolist()]
-    assert found == expected
+FALLBACKS = ["most-free", "least-load", "central-fcfs", "central-scan"]
+
+
+@pytest.mark.parametrize("how", ["home", *FALLBACKS])
+@given(jobs=flows(), changes=CHANGES)
+def test_what_needs_no_protocol_is_as_in_the_slow_model(
+    how: Any, jobs: list[tuple[Any, ...]], changes: list[Any]
+) -> None:
+    scenario = sk.Independent() if how == "home" else sk.Centralized(how)
+    run = sk.simulate_community(columns(jobs), GRID, scenario, changes=changes)
+    when = [(time, node, word == "join") for time, node, word in changes]
+    model = Direct(jobs, NODES, how, when)
+    start, node = run.jobs["start"].tolist(), run.jobs["node"].tolist()
+    found = {j: (start[j], node[j]) for j in run.completed.tolist()}
+    assert found == model.placed
+    fates = [run.fates[fate] for fate in run.jobs["fate"].tolist()]
+    assert {j: fate for j, fate in enumerate(fates) if fate != "done"} == model.failed
     check_conservation(run)
 
 
@@ -141,93 +153,23 @@ def test_local_policies_lose_nothing(
         check_conservation(run)
 
 
-def starts_now(jobs: list[tuple[Any, ...]], fallback: str) -> list[Any]:
-    """BestFit with lists of what runs and what waits: (start, node) of each job."""
-    waiting: list[list[int]] = [[] for _ in NODES]
-    centre: list[int] = []
-    running: list[tuple[float, int, int]] = []
-    placed: list[Any] = [None] * len(jobs)
-
-    def free(k: int) -> int:
-        return NODES[k][0] - sum(jobs[j][3] for _, j, n in running if n == k)
-
-    def can(k: int, job: int) -> bool:
-        return jobs[job][3] <= NODES[k][0] and jobs[job][5] in (-1, NODES[k][2])
-
-    def load(k: int) -> float:
-        total = sum(jobs[j][2] * jobs[j][3] for j in waiting[k])
-        return total / (NODES[k][0] * NODES[k][1])
-
-    def begin(job: int, k: int, now: float) -> None:
-        running.append((now + jobs[job][1] / NODES[k][1], job, k))
-        placed[job] = (now, k)
-
-    def fit(job: int) -> Any:
-        fits = [
-            (free(k) - jobs[job][3], k)
-            for k in range(len(NODES))
-            if can(k, job) and free(k) >= jobs[job][3] and not waiting[k]
-        ]
-        return min(fits)[1] if fits else None
-
-    def drain(now: float) -> None:
-        for job in list(centre):
-            k = fit(job)
-            if k is not None:
-                centre.remove(job)
-                begin(job, k, now)
-            elif fallback == "central-fcfs":
-                return
-
-    coming = list(range(len(jobs)))
-    while coming or running:
-        ends = min(running)[0] if running else np.inf
-        if coming and jobs[coming[0]][0] < ends:
-            job = coming.pop(0)
-            now = jobs[job][0]
-            able = [k for k in range(len(NODES)) if can(k, job)]
-            if not able:
-                continue
-            if fallback.startswith("central"):
-                centre.append(job)
-                drain(now)
-                continue
-            k = fit(job)
-            if k is not None:
-                begin(job, k, now)
-                continue
-            best = min(able, key=lambda k: -free(k) if fallback[0] == "m" else load(k))
-            waiting[best].append(job)
-        else:
-            ended = [each for each in running if each[0] == ends]
-            running = [each for each in running if each[0] > ends]
-            for k in dict.fromkeys(each[2] for each in ended):
-                while waiting[k] and jobs[waiting[k][0]][3] <= free(k):
-                    begin(waiting[k].pop(0), k, ends)
-            if fallback.startswith("central"):
-                drain(ends)
-    return placed
-
-
-@pytest.mark.parametrize(
-    "fallback", ["most-free", "least-load", "central-fcfs", "central-scan"]
-)
-@given(jobs=flows())
-def test_the_centre_takes_the_best_fit(
-    fallback: Any, jobs: list[tuple[Any, ...]]
-) -> None:
-    jobs = [(*job[:1], job[1] + 1, *job[2:]) for job in jobs]
-    jobs = [(a, b, max(b, c), *rest) for a, b, c, *rest in jobs]
-    run = sk.simulate_community(columns(jobs), GRID, sk.Centralized(fallback))
-    expected = starts_now(jobs, fallback)
-    found = [
-        None if np.isnan(start) else (start, node)
-        for start, node in zip(
-            run.jobs["start"].tolist(), run.jobs["node"].tolist(), strict=True
-        )
-    ]
-    assert found == expected
+@pytest.mark.parametrize("policy", LOCAL)
+@settings(max_examples=settings().max_examples // 5)
+@given(seed=st.integers(0, 10_000), mu=st.sampled_from([0.0, 0.5]))
+@example(seed=49, mu=0.0)  # the shortest first: a job comes back to its old place
+def test_jobs_that_come_back_to_a_node(policy: str, seed: int, mu: float) -> None:
+    jobs, nodes = sk.generate_community("heavy", jobs=60, nodes=3, seed=seed)
+    jobs["label"] = -1
+    jobs["submit"] = np.round(jobs["submit"] / jobs["submit"].max() * 3000)
+    scenario = sk.Community(
+        **{"mu": mu, "varpi": 0, "interval": 60, "cycle": 0, "window": 1},
+        job_time="job",
+    )
+    run = sk.simulate_community(jobs, nodes, scenario, policy=policy, seed=seed)
     check_conservation(run)
+    wide = jobs["processors"] > nodes["processors"].max()
+    assert (run.completed == np.flatnonzero(~wide)).all()
+    assert run.counts["shadow_load"] == 0
 
 
 GRAPHS = st.sampled_from(
@@ -250,6 +192,8 @@ GRAPHS = st.sampled_from(
     mu=st.sampled_from([1.0, 0.0]),
     varpi=st.sampled_from([1.0, 0.0]),
     retries=st.sampled_from([0, 2]),
+    latency=st.sampled_from([0.5, 0]),
+    policy=st.sampled_from(["fcfs", "fcfs", "easy", "first-fit", "sjf", "easy-sjf"]),
     seed=st.integers(0, 3),
 )
 def test_the_community_is_that_of_the_slow_model(
@@ -261,6 +205,8 @@ def test_the_community_is_that_of_the_slow_model(
     mu: float,
     varpi: float,
     retries: int,
+    latency: float,
+    policy: str,
     seed: int,
 ) -> None:
     life = 512.0 if loss else float("inf")
@@ -272,7 +218,7 @@ def test_the_community_is_that_of_the_slow_model(
         window=8,
         interval=16,
         discovery=1,
-        latency=0.5,
+        latency=latency,
         loss=loss,
         resend=4,
         retry=32,
@@ -280,7 +226,7 @@ def test_the_community_is_that_of_the_slow_model(
         promise_life=life,
     )
     run = sk.simulate_community(
-        columns(jobs), GRID, scenario, changes=changes, seed=seed
+        columns(jobs), GRID, scenario, policy=policy, changes=changes, seed=seed
     )
     told = {
         name: getattr(scenario, name)
@@ -292,7 +238,7 @@ def test_the_community_is_that_of_the_slow_model(
     rules = {"mu": mu, "varpi": varpi, "promise_life": life}
     when = [(time, node, word == "join") for time, node, word in changes]
     near = [sorted(row) for row in near]
-    model = Model(jobs, NODES, near, {**told, "seed": seed}, rules, when)
+    model = Model(jobs, NODES, near, {**told, "seed": seed}, rules, when, policy)
     model.run()
     found = run.jobs["start"]
     assert {j: t for j, t in enumerate(found.tolist()) if t == t} == model.start
@@ -364,6 +310,99 @@ def test_a_node_that_leaves_gives_its_queue_away() -> None:
     assert len(moved.completed) == 3
     assert moved.jobs["node"].tolist() == [0, 1, 1]
     assert moved.jobs["moves"].tolist() == [0, 1, 1]
+
+
+def test_jobs_wait_for_a_node_that_comes_back() -> None:
+    """In Ind and Cen too, as in a community: nobody else could run them."""
+    jobs = {
+        "submit": [0.0, 1.0, 20.0],
+        "run": [10.0, 10.0, 10.0],
+        "processors": [4, 4, 4],
+        "home": [0, 0, 0],
+    }
+    grid = {"processors": [4, 2]}
+    changes = [(5, 0, "leave"), (100, 0, "join")]
+    for scenario in ("ind", *map(sk.Centralized, FALLBACKS)):  # type: ignore[arg-type]
+        run = sk.simulate_community(jobs, grid, scenario, changes=changes)
+        assert run.jobs["start"].tolist() == [0.0, 100.0, 110.0], scenario
+        gone = sk.simulate_community(jobs, grid, scenario, changes=changes[:1])
+        stranded = {"ind": 2, "most-free": 1, "least-load": 1}
+        name = getattr(scenario, "fallback", scenario)
+        reasons = {"stranded": stranded.get(name, 0)}
+        reasons["no node"] = 2 - reasons["stranded"]
+        assert gone.failures() == {why: n for why, n in reasons.items() if n}, scenario
+
+
+def test_a_job_that_waits_for_a_node_holds_nobody_up_at_the_centre() -> None:
+    jobs = {"submit": [0.0, 1.0], "run": [1.0, 1.0], "processors": [4, 1], "home": 0}
+    grid = {"processors": [4, 2]}
+    first = sk.Centralized("central-fcfs")
+    run = sk.simulate_community(jobs, grid, first, changes=[(9, 0, "join")])
+    assert run.jobs["start"].tolist() == [9.0, 1.0]
+
+
+def preferring(jobs: Any, nodes: int, seed: int) -> NDArray[np.bool_]:
+    return np.random.default_rng(seed).random((len(jobs["submit"]), nodes)) < 0.5
+
+
+@given(jobs=flows(), seed=st.integers(0, 99), moves=st.booleans())
+def test_nodes_may_decline(jobs: list[tuple[Any, ...]], seed: int, moves: bool) -> None:
+    """No job runs where it was declined; nobody is asked in Ind and Cen."""
+    given = columns(jobs)
+    willing = preferring(given, len(NODES), seed)
+    scenario = sk.Community(willing=willing, mu=0, varpi=0, interval=8, cycle=0)
+    changes = [(30.0, 4, "leave"), (40.0, 2, "leave")] if moves else []
+    run = sk.simulate_community(given, GRID, scenario, changes=changes)
+    check_conservation(run)
+    node = run.jobs["node"][run.completed]
+    assert willing[run.completed, node].all()
+    for job in np.flatnonzero(np.array(run.fates)[run.jobs["fate"]] == "no offer"):
+        could = [
+            k
+            for k, (size, _, label) in enumerate(NODES)
+            if jobs[job][3] <= size and jobs[job][5] in (-1, label)
+        ]
+        assert moves or not willing[job, could].any()
+
+
+def test_a_compiled_function_may_decline() -> None:
+    jobs, nodes = sk.generate_community(jobs=500, seed=3)
+    jobs = jobs[::-1].copy()  # rows are those of the caller, not in order
+    first = jobs["submit"].min()
+    odd = jobs["processors"] % 2 == 1
+
+    def by_day(now: float, job: int, node: int) -> bool:
+        return bool((node < 20 or odd[job]) and now >= first)
+
+    table = np.ones((len(jobs), len(nodes)), np.bool_)
+    table[:, 20:] = odd[:, None]
+    runs = [
+        sk.simulate_community(jobs, nodes, sk.Community("all", willing=willing))
+        for willing in (by_day, table, None)
+    ]
+    for name in runs[0].jobs.dtype.names or ():
+        assert runs[0].jobs[name].tobytes() == runs[1].jobs[name].tobytes()
+    assert runs[0].sent == runs[1].sent
+    assert runs[0].sent["accept_request"] < runs[2].sent["accept_request"]
+    nobody = sk.Community("all", willing=lambda now, job, node: now < 0)
+    assert sk.simulate_community(jobs, nodes, nobody).failures() == {"no offer": 500}
+
+
+def test_wrong_preferences_are_named() -> None:
+    jobs = {"submit": [0.0], "run": [1.0], "processors": [1], "home": [0]}
+    grid = {"processors": [1, 1]}
+    for wrong in ([[1, 0]], [True], "all"):
+        with pytest.raises(TypeError, match="willing must be a function or an array"):
+            sk.Community(willing=wrong)
+    shape = sk.Community(willing=[[True]])
+    with pytest.raises(ValueError, match=r"shape \(1, 1\), but there are 1 jobs and 2"):
+        sk.simulate_community(jobs, grid, shape)
+
+    def open_door(now: float, job: int, node: int) -> Any:
+        return open(node)
+
+    with pytest.raises(ValueError, match="willing: numba cannot compile it"):
+        sk.simulate_community(jobs, grid, sk.Community(willing=open_door))
 
 
 def test_jobs_keep_the_order_in_which_they_are_given() -> None:

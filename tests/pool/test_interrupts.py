@@ -85,6 +85,21 @@ CALLS = {
         asked = sk.Request(200, 800, budget=20_000)
         call = lambda: sk.step_values(slots, asked, "coordinated", max_work=10**12)
     """,
+    "a published search": """
+        slots = crowd(20_000)
+        asked = sk.Request(5_000, 10)
+        how = {"criterion": "cost", "shape": "ragged", "method": "published"}
+        assert sk.find_window(slots[:9], asked.replace(nodes=2), **how)  # compiled
+        call = lambda: sk.find_window(slots, asked, **how)
+    """,
+    "a published table": """
+        slots = sk.make_slots(**{name: crowd(200)[name] for name in sk.SLOT.names},
+                              q=np.arange(200.0))
+        asked = sk.Request(99, 10, budget=30_000)
+        how = {"criterion": "q", "method": "published"}
+        assert sk.find_window(slots[:9], asked.replace(nodes=2), **how)
+        call = lambda: sk.find_window(slots, asked, **how)
+    """,
 }
 CAUGHT = """
 ready()
@@ -139,6 +154,24 @@ def test_what_was_booked_before_ctrl_c_comes_back():
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=120)
     assert out.split() == ["True"] * 4
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are sent by kill")
+def test_ctrl_c_ends_the_release_of_all_that_an_owner_has():
+    process = run(
+        """
+        pool = sk.SlotPool(crowd(2_000))
+        done = pool.schedule([sk.Request(1_000, 10)] * 4_000, owner="a")
+        ready()
+        try:
+            pool.release("a")
+        except KeyboardInterrupt:
+            print(0 < len(list(pool.windows("a"))) < len(done))
+        """,
+    )
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=120)
+    assert out.split() == ["True"]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent by kill")

@@ -372,6 +372,30 @@ def test_partly_past_windows_give_back_the_rest():
         pool.advance(np.nan)
 
 
+@pytest.mark.parametrize("shape", ["square", "ragged"])
+def test_a_clock_that_goes_far(shape):
+    slots = random_slots(5, nodes=60, slots=40)
+    pool = sk.SlotPool(slots)
+    last = slots["end"].max()
+    for part in (0.01, 0.3, 0.31, 0.9, 1.0):  # few slots leave, or most
+        pool.schedule([sk.Request(3, 9)] * 20, shape=shape)
+        now = np.floor(part * last)
+        before = pool.slots
+        pool.advance(now)
+        left = before[before["end"] > now]
+        left["start"] = np.maximum(left["start"], now)
+        left = left[np.lexsort((left["node"], left["start"]))]
+        assert pool.slots.tobytes() == left.tobytes()
+        for criterion in sk.CRITERIA:
+            for asked in (sk.Request(3, 7), sk.Request(9, 30), sk.Request(1, 3)):
+                found = pool.find(asked, criterion, shape=shape)
+                other = sk.find_window(left, asked, criterion, shape=shape)
+                assert (found is None) == (other is None)
+                if found is not None:
+                    assert (found.start, found.nodes) == (other.start, other.nodes)
+                    assert (found.value, found.cost) == (other.value, other.cost)
+
+
 def test_a_longer_window_does_not_release_a_shorter_one():
     pool = sk.SlotPool(sk.make_slots(node=0, start=0, end=9, performance=1, price=1))
     windows = [pool.find(sk.Request(1, volume)) for volume in (4, 6)]

@@ -36,8 +36,13 @@ class Model:
         settings: dict[str, Any],
         rules: dict[str, Any],
         changes: Sequence[tuple[float, int, bool]] = (),
+        policy: str = "fcfs",
     ) -> None:
         self.jobs, self.profiles, self.near, self.s = jobs, nodes, near, settings
+        self.overtaking, _, self.order = policy.rpartition("-")
+        if policy in ("easy", "first-fit"):
+            self.overtaking, self.order = policy, ""
+        self.running: list[list[int]] = [[] for _ in nodes]
         seed = settings["seed"]
         self.present = [True] * len(nodes)
         for _, node, joins in reversed(changes):
@@ -121,31 +126,70 @@ class Model:
             time = self.tick(message.receiver, time)
         self.at(time, "message", message.receiver, message)
 
+    def begin(self, k: int, job: int) -> None:
+        node, (_, run, _, width, _, _) = self.nodes[k], self.jobs[job]
+        entered = next(each[2] for each in node.waiting if each[0] == job)
+        node.start(job)
+        assert job not in self.start
+        self.free[k] -= width
+        self.running[k].append(job)
+        self.start[job], self.ran_on[job] = self.now, k
+        end = self.now + run / self.profiles[k][1]
+        heapq.heappush(self.heap, (end, 0, job, "end", k, (job, entered)))
+
+    def shadow(self, k: int, head: int) -> tuple[float, int]:
+        """When the head can start, and how many processors are left beside it then."""
+        speed, free = self.profiles[k][1], self.free[k]
+        ends = sorted(
+            (self.start[j] + self.jobs[j][2] / speed, j) for j in self.running[k]
+        )
+        for i, (end, job) in enumerate(ends):
+            free += self.jobs[job][3]
+            last = i + 1 == len(ends) or ends[i + 1][0] > end
+            if last and free >= self.jobs[head][3]:
+                return end, free - self.jobs[head][3]
+        raise AssertionError(head)
+
     def look(self, k: int) -> None:
-        node = self.nodes[k]
-        while node.present and node.waiting:
-            job, _, entered = node.waiting[0]
-            _, run, _, width, _, _ = self.jobs[job]
-            if width > self.free[k]:
-                break
-            node.start(job)
-            assert job not in self.start
-            self.free[k] -= width
-            self.start[job], self.ran_on[job] = self.now, k
-            end = self.now + run / self.profiles[k][1]
-            heapq.heappush(self.heap, (end, 0, job, "end", k, (job, entered)))
+        """Begin what the local policy lets begin, from scratch."""
+        if not self.nodes[k].present:
+            return
+        queue = [each[0] for each in self.nodes[k].waiting]
+        if self.order == "sjf":
+            queue.sort(key=lambda job: (self.jobs[job][2], job))
+        while queue and self.jobs[queue[0]][3] <= self.free[k]:
+            self.begin(k, queue.pop(0))
+        if not queue or not self.overtaking:
+            return
+        head, *others = queue
+        until, extra = float("inf"), 0
+        if self.overtaking == "easy":
+            until, extra = self.shadow(k, head)
+        for job in others:
+            width = self.jobs[job][3]
+            end = self.now + self.jobs[job][2] / self.profiles[k][1]
+            if width > self.free[k] or (end > until and width > extra):
+                continue
+            if end > until:
+                extra -= width
+            self.begin(k, job)
 
     def run(self) -> None:
         while self.heap:
             self.now, _, _, kind, k, what = heapq.heappop(self.heap)
             node = self.nodes[k]
             if kind == "end":
-                job, entered = what
-                self.free[k] += self.jobs[job][3]
-                self.end[job] = self.now
-                node.ended(self.start[job] - entered)
-                self.live -= 1
-                self.look(k)
+                ended = [(k, what)]
+                while self.heap and self.heap[0][:2] == (self.now, 0):
+                    ended.append(heapq.heappop(self.heap)[4:])
+                for k, (job, entered) in ended:
+                    self.free[k] += self.jobs[job][3]
+                    self.running[k].remove(job)
+                    self.end[job] = self.now
+                    self.nodes[k].ended(self.start[job] - entered)
+                    self.live -= 1
+                for k in dict.fromkeys(each[0] for each in ended):
+                    self.look(k)
             elif kind == "message":
                 self.do(k, node.receive(what, self.now))
             elif kind == "discovery":
@@ -170,23 +214,135 @@ class Model:
                 self.do(k, node.submit(what))
 
 
-def first_come(
-    jobs: Sequence[tuple[Any, ...]], nodes: Sequence[tuple[int, float, int]]
-) -> list[float | None]:
-    """Starts where every job stays at home; None: its home cannot run it."""
-    start: list[float | None] = [None] * len(jobs)
-    for k, (processors, speed, label) in enumerate(nodes):
-        ends: list[tuple[float, int]] = []
-        head = float("-inf")
-        for job, (submit, run, _, width, home, wanted) in enumerate(jobs):
-            if home != k or width > processors or wanted not in (-1, label):
-                continue
-            times = [max(submit, head)]
-            times += sorted(end for end, _ in ends if end > times[0])
-            for now in times:
-                used = sum(w for end, w in ends if end > now)
-                if used + width <= processors:
-                    break
-            start[job] = head = now
-            ends.append((now + run / speed, width))
-    return start
+class Direct:
+    """The scenarios without a protocol: `how` is "home", or a centre's fallback.
+
+    `placed` tells where and when jobs started, `failed` why others did not.
+    """
+
+    def __init__(
+        self,
+        jobs: Sequence[tuple[Any, ...]],
+        nodes: Sequence[tuple[int, float, int]],
+        how: str,
+        changes: Sequence[tuple[float, int, bool]] = (),
+    ) -> None:
+        self.jobs, self.nodes, self.how = jobs, nodes, how
+        self.here = [True] * len(nodes)
+        for _, k, joins in reversed(changes):
+            self.here[k] = not joins
+        self.free = [processors for processors, _, _ in nodes]
+        self.queues: list[list[int]] = [[] for _ in nodes]
+        self.centre: list[int] = []
+        self.placed: dict[int, tuple[float, int]] = {}
+        self.came: set[int] = set()  # to any queue
+        self.failed: dict[int, str] = {}
+        self.heap: list[tuple[Any, ...]] = []
+        for job, row in enumerate(jobs):
+            self.heap.append((row[0], 2, job))
+        for k, change in enumerate(changes):
+            self.heap.append((change[0], 1, k))
+        heapq.heapify(self.heap)
+        while self.heap:
+            self.now, what, job = heapq.heappop(self.heap)[:3]
+            if what == 0:
+                self.end(job)
+            elif what == 1:
+                self.change(*changes[job][1:])
+            else:
+                self.place(job)
+        for k, queue in enumerate(self.queues):
+            assert not (queue and self.here[k])
+        for job in range(len(jobs)):
+            if job not in self.placed:
+                self.failed[job] = "stranded" if job in self.came else "no node"
+
+    def could(self, k: int, job: int) -> bool:
+        width, label = self.jobs[job][3], self.jobs[job][5]
+        return bool(width <= self.nodes[k][0] and label in (-1, self.nodes[k][2]))
+
+    def load(self, k: int) -> float:
+        total = sum(self.jobs[j][2] * self.jobs[j][3] for j in self.queues[k])
+        return float(total / (self.nodes[k][0] * self.nodes[k][1]))
+
+    def enqueue(self, k: int, job: int) -> None:
+        self.came.add(job)
+        self.queues[k].append(job)
+        self.look(k)
+
+    def look(self, k: int) -> None:
+        queue = self.queues[k]
+        while self.here[k] and queue and self.jobs[queue[0]][3] <= self.free[k]:
+            job = queue.pop(0)
+            self.free[k] -= self.jobs[job][3]
+            assert job not in self.placed
+            self.placed[job] = (self.now, k)
+            end = self.now + self.jobs[job][1] / self.nodes[k][1]
+            heapq.heappush(self.heap, (end, 0, job))
+
+    def able(self, job: int) -> list[int]:
+        return [k for k, here in enumerate(self.here) if here and self.could(k, job)]
+
+    def best_fit(self, job: int) -> Any:
+        width = self.jobs[job][3]
+        fits = [
+            (self.free[k] - width, k)
+            for k in self.able(job)
+            if self.free[k] >= width and not self.queues[k]
+        ]
+        return min(fits)[1] if fits else None
+
+    def place(self, job: int) -> None:
+        home = self.jobs[job][4]
+        if self.how == "home":
+            if self.could(home, job):
+                self.enqueue(home, job)
+        elif self.how.startswith("central") or not self.able(job):
+            if any(self.could(k, job) for k in range(len(self.nodes))):
+                self.centre.append(job)
+            if self.how.startswith("central"):
+                self.drain()
+        else:
+            k = self.best_fit(job)
+            if k is None and self.how == "most-free":
+                k = min(self.able(job), key=lambda k: (-self.free[k], k))
+            elif k is None:
+                k = min(self.able(job), key=lambda k: (self.load(k), k))
+            self.enqueue(k, job)
+
+    def drain(self) -> None:
+        for job in list(self.centre):
+            k = self.best_fit(job)
+            if k is not None:
+                self.centre.remove(job)
+                self.enqueue(k, job)
+            elif self.how == "central-fcfs" and self.able(job):
+                return
+
+    def end(self, job: int) -> None:
+        """Everything that ends now, then a look at each node where something has."""
+        ended = [job]
+        while self.heap and self.heap[0][:2] == (self.now, 0):
+            ended.append(heapq.heappop(self.heap)[2])
+        for job in ended:
+            self.free[self.placed[job][1]] += self.jobs[job][3]
+        for k in dict.fromkeys(self.placed[job][1] for job in ended):
+            self.look(k)
+        if self.how.startswith("central"):
+            self.drain()
+
+    def change(self, k: int, joins: bool) -> None:
+        if self.here[k] == joins:
+            return
+        self.here[k] = joins
+        again: list[int] = []
+        if joins:
+            self.look(k)
+            if not self.how.startswith("central"):
+                again, self.centre = self.centre, []
+            else:
+                self.drain()
+        elif self.how != "home":
+            again, self.queues[k] = self.queues[k], []
+        for job in again:
+            self.place(job)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from slotkern._community import PLACING
 from slotkern.checks import integer, number, one_of
+from slotkern.extras import extra
 
 __all__ = ["SCENARIOS", "Centralized", "Community", "Independent", "scenario_of"]
 
@@ -110,6 +112,12 @@ class Community:
     promise_life : float, optional
         Seconds after which a node forgets an offer that was not revoked: without loss
         never, with loss an hour, unless given.
+    willing : array of bool, shape (jobs, nodes), or function, optional
+        Administrative preferences (section 3): whether a node makes an offer for a job
+        that it could run, new or to be moved. A function ``(now, job, node)``, where
+        ``job`` is the row of the jobs given, is compiled by numba, as is; or a
+        ``numba.cfunc`` of ``int64(float64, int64, int64)``. It is called without the
+        GIL, once a REQUEST or INFORM, and must depend on nothing but its arguments.
 
     References
     ----------
@@ -136,6 +144,7 @@ class Community:
     retry: float = 600.0
     retries: int = 0
     promise_life: float | None = None
+    willing: Any = None
 
     def __post_init__(self) -> None:
         """Check the words and numbers."""
@@ -157,6 +166,13 @@ class Community:
             number("promise_life", self.promise_life, above=0, finite=False)
         if isinstance(self.neighbours, str):
             one_of("neighbours", self.neighbours, ("all",))
+        if not (self.willing is None or callable(self.willing)):
+            table = np.asarray(self.willing)
+            if table.dtype.kind != "b" or table.ndim != 2:
+                raise TypeError(
+                    "willing must be a function or an array of bool, shape (jobs, "
+                    f"nodes), got {table.dtype}, shape {table.shape}"
+                )
 
     def options(self, nodes: int, seed: int) -> dict[str, Any]:
         """What the kernel is told."""
@@ -175,11 +191,25 @@ class Community:
         settings = {
             field.name: getattr(self, field.name)
             for field in fields(self)
-            if field.name not in (*rules, "neighbours", "job_time", "latency_law")
+            if field.name not in (*rules, *_TOLD_OTHERWISE)
         }
         settings["latency_varies"] = self.latency_law == "exponential"
         settings["seed"] = seed
         return {**self._asked(nodes), "rules": rules, "settings": settings}
+
+    def preferences(self, row: NDArray[np.int64], nodes: int) -> dict[str, Any]:
+        """What the kernel is told of them; `row`: of each job."""
+        if self.willing is None:
+            return {}
+        if callable(self.willing):
+            return {"row": row, "function": _compiled(self.willing).address}
+        table = np.asarray(self.willing)
+        if table.shape != (len(row), nodes):
+            raise ValueError(
+                f"willing has shape {table.shape}, but there are {len(row)} jobs and "
+                f"{nodes} nodes"
+            )
+        return {"row": row, "willing": np.ascontiguousarray(table).view(np.uint8)}
 
     def _asked(self, nodes: int) -> dict[str, Any]:
         given = self.neighbours
@@ -192,6 +222,31 @@ class Community:
         if isinstance(given, Iterable):
             return _graph(dict(enumerate(given)), nodes)
         return {"drawn": integer("neighbours", given, least=1, most=2**31)}
+
+
+#: What the kernel is told of by other words.
+_TOLD_OTHERWISE = ("neighbours", "job_time", "latency_law", "willing")
+
+
+@lru_cache(maxsize=64)
+def _compiled(function: Any) -> Any:
+    """Return a function with an address that the kernel may call."""
+    if hasattr(function, "address"):
+        return function
+    with extra():
+        import numba
+        from numba.core.errors import NumbaError
+
+    inner = function if hasattr(function, "py_func") else numba.njit(function)
+
+    def answer(now: float, job: int, node: int) -> int:
+        return 1 if inner(now, job, node) else 0
+
+    try:
+        return numba.cfunc("int64(float64, int64, int64)")(answer)
+    except NumbaError as error:
+        words = " ".join(str(error).split())
+        raise ValueError(f"willing: numba cannot compile it: {words}") from None
 
 
 def _graph(given: Mapping[Any, Iterable[Any]], nodes: int) -> dict[str, Any]:

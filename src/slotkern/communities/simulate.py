@@ -98,13 +98,15 @@ def simulate_community(
     True
     """
     nodes, words = nodes_of(grid)
-    flow, row = jobs_of(jobs, nodes, words)
+    (submit, run, estimate, processors, home, label), row = jobs_of(jobs, nodes, words)
     name, chosen = scenario_of(scenario)
     overtaking, shortest_first = LOCAL[one_of("policy", policy, LOCAL)]
     seed = integer("seed", seed, least=0, most=2**64 - 1)
     present, times, places, joins = _changes(changes, len(nodes))
-    columns = [np.ascontiguousarray(flow[field]) for field in flow.dtype.names or ()]
-    submit, run, estimate, processors, home, label = columns
+    options = chosen.options(len(nodes), seed)
+    if isinstance(chosen, Community):
+        rows = np.arange(len(submit)) if isinstance(row, slice) else row
+        options |= chosen.preferences(rows, len(nodes))
     queued, start, end, node, moves, fate, sent, own, rest = _community.simulate(
         submit,
         run,
@@ -121,9 +123,9 @@ def simulate_community(
         joins,
         overtaking=overtaking,
         shortest_first=shortest_first,
-        **chosen.options(len(nodes), seed),
+        **options,
     )
-    result = np.zeros(len(flow), COMMUNITY_RESULT)
+    result = np.zeros(len(submit), COMMUNITY_RESULT)
     found = {
         "submit": submit,
         "queued": queued,

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern.checks import integer, number, one_of, shown
+from slotkern.notes import log
 from slotkern.traces.clean import width_of
 from slotkern.traces.free_slots import most_at_once
 from slotkern.traces.read import Trace
@@ -277,6 +278,9 @@ def community_from_trace(
     rows = trace.jobs
     known = (rows["submit"] >= 0) & (rows["run_time"] > 0)
     rows = rows[known & (width_of(rows, "allocated") > 0)]
+    if lost := len(trace.jobs) - len(rows):
+        reason = "%d of %d jobs have no known submission, run time or processors"
+        log.warning(f"%s: {reason}", trace.source, lost, len(trace.jobs))
     if not len(rows):
         raise ValueError("trace: no job has a submission, a run time and processors")
     rows = rows[np.argsort(rows["submit"], kind="stable")]
@@ -359,46 +363,51 @@ def nodes_of(given: Any) -> tuple[NDArray[np.void], dict[Any, int]]:
 
 def jobs_of(
     given: Any, nodes: NDArray[np.void], words: Mapping[Any, int]
-) -> tuple[NDArray[np.void], NDArray[np.int64]]:
-    """Return checked jobs sorted by submission, and the row of each."""
+) -> tuple[tuple[NDArray[Any], ...], NDArray[np.int64] | slice]:
+    """Return checked columns of the jobs, sorted by submission, and the row of each.
+
+    The columns are those of `COMMUNITY_JOB`, contiguous.
+    """
     columns = _columns("jobs", given)
     submit = _column("jobs", columns, "submit", None)
     count = len(submit)
-    flow = np.zeros(count, COMMUNITY_JOB)
     _numbers("jobs", "submit", submit)
-    flow["submit"] = submit
-    flow["run"] = run = _column("jobs", columns, "run", None, count)
+    run = _column("jobs", columns, "run", None, count)
     _numbers("jobs", "run", run, least=0)
-    estimate = _column("jobs", columns, "estimate", np.maximum(run, 1.0), count)
-    _numbers("jobs", "estimate", estimate, above=0)
-    short = np.flatnonzero(estimate < run)
-    if short.size:
-        row = int(short[0])
-        raise ValueError(
-            f"jobs: row {row}: estimate {estimate[row]} is less than run {run[row]}"
-        )
-    flow["estimate"] = estimate
+    if "estimate" in columns:
+        estimate = _column("jobs", columns, "estimate", None, count)
+        _numbers("jobs", "estimate", estimate, above=0)
+        if (estimate < run).any():
+            row = int((estimate < run).argmax())
+            raise ValueError(
+                f"jobs: row {row}: estimate {estimate[row]} is less than run {run[row]}"
+            )
+    else:
+        estimate = np.maximum(run, 1.0)
     processors = _column("jobs", columns, "processors", None, count)
     _whole("jobs", "processors", processors, 1, 2**31 - 1)
-    flow["processors"] = processors
     home = _column("jobs", columns, "home", None, count)
     _whole("jobs", "home", home, 0, len(nodes) - 1)
-    flow["home"] = home
     label = _column("jobs", columns, "label", ANY, count)
     if label.dtype.kind in "US":
         known = {**words, "": ANY}
         # A label that no node has: the job fails everywhere, as the scenario says.
         none = len(words)
-        flow["label"] = [known.get(word, none) for word in label.tolist()]
+        label = np.array([known.get(word, none) for word in label.tolist()], np.int32)
     else:
         _whole("jobs", "label", label, ANY, 2**31 - 1)
-        flow["label"] = label
-    total = float(np.abs(flow["submit"]).max(initial=0))
-    total += float((flow["estimate"] / nodes["speed"].min()).sum())
+    total = float(np.abs(submit).max(initial=0))
+    total += float(estimate.sum()) / float(nodes["speed"].min())
     if not total <= 2.0**53:
         raise ValueError("jobs: the times add up to more than 2**53 seconds")
-    order = np.argsort(flow["submit"], kind="stable")
-    return flow[order], order
+    found = (submit, run, estimate, processors, home, label)
+    order: NDArray[np.int64] | slice = slice(None)
+    if (submit[1:] < submit[:-1]).any():
+        order = np.argsort(submit, kind="stable")
+    return tuple(
+        np.ascontiguousarray(column[order], COMMUNITY_JOB[name])
+        for name, column in zip(COMMUNITY_JOB.names or (), found, strict=True)
+    ), order
 
 
 def _columns(name: str, given: Any) -> Mapping[str, Any]:
@@ -420,7 +429,7 @@ def _column(
         column = np.full(size, column)
     if column.ndim != 1 or (size >= 0 and len(column) != size):
         raise ValueError(f"{name}: column {field!r} has shape {column.shape}")
-    return column
+    return np.ascontiguousarray(column)
 
 
 def _numbers(
@@ -433,18 +442,20 @@ def _numbers(
 ) -> None:
     if column.dtype.kind not in "iuf":
         raise TypeError(f"{name}: column {field!r} has dtype {column.dtype}")
-    wrong = ~(np.isfinite(column) & (column >= least) & (column > above))
-    if wrong.any():
-        row = int(wrong.argmax())
+    if not len(column):
+        return
+    low, high = column.min(), column.max()  # NaN where there is one
+    if not (low >= least and low > above and high < np.inf):
+        good = np.isfinite(column) & (column >= least) & (column > above)
+        row = int(good.argmin())
         raise ValueError(f"{name}: row {row}: {field} is {shown(column[row].item())}")
 
 
 def _whole(name: str, field: str, column: NDArray[Any], least: int, most: int) -> None:
     if column.dtype.kind not in "iu":
         raise TypeError(f"{name}: column {field!r} has dtype {column.dtype}")
-    wrong = (column < least) | (column > most)
-    if wrong.any():
-        row = int(wrong.argmax())
+    if len(column) and not least <= column.min() <= column.max() <= most:
+        row = int(((column < least) | (column > most)).argmax())
         value = column[row].item()
         limits = f"not within [{least}, {most}]"
         raise ValueError(f"{name}: row {row}: {field} is {value}, {limits}")

@@ -1,8 +1,9 @@
-"""Pictures of a batch: its alternatives and what was chosen, and the trade-off."""
+"""Pictures of batches: what was chosen of which alternatives, cycles, trade-offs."""
 
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,9 +28,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
+    from slotkern.batch.cycles import Cycles
     from slotkern.batch.schedule import Schedule
 
-__all__ = ["plot_schedule", "plot_trade_off"]
+__all__ = ["plot_cycles", "plot_schedule", "plot_trade_off"]
 
 LABELLED = 400
 
@@ -67,37 +69,122 @@ def plot_schedule(
     target = checked_path(path)
     done = int(schedule.scheduled.sum())
     words = f"{done} of {len(schedule)} jobs, {len(schedule.alternatives)} alternatives"
-    figure = plot_gantt(schedule.slots, title=title or words)
-    ax = figure.axes[0]
-    nodes = np.unique(schedule.slots["node"])
-    tall = min(ROW_TALL * max(nodes.size, 1), AXES_TALL)
-    edges = row_edges(np.zeros(nodes.size, bool), tall)
+    figure = plot_gantt(schedule._jobs.prepared, title=title or words)
     found = schedule.alternatives
-    parts, counts = found.parts, np.diff(found.first)
-    job = np.repeat(schedule.owner, counts)
-    chosen = np.repeat(
-        np.isin(np.arange(len(found)), schedule.chosen[schedule.scheduled]), counts
-    )
-    row = np.searchsorted(nodes, parts["node"])
-    for k, colour in enumerate(WINDOW_COLOURS):
-        mine = job % len(WINDOW_COLOURS) == k
-        _boxes(ax, parts[mine & ~chosen], row[mine & ~chosen], edges, colour, False)
-        _boxes(ax, parts[mine & chosen], row[mine & chosen], edges, colour, True)
-    if 0 < chosen.sum() <= LABELLED:
-        for part, at, name in zip(
-            parts[chosen], row[chosen], (job[chosen] + 1).tolist(), strict=True
-        ):
-            middle = (part["start"] + part["end"]) / 2, (edges[at] + edges[at + 1]) / 2
-            ax.annotate(
-                str(name),
-                middle,
+    chosen = np.isin(np.arange(len(found)), schedule.chosen[schedule.scheduled])
+    rows = _Rows.of(figure.axes[0], schedule.slots)
+    rows.draw(found.parts, found.first, schedule.owner, schedule.owner, chosen)
+    return save_figure(figure, target)
+
+
+def plot_cycles(
+    flow: Cycles,
+    *,
+    path: str | os.PathLike[str] | None = None,
+    title: str | None = None,
+) -> Figure:
+    """Draw the windows of a flow of jobs, cycle after cycle, and what became of them.
+
+    These are figures 1 and 3 of the paper. Each sub-batch has a colour; parts carry the
+    number of their job, counted from 1. Dotted lines are the times at which the cycles
+    were scheduled. Below, for each cycle, the jobs that got a window, and those that
+    returned to the next batch.
+
+    Parameters
+    ----------
+    flow : Cycles
+        What `run_cycles` returned.
+    path : path, optional
+        Save the picture there too: .png, .svg or .pdf.
+    title : str, optional
+        Written above.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    ValueError
+        If the suffix of `path` is unknown, or there is no cycle.
+    ModuleNotFoundError
+        If matplotlib is not installed.
+    """
+    target = None if path is None else checked_path(path)
+    if not flow.schedules:
+        raise ValueError("there is no cycle to draw")
+    slots = flow.schedules[0]._jobs.prepared
+    words = f"{len(flow.schedules)} cycles, {int(flow.throughput.sum())} jobs"
+    figure = plot_gantt(slots, title=title or words)
+    ax: Any = figure.axes[0]
+    rows, colour = _Rows.of(ax, slots.slots), 0
+    for at, jobs, schedule in zip(flow.times, flow.jobs, flow.schedules, strict=True):
+        ax.axvline(at, color=INK, ls="dotted", lw=1.2, zorder=8)
+        windows, piece = schedule.windows, schedule.piece
+        every = np.ones(len(jobs), np.bool_)
+        rows.draw(windows.parts, windows.first, colour + piece, jobs, every)
+        colour += int(piece.max(initial=0)) + 1
+        done = int(schedule.scheduled.sum())
+        ax.annotate(
+            f"{done} jobs scheduled, {len(jobs) - done} returned",
+            (at, 0),
+            xycoords=("data", "axes fraction"),
+            xytext=(4, -18),
+            textcoords="offset points",
+            va="top",
+            fontsize=FONT,
+            color=INK,
+        )
+    ax.xaxis.labelpad = 14
+    return save_figure(figure, target)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The rows of a Gantt picture, onto which parts are drawn."""
+
+    ax: Any
+    nodes: NDArray[np.int32]
+    edges: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, ax: Axes, slots: NDArray[np.void]) -> _Rows:
+        nodes = np.unique(slots["node"])
+        tall = min(ROW_TALL * max(nodes.size, 1), AXES_TALL)
+        return cls(ax, nodes, row_edges(np.zeros(nodes.size, bool), tall))
+
+    def draw(
+        self,
+        parts: NDArray[np.void],
+        first: NDArray[np.int64],
+        colour: NDArray[np.int64],
+        job: NDArray[np.int64],
+        filled: NDArray[np.bool_],
+    ) -> None:
+        """Draw windows: the last three say how, and whose each is."""
+        counts = np.diff(first)
+        look, name = np.repeat(colour, counts), np.repeat(job, counts) + 1
+        full = np.repeat(filled, counts)
+        row = np.searchsorted(self.nodes, parts["node"])
+        for k, paint in enumerate(WINDOW_COLOURS):
+            mine = look % len(WINDOW_COLOURS) == k
+            for kind in (False, True):
+                some = mine & (full == kind)
+                _boxes(self.ax, parts[some], row[some], self.edges, paint, kind)
+        if not 0 < full.sum() <= LABELLED:
+            return
+        labels = zip(parts[full], row[full], name[full].tolist(), strict=True)
+        for part, at, number in labels:
+            across = (part["start"] + part["end"]) / 2
+            self.ax.annotate(
+                str(number),
+                (across, (self.edges[at] + self.edges[at + 1]) / 2),
                 ha="center",
                 va="center_baseline",
                 fontsize=FONT - 2,
                 color="white",
                 zorder=7,
             )
-    return save_figure(figure, target)
 
 
 def _boxes(

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from . import aep, square, valued
 from .alternatives import SCHEMES, Scheme
-from .job import FINITE, Found, Job
+from .job import FINITE, Found, Job, whole
 
 __all__ = ["ALGORITHMS", "SCHEMES", "Algorithm", "Found", "Job", "Scheme", "find"]
 
@@ -215,4 +215,4 @@ def find(
         raise ValueError(f"{algorithm.name} has no Lite form")
     with np.errstate(over="ignore", invalid="ignore"):  # lengths and costs may be inf
         suitable &= job.lengths(slots["performance"]) <= max_runtime
-        return run(slots, suitable, job, criterion if by_value else seed)
+        return whole(run, slots, suitable, job, criterion if by_value else seed)

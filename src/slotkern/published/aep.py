@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .job import FINITE, Found, Job, compiled, in_order
+from .job import FINITE, Found, Interrupted, Job, compiled, in_order, interrupted
 
 Numbers = NDArray[np.int64]
 
@@ -164,6 +164,8 @@ def aep(
     size = 0
     best_start, best_value, best = 0.0, np.inf, np.empty(0, np.int64)
     for next_slot in slots.arrival:
+        if interrupted():
+            raise Interrupted
         if not slots.proper[next_slot]:
             continue
         extended[size] = next_slot

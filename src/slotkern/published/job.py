@@ -10,8 +10,11 @@ from slotkern.extras import extra
 
 with extra():
     import numba
+    from numba import types
+    from numba.extending import overload
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Result = TypeVar("Result")
 
 
 #: A window that ends later, or costs more, overflows: it fits no job.
@@ -71,6 +74,46 @@ def compiled(function: Function) -> Function:
     Callers and callees share one file: numba's cache sees changes of that file only.
     """
     return cast(Function, numba.njit(cache=True)(function))
+
+
+class Interrupted(Exception):
+    """Ctrl-C has been pressed; what it means is for the interpreter to say."""
+
+
+def interrupted() -> bool:
+    """Return whether Ctrl-C waits for compiled code to come to its end.
+
+    The papers know no such step. Where nothing is compiled, the interpreter looks.
+    """
+    return False
+
+
+def whole(run: Callable[..., Result], *arguments: Any) -> Result:
+    """Run compiled code; Ctrl-C ends it, unless the program's handler lets it go on.
+
+    The interpreter asks the handler, which raises what it likes, on the way to the next
+    try.
+    """
+    while True:
+        try:
+            return run(*arguments)
+        except Interrupted:
+            continue
+
+
+_occurred: Any = types.ExternalFunction("PyOS_InterruptOccurred", types.int32())
+_set_again: Any = types.ExternalFunction("PyErr_SetInterrupt", types.void())
+
+
+@overload(interrupted)
+def _compile_interrupted() -> Any:
+    def occurred() -> bool:
+        if _occurred() == 0:
+            return False
+        _set_again()  # asking takes it away
+        return True
+
+    return occurred
 
 
 def in_order(

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .job import FINITE, Found, Job, compiled, in_order
+from .job import FINITE, Found, Interrupted, Job, compiled, in_order, interrupted
 
 Numbers = NDArray[np.int64]
 
@@ -79,6 +79,8 @@ def square_search(
         length = lengths[k]  # 3a
         size = 0  # 3b
         for slot in slots.arrival:  # 3c
+            if interrupted():
+                raise Interrupted
             if not slots.proper[slot] or slots.performance[slot] < performance:
                 continue  # i; slots of slower nodes are not in this group
             start = slots.start[slot]  # iii

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import aep
-from .job import FINITE, Found, Job, compiled
+from .job import FINITE, Found, Interrupted, Job, compiled, interrupted
 from .square import SlotList, numbered
 
 Numbers = NDArray[np.int64]
@@ -53,6 +53,8 @@ def table_choice(
     f[0] = 0.0
     taken = np.zeros((len(values), n + 1, budget + 1), np.bool_)
     for i in range(len(values)):
+        if interrupted():
+            break  # the caller sees it, too
         cost, value = costs[i], values[i]
         if cost > budget:
             continue
@@ -110,6 +112,8 @@ def valued_search(
         length = lengths[k]  # 3a
         size = 0  # 3b
         for slot in slots.arrival:  # 3c
+            if interrupted():
+                raise Interrupted
             if not slots.proper[slot] or slots.performance[slot] < performance:
                 continue  # i
             start = slots.start[slot]  # iii
@@ -145,6 +149,8 @@ def valued_search(
                     values[i] = worth(kind, z[s], begin[s], end[s], start, length)
                     costs[i] = in_units(length * slots.price[s], int(budget))
                 value, chosen = table_choice(values, costs, n, int(budget))
+                if interrupted():
+                    raise Interrupted
                 if value == -np.inf:
                     continue
                 window = window[chosen]
@@ -163,6 +169,8 @@ def ragged_search(
     extended = np.empty(len(slots.arrival), np.int64)
     size = 0
     for next_slot in slots.arrival:
+        if interrupted():
+            raise Interrupted
         if not slots.proper[next_slot]:
             continue
         extended[size] = next_slot
@@ -181,6 +189,8 @@ def ragged_search(
         for i, slot in enumerate(window):
             costs[i] = in_units(slots.cost[slot], int(budget))
         value, chosen = table_choice(z[window], costs, n, int(budget))
+        if interrupted():
+            raise Interrupted
         if value > best_value:
             best_start, best_value, best = start, value, window[chosen]
     return best_start, best_value, best

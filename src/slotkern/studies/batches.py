@@ -3,32 +3,46 @@
 The experiment of "Preference-based fair resource sharing and scheduling optimization in
 Grid VOs" (Toporkov et al. 2014), section 4. ``[environment]`` holds parameters of
 `generate_environment` and the price of an owner's node, ``[job]`` the laws of the
-batch, ``[algorithms]`` the policies. Every choice minimizes processor time under the
-cost analogue of eq. (5), as the paper says for figure 4 and Table 3.
+batch and the organization's choice, ``[algorithms]`` the policies. By default the
+choice minimizes processor time under the cost analogue of eq. (5), as the paper says
+for figure 4 and Table 3.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 import slotkern as sk
+from slotkern.batch.scheduling import MEASURES
 from slotkern.environment import generate_environment
 from slotkern.studies.cycle import complete_environment
 from slotkern.studies.experiment import Columns, Experiment, Metric
-from slotkern.studies.fields import as_count, as_list, as_number, one_of, only_keys
-from slotkern.studies.study import Algorithm, Setting
+from slotkern.studies.fields import (
+    as_count,
+    as_list,
+    as_number,
+    as_text,
+    one_of,
+    only_keys,
+)
+from slotkern.studies.study import Algorithm, Setting, Study
 
-__all__ = ["BATCH", "OWN", "Draw", "draw"]
+__all__ = ["BATCH", "OWN", "Draw", "draw", "flow"]
 
-#: The criteria among which each user's own is drawn.
-OWN = ("start", "runtime", "finish", "cost")
+#: The criteria among which each user's own is drawn. The earliest start is AMP's,
+#: as in the papers: the n cheapest of the slots so far, not of all that start with it.
+OWN = ("first", "runtime", "finish", "cost")
 #: The owner's node: its number, and its performance.
 _NODE, _SPEED = 0, 6.5
+#: The mean performance of the nodes, by which budgets are made.
+_MEAN = 6.0
+#: So many cycles are in a picture of a flow.
+_CYCLES = 3
 #: Policies by name; what else an algorithm says are their fields.
 _POLICIES: dict[str, Callable[..., Any]] = {
     "slicer": sk.BatchSlicer,
@@ -43,6 +57,8 @@ _LAWS = {
     "volume": (210.0, 400.0),
     "budget": (0.8, 1.6),
     "length": (0.2, 1.0),
+    "choice": "minimize processor_time under cost",
+    "limit": 1.0,
 }
 _TIME = "time units"
 _METRICS = {
@@ -79,6 +95,8 @@ class Draw:
 class BatchExperiment(Experiment):
     """Every policy on the same random batch."""
 
+    pictures: ClassVar = ("alternatives", "cycles")
+
     def check(self, setting: Setting) -> Setting:
         """Return the setting with its preset's parameters and the laws of batches."""
         given = dict(setting.environment)
@@ -91,6 +109,8 @@ class BatchExperiment(Experiment):
             job[name] = _pair(f"job.{name}", job[name], whole=name == "nodes")
         if job["length"][1] > 1:
             raise ValueError(f"job.length: {job['length']} is not within (0, 1]")
+        _choice(job["choice"])
+        as_number("job.limit", job["limit"], above=0)
         for name in setting.metrics:
             one_of("metrics", name, _METRICS)
             if name in _OWNERS and not owner:
@@ -114,7 +134,7 @@ class BatchExperiment(Experiment):
             schedules: dict[str, sk.Schedule] = {}
             for place, each in enumerate(runs):
                 if each.key not in schedules:
-                    schedules[each.key] = each.schedule(drawn)
+                    schedules[each.key] = each.schedule(drawn, setting)
                 schedule = schedules[each.key]
                 for name in setting.metrics:
                     value = _measure(name, schedule, each, drawn, setting)
@@ -124,6 +144,25 @@ class BatchExperiment(Experiment):
     def metric(self, name: str) -> Metric:
         """Return what is known of a metric."""
         return _METRICS[name]
+
+    def draw(self, kind: str, study: Study, record: Mapping[str, Any]) -> Any:
+        """Return the picture of one cycle under the first of the record's algorithms.
+
+        Its alternatives and what was chosen of them; or, of the kind "cycles", the same
+        jobs handed in one after another and scheduled cycle by cycle.
+        """
+        from slotkern.plotting.batch import plot_cycles, plot_schedule
+
+        setting = study.sweep_of(record)[0]
+        names = record.get("algorithms", [a.name for a in setting.algorithms])
+        run = next(
+            _Run.of(each) for each in setting.algorithms if each.name == names[0]
+        )
+        cycle, title = record.get("cycle", 0), record.get("title", study.title)
+        if kind == "cycles":
+            return plot_cycles(flow(setting, run, cycle), title=title)
+        drawn = draw(setting, cycle)
+        return plot_schedule(run.schedule(drawn, setting), title=title)
 
 
 @dataclass(frozen=True)
@@ -136,6 +175,7 @@ class _Run:
     most: int | None
     moves: str | None
     jobs: str | None
+    alternatives: str
 
     @classmethod
     def of(cls, algorithm: Algorithm) -> _Run:
@@ -143,6 +183,7 @@ class _Run:
         where, entry = f"algorithms.{algorithm.name}", dict(algorithm.options)
         policy = one_of(f"{where}.policy", entry.pop("policy", None), _POLICIES)
         most, moves, jobs = (entry.pop(key, None) for key in ("most", "moves", "jobs"))
+        how = entry.pop("alternatives", "amp")
         only_keys(where, entry, [f.name for f in fields(_POLICIES[policy])])  # type: ignore[arg-type]
         if most is not None:
             as_count(f"{where}.most", most)
@@ -150,12 +191,13 @@ class _Run:
             one_of(f"{where}.moves", moves, ("backfill",))
         if jobs is not None:
             one_of(f"{where}.jobs", jobs, OWN)
-        return cls(where, policy, entry, most, moves, jobs)
+        one_of(f"{where}.alternatives", how, ("amp", "alp"))
+        return cls(where, policy, entry, most, moves, jobs, how)
 
     @property
     def key(self) -> str:
         """The same for those who share a schedule."""
-        return repr((self.name, self.options, self.most))
+        return repr((self.name, self.options, self.most, self.alternatives))
 
     def policy(self, batch: sk.Batch) -> Any:
         """Return the policy for a batch; ValueError names the algorithm."""
@@ -172,10 +214,39 @@ class _Run:
         except (TypeError, ValueError) as error:
             raise ValueError(f"{self.where}: {error}") from None
 
-    def schedule(self, drawn: Draw) -> sk.Schedule:
+    def schedule(self, drawn: Draw, setting: Setting) -> sk.Schedule:
         """Return the schedule of a cycle's batch."""
-        policy = self.policy(drawn.batch)
-        return sk.schedule_batch(drawn.slots, drawn.batch, policy, most=self.most)
+        policy, batch = self.policy(drawn.batch), drawn.batch
+        options = self.arguments(setting)
+        if self.alternatives == "alp":
+            batch = sk.Batch(map(_priced, batch.requests), criteria=batch.criteria)
+        schedule = sk.schedule_batch(drawn.slots, batch, policy, **options)
+        share = setting.job["limit"]
+        if share == 1:
+            return schedule
+        options["limit"] = share * schedule.limit
+        return sk.schedule_batch(drawn.slots, batch, policy, **options)
+
+    def arguments(self, setting: Setting) -> dict[str, Any]:
+        """Return the further arguments of `schedule_batch`."""
+        choice = _choice(setting.job["choice"])
+        return {"most": self.most, "alternatives": self.alternatives, **choice}
+
+
+def _choice(words: Any) -> dict[str, str]:
+    """Return the arguments of `schedule_batch` that "minimize cost under time" says."""
+    match as_text("job.choice", words).split():
+        case [("minimize" | "maximize") as aim, target, "under", expense]:
+            for name in (target, expense):
+                one_of("job.choice", name, MEASURES)
+            return {aim: target, "under": expense}
+    raise ValueError(f"job.choice: {words!r} is not like 'minimize cost under time'")
+
+
+def _priced(job: sk.Request) -> sk.Request:
+    """A limit on the price of every single slot: what the budget pays on the mean."""
+    price = job.budget / (job.nodes * float(job.length(_MEAN)))
+    return job.replace(max_price=price)
 
 
 def draw(setting: Setting, cycle: int) -> Draw:
@@ -201,7 +272,7 @@ def draw(setting: Setting, cycle: int) -> Draw:
     nodes = rng.integers(job["nodes"][0], job["nodes"][1] + 1, count)
     volumes = uniform("volume")
     # Of a job on nodes of the mean performance.
-    market = price["level"] * 6.0 ** (price["exponent"] - 1)
+    market = price["level"] * _MEAN ** (price["exponent"] - 1)
     budgets = uniform("budget") * nodes * volumes * market
     columns = (nodes.tolist(), volumes.tolist(), budgets.tolist())
     requests = [
@@ -211,6 +282,35 @@ def draw(setting: Setting, cycle: int) -> Draw:
     criteria = [OWN[i] for i in rng.integers(0, len(OWN), count)]
     lengths = uniform("length")
     return Draw(slots, sk.Batch(requests, criteria=criteria), lengths)
+
+
+def flow(setting: Setting, run: _Run, cycle: int) -> sk.Cycles:
+    """Return what becomes of a cycle's jobs when they come one after another.
+
+    Each of the cycles in the interval schedules within its own time, at prices that the
+    owners make anew.
+    """
+    drawn, law = draw(setting, cycle), setting.environment
+    length = law["interval"] / _CYCLES
+    rng = np.random.default_rng([setting.seed, cycle, 3])
+    comes = np.sort(rng.uniform(-length, law["interval"] - length, len(drawn.batch)))
+    charge = 1 + law["price"]["deviation"] * rng.normal(size=(_CYCLES, law["nodes"]))
+
+    def prices(now: int, free: NDArray[np.void]) -> NDArray[np.float64]:
+        mine: NDArray[np.float64] = np.maximum(charge[now], 0.0)[free["node"]]
+        return mine * free["price"]
+
+    return sk.run_cycles(
+        drawn.slots,
+        drawn.batch,
+        comes,
+        length=length,
+        cycles=_CYCLES,
+        horizon=length,
+        policy=run.policy(drawn.batch),
+        prices=prices,
+        options=lambda _: run.arguments(setting),
+    )
 
 
 def _measure(
@@ -235,8 +335,8 @@ def _measure(
             return float(not scheduled.all())
         case "failed_jobs":
             return _mean((~scheduled).astype(np.float64))
-        case "total_cost":
-            return float(np.nansum(schedule.windows.table["cost"][jobs]))
+        case "total_cost":  # of a batch that is scheduled as a whole
+            return float(schedule.windows.table["cost"][jobs].sum())
     return _mean(schedule.windows.table[name][jobs])
 
 

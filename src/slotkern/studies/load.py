@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from slotkern.files.columns import Fault
-from slotkern.studies.claims import ALONG, AMONG, AT
+from slotkern.studies.claims import ALONG, AMONG, AT, lines
 from slotkern.studies.experiment import experiment_of
 from slotkern.studies.fields import (
     as_count,
@@ -44,7 +44,7 @@ _TIMING_KEYS = ("sweep", "algorithms", "twins", "published", "per_alternative")
 _REMARK_KEYS = ("kind", "algorithms", "metrics", "text")
 _CLAIM_KEYS = (
     *("text", "sweep", "metric", "algorithm", "is", "of"),
-    *("among", "times", "at", "within", "other"),
+    *("among", "times", "along", "at", "within", "other"),
 )
 _FIGURE_KEYS = ("name", "title", "kind", "metrics", "algorithms", "sweep", "cycle")
 _STUDY_KEYS = (
@@ -440,8 +440,11 @@ def _check_claim(where: str, record: Mapping[str, Any], study: Study) -> None:
         raise ValueError(f"{where}.sweep: {kind!r} needs more than one setting")
     if kind == "crossing":
         _check_metrics(f"{where}.other", [record.get("other")], settings)
+    if "along" in record:
+        one_of(f"{where}.along", record["along"], settings[0].values)
     if kind == "peak":
-        along = [next(iter(setting.values.values())) for setting in settings]
+        path = record.get("along", next(iter(settings[0].values), None))
+        along = [s.values[path] for s in lines(settings, path)[0]]
         if record.get("at") not in along:
             raise ValueError(f"{where}.at: {record.get('at')!r} is not one of {along}")
 

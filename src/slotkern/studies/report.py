@@ -38,6 +38,10 @@ _KINDS = {
 }
 
 
+#: Whether a claim comes out; "open" where the errors are too large to tell.
+_ANSWERS = {True: "yes", False: "NO", None: "open"}
+
+
 def print_report(summary: Summary, console: Console, times: Times = ()) -> None:
     """Print every table of the report.
 
@@ -382,9 +386,8 @@ def _print_claims(summary: Summary, console: Console) -> None:
         console.print(Text("\nWhat the paper says in words", "bold"))
     for verdict in found:
         told = f": {verdict.told}" if verdict.told else ""
-        console.print(
-            Text(f"{'yes' if verdict.holds else 'NO '}  {verdict.text}{told}")
-        )
+        answer = _ANSWERS[verdict.holds]
+        console.print(Text(f"{answer:5}{verdict.text}{told}"))
 
 
 def _print_remarks(

@@ -224,6 +224,22 @@ class Summary:
         error = math.sqrt(max(variance, 0.0) / x.count) / abs(y.mean)
         return Estimate(1 - ratio, error, x.count, x.missing)
 
+    def step(
+        self, before: Setting, after: Setting, algorithm: str, metric: str
+    ) -> Estimate:
+        """Return how much more an algorithm's metric is in another setting of a sweep.
+
+        The mean over the cycles in which both settings have one.
+        """
+        moments, name = _Moments(), f"{algorithm}.{metric}"
+        pairs = [
+            self.campaign.chunks(each, published=_is_published(each, algorithm))
+            for each in (before, after)
+        ]
+        for a, b in zip(*pairs, strict=True):
+            moments.add(name, self._columns(b)[name] - self._columns(a)[name])
+        return moments.estimate(name)
+
     @cached_property
     def comparisons(self) -> list[Comparison]:
         """The rows that the study asks for, in its order."""

@@ -61,14 +61,17 @@ inline bool proper(const Row& row, std::size_t i, const Asked& asked) {
          (asked.mask.empty() || asked.mask[i]);
 }
 
-// Stops unless some part is indeed so short that the clock may not move in it.
-inline void check_refusal(const std::vector<Row>& rows, const Asked& asked) {
+// Stops unless some part is indeed so short that the clock may not move in it: at the time of a
+// slot, or so much later where slots never end.
+inline void check_refusal(const std::vector<Row>& rows, const Asked& asked, double later = 0) {
   double latest = 0, fastest = 0;
   for (const Row& row : rows) {
     latest = std::max({latest, std::fabs(std::max(row.start, asked.query.earliest)),
                        std::isinf(row.end) ? 0 : std::fabs(row.end)});
     fastest = std::max(fastest, row.performance);
   }
+  const auto endless = [](const Row& row) { return std::isinf(row.end); };
+  if (std::any_of(rows.begin(), rows.end(), endless)) latest += later;
   if (asked.query.volume / fastest > next_up(latest) - latest)
     fail("a volume is refused that is large enough", rows, asked);
 }

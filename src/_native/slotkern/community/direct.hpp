@@ -3,10 +3,13 @@
 //
 // BestFit takes the node that has the fewest free processors left, among those that can start
 // the job now: enough free processors and an empty queue (section 5.1 of the paper). What is
-// done where nothing fits is not printed; `Placing` has the choices. At one time jobs end first,
-// then nodes leave or join, then jobs come. Cost: O(1) a job in Ind, O(nodes) in Cen.
+// done where nothing fits is not printed; `Placing` has the choices. A node that has left may come
+// back: in Ind its jobs wait for it, also those handed in meanwhile; in Cen those that no other
+// node could run wait for whoever joins. At one time jobs end first, then nodes leave or join,
+// then jobs come. Cost: O(1) a job in Ind, O(nodes) in Cen.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 
 #include "slotkern/community/sites.hpp"
@@ -48,8 +51,10 @@ class Direct {
         place(static_cast<JobId>(next_job_++), coming);
       }
     }
-    for (Fate& fate : sites_.outcome().fate)
-      if (fate == Fate::pending) fate = Fate::stranded;
+    Outcome& outcome = sites_.outcome();
+    for (std::size_t job = 0; job < jobs_.size; ++job)
+      if (outcome.fate[job] == Fate::pending)
+        outcome.fate[job] = std::isnan(outcome.queued[job]) ? Fate::no_node : Fate::stranded;
   }
 
   const Outcome& outcome() const { return sites_.outcome(); }
@@ -61,28 +66,29 @@ class Direct {
   bool can(NodeId node, JobId job) const {
     return present_[node] && grid_.nodes[node].can_run(jobs_, job);
   }
+  bool anybody_can(JobId job) const {
+    for (NodeId node = 0; node < grid_.nodes.size(); ++node)
+      if (can(node, job)) return true;
+    return false;
+  }
   void look(NodeId node, double now) { sites_.look(node, queues_[node], now); }
 
   void place(JobId job, double now) {
-    NodeId node = kNone;
     if (placing_ == Placing::home) {
       const auto home = static_cast<NodeId>(jobs_.home[job]);
-      if (can(home, job)) node = home;
-    } else if (central()) {
-      for (NodeId n = 0; n < grid_.nodes.size() && node == kNone; ++n)
-        if (can(n, job)) node = n;
-      if (node != kNone) {
-        waiting_.push_back(job);
-        return drain(now);
-      }
-    } else {
-      node = best_fit(job);
-      if (node == kNone) node = fallback(job);
+      if (grid_.nodes[home].can_run(jobs_, job)) enqueue(home, job, now);
+      return;
     }
-    if (node == kNone)
-      sites_.outcome().fate[job] = Fate::no_node;
-    else
-      enqueue(node, job, now);
+    if (!central()) {
+      NodeId node = best_fit(job);
+      if (node == kNone) node = fallback(job);
+      if (node != kNone) return enqueue(node, job, now);
+    }
+    // It waits at the centre, if there is a node that could run it once it joins.
+    const auto fits = [&](const Profile& node) { return node.can_run(jobs_, job); };
+    if (!std::any_of(grid_.nodes.begin(), grid_.nodes.end(), fits)) return;
+    waiting_.push_back(job);
+    if (central()) drain(now);
   }
 
   void enqueue(NodeId node, JobId job, double now) {
@@ -119,7 +125,7 @@ class Direct {
     return best;
   }
 
-  // Starts what waits at the centre.
+  // Starts what waits at the centre. A job that no node could run now holds nobody up.
   void drain(double now) {
     for (std::size_t i = 0; i < waiting_.size();) {
       const JobId job = waiting_[i];
@@ -127,7 +133,7 @@ class Direct {
       if (node != kNone) {
         waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(i));
         enqueue(node, job, now);
-      } else if (placing_ == Placing::central_fcfs) {
+      } else if (placing_ == Placing::central_fcfs && anybody_can(job)) {
         break;
       } else {
         ++i;
@@ -141,15 +147,15 @@ class Direct {
     LocalQueue& queue = queues_[change.node];
     sites_.serve(change.node, change.joins, queue, change.time);
     if (change.joins) {
-      if (central()) drain(change.time);
-      return;
-    }
-    while (!queue.empty()) {  // in the order in which they came
-      const JobId job = queue.take(0, jobs_.load(queue[0].job)).job;
-      if (placing_ == Placing::home)
-        sites_.outcome().fate[job] = Fate::stranded;
-      else
-        place(job, change.time);
+      look(change.node, change.time);
+      if (central()) return drain(change.time);
+      std::deque<JobId> again;
+      again.swap(waiting_);
+      for (const JobId job : again) place(job, change.time);
+    } else if (placing_ != Placing::home) {
+      std::vector<JobId> waiting;  // in the order in which they came
+      while (!queue.empty()) waiting.push_back(queue.take(0, jobs_.load(queue[0].job)).job);
+      for (const JobId job : waiting) place(job, change.time);
     }
   }
 

@@ -6,6 +6,7 @@
 #include "slotkern/base/status.hpp"
 #include "slotkern/community/community.hpp"
 #include "slotkern/community/direct.hpp"
+#include "slotkern/community/preferences.hpp"
 
 namespace slotkern::community {
 

@@ -61,9 +61,15 @@ class SlotPool {
       return a < b;
     });
     if (!state) {
-      for (std::size_t i = 0; i < prepared.slots.size(); ++i, poll())
-        free_[place(prepared.slots[i])].push_back(
-            {prepared.slots[i].start, prepared.slots[i].end, i});
+      set_least(least * (1 - kMargin));
+      std::vector<RowSlot> slots;  // in the order of time already
+      for (std::size_t i = 0; i < prepared.slots.size(); ++i, poll()) {
+        const Span span{prepared.slots[i].start, prepared.slots[i].end, i};
+        const std::size_t k = place(prepared.slots[i]);
+        free_[k].push_back(span);
+        if (serves(k, span)) slots.push_back({prepared.slots[i], i});
+      }
+      lay_out(slots);
     } else {
       now_ = state->now;
       for (const std::int32_t node : state->gone)
@@ -81,8 +87,8 @@ class SlotPool {
       for (std::vector<Span>& spans : free_)
         std::sort(spans.begin(), spans.end(),
                   [](const Span& a, const Span& b) { return a.start < b.start; });
+      rebuild_rows(least * (1 - kMargin));
     }
-    rebuild_rows(least * (1 - kMargin));
   }
 
   // A copy of another pool, whose slots have been copied to `prepared`.
@@ -198,17 +204,20 @@ class SlotPool {
     if (std::isnan(now)) return Status::time_is_nan;
     ++version_;
     now_ = now = std::max(now, now_);
+    std::size_t leaving = 0;
+    for (const std::vector<Span>& spans : free_) leaving += past_of(spans);
+    const bool few = order_.moves_cheaply(leaving);
     for (std::size_t k = 0; k < free_.size(); ++k) {
       std::vector<Span>& spans = free_[k];
-      std::size_t past = 0;
-      for (; past < spans.size() && spans[past].end <= now; ++past) erase(k, spans[past]);
+      const std::size_t past = past_of(spans);
+      for (std::size_t i = 0; few && i < past; ++i) erase(k, spans[i]);
       spans.erase(spans.begin(), at(spans, past));
       if (spans.empty() || !(spans.front().start < now)) continue;
       const Span whole = spans.front();
       spans.front().start = now;
-      replace(k, whole, spans.front());
+      if (few) replace(k, whole, spans.front());
     }
-    tidy();
+    few ? tidy() : drop_past_rows();
     return Status::ok;
   }
 
@@ -231,8 +240,10 @@ class SlotPool {
     return true;
   }
 
-  // As search(), but starts from what is remembered, and remembers.
-  Status find(const Query& asked, int criterion, ShapeKind shape, Workspace& work, Found& found) {
+  // As search(), but starts from what is remembered, and remembers. `least`: no window has a
+  // lower value, as what an earlier search for the same found where only bookings followed.
+  Status find(const Query& asked, int criterion, ShapeKind shape, Workspace& work, Found& found,
+              double least = -kInfinity) {
     Query from;
     if (const Status status = ask(asked, criterion, shape, from); status != Status::ok)
       return status;
@@ -240,7 +251,7 @@ class SlotPool {
     const double floor = from.earliest, known = hints.bound(from);
     if (known == kInfinity) return Status::none;
     from.earliest = std::max(floor, known);
-    const Status status = search_checked(*prepared_, from, criterion, shape, work, found);
+    const Status status = search_checked(*prepared_, from, criterion, shape, work, found, least);
     const double earliest = floor <= prepared_->first_start() ? -kInfinity : floor;
     if (status == Status::none)
       hints.learn(from, earliest, kInfinity);
@@ -318,6 +329,12 @@ class SlotPool {
                                   : static_cast<std::size_t>(after - spans.begin()) - 1;
   }
 
+  std::size_t past_of(const std::vector<Span>& spans) const {
+    const auto first = std::partition_point(spans.begin(), spans.end(),
+                                            [this](const Span& s) { return s.end <= now_; });
+    return static_cast<std::size_t>(first - spans.begin());
+  }
+
   // Cuts [start, finish) out of the i-th free span of a node.
   void cut(std::size_t k, std::size_t i, double start, double finish) {
     std::vector<Span>& spans = free_[k];
@@ -386,8 +403,10 @@ class SlotPool {
 
   // Slots that hold less work than this serve no request, and are left out of the rows.
   bool serves(std::size_t k, const Span& span) const {
-    return least_ == 0 ||
-           PreparedSlots::room(slot_of(k, span)) * prepared_->nodes[k].performance >= least_;
+    return least_ == 0 || serves(slot_of(k, span));
+  }
+  bool serves(const Slot& slot) const {
+    return PreparedSlots::room(slot) * slot.performance >= least_;
   }
 
   // A booked pool fills with remnants that nobody can use. When the rows have doubled, those
@@ -399,19 +418,47 @@ class SlotPool {
   }
 
   void rebuild_rows(double least) {
-    least_ = std::isinf(least) ? 0 : least;
-    asked_ = kInfinity;
-    std::vector<std::pair<Slot, std::size_t>> slots;
+    set_least(least);
+    std::vector<RowSlot> slots;
     for (std::size_t k = 0; k < free_.size(); ++k) {
       poll();
       for (const Span& span : free_[k])
         if (serves(k, span)) slots.push_back({slot_of(k, span), span.row});
     }
-    std::sort(slots.begin(), slots.end(), [](const auto& a, const auto& b) {
-      poll();
-      return a.first.start < b.first.start ||
-             (a.first.start == b.first.start && a.first.node < b.first.node);
+    std::sort(slots.begin(), slots.end(), in_order);
+    lay_out(slots);
+  }
+
+  // In one pass, for the rows lie by time: those that are cut to now come before all others.
+  void drop_past_rows() {
+    const Undisturbed whole;
+    std::vector<RowSlot> slots;
+    std::ptrdiff_t cut = 0;
+    prepared_->each_row([&](std::size_t row) {
+      Slot slot = prepared_->slots[row];
+      if (slot.end <= now_) return;
+      slot.start = std::max(slot.start, now_);
+      if (!serves(slot)) return;
+      cut += slot.start == now_;
+      slots.push_back({slot, prepared_->origins[row]});
     });
+    std::sort(slots.begin(), slots.begin() + cut, in_order);
+    lay_out(slots);
+  }
+
+  void set_least(double least) {
+    least_ = std::isinf(least) ? 0 : least;
+    asked_ = kInfinity;
+  }
+
+  using RowSlot = std::pair<Slot, std::size_t>;  // and its row of origin
+
+  static bool in_order(const RowSlot& a, const RowSlot& b) {
+    poll();
+    return PoolRows::before(a.first, b.first);
+  }
+
+  void lay_out(const std::vector<RowSlot>& slots) {
     order_.lay_out(*prepared_, slots, order_.keeps_prices());
     laid_ = slots.size();
   }

@@ -27,6 +27,17 @@ class PoolRows {
  public:
   std::size_t size() const { return size_; }
 
+  static bool before(const Slot& a, const Slot& b) {
+    return a.start < b.start || (a.start == b.start && a.node < b.node);
+  }
+
+  // Whether so many can leave one by one faster than all rows are laid out anew: a block that
+  // goes moves all behind it.
+  bool moves_cheaply(std::size_t leaving) const {
+    const std::size_t blocks = size_ / kFill + 1;
+    return leaving * (1 + blocks / 4096) <= 8 * blocks;
+  }
+
   // The same rows, of another PreparedSlots that has been copied.
   void attach(PreparedSlots& prepared) { prepared_ = &prepared; }
 
@@ -136,10 +147,6 @@ class PoolRows {
   struct RowAt {
     std::size_t block, offset;  // position of the block, place in it
   };
-
-  static bool before(const Slot& a, const Slot& b) {
-    return a.start < b.start || (a.start == b.start && a.node < b.node);
-  }
 
   // Where (start, node) stands, or would.
   RowAt spot(double start, std::int32_t node) const {

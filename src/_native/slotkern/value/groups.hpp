@@ -64,7 +64,8 @@ class ValueGroups {
     if (kSquare) shortest_ = query.length(prepared.nodes.front().performance);
     prepared.each_row([&](std::size_t row) {
       const Slot& s = prepared.slots[row];
-      if (affordable(s) && query.admits(s, row)) dearest_ = std::max(dearest_, key_of(s));
+      const double key = key_of(s);  // rarely the dearest so far: that is asked first
+      if (key > dearest_ && affordable(s) && query.admits(s, row)) dearest_ = key;
     });
     reach_ = std::min((n_ + 4) * dearest_, std::numeric_limits<double>::max());
   }

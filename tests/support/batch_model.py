@@ -1,0 +1,152 @@
+"""Scheduling of a batch from its definition, slowly: for a few jobs on a few slots.
+
+Free time is a list of slots that every part cuts in two; windows are the best of all
+there are (`oracle`), the choice looks at every combination of alternatives.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import oracle
+
+INF = math.inf
+OPTIONS = (
+    *("nodes", "volume", "budget", "min_performance", "earliest", "deadline"),
+    *("max_price", "setup", "step", "latest", "max_runtime"),
+)
+
+
+class Placed(NamedTuple):
+    """A window: when, and on each of its rows' nodes for how long and how much."""
+
+    start: float
+    runtime: float
+    cost: float
+    parts: tuple[tuple[int, float], ...]  # node, length
+    rows: tuple[int, ...]  # of the slots as they were given, in the order of `parts`
+
+
+MEASURES = {
+    "start": lambda window: window.start,
+    "finish": lambda window: window.start + window.runtime,
+    "runtime": lambda window: window.runtime,
+    "cost": lambda window: window.cost,
+    "processor_time": lambda window: oracle.add(d for _, d in window.parts),
+}
+
+
+class Free:
+    """Free time, as an array like the slots and the row that each piece is of."""
+
+    def __init__(
+        self,
+        slots: np.ndarray,
+        rows: list[int] | None = None,
+        whole: np.ndarray | None = None,
+    ) -> None:
+        self.slots, self.whole = slots, slots if whole is None else whole
+        self.rows = list(range(len(slots))) if rows is None else rows
+
+    def find(self, request: Any, criterion: str, shape: str) -> Placed | None:
+        options = {name: getattr(request, name) for name in OPTIONS}
+        if len(self.slots) == 0:
+            return None
+        best = oracle.best_windows(self.slots, shape, **options)[criterion]
+        if best is None:
+            return None
+        terms = (request.volume, request.setup, request.step)
+        own = [
+            oracle.length_on(float(self.slots["performance"][row]), *terms)
+            for row in best.rows
+        ]
+        lengths = own if shape == "ragged" else [max(own)] * len(own)
+        return Placed(
+            best.start,
+            max(own),
+            best.cost,
+            tuple(zip(best.nodes, lengths, strict=True)),
+            tuple(self.rows[row] for row in best.rows),
+        )
+
+    def without(self, window: Placed) -> Free:
+        pieces, rows = [], []
+        lengths = dict(window.parts)
+        for slot, row in zip(self.slots, self.rows, strict=True):
+            node, start, end = (slot[name].item() for name in ("node", "start", "end"))
+            left, right = end, end
+            if node in lengths and start <= window.start < end:
+                left, right = window.start, window.start + lengths[node]
+            for a, b in ((start, left), (right, end)):
+                if a < b:
+                    piece = slot.copy()
+                    piece["start"], piece["end"] = a, b
+                    pieces.append(piece)
+                    rows.append(row)
+        order = sorted(
+            range(len(pieces)), key=lambda i: (pieces[i]["start"], pieces[i]["node"])
+        )
+        out = np.array([pieces[i] for i in order], self.slots.dtype)
+        return Free(out, [rows[i] for i in order], self.whole)
+
+    def reason(self, request: Any, shape: str) -> str:
+        """Why there is no window."""
+        fast = self.whole["performance"] >= request.min_performance
+        if len(set(self.whole["node"][fast].tolist())) < request.nodes:
+            return "nodes"
+        rich = request.replace(budget=INF)
+        return "time" if self.find(rich, "start", shape) is None else "budget"
+
+
+def cut(
+    free: Free, requests: list[Any], criteria: list[str], shape: str, most: float
+) -> tuple[list[list[Placed]], list[str]]:
+    """All alternatives of some jobs, none overlapping; and why a job has none."""
+    found: list[list[Placed]] = [[] for _ in requests]
+    reasons = ["scheduled"] * len(requests)
+    alive = list(range(len(requests)))
+    while alive:
+        for j in list(alive):
+            window = free.find(requests[j], criteria[j], shape)
+            if window is None:
+                if not found[j]:
+                    reasons[j] = free.reason(requests[j], shape)
+                alive.remove(j)
+                continue
+            found[j].append(window)
+            free = free.without(window)
+            if len(found[j]) >= most:
+                alive.remove(j)
+    return found, reasons
+
+
+def usual(expenses: list[list[float]]) -> float:
+    """Eq. 5: the sum of the mean expenses, each rounded up."""
+    return oracle.add(
+        max(math.ceil(oracle.add(own) / len(own)), min(own)) for own in expenses
+    )
+
+
+def best_choice(
+    values: list[list[float]], expenses: list[list[float]], limit: float, sign: int
+) -> float | None:
+    """The least (or with sign -1 the largest) sum of one value each, within a limit."""
+    sums = [
+        oracle.add(values[j][k] for j, k in enumerate(choice))
+        for choice in itertools.product(*(range(len(own)) for own in values))
+        if oracle.add(expenses[j][k] for j, k in enumerate(choice)) <= limit
+    ]
+    return min(sums, key=lambda total: sign * total, default=None)
+
+
+def fitting(expenses: list[list[float]], limit: float) -> list[bool]:
+    """Which jobs fit a limit beside those before them, by their least expenses."""
+    kept, least = [], 0.0
+    for own in expenses:
+        fits = least + min(own) <= limit
+        least += min(own) if fits else 0.0
+        kept.append(fits)
+    return kept
