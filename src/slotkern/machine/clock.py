@@ -283,10 +283,9 @@ class Clock:
         since = np.where(lost | far, 0, counts) - self._origin
         found = self._floats(since)
         wrong = lost | far | (np.rint(found * self._per).astype(np.int64) != since)
-        if wrong.any():
-            row = int(wrong.argmax())
-            self._whole(moment_of(coarse[row]).ns, f"{name}, row {row}", str(utc[row]))
-            raise self._inexact(f"{name}, row {row}", utc[row])
+        for row in np.flatnonzero(wrong).tolist():  # far away, or an error
+            moment = Moment(moment_of(coarse[row]).ns, True, None, str(utc[row]))
+            found[row] = self.time(moment, f"{name}, row {row}")
         return np.where(gone, 0.0 if missing is None else missing, found)
 
     # --- out
@@ -324,10 +323,17 @@ class Clock:
         given = np.asarray(times, np.float64)
         found = np.full(given.shape, "NaT", f"M8[{self.tick}]")
         there = np.isfinite(given)
-        ticks = np.rint(given[there] * self._per)
-        if (np.abs(ticks + self._origin) >= 2.0**63).any():
-            raise ValueError(f"a time lies beyond the range of {self.tick}")
-        found[there] = (ticks.astype(np.int64) + self._origin).view(found.dtype)
+        since = np.rint(given[there] * self._per)
+        # Such sums of which int64 may not hold both terms are rare.
+        far = (np.abs(since) >= 2.0**62) | (abs(self._origin) >= 2**62)
+        near = np.where(far, 0, since).astype(np.int64)
+        ticks = near + (0 if far.any() and far.all() else self._origin)
+        for row in np.flatnonzero(far).tolist():
+            exact = int(since[row]) + self._origin
+            if abs(exact) >= 2**63:
+                raise ValueError(f"a time lies beyond the range of {self.tick}")
+            ticks[row] = exact
+        found[there] = ticks.view(found.dtype)
         return found
 
     def text(self, times: ArrayLike) -> NDArray[np.str_]:
@@ -344,6 +350,8 @@ class Clock:
         there = np.flatnonzero(~np.isnat(flat))
         offsets = offsets_of(flat[there], self._zone or dt.UTC)
         local = flat[there] + offsets.astype("m8[s]")
+        if ((local < flat[there]) != (offsets < 0)).any():  # beyond int64
+            raise ValueError(f"a time lies beyond the range of {self.tick}")
         whole = bool((local == local.astype("M8[s]").astype(local.dtype)).all())
         shown_as = np.datetime_as_string(local, unit="s" if whole else None)
         found = np.zeros(flat.shape, "U40")

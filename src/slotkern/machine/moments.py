@@ -408,4 +408,8 @@ def instants(
             first = np.where(moments.fold[mine], last, first)
         shift[mine] = offsets[first]
     utc: NDArray[np.datetime64] = values - shift.astype("m8[s]").astype(f"m8[{unit}]")
+    wrapped = (utc > values) != (shift < 0)  # beyond int64
+    wrapped[np.isnat(values)] = False
+    if wrapped.any():
+        raise fault(int(wrapped.argmax()), f"is out of the range of {unit}")
     return utc
