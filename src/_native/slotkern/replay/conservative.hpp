@@ -76,7 +76,8 @@ class ConservativeScheduler {
     arrived_.clear();
     for (; starts_.time() <= now; drop_moved()) {
       const JobId job = starts_.top().job;
-      starts_.pop();
+      // Twice, if it was withdrawn, came back and was promised the same time again.
+      while (starts_.time() <= now && starts_.top().job == job) starts_.pop();
       waiting_.remove(job);
       start(job);
     }
