@@ -47,8 +47,17 @@ ROOMS = {
     "community": Room(HEADERS, "schedulers that ask each other, and their simulation"),
     "ground": Room(
         PYTHON,
-        "checks of arguments, filters, extras, types",
-        ("checks", "errors", "extras", "typing", "where"),
+        "checks of arguments, filters, extras, types, what things show",
+        (
+            "checks",
+            "errors",
+            "extras",
+            "html_table",
+            "notes",
+            "shown",
+            "typing",
+            "where",
+        ),
     ),
     "core": Room(
         PYTHON,
@@ -124,7 +133,8 @@ WITHOUT = {"choice": ("slots", "window")}
 #: these that is no longer there.
 EXCEPTIONS = {
     ("_find", "search"): "find_window sends there what is no built-in criterion",
-    ("_windows", "files.slots"): "to_pandas and to_arrow of a window and of many",
+    ("shown", "files.tables"): "to_pandas and to_arrow of all that has a table",
+    ("shown", "plotting.each"): "the plot method of all that has a picture",
     ("_alternatives", "criteria"): "best and pareto by a criterion of values",
     ("_moments", "machine.durations"): "durations of a request in rarer words",
     ("_moments", "machine.moments"): "dates in rarer words, and the changes of a zone",

@@ -44,7 +44,7 @@ cdef class Alternatives(WindowTable):
     """
 
     cdef Py_ssize_t n
-    cdef object searched  # the free slots, and their rows of a changed pool's origin or None
+    cdef readonly object searched  # the free slots, and their rows of a changed pool's origin or None
     cdef PreparedSlots pool  # of them, when first needed
 
     def __init__(self, *_args, **_options):

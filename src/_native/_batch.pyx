@@ -137,13 +137,33 @@ cdef object failure(Status status, Jobs jobs, dict details=None):
     })
 
 
-cdef WindowTable table_of(CWindowTable& windows, str criterion, str shape):
+cdef WindowTable table_of(CWindowTable& windows, str criterion, str shape, Jobs jobs, object job):
+    """The windows of these jobs, with their names and the clock and machine of the slots."""
     cdef WindowTable table = WindowTable.__new__(WindowTable)
     table.windows.found.swap(windows.found)
     table.windows.firsts.swap(windows.firsts)
     table.windows.parts.swap(windows.parts)
-    table.criterion, table.shape = criterion, shape
+    table.criterion, table.shape, table.terms = criterion, shape, jobs.pool.terms
+    names = [request.name for request in jobs.asked[0]]
+    if any(names):
+        table.names = [names[i] for i in job.tolist()]
     return table
+
+
+def picked(WindowTable found not None, const int64_t[::1] rows not None, list names=None):
+    """The windows in these rows, of requests of these names; none where a row is -1."""
+    cdef WindowTable some = WindowTable.__new__(WindowTable)
+    cdef Py_ssize_t i
+    some.criterion, some.shape, some.terms = found.criterion, found.shape, found.terms
+    some.names = names
+    for i in range(rows.shape[0]):
+        if rows[i] >= <Py_ssize_t>found.windows.size():
+            raise IndexError(f"row {rows[i]} of {found.windows.size()} windows")
+        if rows[i] < 0:
+            some.windows.add_none()
+        else:
+            some.windows.add_from(found.windows, rows[i])
+    return some
 
 
 cdef Measure measure_of(object what, list kept) except *:
@@ -224,8 +244,10 @@ def schedule(Jobs jobs not None, dict rules, str backfill):
     for i in range(answer.slices.size()):
         each = answer.slices[i]
         slices[i] = (each.limit, each.value, each.bound, each.expense, each.proven)
-    return (table_of(answer.alternatives, rules["name"], rules["shape"]),
-            numbers_of(answer.owner), numbers_of(answer.chosen), bytes_of(answer.reasons), slices)
+    owner = numbers_of(answer.owner)
+    return (table_of(answer.alternatives, rules["name"], rules["shape"], jobs, owner), owner,
+            numbers_of(answer.chosen), bytes_of(answer.reasons),
+            slices)
 
 
 def execute(Jobs jobs not None, str shape, str backfill, WindowTable planned not None,
@@ -252,8 +274,9 @@ def execute(Jobs jobs not None, str shape, str backfill, WindowTable planned not
     if status != Status.ok:
         raise failure(status, jobs)
     jobs.origin_of(answer.windows)
-    return (table_of(answer.windows, "start", shape), np.array(answer.promised, np.float64),
-            bytes_of(answer.reasons), answer.ends, answer.moves)
+    each = np.arange(len(jobs.asked[0]))
+    return (table_of(answer.windows, "start", shape, jobs, each),
+            np.array(answer.promised, np.float64), bytes_of(answer.reasons), answer.ends, answer.moves)
 
 
 def bound(Jobs jobs not None, dict rules):

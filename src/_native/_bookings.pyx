@@ -55,13 +55,8 @@ cdef class Bookings(WindowTable):
             some.codes.push_back(self.codes[i])
         return some
 
-    cdef object figures(self):
-        table = self.table
-        shown = np.empty(len(table), [*table.dtype.descr, ("reason", f"U{max(map(len, REASONS))}")])
-        for name in table.dtype.names:
-            shown[name] = table[name]
-        shown["reason"] = self.reasons
-        return shown
+    cdef dict figures(self):
+        return WindowTable.figures(self) | {"reason": np.array(self.reasons, np.str_)}
 
     @property
     def reason(self):

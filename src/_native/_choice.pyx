@@ -4,6 +4,7 @@ import numpy as np
 
 cimport cython
 cimport numpy as cnp
+from libc.math cimport INFINITY
 from libc.stdint cimport INT64_MAX, int64_t
 from libcpp cimport bool as cbool
 from libcpp.vector cimport vector
@@ -11,6 +12,7 @@ from libcpp.vector cimport vector
 from slotkern._base cimport Fault, Status, Watch, ask, error_of, hears, number
 
 from slotkern.checks import integer, one_of
+from slotkern.shown import Shown, Table
 
 cnp.import_array()
 
@@ -28,6 +30,19 @@ cdef extern from "slotkern/choice/choose.hpp" namespace "slotkern" nogil:
     Fault cpp_choose "slotkern::choose"(
         const double*, const double*, int, int, int, double, double, int64_t, double, Method,
         vector[CppChoice]*&)
+
+cdef extern from "slotkern/choice/choose_within.hpp" namespace "slotkern" nogil:
+    cdef cppclass SumLimit:
+        const double* weight
+        double amount
+        cbool at_least
+
+    Fault cpp_choose_within "slotkern::choose_within"(
+        const double*, const double*, int, int, double, const vector[SumLimit]&, double, int64_t,
+        CppChoice*&)
+
+cdef extern from "slotkern/choice/multi_bound.hpp" namespace "slotkern":
+    const int kMostLimits
 
 cdef extern from "slotkern/choice/trade_off.hpp" namespace "slotkern" nogil:
     cdef cppclass Classes:
@@ -51,6 +66,8 @@ cdef extern from "slotkern/choice/trade_off.hpp" namespace "slotkern" nogil:
 
 # Units of work after which the choice of one each gives up proving: well under a second.
 ONE_EACH_WORK = 1 << 24
+# The same for a choice under several limits.
+WITHIN_WORK = 1 << 24
 # The most entries that choose_each gives.
 MOST_EACH = 10_000_000
 
@@ -91,6 +108,16 @@ cdef class Choice:
             raise TypeError(f"rows must be row numbers in one dimension, got {rows!r}")
         self.rows = self.rows.astype(np.int64)
         self.value, self.cost, self.proven, self.bound = value, cost, proven, bound
+
+    to_pandas = Shown.to_pandas
+    to_arrow = Shown.to_arrow
+    __arrow_c_stream__ = Shown.__arrow_c_stream__
+    _repr_html_ = Shown._repr_html_
+
+    def _shown(self):
+        """The rows chosen as a table."""
+        facts = {name: getattr(self, name) for name in ("value", "cost", "proven", "bound")}
+        return Table("Choice", {"row": self.rows}, len(self.rows), facts=facts)
 
     def __repr__(self):
         return (f"Choice(rows={self.rows.tolist()}, value={self.value!r}, cost={self.cost!r}, "
@@ -217,6 +244,64 @@ def choose_each(cost, value, n, budget, gap, max_work, memory_limit, method):
     return run(cost, value, n, budget, gap, max_work, memory_limit, method, True)
 
 
+# --- further limits
+
+# Beside the budget.
+MOST_LIMITS = kMostLimits - 1
+
+
+cdef tuple limit_parts(object limit, Py_ssize_t k, Py_ssize_t count):
+    """Checked weights of a limit, its side and its amount."""
+    if not isinstance(limit, tuple) or len(limit) != 3:
+        raise TypeError(f"limits[{k}] must be (weights, '<=' or '>=', amount), got {limit!r}")
+    weights = column(limit[0], f"limits[{k}]: weights")
+    if len(weights) != count:
+        raise ValueError(f"limits[{k}] has {len(weights)} weights for {count} costs")
+    side = one_of(f"limits[{k}]: the side", limit[1], ("<=", ">="))
+    return weights, side == ">=", number(limit[2], f"limits[{k}]: the amount", -INFINITY, True)
+
+
+def choose_within(cost, value, n, budget, limits, gap, max_work):
+    """See `slotkern.choose`."""
+    cdef cnp.ndarray costs = column(cost, "cost"), values = column(value, "value")
+    cdef Py_ssize_t count = cnp.PyArray_DIM(costs, 0)
+    if cnp.PyArray_DIM(values, 0) != count:
+        raise ValueError(f"value has {cnp.PyArray_DIM(values, 0)} entries for {count} costs")
+    if count > 0x3FFFFFFF:
+        raise ValueError(f"{count} items are too many; at most {0x3FFFFFFF}")
+    if len(limits) > MOST_LIMITS:
+        raise ValueError(f"at most {MOST_LIMITS} limits, got {len(limits)}")
+    cdef int64_t pick = whole(n, "n", 1)
+    cdef double money = number(budget, "budget", 0), slack = number(gap, "gap", 0, True)
+    cdef int64_t work = WITHIN_WORK if max_work is None else whole(max_work, "max_work", 0)
+    cdef vector[SumLimit] rules
+    cdef SumLimit rule
+    keep = [limit_parts(limit, k, count) for k, limit in enumerate(limits)]
+    for weights, at_least, amount in keep:
+        rule.weight = <const double*>cnp.PyArray_DATA(<cnp.ndarray>weights)
+        rule.at_least, rule.amount = at_least, amount
+        rules.push_back(rule)
+    cdef int most = <int>min(pick, count + 1)
+    cdef CppChoice* found = NULL
+    cdef Fault fault
+    cdef Watch watch
+    watch.arm(hears())
+    fault.status = Status.interrupted
+    while fault.status == Status.interrupted:
+        ask(watch)
+        with nogil:
+            fault = cpp_choose_within(
+                <const double*>cnp.PyArray_DATA(costs), <const double*>cnp.PyArray_DATA(values),
+                <int>count, most, money, rules, slack, work, found)
+    if fault.status in (Status.weight_not_finite, Status.weights_overflow):
+        row, k = fault.row, fault.other
+        raise error_of(fault.status, "choose", {
+            "limit": k, "row": row, "weight": keep[k][0][row]})
+    if fault.status != Status.ok:
+        raise choice_error(fault, costs, values, "cost", "negative or not finite")
+    return wrap(found[0])
+
+
 # --- one row of each class
 
 @cython.final
@@ -253,6 +338,19 @@ cdef class OneEach:
         self.rows = rows
         self.value, self.weight, self.bound, self.least = value, weight, bound, least
         self.proven, self.feasible = proven, feasible
+
+    to_pandas = Shown.to_pandas
+    to_arrow = Shown.to_arrow
+    __arrow_c_stream__ = Shown.__arrow_c_stream__
+    _repr_html_ = Shown._repr_html_
+
+    def _shown(self):
+        """The row chosen of each class as a table."""
+        facts = {name: getattr(self, name) for name in ("value", "weight", "proven", "bound",
+                                                        "least", "feasible")}
+        classes = np.arange(len(self.rows))
+        return Table("OneEach", {"class": classes, "row": self.rows}, len(self.rows),
+                     facts=facts)
 
     def __repr__(self):
         return (f"OneEach(rows={self.rows.tolist()}, value={self.value!r}, "

@@ -12,6 +12,7 @@ from slotkern._kernels cimport (
 from slotkern._request cimport Request, numbers_of, request_with, search_error
 
 from slotkern.errors import slot_error
+from slotkern.shown import Drawn, Table
 
 cnp.import_array()
 
@@ -147,8 +148,20 @@ cdef class PreparedSlots:
         ids.sort()
         return ids
 
+    to_pandas = Drawn.to_pandas
+    to_arrow = Drawn.to_arrow
+    __arrow_c_stream__ = Drawn.__arrow_c_stream__
+    _repr_html_ = Drawn._repr_html_
+    plot = Drawn.plot
+
+    def _shown(self):
+        """The free slots as a table."""
+        return Table.of(repr(self), self.slots, terms=self.terms, times=("start", "end"))
+
     def __repr__(self):
-        return f"{type(self).__name__}({len(self)} slots of {self.prepared.nodes.size()} nodes)"
+        when = "" if self.clock is None else f", {self.clock}"
+        nodes = self.prepared.nodes.size()
+        return f"{type(self).__name__}({len(self)} slots of {nodes} nodes{when})"
 
     def __reduce__(self):
         return restored_slots, (self.table, self.terms)

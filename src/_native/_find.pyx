@@ -15,6 +15,7 @@ from slotkern._request cimport Request, lasting, request_with, search_error, sha
 from slotkern._windows cimport CWindowTable, Window, WindowTable, wrap
 
 from slotkern.checks import integer
+from slotkern.errors import NoWindowError
 
 cnp.import_array()
 
@@ -31,7 +32,7 @@ cdef dict INDEX = {name: i for i, name in enumerate(CRITERIA)}
 
 def find_window(slots, Request request not None, criterion="finish", *, str shape="square",
                 str method="exact", str placement="slot-start", str span="window", gap=0.0,
-                max_work=None, seed=0):
+                max_work=None, seed=0, bint required=False):
     """The best window for a request, or None.
 
     Parameters
@@ -65,11 +66,13 @@ def find_window(slots, Request request not None, criterion="finish", *, str shap
         the most units of work, counted and not timed; `Window.proven` says what came of it.
     seed : int
         For published methods that draw random windows.
+    required : bool
+        Whether nothing found is an error.
 
     Returns
     -------
     Window or None
-        None when nothing fits; `explain` says why. Exact windows are the best by value,
+        None when nothing fits and none is required; `explain` says why. Exact windows are the best by value,
         then earliest start, then lowest cost, then smallest node ids; costs that only
         rounding makes equal are no tie, for there the n cheapest slots stand. Of windows
         with one sum of values any may be the answer, always the same one.
@@ -78,6 +81,8 @@ def find_window(slots, Request request not None, criterion="finish", *, str shap
     ------
     ValueError, TypeError
         Naming the row, field or argument and its value.
+    NoWindowError
+        With `required`, where there is none: its text is that of `explain`.
 
     Notes
     -----
@@ -96,12 +101,16 @@ def find_window(slots, Request request not None, criterion="finish", *, str shap
     >>> sk.find_window(slots, sk.Request(2, 9), "finish")
     Window(square finish: start=4, finish=8.5, runtime=4.5, cost=36, nodes=[1, 2])
     """
+    asked = request
     request = in_numbers(slots, request)
     cdef Window window = find_plain(slots, request, criterion, shape, method, placement, span, gap,
                                     max_work, seed)
     if window is not None:
         window.name = request.name
         window.terms = terms_of(slots)
+    elif required:
+        from slotkern.search import explain
+        raise NoWindowError(explain(slots, asked, shape=shape), method)
     return window
 
 
@@ -175,6 +184,8 @@ def find_windows(slots, requests, criterion="finish", *, str shape="square",
     is a built-in one and the method exact; others run one after another. O(m log m) once
     for a raw array of m slots.
     """
+    if "required" in options:
+        raise TypeError("find_windows has no required=: where nothing fits there is None")
     cdef list asked = list(requests)
     cdef object terms = terms_of(slots)
     for i, request in enumerate(asked):

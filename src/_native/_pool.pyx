@@ -20,6 +20,7 @@ from slotkern._windows cimport CWindowTable, Window
 from slotkern._find import CRITERIA
 from slotkern._spans import SPAN
 from slotkern.checks import integer, number
+from slotkern.shown import Table
 
 cnp.import_array()
 
@@ -214,6 +215,13 @@ cdef class SlotPool(PreparedSlots):
         return window_rows([window for window, _ in pairs], self.terms,
                            owner=[owner for _, owner in pairs])
 
+    def _shown(self):
+        """What is free now as a table."""
+        booked = len(self._state()["booked"])
+        facts = {"booked parts": booked or None, "owners": ", ".join(self.owners) or None}
+        return Table.of(repr(self), self.slots, terms=self.terms, times=("start", "end"),
+                        facts=facts)
+
     def by_node(self):
         """Pairs of a node and its free slots, ascending by node."""
         slots = self.slots
@@ -247,7 +255,7 @@ cdef class SlotPool(PreparedSlots):
         slots, rows = self._free()
         if current is None or current.origin is not rows:
             current = PreparedSlots(slots)
-            current.origin = rows
+            current.origin, current.terms = rows, self.terms
             self.current = current
         return current
 

@@ -18,6 +18,8 @@ from slotkern._request cimport Request, shape_of
 from slotkern._windows cimport PartRow, WindowRow
 from slotkern.checks import integer
 
+from slotkern.shown import Drawn, Table, joined
+
 cnp.import_array()
 
 TABLE = np.dtype([(name, "f8") for name in
@@ -127,15 +129,26 @@ cdef class Window:
     def __len__(self):
         return self.count
 
-    def to_pandas(self):
-        """The parts as a pandas DataFrame."""
-        from slotkern.files.slots import to_pandas
-        return to_pandas(self.slots)
+    to_pandas = Drawn.to_pandas
+    to_arrow = Drawn.to_arrow
+    __arrow_c_stream__ = Drawn.__arrow_c_stream__
+    _repr_html_ = Drawn._repr_html_
+    plot = Drawn.plot
 
-    def to_arrow(self):
-        """The parts as a pyarrow Table."""
-        from slotkern.files.slots import to_arrow
-        return to_arrow(self.slots)
+    def _shown(self):
+        """The parts as a table."""
+        facts = {
+            "start": self.start_time or self.start, "finish": self.finish_time or self.finish,
+            "runtime": self.duration or self.runtime, "cost": self.cost,
+        }
+        if self.criterion not in (*facts, "first"):
+            facts["value"] = self.value
+        if not self.proven:
+            facts["bound"] = self.bound
+        called = "" if self.name is None else f" of {self.name}"
+        return Table.of(
+            f"Window{called}: {self.shape} {self.criterion}", self.slots, terms=self.terms,
+            times=("start", "end"), facts=facts)
 
     def to_dict(self):
         """Everything as plain Python numbers and text, ready for JSON; see `from_dict`.
@@ -336,7 +349,7 @@ cdef class WindowTable:
         raise TypeError(f"{type(self).__name__} is made by searches; see WindowTable.of")
 
     @classmethod
-    def of(cls, windows, *, criterion="", shape=""):
+    def of(cls, windows, *, criterion="", shape="", names=None):
         """The container of some windows.
 
         Parameters
@@ -344,6 +357,8 @@ cdef class WindowTable:
         windows : iterable of (Window or None)
         criterion, shape : str
             What was asked for; of the first window where they are not given.
+        names : sequence of (str or None), optional
+            What each request is called; those of the windows where not given.
 
         Returns
         -------
@@ -362,7 +377,12 @@ cdef class WindowTable:
         >>> sk.WindowTable.of([window, None]).cost
         array([ 3., nan])
         """
-        return gathered(cls, windows, criterion, shape)
+        cdef WindowTable table = gathered(cls, windows, criterion, shape)
+        if names is not None:
+            table.names = list(names)
+            if len(table.names) != len(table):
+                raise ValueError(f"{len(table.names)} names for {len(table)} windows")
+        return table
 
     def __len__(self):
         return self.windows.size()
@@ -485,19 +505,25 @@ cdef class WindowTable:
         """Whether each value is known to be the best there is."""
         return np.array([self.windows.is_proven(i) for i in range(len(self))], bool)
 
-    def to_pandas(self):
-        """One row a window, as a pandas DataFrame."""
-        from slotkern.files.slots import to_pandas
-        return to_pandas(self.figures())
+    to_pandas = Drawn.to_pandas
+    to_arrow = Drawn.to_arrow
+    __arrow_c_stream__ = Drawn.__arrow_c_stream__
+    _repr_html_ = Drawn._repr_html_
+    plot = Drawn.plot
 
-    def to_arrow(self):
-        """One row a window, as a pyarrow Table."""
-        from slotkern.files.slots import to_arrow
-        return to_arrow(self.figures())
+    def _shown(self):
+        """One row a window: its name if it has one, its figures, its nodes."""
+        columns = self.figures() | {name: self.table[name] for name in TABLE.names}
+        columns["nodes"] = joined(self.flat_parts()["node"], self.first, self.terms)
+        return Table(
+            repr(self), columns, len(self), terms=self.terms, times=("start", "finish"),
+            spans=("runtime",))
 
-    cdef object figures(self):
-        """What one row a window shows in tables."""
-        return self.table
+    cdef dict figures(self):
+        """What stands before the figures of each window."""
+        if self.names is None:
+            return {}
+        return {"name": np.array([name or "" for name in self.names], np.str_)}
 
     def __repr__(self):
         return (f"{type(self).__name__}({len(self)} {self.shape} {self.things()} by "

@@ -10,6 +10,7 @@ from slotkern._find import CRITERIA, find_window, find_windows
 from slotkern._pool import SlotPool
 from slotkern._request import Request
 from slotkern._windows import Window, WindowTable
+from slotkern.errors import NoWindowError
 from slotkern.slots import SlotError, make_slots, validate_slots
 
 if TYPE_CHECKING:
@@ -179,6 +180,7 @@ __all__ = [
     "Independent",
     "Machine",
     "Multifactor",
+    "NoWindowError",
     "OneEach",
     "QueuePolicy",
     "Replay",

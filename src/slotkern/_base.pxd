@@ -25,6 +25,8 @@ cdef extern from "slotkern/base/status.hpp" namespace "slotkern" nogil:
         sum_overflows
         cost_not_integer
         table_too_large
+        weight_not_finite
+        weights_overflow
         endless
         too_many
         too_many_live

@@ -24,6 +24,9 @@ class Jobs:
     @property
     def prepared(self) -> PreparedSlots: ...
 
+def picked(
+    found: WindowTable, rows: NDArray[np.int64], names: list[str] | None = None
+) -> WindowTable: ...
 def schedule(
     jobs: Jobs, rules: dict[str, Any], backfill: str
 ) -> tuple[

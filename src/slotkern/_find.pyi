@@ -29,6 +29,37 @@ def find_window(
     gap: float = 0.0,
     max_work: int | None = None,
     seed: int = 0,
+    required: Literal[True],
+) -> Window: ...
+@overload
+def find_window(
+    slots: Slots,
+    request: Request,
+    criterion: ValueCriterion,
+    *,
+    shape: Shape = "square",
+    method: Method = "exact",
+    placement: Placement = "slot-start",
+    span: Span = "window",
+    gap: float = 0.0,
+    max_work: int | None = None,
+    seed: int = 0,
+    required: Literal[True],
+) -> Window: ...
+@overload
+def find_window(
+    slots: Slots,
+    request: Request,
+    criterion: BuiltIn = "finish",
+    *,
+    shape: Shape = "square",
+    method: Method = "exact",
+    placement: Placement = "slot-start",
+    span: Literal["window"] = "window",
+    gap: float = 0.0,
+    max_work: int | None = None,
+    seed: int = 0,
+    required: bool = False,
 ) -> Window | None: ...
 @overload
 def find_window(
@@ -43,6 +74,7 @@ def find_window(
     gap: float = 0.0,
     max_work: int | None = None,
     seed: int = 0,
+    required: bool = False,
 ) -> Window | None: ...
 def find_windows(
     slots: Slots,

@@ -56,7 +56,7 @@ cdef class WindowTable:
     cdef Window window(self, size_t i)
     cdef WindowTable chosen(self, object rows)
     cdef object flat_parts(self)
-    cdef object figures(self)
+    cdef dict figures(self)
 
 
 cdef WindowTable gathered(type kind, object windows, str criterion, str shape)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from numpy.typing import ArrayLike
@@ -12,6 +13,8 @@ from slotkern._choice import Choice
 __all__ = ["Choice", "choose", "choose_each"]
 
 Method = Literal["auto", "table", "search"]
+#: Weights, one an item, and what their sum over the chosen must be at most or at least.
+SumLimit = tuple[ArrayLike, Literal["<=", ">="], float]
 MEMORY_LIMIT = 256 * 2**20
 
 
@@ -25,6 +28,7 @@ def choose(
     max_work: int | None = None,
     memory_limit: float = MEMORY_LIMIT,
     method: Method = "auto",
+    limits: Sequence[SumLimit] = (),
 ) -> Choice | None:
     """Choose exactly n items of the most value whose costs fit the budget.
 
@@ -54,6 +58,11 @@ def choose(
         "table" is the dynamic program of eq. (2) over integer costs, O(m n budget) time
         and about m n budget / 8 bytes; "search" is branch and bound with core lists,
         for any costs; "auto" takes the cheaper of the two by their work.
+    limits : sequence of (weights, "<=" or ">=", amount), optional
+        Further limits, up to 7: the sum of the chosen items' weights is at most, or at
+        least, that amount. Weights are any finite numbers, one an item, as storage,
+        energy or licences. Such a choice is found by branch and bound alone; `max_work`
+        is 2**24 units then unless it is given.
 
     Returns
     -------
@@ -68,13 +77,19 @@ def choose(
     ValueError, TypeError
         For a NaN or infinite value, a negative or infinite cost (naming the row),
         lengths that differ, n < 1, sums that overflow; for method "table" also costs
-        that are not integers and a table beyond `memory_limit`.
+        that are not integers, a table beyond `memory_limit`, and limits. For limits
+        that are too many, of another length, or not finite (naming limit and row).
 
     Notes
     -----
     The budget test is on the sum of the chosen costs in ascending order of (cost, row),
     and the value is summed in that order. Of choices with one value any may be the
     answer, always the same. Items too dear for any choice change nothing.
+
+    The sum of a limit is the exact one, rounded once (`math.fsum`), so that no order of
+    items decides about an amount that is exactly met. Bounds under several limits come
+    from the relaxation with a multiplier for each; three or more limits whose sums the
+    values follow closely may stay unproven.
 
     Values that follow real-valued costs exactly (subset sum) are hard to prove: give a
     `gap`. Time is typically O(m + n log m) for the bound and
@@ -85,7 +100,17 @@ def choose(
     >>> import slotkern as sk
     >>> sk.choose([3, 4, 2, 5], [10, 7, 4, 9], n=2, budget=7)
     Choice(rows=[0, 1], value=17.0, cost=7.0, proven=True, bound=17.0)
+
+    At least 500 GB of storage together:
+
+    >>> storage = [100, 200, 300, 400]
+    >>> sk.choose([3, 4, 2, 5], [10, 7, 4, 9], 2, 7, limits=[(storage, ">=", 500)])
+    Choice(rows=[2, 3], value=13.0, cost=7.0, proven=True, bound=13.0)
     """
+    if len(limits):
+        if method == "table":
+            raise ValueError("method 'table' knows no limits but the budget")
+        return _choice.choose_within(cost, value, n, budget, limits, gap, max_work)
     return _choice.choose(cost, value, n, budget, gap, max_work, memory_limit, method)
 
 

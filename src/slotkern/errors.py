@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["SlotError", "kernel_error", "slot_error"]
+if TYPE_CHECKING:
+    from slotkern.search import Explanation
+
+__all__ = ["NoWindowError", "SlotError", "kernel_error", "slot_error"]
 
 
 class SlotError(ValueError):
@@ -27,6 +30,26 @@ class SlotError(ValueError):
 
     def __reduce__(self) -> tuple[type[SlotError], tuple[str, int, str, int]]:
         return SlotError, (self.problem, self.row, self.field, self.other)
+
+
+class NoWindowError(LookupError):
+    """That no window was found, where one is required.
+
+    Attributes
+    ----------
+    explanation : Explanation
+        Why, and what would help: the text of the error.
+    """
+
+    def __init__(self, explanation: Explanation, found_by: str = "exact") -> None:
+        text = str(explanation)
+        if explanation.fits:
+            text = f"method {found_by!r} finds no window. {text}"
+        super().__init__(text)
+        self.explanation, self.found_by = explanation, found_by
+
+    def __reduce__(self) -> tuple[type[NoWindowError], tuple[Explanation, str]]:
+        return NoWindowError, (self.explanation, self.found_by)
 
 
 _TOO_SMALL = (
@@ -61,6 +84,14 @@ TEXTS: dict[str, tuple[type[Exception], str]] = {
         ValueError,
         "the table of n, the items and the budget needs more memory than memory_limit "
         "= {memory:.0f} bytes; method 'search' does not",
+    ),
+    "weight_not_finite": (
+        ValueError,
+        "limits[{limit}]: weights[{row}] = {weight} is not finite",
+    ),
+    "weights_overflow": (
+        ValueError,
+        "limits[{limit}]: weights or amount are so large that their sums overflow",
     ),
     "endless": (ValueError, _ENDLESS),
     "too_many": (

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from slotkern import _choice
 from slotkern._choice import OneEach
+from slotkern.shown import Shown, Table
 
 __all__ = ["OneEach", "TradeOff", "choose_one_each", "trade_off"]
 
@@ -83,7 +84,7 @@ def choose_one_each(
 
 
 @dataclass(frozen=True)
-class TradeOff:
+class TradeOff(Shown):
     """All that one row of each class can give: no other choice beats a point in both.
 
     Attributes
@@ -100,6 +101,11 @@ class TradeOff:
 
     def __len__(self) -> int:
         return len(self.weight)
+
+    def _shown(self) -> Table:
+        """One row a point of the curve."""
+        columns = {"weight": self.weight, "value": self.value}
+        return Table("TradeOff", columns, len(self), facts={"complete": self.complete})
 
 
 def trade_off(

@@ -15,6 +15,7 @@ from .files.archive import read_archive, write_archive
 from .files.columns import Fault, Room
 from .files.whole import AnyPath, as_path, open_whole
 from .machine.saved import recalled, told
+from .notes import log
 from .slots import validate_slots
 
 __all__ = ["FORMAT", "load_pool", "save_pool"]
@@ -51,6 +52,9 @@ def load_pool(path: AnyPath) -> SlotPool:
                 raise Fault(f"it has no {name!r}")
         if arrays["format"].tolist() not in (FORMAT, *OLDER):
             raise Fault(f"its format is not {FORMAT!r}")
+        if arrays["format"].tolist() in OLDER:
+            reason = "an older format, without clock, machine and owners"
+            log.info("%s: %s", path, reason)
         del data
         origin, state, now = _checked(arrays)
         return restored(origin, state, now, *recalled(arrays))

@@ -13,6 +13,7 @@ from slotkern._find import CRITERIA, find_builtin, find_window
 from slotkern._request import Request
 from slotkern._windows import Window, window_of
 from slotkern.checks import integer, number, one_of
+from slotkern.shown import Shown, Table
 
 if TYPE_CHECKING:
     from slotkern.machine.clock import Clock
@@ -307,7 +308,7 @@ _OTHER_LIMITS = {
 
 
 @dataclass(frozen=True)
-class Explanation:
+class Explanation(Shown):
     """Why a request has no window, or what limits the one it has.
 
     Every figure is the answer of an exact search over the same slots, so each "smallest
@@ -392,6 +393,19 @@ class Explanation:
         if self.most_nodes:
             changes["nodes"] = self.most_nodes
         return changes
+
+    def _shown(self) -> Table:
+        """One row a change of one limit that helps, in words; `str` as notes."""
+        asked = self.asked or self.request
+        helps = {name: self._told(name, v) for name, v in self.changes().items()}
+        helps |= dict.fromkeys(self.without, "none")
+        columns = {
+            "limit": np.array([*helps], np.str_),
+            "asked": np.array([str(getattr(asked, name)) for name in helps], np.str_),
+            "fits_with": np.array([*helps.values()], np.str_),
+        }
+        heading, *notes = str(self).splitlines()
+        return Table(heading, columns if helps else {}, len(helps), notes=notes)
 
     def __str__(self) -> str:
         asked = self.request

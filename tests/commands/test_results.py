@@ -17,9 +17,9 @@ import slotkern as sk
 
 pq = pytest.importorskip("pyarrow.parquet")
 pytest.importorskip("typer")
-from typer.testing import CliRunner
+from typer.testing import CliRunner  # noqa: E402
 
-from slotkern.commands.main import app
+from slotkern.commands.main import app  # noqa: E402
 
 JOB = ["--nodes", 2, "--walltime", "4h", "--earliest", "2026-10-25 00:00"]
 JOBS = "name,nodes,walltime,budget\nocean,2,4:00:00,10\nall,9,1h,\n"

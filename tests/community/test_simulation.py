@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from community_model import Direct, Model
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -153,6 +153,25 @@ def test_local_policies_lose_nothing(
         check_conservation(run)
 
 
+@pytest.mark.parametrize("policy", LOCAL)
+@settings(max_examples=settings().max_examples // 5)
+@given(seed=st.integers(0, 10_000), mu=st.sampled_from([0.0, 0.5]))
+@example(seed=49, mu=0.0)  # the shortest first: a job comes back to its old place
+def test_jobs_that_come_back_to_a_node(policy: str, seed: int, mu: float) -> None:
+    jobs, nodes = sk.generate_community("heavy", jobs=60, nodes=3, seed=seed)
+    jobs["label"] = -1
+    jobs["submit"] = np.round(jobs["submit"] / jobs["submit"].max() * 3000)
+    scenario = sk.Community(
+        **{"mu": mu, "varpi": 0, "interval": 60, "cycle": 0, "window": 1},
+        job_time="job",
+    )
+    run = sk.simulate_community(jobs, nodes, scenario, policy=policy, seed=seed)
+    check_conservation(run)
+    wide = jobs["processors"] > nodes["processors"].max()
+    assert (run.completed == np.flatnonzero(~wide)).all()
+    assert run.counts["shadow_load"] == 0
+
+
 GRAPHS = st.sampled_from(
     [
         [[1, 2], [0], [0, 3, 4, 1], [2], [2, 1]],
@@ -173,6 +192,8 @@ GRAPHS = st.sampled_from(
     mu=st.sampled_from([1.0, 0.0]),
     varpi=st.sampled_from([1.0, 0.0]),
     retries=st.sampled_from([0, 2]),
+    latency=st.sampled_from([0.5, 0]),
+    policy=st.sampled_from(["fcfs", "fcfs", "easy", "first-fit", "sjf", "easy-sjf"]),
     seed=st.integers(0, 3),
 )
 def test_the_community_is_that_of_the_slow_model(
@@ -184,6 +205,8 @@ def test_the_community_is_that_of_the_slow_model(
     mu: float,
     varpi: float,
     retries: int,
+    latency: float,
+    policy: str,
     seed: int,
 ) -> None:
     life = 512.0 if loss else float("inf")
@@ -195,7 +218,7 @@ def test_the_community_is_that_of_the_slow_model(
         window=8,
         interval=16,
         discovery=1,
-        latency=0.5,
+        latency=latency,
         loss=loss,
         resend=4,
         retry=32,
@@ -203,7 +226,7 @@ def test_the_community_is_that_of_the_slow_model(
         promise_life=life,
     )
     run = sk.simulate_community(
-        columns(jobs), GRID, scenario, changes=changes, seed=seed
+        columns(jobs), GRID, scenario, policy=policy, changes=changes, seed=seed
     )
     told = {
         name: getattr(scenario, name)
@@ -215,7 +238,7 @@ def test_the_community_is_that_of_the_slow_model(
     rules = {"mu": mu, "varpi": varpi, "promise_life": life}
     when = [(time, node, word == "join") for time, node, word in changes]
     near = [sorted(row) for row in near]
-    model = Model(jobs, NODES, near, {**told, "seed": seed}, rules, when)
+    model = Model(jobs, NODES, near, {**told, "seed": seed}, rules, when, policy)
     model.run()
     found = run.jobs["start"]
     assert {j: t for j, t in enumerate(found.tolist()) if t == t} == model.start

@@ -22,6 +22,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from slotkern.plotting.gantt import plot_gantt
+from slotkern.plotting.layout import LANES
 from slotkern.plotting.style import BUSY, FREE, WINDOW_COLOURS
 
 PART = [("node", "i4"), ("start", "f8"), ("end", "f8")]
@@ -193,33 +194,72 @@ def looks(figure: Figure) -> list[tuple[Any, ...]]:
     ]
 
 
-def test_many_windows_keep_their_names_and_differ() -> None:
-    windows = [window_on(i % 5, start=i / 2, end=i / 2 + 1) for i in range(42)]
+def test_names_of_many_windows_stand_on_bars_that_are_wide_enough() -> None:
+    wide = [window_on(i, i + 1, start=4.0 * i, end=4.0 * i + 3) for i in range(7)]
+    narrow = window_on(8, start=9, end=9.1)
+    figure = plot_gantt(slots_of(9), [*wide, narrow])
+    axes = figure.axes[0]
+    on_bars = [text for text in axes.texts if ":" not in text.get_text()]
+    assert [t.get_text() for t in on_bars] == [str(i // 2 + 1) for i in range(14)]
+    assert [t for t in texts(figure) if ":" in t] == ["window 8: 9 to 9.1"]
+    figure.draw_without_rendering()
+    bars = [
+        axes.transData.transform(path.vertices[[0, 2]])
+        for box in axes.collections
+        if isinstance(box, PolyCollection) and box.get_zorder() == 4
+        for path in box.get_paths()
+    ]
+    for text, bar in zip(on_bars, bars, strict=False):
+        extent = text.get_window_extent()
+        assert bar[0, 0] <= extent.x0 < extent.x1 <= bar[1, 0]
+
+
+def test_only_the_nodes_concerned() -> None:
+    window = window_on(3, 7)
+    figure = plot_gantt(slots_of(20), window, nodes="used")
+    assert row_labels(figure) == ["3", "7"]
+    assert len(boxes(figure, FREE)) == 6
+    some = plot_gantt(slots_of(20), window, nodes=[7, 1])
+    assert sorted(row_labels(some)) == ["1", "7"]
+    machine = sk.Machine.homogeneous(20, prefix="$n")
+    named = plot_gantt(sk.SlotPool(slots_of(20), machine=machine), nodes=["$n05"])
+    assert row_labels(named) == [r"\$n05"]
+    with pytest.raises(ValueError, match="nodes must be one of"):
+        plot_gantt(slots_of(2), nodes="some")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="nodes must be"):
+        plot_gantt(slots_of(2), nodes=[0.5])  # type: ignore[list-item]
+
+
+def test_many_narrow_windows_keep_their_names_and_differ() -> None:
+    windows = [window_on(i % 5, start=i / 2, end=i / 2 + 0.2) for i in range(42)]
     figure = plot_gantt(slots_of(5), windows)
     names = [text.get_text().split(":")[0] for text in figure.axes[0].texts]
-    assert names == [f"window {i}" for i in range(1, 43)]
+    assert len(names) > 24
+    assert names == sorted(names, key=lambda name: int(name.split()[1]))
     assert len(set(looks(figure))) == 42
     figure.draw_without_rendering()
     # Neither the names nor the lines beside them touch each other.
     spans = [text.get_window_extent() for text in figure.axes[0].texts]
     spans += [patch.get_window_extent() for patch in figure.axes[0].patches]
-    assert len(spans) == 84
+    assert len(spans) == 2 * len(names)
     for i, one in enumerate(spans):
         assert not any(one.overlaps(other) for other in spans[:i])
     # Windows far apart in time share a level: fewer of them than windows.
     levels = {patch.get_y() for patch in figure.axes[0].patches}
-    assert len(levels) < 42
+    assert len(levels) == LANES
 
 
 def test_of_very_many_windows_the_first_are_named() -> None:
-    windows = [window_on(i % 5, start=i / 20, end=i / 20 + 1) for i in range(250)]
+    windows = [window_on(i % 5, start=i / 20, end=i / 20 + 0.2) for i in range(250)]
     figure = plot_gantt(slots_of(5), windows)
-    assert len(figure.axes[0].texts) == 200
+    assert len({patch.get_y() for patch in figure.axes[0].patches}) == LANES
+    named = len(figure.axes[0].texts)
+    assert LANES <= named < 100
     assert len(looks(figure)) == 250
     legend = figure.axes[0].get_legend()
     assert legend is not None
     words = [text.get_text() for text in legend.get_texts()]
-    assert words == ["free", "busy", "250 windows, 200 of them named"]
+    assert words == ["free", "busy", f"250 windows, {named} of them named"]
     figure.draw_without_rendering()
     assert not legend.get_window_extent().overlaps(
         figure.axes[0].patch.get_window_extent()

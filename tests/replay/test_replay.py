@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from replay_model import Model, first
+from replay_model import Job, Model, first
 from trace_files import REAL
 
 import slotkern as sk
@@ -31,17 +31,23 @@ def random_flow(seed: int, count: int = 200, most: int = 16) -> Any:
     return jobs
 
 
-def model_starts(jobs: Any, processors: int, policy: sk.QueuePolicy) -> list[float]:
-    """The slow model with jobs prepared by a plain loop."""
-    kept = []
+def kept_jobs(jobs: Any, processors: int) -> list[Job]:
+    """Jobs as the definitions want them, prepared by a plain loop."""
+    kept: list[Job] = []
     for row in jobs[np.argsort(jobs["submit"], kind="stable")]:
         width = row["allocated"] if row["allocated"] > 0 else row["requested"]
         if row["submit"] < 0 or row["run_time"] < 0 or not 0 < width <= processors:
             continue
         asked = row["requested_time"]
-        estimate = max(asked if asked > 0 else row["run_time"], 1.0)
-        run = min(row["run_time"], estimate)
-        kept.append((*map(float, (row["submit"], run, estimate)), int(width)))
+        estimate = max(float(asked if asked > 0 else row["run_time"]), 1.0)
+        run = min(float(row["run_time"]), estimate)
+        kept.append((float(row["submit"]), run, estimate, int(width)))
+    return kept
+
+
+def model_starts(jobs: Any, processors: int, policy: sk.QueuePolicy) -> list[float]:
+    """The starts of the slow model."""
+    kept = kept_jobs(jobs, processors)
     sign = {"arrival": 0, "shortest": 1, "largest": -1}[policy.order]
     by = {
         0: first,
@@ -49,6 +55,18 @@ def model_starts(jobs: Any, processors: int, policy: sk.QueuePolicy) -> list[flo
         -1: lambda job, now: -(kept[job][2] * kept[job][3]),
     }[sign]
     return Model(kept, processors, policy.backfill, by).run()
+
+
+def counted_starts(jobs: Any, processors: int, policy: str) -> list[float]:
+    """The starts of the compiled model."""
+    pytest.importorskip("numba")
+    from replay_counts import starts
+
+    columns = zip(*kept_jobs(jobs, processors), strict=True)
+    submit, run, estimate, width = (np.array(column) for column in columns)
+    conservative = policy == "conservative"
+    found = starts(submit, run, estimate, width, processors, conservative)
+    return list(found.tolist())
 
 
 STATIC = [
@@ -77,6 +95,24 @@ def test_real_traces(path: Path, policy: str) -> None:
     found = sk.replay(jobs, processors, policy)
     expected = model_starts(jobs, processors, sk.POLICIES[policy])
     assert found.jobs["start"].tolist() == expected
+
+
+@pytest.mark.parametrize("policy", ["easy", "conservative"])
+def test_the_models_agree(policy: str) -> None:
+    for seed in range(20):
+        jobs = random_flow(seed, 40)
+        slow = model_starts(jobs, 16, sk.POLICIES[policy])
+        assert counted_starts(jobs, 16, policy) == slow
+
+
+@pytest.mark.skipif(not REAL, reason="the real traces are not here")
+@pytest.mark.parametrize("policy", ["easy", "conservative"])
+@pytest.mark.parametrize("path", REAL, ids=lambda path: path.name)
+def test_5000_jobs_of_real_traces(path: Path, policy: str) -> None:
+    trace = sk.read_trace(path)
+    jobs, processors = trace.jobs[:5000], trace.processors or 400
+    found = sk.replay(jobs, processors, policy)
+    assert found.jobs["start"].tolist() == counted_starts(jobs, processors, policy)
 
 
 @pytest.mark.skipif(not REAL, reason="the real traces are not here")

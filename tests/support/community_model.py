@@ -36,8 +36,13 @@ class Model:
         settings: dict[str, Any],
         rules: dict[str, Any],
         changes: Sequence[tuple[float, int, bool]] = (),
+        policy: str = "fcfs",
     ) -> None:
         self.jobs, self.profiles, self.near, self.s = jobs, nodes, near, settings
+        self.overtaking, _, self.order = policy.rpartition("-")
+        if policy in ("easy", "first-fit"):
+            self.overtaking, self.order = policy, ""
+        self.running: list[list[int]] = [[] for _ in nodes]
         seed = settings["seed"]
         self.present = [True] * len(nodes)
         for _, node, joins in reversed(changes):
@@ -121,31 +126,70 @@ class Model:
             time = self.tick(message.receiver, time)
         self.at(time, "message", message.receiver, message)
 
+    def begin(self, k: int, job: int) -> None:
+        node, (_, run, _, width, _, _) = self.nodes[k], self.jobs[job]
+        entered = next(each[2] for each in node.waiting if each[0] == job)
+        node.start(job)
+        assert job not in self.start
+        self.free[k] -= width
+        self.running[k].append(job)
+        self.start[job], self.ran_on[job] = self.now, k
+        end = self.now + run / self.profiles[k][1]
+        heapq.heappush(self.heap, (end, 0, job, "end", k, (job, entered)))
+
+    def shadow(self, k: int, head: int) -> tuple[float, int]:
+        """When the head can start, and how many processors are left beside it then."""
+        speed, free = self.profiles[k][1], self.free[k]
+        ends = sorted(
+            (self.start[j] + self.jobs[j][2] / speed, j) for j in self.running[k]
+        )
+        for i, (end, job) in enumerate(ends):
+            free += self.jobs[job][3]
+            last = i + 1 == len(ends) or ends[i + 1][0] > end
+            if last and free >= self.jobs[head][3]:
+                return end, free - self.jobs[head][3]
+        raise AssertionError(head)
+
     def look(self, k: int) -> None:
-        node = self.nodes[k]
-        while node.present and node.waiting:
-            job, _, entered = node.waiting[0]
-            _, run, _, width, _, _ = self.jobs[job]
-            if width > self.free[k]:
-                break
-            node.start(job)
-            assert job not in self.start
-            self.free[k] -= width
-            self.start[job], self.ran_on[job] = self.now, k
-            end = self.now + run / self.profiles[k][1]
-            heapq.heappush(self.heap, (end, 0, job, "end", k, (job, entered)))
+        """Begin what the local policy lets begin, from scratch."""
+        if not self.nodes[k].present:
+            return
+        queue = [each[0] for each in self.nodes[k].waiting]
+        if self.order == "sjf":
+            queue.sort(key=lambda job: (self.jobs[job][2], job))
+        while queue and self.jobs[queue[0]][3] <= self.free[k]:
+            self.begin(k, queue.pop(0))
+        if not queue or not self.overtaking:
+            return
+        head, *others = queue
+        until, extra = float("inf"), 0
+        if self.overtaking == "easy":
+            until, extra = self.shadow(k, head)
+        for job in others:
+            width = self.jobs[job][3]
+            end = self.now + self.jobs[job][2] / self.profiles[k][1]
+            if width > self.free[k] or (end > until and width > extra):
+                continue
+            if end > until:
+                extra -= width
+            self.begin(k, job)
 
     def run(self) -> None:
         while self.heap:
             self.now, _, _, kind, k, what = heapq.heappop(self.heap)
             node = self.nodes[k]
             if kind == "end":
-                job, entered = what
-                self.free[k] += self.jobs[job][3]
-                self.end[job] = self.now
-                node.ended(self.start[job] - entered)
-                self.live -= 1
-                self.look(k)
+                ended = [(k, what)]
+                while self.heap and self.heap[0][:2] == (self.now, 0):
+                    ended.append(heapq.heappop(self.heap)[4:])
+                for k, (job, entered) in ended:
+                    self.free[k] += self.jobs[job][3]
+                    self.running[k].remove(job)
+                    self.end[job] = self.now
+                    self.nodes[k].ended(self.start[job] - entered)
+                    self.live -= 1
+                for k in dict.fromkeys(each[0] for each in ended):
+                    self.look(k)
             elif kind == "message":
                 self.do(k, node.receive(what, self.now))
             elif kind == "discovery":

@@ -90,7 +90,8 @@ def test_tables(windows):
     table = WindowTable.of(windows)
     frame = table.to_pandas()
     assert isinstance(frame, pandas.DataFrame)
-    assert list(frame) == list(table.table.dtype.names)
+    assert list(frame) == [*table.table.dtype.names, "nodes"]
+    assert frame["nodes"].tolist() == ["0", "", "0, 1", "0, 1, 2"]
     assert frame["cost"].isna().tolist() == [False, True, False, False]
     pytest.importorskip("pyarrow")
     assert table.to_arrow().num_rows == 4

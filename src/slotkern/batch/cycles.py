@@ -10,18 +10,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from slotkern._core import PreparedSlots
 from slotkern._pool import SlotPool
 from slotkern.batch.jobs import Batch
 from slotkern.batch.policies import CSS, Policy
 from slotkern.batch.schedule import Schedule
 from slotkern.batch.scheduling import schedule_batch
 from slotkern.checks import integer, number
+from slotkern.notes import log
+from slotkern.shown import Drawn, Table
+from slotkern.typing import Slots
 
 __all__ = ["Cycles", "run_cycles"]
 
 
 @dataclass(frozen=True, eq=False)
-class Cycles:
+class Cycles(Drawn):
     """What became of a flow of jobs.
 
     Attributes
@@ -55,13 +59,32 @@ class Cycles:
             [int(each.scheduled.sum()) for each in self.schedules], np.int64
         )
 
+    def _shown(self) -> Table:
+        """One row a job."""
+        terms = self.schedules[0].alternatives.terms if self.schedules else None
+        columns = {
+            "job": np.arange(len(self.cycle)),
+            "cycle": self.cycle,
+            "start": self.start,
+            "wait": self.wait,
+        }
+        return Table(
+            repr(self),
+            columns,
+            len(self.cycle),
+            terms=terms,
+            times=("start",),
+            spans=("wait",),
+            facts={"a cycle at most": self.throughput.max(initial=0)},
+        )
+
     def __repr__(self) -> str:
         done = int((self.cycle >= 0).sum())
         return f"Cycles({len(self.schedules)} cycles, {done} of {len(self.cycle)} jobs)"
 
 
 def run_cycles(
-    slots: NDArray[np.void],
+    slots: Slots,
     requests: Any,
     arrivals: ArrayLike,
     *,
@@ -76,8 +99,8 @@ def run_cycles(
 
     Parameters
     ----------
-    slots : structured array
-        The free time of all cycles together.
+    slots : structured array or SlotPool
+        The free time of all cycles together. Never changed.
     requests, arrivals : sequence of Request (or Batch, or table), array_like of float
         The jobs, and when each is handed in. Cycle c, at the time ``c * length``,
         schedules those that have come by then and those that failed before.
@@ -126,10 +149,11 @@ def run_cycles(
     if cycles is None:
         last = float(times.max(initial=0.0))
         cycles = max(0, math.ceil(last / step)) + 1
+        log.info("%d cycles: until all jobs have had a turn", cycles)
     count = integer("cycles", cycles, least=0)
     ahead = math.inf if horizon is None else number("horizon", horizon, above=0)
 
-    pool = SlotPool(slots)
+    pool = slots.copy() if isinstance(slots, SlotPool) else SlotPool(slots)
     waiting = list(np.argsort(times, kind="stable"))
     cycle = np.full(len(batch), -1)
     start = np.full(len(batch), np.nan)
@@ -141,6 +165,7 @@ def run_cycles(
         free = pool.slots.copy()
         if prices is not None:
             free["price"] = prices(c, free)
+        left = PreparedSlots(free, clock=pool.clock, machine=pool.machine)
         asked = [
             batch.requests[j].replace(
                 deadline=min(
@@ -151,7 +176,7 @@ def run_cycles(
             for j in ready.tolist()
         ]
         schedule = schedule_batch(
-            free,
+            left,
             Batch(
                 asked,
                 [batch.names[j] for j in ready.tolist()],

@@ -9,9 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from slotkern import _batch
+from slotkern._batch import REASONS
 from slotkern._windows import WindowTable
 from slotkern.batch.policies import BatchSlicer
 from slotkern.checks import number, one_of
+from slotkern.notes import log
+from slotkern.shown import Drawn, Table
 
 if TYPE_CHECKING:
     from slotkern.batch.schedule import Schedule
@@ -20,7 +23,7 @@ __all__ = ["Execution", "execute", "true_shares"]
 
 
 @dataclass(frozen=True, eq=False)
-class Execution:
+class Execution(Drawn):
     """What came of a schedule when jobs ended early.
 
     Attributes
@@ -68,6 +71,24 @@ class Execution:
         """When each job's last part really ended."""
         return np.asarray(self.windows.start + self.windows.runtime * self.shares)
 
+    def _shown(self) -> Table:
+        """One row a job: what it was promised and what came."""
+        of = self.windows._shown()
+        columns = {
+            "name": np.array(self.schedule.batch.names, np.str_),
+            "reason": np.array(
+                [REASONS[code] for code in self.reason.tolist()], np.str_
+            ),
+            "promised": self.promised,
+            "start": self.start,
+            "finish": self.finish,
+            "share": self.shares,
+            "processor_time": self.processor_time,
+            "nodes": of.columns["nodes"],
+        }
+        times = ("promised", "start", "finish")
+        return of._replace(heading=repr(self), columns=columns, times=times, spans=())
+
     def __repr__(self) -> str:
         return (
             f"Execution({int(self.started.sum())} of {len(self.shares)} jobs, "
@@ -83,6 +104,7 @@ def true_shares(
         low = number("least", least, above=0)
         if low > 1:
             raise ValueError(f"least must be at most 1, got {least!r}")
+        log.info("lengths are drawn from [%g, 1], seed %s", low, seed)
         return np.random.default_rng(seed).uniform(low, 1, jobs)
     shares = np.array(lengths, np.float64)
     if shares.shape != (jobs,):
@@ -90,10 +112,11 @@ def true_shares(
             f"lengths must have one entry for each of {jobs} jobs, got shape "
             f"{shares.shape}"
         )
-    bad = np.flatnonzero(~((shares > 0) & (shares <= 1)))
-    if bad.size:
+    fine = (shares > 0) & (shares <= 1)
+    if not fine.all():
+        bad = int(np.argmin(fine))
         raise ValueError(
-            f"lengths[{bad[0]}] = {shares[bad[0]]} is not a share of the reserved "
+            f"lengths[{bad}] = {shares[bad]} is not a share of the reserved "
             "length in (0, 1]"
         )
     return shares
@@ -113,18 +136,21 @@ def execute(
     if reschedule is not None:
         one_of("reschedule", reschedule, ("backfill",))
     kind = "none" if isinstance(schedule.policy, BatchSlicer) else schedule.policy.kind
-    planned = schedule.windows[schedule.order]
+    planned = schedule.chosen[schedule.order]
     movable = np.ones(len(shares), np.uint8)
     if reschedule is None:
         movable[:sliced] = 0
     elif kind == "none":
         kind = "conservative"
     if kind == "easy":
-        waiting = np.arange(len(shares)) >= (sliced if reschedule is None else 0)
-        keep = [None if w else planned[i] for i, w in enumerate(waiting.tolist())]
-        planned = WindowTable.of(keep, criterion="start", shape=schedule.shape)
+        planned[sliced if reschedule is None else 0 :] = -1
     windows, promised, reason, ends, moves = _batch.execute(
-        jobs, schedule.shape, kind, planned, movable, shares[schedule.order]
+        jobs,
+        schedule.shape,
+        kind,
+        _batch.picked(schedule.alternatives, planned),
+        movable,
+        shares[schedule.order],
     )
     place = np.argsort(schedule.order)
     return Execution(

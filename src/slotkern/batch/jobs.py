@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -33,7 +34,8 @@ class Batch:
     ----------
     requests : sequence of Request
     names : sequence of str, optional
-        All different; ``job 1``, ``job 2``, ... where not given.
+        All different; where not given, what the requests are called, else ``job 1``,
+        ``job 2``, ...
     criteria : sequence of str, optional
         Each user's own criterion, of `CRITERIA`; ``"finish"`` where not given.
 
@@ -60,7 +62,7 @@ class Batch:
                     f"requests[{i}] must be a Request, got {type(request).__name__}"
                 )
         if names is None:
-            names = [f"job {i + 1}" for i in range(len(jobs))]
+            names = [job.name or f"job {i}" for i, job in enumerate(jobs, 1)]
         if criteria is None:
             criteria = [DEFAULT_CRITERION] * len(jobs)
         for title, column in (("names", names), ("criteria", criteria)):
@@ -90,9 +92,16 @@ class Batch:
     def __len__(self) -> int:
         return len(self.requests)
 
+    def named_requests(self) -> tuple[Request, ...]:
+        """The requests, each called by its name here."""
+        pairs = zip(self.requests, self.names, strict=True)
+        return tuple(job.replace(name=name) for job, name in pairs)
+
     def in_numbers(self, slots: Slots) -> Batch:
         """The same jobs, with dates and durations in numbers of the slots' clock."""
-        asked = [in_numbers(slots, request) for request in self.requests]
+        asked = tuple([in_numbers(slots, request) for request in self.requests])
+        if all(map(operator.is_, asked, self.requests)):
+            return self
         return Batch(asked, self.names, self.criteria)
 
     @staticmethod

@@ -18,8 +18,8 @@ from slotkern._windows import Window, WindowTable
 from slotkern.batch.execution import Execution, execute, true_shares
 from slotkern.batch.jobs import Batch
 from slotkern.batch.policies import Policy
-from slotkern.extras import extra
 from slotkern.one_each import TradeOff, trade_off
+from slotkern.shown import Drawn, Table
 
 if TYPE_CHECKING:
     from slotkern.typing import Criterion, Shape
@@ -32,7 +32,7 @@ NODE = np.dtype(
 
 
 @dataclass(frozen=True, eq=False)
-class Schedule:
+class Schedule(Drawn):
     """What a batch was given. A sequence of `Window` or None, by job.
 
     Attributes
@@ -101,12 +101,7 @@ class Schedule:
     @cached_property
     def windows(self) -> WindowTable:
         """The window of each job, or None."""
-        found = self.alternatives
-        return WindowTable.of(
-            [found[a] if a >= 0 else None for a in self.chosen.tolist()],
-            criterion=found.criterion,
-            shape=self.shape,
-        )
+        return _batch.picked(self.alternatives, self.chosen, list(self.batch.names))
 
     @property
     def slots(self) -> NDArray[np.void]:
@@ -289,26 +284,14 @@ class Schedule:
         sliced = self._rules["slices"][-1]
         return execute(self, self._jobs, sliced, shares, reschedule)
 
-    def to_pandas(self) -> Any:
-        """One row a job, as a pandas DataFrame."""
-        with extra():
-            import pandas
-
-        return pandas.DataFrame(self._figures())
-
-    def to_arrow(self) -> Any:
-        """One row a job, as a pyarrow Table."""
-        with extra():
-            import pyarrow
-
-        return pyarrow.table(self._figures())
-
-    def _figures(self) -> dict[str, Any]:
-        table = self.windows.table
-        return {
-            "name": list(self.batch.names),
-            "reason": self.reasons,
+    def _shown(self) -> Table:
+        """One row a job."""
+        of = self.windows._shown()
+        mine = {
+            "name": np.array(self.batch.names, np.str_),
+            "reason": np.array(self.reasons, np.str_),
             "alternatives": self.count,
-            **{name: np.array(table[name]) for name in ("start", "finish", "runtime")},
-            **{name: np.array(table[name]) for name in ("cost", "processor_time")},
         }
+        figures = ("start", "finish", "runtime", "cost", "processor_time", "nodes")
+        columns = mine | {name: of.columns[name] for name in figures}
+        return of._replace(heading=repr(self), columns=columns)

@@ -17,7 +17,7 @@ from slotkern.batch.jobs import Batch
 from slotkern.batch.policies import BSF, CSS, Backfilling, BatchSlicer, Policy, ranked
 from slotkern.batch.schedule import Schedule
 from slotkern.checks import integer, number, one_of
-from slotkern.machine.terms import terms_of
+from slotkern.notes import log
 
 if TYPE_CHECKING:
     from slotkern.typing import Shape
@@ -122,7 +122,7 @@ def schedule_batch(
             f"minimize={minimize!r} and maximize={maximize!r} contradict each other"
         )
     one_of("alternatives", alternatives, ("amp", "alp"))
-    asked = batch.requests
+    asked = batch.named_requests()
     if alternatives == "alp":
         asked = tuple(_priced(i, request) for i, request in enumerate(asked))
     criterion = "own" if isinstance(policy, Backfilling) else policy.criterion
@@ -149,9 +149,10 @@ def schedule_batch(
         "work": integer("max_work", max_work, least=0),
         "most": 2**62 if most is None else integer("most", most, least=1),
     }
+    if limit is None and len(rules["slices"]) > 1:
+        log.info("no limit on %s given: each sub-batch has that of eq. (5)", under)
     kind = "none" if isinstance(policy, BatchSlicer) else policy.kind
     found, owner, chosen, reason, slices = _batch.schedule(jobs, rules, kind)
-    found.terms = terms_of(slots)
     place = np.argsort(order)  # of each job in the order of priority
     return Schedule(
         batch=batch,

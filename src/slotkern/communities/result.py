@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slotkern._community import FATES
-from slotkern.files.slots import to_arrow, to_pandas
-
-if TYPE_CHECKING:
-    import pandas as pd
+from slotkern.shown import Drawn, Table
 
 __all__ = ["COMMUNITY_RESULT", "CommunityRun", "compare_communities"]
 
@@ -38,7 +35,7 @@ COMMUNITY_RESULT = np.dtype(
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class CommunityRun:
+class CommunityRun(Drawn):
     """A simulated community; made by `simulate_community`.
 
     Attributes
@@ -202,13 +199,12 @@ class CommunityRun:
         pair = done["home"].astype(np.int64) * size + done["node"]
         return np.bincount(pair, minlength=size * size).reshape(size, size)
 
-    def to_pandas(self) -> pd.DataFrame:
-        """Return the jobs as a pandas.DataFrame."""
-        return to_pandas(self.jobs)
-
-    def to_arrow(self) -> Any:
-        """Return the jobs as a pyarrow.Table."""
-        return to_arrow(self.jobs)
+    def _shown(self) -> Table:
+        """One row a job."""
+        found = self.metrics()
+        names = ("completion", "response", "waiting", "slowdown", "messages")
+        facts = {name: found[name] for name in names} | self.failures()
+        return Table.of(repr(self), self.jobs, facts=facts)
 
 
 #: The kinds that the paper counts.

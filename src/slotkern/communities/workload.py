@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern.checks import integer, number, one_of, shown
+from slotkern.notes import log
 from slotkern.traces.clean import width_of
 from slotkern.traces.free_slots import most_at_once
 from slotkern.traces.read import Trace
@@ -277,6 +278,9 @@ def community_from_trace(
     rows = trace.jobs
     known = (rows["submit"] >= 0) & (rows["run_time"] > 0)
     rows = rows[known & (width_of(rows, "allocated") > 0)]
+    if lost := len(trace.jobs) - len(rows):
+        reason = "%d of %d jobs have no known submission, run time or processors"
+        log.warning(f"%s: {reason}", trace.source, lost, len(trace.jobs))
     if not len(rows):
         raise ValueError("trace: no job has a submission, a run time and processors")
     rows = rows[np.argsort(rows["submit"], kind="stable")]

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from slotkern.checks import integer, one_of
 from slotkern.environment.laws import Load, Price, Uniform, law_of
+from slotkern.shown import Drawn, Table
 from slotkern.slots import SLOT
 
 __all__ = ["NODE", "PRESETS", "TASK", "Environment", "generate_environment"]
@@ -39,7 +40,7 @@ NODE = np.dtype(_NODE_FIELDS, align=True)
 
 
 @dataclass(frozen=True, repr=False)
-class Environment:
+class Environment(Drawn):
     """One random environment; stands wherever its `slots` may.
 
     Attributes
@@ -59,6 +60,10 @@ class Environment:
     tasks: NDArray[Any]
     slots: NDArray[Any]
     horizon: float
+
+    def _shown(self) -> Table:
+        """The free slots."""
+        return Table.of(repr(self), self.slots)
 
     def __repr__(self) -> str:
         return (

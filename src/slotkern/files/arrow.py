@@ -81,8 +81,8 @@ def arrow_array(name: str, column: NDArray[Any]) -> Any:
         raise ValueError(f"column {name!r} cannot go to arrow: {error}") from None
 
 
-def to_table(slots: NDArray[Any]) -> Any:
-    """Return a structured array as a pyarrow.Table."""
+def to_table(slots: NDArray[Any] | Columns) -> Any:
+    """Return a structured array, or columns, as a pyarrow.Table."""
     pa = pyarrow()
     arrays, fields = [], []
     for name, column in plain_columns(slots, "arrow").items():

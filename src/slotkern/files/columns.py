@@ -95,15 +95,16 @@ def column_names(names: Iterable[Any]) -> list[str]:
 
 
 def plain_columns(
-    slots: NDArray[Any], target: str, text: bool = False
+    slots: NDArray[Any] | Columns, target: str, text: bool = False
 ) -> dict[str, NDArray[Any]]:
     """Return contiguous native columns; with `text`, bytes and times become str."""
     columns = {}
-    for name in slots.dtype.names or ():
+    names = slots.dtype.names if isinstance(slots, np.ndarray) else slots
+    for name in names or ():
         column = slots[name]
         kind = column.dtype.kind
         if column.ndim != 1 or kind not in "biufUSOMm":
-            of = slots.dtype[name]
+            of = np.dtype((column.dtype, column.shape[1:]))
             raise TypeError(f"column {name!r} is {of}, which cannot go to {target}")
         if kind == "O" and not set(map(type, column)) <= {str}:
             raise TypeError(f"column {name!r}: of objects only str can go to {target}")

@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from slotkern._moments import Duration, Moment, Scale
 from slotkern.checks import number, one_of, shown
+from slotkern.html_table import html_of
+from slotkern.shown import Table
 
 from .durations import duration_of
 from .moments import (
@@ -183,6 +185,10 @@ class Clock:
         if self.tick != ("ns" if self.unit == "ns" else "us"):
             more += f", tick={self.tick!r}"
         return f"Clock({self.origin.isoformat()!r}, unit={self.unit!r}{more})"
+
+    def _repr_html_(self) -> str:
+        facts = {"zone": self.zone, "tick": self.tick}
+        return html_of(Table("Clock", {}, 0, (self, None), facts=facts))
 
     # --- in
 

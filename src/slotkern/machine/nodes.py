@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from slotkern.checks import integer, number, shown
 from slotkern.files.whole import AnyPath, as_path
+from slotkern.notes import log
+from slotkern.shown import Shown, Table
 
 from .frames import columns_of
 from .moments import Moments
@@ -20,7 +22,7 @@ __all__ = ["Machine", "numbers_of"]
 MAX_NODES = 2**24
 
 
-class Machine:
+class Machine(Shown):
     """Machine(table, *, name="name", processors=None)
 
     A table of nodes; the node of row i has the id i in slots, windows and pools.
@@ -99,8 +101,10 @@ class Machine:
             columns[key] = np.broadcast_to(values, len(names)).copy()
         if processors is not None:
             names, columns = _one_each(names, columns, processors)
-        columns.setdefault("performance", np.ones(len(names)))
-        columns.setdefault("price", np.zeros(len(names)))
+        for key, value in (("performance", 1.0), ("price", 0.0)):
+            if key not in columns:
+                columns[key] = np.full(len(names), value)
+                log.info("machine has no column %r: it is %g of each node", key, value)
         self.names = names
         self.performance = numbers_of(
             columns.pop("performance"), "machine: performance"
@@ -189,6 +193,10 @@ class Machine:
         known = ", ".join(["performance", "price", *self.columns])
         nodes = "1 node" if len(self) == 1 else f"{len(self):,} nodes"
         return f"Machine({nodes}: {known})"
+
+    def _shown(self) -> Table:
+        """One row a node."""
+        return Table(repr(self), self.to_dict(), len(self))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Machine):

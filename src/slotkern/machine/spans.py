@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern.checks import number, shown
+from slotkern.notes import log
+from slotkern.shown import Drawn, Table
 from slotkern.slots import make_slots, row_order
 
 from .clock import Clock, is_number
@@ -20,7 +22,7 @@ __all__ = ["FreeSlots", "free_slots", "gaps"]
 
 
 @dataclass(frozen=True, repr=False)
-class FreeSlots:
+class FreeSlots(Drawn):
     """The free slots of a machine; stands wherever slots may be given.
 
     Attributes
@@ -39,6 +41,11 @@ class FreeSlots:
 
     def __len__(self) -> int:
         return len(self.slots)
+
+    def _shown(self) -> Table:
+        """The free slots."""
+        terms = self.clock, self.machine
+        return Table.of(repr(self), self.slots, terms=terms, times=("start", "end"))
 
     def __repr__(self) -> str:
         when = "" if self.clock is None else f", {self.clock}"
@@ -121,6 +128,13 @@ def free_slots(
     if not first < last:
         raise ValueError(f"end {end} does not lie after start {start}")
     node, begins, ends = _spans(machine, busy, clock, dated, "busy")
+    outside = int(((ends <= first) | (begins >= last)).sum())
+    for count, what in (
+        (outside, "lie outside the horizon"),
+        (int(np.isinf(ends).sum()), "have no end: busy for ever"),
+    ):
+        if count:
+            log.info("%d of %d busy spans %s", count, len(node), what)
     node, free_from, free_to = gaps(len(machine), node, begins, ends, first, last)
     price = machine.price[node]
     if prices is not None:

@@ -69,7 +69,7 @@ def plot_schedule(
     target = checked_path(path)
     done = int(schedule.scheduled.sum())
     words = f"{done} of {len(schedule)} jobs, {len(schedule.alternatives)} alternatives"
-    figure = plot_gantt(schedule.slots, title=title or words)
+    figure = plot_gantt(schedule._jobs.prepared, title=title or words)
     found = schedule.alternatives
     chosen = np.isin(np.arange(len(found)), schedule.chosen[schedule.scheduled])
     rows = _Rows.of(figure.axes[0], schedule.slots)
@@ -113,11 +113,11 @@ def plot_cycles(
     target = None if path is None else checked_path(path)
     if not flow.schedules:
         raise ValueError("there is no cycle to draw")
-    slots = flow.schedules[0].slots
+    slots = flow.schedules[0]._jobs.prepared
     words = f"{len(flow.schedules)} cycles, {int(flow.throughput.sum())} jobs"
     figure = plot_gantt(slots, title=title or words)
     ax: Any = figure.axes[0]
-    rows, colour = _Rows.of(ax, slots), 0
+    rows, colour = _Rows.of(ax, slots.slots), 0
     for at, jobs, schedule in zip(flow.times, flow.jobs, flow.schedules, strict=True):
         ax.axvline(at, color=INK, ls="dotted", lw=1.2, zorder=8)
         windows, piece = schedule.windows, schedule.piece

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["plot_communities", "plot_flow", "plot_states"]
 
 DAY = 86400.0
+MOST_LINES = 200
 STATES = ("completed", "running", "waiting", "suspended")
 
 
@@ -60,15 +61,17 @@ def plot_communities(
     grid = figure.subplots(3, 2)
     names = [as_written(name) for name in runs]
     found = [run.metrics() for run in runs.values()]
-    _bars(grid[0, 0], names, {"completed": [100 * m["completion"] for m in found]}, "%")
+    share = {"completed": [100 * m["completion"] for m in found]}
+    _bars(grid[0, 0], names, share, "completed jobs, %")
+    grid[0, 0].set_ylim(0, 100)
     use = {
         "utilization, %": [100 * m["utilization"] for m in found],
         "uptime, days": [m["uptime"] / DAY for m in found],
     }
-    _bars(grid[0, 1], names, use, "")
+    _bars(grid[0, 1], names, use, "% or days")
     times = {key: [m[key] for m in found] for key in ("response", "waiting")}
     _bars(grid[1, 0], names, times, "seconds")
-    _bars(grid[1, 1], names, {"slowdown": [m["slowdown"] for m in found]}, "")
+    _bars(grid[1, 1], names, {"slowdown": [m["slowdown"] for m in found]}, "slowdown")
     kinds = {kind.replace("_", " "): [m[kind] for m in found] for kind in MESSAGES}
     _bars(grid[2, 0], names, kinds, "messages a job")
     first = next(iter(runs.values()))
@@ -162,20 +165,22 @@ def plot_flow(
     Returns
     -------
     matplotlib.figure.Figure
-        A line from home to node as wide as the number of jobs; the largest 200. The
-        area of a node is that of its processors, its colour that of its label.
+        A line from home to node as wide as the number of jobs: the widest 200, of
+        equally wide ones some. The area of a node grows with its processors, its colour
+        is that of its label.
     """
     target = checked_path(path)
     figure = new_figure(7, 7)
     ax = figure.add_subplot()
     size = len(run.nodes)
     angle = 2 * np.pi * np.arange(size) / size
-    across, up = np.cos(angle), np.sin(angle)
+    across, up = np.cos(angle) * (size > 1), np.sin(angle) * (size > 1)
     done = run.jobs[run.completed]
     moved = done["home"] != done["node"]
     pair = np.stack((done["home"][moved], done["node"][moved]), axis=1)
     pairs, counts = np.unique(pair, axis=0, return_counts=True)
-    order = np.argsort(-counts, kind="stable")[:200]
+    order = np.random.Generator(np.random.PCG64(0)).permutation(len(counts))
+    order = order[np.argsort(-counts[order], kind="stable")][:MOST_LINES]
     most = counts.max(initial=1)
     for (home, node), count in zip(pairs[order], counts[order], strict=True):
         style = {"arrowstyle": "-|>", "linewidth": 3 * count / most + 0.1}
@@ -185,13 +190,27 @@ def plot_flow(
             xytext=(across[home], up[home]),
             arrowprops={**style, "color": FAINT, "alpha": 0.5, "shrinkB": 6},
         )
-    area = 400 * run.nodes["processors"] / run.nodes["processors"].max() + 10
-    colours = np.array(WINDOW_COLOURS)[run.nodes["label"] % len(WINDOW_COLOURS)]
-    ax.scatter(across, up, s=area, c=colours.tolist(), zorder=3)
+    room = min(400.0, (1000 / size) ** 2)  # points around the circle, squared
+    area = room * (run.nodes["processors"] / run.nodes["processors"].max() + 0.03)
+    for label in np.unique(run.nodes["label"]).tolist():
+        mine = run.nodes["label"] == label
+        colour = WINDOW_COLOURS[label % len(WINDOW_COLOURS)]
+        told = f"label {label}"
+        ax.scatter(across[mine], up[mine], area[mine], colour, zorder=3, label=told)
     if size <= 60:
         for node in range(size):
-            where = (1.1 * across[node], 1.1 * up[node])
-            ax.text(*where, str(node), ha="center", va="center", color=INK, fontsize=8)
+            ax.annotate(
+                str(node),
+                (across[node], up[node]),
+                (18 * np.cos(angle[node]), 18 * np.sin(angle[node])),
+                textcoords="offset points",
+                **{"ha": "center", "va": "center", "color": INK, "fontsize": 8},
+            )
+    legend = ax.legend(frameon=False, fontsize=8, loc="lower left")
+    for handle in legend.legend_handles:
+        handle.set_sizes([40])  # type: ignore[union-attr]
+    shown = f"{int(counts[order].sum()):,} of {int(counts.sum()):,} jobs that left home"
+    ax.text(1.25, -1.25, shown, ha="right", color=INK, fontsize=8)
     ax.set_xlim(-1.25, 1.25)
     ax.set_ylim(-1.25, 1.25)
     ax.set_aspect("equal")
@@ -208,9 +227,10 @@ def _bars(ax: Axes, names: list[str], groups: Mapping[str, Any], what: str) -> N
         ax.bar(left, np.nan_to_num(values), width, color=colour, label=label)
     ax.set_xticks(np.arange(len(names)), names)
     ax.margins(y=0.25)  # for the legend
-    _finish(ax, "", what)
+    _finish(ax, "", what, "best" if len(groups) > 1 else None)
 
 
-def _finish(ax: Axes, across: str, up: str, legend: str = "best") -> None:
+def _finish(ax: Axes, across: str, up: str, legend: str | None) -> None:
     name_axes(ax, across, up)
-    ax.legend(frameon=False, fontsize=7, loc=legend)
+    if legend is not None:
+        ax.legend(frameon=False, fontsize=7, loc=legend)

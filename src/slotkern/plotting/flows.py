@@ -21,6 +21,7 @@ from slotkern.plotting.style import (
     new_figure,
     save_figure,
 )
+from slotkern.plotting.times import Times, spread, time_of
 from slotkern.replays.result import Replay
 from slotkern.traces.read import Trace
 from slotkern.traces.summary import load_over_time
@@ -28,6 +29,9 @@ from slotkern.traces.summary import load_over_time
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from slotkern.machine.clock import Clock
+    from slotkern.typing import Time
 
 __all__ = ["plot_replay_gantt", "plot_replays", "plot_trace"]
 
@@ -52,11 +56,12 @@ def plot_trace(trace: Trace, *, path: str | os.PathLike[str] | None = None) -> F
     figure = new_figure(9, 3)
     ax = figure.add_subplot()
     edges, load = load_over_time(trace)
-    ax.stairs(load, edges / DAY, fill=True, color=WINDOW_COLOURS[0], alpha=0.75)
+    unit = _across(ax, trace.clock, edges)
+    ax.stairs(load, edges / unit, fill=True, color=WINDOW_COLOURS[0], alpha=0.75)
     if trace.processors:
         ax.axhline(trace.processors, color=INK, linewidth=0.8)
         ax.set_ylim(0, max(trace.processors, load.max(initial=0)) * 1.05)
-    _label(ax, "days", "processors in use")
+    _label(ax, ax.get_xlabel(), "processors in use")
     return save_figure(figure, target)
 
 
@@ -81,6 +86,12 @@ def plot_replays(
     target = checked_path(path)
     figure = new_figure(9, 8.2)
     use, queue, slow = figure.subplots(3)
+    jobs = [done.jobs for done in replays.values() if len(done)]
+    clocks = {done.trace.clock for done in replays.values()}
+    clock = clocks.pop() if len(clocks) == 1 else None
+    span = np.array([t for j in jobs for t in (j["submit"][0], j["end"].max())])
+    unit = _across(use, clock, span)
+    _across(queue, clock, span)
     looks = ("-", "--", "-.", ":")
     for k, (name, done) in enumerate(replays.items()):
         look = {
@@ -92,15 +103,15 @@ def plot_replays(
         if not len(done):
             continue
         edges = np.linspace(done.jobs["submit"][0], done.jobs["end"].max(), POINTS + 1)
-        middle = (edges[1:] + edges[:-1]) / 2 / DAY
+        middle = (edges[1:] + edges[:-1]) / 2 / unit
         size = done.cluster.processors.sum()
         use.plot(middle, 100 * _means(done.utilization(), edges) / size, **look)
         queue.plot(middle, _means(done.queue_length(), edges), **look)
         slowdown = np.sort(done.jobs["bounded_slowdown"])
         share = 100 * (1 - np.arange(len(slowdown)) / len(slowdown))
         slow.plot(slowdown, share, **look)
-    _label(use, "days", "utilization, %")
-    _label(queue, "days", "waiting jobs")
+    _label(use, use.get_xlabel(), "utilization, %")
+    _label(queue, queue.get_xlabel(), "waiting jobs")
     _label(slow, "bounded slowdown", "jobs above, %")
     use.set_ylim(0, 103)
     queue.set_ylim(bottom=0)
@@ -119,8 +130,8 @@ def plot_replays(
 
 def plot_replay_gantt(
     replay: Replay,
-    start: float,
-    end: float,
+    start: Time,
+    end: Time,
     *,
     path: str | os.PathLike[str] | None = None,
 ) -> Figure:
@@ -130,8 +141,8 @@ def plot_replay_gantt(
     ----------
     replay : Replay
         With its jobs placed.
-    start, end : float
-        Seconds of the trace.
+    start, end : float or date
+        Seconds of the trace; dates, where its header says when it begins.
     path : path, optional
         ``.png``, ``.svg`` or ``.pdf``.
 
@@ -150,6 +161,8 @@ def plot_replay_gantt(
         from matplotlib.collections import PolyCollection
 
     target = checked_path(path)
+    clock = replay.trace.clock
+    start, end = time_of(clock, start, "start"), time_of(clock, end, "end")
     if not start < end:
         raise ValueError(f"there is no time between {start} and {end}")
     if not replay.has_nodes:
@@ -177,7 +190,21 @@ def plot_replay_gantt(
     ax.set_xlim(start, end)
     ax.set_ylim(0, height)
     _label(ax, "seconds", "processor")
+    if clock is not None:
+        Times(clock, start, end).dress(ax)
     return save_figure(figure, target)
+
+
+def _across(ax: Axes, clock: Clock | None, times: npt.NDArray[np.float64]) -> float:
+    """Dress the axis of some times in seconds, and return what to divide them by.
+
+    Dates where the trace says when it begins, else days.
+    """
+    if clock is None:
+        ax.set_xlabel("days", color=INK)
+        return DAY
+    Times(clock, *spread(times)).dress(ax)
+    return 1.0
 
 
 def _label(ax: Axes, across: str, up: str) -> None:

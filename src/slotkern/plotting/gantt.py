@@ -9,19 +9,23 @@ from __future__ import annotations
 
 import math
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from slotkern.checks import one_of
 from slotkern.extras import extra
 from slotkern.plotting.layout import (
+    GUIDED,
     LABELLED_PARTS,
     LANE,
     LETTER,
-    NAMED,
+    TEXT_FONT,
     WIDTH,
     Layout,
+    WindowLike,
     Windows,
     layout_of,
     named_windows,
@@ -35,6 +39,7 @@ from slotkern.plotting.style import (
     FREE,
     HATCHES,
     INK,
+    LIGHT,
     WINDOW_COLOURS,
     as_written,
     boxes,
@@ -42,18 +47,20 @@ from slotkern.plotting.style import (
     new_figure,
     save_figure,
 )
+from slotkern.plotting.times import terms_of, time_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from slotkern.machine.terms import Terms
+    from slotkern.typing import Time
 
 __all__ = ["plot_gantt"]
 
 # Inches: gaps between rows and edges of boxes vanish in rows thinner than these.
 GAP_ROW, EDGE_ROW = 0.045, 0.1
 LINE, LABEL_GAP = 0.07, 0.125
-# More windows than these have no dotted lines at their start and finish.
-GUIDED = 6
 
 
 class Look(NamedTuple):
@@ -68,7 +75,8 @@ def plot_gantt(
     windows: Windows | None = None,
     *,
     tasks: npt.NDArray[Any] | None = None,
-    horizon: float | None = None,
+    horizon: Time | None = None,
+    nodes: Literal["all", "used"] | Sequence[int] | Sequence[str] = "all",
     path: str | os.PathLike[str] | None = None,
     ax: Axes | None = None,
     title: str | None = None,
@@ -76,11 +84,15 @@ def plot_gantt(
     """Draw nodes downwards and time across: busy grey, free light, windows in colour.
 
     Above the rows a line spans every window from start to finish and tells its name and
-    both times; lines that leave each other room share one level. The first 42 windows
-    differ in colour or hatch, and the first 200 are named. Rows become thinner as nodes
-    become more, until the picture has reached its greatest height; the rows that hold
-    parts of a window stay tall enough to read and keep their node's name. Where windows
-    overlap on a node, its row is shared out between them.
+    both times; lines that leave each other room share one level. More than six windows
+    are named on their bars instead, where these are wide enough, or else above. The
+    first 42 windows differ in colour or hatch. Rows become thinner as nodes become
+    more, until the picture has reached its greatest height; the rows that hold parts of
+    a window stay tall enough to read and keep their node's name. Where windows overlap
+    on a node, its row is shared out between them.
+
+    Slots with a clock have dates on the axis, in its zone, and those with a machine its
+    names; what is drawn stays in the clock's numbers: ``clock.time("2026-10-25")``.
 
     Parameters
     ----------
@@ -89,12 +101,16 @@ def plot_gantt(
     windows : Window, iterable of Window, or mapping of name to Window, optional
         Anything with ``start``, ``finish`` and ``slots`` (fields node, start, end) is a
         window; None among them is left out. Beside each its name is written: its key in
-        a mapping, else its criterion where these differ, else its number.
+        a mapping, else what its request is called, else its criterion where these
+        differ, else its number.
     tasks : structured array, optional
         What occupies the nodes: fields node, start, end. Without it, all the time of a
         row that is not free is drawn as busy.
-    horizon : float, optional
+    horizon : float or date, optional
         The right edge, in the slots' time units. By default the latest finite time.
+    nodes : {"all", "used"} or sequence of int or str
+        Which nodes have a row: all that anything is known of, those that the windows
+        use, or these, by id or name.
     path : path, optional
         Save the picture there too: .png, .svg or .pdf. The file appears whole or not
         at all.
@@ -111,7 +127,7 @@ def plot_gantt(
     ------
     ValueError
         If the suffix of `path` is unknown, or the horizon is not a finite time after
-        the first start.
+        the first start; for nodes that the machine does not have.
     TypeError
         If slots or tasks have no fields node, start and end, or a window is none.
     ModuleNotFoundError
@@ -134,8 +150,16 @@ def plot_gantt(
     free = with_spans("slots", getattr(slots, "slots", slots))
     if tasks is not None:
         with_spans("tasks", tasks)
+    named = named_windows(windows)
+    terms = terms_of(slots, *named.values())
+    if horizon is not None:
+        horizon = time_of(terms[0], horizon, "horizon")
+    only = _chosen(nodes, named, terms)
+    if only is not None:
+        free = free[np.isin(free["node"], only)]
+        tasks = None if tasks is None else tasks[np.isin(tasks["node"], only)]
     size = None if ax is None else _inches(ax)
-    plan = layout_of(free, tasks, named_windows(windows), horizon, size)
+    plan = layout_of(free, tasks, named, horizon, size, terms, only)
 
     if ax is None:
         height = plan.tall + plan.lanes * LANE + 0.95
@@ -153,10 +177,14 @@ def plot_gantt(
     if 0 < plan.parts.size <= LABELLED_PARTS:
         _end_times(ax, plan, next_starts(plan, free))
     _window_lanes(ax, plan, looks)
+    _names_on_bars(ax, plan, looks)
     ax.set_xlim(plan.first, plan.last)
     ax.set_ylim(plan.edges[-1], -plan.lanes * LANE)
     _dress(ax, plan)
-    _legend(ax, len(plan.named))
+    named_ones = len({c.window for c in plan.captions}) + len(
+        {int(plan.parts["window"][part]) for part, _ in plan.labels}
+    )
+    _legend(ax, len(plan.named), named_ones)
     if title:
         ax.set_title(as_written(title), loc="left", fontsize=FONT + 2.5, color=INK)
     figure = ax.figure.figure
@@ -238,7 +266,7 @@ def _end_times(ax: Axes, plan: Layout, limits: npt.NDArray[np.float64]) -> None:
     finish = np.array([window.finish for window in plan.named.values()])
     early = (parts["end"] < finish[parts["window"]]) & (plan.of == 1)
     for part, limit, y in zip(parts[early], limits[early], middle[early], strict=True):
-        words = plan.number(part["end"])
+        words = plan.times.words(part["end"])
         room = plan.inch * (6 + LETTER * (FONT - 1.5) * len(words)) / 72
         if limit - part["end"] >= room:
             shift, align = 3, "left"
@@ -265,9 +293,9 @@ def _window_lanes(ax: Axes, plan: Layout, looks: list[Look]) -> None:
     with extra():
         from matplotlib.patches import Rectangle
 
-    for window, look, caption in zip(
-        plan.named.values(), looks, plan.captions, strict=False
-    ):
+    windows = [*plan.named.values()]
+    for caption in plan.captions:
+        window, look = windows[caption.window], looks[caption.window]
         y = (caption.level - plan.lanes + 0.5) * LANE
         start, finish = window.start, window.finish
         line = Rectangle((start, y - LINE / 2), finish - start, LINE, zorder=3)
@@ -289,11 +317,42 @@ def _window_lanes(ax: Axes, plan: Layout, looks: list[Look]) -> None:
         )
 
 
+def _names_on_bars(ax: Axes, plan: Layout, looks: list[Look]) -> None:
+    """The names of many windows, each on its bars."""
+    for part, words in plan.labels:
+        row, look = plan.row[part], looks[plan.parts["window"][part]]
+        top, bottom = plan.edges[row], plan.edges[row + 1]
+        begin, end = (plan.parts[name][part] for name in ("start", "end"))
+        height = (bottom - top) / plan.of[part]
+        ax.annotate(
+            words,
+            ((begin + min(end, plan.last)) / 2, top + (plan.lane[part] + 0.5) * height),
+            ha="center",
+            va="center_baseline",
+            fontsize=TEXT_FONT,
+            color=INK if look.colour in LIGHT else "white",
+            bbox={"facecolor": look.colour, "edgecolor": "none", "pad": 1},
+            zorder=5,
+        )
+
+
+def _chosen(nodes: Any, named: dict[str, WindowLike], terms: Terms) -> Any:
+    """The nodes that have a row, or None for all."""
+    if isinstance(nodes, str):
+        if one_of("nodes", nodes, ("all", "used")) == "all":
+            return None
+        used = [window.slots["node"] for window in named.values()]
+        return np.unique(np.concatenate([np.empty(0, np.int32), *used]))
+    if terms[1] is not None:
+        return np.unique(terms[1].ids(nodes))
+    given = np.asarray(nodes)
+    if given.ndim != 1 or given.dtype.kind not in "iu":
+        raise TypeError(f"nodes must be 'all', 'used' or ids of nodes, got {nodes!r}")
+    return np.unique(given)
+
+
 def _dress(ax: Axes, plan: Layout) -> None:
     """Ticks and labels: every row while they are tall, else those that matter."""
-    with extra():
-        from matplotlib.ticker import FuncFormatter, MaxNLocator
-
     nodes, used, edges = plan.nodes, plan.used, plan.edges
     middle = (edges[1:] + edges[:-1]) / 2
     # The rows with windows have first call on a label, then some others to go by.
@@ -309,13 +368,11 @@ def _dress(ax: Axes, plan: Layout) -> None:
         if not np.any(np.abs(near - middle[row]) < LABEL_GAP):
             at[cell] = middle[row]
             placed.append(row)
-    ax.set_yticks(middle[placed], [str(nodes[row]) for row in placed])
+    ax.set_yticks(middle[placed], [plan.node(row) for row in placed])
     for row, label in zip(placed, ax.get_yticklabels(), strict=True):
         label.set_color(INK if used[row] or not used.any() else FAINT)
         label.set_fontsize(FONT - 0.5)
-    ax.xaxis.set_major_locator(MaxNLocator(nbins=8, steps=[1, 2, 5, 10]))
-    ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: plan.number(x)))
-    ax.set_xlabel("time", fontsize=FONT, color=INK)
+    plan.times.dress(ax)
     ax.set_ylabel("node", fontsize=FONT, color=INK)
     ax.tick_params(axis="both", length=0, labelsize=FONT - 0.5)
     ax.tick_params(axis="x", length=3, color=FAINT)
@@ -324,7 +381,7 @@ def _dress(ax: Axes, plan: Layout) -> None:
     ax.spines["bottom"].set_color(FAINT)
 
 
-def _legend(ax: Axes, windows: int) -> None:
+def _legend(ax: Axes, windows: int, named: int) -> None:
     """Outside the data, above the top right corner."""
     with extra():
         from matplotlib.patches import Patch
@@ -333,8 +390,8 @@ def _legend(ax: Axes, windows: int) -> None:
         Patch(facecolor=FREE, edgecolor=FAINT, linewidth=0.5, label="free"),
         Patch(facecolor=BUSY, label="busy"),
     ]
-    if windows > NAMED:
-        words = f"{windows:,} windows, {NAMED} of them named"
+    if windows > named:
+        words = f"{windows:,} windows, {named:,} of them named"
         handles.append(Patch(facecolor=WINDOW_COLOURS[0], label=words))
     ax.legend(
         handles=handles,

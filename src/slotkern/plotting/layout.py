@@ -5,18 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from itertools import islice
-from typing import Any, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from slotkern.plotting.style import FONT, as_written
+from slotkern.plotting.times import Times
+
+if TYPE_CHECKING:
+    from slotkern.machine.nodes import Machine
+    from slotkern.machine.terms import Terms
 
 __all__ = [
     "Layout",
     "WindowLike",
     "Windows",
+    "by_name",
     "layout_of",
     "named_windows",
     "next_starts",
@@ -33,13 +38,18 @@ LANE, LINE, LABEL_GAP = 0.21, 0.07, 0.125
 LABELLED_PARTS = 24
 # A letter is about so many times as wide as its font is large.
 LETTER = 0.64
-# More windows than these have no name, or no dotted lines at their start and finish.
-NAMED, GUIDED = 200, 6
+# Up to GUIDED windows have a line above the rows with name and times. Of more, each is
+# named on its bars; only where none has room, and LANES suffice, it has such a line.
+# Each part is named as long as these are at most LABELS, else one of each window.
+GUIDED, LANES, LABELS = 6, 12, 600
+# Inches: what text on a bar needs.
+TEXT_ROW, TEXT_FONT = 0.1, FONT - 2
 
 
 class Caption(NamedTuple):
     """A window's name and times, and where they stand beside its line."""
 
+    window: int
     words: str
     x: float
     shift: float
@@ -81,8 +91,12 @@ class Layout:
     captions : list of Caption
     lanes : int
         Levels of lines above the rows.
-    decimals : int
-        Of times in words.
+    labels : list of (int, str)
+        The parts that carry the name of their window.
+    times : Times
+        How times are told.
+    machine : Machine or None
+        What nodes are called.
     """
 
     nodes: npt.NDArray[Any]
@@ -99,16 +113,19 @@ class Layout:
     of: npt.NDArray[np.int64]
     captions: list[Caption]
     lanes: int
-    decimals: int
+    labels: list[tuple[int, str]]
+    times: Times
+    machine: Machine | None
 
     def rows_of(self, spans: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
         """The row of each span's node."""
         return np.searchsorted(self.nodes, spans["node"])
 
-    def number(self, value: float) -> str:
-        """A time in words."""
-        text = f"{value:,.{self.decimals}f}"
-        return text.rstrip("0").rstrip(".") if "." in text else text
+    def node(self, row: int) -> str:
+        """What the node of a row is called."""
+        id_ = int(self.nodes[row])
+        known = self.machine is not None and 0 <= id_ < len(self.machine)
+        return as_written(self.machine.names[id_]) if known else str(id_)  # type: ignore[union-attr]
 
 
 def layout_of(
@@ -117,14 +134,20 @@ def layout_of(
     named: dict[str, WindowLike],
     horizon: float | None,
     size: tuple[float, float] | None,
+    terms: Terms,
+    only: npt.NDArray[Any] | None,
 ) -> Layout:
     """Return the layout for axes of this size in inches, or for a picture of its own.
 
     O(s log s) for s slots, tasks and parts.
     """
     parts = _parts(list(named.values()))
+    if only is not None:
+        parts = parts[np.isin(parts["node"], only)]
     spans = [free, parts] if tasks is None else [free, parts, tasks]
-    nodes = np.unique(np.concatenate([span["node"] for span in spans]))
+    nodes = only
+    if nodes is None:
+        nodes = np.unique(np.concatenate([span["node"] for span in spans]))
     first, last = _time_range(spans, horizon)
     used = np.isin(nodes, parts["node"])
     row = np.searchsorted(nodes, parts["node"])
@@ -144,15 +167,25 @@ def layout_of(
         of=of,
         captions=[],
         lanes=0,
-        decimals=max(0, 3 - math.floor(math.log10(last - first))),
+        labels=[],
+        times=Times(terms[0], first, last),
+        machine=terms[1],
     )
-    captions = _captions(plan)
+    tall = min(ROW_TALL * max(nodes.size, 1), AXES_TALL) if size is None else size[1]
+    labels = _labels(plan, row_edges(used, tall))
+    told = {int(parts["window"][part]) for part, _ in labels}
+    captions = _captions(plan, told)
     lanes = max((caption.level for caption in captions), default=-1) + 1
-    tall = min(ROW_TALL * max(nodes.size, 1), AXES_TALL)
     if size is not None:
         tall = max(size[1] - lanes * LANE, LANE)
-    edges = row_edges(used, tall)
-    return replace(plan, captions=captions, lanes=lanes, edges=edges, tall=tall)
+    return replace(
+        plan,
+        captions=captions,
+        lanes=lanes,
+        labels=labels,
+        edges=row_edges(used, tall),
+        tall=tall,
+    )
 
 
 def with_spans(name: str, rows: Any) -> npt.NDArray[Any]:
@@ -176,12 +209,24 @@ def named_windows(windows: Windows | None) -> dict[str, WindowLike]:
     for window in found:
         if not hasattr(window, "slots"):
             raise TypeError(f"windows must be windows, got {window!r} among them")
+    if any(getattr(window, "name", None) for window in found):
+        called = by_name([(getattr(w, "name", None), w) for w in found])
+        return {as_written(name): w for name, w in called.items()}
     criteria = [getattr(w, "criterion", None) for w in found]
     if all(isinstance(c, str) for c in criteria) and len(set(criteria)) == len(found):
         return {
             as_written(f"best by {c}"): w for c, w in zip(criteria, found, strict=True)
         }
     return {f"window {i}": w for i, w in enumerate(found, 1)}
+
+
+def by_name(pairs: list[tuple[str | None, Any]]) -> dict[str, WindowLike]:
+    """Windows by their names; what is called as another has its number too."""
+    named: dict[str, WindowLike] = {}
+    for i, (name, window) in enumerate(pairs, 1):
+        called = name or f"window {i}"
+        named[called if called not in named else f"{called} ({i})"] = window
+    return named
 
 
 PART = np.dtype([("node", "i8"), ("start", "f8"), ("end", "f8"), ("window", "i8")])
@@ -268,16 +313,36 @@ def next_starts(plan: Layout, free: npt.NDArray[Any]) -> npt.NDArray[np.float64]
     return limits
 
 
-def _captions(plan: Layout) -> list[Caption]:
-    """Name the windows, each at the first level where its line and words have room."""
+def _labels(plan: Layout, edges: npt.NDArray[np.float64]) -> list[tuple[int, str]]:
+    """The names that stand on bars which are wide and tall enough, of many windows."""
+    if len(plan.named) <= GUIDED or not plan.parts.size:
+        return []
+    words = [name.removeprefix("window ") for name in plan.named]
+    letters = np.array([len(each) for each in words])
+    parts, heights = plan.parts, np.diff(edges)[plan.row] / plan.of
+    wide = (parts["end"].clip(max=plan.last) - parts["start"]) / plan.inch
+    need = (4 + LETTER * TEXT_FONT * letters[parts["window"]]) / 72
+    roomy = np.flatnonzero((wide >= need) & (heights >= TEXT_ROW))
+    if roomy.size > LABELS:  # the topmost bar of each
+        roomy = roomy[np.unique(parts["window"][roomy], return_index=True)[1]]
+    return [(part, words[parts["window"][part]]) for part in roomy[:LABELS].tolist()]
+
+
+def _captions(plan: Layout, told: set[int]) -> list[Caption]:
+    """Name windows, each at the first level where its line and words have room.
+
+    Not those that are told already, and of many windows only as many as LANES hold.
+    """
     first, last, inch = plan.first, plan.last, plan.inch
     captions: list[Caption] = []
     taken: list[list[tuple[float, float]]] = []
-    for name, window in islice(plan.named.items(), NAMED):
+    for number, (name, window) in enumerate(plan.named.items()):
+        if number in told:
+            continue
         start, finish = (
             min(max(t, first), last) for t in (window.start, window.finish)
         )
-        words = f"{name}: {plan.number(window.start)} to {plan.number(window.finish)}"
+        words = f"{name}: {plan.times.span(window.start, window.finish)}"
         length = inch * (10 + LETTER * FONT * len(words)) / 72
         # Beside the line where there is room, else upon it.
         if finish < first + 0.7 * (last - first):
@@ -295,7 +360,9 @@ def _captions(plan: Layout) -> list[Caption]:
         ):
             level += 1
         if level == len(taken):
+            if level == LANES and len(plan.named) > GUIDED:
+                continue
             taken.append([])
         taken[level].append((left, right))
-        captions.append(Caption(words, x, shift, align, level))
+        captions.append(Caption(number, words, x, shift, align, level))
     return captions

@@ -23,10 +23,14 @@ from slotkern.plotting.style import (
     new_figure,
     save_figure,
 )
+from slotkern.plotting.times import Times, terms_of, time_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from slotkern.machine.terms import Terms
+    from slotkern.typing import Time
 
 __all__ = ["plot_neighbours"]
 
@@ -39,7 +43,7 @@ def plot_neighbours(
     windows: Windows,
     *,
     tasks: npt.NDArray[Any] | None = None,
-    horizon: float | None = None,
+    horizon: Time | None = None,
     path: str | os.PathLike[str] | None = None,
     title: str | None = None,
 ) -> Figure:
@@ -59,7 +63,7 @@ def plot_neighbours(
     tasks : structured array, optional
         What occupies the nodes: fields node, start, end. Without it, all the time that
         is not free is drawn as busy.
-    horizon : float, optional
+    horizon : float or date, optional
         The right edge. By default the latest finite end of a slot or task.
     path : path, optional
         Save the picture there too: .png, .svg or .pdf.
@@ -101,14 +105,17 @@ def plot_neighbours(
     named = named_windows(windows)
     if not named:
         raise ValueError("there is no window to draw")
+    terms = terms_of(slots, *named.values())
     held = {name: _held(free, window) for name, window in named.items()}
     ends = [free["end"]] if tasks is None else [free["end"], tasks["end"]]
     known = np.concatenate(ends)
     latest = float(known[np.isfinite(known)].max(initial=0.0))
+    last = max([latest, *(float(w.finish) for w in named.values())])
     span = (
         float(min(0.0, free["start"].min())),
-        horizon or max([latest, *(float(w.finish) for w in named.values())]),
+        last if horizon is None else time_of(terms[0], horizon, "horizon"),
     )
+    times = Times(terms[0], *span)
 
     rows = [len(window.slots) for window in named.values()]
     tall = sum(ROW * count + REST for count in rows)
@@ -119,6 +126,9 @@ def plot_neighbours(
     ):
         colour = WINDOW_COLOURS[i % len(WINDOW_COLOURS)]
         _draw(panel, free, held[name], window, tasks, span, colour)
+        panel.set_yticks(range(len(window.slots)), _nodes(window, terms))
+        times.dress(panel)
+        panel.set_xlabel("")
         before, after = _gaps(window, held[name])
         words = (
             f"nearest task {np.minimum(before, after).mean():.4g} away, farthest "
@@ -127,13 +137,19 @@ def plot_neighbours(
         if isinstance(windows, Mapping) or len(named) > 1:
             words = f"{name}: {words}"
         panel.set_title(words, loc="left", fontsize=FONT + 1, color=INK)
-    panels[-1].set_xlabel("time", fontsize=FONT, color=INK)
+    panels[-1].set_xlabel(times.label, fontsize=FONT, color=INK)
     _legend(panels[0], WINDOW_COLOURS[0])
     if title:
         figure.suptitle(
             as_written(title), fontsize=FONT + 2.5, color=INK, ha="left", x=0.01
         )
     return save_figure(figure, target)
+
+
+def _nodes(window: WindowLike, terms: Terms) -> list[str]:
+    """What the nodes of the parts are called."""
+    ids = window.slots["node"]
+    return [as_written(each) for each in (terms[1].names[ids] if terms[1] else ids)]
 
 
 def _held(free: npt.NDArray[Any], window: WindowLike) -> npt.NDArray[Any]:
@@ -190,7 +206,6 @@ def _draw(
             _arrow(ax, float(begin), float(end), y, last, side)
     ax.set_xlim(first, last)
     ax.set_ylim(len(parts) - 0.5, -0.6)
-    ax.set_yticks(range(len(parts)), [str(node) for node in parts["node"]])
     ax.set_ylabel("node", fontsize=FONT, color=INK)
     ax.tick_params(axis="both", length=0, labelsize=FONT - 0.5)
     ax.tick_params(axis="x", length=3, color=FAINT)

@@ -11,6 +11,7 @@ from slotkern._core import prepared
 from slotkern._find import find_window
 from slotkern._request import Request
 from slotkern.plotting.style import as_written, checked_path, new_figure, save_figure
+from slotkern.plotting.times import Times, spread, terms_of
 from slotkern.search import step_values
 
 if TYPE_CHECKING:
@@ -89,20 +90,27 @@ def plot_steps(
     )
     if ax is None:
         ax = new_figure(8, 3.2).subplots()
+    times = Times(terms_of(slots)[0], *spread(starts))
     values = np.where(np.isfinite(values), values, np.nan)
     ax.step(starts, values, where="post", color=LINE, linewidth=1.2)
     if window is not None:
         ax.plot(window.start, window.value, "o", color=CHOSEN, markersize=7)
         ax.annotate(
-            f"{window.value:g} at {window.start:g}",
+            f"{window.value:g} at {_when(times, window.start)}",
             (window.start, window.value),
             textcoords="offset points",
             xytext=(8, 6),
             color=CHOSEN,
         )
         ax.set_ylabel(as_written(f"best {window.criterion}"))
-    ax.set_xlabel("start of the window")
+    if times.clock is not None:
+        times.dress(ax)
+    ax.set_xlabel(times.label.replace("time", "start of the window"))
     ax.margins(y=0.15)
     ax.spines[["top", "right"]].set_visible(False)
     figure: Figure = ax.figure.figure
     return save_figure(figure, target)
+
+
+def _when(times: Times, start: float) -> str:
+    return f"{start:g}" if times.clock is None else times.words(start)

@@ -28,6 +28,8 @@ __all__ = [
 
 # Okabe and Ito's colours, which stay apart under every kind of colour blindness.
 WINDOW_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+# On these, text is dark.
+LIGHT = ("#E69F00", "#56B4E9", "#CC79A7")
 # With a hatch they make 42 looks that differ.
 HATCHES = ("", "////", "....", "xxxx", "||||", "----", "\\\\\\\\")
 BUSY, FREE, INK, FAINT = "#B4B9C0", "#EDF2F7", "#20262E", "#79818C"
@@ -60,11 +62,10 @@ def as_written(text: object) -> str:
 
 
 def new_figure(width: float, height: float, dpi: int = 130) -> Figure:
-    """Return an empty figure of so many inches."""
-    with extra():
-        from matplotlib.figure import Figure
+    """Return an empty figure of so many inches, which notebooks show by itself."""
+    from slotkern.plotting.picture import Picture
 
-    return Figure(figsize=(width, height), dpi=dpi, layout="constrained")
+    return Picture(figsize=(width, height), dpi=dpi, layout="constrained")
 
 
 def name_axes(ax: Axes, across: str, up: str) -> None:

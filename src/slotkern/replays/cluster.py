@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from slotkern.machine.frames import columns_of
 from slotkern.machine.nodes import Machine
+from slotkern.notes import log
 from slotkern.traces.clean import width_of
 from slotkern.traces.free_slots import most_at_once
 from slotkern.traces.read import Trace
@@ -119,6 +120,9 @@ def cluster_of(given: Any, trace: Trace, blocked: Any = None) -> Cluster:
         }
     elif given is None:
         columns = {"processors": [trace.processors or _peak(trace.jobs)]}
+        if not trace.processors:
+            reason = "no MaxProcs: the cluster has the %d that jobs use at once"
+            log.info(f"%s: {reason}", trace.source, columns["processors"][0])
     elif isinstance(given, Machine):
         columns = _sites(given)
     elif isinstance(given, SupportsIndex) and not isinstance(given, bool | np.bool_):

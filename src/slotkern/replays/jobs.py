@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern.checks import integer, number, one_of
+from slotkern.notes import log
 from slotkern.replays.cluster import Cluster
 from slotkern.traces.clean import width_of
 from slotkern.traces.read import SWF, Trace
@@ -98,6 +99,8 @@ def jobs_of(
     if len(row) and load != 1:
         submit = submit[0] + (submit - submit[0]) / load
     speed = cluster.performance[site]
+    if unasked := int((asked <= 0).sum()):
+        log.info("%d jobs ask for no time: their run time stands for it", unasked)
     estimate = np.maximum(np.where(asked > 0, asked, run), 1.0)
     if overrun == "kill":
         run = np.minimum(run, estimate)
@@ -188,6 +191,8 @@ def resample_weeks(
     rows = trace.jobs[trace.jobs["submit"] >= 0]
     if not len(rows):
         raise ValueError("jobs: no submission is known")
+    if lost := len(trace.jobs) - len(rows):
+        log.warning("weeks are drawn without %d jobs of unknown submission", lost)
     rows = rows[np.argsort(rows["submit"], kind="stable")]
     first = rows["submit"][0]
     week = ((rows["submit"] - first) // WEEK).astype(np.int64)

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from slotkern import _replay
+from slotkern.notes import log
 from slotkern.replays.cluster import Cluster, cluster_of
 from slotkern.replays.jobs import FlowJobs, jobs_of, trace_of
 from slotkern.replays.placed import Placed
@@ -146,6 +147,11 @@ def replay(
         "cost": placed.cost,
         **slowdowns(wait, placed.run),
     }
+    if flow.dropped:
+        told = ", ".join(
+            f"{reason} {count:,}" for reason, count in flow.dropped.items()
+        )
+        log.warning("replay under %s: jobs left out: %s", name, told)
     result = np.empty(len(flow.row), RESULT)
     for field, column in columns.items():
         result[field] = column

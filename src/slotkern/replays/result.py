@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern.files.slots import to_arrow, to_pandas
 from slotkern.files.whole import AnyPath, open_whole
 from slotkern.replays.cluster import Cluster
+from slotkern.shown import Drawn, Table
 from slotkern.traces.read import SWF, Trace, trace_text, write_trace
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["RESULT", "Replay"]
 
@@ -46,7 +43,7 @@ STEP = np.dtype([("time", "f8"), ("value", "i8")])
 
 
 @dataclass(frozen=True, repr=False)
-class Replay:
+class Replay(Drawn):
     """A replayed job flow; made by `replay`.
 
     Attributes
@@ -224,13 +221,18 @@ class Replay:
         ones = np.ones(len(self), np.int64)
         return _steps(self.jobs["submit"], self.jobs["start"], ones)
 
-    def to_pandas(self) -> pd.DataFrame:
-        """Return the jobs as a pandas.DataFrame."""
-        return to_pandas(self.jobs)
-
-    def to_arrow(self) -> Any:
-        """Return the jobs as a pyarrow.Table."""
-        return to_arrow(self.jobs)
+    def _shown(self) -> Table:
+        """One row a job."""
+        found = self.metrics()
+        names = ("utilization", "bounded_slowdown_mean", "queue_max")
+        return Table.of(
+            repr(self),
+            self.jobs,
+            terms=(self.trace.clock, None),
+            times=("submit", "start", "end"),
+            spans=("wait", "run", "estimate"),
+            facts={name: found.get(name) for name in names},
+        )
 
     def swf_jobs(self) -> NDArray[Any]:
         """Return the jobs as rows of the Standard Workload Format.

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern.checks import one_of
+from slotkern.notes import log
 from slotkern.traces.read import Trace
 
 __all__ = ["REPAIRS", "clean_trace", "width_of"]
@@ -116,4 +117,7 @@ def clean_trace(trace: Trace, repairs: str | Sequence[str] = "all") -> Trace:
         latest = np.maximum.accumulate(jobs["submit"])
         done["order"] = int((jobs["submit"] < latest).sum())
         jobs = jobs[np.argsort(jobs["submit"], kind="stable")]
+    told = ", ".join(f"{name} {count:,}" for name, count in done.items() if count)
+    if told:
+        log.warning("%s: jobs left out, cut or moved: %s", trace.source, told)
     return trace.with_jobs(jobs, done)

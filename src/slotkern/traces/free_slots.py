@@ -18,6 +18,8 @@ from slotkern.files.whole import AnyPath, as_path
 from slotkern.machine.clock import Clock
 from slotkern.machine.durations import duration_of
 from slotkern.machine.spans import gaps
+from slotkern.notes import log
+from slotkern.shown import Drawn, Table
 from slotkern.slots import make_slots
 from slotkern.traces.clean import width_of
 from slotkern.traces.read import MAX_BYTES, Trace, read_trace
@@ -40,7 +42,7 @@ _MAX_PROCESSORS = 2**20
 
 
 @dataclass(frozen=True, repr=False)
-class TraceSlots:
+class TraceSlots(Drawn):
     """The free slots that a trace leaves on its machine, and how it was placed.
 
     Attributes
@@ -70,11 +72,17 @@ class TraceSlots:
     start: float
     end: float
 
+    def _shown(self) -> Table:
+        """The free slots."""
+        terms = None if self.clock is None else (self.clock, None)
+        return Table.of(repr(self), self.slots, terms=terms, times=("start", "end"))
+
     def __repr__(self) -> str:
+        when = "" if self.clock is None else f", {self.clock}"
         return (
             f"TraceSlots({len(self.slots)} slots, jobs={self.jobs}, "
             f"delayed={self.delayed}, skipped={self.skipped}, "
-            f"processors={self.processors})"
+            f"processors={self.processors}{when})"
         )
 
 
@@ -262,6 +270,8 @@ def place_trace(whole: Trace, processors: int | None = None) -> PlacedTrace:
     size = processors if processors is not None else whole.processors
     if size is None:
         size = most_at_once(start, start + run_time, width)
+        reason = "no MaxProcs: the machine has the %d processors that jobs use at once"
+        log.info(f"%s: {reason}", whole.source, size)
     if not 1 <= size <= _MAX_PROCESSORS:
         reason = f"{size} processors are not between 1 and {_MAX_PROCESSORS}"
         raise ValueError(f"{whole.source}: {reason}; processors= sets another number")
@@ -283,6 +293,11 @@ def place_trace(whole: Trace, processors: int | None = None) -> PlacedTrace:
         "first-fit",
     )
     skipped = trace.size - start.size
+    if skipped:
+        reason = "%d of %d jobs have no known start, run time or processors"
+        log.warning(f"%s: {reason}", whole.source, skipped, trace.size)
+    if delayed := int((begin > start).sum()):
+        log.info("%s: %d jobs start later than recorded", whole.source, delayed)
     return PlacedTrace(
         source=whole.source,
         clock=whole.clock,

@@ -18,6 +18,8 @@ from slotkern._trace import LineError, TraceParser, row_lines
 from slotkern.checks import integer, one_of
 from slotkern.files.whole import AnyPath, as_path, open_whole
 from slotkern.machine.clock import Clock
+from slotkern.notes import log
+from slotkern.shown import Drawn, Table
 
 __all__ = ["GWF", "SWF", "Trace", "read_trace", "write_trace"]
 
@@ -79,7 +81,7 @@ _CHUNK = 2**18
 
 
 @dataclass(frozen=True, repr=False)
-class Trace:
+class Trace(Drawn):
     """The jobs of a workload trace, and what its header says of them.
 
     Attributes
@@ -140,6 +142,16 @@ class Trace:
 
     def __len__(self) -> int:
         return len(self.jobs)
+
+    def _shown(self) -> Table:
+        """One row a job."""
+        return Table.of(
+            repr(self),
+            self.jobs,
+            terms=None if self.clock is None else (self.clock, None),
+            times=("submit",),
+            spans=("wait", "run_time", "requested_time"),
+        )
 
     def __repr__(self) -> str:
         facts = [f"{len(self)} jobs"]
@@ -246,6 +258,9 @@ def read_trace(
         parser.skipped + early,
         parser.remarks,
     )
+    if trace.skipped:
+        first = f": {trace.remarks[0]}" if trace.remarks else ""
+        log.warning("%s: %d lines left out%s", source, trace.skipped, first)
     return clean_trace(trace, clean) if clean else trace
 
 

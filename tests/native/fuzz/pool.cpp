@@ -226,7 +226,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         if (query.mask) again.mask = plain.mask.data();
         const Answer other = find(fresh, again, criterion, shape);
         if (answer.status == Status::volume_too_small || other.status == Status::volume_too_small)
-          return check_refusal(rows, plain), 0;
+          return check_refusal(now, plain), 0;
         if (answer.status != other.status) {
           std::fprintf(stderr, "criterion %d, shape %d\n", criterion, static_cast<int>(shape));
           fail(other.status == Status::ok ? "a window is missed" : "a window is invented", rows,

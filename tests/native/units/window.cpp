@@ -85,7 +85,6 @@ void smallest_of_follows_a_plain_list() {
       }
       CHECK(cheapest.sum() == sum);
       CHECK(cheapest.lower() <= sum && cheapest.lower() >= sum - 1e-9 * (1 + sum));
-      if (cheapest.distinct() && plain.size() > n) CHECK(plain[n - 1].key < plain[n].key);
       if (below(10) == 0 && !ties) {
         cheapest.drop_front(keep);
         cheapest.purge(keep);  // what moved up may have been dead
@@ -98,6 +97,61 @@ void smallest_of_follows_a_plain_list() {
       sort();
       CHECK(cheapest.full());
       for (std::size_t i = 0; i < n; ++i) CHECK(cheapest[i].key == plain[i].key);
+    }
+  }
+}
+
+// What a sweep keeps against a plain list: while nothing is missing below `cut`, what is looked
+// for again comes back, and sums are bounds at any time.
+void what_is_kept_follows_a_plain_list() {
+  for (int round = 0; round < 120; ++round) {
+    const std::size_t n = 1 + below(round % 3 == 0 ? 80 : 8), spare = 1 + below(20), members = 500;
+    const bool ties = below(2) == 0;
+    const double huge = round % 7 == 0 ? 1e300 : 1;
+    Kept kept;
+    kept.reset(n, spare);
+    std::vector<Entry> plain;
+    std::vector<char> alive(members, 1);
+    const auto keep = [&](std::size_t row) { return alive[row] != 0; };
+    double nth = kInfinity;  // when it was settled last
+    for (std::size_t row = 0; row < members; ++row) {
+      double key = ties ? static_cast<double>(below(20)) : 100 * real();
+      if (below(50) == 0) key *= huge;
+      CHECK(kept.add(key, row) || key >= kept.cut());
+      CHECK(!kept.add(kInfinity, row));
+      plain.push_back({key, row});
+      if (below(4) == 0) alive[below(row + 1)] = 0;
+      if (below(3) != 0) continue;
+      std::stable_sort(plain.begin(), plain.end(), ByKey{});
+      if (below(2) == 0) {
+        const bool less = plain.size() >= n && plain[n - 1].key < nth;
+        CHECK(kept.absorb() || !less);
+        kept.settled();
+      }
+      kept.absorb();
+      std::erase_if(plain, [&](const Entry& entry) { return !alive[entry.row]; });
+      const auto sum = [&] {
+        double total = 0;
+        for (std::size_t i = 0; i < n; ++i) total += plain[i].key;
+        return total;
+      };
+      if (plain.size() >= n) CHECK(kept.lower() <= sum());
+      while (kept.purge(keep)) {
+      }
+      if (plain.size() >= n) CHECK(kept.lower() <= sum());
+      if (!kept.full() && kept.cut() < kInfinity) {
+        kept.reset(n, spare);
+        for (const Entry& entry : plain) kept.add(entry.key, entry.row);
+        kept.absorb();
+      }
+      kept.settled();
+      CHECK(kept.full() == (plain.size() >= n));
+      nth = kept.full() ? kept[n - 1].key : kInfinity;
+      if (!kept.full()) continue;
+      for (std::size_t i = 0; i < n; ++i)
+        CHECK(kept[i].key == plain[i].key && alive[kept[i].row]);
+      CHECK(kept.sum() == sum());
+      if (kept.distinct() && plain.size() > n) CHECK(plain[n - 1].key < plain[n].key);
     }
   }
 }
@@ -119,6 +173,7 @@ void a_finish_within_an_ulp_is_a_tie() {
 int main() {
   tables_of_windows_hold_what_they_were_given();
   smallest_of_follows_a_plain_list();
+  what_is_kept_follows_a_plain_list();
   a_finish_within_an_ulp_is_a_tie();
   return report();
 }

@@ -34,6 +34,8 @@ enum class Status : int {
   sum_overflows,           // of n costs or values
   cost_not_integer,        // the table needs integers
   table_too_large,
+  weight_not_finite,       // of a limit on a sum
+  weights_overflow,
   // what a search for alternatives finds
   endless,                 // alternatives without number in slots that never end
   too_many,                // more parts than one search may give

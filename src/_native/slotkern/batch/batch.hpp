@@ -103,7 +103,11 @@ struct BatchPool {
     for (const BatchJob& job : jobs) least = std::min(least, job.query.volume);
     prices_.clear();
     for (const Slot& slot : base.slots) prices_.push_back(slot.price);
-    slots = base;
+    // the screens are laid out by the pool
+    slots.slots = base.slots, slots.nodes = base.nodes, slots.groups = base.groups;
+    slots.cheapest_rates = base.cheapest_rates;
+    slots.latest_start = base.latest_start, slots.latest_end = base.latest_end;
+    slots.order.clear();
     pool.open(slots, prices_, nullptr, least);
   }
   void copy(const BatchPool& other) {
@@ -190,6 +194,7 @@ class Batch {
     cut_.copy(free);
     Workspace& work = workspace();
     alive_.clear();
+    best_.assign(last - first, -kInfinity);
     for (std::size_t j = first; j < last; ++j) alive_.push_back(j);
     for (std::size_t round = 0; !alive_.empty() && round < rules_->most; ++round) {
       std::size_t kept = 0;
@@ -197,7 +202,8 @@ class Batch {
         poll();
         const BatchJob& job = (*jobs_)[j];
         Found found;
-        const Status status = cut_.pool.find(job.query, job.criterion, rules_->shape, work, found);
+        const Status status =
+            cut_.pool.find(job.query, job.criterion, rules_->shape, work, found, best_[j - first]);
         if (status == Status::no_memory || status == Status::internal) return status;
         if (status != Status::ok) {
           if (round == 0) fail(cut_, j, status, work);
@@ -207,6 +213,7 @@ class Batch {
         std::size_t bad;
         if (cut_.pool.book(found.start, work.parts.data(), work.parts.size(), bad) != Status::ok)
           return Status::internal;
+        best_[j - first] = found.value;
         alive_[kept++] = j;
       }
       alive_.resize(kept);
@@ -230,7 +237,7 @@ class Batch {
     const double share = rules_->limited ? (rules_->limit - spent_) *
                                                (static_cast<double>(last - first) / left)
                                          : 0;
-    value_.clear(), expense_.clear(), classes_.assign(1, 0), asked_.clear(), kept_.clear();
+    value_.clear(), expense_.clear(), classes_.assign(1, 0), kept_.clear();
     double usual = 0, least = 0;
     for (std::size_t j = 0; j + 1 < firsts_.size(); ++j) {
       if (firsts_[j] == firsts_[j + 1]) continue;
@@ -323,7 +330,7 @@ class Batch {
   double spent_ = 0;
   BatchPool cut_;  // scratch: of a sub-batch's alternatives
   std::vector<std::size_t> alive_, firsts_, next_, rows_, kept_;
-  std::vector<double> value_, expense_, asked_;
+  std::vector<double> value_, expense_, best_;  // best_: of each job's alternatives, the last
   std::vector<std::int64_t> classes_;
 };
 

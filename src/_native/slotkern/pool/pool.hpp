@@ -61,9 +61,15 @@ class SlotPool {
       return a < b;
     });
     if (!state) {
-      for (std::size_t i = 0; i < prepared.slots.size(); ++i, poll())
-        free_[place(prepared.slots[i])].push_back(
-            {prepared.slots[i].start, prepared.slots[i].end, i});
+      set_least(least * (1 - kMargin));
+      std::vector<RowSlot> slots;  // in the order of time already
+      for (std::size_t i = 0; i < prepared.slots.size(); ++i, poll()) {
+        const Span span{prepared.slots[i].start, prepared.slots[i].end, i};
+        const std::size_t k = place(prepared.slots[i]);
+        free_[k].push_back(span);
+        if (serves(k, span)) slots.push_back({prepared.slots[i], i});
+      }
+      lay_out(slots);
     } else {
       now_ = state->now;
       for (const std::int32_t node : state->gone)
@@ -81,8 +87,8 @@ class SlotPool {
       for (std::vector<Span>& spans : free_)
         std::sort(spans.begin(), spans.end(),
                   [](const Span& a, const Span& b) { return a.start < b.start; });
+      rebuild_rows(least * (1 - kMargin));
     }
-    rebuild_rows(least * (1 - kMargin));
   }
 
   // A copy of another pool, whose slots have been copied to `prepared`.
@@ -234,8 +240,10 @@ class SlotPool {
     return true;
   }
 
-  // As search(), but starts from what is remembered, and remembers.
-  Status find(const Query& asked, int criterion, ShapeKind shape, Workspace& work, Found& found) {
+  // As search(), but starts from what is remembered, and remembers. `least`: no window has a
+  // lower value, as what an earlier search for the same found where only bookings followed.
+  Status find(const Query& asked, int criterion, ShapeKind shape, Workspace& work, Found& found,
+              double least = -kInfinity) {
     Query from;
     if (const Status status = ask(asked, criterion, shape, from); status != Status::ok)
       return status;
@@ -243,7 +251,7 @@ class SlotPool {
     const double floor = from.earliest, known = hints.bound(from);
     if (known == kInfinity) return Status::none;
     from.earliest = std::max(floor, known);
-    const Status status = search_checked(*prepared_, from, criterion, shape, work, found);
+    const Status status = search_checked(*prepared_, from, criterion, shape, work, found, least);
     const double earliest = floor <= prepared_->first_start() ? -kInfinity : floor;
     if (status == Status::none)
       hints.learn(from, earliest, kInfinity);
@@ -410,9 +418,8 @@ class SlotPool {
   }
 
   void rebuild_rows(double least) {
-    least_ = std::isinf(least) ? 0 : least;
-    asked_ = kInfinity;
-    std::vector<std::pair<Slot, std::size_t>> slots;
+    set_least(least);
+    std::vector<RowSlot> slots;
     for (std::size_t k = 0; k < free_.size(); ++k) {
       poll();
       for (const Span& span : free_[k])
@@ -437,6 +444,11 @@ class SlotPool {
     });
     std::sort(slots.begin(), slots.begin() + cut, in_order);
     lay_out(slots);
+  }
+
+  void set_least(double least) {
+    least_ = std::isinf(least) ? 0 : least;
+    asked_ = kInfinity;
   }
 
   using RowSlot = std::pair<Slot, std::size_t>;  // and its row of origin

@@ -111,11 +111,11 @@ class WaitingJobs {
     --waiting_;
   }
 
+  // A job that waits; before its place there may be one that it left when it was here before.
   void remove(JobId job) {
-    if (changing())
-      remove_at(std::find(job_.begin(), job_.end(), job) - job_.begin());
-    else
-      remove_at(place(order_.fixed ? order_.fixed[job] : 0, job));
+    std::size_t i = changing() ? 0 : place(order_.fixed ? order_.fixed[job] : 0, job);
+    while (job_[i] != job || gone(i)) ++i;
+    remove_at(i);
   }
 
   // Changing keys are those of `now` from here on.

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -44,6 +45,7 @@ class PreparedSlots {
   std::vector<double> cheapest_rates;     // [k]: sum of the k smallest node rates
   Screen by_rate;                         // ragged: room = capacity in work
   Screen by_price;                        // square: room = length in time
+  std::uint64_t identity = 0;             // of the nodes and their prices: another after each build
   double latest_start = 0, latest_end = 0;  // largest absolute ones, of ends the finite ones
 
   // A pool that has changed (pool/pool.hpp) keeps its slots in blocks of 64 rows with gaps at
@@ -119,6 +121,8 @@ class PreparedSlots {
     }
     if (ragged) sum_cheapest(all ? nodes.size() : n);
     order_nodes();
+    static std::atomic<std::uint64_t> built{0};
+    identity = ++built;
     return fault;
   }
 

@@ -90,25 +90,36 @@ class Screen {
     coarse_.widen(i / 64, fine_, i);
   }
 
-  // Calls visit(row) for the slots at positions 0..last of the order that pass, in order, until
-  // it returns false. `thresholds` may tighten meanwhile: the next block sees it.
+  // Calls visit(row, position) for the slots at positions from..last of the order that pass, in
+  // order, until it returns false. `thresholds` may tighten meanwhile: the next block sees it.
   template <class Visit>
-  void each(const BlockOrder& order, const Thresholds& thresholds, std::size_t last,
-            Visit visit) const {
-    if (slots_ == 0) return;
-    const std::size_t last_block = last / 64;
-    for (std::size_t base = 0; base <= last_block; base += 64) {
+  void each(const BlockOrder& order, const Thresholds& thresholds, std::size_t from,
+            std::size_t last, Visit visit) const {
+    if (slots_ == 0 || from > last) return;
+    const std::size_t first_block = from / 64, last_block = last / 64;
+    std::uint64_t some = ~std::uint64_t{0} << first_block % 64;
+    for (std::size_t base = first_block / 64 * 64; base <= last_block; base += 64) {
       poll();
-      for (std::uint64_t blocks = coarse_.pass(base, thresholds); blocks; blocks &= blocks - 1) {
+      std::uint64_t blocks = coarse_.pass(base, thresholds) & some;
+      for (some = ~std::uint64_t{0}; blocks; blocks &= blocks - 1) {
         const std::size_t block = base + static_cast<std::size_t>(std::countr_zero(blocks));
         if (block > last_block) return;
         const std::size_t rows = (order.empty() ? block : order[block]) * 64;
-        for (std::uint64_t hits = fine_.pass(rows, thresholds); hits; hits &= hits - 1) {
+        std::uint64_t hits = fine_.pass(rows, thresholds);
+        if (block == first_block) hits &= ~std::uint64_t{0} << from % 64;
+        for (; hits; hits &= hits - 1) {
           const auto offset = static_cast<std::size_t>(std::countr_zero(hits));
-          if (block * 64 + offset > last || !visit(rows + offset)) return;
+          const std::size_t position = block * 64 + offset;
+          if (position > last || !visit(rows + offset, position)) return;
         }
       }
     }
+  }
+  // The same of all up to `last`: visit(row).
+  template <class Visit>
+  void each(const BlockOrder& order, const Thresholds& thresholds, std::size_t last,
+            Visit visit) const {
+    each(order, thresholds, 0, last, [&](std::size_t row, std::size_t) { return visit(row); });
   }
 
   // For rows that change (pool/pool.hpp): blocks of rows come and go, rows move within one.

@@ -53,29 +53,29 @@ inline double most_money(const Query& query) {
 }
 
 template <class Criterion, class Shape>
-bool search_ragged(const PreparedSlots& prepared, const Query& query, Workspace& work,
-                   Found& found) {
+bool search_ragged(const PreparedSlots& prepared, const Query& query, double least,
+                   Workspace& work, Found& found) {
   const std::size_t n = static_cast<std::size_t>(query.n);
   const Shape shape(query);
-  typename Criterion::RaggedGoal goal{{most_money(query), {}}};
+  typename Criterion::RaggedGoal goal{{most_money(query), {}, least}};
   const double least_others = prepared.rates_of(n - 1);
   bool complete = false;
   if (Criterion::by_bound) {  // a low ceiling early: first the slots of some cheap nodes only
     const std::size_t some = 4 * n;
     if (prepared.nodes.size() > 16 * some && prepared.cheapest_rates.size() > some) {
       goal.probe = round_up(prepared.rates_of(some) - prepared.rates_of(some - 1));
-      sweep(prepared, query, shape, least_others, goal, work);
+      Sweep(prepared, query, shape, least_others, goal, work).run();
       complete = goal.best.found &&
                  key_ceiling(shape.screened(goal.best.total), least_others) <= goal.probe;
       goal.probe = std::numeric_limits<float>::infinity();
     }
   }
-  if (!complete) sweep(prepared, query, shape, least_others, goal, work);
+  if (!complete) Sweep(prepared, query, shape, least_others, goal, work).run();
   const Best& best = goal.best;
   if (!best.found) return false;
-  if (Criterion::sweep_ends_there && work.top.distinct()) {
+  if (Criterion::sweep_ends_there && work.kept.distinct()) {
     work.chosen.clear();
-    for (std::size_t i = 0; i < n; ++i) work.chosen.push_back(work.top[i]);
+    for (std::size_t i = 0; i < n; ++i) work.chosen.push_back(work.kept[i]);
     std::sort(work.chosen.begin(), work.chosen.end(), [&prepared](const Entry& a, const Entry& b) {
       return cheaper(prepared, a, b);
     });
@@ -90,33 +90,50 @@ bool search_ragged(const PreparedSlots& prepared, const Query& query, Workspace&
   return true;
 }
 
+// Sums of node prices of the groups down to this performance, into work.group_prices. They stay
+// there for the next search for n of the same nodes: O(N log n) once, then nothing.
+inline void price_groups(const PreparedSlots& prepared, std::size_t n, double least,
+                         Workspace& work) {
+  auto& known = work.group_prices;
+  NCheapest& prices = work.prices;
+  if (work.priced != prepared.identity || prices.n() != n) {
+    known.clear();
+    prices.reset(n, 0, false);
+    work.priced = prepared.identity;
+  }
+  for (std::size_t k = known.size(); k < prepared.groups.size(); ++k) {
+    if (prepared.groups[k].performance < least) break;
+    double anchor = kInfinity;
+    for (std::size_t i = k > 0 ? prepared.groups[k - 1].end : 0; i < prepared.groups[k].end; ++i) {
+      anchor = std::min(anchor, prepared.nodes[i].min_price);
+      prices.offer(prepared.nodes[i].min_price, i);
+    }
+    const double nth = prices.full() ? prices[n - 1].key : kInfinity;
+    known.push_back({anchor, nth, prices.full() ? std::max(0.0, prices.lower() - nth) : kInfinity});
+  }
+}
+
 // Fills work.bounds, fastest group first. Groups whose spans are equal in floating point are
 // one group; groups under the least performance or with fewer than n nodes are left out.
 inline void bound_groups(const PreparedSlots& prepared, const Query& query, Workspace& work) {
-  const std::size_t n = static_cast<std::size_t>(query.n);
+  price_groups(prepared, static_cast<std::size_t>(query.n), query.min_performance, work);
   work.bounds.clear();
-  NCheapest& prices = work.top;
-  prices.reset(n, 0, false);
   double anchor = kInfinity;
-  std::size_t next = 0;
   for (std::size_t k = 0; k < prepared.groups.size(); ++k) {
     const Group& group = prepared.groups[k];
     if (group.performance < query.min_performance) break;
-    for (; next < group.end; ++next) {
-      anchor = std::min(anchor, prepared.nodes[next].min_price);
-      prices.offer(prepared.nodes[next].min_price, next);
-    }
+    const auto& prices = work.group_prices[k];
+    anchor = std::min(anchor, prices.anchor);
     const double span = query.length(group.performance);
     if (std::isinf(span)) break;  // of this and all slower groups: it fits nowhere
     if (k + 1 < prepared.groups.size() &&
         prepared.groups[k + 1].performance >= query.min_performance &&
         query.length(prepared.groups[k + 1].performance) == span)
       continue;
-    if (prices.full()) {
-      const double nth = prices[n - 1].key, least_others = std::max(0.0, prices.lower() - nth);
-      work.bounds.push_back({span, span * (least_others + std::max(nth, anchor)) * (1 - kMargin),
-                             least_others, k});
-    }
+    if (prices.nth < kInfinity)
+      work.bounds.push_back(
+          {span, span * (prices.least_others + std::max(prices.nth, anchor)) * (1 - kMargin),
+           prices.least_others, k});
     anchor = kInfinity;
   }
 }
@@ -167,33 +184,52 @@ void take_square(const PreparedSlots& prepared, const Query& query, const Best& 
     return bound.group != best.group && Criterion::span_ok(best, bound.span) &&
            !(bound.total > cost);
   };
+  // First the one that is cheapest by its bound: a low cost leaves few slots to look at.
+  const Workspace::Bound* promising = nullptr;
+  for (const auto& bound : work.bounds)
+    if (allowed(bound) && (!promising || bound.total < promising->total)) promising = &bound;
+  if (!promising) return;
+  take_group<Criterion>(prepared, query, best, *promising, (cost + kUnderflow) / promising->span,
+                        cost, work, found);
+  double shortest = kInfinity;
   for (const auto& bound : work.bounds)
     if (allowed(bound)) {
+      shortest = std::min(shortest, bound.span);
       least_others = std::min(least_others, bound.least_others);
       least = prepared.groups[bound.group].performance;
     }
   if (least == kInfinity) return;
 
   constexpr std::size_t none = ~std::size_t{0};
-  work.row_at.assign(prepared.nodes.size(), none);
+  auto& joining = work.joining;
+  joining.clear();
+  work.last_joining.assign(work.bounds.size(), none);
   Thresholds thresholds = first_thresholds(query, Square{0, least});
   thresholds.end = std::max(thresholds.end, round_down(best.start));
+  thresholds.key = key_ceiling((cost + kUnderflow) / shortest, least_others);
   Square::screen(prepared).each(
       prepared.order, thresholds, prepared.position_at(best.start), [&](std::size_t row) {
         const Slot& s = prepared.slots[row];
         const double own = query.length(s.performance);  // the least it can run
-        if (best.start + own <= query.limit(s) && query.admits(s, row) &&
-            !(own * (s.price + least_others) * (1 - kMargin) > cost))
-          work.row_at[static_cast<std::size_t>(s.place)] = row;
+        if (!(best.start + own <= query.limit(s)) || !query.admits(s, row) ||
+            own * (s.price + least_others) * (1 - kMargin) > cost)
+          return true;
+        const auto first = std::partition_point(
+            work.bounds.begin(), work.bounds.end(), [&](const Workspace::Bound& bound) {
+              return prepared.groups[bound.group].end <= static_cast<std::size_t>(s.place);
+            });
+        if (first == work.bounds.end()) return true;
+        std::size_t& last = work.last_joining[static_cast<std::size_t>(first - work.bounds.begin())];
+        joining.push_back({row, last});
+        last = joining.size() - 1;
         return true;
       });
   NCheapest& top = work.top;
-  top.reset(n, prepared.nodes.size());
-  std::size_t place = 0;
-  for (const auto& bound : work.bounds) {
-    for (; place < prepared.groups[bound.group].end; ++place)
-      if (work.row_at[place] != none)
-        top.offer(prepared.slots[work.row_at[place]].price, work.row_at[place]);
+  top.reset(n, joining.size());
+  for (std::size_t k = 0; k < work.bounds.size(); ++k) {
+    const Workspace::Bound& bound = work.bounds[k];
+    for (std::size_t j = work.last_joining[k]; j != none; j = joining[j].before)
+      top.offer(prepared.slots[joining[j].row].price, joining[j].row);
     if (!allowed(bound)) continue;
     while (top.full() && !(bound.span * top.lower() > cost)) {
       if (top.purge([&](std::size_t row) {
@@ -240,8 +276,8 @@ bool search_square(const PreparedSlots& prepared, const Query& query, Workspace&
       continue;
     }
     if (goal.past(first, bound.span)) continue;
-    if (sweep(prepared, query, Square{bound.span, prepared.groups[bound.group].performance},
-              bound.least_others, goal, work))
+    const Square shape{bound.span, prepared.groups[bound.group].performance};
+    if (Sweep(prepared, query, shape, bound.least_others, goal, work).run())
       goal.best.group = bound.group;
     if (Criterion::first_group && goal.best.found) break;
   }
@@ -253,9 +289,10 @@ bool search_square(const PreparedSlots& prepared, const Query& query, Workspace&
 }  // namespace detail
 
 // ok with the window in `found` and work.parts, or none; the volume has been checked, and a
-// most runtime is a least performance.
+// most runtime is a least performance. `least`: no window has a lower value.
 inline Status search_checked(const PreparedSlots& prepared, const Query& query, int criterion,
-                             ShapeKind shape, Workspace& work, Found& found) {
+                             ShapeKind shape, Workspace& work, Found& found,
+                             double least = -kInfinity) {
   if (query.n > static_cast<std::int64_t>(prepared.nodes.size())) return Status::none;
   if (prepared.heavy(query, shape)) expect_long();
   return with_criterion(criterion, [&](auto c) {
@@ -263,8 +300,9 @@ inline Status search_checked(const PreparedSlots& prepared, const Query& query, 
     const bool any =
         shape == ShapeKind::square
             ? detail::search_square<Criterion>(prepared, query, work, found)
-        : query.charged() ? detail::search_ragged<Criterion, Charged>(prepared, query, work, found)
-                          : detail::search_ragged<Criterion, Ragged>(prepared, query, work, found);
+        : query.charged()
+            ? detail::search_ragged<Criterion, Charged>(prepared, query, least, work, found)
+            : detail::search_ragged<Criterion, Ragged>(prepared, query, least, work, found);
     if (!any) return Status::none;
     found.value = Criterion::value(found.start, found.runtime, found.cost);
     return Status::ok;

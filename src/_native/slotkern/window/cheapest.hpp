@@ -88,10 +88,6 @@ class SmallestOf {
     return true;
   }
 
-  // Whether no other member can have the key of the n-th.
-  bool distinct() const {
-    return size_ > n_ ? array_[n_ - 1].key < array_[n_].key : rest_size_ == 0;
-  }
   bool full() const { return size_ >= n_; }
   std::size_t n() const { return n_; }
   const Entry& operator[](std::size_t i) const { return array_[i]; }

@@ -29,9 +29,9 @@ struct First : CriterionDefaults {
   static constexpr std::string_view name = "first";
   static constexpr std::string_view doc =
       "the papers' AMP and FirstFit: the first step whose n cheapest slots fit the budget";
-  using RaggedGoal = EarliestStart;
+  using RaggedGoal = EarliestStep;
   static constexpr bool sweep_ends_there = true, earliest = true;
-  using SquareGoal = EarliestStart;
+  using SquareGoal = EarliestStep;
   static constexpr bool up_to_step = true, best_group_only = true;
   static double value(double start, double, double) { return start; }
 };
@@ -39,7 +39,7 @@ struct First : CriterionDefaults {
 struct Start : CriterionDefaults {
   static constexpr std::string_view name = "start";
   static constexpr std::string_view doc = "the earliest start, then the lowest cost";
-  using RaggedGoal = CheapestAtEarliestStart;
+  using RaggedGoal = EarliestStart;
   static constexpr bool sweep_ends_there = true, earliest = true;
   using SquareGoal = EarliestStart;
   static double value(double start, double, double) { return start; }

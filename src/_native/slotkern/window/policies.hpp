@@ -45,6 +45,8 @@ template <class G>
 concept GoalPolicy = requires(const G& goal, G& changing, double x) {
   { G::times } -> std::convertible_to<bool>;
   { G::narrows } -> std::convertible_to<bool>;
+  { G::repeats } -> std::convertible_to<bool>;
+  { G::by_step } -> std::convertible_to<bool>;
   { changing.best } -> std::same_as<Best&>;
   { changing.probe } -> std::same_as<float&>;
   { goal.ceiling() } -> std::same_as<double>;

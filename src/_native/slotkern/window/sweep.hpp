@@ -15,20 +15,34 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "slotkern/slots/prepared.hpp"
-#include "slotkern/window/cheapest.hpp"
+#include "slotkern/window/kept.hpp"
 #include "slotkern/window/window.hpp"
 
 namespace slotkern {
 
 // Scratch of one thread; it only grows.
 struct Workspace {
-  NCheapest top, rates;
+  Kept kept;
+  NCheapest top, rates, prices;
   std::vector<Entry> chosen;
   std::vector<Part> parts, trial_parts;
-  std::vector<std::size_t> row_at;  // by place of the node
+  // Slots live at one time, in a list for each of `bounds`: the fastest they can serve.
+  struct Joining {
+    std::size_t row, before;
+  };
+  std::vector<Joining> joining;
+  std::vector<std::size_t> last_joining;
+  // Of the nodes of a group: the least price; with all faster ones: the n-th least price, and
+  // what n - 1 of them cost at least (of PreparedSlots of this identity).
+  struct GroupPrices {
+    double anchor, nth, least_others;
+  };
+  std::vector<GroupPrices> group_prices;
+  std::uint64_t priced = 0;
   // A group of the square search: its span, the least a window of it costs, the least sum of
   // prices of any n - 1 of its nodes.
   struct Bound {
@@ -157,6 +171,7 @@ template <class Shape, class Goal>
 bool narrow(const PreparedSlots& prepared, const Query& query, const Shape& shape,
             const Goal& goal, double t, double& least_others, NCheapest& rates) {
   constexpr std::size_t most = 64;  // beyond, the bound costs more than it saves
+  if (prepared.slots.size() <= 1024) return true;  // as it does for slots that are soon swept
   const std::size_t n = static_cast<std::size_t>(query.n);
   const auto useful = [&](const Node& node) {
     return goal.useful(t, shape.length_on(node.performance));
@@ -175,70 +190,170 @@ bool narrow(const PreparedSlots& prepared, const Query& query, const Shape& shap
   return true;
 }
 
-// Says whether it found something better than goal.best. `others`: lower bound on the screen
-// keys of any n - 1 live slots together.
+// One pass over the slots. What has come by a time is judged once, when all of it is there, or
+// slot by slot for goals `by_step`.
 template <class Shape, class Goal>
-bool sweep(const PreparedSlots& prepared, const Query& query, const Shape& shape,
-           double least_others, Goal& goal, Workspace& work) {
-  const std::size_t n = static_cast<std::size_t>(query.n), m = prepared.slots.size();
-  bool better = false;
-  NCheapest& top = work.top;
-  top.reset(n, m);
-  Thresholds thresholds = first_thresholds(query, shape);
-  const auto key_most = [&] {
-    return std::min(goal.probe, key_ceiling(shape.screened(goal.ceiling()), least_others));
-  };
-  thresholds.key = key_most();
-  const double shortest = shape.shortest(prepared);
-  thresholds.end = std::max(thresholds.end, round_down(query.earliest + shortest));
-  // No part starts later; the tests themselves are below.
-  const double room = 4 * 0x1p-52 * (std::fabs(query.deadline) + shortest);
-  const double last = std::min(query.latest, query.deadline - shortest + room);
-  Shape::screen(prepared).each(
-      prepared.order, thresholds, prepared.last_position(), [&](std::size_t row) {
-        const Slot& slot = prepared.slots[row];
-        if (shape.screen_key(slot) > thresholds.key)
-          return true;  // the ceiling fell within the block
-        const double t = query.start_in(slot), length = shape.length(slot);
-        if (t > last || goal.past(t, shortest)) return false;
-        if (!(t + length <= query.limit(slot)) || !query.admits(slot, row) ||
-            slot.performance < shape.performance() || !goal.useful(t, length))
+class Sweep {
+ public:
+  // `least_others`: lower bound on the screen keys of any n - 1 live slots together.
+  Sweep(const PreparedSlots& prepared, const Query& query, const Shape& shape, double least_others,
+        Goal& goal, Workspace& work)
+      : prepared_(prepared), query_(query), shape_(shape), least_others_(least_others),
+        goal_(goal), work_(work), top_(work.kept), n_(static_cast<std::size_t>(query.n)),
+        shortest_(shape.shortest(prepared)), thresholds_(first_thresholds(query, shape)) {
+    thresholds_.key = key_most();
+    thresholds_.end = std::max(thresholds_.end, round_down(query.earliest + shortest_));
+    // No part starts later; the tests themselves are below.
+    const double room = 4 * 0x1p-52 * (std::fabs(query.deadline) + shortest_);
+    last_ = std::min(query.latest, query.deadline - shortest_ + room);
+    top_.reset(n_, spare());
+  }
+
+  // Says whether it found something better than goal.best.
+  bool run() {
+    for (std::size_t from = 0; !over_; from = next_) {
+      next_ = 0;
+      Shape::screen(prepared_).each(
+          prepared_.order, thresholds_, from, prepared_.last_position(),
+          [&](std::size_t row, std::size_t position) { return take(row, position); });
+      if (pending_ && !over_ && next_ == 0) judge(prepared_.position_at(t_));
+      if (next_ == 0) break;
+    }
+    return better_;
+  }
+
+ private:
+  // False: over, or the slots from `next_` on must be screened anew.
+  bool take(std::size_t row, std::size_t position) {
+    const Slot& slot = prepared_.slots[row];
+    if (shape_.screen_key(slot) > thresholds_.key) return true;  // it fell within the block
+    const double t = query_.start_in(slot);
+    if (pending_ && t > t_) {
+      if (!judge(kAll)) return false;
+      if (shape_.screen_key(slot) > thresholds_.key) return true;
+    }
+    if (t > last_ || goal_.past(t, shortest_)) return !(over_ = true);
+    if (!helps(slot, row, t) || !top_.add(shape_.key(slot), row)) return true;
+    t_ = t, row_ = row;
+    if constexpr (Goal::by_step) return judge(position);
+    pending_ = true;
+    if (top_.cut() != cut_) tighten();
+    return true;
+  }
+
+  bool helps(const Slot& slot, std::size_t row, double t) const {
+    const double length = shape_.length(slot);
+    return t + length <= query_.limit(slot) && query_.admits(slot, row) &&
+           slot.performance >= shape_.performance() && goal_.useful(t, length);
+  }
+
+  // Looks whether the n cheapest of now are better. As take().
+  bool judge(std::size_t position) {
+    pending_ = false;
+    const bool changed = top_.absorb();
+    if (top_.cut() != cut_) tighten();
+    if (!changed) return true;
+    top_.settled();
+    while (!(shape_.total(top_.lower()) > goal_.ceiling())) {
+      poll();
+      if (!top_.full()) {
+        if (top_.cut() == kInfinity) break;
+        look_again(position == kAll ? prepared_.position_at(t_) : position);
+        if (!top_.full()) break;
+        continue;
+      }
+      const float most = key_most();
+      if (top_.purge([&](std::size_t other) {
+            const Slot& s = prepared_.slots[other];
+            return shape_.screen_key(s) <= most && live(query_, shape_, s, t_) &&
+                   goal_.useful(t_, shape_.length(s));
+          }))
+        continue;
+      const double total = shape_.total(top_.sum());
+      if (!goal_.fits(t_, total)) break;
+      record(total);
+      if (goal_.enough() || !tighten_all()) return !(over_ = true);
+      if (!Goal::repeats) break;
+    }
+    return next_ == 0;
+  }
+
+  void record(double total) {
+    Best& best = goal_.best;
+    best.longest = 0;
+    if (Goal::times)
+      for (std::size_t i = 0; i < n_; ++i)
+        best.longest = std::max(best.longest, shape_.length(prepared_.slots[top_[i].row]));
+    better_ = best.found = true;
+    best.start = t_;
+    best.total = total;
+    best.finish = t_ + best.longest;
+    best.nth_key = top_[n_ - 1].key;
+    best.step = row_;
+  }
+
+  // Keeps the cheapest of all that is live now, at positions up to `last`.
+  void look_again(std::size_t last) {
+    top_.reset(n_, spare());
+    Thresholds thresholds = thresholds_;
+    thresholds.key = key_most();
+    thresholds.end = std::max(thresholds.end, round_down(t_ + shortest_));
+    double cut = kInfinity;
+    Shape::screen(prepared_).each(
+        prepared_.order, thresholds, 0, last, [&](std::size_t row, std::size_t) {
+          const Slot& slot = prepared_.slots[row];
+          if (shape_.screen_key(slot) > thresholds.key || !helps(slot, row, t_)) return true;
+          top_.add(shape_.key(slot), row);
+          if (top_.cut() != cut)
+            cut = top_.cut(), thresholds.key = std::min(thresholds.key, key_kept());
           return true;
-        if (!top.offer(shape.key(slot), row)) return true;
-        while (top.full() && !(shape.total(top.lower()) > goal.ceiling())) {
-          poll();
-          if (top.purge([&](std::size_t other) {
-                const Slot& s = prepared.slots[other];
-                return shape.screen_key(s) <= thresholds.key && live(query, shape, s, t) &&
-                       goal.useful(t, shape.length(s));
-              }))
-            continue;
-          const double total = shape.total(top.sum());
-          if (!goal.fits(t, total)) break;
-          Best& best = goal.best;
-          best.longest = 0;
-          if (Goal::times)
-            for (std::size_t i = 0; i < n; ++i)
-              best.longest = std::max(best.longest, shape.length(prepared.slots[top[i].row]));
-          better = best.found = true;
-          best.start = t;
-          best.total = total;
-          best.finish = t + best.longest;
-          best.nth_key = top[n - 1].key;
-          best.step = row;
-          if (goal.enough()) return false;
-          if constexpr (Shape::own_lengths && Goal::narrows)
-            if (!narrow(prepared, query, shape, goal, t, least_others, work.rates))
-              return false;
-          thresholds.key = key_most();
-          thresholds.performance =
-              std::max(thresholds.performance,
-                       round_down(goal.least_performance(query.volume) * (1 - kMargin)));
-        }
-        return true;
-      });
-  return better;
-}
+        });
+    top_.absorb();
+    top_.settled();
+    tighten();
+    next_ = last + 1;
+  }
+
+  // Screen keys that the ceiling allows, and that can be kept.
+  float key_most() const {
+    return std::min(goal_.probe, key_ceiling(shape_.screened(goal_.ceiling()), least_others_));
+  }
+  float key_kept() const { return key_ceiling(shape_.screen_key_of(top_.cut()), 0); }
+
+  void tighten() {
+    cut_ = top_.cut();
+    thresholds_.key = std::min(key_most(), key_kept());
+  }
+  // After an improvement; false when nothing is better.
+  bool tighten_all() {
+    if constexpr (Shape::own_lengths && Goal::narrows)
+      if (!narrow(prepared_, query_, shape_, goal_, t_, least_others_, work_.rates)) return false;
+    tighten();
+    thresholds_.performance =
+        std::max(thresholds_.performance,
+                 round_down(goal_.least_performance(query_.volume) * (1 - kMargin)));
+    return true;
+  }
+
+  std::size_t spare() const { return std::max<std::size_t>(16, n_ / 2); }
+
+  static constexpr std::size_t kAll = ~std::size_t{0};  // positions up to the time judged
+
+  const PreparedSlots& prepared_;
+  const Query& query_;
+  const Shape& shape_;
+  double least_others_;
+  Goal& goal_;
+  Workspace& work_;
+  Kept& top_;
+  const std::size_t n_;
+  const double shortest_;
+  Thresholds thresholds_;
+  double last_ = 0, cut_ = kInfinity;
+  double t_ = 0;             // of what is not judged yet, or was judged last
+  std::size_t row_ = 0, next_ = 0;
+  bool pending_ = false, over_ = false, better_ = false;
+};
 
 // Goals. ceiling(): no total above it helps. past(t): no step from t on helps. useful(t, d):
 // a part of length d can be in a better window. enough(): stop at once.
@@ -246,8 +361,11 @@ bool sweep(const PreparedSlots& prepared, const Query& query, const Shape& shape
 struct Goal {
   static constexpr bool times = true;     // needs best.longest and best.finish
   static constexpr bool narrows = false;  // worth bounding the rest by fast nodes only
+  static constexpr bool repeats = false;  // a better window may stand at the same time
+  static constexpr bool by_step = false;  // judges after each slot, not after each time
   double budget;
   Best best;
+  double least = -kInfinity;  // no window has a lower value: what reaches it is the best
   float probe = std::numeric_limits<float>::infinity();  // look at screen keys up to here only
 
   double ceiling() const { return budget; }
@@ -258,19 +376,14 @@ struct Goal {
   double least_performance(double) const { return 0; }
 };
 
-// The first step whose n cheapest fit.
+// The first time at which the n cheapest fit.
 struct EarliestStart : Goal {
   bool past(double t, double) const { return best.found && t >= best.start; }
 };
 
-// The same, but all steps of that time are looked at, so that the n cheapest are the window's.
-struct CheapestAtEarliestStart : Goal {
-  double ceiling() const { return best.found ? best.total : budget; }
-  bool past(double t, double) const { return best.found && t > best.start; }
-  bool fits(double, double total) const {
-    return best.found ? total < best.total : total <= budget;
-  }
-  bool enough() const { return false; }
+// The first step of that time at which they do.
+struct EarliestStep : EarliestStart {
+  static constexpr bool by_step = true;
 };
 
 // The same, for the earliest finish over groups: later groups are slower, so at an equal
@@ -289,23 +402,24 @@ struct LowestCost : Goal {
     if (!best.found) return total <= budget;
     return total < best.total || (total == best.total && t < best.start);
   }
-  bool enough() const { return false; }
+  bool enough() const { return best.total <= least; }
 };
 
 // The longest part only ever falls: drop all that are as long, look again.
 struct ShortestRuntime : Goal {
-  static constexpr bool narrows = true;
+  static constexpr bool narrows = true, repeats = true, by_step = true;
   bool past(double, double shortest) const { return best.found && best.longest <= shortest; }
   bool useful(double, double length) const { return !best.found || length < best.longest; }
-  bool enough() const { return false; }
+  bool enough() const { return best.longest <= least; }
   double least_performance(double volume) const { return volume / best.longest; }
 };
 
 // The same with t + d; the sum is rounded, hence the extra room of an ulp of the finish.
 struct EarliestFinish : Goal {
+  static constexpr bool repeats = true, by_step = true;
   bool past(double t, double shortest) const { return best.found && t + shortest >= best.finish; }
   bool useful(double t, double length) const { return !best.found || t + length < best.finish; }
-  bool enough() const { return false; }
+  bool enough() const { return best.finish <= least; }
   double least_performance(double volume) const {
     return volume / (best.longest + std::fabs(best.finish) * 0x1p-51);
   }

@@ -1,0 +1,130 @@
+// choose_within: exactly n items within a budget and several further limits, for the door
+// _choice.pyx. Checks the items, makes every limit one from above, and sums the chosen ones.
+//
+// The costs of a set are summed in ascending (cost, row) order, as in choose(); the sum of a
+// limit is the exact one, rounded once. Memory: 3 columns of the items for each limit.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "slotkern/base/exact_sum.hpp"
+#include "slotkern/base/status.hpp"
+#include "slotkern/choice/choose.hpp"
+#include "slotkern/choice/multi_knapsack.hpp"
+
+namespace slotkern {
+
+// The sum of `weight` over the chosen is at most, or at least, `amount`.
+struct SumLimit {
+  const double* weight;
+  double amount;
+  bool at_least;
+};
+
+struct ChooserWithin {
+  MultiKnapsack knapsack;
+  ExactSum sum;
+  Choice choice;
+  std::vector<double> negated, terms;
+
+  // What is wrong with the items; `other` of a fault is the limit's number.
+  static Fault check(const Items& items, int n, const std::vector<SumLimit>& limits) {
+    if (const Fault fault = Chooser::check(items, n); fault.status != Status::ok) return fault;
+    for (std::size_t k = 0; k < limits.size(); ++k) {
+      double largest = std::fabs(limits[k].amount);
+      for (int i = 0; i < items.count; ++i) {
+        const double w = limits[k].weight[i];
+        if (!std::isfinite(w)) return {Status::weight_not_finite, static_cast<std::size_t>(i), k};
+        largest = std::max(largest, std::fabs(w));
+      }
+      if (!((n + 64.0) * largest < 1e300)) return {Status::weights_overflow, 0, k};
+    }
+    return {};
+  }
+
+  bool keeps(const SumLimit& limit, const std::vector<int>& rows) {
+    sum.clear();
+    for (const int i : rows) sum.add(limit.weight[i]);
+    return limit.at_least ? sum.value() >= limit.amount : sum.value() <= limit.amount;
+  }
+
+  double cost_of(const Items& items, const std::vector<int>& rows) {
+    terms.clear();
+    for (const int i : rows) terms.push_back(items.cost[i]);
+    std::sort(terms.begin(), terms.end());
+    double cost = 0;
+    for (const double term : terms) cost += term;
+    return cost;
+  }
+
+  Fault run(const Items& items, int n, double budget, const std::vector<SumLimit>& limits,
+            double gap, std::int64_t work) {
+    choice = {};
+    if (const Fault fault = check(items, n, limits); fault.status != Status::ok) return fault;
+    if (n > items.count) return {};
+    const std::size_t count = static_cast<std::size_t>(items.count);
+    negated.clear();
+    negated.reserve(count * limits.size());  // pointers into it stay
+    MultiItems all;
+    all.value = items.value;
+    all.count = items.count;
+    Amounts amounts{};
+    const auto add = [&](const double* weight, double amount) {
+      amounts[static_cast<std::size_t>(all.limits)] = amount;
+      all.weight[static_cast<std::size_t>(all.limits++)] = weight;
+    };
+    if (std::isfinite(budget)) add(items.cost, budget);
+    for (const SumLimit& limit : limits) {
+      if (!limit.at_least) {
+        add(limit.weight, limit.amount);
+        continue;
+      }
+      const std::size_t first = negated.size();
+      for (std::size_t i = 0; i < count; ++i) negated.push_back(-limit.weight[i]);
+      add(negated.data() + first, -limit.amount);
+    }
+    knapsack.gap = gap;
+    knapsack.scale = ValueScale::of(items.value, items.count);
+    knapsack.most_work = work;
+    knapsack.work = 0;
+    if (items.count > Chooser::kManyItems) expect_long();
+    const bool any = knapsack.solve(all, n, amounts, 0, -kInfinity, [&](const auto& rows) {
+      return cost_of(items, rows) <= budget &&
+             std::all_of(limits.begin(), limits.end(),
+                         [&](const SumLimit& limit) { return keeps(limit, rows); });
+    });
+    if (!any) return {};
+    choice.proven = knapsack.complete;
+    choice.rows = knapsack.chosen;
+    std::sort(choice.rows.begin(), choice.rows.end(), [&](int a, int b) {
+      return items.cost[a] < items.cost[b] || (items.cost[a] == items.cost[b] && a < b);
+    });
+    choice.any = true;
+    for (const int i : choice.rows) {
+      choice.cost += items.cost[i];
+      choice.value += items.value[i];
+    }
+    std::sort(choice.rows.begin(), choice.rows.end());
+    choice.bound = std::max(choice.value, knapsack.bound);
+    return {};
+  }
+};
+
+inline Fault choose_within(const double* cost, const double* value, int count, int n,
+                           double budget, const std::vector<SumLimit>& limits, double gap,
+                           std::int64_t work, Choice*& choice) noexcept {
+  Fault fault;
+  const Status status = guarded([&] {
+    static thread_local ChooserWithin scratch;
+    choice = &scratch.choice;
+    fault = scratch.run({cost, value, count}, n, budget, limits, gap, work);
+    return Status::ok;
+  });
+  if (status != Status::ok) fault.status = status;
+  return fault;
+}
+
+}  // namespace slotkern

@@ -1,0 +1,263 @@
+// The bound of a choice under several limits
+//
+//   max sum z_i x_i   with   sum w_ki x_i <= a_k  for all k,   sum x_i = n,   x binary.
+//
+// For any multipliers lambda >= 0, (the n largest z - sum lambda_k w_k) + sum lambda_k a_k is an
+// upper bound; the least of them is the value of the linear relaxation. Its multipliers are
+// found by the dual simplex method for bounded variables: the basis has one variable a limit
+// and one for the n, so a pivot is O(m k), and a ratio test that goes on over whole flips of
+// variables makes few of them. The simplex only proposes: bounds, and proofs that nothing fits,
+// are computed from the multipliers alone, with room for rounding.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "slotkern/base/interrupt.hpp"
+#include "slotkern/base/numbers.hpp"
+
+namespace slotkern {
+
+inline constexpr int kMostLimits = 8;
+
+using Amounts = std::array<double, kMostLimits>;  // one a limit
+
+// Items with one column of weights a limit.
+struct MultiItems {
+  const double* value = nullptr;
+  std::array<const double*, kMostLimits> weight{};
+  int count = 0, limits = 0;
+
+  double weigh(int i, const Amounts& lambda, double scale = 1) const {
+    double sum = scale * value[i];
+    for (int k = 0; k < limits; ++k)
+      sum -= lambda[static_cast<std::size_t>(k)] * weight[static_cast<std::size_t>(k)][i];
+    return sum;
+  }
+};
+
+class Multipliers {
+ public:
+  Amounts lambda{};      // the last solve()'s
+  Amounts ray{};         // where infeasible(): sums weighed so are too large for any n items
+  int pivots = 0;
+
+  // True where the relaxation has an optimum (or the method gave up on the way there, with
+  // multipliers that bound all the same); false where it seems to have no solution: `ray`.
+  bool solve(const MultiItems& items, int n, const Amounts& amount) {
+    items_ = items;
+    rows_ = items.limits + 1;
+    amount_ = amount;
+    pick_ = n;
+    start();
+    for (pivots = 0; pivots < kMostPivots; ++pivots) {
+      poll();
+      const int row = most_violated();
+      if (row < 0) break;
+      if (!pivot(row)) return false;
+    }
+    settle();
+    return true;
+  }
+
+ private:
+  static constexpr int kMostPivots = 200;
+  static constexpr int kRows = kMostLimits + 1;
+  static constexpr double kTiny = 1e-11, kFeasible = 1e-9;
+
+  using Column = std::array<double, kRows>;
+
+  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+  // Variable j < count is an item; count + k is what limit k has left. Scaled by row, so that
+  // one measure of violation serves all.
+  Column column(int j) const {
+    Column a{};
+    if (j >= items_.count) {
+      a[at(j - items_.count)] = 1;
+      return a;
+    }
+    for (int k = 0; k < items_.limits; ++k) a[at(k)] = items_.weight[at(k)][j] * scale_[at(k)];
+    a[at(items_.limits)] = 1;
+    return a;
+  }
+
+  // All multipliers 0: the n largest values are in, the n-th is basic.
+  void start() {
+    const int m = items_.count;
+    for (int k = 0; k < items_.limits; ++k) {
+      double largest = 0;
+      for (int i = 0; i < m; ++i) largest = std::max(largest, std::fabs(items_.weight[at(k)][i]));
+      scale_[at(k)] = largest > 0 ? 1 / largest : 1;
+      if (!std::isfinite(scale_[at(k)])) scale_[at(k)] = 1;
+    }
+    upper_.assign(at(m + items_.limits), 0);
+    basic_.assign(at(m + items_.limits), 0);
+    order_.resize(at(m));
+    for (int i = 0; i < m; ++i) order_[at(i)] = i;
+    std::nth_element(order_.begin(), order_.begin() + (pick_ - 1), order_.end(),
+                     [this](int a, int b) {
+                       const double x = items_.value[a], y = items_.value[b];
+                       return x > y || (x == y && a < b);
+                     });
+    for (int i = 0; i < pick_ - 1; ++i) upper_[at(order_[at(i)])] = 1;
+    const int nth = order_[at(pick_ - 1)];
+    const Column a = column(nth);
+    for (int r = 0; r < rows_; ++r) {
+      inverse_[at(r)] = {};
+      inverse_[at(r)][at(r)] = 1;
+    }
+    for (int k = 0; k < items_.limits; ++k) {
+      basis_[at(k)] = m + k;
+      basic_[at(m + k)] = 1;
+      inverse_[at(k)][at(items_.limits)] = -a[at(k)];
+    }
+    basis_[at(items_.limits)] = nth;
+    basic_[at(nth)] = 1;
+    dual_ = {};
+    dual_[at(items_.limits)] = items_.value[nth];
+    primal();
+  }
+
+  // The values of the basic variables.
+  void primal() {
+    Column rest{};
+    for (int k = 0; k < items_.limits; ++k) rest[at(k)] = amount_[at(k)] * scale_[at(k)];
+    rest[at(items_.limits)] = pick_;
+    for (int j = 0; j < items_.count; ++j) {
+      if (!upper_[at(j)] || basic_[at(j)]) continue;
+      for (int k = 0; k < items_.limits; ++k)
+        rest[at(k)] -= items_.weight[at(k)][j] * scale_[at(k)];
+      rest[at(items_.limits)] -= 1;
+    }
+    for (int r = 0; r < rows_; ++r) {
+      x_[at(r)] = 0;
+      for (int q = 0; q < rows_; ++q) x_[at(r)] += inverse_[at(r)][at(q)] * rest[at(q)];
+    }
+  }
+
+  bool is_item(int j) const { return j < items_.count; }
+
+  int most_violated() const {
+    double worst = kFeasible;
+    int row = -1;
+    for (int r = 0; r < rows_; ++r) {
+      const double below = -x_[at(r)];
+      const double above = is_item(basis_[at(r)]) ? x_[at(r)] - 1 : -kInfinity;
+      const double by = std::max(below, above);
+      if (by > worst) worst = by, row = r;
+    }
+    return row;
+  }
+
+  struct Step {
+    double ratio, change;
+    int j;
+  };
+
+  // The variable of this row leaves for the bound that it violates. Variables whose reduced
+  // value changes its sign are flipped to their other bound as long as the row stays violated.
+  bool pivot(int row) {
+    const bool below = x_[at(row)] < 0;
+    const double sign = below ? 1 : -1;
+    const Column& across = inverse_[at(row)];
+    steps_.clear();
+    const auto consider = [&](int j, double alpha, double reduced) {
+      // What raises (below) or lowers the row's value may enter.
+      const double a = sign * alpha;
+      const bool up = upper_[at(j)];
+      if (up ? a > kTiny : a < -kTiny)
+        steps_.push_back({std::max(0.0, (up ? reduced : -reduced) / std::fabs(a)), std::fabs(a), j});
+    };
+    for (int j = 0; j < items_.count; ++j) {
+      if (basic_[at(j)]) continue;
+      double alpha = across[at(items_.limits)], reduced = items_.value[j] - dual_[at(items_.limits)];
+      for (int k = 0; k < items_.limits; ++k) {
+        const double a = items_.weight[at(k)][j] * scale_[at(k)];
+        alpha += across[at(k)] * a;
+        reduced -= dual_[at(k)] * a;
+      }
+      consider(j, alpha, reduced);
+    }
+    for (int k = 0; k < items_.limits; ++k)
+      if (!basic_[at(items_.count + k)])
+        consider(items_.count + k, across[at(k)], -dual_[at(k)]);
+    double violated = below ? -x_[at(row)] : x_[at(row)] - 1;
+    if (steps_.empty()) return seems_empty(across, sign);
+    // Least ratio first; of equal ones the largest change.
+    const auto later = [](const Step& a, const Step& b) {
+      if (a.ratio != b.ratio) return a.ratio > b.ratio;
+      return a.change != b.change ? a.change < b.change : a.j > b.j;
+    };
+    std::make_heap(steps_.begin(), steps_.end(), later);
+    auto end = steps_.end();
+    for (;;) {
+      std::pop_heap(steps_.begin(), end, later);
+      const Step& step = *--end;
+      if (!is_item(step.j) || violated <= step.change) break;
+      if (end == steps_.begin()) return seems_empty(across, sign);
+      violated -= step.change;
+    }
+    for (auto flipped = end + 1; flipped != steps_.end(); ++flipped) upper_[at(flipped->j)] ^= 1;
+    const int enters = end->j, leaves = basis_[at(row)];
+    const Column a = column(enters);
+    Column into{};
+    for (int r = 0; r < rows_; ++r)
+      for (int q = 0; q < rows_; ++q) into[at(r)] += inverse_[at(r)][at(q)] * a[at(q)];
+    const double centre = into[at(row)];
+    if (!(std::fabs(centre) > kTiny)) return true;  // settle() computes from what there is
+    const double reduced = (is_item(enters) ? items_.value[enters] : 0) - dot(dual_, a);
+    const double theta = reduced / centre;
+    for (int q = 0; q < rows_; ++q) dual_[at(q)] += theta * across[at(q)];
+    for (int q = 0; q < rows_; ++q) inverse_[at(row)][at(q)] /= centre;
+    for (int r = 0; r < rows_; ++r) {
+      if (r == row) continue;
+      const double factor = into[at(r)];
+      if (factor != 0)
+        for (int q = 0; q < rows_; ++q)
+          inverse_[at(r)][at(q)] -= factor * inverse_[at(row)][at(q)];
+    }
+    basic_[at(leaves)] = 0;
+    upper_[at(leaves)] = static_cast<char>(!below);
+    basic_[at(enters)] = 1;
+    basis_[at(row)] = enters;
+    primal();
+    return true;
+  }
+
+  double dot(const Column& a, const Column& b) const {
+    double sum = 0;
+    for (int q = 0; q < rows_; ++q) sum += a[at(q)] * b[at(q)];
+    return sum;
+  }
+
+  bool seems_empty(const Column& across, double sign) {
+    for (int k = 0; k < items_.limits; ++k)
+      ray[at(k)] = std::max(0.0, sign * across[at(k)] * scale_[at(k)]);
+    settle();
+    return false;
+  }
+
+  void settle() {
+    for (int k = 0; k < items_.limits; ++k) {
+      lambda[at(k)] = std::max(0.0, dual_[at(k)] * scale_[at(k)]);
+      if (!std::isfinite(lambda[at(k)])) lambda[at(k)] = 0;
+    }
+  }
+
+  MultiItems items_;
+  Amounts amount_{}, scale_{};
+  int rows_ = 0, pick_ = 0;
+  std::array<int, kRows> basis_{};
+  std::array<Column, kRows> inverse_{};
+  Column x_{}, dual_{};
+  std::vector<char> upper_, basic_;
+  std::vector<int> order_;
+  std::vector<Step> steps_;
+};
+
+}  // namespace slotkern

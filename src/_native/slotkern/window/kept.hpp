@@ -1,0 +1,141 @@
+// The cheapest slots that a sweep keeps: the n that a window would take, and some to spare.
+//
+// A sorted array of at most n + spare. What is dearer than a full array is not kept and need not
+// even be looked at: `cut` is the least key that may be missing, and never rises but by reset().
+// Slots expire without a word: while one that has expired is among the n cheapest it is no dearer
+// than its replacement, so that the sum is a LOWER bound of the true one. So is a sum in which
+// `cut` stands for each that is missing. Only a sum that would win need be purged, and only when
+// purging leaves fewer than n of more than there were must the rest be looked for again.
+// What comes goes to an unsorted tail first and joins the array all at once (absorb): O(log n) a
+// slot where many come together, O(n) where one comes alone. No allocation after reset().
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "slotkern/window/cheapest.hpp"
+
+namespace slotkern {
+
+class Kept {
+ public:
+  void reset(std::size_t n, std::size_t spare) {
+    n_ = n;
+    capacity_ = n + spare;
+    const std::size_t room = 2 * capacity_;
+    if (array_.size() < room) array_.resize(room), merged_.resize(room);
+    size_ = tail_ = 0;
+    cut_ = kInfinity;
+    sum_ = slack_ = 0;
+    changed_ = false;
+  }
+
+  // Whether it is kept for now. What is infinite is never.
+  bool add(double key, std::size_t row) {
+    if (!(key < cut_)) return false;
+    array_[tail_++] = {key, row};
+    if (tail_ == 2 * capacity_) absorb();
+    return true;
+  }
+
+  // Joins what was added; whether the n cheapest are others than at the last call of settled().
+  bool absorb() {
+    if (tail_ == size_ + 1)
+      insert();
+    else if (tail_ > size_)
+      merge();
+    return changed_;
+  }
+  void settled() { changed_ = false; }
+
+  bool full() const { return size_ >= n_; }
+  double cut() const { return cut_; }  // infinite: nothing is missing
+  const Entry& operator[](std::size_t i) const { return array_[i]; }
+
+  // Whether no other slot can have the key of the n-th.
+  bool distinct() const {
+    return array_[n_ - 1].key < (size_ > n_ ? array_[n_].key : cut_);
+  }
+
+  // At most the sum of the n cheapest there are: a running sum less its worst rounding error.
+  double lower() const {
+    const double known = sum_ - slack_;
+    return full() ? known : known + static_cast<double>(n_ - size_) * cut_ * (1 - kMargin);
+  }
+
+  // The sum of the n cheapest, in ascending order.
+  double sum() const {
+    double total = 0;
+    for (std::size_t i = 0; i < n_; ++i) total += array_[i].key;
+    return total;
+  }
+
+  // Drops what keep(row) refuses if any of it is among the n cheapest, and says whether it did.
+  template <class Keep>
+  bool purge(Keep keep) {
+    const std::size_t front = std::min(n_, size_);
+    std::size_t kept = 0;
+    while (kept < front && keep(array_[kept].row)) ++kept;
+    if (kept == front) return false;
+    for (std::size_t i = kept + 1; i < size_; ++i)
+      if (keep(array_[i].row)) array_[kept++] = array_[i];
+    size_ = tail_ = kept;
+    add_up();
+    return true;
+  }
+
+ private:
+  void insert() {
+    const Entry entry = array_[size_];
+    std::size_t at = size_;
+    if (size_ <= 40) {
+      for (; at > 0 && entry.key < array_[at - 1].key; --at) array_[at] = array_[at - 1];
+    } else {
+      const auto first = array_.begin(), last = first + static_cast<std::ptrdiff_t>(at);
+      const auto spot = std::upper_bound(first, last, entry, ByKey{});
+      std::move_backward(spot, last, last + 1);
+      at = static_cast<std::size_t>(spot - first);
+    }
+    array_[at] = entry;
+    trim(size_ + 1);
+    if (at >= n_) return;
+    changed_ = true;
+    sum_ += entry.key;
+    slack_ += sum_ * 4e-16;
+    if (tail_ > n_) sum_ -= array_[n_].key;
+  }
+
+  void merge() {
+    const auto first = array_.begin(), middle = first + static_cast<std::ptrdiff_t>(size_),
+               last = first + static_cast<std::ptrdiff_t>(tail_);
+    std::sort(middle, last, ByKey{});
+    const double nth = full() ? array_[n_ - 1].key : kInfinity;
+    changed_ = changed_ || middle->key < nth;
+    std::merge(first, middle, middle, last, merged_.begin(), ByKey{});
+    array_.swap(merged_);
+    trim(tail_);
+    add_up();
+  }
+
+  void trim(std::size_t size) {
+    size_ = tail_ = std::min(size, capacity_);
+    if (size_ == capacity_) cut_ = array_[size_ - 1].key;
+  }
+
+  void add_up() {
+    sum_ = slack_ = 0;
+    for (std::size_t i = 0; i < std::min(n_, size_); ++i) {
+      sum_ += array_[i].key;
+      slack_ += sum_ * 4e-16;
+    }
+  }
+
+  std::size_t n_ = 0, capacity_ = 0;
+  std::size_t size_ = 0, tail_ = 0;  // sorted; all of it
+  double cut_ = kInfinity, sum_ = 0, slack_ = 0;
+  bool changed_ = false;
+  std::vector<Entry> array_, merged_;
+};
+
+}  // namespace slotkern

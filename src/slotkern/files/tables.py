@@ -1,0 +1,45 @@
+"""Tables of things for other libraries: frames of pandas, and Arrow tables."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from slotkern.extras import extra
+from slotkern.shown import Table
+
+from .arrow import pyarrow, to_table
+from .columns import plain_columns
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["arrow_of", "frame_of"]
+
+
+def frame_of(table: Table) -> pd.DataFrame:
+    """Return a table as a pandas.DataFrame, its dates in the zone of the clock."""
+    with extra():
+        import pandas as pd
+
+    frame = pd.DataFrame(plain_columns(table.whole(), "pandas"))
+    for name, utc in table.dates().items():
+        zone = table.clock.origin.tzinfo
+        frame[name] = pd.Series(pd.DatetimeIndex(utc, tz="UTC").tz_convert(zone))
+    return frame
+
+
+def arrow_of(table: Table) -> Any:
+    """Return a table as a pyarrow.Table, its dates in the zone of the clock."""
+    pa = pyarrow()
+    found = to_table(table.whole())
+    for name, utc in table.dates().items():
+        kind = pa.timestamp(table.clock.tick, tz=_zone(table.clock.zone))
+        found = found.append_column(name, pa.array(utc).cast(kind))
+    return found
+
+
+def _zone(name: str | None) -> str:
+    """The zone as Arrow writes it: a name, or an offset alone."""
+    offset = (name or "UTC").removeprefix("UTC")
+    return offset if re.fullmatch(r"[+-]\d\d:\d\d", offset) else name or "UTC"

@@ -1,0 +1,133 @@
+"""A table as HTML for notebooks: short, escaped, light and dark, with a bar a row.
+
+The class of the table is the one that notebooks know from pandas and polars. Colours
+are the page's own but for the bars, which have three to one on white and on black.
+"""
+
+from __future__ import annotations
+
+import math
+from html import escape
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slotkern.shown import Table
+
+__all__ = ["html_of"]
+
+#: Longer tables are cut to the first and last rows, wider ones to the first columns.
+ROWS, COLUMNS, LETTERS = 10, 16, 60
+BAR, WIDTH, HEIGHT = "#3b8fc4", 160, 12
+
+
+def html_of(table: Table) -> str:
+    """Return a table as HTML."""
+    rows = np.arange(table.rows)
+    if table.rows > ROWS:
+        rows = np.concatenate([rows[: ROWS // 2], rows[-ROWS // 2 :]])
+    facts = {name: value for name, value in table.facts.items() if value is not None}
+    told = " · ".join(
+        f"{escape(name)} {_words(value)}" for name, value in facts.items()
+    )
+    said = table.clock is None or str(table.clock) in table.heading
+    notes = [] if said else [str(table.clock)]
+    lines = "".join(f"<div>{escape(note)}</div>" for note in (*notes, *table.notes))
+    # The classes keep a dollar sign in a name from beginning a formula.
+    return (
+        '<div class="slotkern tex2jax_ignore mathjax_ignore">'
+        f"<div><b>{escape(table.heading)}</b>{' · ' if told else ''}{told}</div>"
+        f"{lines}{_body(table, rows)}</div>"
+    )
+
+
+def _body(table: Table, rows: NDArray[np.int64]) -> str:
+    if not table.columns:
+        return ""
+    cells = {name: _column(table, name, rows) for name in [*table.columns][:COLUMNS]}
+    if bars := _bars(table, rows):
+        cells[""] = (bars, "left")
+    if len(table.columns) > COLUMNS:
+        more = f"… {len(table.columns)} columns"
+        cells[more] = ([""] * len(rows), "left")
+    head = "".join(
+        f'<th style="text-align:{align}">{escape(name)}</th>'
+        for name, (_, align) in cells.items()
+    )
+    lines = [
+        "".join(
+            f'<td style="text-align:{align};white-space:nowrap">{values[row]}</td>'
+            for values, align in cells.values()
+        )
+        for row in range(len(rows))
+    ]
+    if table.rows > len(rows):
+        lines.insert(
+            ROWS // 2, f'<td colspan="{len(cells)}">… {table.rows:,} rows</td>'
+        )
+    body = "".join(f"<tr>{line}</tr>" for line in lines)
+    return (
+        f'<table border="1" class="dataframe"><thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table>"
+    )
+
+
+def _column(table: Table, name: str, rows: NDArray[np.int64]) -> tuple[list[str], str]:
+    """The cells of a column, escaped, and where they stand."""
+    values, clock = table.some(name, rows), table.clock
+    called = table.names(rows) if name == "node" else None
+    if called is not None:
+        return [_words(each) for each in called.tolist()], "left"
+    if clock is not None and name in table.times:
+        text = np.strings.replace(clock.text(values), "T", " ")
+        return text.tolist(), "left"
+    if clock is not None and name in table.spans:
+        found = [clock.timedelta(each) for each in values.tolist()]
+        return ["" if each is None else str(each) for each in found], "right"
+    align = "right" if values.dtype.kind in "iufm" else "left"
+    return [_words(each) for each in values.tolist()], align
+
+
+def _words(value: Any) -> str:
+    """One value, escaped; numbers with six digits where they are no integers."""
+    if value is None or value != value:
+        return ""
+    if isinstance(value, float) and math.isfinite(value):
+        if value.is_integer() and abs(value) < 1e15:
+            text = str(int(value))
+        else:
+            text = f"{value:.6g}" if not 1e6 <= abs(value) < 1e15 else f"{value:.2f}"
+    else:
+        text = str(value)
+    return escape(text if len(text) <= LETTERS else text[: LETTERS - 1] + "…")
+
+
+def _bars(table: Table, rows: NDArray[np.int64]) -> list[str]:
+    """When each row is, as a bar; nothing where all would be the same."""
+    ends = [name for name in ("end", "finish") if name in table.columns]
+    if "start" not in table.columns or not ends or not len(rows):
+        return []
+    left = table.some("start", rows).astype(np.float64)
+    right = table.some(ends[0], rows).astype(np.float64)
+    known = np.isfinite(left)
+    edges = np.concatenate([left[known], right[np.isfinite(right)]])
+    low, high = edges.min(initial=math.inf), edges.max(initial=-math.inf)
+    if not low < high or (len(rows) > 1 and len({*zip(left, right, strict=True)}) == 1):
+        return []
+    scale = WIDTH / (high - low)
+    bars = []
+    for begin, end, there in zip(left, right.clip(max=high), known, strict=True):
+        box = ""
+        if there and end >= begin:
+            x, wide = (begin - low) * scale, max(1.0, (end - begin) * scale)
+            x = min(x, WIDTH - wide)
+            box = (
+                f'<rect x="{x:.1f}" width="{wide:.1f}" height="{HEIGHT}" fill="{BAR}"/>'
+            )
+        bars.append(
+            f'<svg width="{WIDTH}" height="{HEIGHT}" aria-hidden="true">'
+            f'<rect width="{WIDTH}" height="{HEIGHT}" fill="currentColor" '
+            f'opacity="0.08"/>{box}</svg>'
+        )
+    return bars

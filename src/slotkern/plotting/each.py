@@ -1,0 +1,97 @@
+"""Which picture shows which thing: what ``.plot()`` draws."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from slotkern._alternatives import Alternatives
+from slotkern._core import PreparedSlots
+from slotkern._pool import SlotPool
+from slotkern._windows import Window, WindowTable
+from slotkern.batch.cycles import Cycles
+from slotkern.batch.execution import Execution
+from slotkern.batch.schedule import Schedule
+from slotkern.communities.result import CommunityRun
+from slotkern.environment.generate import TASK, Environment
+from slotkern.machine.spans import FreeSlots
+from slotkern.plotting.batch import plot_cycles, plot_schedule
+from slotkern.plotting.communities import plot_communities
+from slotkern.plotting.flows import plot_replays, plot_trace
+from slotkern.plotting.gantt import plot_gantt
+from slotkern.plotting.layout import by_name
+from slotkern.replays.result import Replay
+from slotkern.slots import SLOT
+from slotkern.traces.free_slots import TraceSlots
+from slotkern.traces.read import Trace
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["picture_of"]
+
+
+def picture_of(thing: Any, *arguments: Any, **options: Any) -> Figure:
+    """Return the picture of a thing, by the function that draws such."""
+    for kinds, draw in _PICTURES:
+        if isinstance(thing, kinds):
+            return draw(thing, *arguments, **options)
+    raise TypeError(f"there is no picture of {type(thing).__name__}")
+
+
+def _windows(thing: Any, slots: Any = None, **options: Any) -> Figure:
+    """Windows on the slots they were found in, or alone: what else is, is not known."""
+    if slots is None:
+        slots = np.empty(0, SLOT)
+        options.setdefault("tasks", np.empty(0, TASK))
+    return plot_gantt(slots, thing, **options)
+
+
+def _alternatives(thing: Alternatives, slots: Any = None, **options: Any) -> Figure:
+    return _windows(thing, thing.searched[0] if slots is None else slots, **options)
+
+
+def _pool(thing: SlotPool, windows: Any = None, **options: Any) -> Figure:
+    """The pool as it is: what is free, what its owners have, what else is not free."""
+    if windows is None:
+        owned = [
+            (f"{owner}: {window.name}" if window.name else owner, window)
+            for window, owner in thing._owned()
+        ]
+        windows = by_name(owned)
+    return plot_gantt(thing, windows, **options)
+
+
+def _environment(thing: Environment, windows: Any = None, **options: Any) -> Figure:
+    given = {"tasks": thing.tasks, "horizon": thing.horizon}
+    return plot_gantt(thing, windows, **given | options)
+
+
+def _execution(thing: Execution, **options: Any) -> Figure:
+    return _windows(thing.windows, thing.schedule._jobs.prepared, **options)
+
+
+def _replay(thing: Replay, **options: Any) -> Figure:
+    return plot_replays({thing.policy: thing}, **options)
+
+
+def _community(thing: CommunityRun, **options: Any) -> Figure:
+    return plot_communities({thing.name: thing}, **options)
+
+
+#: The first kind that a thing is of says how it is drawn.
+_PICTURES: tuple[tuple[Any, Callable[..., Figure]], ...] = (
+    (Alternatives, _alternatives),
+    ((Window, WindowTable), _windows),
+    (SlotPool, _pool),
+    ((PreparedSlots, FreeSlots, TraceSlots), plot_gantt),
+    (Environment, _environment),
+    (Schedule, plot_schedule),
+    (Execution, _execution),
+    (Cycles, plot_cycles),
+    (Trace, plot_trace),
+    (Replay, _replay),
+    (CommunityRun, _community),
+)

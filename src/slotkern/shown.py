@@ -1,0 +1,161 @@
+"""What things show of themselves: a table, for notebooks and for other libraries.
+
+A class tells by ``_shown`` what its table is. `Shown` makes of it what people and
+libraries ask for: HTML, a frame of pandas, an Arrow table or stream; `Drawn` adds a
+picture. A class of a compiled door, which has no such bases, takes over their methods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+    from numpy.typing import NDArray
+
+    #: A column, or what makes some rows of it: only those that are looked at.
+    Column = NDArray[Any] | Callable[[NDArray[np.int64]], Any]
+
+__all__ = ["Drawn", "Shown", "Table", "joined"]
+
+
+class Table(NamedTuple):
+    """A table, and what its numbers mean.
+
+    Attributes
+    ----------
+    heading : str
+        What it is a table of.
+    columns : mapping of str to Column
+    rows : int
+    terms : (Clock or None, Machine or None), or None
+        What times and nodes are called.
+    times, spans : tuple of str
+        The columns that are times, and durations, of the clock.
+    facts : mapping
+        What is to be said of the whole, by name.
+    notes : sequence of str
+        The same in sentences.
+    """
+
+    heading: str
+    columns: Mapping[str, Column]
+    rows: int
+    terms: Any = None
+    times: tuple[str, ...] = ()
+    spans: tuple[str, ...] = ()
+    facts: Mapping[str, Any] = {}
+    notes: Sequence[str] = ()
+
+    @staticmethod
+    def of(heading: str, array: NDArray[np.void], **more: Any) -> Table:
+        """The table of a structured array."""
+        columns = {name: array[name] for name in array.dtype.names or ()}
+        return Table(heading, columns, len(array), **more)
+
+    @property
+    def clock(self) -> Any:
+        """What the times mean, or None."""
+        return None if self.terms is None else self.terms[0]
+
+    def names(self, rows: NDArray[np.int64]) -> NDArray[Any] | None:
+        """The names of the nodes of some rows, or None."""
+        machine = None if self.terms is None else self.terms[1]
+        nodes = self.columns.get("node")
+        if machine is None or nodes is None:
+            return None
+        return np.asarray(machine.names)[self.some("node", rows)]
+
+    def some(self, name: str, rows: NDArray[np.int64]) -> NDArray[Any]:
+        """Some rows of a column."""
+        column = self.columns[name]
+        return np.asarray(column(rows) if callable(column) else column[rows])
+
+    def whole(self) -> dict[str, NDArray[Any]]:
+        """All columns as they are, and the names of the nodes as ``node_name``."""
+        rows = np.arange(self.rows)
+        found = {
+            name: self.some(name, rows) if callable(column) else np.asarray(column)
+            for name, column in self.columns.items()
+        }
+        names = self.names(rows)
+        return found if names is None else found | {"node_name": names}
+
+    def dates(self) -> dict[str, NDArray[np.datetime64]]:
+        """Each time as a date of UTC, under its name and ``_time``."""
+        clock, rows = self.clock, np.arange(self.rows)
+        if clock is None:
+            return {}
+        return {f"{name}_time": clock.utc(self.some(name, rows)) for name in self.times}
+
+
+class Shown:
+    """What has a table, `_shown`."""
+
+    __slots__ = ()
+
+    def _shown(self) -> Table:
+        raise NotImplementedError
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the table as a pandas.DataFrame.
+
+        Times are numbers; with a clock there are dates too, as ``start_time`` beside
+        ``start``, in its zone; with a machine, ``node_name`` beside ``node``.
+        """
+        from slotkern.files.tables import frame_of
+
+        return frame_of(self._shown())
+
+    def to_arrow(self) -> Any:
+        """Return the table as a pyarrow.Table, with the columns of `to_pandas`."""
+        from slotkern.files.tables import arrow_of
+
+        return arrow_of(self._shown())
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """The table for whatever reads Arrow streams: polars, duckdb, pandas."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def _repr_html_(self) -> str:
+        """The table as notebooks show it."""
+        from slotkern.html_table import html_of
+
+        return html_of(self._shown())
+
+
+class Drawn(Shown):
+    """What has a table and a picture."""
+
+    __slots__ = ()
+
+    def plot(self, *arguments: Any, **options: Any) -> Figure:
+        """Return a picture, which a notebook shows by itself.
+
+        Arguments and options are those of the function of `slotkern` that draws it; see
+        the page on notebooks.
+        """
+        from slotkern.plotting.each import picture_of
+
+        return picture_of(self, *arguments, **options)
+
+
+def joined(
+    nodes: NDArray[Any], first: NDArray[np.int64], terms: Any
+) -> Callable[[NDArray[np.int64]], list[str]]:
+    """Return what makes text of nodes, ``first[i]:first[i + 1]`` of each window."""
+    machine = None if terms is None else terms[1]
+
+    def some(rows: NDArray[np.int64]) -> list[str]:
+        found = []
+        for row in rows.tolist():
+            each = nodes[first[row] : first[row + 1]]
+            called = each if machine is None else machine.names[each]
+            found.append(", ".join(map(str, called.tolist())))
+        return found
+
+    return some

@@ -1,0 +1,77 @@
+"""What is decided without being asked is told to the logger ``slotkern``."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import slotkern as sk
+
+
+def jobs() -> np.ndarray:
+    """A sound job, one of unknown submission, one that asks for no time."""
+    rows = np.zeros(3, sk.SWF)
+    rows["job"], rows["submit"] = [1, 2, 3], [0, -1, 5]
+    rows["run_time"], rows["allocated"], rows["requested_time"] = 10, 2, [20, 20, -1]
+    return rows
+
+
+def told(caplog: pytest.LogCaptureFixture, level: int) -> str:
+    records = [r for r in caplog.records if r.name == "slotkern"]
+    return "\n".join(r.getMessage() for r in records if r.levelno == level)
+
+
+def test_what_is_left_out_is_a_warning(
+    caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    caplog.set_level("INFO", "slotkern")
+    path = tmp_path / "some.swf"
+    sk.write_trace(path, jobs())
+    path.write_text(path.read_text() + "1 2 3\n")
+    trace = sk.read_trace(path, errors="skip")
+    assert trace.skipped == 1
+    assert "1 lines left out: line 4" in told(caplog, logging.WARNING)
+    sk.clean_trace(trace, "unknown")
+    sk.replay(trace)
+    sk.resample_weeks(trace, seed=1)
+    said = told(caplog, logging.WARNING)
+    assert f"{path}: jobs left out, cut or moved: unknown 1" in said
+    assert "replay under easy: jobs left out: submission unknown 1" in said
+    assert "without 1 jobs of unknown submission" in said
+    infos = told(caplog, logging.INFO)
+    assert "no MaxProcs: the cluster has the 4 that jobs use at once" in infos
+    assert "1 jobs ask for no time" in infos
+
+
+def test_defaults_are_an_info(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "slotkern")
+    machine = sk.Machine({"name": ["a", "b"], "price": [1, 2]})
+    busy = {"node": ["a", "b"], "start": [1, 20], "end": [np.nan, 30]}
+    slots = sk.free_slots(machine, busy, start=0, end=9)
+    schedule = sk.schedule_batch(slots, [sk.Request(1, 1)])
+    schedule.execute()
+    sk.run_cycles(slots, [sk.Request(1, 1)], [0], length=1)
+    assert told(caplog, logging.WARNING) == ""
+    for words in (
+        "machine has no column 'performance': it is 1 of each node",
+        "1 of 2 busy spans lie outside the horizon",
+        "1 of 2 busy spans have no end: busy for ever",
+        "no limit on cost given",
+        "lengths are drawn from [0.2, 1], seed 0",
+        "1 cycles: until all jobs have had a turn",
+    ):
+        assert words in told(caplog, logging.INFO)
+    assert "'price'" not in told(caplog, logging.INFO)
+
+
+def test_nothing_is_shown_unless_asked_for() -> None:
+    code = "import slotkern as sk; sk.Machine({'name': ['a']})"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == done.stderr == ""
