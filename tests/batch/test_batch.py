@@ -365,6 +365,7 @@ def test_a_limit_is_never_exceeded():
         for limit in (free.totals()["cost"], 30, 20, 5, 0):
             schedule = sk.schedule_batch(SLOTS, JOBS, policy, limit=limit)
             assert schedule.totals()["cost"] <= limit
+            assert schedule.limit in (limit, math.inf)  # not the sum of the shares
             assert set(schedule.reasons) <= {"scheduled", "limit"}
     assert schedule.reasons == ["limit"] * 3
 

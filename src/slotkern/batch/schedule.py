@@ -122,9 +122,15 @@ class Schedule(Drawn):
 
     @property
     def limit(self) -> float:
-        """What the expense was limited to, over all sub-batches; inf if nothing."""
-        limits = self.slices["limit"].tolist()
-        return math.fsum(limits) if limits else math.inf
+        """What the expense was limited to, over all sub-batches; inf if nothing.
+
+        The limit that was given, of which each sub-batch had a share of what was left;
+        or the sum of theirs by eq. (5).
+        """
+        if not len(self.slices):
+            return math.inf
+        given: float | None = self._rules["limit"]
+        return math.fsum(self.slices["limit"].tolist()) if given is None else given
 
     def totals(self) -> dict[str, float]:
         """Sums over the scheduled jobs, by every measure (exactly rounded)."""
