@@ -55,7 +55,7 @@ def test_a_figure_appears_once_by_itself(magic: str, tmp_path: Path) -> None:
     for outputs in (figure, plotted):
         assert len(outputs) == 1
         assert outputs[0]["image/png"].startswith("iVBORw0KGgo")
-        assert outputs[0]["text/plain"].startswith("<Figure size")
+        assert outputs[0]["text/plain"].startswith("<Picture size")
     assert len(table) == 1
     assert table[0]["text/html"].count("<table") == 1
     assert table[0]["text/plain"].startswith("Window(square finish")
