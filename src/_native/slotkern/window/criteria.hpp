@@ -79,7 +79,6 @@ struct Cost : CriterionDefaults {
 using Builtin = std::tuple<First, Start, Finish, Runtime, Cost>;
 inline constexpr int kBuiltins = static_cast<int>(std::tuple_size_v<Builtin>);
 
-static_assert(ShapePolicy<Ragged> && ShapePolicy<Square>);
 static_assert([]<class... C>(std::tuple<C...>) { return (CriterionPolicy<C> && ...); }(Builtin{}));
 
 // Calls f with the criterion of this index: the one dispatch of a search.

@@ -2,14 +2,17 @@
 //
 // This is the AEP scheme of Toporkov et al. (2013, section 2.1) and the inner loop of the
 // square search (2018, section 3.2). A step adds one slot; live are the slots with
-// t + d <= min(end, deadline). Two policies are compiled in, nothing is dispatched inside:
-//   Shape  how long a part takes and what it costs (Ragged, Charged, or Square for one group),
-//   Goal   what counts as better, which slots can still help, when to stop.
+// t + d <= min(end, deadline). Two policies are compiled in, nothing is dispatched inside: the
+// shape of the window (window/shapes.hpp) and the goal (window/goals.hpp).
 //
-// Exact because (1) only a step whose slot enters the n cheapest can lower their sum;
-// (2) with expired slots among them the sum is a lower bound, so purging only the sums that
-// would win misses nothing; (3) the screen drops a slot only if it together with the n - 1
-// cheapest nodes is over the ceiling. Expected O(m / 64 + survivors * n).
+// Exact because (1) only a slot that enters the n cheapest can lower their sum, and only the sum
+// of all that start at one time is the window's; (2) with expired slots among them the sum is a
+// lower bound, so purging only the sums that would win misses nothing; (3) the screen drops a
+// slot only if it together with the n - 1 cheapest nodes is over the ceiling, or if more than n
+// cheaper ones are kept (window/kept.hpp); where so many of these expire that it may count, all
+// that is live is looked through again, and the slots behind are screened anew.
+// Expected O(m / 64 + survivors * log n); looking again is O(m / 64) beside what is
+// live, and the spare doubles each time.
 #pragma once
 
 #include <algorithm>
@@ -18,8 +21,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "slotkern/slots/prepared.hpp"
+#include "slotkern/window/goals.hpp"
 #include "slotkern/window/kept.hpp"
+#include "slotkern/window/shapes.hpp"
 #include "slotkern/window/window.hpp"
 
 namespace slotkern {
@@ -52,118 +56,6 @@ struct Workspace {
   std::vector<Bound> bounds;
   std::vector<std::size_t> order;
 };
-
-// What a sweep found: the step's time and row, the total, the longest part, and the n-th
-// smallest key, which bounds the keys of the canonical window at this time.
-struct Best {
-  bool found = false;
-  double start = 0, total = 0, longest = 0, finish = kInfinity, nth_key = 0;
-  std::size_t step = 0, group = 0;
-};
-
-// Part i runs d_i = V / performance_i and costs V * rate_i. Screen keys are rates.
-struct Ragged {
-  static constexpr bool own_lengths = true;
-  double volume;
-
-  explicit Ragged(const Query& query) : volume(query.volume) {}
-
-  static const Screen& screen(const PreparedSlots& prepared) { return prepared.by_rate; }
-  double length_on(double performance) const { return volume / performance; }
-  double length(const Slot& s) const { return length_on(s.performance); }
-  double key(const Slot& s) const { return volume * s.rate; }
-  double least_key(const Node& node) const {
-    return volume * (node.min_price / node.performance) * (1 - kMargin);
-  }
-  double least_rate(const Node& node) const { return node.min_price / node.performance; }
-  double screen_key(const Slot& s) const { return s.rate; }
-  double total(double sum) const { return sum; }
-  double screened(double total) const { return (total + kUnderflow) / volume; }  // screen units
-  double screen_key_of(double key) const { return screened(key); }
-  double room() const { return volume; }
-  double performance() const { return 0; }
-  double shortest(const PreparedSlots& prepared) const {
-    return length_on(prepared.nodes.front().performance);
-  }
-};
-
-// The same for a charged request: part i runs Query::length and costs so much times its price.
-// No order of rates is one of costs then, but a part costs no less than its work alone, so that
-// the screen of rates holds. It is loosened by what a rate may gain where it underflows. A
-// rate that overflows makes a part infinitely dear, as in Ragged.
-struct Charged {
-  static constexpr bool own_lengths = true;
-  const Query* query;
-
-  explicit Charged(const Query& asked) : query(&asked) {}
-
-  static const Screen& screen(const PreparedSlots& prepared) { return prepared.by_rate; }
-  double length_on(double performance) const { return query->length(performance); }
-  double length(const Slot& s) const { return length_on(s.performance); }
-  double key(const Slot& s) const {
-    return std::isinf(s.rate) ? kInfinity : cost(s.price, s.performance);
-  }
-  double least_key(const Node& node) const { return cost(node.min_price, node.performance); }
-  double least_rate(const Node& node) const {
-    return std::max(0.0, node.min_price / node.performance - kLeast);
-  }
-  double screen_key(const Slot& s) const { return s.rate; }
-  double total(double sum) const { return sum; }
-  double screened(double total) const {
-    return (total + kUnderflow) / query->volume + static_cast<double>(query->n) * kLeast;
-  }
-  double screen_key_of(double key) const { return screened(key); }
-  double room() const { return query->volume; }
-  double performance() const { return 0; }
-  double shortest(const PreparedSlots& prepared) const {
-    return length_on(prepared.nodes.front().performance);
-  }
-
- private:
-  double cost(double price, double performance) const {  // what is free is so at any length
-    return price > 0 ? price * length_on(performance) : 0;
-  }
-
-  static constexpr double kLeast = std::numeric_limits<double>::denorm_min();
-};
-
-// All parts run T = Query::length(P_k) on nodes with performance >= P_k; the window costs
-// T * (sum of prices). Keys are prices.
-struct Square {
-  static constexpr bool own_lengths = false;
-  double span, least;
-
-  static const Screen& screen(const PreparedSlots& prepared) { return prepared.by_price; }
-  double length(const Slot&) const { return span; }
-  double key(const Slot& s) const { return s.price; }
-  double screen_key(const Slot& s) const { return s.price; }
-  double total(double sum) const { return span * sum; }
-  double screened(double total) const { return (total + kUnderflow) / span; }
-  double screen_key_of(double key) const { return key; }
-  double room() const { return span; }
-  double performance() const { return least; }
-  double shortest(const PreparedSlots&) const { return span; }
-};
-
-template <class Shape>
-bool live(const Query& query, const Shape& shape, const Slot& slot, double t) {
-  return t + shape.length(slot) <= query.limit(slot);
-}
-
-// The screen keys of slots that fit under `ceiling` beside `others` (both sides rounded safe).
-inline float key_ceiling(double ceiling, double least_others) {
-  const double most = ceiling - least_others + kMargin * (ceiling + least_others);
-  return std::isnan(most) ? std::numeric_limits<float>::infinity() : round_up(most);
-}
-
-template <class Shape>
-Thresholds first_thresholds(const Query& query, const Shape& shape) {
-  Thresholds thresholds;
-  thresholds.room = round_down(shape.room() * (1 - kMargin));
-  thresholds.performance = round_down(std::max(query.min_performance, shape.performance()));
-  thresholds.end = round_down(query.earliest);
-  return thresholds;
-}
 
 // After an improvement at t only nodes fast enough for a better one count: raises `others` to
 // what n - 1 of these cost at least. False when no n of them fit the ceiling: nothing is better.
@@ -206,7 +98,7 @@ class Sweep {
     // No part starts later; the tests themselves are below.
     const double room = 4 * 0x1p-52 * (std::fabs(query.deadline) + shortest_);
     last_ = std::min(query.latest, query.deadline - shortest_ + room);
-    top_.reset(n_, spare());
+    top_.reset(n_, spare_);
   }
 
   // Says whether it found something better than goal.best.
@@ -294,7 +186,8 @@ class Sweep {
 
   // Keeps the cheapest of all that is live now, at positions up to `last`.
   void look_again(std::size_t last) {
-    top_.reset(n_, spare());
+    spare_ = std::min(2 * spare_, n_ + kMostSpare);
+    top_.reset(n_, spare_);
     Thresholds thresholds = thresholds_;
     thresholds.key = key_most();
     thresholds.end = std::max(thresholds.end, round_down(t_ + shortest_));
@@ -335,8 +228,7 @@ class Sweep {
     return true;
   }
 
-  std::size_t spare() const { return std::max<std::size_t>(16, n_ / 2); }
-
+  static constexpr std::size_t kMostSpare = 256;  // beside n
   static constexpr std::size_t kAll = ~std::size_t{0};  // positions up to the time judged
 
   const PreparedSlots& prepared_;
@@ -347,6 +239,7 @@ class Sweep {
   Workspace& work_;
   Kept& top_;
   const std::size_t n_;
+  std::size_t spare_ = std::max<std::size_t>(16, n_ / 2);
   const double shortest_;
   Thresholds thresholds_;
   double last_ = 0, cut_ = kInfinity;
@@ -355,6 +248,7 @@ class Sweep {
   bool pending_ = false, over_ = false, better_ = false;
 };
 
+<<<<<<< HEAD
 // Goals. ceiling(): no total above it helps. past(t): no step from t on helps. useful(t, d):
 // a part of length d can be in a better window. enough(): stop at once.
 
@@ -425,6 +319,8 @@ struct EarliestFinish : Goal {
   }
 };
 
+=======
+>>>>>>> speed15
 // The order of the tie rule.
 inline bool cheaper(const PreparedSlots& prepared, const Entry& a, const Entry& b) {
   if (a.key != b.key) return a.key < b.key;

@@ -1,0 +1,92 @@
+// Goals of a sweep: what counts as better, which slots can still help, when to stop.
+//
+// A goal (GoalPolicy) is compiled into a sweep and never dispatched within it. Its tests keep
+// equality as long as the tie rule needs it.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <limits>
+
+#include "slotkern/base/numbers.hpp"
+
+namespace slotkern {
+
+// What a sweep found: the step's time and row, the total, the longest part, and the n-th
+// smallest key, which bounds the keys of the canonical window at this time.
+struct Best {
+  bool found = false;
+  double start = 0, total = 0, longest = 0, finish = kInfinity, nth_key = 0;
+  std::size_t step = 0, group = 0;
+};
+
+// Goals. ceiling(): no total above it helps. past(t): no step from t on helps. useful(t, d):
+// a part of length d can be in a better window. enough(): stop at once.
+
+struct Goal {
+  static constexpr bool times = true;     // needs best.longest and best.finish
+  static constexpr bool narrows = false;  // worth bounding the rest by fast nodes only
+  static constexpr bool repeats = false;  // a better window may stand at the same time
+  static constexpr bool by_step = false;  // judges after each slot, not after each time
+  double budget;
+  Best best;
+  float probe = std::numeric_limits<float>::infinity();  // look at screen keys up to here only
+
+  double ceiling() const { return budget; }
+  bool past(double, double) const { return false; }
+  bool useful(double, double) const { return true; }
+  bool fits(double, double total) const { return total <= budget; }
+  bool enough() const { return true; }
+  double least_performance(double) const { return 0; }
+};
+
+// The first time at which the n cheapest fit.
+struct EarliestStart : Goal {
+  bool past(double t, double) const { return best.found && t >= best.start; }
+};
+
+// The first step of that time at which they do.
+struct EarliestStep : EarliestStart {
+  static constexpr bool by_step = true;
+};
+
+// The same, for the earliest finish over groups: later groups are slower, so at an equal
+// finish they start earlier.
+struct EarliestFinishOfGroups : Goal {
+  bool past(double t, double span) const {
+    return best.found &&
+           (t + span > best.finish || (t + span == best.finish && t >= best.start));
+  }
+};
+
+struct LowestCost : Goal {
+  static constexpr bool times = false;
+  double ceiling() const { return best.found ? best.total : budget; }
+  bool fits(double t, double total) const {
+    if (!best.found) return total <= budget;
+    return total < best.total || (total == best.total && t < best.start);
+  }
+  bool enough() const { return false; }
+};
+
+// The longest part only ever falls: drop all that are as long, look again.
+struct ShortestRuntime : Goal {
+  static constexpr bool narrows = true, repeats = true, by_step = true;
+  bool past(double, double shortest) const { return best.found && best.longest <= shortest; }
+  bool useful(double, double length) const { return !best.found || length < best.longest; }
+  bool enough() const { return false; }
+  double least_performance(double volume) const { return volume / best.longest; }
+};
+
+// The same with t + d; the sum is rounded, hence the extra room of an ulp of the finish.
+struct EarliestFinish : Goal {
+  static constexpr bool repeats = true, by_step = true;
+  bool past(double t, double shortest) const { return best.found && t + shortest >= best.finish; }
+  bool useful(double t, double length) const { return !best.found || t + length < best.finish; }
+  bool enough() const { return false; }
+  double least_performance(double volume) const {
+    return volume / (best.longest + std::fabs(best.finish) * 0x1p-51);
+  }
+};
+
+}  // namespace slotkern
