@@ -30,6 +30,7 @@ struct Goal {
   static constexpr bool by_step = false;  // judges after each slot, not after each time
   double budget;
   Best best;
+  double least = -kInfinity;  // no window has a lower value: what reaches it is the best
   float probe = std::numeric_limits<float>::infinity();  // look at screen keys up to here only
 
   double ceiling() const { return budget; }
@@ -66,7 +67,7 @@ struct LowestCost : Goal {
     if (!best.found) return total <= budget;
     return total < best.total || (total == best.total && t < best.start);
   }
-  bool enough() const { return false; }
+  bool enough() const { return best.total <= least; }
 };
 
 // The longest part only ever falls: drop all that are as long, look again.
@@ -74,7 +75,7 @@ struct ShortestRuntime : Goal {
   static constexpr bool narrows = true, repeats = true, by_step = true;
   bool past(double, double shortest) const { return best.found && best.longest <= shortest; }
   bool useful(double, double length) const { return !best.found || length < best.longest; }
-  bool enough() const { return false; }
+  bool enough() const { return best.longest <= least; }
   double least_performance(double volume) const { return volume / best.longest; }
 };
 
@@ -83,7 +84,7 @@ struct EarliestFinish : Goal {
   static constexpr bool repeats = true, by_step = true;
   bool past(double t, double shortest) const { return best.found && t + shortest >= best.finish; }
   bool useful(double t, double length) const { return !best.found || t + length < best.finish; }
-  bool enough() const { return false; }
+  bool enough() const { return best.finish <= least; }
   double least_performance(double volume) const {
     return volume / (best.longest + std::fabs(best.finish) * 0x1p-51);
   }
