@@ -550,3 +550,23 @@ def test_cycles_of_a_flow():
         sk.run_cycles(slots, jobs, [0, math.nan, 1, 2], length=10)
     with pytest.raises(ValueError, match="length must be more than 0"):
         sk.run_cycles(slots, jobs, [0, 1, 1, 2], length=0)
+
+
+def test_a_batch_learns_nothing_from_the_batch_before():
+    """What a thread keeps of some nodes is of no use for others."""
+    for k in range(40):
+        nodes = 1 + k % 4
+        slots = sk.make_slots(
+            node=range(nodes),
+            start=[k % 3] * nodes,
+            end=[60] * nodes,
+            performance=[1 + (k * (node + 1)) % 3 for node in range(nodes)],
+            price=[(k + node) % 5 for node in range(nodes)],
+        )
+        job = sk.Request(1 + k % nodes, 13)
+        for policy in (sk.Backfilling("easy"), sk.Backfilling("conservative")):
+            schedule = sk.schedule_batch(slots, [job], policy, shape="square")
+            alone = sk.find_window(slots, job, "start", shape="square")
+            assert schedule.windows[0] is not None, k
+            assert schedule.windows[0].start == alone.start
+            assert schedule.windows[0].cost == alone.cost

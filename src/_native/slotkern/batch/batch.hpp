@@ -103,11 +103,7 @@ struct BatchPool {
     for (const BatchJob& job : jobs) least = std::min(least, job.query.volume);
     prices_.clear();
     for (const Slot& slot : base.slots) prices_.push_back(slot.price);
-    // the screens are laid out by the pool
-    slots.slots = base.slots, slots.nodes = base.nodes, slots.groups = base.groups;
-    slots.cheapest_rates = base.cheapest_rates;
-    slots.latest_start = base.latest_start, slots.latest_end = base.latest_end;
-    slots.order.clear();
+    slots.copy_all_but_screens(base);  // those the pool lays out
     pool.open(slots, prices_, nullptr, least);
   }
   void copy(const BatchPool& other) {

@@ -37,6 +37,13 @@ struct Group {
 
 enum class ShapeKind : int { square = 0, ragged = 1 };
 
+// What no other build is called. Each shared library counts by itself: hence whose count it is.
+struct Identity {
+  const void* counter = nullptr;
+  std::uint64_t count = 0;
+  bool operator==(const Identity&) const = default;
+};
+
 class PreparedSlots {
  public:
   std::vector<Slot> slots;
@@ -45,7 +52,7 @@ class PreparedSlots {
   std::vector<double> cheapest_rates;     // [k]: sum of the k smallest node rates
   Screen by_rate;                         // ragged: room = capacity in work
   Screen by_price;                        // square: room = length in time
-  std::uint64_t identity = 0;             // of the nodes and their prices: another after each build
+  Identity identity;                      // of the nodes and their prices; none before build()
   double latest_start = 0, latest_end = 0;  // largest absolute ones, of ends the finite ones
 
   // A pool that has changed (pool/pool.hpp) keeps its slots in blocks of 64 rows with gaps at
@@ -122,8 +129,17 @@ class PreparedSlots {
     if (ragged) sum_cheapest(all ? nodes.size() : n);
     order_nodes();
     static std::atomic<std::uint64_t> built{0};
-    identity = ++built;
+    identity = {&built, ++built};
     return fault;
+  }
+
+  // Takes over another's slots and nodes, rows in the order of time.
+  void copy_all_but_screens(const PreparedSlots& other) {
+    slots = other.slots, nodes = other.nodes, groups = other.groups;
+    cheapest_rates = other.cheapest_rates;
+    identity = other.identity;
+    latest_start = other.latest_start, latest_end = other.latest_end;
+    order.clear();
   }
 
   // Lower bound on the sum of the rates of any k live slots.

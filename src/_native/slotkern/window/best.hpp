@@ -96,7 +96,7 @@ inline void price_groups(const PreparedSlots& prepared, std::size_t n, double le
                          Workspace& work) {
   auto& known = work.group_prices;
   NCheapest& prices = work.prices;
-  if (work.priced != prepared.identity || prices.n() != n) {
+  if (work.priced != prepared.identity || prepared.identity == Identity{} || prices.n() != n) {
     known.clear();
     prices.reset(n, 0, false);
     work.priced = prepared.identity;

@@ -46,7 +46,7 @@ struct Workspace {
     double anchor, nth, least_others;
   };
   std::vector<GroupPrices> group_prices;
-  std::uint64_t priced = 0;
+  Identity priced;
   // A group of the square search: its span, the least a window of it costs, the least sum of
   // prices of any n - 1 of its nodes.
   struct Bound {
