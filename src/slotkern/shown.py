@@ -68,7 +68,9 @@ class Table(NamedTuple):
         nodes = self.columns.get("node")
         if machine is None or nodes is None:
             return None
-        return np.asarray(machine.names)[self.some("node", rows)]
+        names: NDArray[Any] = np.asarray(machine.names)
+        mine: NDArray[Any] = names[self.some("node", rows)]
+        return mine
 
     def some(self, name: str, rows: NDArray[np.int64]) -> NDArray[Any]:
         """Some rows of a column."""

@@ -84,7 +84,7 @@ def test_nothing_scheduled_is_exit_code_one(files):
         (["--policy", "fast"], "a policy is css, slicer:K"),
         (["--policy", "slicer:0"], "policy 'slicer:0': k must be at least 1"),
         (["--policy", "slicer:x"], "policy 'slicer:x'"),
-        (["--output", "out.txt"], "must be one of .csv, .json, .parquet"),
+        (["--output", "out.txt"], "does not end in .csv, .json, .parquet"),
         (["--minimize", "time", "--maximize", "cost"], "contradict"),
     ],
 )

@@ -197,7 +197,7 @@ def run_cycles(
         failures.append(len(ready) - len(done))
     return Cycles(
         schedules=schedules,
-        times=step * np.arange(count),
+        times=step * np.arange(count, dtype=np.float64),
         jobs=batches,
         cycle=cycle,
         start=start,

@@ -64,10 +64,11 @@ def compare(
     free, table = read_free(slots)
     asked = [(form, name) for form in shapes for name in criteria]
     found: dict[str, dict[str, Any]] = {form: {} for form in shapes}
+    search: Any = sk.find_window  # any word, refused there
     with progress("criteria", asked) as steps:
         for form, name in steps:
             how: Any = {"shape": form, "method": method}
-            found[form][name] = sk.find_window(free, request, name, **how)
+            found[form][name] = search(free, request, name, **how)
     windows = [found[form][name] for form, name in asked]
     there = [window for window in windows if window is not None]
     if output is not None:

@@ -135,7 +135,9 @@ def requested(
         raise ValueError("either --volume or --walltime is needed")
     dates = {"earliest": earliest, "latest": latest, "deadline": deadline}
     lengths = {"setup": setup, "step": step, "max_runtime": max_runtime}
-    times = {name: number_or_text(text) for name, text in (dates | lengths).items()}
+    times: dict[str, Any] = {
+        name: number_or_text(text) for name, text in (dates | lengths).items()
+    }
     for name, said in times.items():
         if isinstance(said, str):
             meaning: Any = duration_of if name in lengths else moment_of

@@ -204,7 +204,10 @@ def plot_flow(
                 (across[node], up[node]),
                 (18 * np.cos(angle[node]), 18 * np.sin(angle[node])),
                 textcoords="offset points",
-                **{"ha": "center", "va": "center", "color": INK, "fontsize": 8},
+                ha="center",
+                va="center",
+                color=INK,
+                fontsize=8,
             )
     legend = ax.legend(frameon=False, fontsize=8, loc="lower left")
     for handle in legend.legend_handles:
@@ -230,7 +233,8 @@ def _bars(ax: Axes, names: list[str], groups: Mapping[str, Any], what: str) -> N
     _finish(ax, "", what, "best" if len(groups) > 1 else None)
 
 
-def _finish(ax: Axes, across: str, up: str, legend: str | None) -> None:
+def _finish(ax: Axes, across: str, up: str, legend: Any) -> None:
+    """Name the axes; `legend` is its place, None for no legend."""
     name_axes(ax, across, up)
     if legend is not None:
         ax.legend(frameon=False, fontsize=7, loc=legend)

@@ -18,13 +18,18 @@ with extra():
 
 __all__ = ["DateTicks", "DateWords", "Dates"]
 
+# Their parameters have no types.
+_locator: Any = AutoDateLocator
+_formatter: Any = ConciseDateFormatter
+_number: Any = date2num
+
 
 class Dates:
     """Numbers of a clock as matplotlib's days, and back: linear, to a microsecond."""
 
     def __init__(self, clock: Clock) -> None:
         self.clock, self.zone = clock, clock.origin.tzinfo
-        self.origin = float(date2num(clock.origin))
+        self.origin = float(_number(clock.origin))
         self.day = clock.duration(dt.timedelta(days=1))
 
     def days(self, numbers: Any) -> NDArray[np.float64]:
@@ -41,10 +46,11 @@ class DateTicks(Locator):
 
     def __init__(self, dates: Dates, most: int) -> None:
         self.dates = dates
-        self.places = AutoDateLocator(tz=dates.zone, minticks=3, maxticks=most)
+        self.places: Any = _locator(tz=dates.zone, minticks=3, maxticks=most)
 
     def __call__(self) -> Any:
-        return self.tick_values(*self.axis.get_view_interval())
+        axis: Any = self.axis
+        return self.tick_values(*axis.get_view_interval())
 
     def tick_values(self, vmin: float, vmax: float) -> Any:
         clock = self.dates.clock
@@ -59,8 +65,7 @@ class DateWords(Formatter):
 
     def __init__(self, dates: Dates) -> None:
         self.dates = dates
-        places = AutoDateLocator(tz=dates.zone)
-        self.concise = ConciseDateFormatter(places, tz=dates.zone)
+        self.concise: Any = _formatter(_locator(tz=dates.zone), tz=dates.zone)
 
     def __call__(self, x: float, pos: int | None = None) -> str:
         return str(self.dates.clock.datetime(x))

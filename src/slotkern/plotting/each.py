@@ -65,7 +65,7 @@ def _pool(thing: SlotPool, windows: Any = None, **options: Any) -> Figure:
 
 
 def _environment(thing: Environment, windows: Any = None, **options: Any) -> Figure:
-    given = {"tasks": thing.tasks, "horizon": thing.horizon}
+    given: dict[str, Any] = {"tasks": thing.tasks, "horizon": thing.horizon}
     return plot_gantt(thing, windows, **given | options)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
@@ -220,7 +220,7 @@ def named_windows(windows: Windows | None) -> dict[str, WindowLike]:
     return {f"window {i}": w for i, w in enumerate(found, 1)}
 
 
-def by_name(pairs: list[tuple[str | None, Any]]) -> dict[str, WindowLike]:
+def by_name(pairs: Sequence[tuple[str | None, Any]]) -> dict[str, WindowLike]:
     """Windows by their names; what is called as another has its number too."""
     named: dict[str, WindowLike] = {}
     for i, (name, window) in enumerate(pairs, 1):

@@ -297,8 +297,9 @@ def flow(setting: Setting, run: _Run, cycle: int) -> sk.Cycles:
     charge = 1 + law["price"]["deviation"] * rng.normal(size=(_CYCLES, law["nodes"]))
 
     def prices(now: int, free: NDArray[np.void]) -> NDArray[np.float64]:
-        mine: NDArray[np.float64] = np.maximum(charge[now], 0.0)[free["node"]]
-        return mine * free["price"]
+        dearer: NDArray[np.float64] = np.maximum(charge[now], 0.0)
+        made: NDArray[np.float64] = dearer[free["node"]] * free["price"]
+        return made
 
     return sk.run_cycles(
         drawn.slots,

@@ -14,7 +14,6 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from slotkern.communities.result import CommunityRun, compare_communities
 from slotkern.communities.scenarios import (
@@ -204,8 +203,7 @@ def _simulated(
 
 def _seed(setting: Setting, cycle: int) -> int:
     spawned = np.random.SeedSequence(setting.seed, spawn_key=(cycle,))
-    words: NDArray[np.uint32] = spawned.generate_state(1)
-    return int(words[0])
+    return int(spawned.generate_state(1)[0])
 
 
 #: The experiment "community".
