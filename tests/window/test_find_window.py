@@ -335,3 +335,18 @@ def test_free_time_before_zero_is_free_time():
     why = sk.explain(before, sk.Request(2, 4, earliest=-3))
     assert why.without == ["earliest"]
     assert "without the earliest start" in str(why)
+
+
+def test_a_slower_groups_time_takes_no_window_that_costs_nothing_by_rounding():
+    """Of one free node and one whose cost is rounded to 0 the cheaper slot stands."""
+    t = 1e15
+    slots = sk.make_slots(
+        node=[63, 71, 74],
+        start=t,
+        end=[t + 0.25, np.inf, t + 0.125],
+        performance=[0.7, 2.1, 2.1],
+        price=[0.0, 2e-323, 0.0],
+    )
+    window = sk.find_window(slots, sk.Request(1, 0.2625), "start", shape="square")
+    assert window.cost == 0
+    assert [int(node) for node in window.nodes] == [74]

@@ -149,6 +149,9 @@ void take_group(const PreparedSlots& prepared, const Query& query, const Best& b
           prepared, query, shape, best.start, last_step<Criterion>(prepared, best), nth_key, 0,
           [](const Slot&) { return true; }, work.chosen))
     return;
+  double sum = 0;
+  for (const Entry& entry : work.chosen) sum += entry.key;
+  if (bound.span * sum > cost) return;  // relaxed windows are their own, faster group's
   double slowest = kInfinity;  // the window's own span is that of its least performance
   for (const Entry& entry : work.chosen)
     slowest = std::min(slowest, prepared.slots[entry.row].performance);
