@@ -176,6 +176,16 @@ cdef cnp.ndarray column(object values, str name):
     return np.ascontiguousarray(array, dtype=np.float64)
 
 
+cdef tuple item_columns(object cost, object value):
+    """Costs and values of as many items."""
+    costs, values = column(cost, "cost"), column(value, "value")
+    if len(values) != len(costs):
+        raise ValueError(f"value has {len(values)} entries for {len(costs)} costs")
+    if len(costs) > 0x3FFFFFFF:
+        raise ValueError(f"{len(costs)} items are too many; at most {0x3FFFFFFF}")
+    return costs, values
+
+
 cdef int64_t whole(object value, str name, int64_t least) except? -1:
     return min(integer(name, value, least), INT64_MAX)
 
@@ -196,12 +206,9 @@ cdef object choice_error(const Fault& fault, object cost, object value, str name
 
 cdef object run(object cost, object value, object n, object budget, object gap, object max_work,
                 object memory_limit, object method, bint each):
-    cdef cnp.ndarray costs = column(cost, "cost"), values = column(value, "value")
+    cdef cnp.ndarray costs, values
+    costs, values = item_columns(cost, value)
     cdef Py_ssize_t count = cnp.PyArray_DIM(costs, 0)
-    if cnp.PyArray_DIM(values, 0) != count:
-        raise ValueError(f"value has {cnp.PyArray_DIM(values, 0)} entries for {count} costs")
-    if count > 0x3FFFFFFF:
-        raise ValueError(f"{count} items are too many; at most {0x3FFFFFFF}")
     cdef int64_t pick = whole(n, "n", 1)
     cdef double money = number(budget, "budget", 0), slack = number(gap, "gap", 0, True)
     cdef double memory = number(memory_limit, "memory_limit", 0)
@@ -263,12 +270,9 @@ cdef tuple limit_parts(object limit, Py_ssize_t k, Py_ssize_t count):
 
 def choose_within(cost, value, n, budget, limits, gap, max_work):
     """See `slotkern.choose`."""
-    cdef cnp.ndarray costs = column(cost, "cost"), values = column(value, "value")
+    cdef cnp.ndarray costs, values
+    costs, values = item_columns(cost, value)
     cdef Py_ssize_t count = cnp.PyArray_DIM(costs, 0)
-    if cnp.PyArray_DIM(values, 0) != count:
-        raise ValueError(f"value has {cnp.PyArray_DIM(values, 0)} entries for {count} costs")
-    if count > 0x3FFFFFFF:
-        raise ValueError(f"{count} items are too many; at most {0x3FFFFFFF}")
     if len(limits) > MOST_LIMITS:
         raise ValueError(f"at most {MOST_LIMITS} limits, got {len(limits)}")
     cdef int64_t pick = whole(n, "n", 1)
