@@ -350,3 +350,18 @@ def test_a_slower_groups_time_takes_no_window_that_costs_nothing_by_rounding():
     window = sk.find_window(slots, sk.Request(1, 0.2625), "start", shape="square")
     assert window.cost == 0
     assert [int(node) for node in window.nodes] == [74]
+
+
+def test_a_slower_groups_time_adds_no_tie_of_costs_that_rounding_makes_nothing():
+    """Where the slower group's time has ended a free slot, dearer nodes stand back."""
+    slots = sk.make_slots(
+        node=[1, 2, 3, 4, 5],
+        start=0,
+        end=[9, 9, 0.1, 9, 9],
+        performance=[2, 2, 2, 3, 1],
+        price=[5e-324, 5e-324, 0, 0, 1],
+    )
+    for criterion in ("start", "cost"):
+        window = sk.find_window(slots, sk.Request(3, 0.16), criterion, shape="square")
+        assert window.cost == 0
+        assert [int(node) for node in window.nodes] == [1, 3, 4], criterion

@@ -74,7 +74,7 @@ class PoolRows {
     if (prices_) return;
     prices_ = true;
     PreparedSlots& prepared = *prepared_;
-    prepared.by_price.reset(prepared.slots.size());
+    prepared.by_price.reset(prepared.slots.size(), spare_.size());
     for (const std::uint32_t block : prepared.order)
       for (std::size_t j = 0; j < prepared.counts[block]; ++j) {
         const std::size_t row = block * kBlock + j;

@@ -78,10 +78,12 @@ using BlockOrder = std::vector<std::uint32_t>;
 
 class Screen {
  public:
-  void reset(std::size_t slots) {
+  // Room for so many rows, in blocks of which the last `empty` stand in no order yet.
+  void reset(std::size_t slots, std::size_t empty = 0) {
     slots_ = slots;
-    blocks_ = (slots + 63) / 64;
-    fine_.reset(blocks_ * 64);
+    const std::size_t blocks = (slots + 63) / 64;
+    blocks_ = blocks - empty;
+    fine_.reset(blocks * 64);
     coarse_.reset((blocks_ + 63) / 64 * 64);
   }
 

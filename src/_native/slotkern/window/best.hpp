@@ -4,8 +4,9 @@
 //
 // Ragged: one sweep. Square (Toporkov et al. 2018, section 3.2): one sweep a group of
 // performance, but only in groups that can still win. A group's bound: T_k times its n
-// cheapest node prices, one of them of performance P_k. Relaxed windows (no P_k slot) cost
-// more than the same nodes in their own, faster group, so they never decide.
+// cheapest node prices, one of them of performance P_k. Relaxed windows (no P_k slot) never
+// decide: in their own, faster group the same nodes cost no more, and the n cheapest of it stand,
+// also where rounding makes costs equal.
 #pragma once
 
 #include <algorithm>
@@ -149,15 +150,12 @@ void take_group(const PreparedSlots& prepared, const Query& query, const Best& b
           prepared, query, shape, best.start, last_step<Criterion>(prepared, best), nth_key, 0,
           [](const Slot&) { return true; }, work.chosen))
     return;
-  double sum = 0;
-  for (const Entry& entry : work.chosen) sum += entry.key;
-  if (bound.span * sum > cost) return;  // relaxed windows are their own, faster group's
-  double slowest = kInfinity;  // the window's own span is that of its least performance
+  double slowest = kInfinity;
   for (const Entry& entry : work.chosen)
     slowest = std::min(slowest, prepared.slots[entry.row].performance);
+  if (query.length(slowest) != bound.span) return;  // relaxed: its own group has one no worse
   Found trial;
-  settle(prepared, Square{query.length(slowest), slowest}, work.chosen, n, best.start, trial,
-         work.trial_parts);
+  settle(prepared, shape, work.chosen, n, best.start, trial, work.trial_parts);
   trial.processor_time = static_cast<double>(n) * trial.runtime;
   const auto by_node = [](const Part& a, const Part& b) { return a.node < b.node; };
   if (trial.cost > cost ||
