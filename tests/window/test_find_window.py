@@ -359,7 +359,7 @@ def test_a_slower_groups_time_adds_no_tie_of_costs_that_rounding_makes_nothing()
         start=0,
         end=[9, 9, 0.1, 9, 9],
         performance=[2, 2, 2, 3, 1],
-        price=[5e-324, 5e-324, 0, 0, 1],
+        price=[5e-324, 5e-324, 0, 0, 5e-324],
     )
     for criterion in ("start", "cost"):
         window = sk.find_window(slots, sk.Request(3, 0.16), criterion, shape="square")
