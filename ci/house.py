@@ -80,6 +80,7 @@ ROOMS = {
             "_alternatives",
             "_batch",
             "_bookings",
+            "_changing",
             "_choice",
             "_community",
             "_pool",

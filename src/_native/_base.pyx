@@ -3,8 +3,7 @@
 import os
 import threading
 
-from cpython.long cimport PyLong_AsLongLongAndOverflow
-from libc.math cimport INFINITY, NAN
+from libc.math cimport INFINITY
 
 from slotkern.checks import number as checked_number
 from slotkern.errors import kernel_error
@@ -43,16 +42,8 @@ cdef object error_of(Status status, str doing, dict details=None):
     return kernel_error(name_of(status), doing, **(details or {}))
 
 
-cdef double number(object value, str name, double least=-INFINITY, bint finite=False) except? -1.0:
-    """A number that is not NaN; what is not at once in order is for checks.py to say."""
-    cdef double x = NAN
-    cdef int beyond = 0
-    if type(value) is float:
-        x = value
-    elif type(value) is int:
-        x = <double>PyLong_AsLongLongAndOverflow(value, &beyond)
-    if not beyond and x >= least and (not finite or x < INFINITY):
-        return x
+cdef double number_of(object value, str name, double least, bint finite) except? -1.0:
+    """A number by the rules of checks.py, which says what is wrong with any other."""
     return checked_number(name, value, least=None if least == -INFINITY else least, finite=finite)
 
 

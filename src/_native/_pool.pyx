@@ -1,7 +1,5 @@
 """The door of the pool that changes: book, release, advance, schedule."""
 
-import os
-
 import numpy as np
 
 cimport numpy as cnp
@@ -11,10 +9,10 @@ from libcpp.vector cimport vector
 
 from slotkern._base cimport Status, Watch, ask, error_of, hears
 from slotkern._bookings cimport Bookings
+from slotkern._changing cimport ChangingSlots, CSlotPool, check_status
 from slotkern._core cimport PreparedSlots, in_numbers
-from slotkern._kernels cimport Answer, CPreparedSlots, Part, Query, ShapeKind, find
-from slotkern._request cimport Request, lasting, request_with, search_error, shape_of
-from slotkern._spans cimport prices_of, span_table
+from slotkern._kernels cimport CPreparedSlots, Part, Query, ShapeKind
+from slotkern._request cimport Request, lasting, request_with, shape_of
 from slotkern._windows cimport CWindowTable, Window
 
 from slotkern._find import CRITERIA
@@ -25,24 +23,12 @@ from slotkern.shown import Table
 cnp.import_array()
 
 cdef extern from "slotkern/pool/schedule.hpp" namespace "slotkern" nogil:
-    Answer find_in "slotkern::find"(CSlotPool&, const Query&, int, ShapeKind) noexcept
-    Status make_rows_for(CSlotPool&, double) noexcept
     Status book(CSlotPool&, double, const Part*, size_t, size_t&) noexcept
     Status release(CSlotPool&, double, const Part*, size_t, size_t&) noexcept
     Status advance(CSlotPool&, double) noexcept
     Status remove_node(CSlotPool&, int32_t) noexcept
     Status schedule(CSlotPool&, const CPreparedSlots&, const vector[Query]&, int, ShapeKind,
                     CWindowTable&, vector[uint8_t]&) noexcept
-
-cdef extern from "slotkern/pool/mutexes.hpp" namespace "slotkern" nogil:
-    cdef cppclass Mutexes:
-        @staticmethod
-        Mutexes& all()
-        void add(shared_mutex&)
-        void remove(shared_mutex&)
-        void before_fork()
-        void after_in_parent()
-        void after_in_child()
 
 cdef extern from "slotkern/pool/embed.hpp" nogil:
     const int kInterface "slotkern::kInterface"
@@ -62,24 +48,7 @@ ADDRESSES = {
 cdef dict INDEX = {name: i for i, name in enumerate(CRITERIA)}
 
 
-def _before_fork():
-    Mutexes.all().before_fork()
-
-
-def _after_in_parent():
-    Mutexes.all().after_in_parent()
-
-
-def _after_in_child():
-    Mutexes.all().after_in_child()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_after_in_parent,
-                        after_in_child=_after_in_child)
-
-
-cdef class SlotPool(PreparedSlots):
+cdef class SlotPool(ChangingSlots):
     """SlotPool(slots, *, clock=None, machine=None)
 --
 
@@ -156,12 +125,6 @@ cdef class SlotPool(PreparedSlots):
     True
     """
 
-    def __cinit__(self):
-        Mutexes.all().add(self.mutex)
-
-    def __dealloc__(self):
-        Mutexes.all().remove(self.mutex)
-
     # --- reading
 
     @property
@@ -230,108 +193,6 @@ cdef class SlotPool(PreparedSlots):
         for node, rows in zip(ids.tolist(), np.split(order, firsts[1:])):
             yield node, slots[rows]
 
-    cdef object array(self):
-        return self._free()[0]
-
-    def _free(self):
-        """The free slots and their rows of origin."""
-        if not self.changed:
-            return self.table, None
-        cdef size_t version = self.pool.version()
-        found = self.snapshot
-        if found is None or found[0] != version:
-            spans = self._state()["free"]
-            spans = spans[np.lexsort((spans["node"], spans["start"]))]
-            slots = self.table[spans["row"]]
-            slots["start"], slots["end"] = spans["start"], spans["end"]
-            slots.flags.writeable = False
-            self.snapshot = found = version, slots, spans["row"]
-        return found[1], found[2]
-
-    cdef PreparedSlots settled(self):
-        cdef PreparedSlots current = self.current
-        if not self.changed:
-            return self
-        slots, rows = self._free()
-        if current is None or current.origin is not rows:
-            current = PreparedSlots(slots)
-            current.origin, current.terms = rows, self.terms
-            self.current = current
-        return current
-
-    def _state(self):
-        """What is free and booked, by (node, start), and what is gone, as arrays."""
-        return self._whole()[1]
-
-    def _whole(self):
-        """Origin, state and now, all of one moment."""
-        cdef PoolState state
-        cdef Status status = Status.ok
-        table = self.table
-        if not self.changed:
-            rows = np.empty(len(table), SPAN)
-            rows["row"] = np.arange(len(rows))
-            for name in ("node", "start", "end"):
-                rows[name] = table[name]
-            return table, {"free": rows[np.lexsort((rows["start"], rows["node"]))],
-                           "booked": np.empty(0, SPAN), "gone": np.empty(0, np.int32)}, -np.inf
-        self.lock()
-        status = state_of(self.pool, state)
-        table = self.table
-        self.mutex.unlock()
-        check_status(status)
-        return table, {"free": span_table(state.free_nodes, state.free),
-                       "booked": span_table(state.booked_nodes, state.booked),
-                       "gone": np.array(state.gone, np.int32)}, state.now
-
-    # The mutex is never held while a thread waits for the interpreter: it is taken with the
-    # interpreter or waited for without both, and let go before the interpreter is asked for.
-
-    cdef void enter(self, double least_volume) noexcept:
-        while not self.changed:
-            if self.mutex.try_lock_shared():
-                if not self.changed:
-                    return
-                self.mutex.unlock_shared()
-            else:
-                with nogil:
-                    self.mutex.lock_shared()
-                    self.mutex.unlock_shared()
-        self.lock()
-        make_rows_for(self.pool, least_volume)
-
-    cdef void leave(self) noexcept nogil:
-        if self.changed:
-            self.mutex.unlock()
-        else:
-            self.mutex.unlock_shared()
-
-    cdef void lock(self) noexcept:
-        while not self.mutex.try_lock():
-            with nogil:
-                self.mutex.lock()
-                self.mutex.unlock()
-
-    cdef Answer search(self, const Query& query, int criterion, ShapeKind shape):
-        cdef Answer answer
-        cdef Watch watch
-        watch.arm(hears())
-        answer.status = Status.interrupted
-        while answer.status == Status.interrupted:
-            ask(watch)
-            self.enter(query.volume)
-            if self.changed:
-                answer = find_in(self.pool, query, criterion, shape)
-                self.leave()
-            elif self.prepared.nodes.size() < 8192:  # below, letting the interpreter go costs more
-                answer = find(self.prepared, query, criterion, shape)
-                self.leave()
-            else:
-                with nogil:
-                    answer = find(self.prepared, query, criterion, shape)
-                    self.leave()
-        return answer
-
     def find_alternatives(self, request, criterion="first", **options):
         """`find_alternatives` on this pool, which it does not change."""
         from slotkern.alternatives import find_alternatives
@@ -346,25 +207,6 @@ cdef class SlotPool(PreparedSlots):
         return <size_t>&self.door
 
     # --- writing
-
-    cdef int start_change(self) except -1:
-        """Locks the pool and makes it ready to change."""
-        cdef Status status = Status.interrupted
-        cdef vector[double] prices
-        cdef Watch watch
-        watch.arm(hears())
-        if not self.changed:
-            prices = prices_of(self.table)
-        while status == Status.interrupted:
-            ask(watch)
-            self.lock()
-            status = Status.ok
-            if not self.changed:
-                status = open_pool(self.pool, self.prepared, prices, NULL)
-                self.changed = status == Status.ok
-            if status != Status.ok:
-                self.mutex.unlock()
-        return check_status(status)
 
     def book(self, window, owner=None):
         """Take a window's time, or all of a schedule's, out of the free slots.
@@ -789,12 +631,6 @@ cdef class SlotPool(PreparedSlots):
 cdef int check_owner(object owner) except -1:
     if not isinstance(owner, str) or not owner or "\0" in owner:
         raise TypeError(f"owner must be text, got {owner!r}")
-    return 0
-
-
-cdef int check_status(Status status) except -1:
-    if status != Status.ok:
-        raise error_of(status, "change the pool")
     return 0
 
 

@@ -6,8 +6,9 @@ from libc.stdint cimport int32_t
 from libcpp.vector cimport vector
 
 from slotkern._base cimport Status, error_of
+from slotkern._changing cimport PoolState, check_status, open_pool, state_of
 from slotkern._core cimport PreparedSlots
-from slotkern._pool cimport PoolState, SlotPool, check_status, open_pool, state_of
+from slotkern._pool cimport SlotPool
 from slotkern._spans cimport Span, fill_spans, prices_of
 
 from slotkern._core import array_of, check_slots

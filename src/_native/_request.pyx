@@ -5,7 +5,7 @@ import numpy as np
 cimport numpy as cnp
 from libc.math cimport INFINITY, NAN, isfinite
 
-from slotkern._base cimport Status, error_of, number
+from slotkern._base cimport Status, error_of, is_plain, number
 from slotkern._kernels cimport Query, ShapeKind
 from slotkern._moments cimport Scale, is_said, meaning_of
 
@@ -109,12 +109,12 @@ cdef class Request:
         self.said = None
         if volume is None or walltime is not None or reference != 1.0:
             volume = self.amount(volume, walltime, reference)
-        earliest = self.heard(earliest, "earliest", -INFINITY, False)
-        latest = self.heard(latest, "latest", INFINITY, False)
-        deadline = self.heard(deadline, "deadline", INFINITY, False)
-        setup = self.heard(setup, "setup", 0, True)
-        step = self.heard(step, "step", 0, True)
-        max_runtime = self.heard(max_runtime, "max_runtime", INFINITY, True)
+        earliest = heard(self, earliest, "earliest", -INFINITY, False)
+        latest = heard(self, latest, "latest", INFINITY, False)
+        deadline = heard(self, deadline, "deadline", INFINITY, False)
+        setup = heard(self, setup, "setup", 0, True)
+        step = heard(self, step, "step", 0, True)
+        max_runtime = heard(self, max_runtime, "max_runtime", INFINITY, True)
         if type(nodes) is int and 1 <= nodes <= MOST_NODES:
             self.query.n = nodes
         else:
@@ -160,7 +160,7 @@ cdef class Request:
         if not (pace > 0 and isfinite(pace)):
             raise ValueError(f"reference must be positive and finite, got {reference!r}")
         if is_said(walltime):
-            self.heard(walltime, "walltime", 0, True)
+            self.kept(walltime, "walltime", 0, True)
             self.said["volume"], self.said["reference"] = (None, None), (pace, None)
             if self.said["walltime"][1].ns == 0:
                 raise ValueError(f"walltime must be positive, got {walltime!r}")
@@ -170,7 +170,7 @@ cdef class Request:
             raise ValueError(f"walltime must be positive and finite, got {walltime!r}")
         return time * pace
 
-    cdef object heard(self, object value, str name, double otherwise, bint duration):
+    cdef object kept(self, object value, str name, double otherwise, bint duration):
         """A number as it is; of what is kept as it was said, what stands for it till then."""
         if not is_said(value):
             return value
@@ -335,6 +335,13 @@ cdef class Request:
 
 def _make_request(fields):
     return Request(fields.pop("nodes"), fields.pop("volume", None), **fields)
+
+
+cdef inline object heard(
+    Request self, object value, str name, double otherwise, bint duration
+):
+    """The same without a call for what is a number at once."""
+    return value if is_plain(value) else self.kept(value, name, otherwise, duration)
 
 
 REQUEST_FIELDS = tuple(Request(1, 1)._fields())

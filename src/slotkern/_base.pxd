@@ -1,5 +1,7 @@
 # What all doors of slotkern share: codes, signals, arguments.
 from cpython.exc cimport PyErr_CheckSignals
+from cpython.long cimport PyLong_AsLongLongAndOverflow
+from libc.math cimport INFINITY, NAN
 from libcpp cimport bool as cbool
 
 
@@ -57,8 +59,28 @@ cdef inline int ask(Watch& watch) except -1:
     return PyErr_CheckSignals()
 
 
+# A float or int as it is: what needs no call of Python.
+cdef inline bint is_plain(object value) noexcept:
+    return type(value) is float or type(value) is int
+
+
+# A number that is not NaN; what is not at once in order is for checks.py to say.
+cdef inline double number(
+    object value, str name, double least=-INFINITY, bint finite=False
+) except? -1.0:
+    cdef double x = NAN
+    cdef int beyond = 0
+    if type(value) is float:
+        x = <double>value
+    elif type(value) is int:
+        x = <double>PyLong_AsLongLongAndOverflow(value, &beyond)
+    if not beyond and x >= least and (not finite or x < INFINITY):
+        return x
+    return number_of(value, name, least, finite)
+
+
 cdef bint hears() noexcept
 cdef str name_of(Status status)
 cdef object error_of(Status status, str doing, dict details=*)
-cdef double number(object value, str name, double least=*, bint finite=*) except? -1.0
+cdef double number_of(object value, str name, double least, bint finite) except? -1.0
 cdef Py_ssize_t place_in(object index, Py_ssize_t size, str things) except -1

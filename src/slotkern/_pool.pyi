@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from slotkern._alternatives import Alternatives
 from slotkern._bookings import Bookings
-from slotkern._core import PreparedSlots
+from slotkern._changing import ChangingSlots
 from slotkern._request import Request
 from slotkern._windows import Window
 from slotkern.files.whole import AnyPath
@@ -14,7 +14,7 @@ from slotkern.typing import BuiltIn, Criterion, Shape, Slots, Time
 
 ADDRESSES: dict[str, int]
 
-class SlotPool(PreparedSlots):
+class SlotPool(ChangingSlots):
     @property
     def origin(self) -> NDArray[np.void]: ...
     @property
@@ -25,7 +25,6 @@ class SlotPool(PreparedSlots):
     def find_alternatives(
         self, request: Request, criterion: Criterion = "first", **options: Any
     ) -> Alternatives: ...
-    def _whole(self) -> tuple[NDArray[np.void], dict[str, NDArray[Any]], float]: ...
     def handle(self) -> int: ...
     def book(
         self, window: Window | Iterable[Window | None], owner: str | None = None
@@ -47,7 +46,6 @@ class SlotPool(PreparedSlots):
         self, start: Time | None = None, end: Time | None = None
     ) -> float: ...
     def copy(self) -> SlotPool: ...
-    def _state(self) -> dict[str, NDArray[Any]]: ...
     def _owned(self) -> list[tuple[Window, str]]: ...
     def release(self, window: Window | str) -> None: ...
     def advance(self, now: Time) -> None: ...

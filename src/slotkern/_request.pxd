@@ -9,7 +9,7 @@ cdef class Request:
     cdef readonly object where, name, said  # said: what only a clock makes numbers, or None
     cdef tuple plain  # (clock, the same request in its numbers), or None
     cdef object amount(self, object volume, object walltime, object reference)
-    cdef object heard(self, object value, str name, double otherwise, bint duration)
+    cdef object kept(self, object value, str name, double otherwise, bint duration)
 
 
 cdef Request numbers_of(Request request, Scale scale)

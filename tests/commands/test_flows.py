@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,22 +13,9 @@ import slotkern as sk
 
 pytest.importorskip("typer")
 pytest.importorskip("rich")
-from typer.testing import CliRunner
+from command_line import refused, run
 
-from slotkern.commands import main as cli
 from slotkern.files import whole
-
-
-def run(*arguments: Any) -> Any:
-    return CliRunner().invoke(cli.app, [str(a) for a in arguments])
-
-
-def refused(result: Any, *words: Any) -> None:
-    assert result.exit_code == 2, result.output
-    assert result.stdout == ""
-    assert result.stderr.count("\n") == 1
-    for word in words:
-        assert str(word) in result.stderr
 
 
 @pytest.fixture

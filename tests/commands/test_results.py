@@ -18,17 +18,10 @@ import slotkern as sk
 pytest.importorskip("pyarrow")
 pytest.importorskip("typer")
 import pyarrow.parquet as pq
-from typer.testing import CliRunner
-
-from slotkern.commands.main import app
+from command_line import run
 
 JOB = ["--nodes", 2, "--walltime", "4h", "--earliest", "2026-10-25 00:00"]
 JOBS = "name,nodes,walltime,budget\nocean,2,4:00:00,10\nall,9,1h,\n"
-
-
-def run(*words: object) -> Any:
-    """What a command says and how it exits, within this process."""
-    return CliRunner().invoke(app, [*map(str, words)])
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import zipfile
 
 import numpy as np
 import pytest
-from test_pool import random_slots
+from pools import random_slots
 
 import slotkern as sk
 

@@ -6,7 +6,7 @@ import copy
 
 import numpy as np
 import pytest
-from test_pool import assert_same_but_rows, random_request, random_slots
+from pools import assert_same_but_rows, random_request, random_slots
 
 import slotkern as sk
 from slotkern.plotting.steps import step_values

@@ -1,0 +1,46 @@
+# Types of slotkern for its own doors: slots that change.
+from libc.stdint cimport int32_t, uint8_t
+from libcpp.vector cimport vector
+
+from slotkern._base cimport Status
+from slotkern._core cimport PreparedSlots
+from slotkern._kernels cimport CPreparedSlots
+from slotkern._spans cimport Span
+
+
+cdef extern from "<shared_mutex>" namespace "std" nogil:
+    cdef cppclass shared_mutex:
+        void lock()
+        bint try_lock()
+        void unlock()
+        void lock_shared()
+        bint try_lock_shared()
+        void unlock_shared()
+
+
+cdef extern from "slotkern/pool/embed.hpp" namespace "slotkern" nogil:
+    cdef cppclass PoolState:
+        double now
+        vector[int32_t] free_nodes, booked_nodes, gone
+        vector[Span] free, booked
+        size_t known
+
+    cdef cppclass CSlotPool "slotkern::SlotPool":
+        double now()
+        size_t version()
+        const vector[uint8_t]& gone()
+
+    Status open_pool(CSlotPool&, CPreparedSlots&, const vector[double]&, const PoolState*) noexcept
+    Status state_of(const CSlotPool&, PoolState&) noexcept
+
+
+cdef class ChangingSlots(PreparedSlots):
+    cdef CSlotPool pool
+    cdef shared_mutex mutex
+    cdef object snapshot          # (version, slots, their rows of origin), or None
+    cdef PreparedSlots current    # prepared from the snapshot, or None
+    cdef void lock(self) noexcept
+    cdef int start_change(self) except -1
+
+
+cdef int check_status(Status status) except -1

@@ -1,0 +1,82 @@
+"""The command line as a process: help, streams, exit codes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import slotkern as sk
+
+pytest.importorskip("typer")
+pytest.importorskip("rich")
+from command_line import JOB, python, run, strict
+
+
+def test_version_and_help() -> None:
+    assert run("--version").stdout == f"slotkern {sk.__version__}\n"
+    top = run()
+    assert top.exit_code == 0
+    for command in ("find", "slots-from-trace", "generate", "bench"):
+        assert command in top.stdout
+        assert run(command, "--help").exit_code == 0
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = (
+        "import sys\n"
+        "from slotkern.commands.main import app\n"
+        "app(['--help'], standalone_mode=False)\n"
+        "heavy = {'matplotlib', 'pyarrow', 'numba', 'pandas'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
+    )
+    done = python("-c", code)
+    assert done.returncode == 0, done.stderr
+
+
+def test_without_typer_one_line_says_what_to_install() -> None:
+    code = (
+        "import sys, runpy\n"
+        "sys.modules['typer'] = None\n"
+        "runpy.run_module('slotkern', run_name='__main__')"
+    )
+    done = python("-c", code)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "pip install 'slotkern[cli]'" in done.stderr
+
+
+def test_as_a_process(slots_file: Path, tmp_path: Path) -> None:
+    done = python("-m", "slotkern", "find", slots_file, *JOB, "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert strict(done.stdout)["window"]
+    done = python("-m", "slotkern", "find", slots_file, *JOB, "--budget", "1")
+    assert (done.returncode, done.stderr) == (1, "")
+    done = python("-m", "slotkern", "find", tmp_path / "none.csv", *JOB)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_reader_that_leaves_early_gives_no_traceback(tmp_path: Path) -> None:
+    many = 20_000
+    slots = sk.make_slots(
+        node=np.arange(many), start=0.0, end=9.0, performance=1.0, price=1.0
+    )
+    path = tmp_path / "many.npz"
+    sk.write_slots(path, slots)
+    words = ["-m", "slotkern", "find", path, "--nodes", many, "--volume", 1, "--json"]
+    with subprocess.Popen(
+        [sys.executable, *map(str, words)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == "{\n"
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == 141

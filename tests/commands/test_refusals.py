@@ -1,0 +1,149 @@
+"""What the command line refuses: exit code 2, and one line that names it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import slotkern as sk
+
+pytest.importorskip("typer")
+pytest.importorskip("rich")
+from command_line import JOB, refused, run
+
+
+def test_bad_files_are_named(tmp_path: Path) -> None:
+    refused(run("find", tmp_path / "none.csv", *JOB), tmp_path / "none.csv", "No such")
+    odd = tmp_path / "slots.xls"
+    odd.write_text("")
+    refused(run("find", odd, *JOB), odd)
+    bad = tmp_path / "bad.csv"
+    bad.write_text("node,start,end,performance,price\n0,0,9,1,1\n1,5,4,1,1\n")
+    refused(run("find", bad, *JOB), bad, "line 3", "end", "4")
+    bad.write_text("node,start,end,performance,price\n0,0,9,1,1\n1,5,x,1,1\n")
+    refused(run("find", bad, *JOB), bad, "line 3", "end", "x")
+    bad.write_text("node,start,end,price\n0,0,9,1\n")
+    refused(run("find", bad, *JOB), bad, "performance")
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (["--nodes", "0", "--volume", "1"], ["nodes", "0"]),
+        (["--nodes", "x", "--volume", "1"], ["--nodes"]),
+        (["--nodes", "2.5", "--volume", "1"], ["--nodes"]),
+        (["--nodes", "2", "--volume", "-1"], ["volume", "-1"]),
+        (["--nodes", "2", "--volume", "nan"], ["volume", "NaN"]),
+        (["--nodes", "2"], ["--volume"]),
+        ([*JOB, "--budget", "-5"], ["budget", "-5"]),
+        ([*JOB, "--deadline", "soon"], ["--deadline"]),
+        ([*JOB, "--criterion", "best"], ["best"]),
+        ([*JOB, "--shape", "round"], ["round"]),
+        ([*JOB, "--method", "magic"], ["magic"]),
+        ([*JOB, "--where", "memory >= 64"], ["memory"]),
+        ([*JOB, "--where", "q >= "], ["q >="]),
+        ([*JOB, "--plot", "gantt.gif"], ["gantt.gif", ".png"]),
+        ([*JOB, "--fast"], ["--fast"]),
+    ],
+)
+def test_bad_options_are_named(
+    slots_file: Path, words: list[str], named: list[str]
+) -> None:
+    refused(run("find", slots_file, *words), *named)
+
+
+@pytest.mark.parametrize(
+    "words", [["fnid"], ["bench"], ["find"], ["bench", "scaling", "--cycles", "0"]]
+)
+def test_bad_commands_take_one_line(words: list[str]) -> None:
+    refused(run(*words), " ".join(["slotkern", *words[:-2]]))
+
+
+@pytest.mark.parametrize(
+    ("words", "value"),
+    [
+        (["find", "a.npz", "--nodes", "5", "--volume", "abc"], "abc"),
+        (["find", "a.npz", "--nodes=1.5", "--volume", "1"], "1.5"),
+        (["bench", "scaling", "--cycles", "-1"], "-1"),
+        (["reproduce", "aep", "--cycles", "0"], "0"),
+        (["reproduce", "aep", "--seed", "-3"], "-3"),
+        (["find", "SLOTS", "--nodes", "5", "--volume", "1", "--seed", "-4"], "-4"),
+    ],
+)
+def test_a_wrong_value_is_told(slots_file: Path, words: list[str], value: str) -> None:
+    given = [str(slots_file) if word == "SLOTS" else word for word in words]
+    refused(run(*given), value)
+
+
+def test_a_missing_extra_is_named(
+    slots_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    monkeypatch.delitem(sys.modules, "slotkern.plotting.picture", raising=False)
+    result = run("find", slots_file, *JOB, "--plot", "gantt.png")
+    refused(result, "matplotlib", "pip install 'slotkern[plot]'")
+
+
+def test_errors_of_our_own_are_not_hidden(
+    slots_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any, **__: Any) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(sk, "find_window", broken)
+    result = run("find", slots_file, *JOB)
+    assert isinstance(result.exception, RuntimeError)
+
+
+def test_too_little_memory_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any, **__: Any) -> None:
+        raise MemoryError("Unable to allocate 74.5 GiB for an array")
+
+    monkeypatch.setattr(sk, "generate_environment", full)
+    refused(
+        run("generate", "--output", "a.csv"), "out of memory: Unable to allocate 74"
+    )
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a full device")
+def test_a_full_disk_is_one_line_with_the_file(tmp_path: Path) -> None:
+    full = tmp_path / "full.csv"
+    full.symlink_to("/dev/full")
+    refused(
+        run("generate", "--nodes", 9, "--output", full),
+        f"{full}: No space left on device",
+    )
+
+
+def test_a_wrong_output_is_refused_before_the_work(tmp_path: Path) -> None:
+    refused(
+        run("generate", "--nodes", 10**6, "--output", tmp_path / "a.xlsx"),
+        tmp_path / "a.xlsx",
+        "the suffix '.xlsx' is not one of",
+    )
+    trace = tmp_path / "nowhere.swf"
+    options = ["--at", "0", "--horizon", "9"]
+    refused(
+        run("slots-from-trace", trace, *options, "--output", tmp_path / "a.xlsx"),
+        "the suffix '.xlsx' is not one of",
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_trace_is_not_overwritten_by_its_slots(tmp_path: Path) -> None:
+    trace, link = tmp_path / "trace.csv", tmp_path / "link.csv"
+    trace.write_text("; MaxProcs: 4\n1 0 0 9 2 -1 -1 2 9 -1 1 1 1 -1 1 -1 -1 -1\n")
+    link.symlink_to(trace)
+    before = trace.read_text()
+    for output in (trace, link):
+        refused(
+            run(
+                "slots-from-trace", trace, "--at", 0, "--horizon", 9, "--output", output
+            ),
+            f"{output}: the trace itself, which would be overwritten",
+        )
+    assert trace.read_text() == before
