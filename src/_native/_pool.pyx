@@ -23,7 +23,12 @@ from slotkern.shown import Table
 cnp.import_array()
 
 cdef extern from "slotkern/pool/schedule.hpp" namespace "slotkern" nogil:
-    Status book(CSlotPool&, double, const Part*, size_t, size_t&) noexcept
+    cdef cppclass WindowParts:
+        WindowParts()
+        double start
+        const Part* parts
+        size_t n
+    Status book_all(CSlotPool&, const vector[WindowParts]&, size_t&, size_t&) noexcept
     Status release(CSlotPool&, double, const Part*, size_t, size_t&) noexcept
     Status advance(CSlotPool&, double) noexcept
     Status remove_node(CSlotPool&, int32_t) noexcept
@@ -125,6 +130,9 @@ cdef class SlotPool(ChangingSlots):
     True
     """
 
+    def __cinit__(self):
+        self.owner_of = {}
+
     # --- reading
 
     @property
@@ -147,7 +155,7 @@ cdef class SlotPool(ChangingSlots):
     def booked(self):
         """Booked parts that are not past, by (node, start): row, node, start, end, owner."""
         spans = self._state()["booked"]
-        owners = np.zeros(len(spans), "U1") if self.ledger is None else self.ledger.of_spans(spans)
+        owners = self._owners_of(spans)
         table = np.empty(len(spans), [*[(n, SPAN[n]) for n in SPAN.names], ("owner", owners.dtype)])
         for name in SPAN.names:
             table[name] = spans[name]
@@ -157,11 +165,11 @@ cdef class SlotPool(ChangingSlots):
     @property
     def owners(self):
         """Who has windows that are not past, in the order of their first booking."""
-        return [] if self.ledger is None else self.ledger.owners()
+        return list(dict.fromkeys(self.owner_of.values()))
 
     def windows(self, owner=None):
         """The windows that were booked for an owner, or for any; not those that are past."""
-        return [] if self.ledger is None else self.ledger.windows(owner)
+        return [window for window, other in self.owner_of.items() if owner in (None, other)]
 
     def bookings(self):
         """What is booked for owners, as a table with names and dates.
@@ -227,13 +235,15 @@ cdef class SlotPool(ChangingSlots):
         Notes
         -----
         O(n (log m + 64 + slots of the node)) for n parts. A part that ends within 4 ulp of
-        its slot's end takes the slot to its end.
+        its slot's end takes the slot to its end. Ctrl-C gives back what has been booked by
+        then, which takes about as long.
         """
         cdef list windows
-        cdef Window each
-        cdef size_t bad = 0, other = 0
-        cdef Py_ssize_t i, done = 0
-        cdef Status status = Status.ok
+        cdef vector[WindowParts] asked
+        cdef WindowParts parts
+        cdef size_t which = 0, bad = 0
+        cdef Status status = Status.interrupted
+        cdef Watch watch
         if isinstance(window, Window):
             windows = [window]
         else:
@@ -241,34 +251,40 @@ cdef class SlotPool(ChangingSlots):
         for item in windows:
             if not isinstance(item, Window):
                 raise TypeError(f"only windows can be booked, got {type(item).__name__}")
+            parts.start = (<Window>item).start
+            parts.parts, parts.n = (<Window>item).parts, (<Window>item).count
+            asked.push_back(parts)
         if owner is not None:
             check_owner(owner)
-        self.start_change()
-        for i in range(len(windows)):
-            each = windows[i]
-            status = book(self.pool, each.start, each.parts, each.count, bad)
-            if status != Status.ok:
-                break
-            done = i + 1
+        watch.arm(hears())
+        while status == Status.interrupted:
+            ask(watch)
+            self.start_change()
+            if asked.size() == 1:  # the interpreter is let go only where it pays
+                status = book_all(self.pool, asked, which, bad)
+                self.mutex.unlock()
+            else:
+                with nogil:
+                    status = book_all(self.pool, asked, which, bad)
+                    self.mutex.unlock()
         if status != Status.ok:
-            while done > 0:
-                done -= 1
-                each = windows[done]
-                release(self.pool, each.start, each.parts, each.count, other)
-            each = windows[i]
-        self.mutex.unlock()
-        if status != Status.ok:
-            raise error_of(status, "book", {"what": "the window", "part": part_text(each, bad)})
+            part = part_text(windows[which], bad)
+            raise error_of(status, "book", {"what": "the window", "part": part})
         if owner is not None:
             self.own(windows, owner)
 
+    # No Python code runs between a change of the pool and that of owners: a signal comes before
+    # both or after.
     cdef int own(self, list windows, str owner) except -1:
-        """Note for whom windows are booked."""
-        if self.ledger is None:
-            from slotkern.machine.ledger import Ledger
-            self.ledger = Ledger()
-        self.ledger.add(windows, owner)
+        self.owner_of.update(dict.fromkeys(windows, owner))
         return 0
+
+    def _owners_of(self, spans):
+        """The owner of each booked part, as text; empty where it has none."""
+        if not self.owner_of:
+            return np.zeros(len(spans), "U1")
+        from slotkern.machine.ledger import owners_of
+        return owners_of(self.owner_of, spans)
 
     def reserve(self, nodes, start, end, *, owner=None, partly=False):
         """Book given nodes for a given time: what exists already, or maintenance.
@@ -377,8 +393,7 @@ cdef class SlotPool(ChangingSlots):
         self.mutex.unlock()
         if status != Status.ok:
             raise error_of(status, "release", {"part": part_text(window, bad)})
-        if self.ledger is not None:
-            self.ledger.remove(window)
+        self.owner_of.pop(window, None)
         return 0
 
     def advance(self, now):
@@ -410,8 +425,9 @@ cdef class SlotPool(ChangingSlots):
             status = advance(self.pool, time)
             self.mutex.unlock()
         check_status(status)
-        if self.ledger is not None:
-            self.ledger.advance(time)
+        cdef Window each
+        self.owner_of = {
+            each: owner for each, owner in self.owner_of.items() if each.finish > time}
 
     def remove_node(self, node):
         """Take a node and all its time, free and booked, out of the pool for good.
@@ -625,7 +641,7 @@ cdef class SlotPool(ChangingSlots):
 
     def _owned(self):
         """Windows and their owners, as pairs."""
-        return [] if self.ledger is None else self.ledger.pairs()
+        return list(self.owner_of.items())
 
 
 cdef int check_owner(object owner) except -1:

@@ -11,6 +11,6 @@ cdef extern from "slotkern/pool/embed.hpp" namespace "slotkern" nogil:
 
 cdef class SlotPool(ChangingSlots):
     cdef PoolDoor door
-    cdef object ledger            # who owns which windows, once anybody does, or None
+    cdef dict owner_of            # the owner of each window that has one and is not past
     cdef int own(self, list windows, str owner) except -1
     cdef int release_one(self, Window window) except -1

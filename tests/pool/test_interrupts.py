@@ -135,6 +135,51 @@ def test_ctrl_c_ends_a_long_call(name):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent by kill")
+def test_a_booking_of_many_windows_is_undone_by_ctrl_c():
+    process = run(
+        """
+        pool = sk.SlotPool(crowd(20_000))
+        windows = list(sk.find_alternatives(pool, sk.Request(5_000, 10), limit=600))
+        before = pool.slots
+        ready()
+        try:
+            pool.book(windows, owner="me")
+        except KeyboardInterrupt:
+            print("stopped", len(windows))
+        print(len(pool.booked), pool.owners, np.array_equal(pool.slots, before))
+        pool.book(windows[:7], owner="me")
+        print(len(pool.windows("me")))
+        """
+    )
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=120)
+    assert out.splitlines() == ["stopped 600", "0 [] True", "7"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are sent by kill")
+def test_releasing_an_owner_is_stopped_by_ctrl_c_between_windows():
+    process = run(
+        """
+        pool = sk.SlotPool(crowd(20_000))
+        windows = list(sk.find_alternatives(pool, sk.Request(5_000, 10), limit=600))
+        before = pool.slots
+        pool.book(windows, owner="me")
+        ready()
+        try:
+            pool.release("me")
+        except KeyboardInterrupt:
+            left = pool.windows("me")
+            print("stopped", 0 < len(left) < 600, len(pool.booked) == 5_000 * len(left))
+        pool.release("me")
+        print(len(pool.booked), np.array_equal(pool.slots, before))
+        """
+    )
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=120)
+    assert out.splitlines() == ["stopped True True", "0 True"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are sent by kill")
 def test_what_was_booked_before_ctrl_c_comes_back():
     process = run(
         CALLS["schedule"],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from .clock import Clock, is_number
 from .terms import Terms
 
 __all__ = [
-    "Ledger",
+    "owners_of",
     "requests_of",
     "reservation",
     "utilization",
@@ -25,54 +25,21 @@ __all__ = [
 ]
 
 
-class Ledger:
-    """The windows that were booked for owners, in the order of bookings."""
-
-    def __init__(self) -> None:
-        self._owner: dict[Window, str] = {}
-
-    def add(self, windows: Iterable[Window], owner: str) -> None:
-        """Note that windows are booked for an owner."""
-        for window in windows:
-            self._owner[window] = owner
-
-    def remove(self, window: Window) -> None:
-        """Forget a window that was released, if it has an owner."""
-        self._owner.pop(window, None)
-
-    def advance(self, now: float) -> None:
-        """Forget what is past."""
-        self._owner = {w: owner for w, owner in self._owner.items() if w.finish > now}
-
-    def pairs(self) -> list[tuple[Window, str]]:
-        """All windows with their owners."""
-        return list(self._owner.items())
-
-    def owners(self) -> list[str]:
-        """All owners, each once."""
-        return list(dict.fromkeys(self._owner.values()))
-
-    def windows(self, owner: str | None) -> list[Window]:
-        """The windows of an owner, or of all."""
-        return [w for w, other in self._owner.items() if owner in (None, other)]
-
-    def of_spans(self, spans: NDArray[Any]) -> NDArray[np.str_]:
-        """The owner of each booked part; empty where it has none."""
-        if not self._owner:
-            return np.zeros(len(spans), "U1")
-        parts = np.concatenate([window.slots for window in self._owner])
-        sizes = [len(window) for window in self._owner]
-        owners = np.repeat([*self._owner.values()], sizes)
-        # A part is known by its row and start; what is cut by now, by its row and end.
-        found = np.zeros(len(spans), owners.dtype)
-        for edge in ("start", "end"):
-            key = np.array([*zip(parts["row"], parts[edge], strict=True)], "i8,f8")
-            order = np.argsort(key)
-            wanted = np.array([*zip(spans["row"], spans[edge], strict=True)], "i8,f8")
-            at = np.searchsorted(key[order], wanted).clip(max=len(key) - 1)
-            same = key[order[at]] == wanted
-            found[same] = owners[order[at[same]]]
-        return found
+def owners_of(owner_of: Mapping[Window, str], spans: NDArray[Any]) -> NDArray[np.str_]:
+    """Return the owner of each booked part; empty where it has none."""
+    parts = np.concatenate([window.slots for window in owner_of])
+    sizes = [len(window) for window in owner_of]
+    owners = np.repeat([*owner_of.values()], sizes)
+    # A part is known by its row and start; what is cut by now, by its row and end.
+    found = np.zeros(len(spans), owners.dtype)
+    for edge in ("start", "end"):
+        key = np.array([*zip(parts["row"], parts[edge], strict=True)], "i8,f8")
+        order = np.argsort(key)
+        wanted = np.array([*zip(spans["row"], spans[edge], strict=True)], "i8,f8")
+        at = np.searchsorted(key[order], wanted).clip(max=len(key) - 1)
+        same = key[order[at]] == wanted
+        found[same] = owners[order[at[same]]]
+    return found
 
 
 def reservation(

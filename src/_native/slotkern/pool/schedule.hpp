@@ -81,6 +81,29 @@ inline Status release(SlotPool& pool, double start, const Part* parts, std::size
   return guarded([&] { return pool.release(start, parts, n, bad); });
 }
 
+struct WindowParts {
+  double start;
+  const Part* parts;
+  std::size_t n;
+};
+
+// All of them or none; `which` is the window of the part at fault. Interrupted, it takes as long
+// again to give back what was booked by then.
+inline Status book_all(SlotPool& pool, const std::vector<WindowParts>& windows, std::size_t& which,
+                       std::size_t& bad) noexcept {
+  if (windows.size() > kMany) expect_long();
+  for (which = 0; which < windows.size(); ++which) {
+    const WindowParts& w = windows[which];
+    const Status status = guarded([&] { return poll(), pool.book(w.start, w.parts, w.n, bad); });
+    if (status == Status::ok) continue;
+    std::size_t other = 0;
+    for (std::size_t k = which; k-- > 0;)
+      release(pool, windows[k].start, windows[k].parts, windows[k].n, other);
+    return status;
+  }
+  return Status::ok;
+}
+
 inline Status advance(SlotPool& pool, double now) noexcept {
   return guarded([&] { return pool.advance(now); });
 }
