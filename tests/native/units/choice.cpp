@@ -364,6 +364,75 @@ void one_of_each_class_against_all_of_them() {
   }
 }
 
+// Of rows that are alike the first is taken, however many there are; work is counted by states.
+void rows_of_classes_that_are_alike() {
+  std::vector<double> value, weight;
+  std::vector<std::int64_t> first{0};
+  for (int k = 0; k < 30; ++k) {
+    for (int i = 0; i < 40; ++i) {
+      value.push_back(i % 2 == 0 ? 2 : 1);
+      weight.push_back(1);
+    }
+    first.push_back(first.back() + 40);
+  }
+  const Classes classes{value.data(), weight.data(), first.data(), 30};
+  OneEach* answer = nullptr;
+  for (const bool maximize : {false, true}) {
+    CHECK(choose_one_each(classes, 100, maximize, 0, 1 << 20, answer).status == Status::ok);
+    for (std::size_t k = 0; k < 30; ++k)
+      CHECK(answer->rows[k] == first[k] + (maximize ? 0 : 1));
+  }
+  int unproven = 0, proven = 0;
+  for (int round = 0; round < 20; ++round) {
+    for (double& w : weight) w = real();
+    for (std::size_t i = 0; i < value.size(); ++i) value[i] = 1 - weight[i] + 1e-3 * real();
+    CHECK(choose_one_each(classes, 12, false, 0, 1 << 24, answer).status == Status::ok);
+    proven += answer->proven;
+    CHECK(choose_one_each(classes, 12, false, 0, 1000, answer).status == Status::ok);
+    unproven += !answer->proven;
+  }
+  CHECK(proven == 20 && unproven == 20);
+}
+
+// Sums of integers are exact: the bound of the best one is itself, and one less is not enough.
+void integers_are_told_apart_to_the_last() {
+  for (int round = 0; round < 60; ++round) {
+    std::vector<double> cost, value;
+    for (int i = 0; i < 12; ++i) {
+      cost.push_back(0.1 * static_cast<double>(1 + below(50)));
+      value.push_back(1e13 + static_cast<double>(below(20)));
+    }
+    double best = -kInfinity;
+    each_set(12, 5, [&](const std::vector<int>& set) {
+      double worth = 0;
+      std::vector<double> costs;
+      for (const int i : set) {
+        worth += value[static_cast<std::size_t>(i)];
+        costs.push_back(cost[static_cast<std::size_t>(i)]);
+      }
+      std::sort(costs.begin(), costs.end());
+      if (std::accumulate(costs.begin(), costs.end(), 0.0) <= 12) best = std::max(best, worth);
+    });
+    std::vector<Choice>* choices = nullptr;
+    CHECK(choose(cost.data(), value.data(), 12, 5, 5, 12, 0, 1 << 30, 1e9, Method::search,
+                 choices).status == Status::ok);
+    const Choice& choice = choices->front();
+    CHECK(choice.any == (best > -kInfinity));
+    if (choice.any) CHECK(choice.proven && choice.value == best && choice.bound == best);
+  }
+}
+
+void an_interrupted_choice_says_so() {
+  const double cost[] = {1, 2.5, 3}, value[] = {1, 2, 4};
+  Watch watch;
+  watch.arm(true);
+  detail::asked = detail::by_signal;
+  std::vector<Choice>* choices = nullptr;
+  CHECK(choose(cost, value, 3, 2, 2, 4, 0, 1 << 30, 1e9, Method::search, choices).status ==
+        Status::interrupted);
+  detail::asked = 0;
+}
+
 }  // namespace
 
 int main() {
@@ -375,5 +444,8 @@ int main() {
   tables_of_cores_take_off_what_is_common();
   swaps_are_the_best_ones();
   one_of_each_class_against_all_of_them();
+  rows_of_classes_that_are_alike();
+  integers_are_told_apart_to_the_last();
+  an_interrupted_choice_says_so();
   return report();
 }

@@ -1,5 +1,7 @@
 // What a pool remembers, each against its plain definition.
-#include "slotkern/pool/hints.hpp"
+#include <vector>
+
+#include "slotkern/pool/pool.hpp"
 #include "support.hpp"
 
 using namespace slotkern;
@@ -63,9 +65,31 @@ void hints_hold_for_what_is_harder() {
   CHECK(hints.bound(ask(2, 4000, 35)) == 1999);
 }
 
+// What is given back joins what is free on both sides of it, and what was learned forgets it all.
+void released_time_counts_from_its_first_free_neighbour() {
+  const std::vector<Row> rows{{0, 0, 100, 1, 1}, {0, 200, 300, 1, 1}};
+  PreparedSlots prepared;
+  CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::ragged, 0).status == Status::ok);
+  SlotPool pool;
+  pool.open(prepared, {1, 1}, nullptr);
+  const Part part{0, 0, 10, 10};
+  std::size_t bad = 0;
+  CHECK(pool.book(5, &part, 1, bad) == Status::ok);
+  const Query asked = ask(1, 10, 35);
+  Workspace work;
+  Found found;
+  const int start = criterion_index("start");
+  CHECK(pool.find(asked, start, ShapeKind::ragged, work, found) == Status::ok && found.start == 15);
+  CHECK(pool.known(asked, ShapeKind::ragged) == 15);
+  CHECK(pool.release(5, &part, 1, bad) == Status::ok);
+  CHECK(pool.known(asked, ShapeKind::ragged) <= 0);
+  CHECK(pool.find(asked, start, ShapeKind::ragged, work, found) == Status::ok && found.start == 0);
+}
+
 }  // namespace
 
 int main() {
   hints_hold_for_what_is_harder();
+  released_time_counts_from_its_first_free_neighbour();
   return report();
 }

@@ -133,6 +133,17 @@ void prepared_rows_know_their_place() {
   CHECK(cut_finish(9.5 - 0x1p-50, 9.5) == 9.5 && cut_finish(9, 9.5) == 9);
 }
 
+// A filter was made for the slots that there were: those that came later do not pass.
+void a_filter_knows_nothing_of_later_slots() {
+  const std::uint8_t mask[] = {1, 0, 1, 1};
+  const std::size_t origins[] = {0, 1, 2, 3};
+  Query query;
+  query.mask = mask, query.origins = origins, query.masked = 3;
+  const Slot slot{0, 9, 1, 1, 1, 0, 0};
+  CHECK(query.admits(slot, 0) && !query.admits(slot, 1) && query.admits(slot, 2));
+  CHECK(!query.admits(slot, 3));
+}
+
 }  // namespace
 
 int main() {
@@ -140,5 +151,6 @@ int main() {
   screen_follows_rows_that_change();
   cells_of_nodes_differ();
   prepared_rows_know_their_place();
+  a_filter_knows_nothing_of_later_slots();
   return report();
 }

@@ -168,6 +168,31 @@ void a_finish_within_an_ulp_is_a_tie() {
   CHECK(answer.status == Status::ok && answer.parts[0].node == 1);
 }
 
+// A start that no rounded difference reaches counts if the rounded sum is within the deadline.
+void a_deadline_is_met_by_the_sum_alone() {
+  int beyond = 0;
+  for (int k = 0; k < 200; ++k) {
+    // An odd number of half ulps: both the difference and the sum are ties.
+    const double deadline = 1.7e9 + static_cast<double>(below(1000)) * 0x1p-22;
+    const double length = static_cast<double>(2 * below(1000) + 101) * 0x1p-23;
+    double start = deadline - length;
+    while (start + length > deadline) start = std::nextafter(start, 0);
+    while (std::nextafter(start, kInfinity) + length <= deadline)
+      start = std::nextafter(start, kInfinity);
+    beyond += start > deadline - length;
+    const std::vector<Row> rows{{0, start, deadline + 9, 1, 1}};
+    PreparedSlots prepared;
+    CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::ragged, 0).status ==
+          Status::ok);
+    Query query;
+    query.n = 1, query.volume = length, query.deadline = deadline;
+    const int criterion = criterion_index("start");
+    CHECK(find(prepared, query, criterion, ShapeKind::ragged).status == Status::ok);
+    CHECK(find(prepared, query, criterion, ShapeKind::square).status == Status::ok);
+  }
+  CHECK(beyond > 20);
+}
+
 }  // namespace
 
 int main() {
@@ -175,5 +200,6 @@ int main() {
   smallest_of_follows_a_plain_list();
   what_is_kept_follows_a_plain_list();
   a_finish_within_an_ulp_is_a_tie();
+  a_deadline_is_met_by_the_sum_alone();
   return report();
 }

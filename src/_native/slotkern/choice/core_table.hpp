@@ -10,14 +10,13 @@
 #include <vector>
 
 #include "slotkern/choice/core.hpp"
+#include "slotkern/choice/problem.hpp"
 #include "slotkern/choice/table.hpp"
 
 namespace slotkern {
 
 class CoreTable {
  public:
-  static constexpr double kMostInteger = 0x1p52;  // below it sums of integers are exact
-
   KnapsackTable table;  // also at the caller's disposal between calls
 
   // Work of the table over the core with this integer room, or -1 where it does not apply:

@@ -7,22 +7,17 @@
 //   3. depth-first search, limited; 4. core lists, limited; 2-swaps;
 //   5. for integer costs the table over the core once the others have spent a share of its
 //      work, which is known beforehand; else the lists to their end.
-// A set is within the budget if the sum of its costs in ascending order is: that test decides
-// about every set that is taken. Sums in other orders only rule out, beyond their rounding.
-// What costs too much for any set leaves before anything is summed, so that roundings are
-// those of costs that count. Work is counted, never timed: one unit is a node of the search, a
-// state of the lists, half an exchange of two items, 64 cells of the table or of the exchanges
-// of one.
+// What a set is worth and whether it fits is judged in choice/best_set.hpp. Work is counted, never
+// timed: one unit is a node of the search, a state of the lists, half an exchange of two items,
+// 64 cells of the table or of the exchanges of one.
 #pragma once
 
 #include <algorithm>
-#include <cfloat>
 #include <cmath>
 #include <cstdint>
-#include <limits>
-#include <numeric>
 #include <vector>
 
+#include "slotkern/choice/best_set.hpp"
 #include "slotkern/choice/core.hpp"
 #include "slotkern/choice/core_table.hpp"
 #include "slotkern/choice/problem.hpp"
@@ -30,54 +25,23 @@
 
 namespace slotkern {
 
-class Knapsack {
+class Knapsack : public BestSet {
  public:
-  double gap = 0;       // relative; 1e-12 at least
-  ValueScale scale;     // of all values that will be seen
-  Limits limits;
-
-  // What the last call left.
-  double best = -kInfinity;
-  double bound = kInfinity;
-  bool complete = true;      // no set beats `best` by more than the tolerance
-  std::vector<int> chosen;   // without the forced item
-  std::int64_t work = 0;     // grows over all calls
-
   KnapsackTable& table() { return core_table_.table; }  // at the caller's between calls
 
   // A set of `pick` items that, with the forced one, beats `incumbent`. False if there is none
   // (or none was found: see `complete`). `cheapest`: the `pick` cheapest, where they are known.
   bool solve(const Items& items, int pick, double budget, const Forced& forced, double incumbent,
              double first_lambda = 0, const Side* cheapest = nullptr) {
-    start(items, pick, budget, forced, incumbent);
+    begin(items, pick, budget, forced, incumbent);
     leave_out_dear();
     if (pick == 0 || pick >= items_.count) {
       trivial();
     } else {
       stages(first_lambda, items_.count == items.count ? cheapest : nullptr);
     }
-    if (items_.count < items.count)
-      for (int& i : chosen) i = kept_[at(i)];
+    count_all_again(items);
     return found_;
-  }
-
-  // What a bound of n items must exceed to be worth a look, where costs weigh at most `weighed`
-  // = lambda * (the largest sum of costs).
-  double beat(int n, double incumbent, double weighed) const {
-    Tolerance tolerance = tolerance_of(n);
-    tolerance.noise = noise(n, weighed);
-    return tolerance.beat(incumbent);
-  }
-
-  // The largest rounding error of a bound; of the difference of two sums of `pick` values, the
-  // larger of size `sum`.
-  double noise(int pick, double weighed) const {
-    return 0x1p-50 * (pick + 64) * ((pick + 2) * scale.largest() + weighed);
-  }
-  double rounding(int pick, double sum) const {
-    if (integers(pick)) return 0;
-    return 0x1p-52 * (pick + 2) *
-           (scale.mixed() ? (pick + 2) * scale.largest() : std::fabs(sum));
   }
 
   // Of the last solve(), 0 if it needed none.
@@ -87,7 +51,7 @@ class Knapsack {
   // depth-first search first, solve() only if that does not settle it.
   bool improve(const Items& items, const double* weight, int pick, double budget, double lambda,
                const Forced& forced, double incumbent) {
-    start(items, pick, budget, forced, incumbent);
+    begin(items, pick, budget, forced, incumbent);
     if (pick == 0 || pick >= items.count) return trivial();
     tolerance_.noise = noise(pick, lambda * reach_);
     core_.clear();
@@ -113,61 +77,10 @@ class Knapsack {
   }
 
  private:
-  void start(const Items& items, int pick, double budget, const Forced& forced,
+  void begin(const Items& items, int pick, double budget, const Forced& forced,
              double incumbent) {
-    items_ = items;
-    pick_ = pick;
-    budget_ = std::min(budget, DBL_MAX);  // what costs infinitely much fits no budget
-    forced_ = forced;
-    dearest_ = largest(items.cost, items.count);
-    double dearest = std::max(forced.costs[0], forced.costs[1]);
-    if (dearest_ <= budget_)
-      dearest = std::max(dearest, dearest_);
-    else
-      for (int i = 0; i < items.count; ++i)
-        if (items.cost[i] <= budget_) dearest = std::max(dearest, items.cost[i]);
-    reach_ = std::min((pick + 4) * dearest, DBL_MAX);
-    room_ = std::min(budget_, reach_) - forced.cost();
-    slack_ = 0x1p-49 * (pick + 8) * reach_;
+    start(items, pick, budget, forced, incumbent);
     lagrange_.lambda = 0;  // that of an earlier search would make answers depend on it
-    best = incumbent;
-    bound = kInfinity;
-    complete = true;
-    found_ = false;
-    chosen.clear();
-    tolerance_ = tolerance_of(pick);
-  }
-
-  Tolerance tolerance_of(int pick) const {
-    const bool exact = integers(pick);
-    return {exact ? gap : std::max(gap, 1e-12), exact ? 1.0 : 0.0, 0};
-  }
-
-  // Whether all sums of values are integers without rounding.
-  bool integers(int pick) const {
-    return scale.integers && (pick + 2) * scale.largest() < CoreTable::kMostInteger;
-  }
-
-  static double largest(const double* cost, int count) {
-    double lane[4] = {0, 0, 0, 0};  // no comparison waits for the one before
-    int i = 0;
-    for (; i + 4 <= count; i += 4)
-      for (int k = 0; k < 4; ++k) lane[k] = std::max(lane[k], cost[i + k]);
-    for (; i < count; ++i) lane[0] = std::max(lane[0], cost[i]);
-    return std::max(std::max(lane[0], lane[1]), std::max(lane[2], lane[3]));
-  }
-
-  void leave_out_dear() {
-    const double most = room_ + slack_;
-    if (dearest_ <= most) return;
-    kept_.clear(), kept_cost_.clear(), kept_value_.clear();
-    for (int i = 0; i < items_.count; ++i) {
-      if (!(items_.cost[i] <= most)) continue;
-      kept_.push_back(i);
-      kept_cost_.push_back(items_.cost[i]);
-      kept_value_.push_back(items_.value[i]);
-    }
-    items_ = {kept_cost_.data(), kept_value_.data(), static_cast<int>(kept_.size())};
   }
 
   // At most one set to choose from.
@@ -204,45 +117,6 @@ class Knapsack {
       if (open()) search();
     }
     conclude();
-  }
-
-  bool open() const { return bound > tolerance_.beat(best); }
-
-  // No set's value, summed in any order, is above the bound.
-  void conclude() {
-    const double error = rounding(pick_, std::max(std::fabs(best), std::fabs(bound)));
-    bound += tolerance_.noise + error;
-    if (complete)
-      bound = std::min(bound, best + std::max(tolerance_.relative * std::fabs(best), error));
-    bound = std::max(bound, best);
-  }
-
-  double value_of(const std::vector<int>& ids) const {
-    double value = forced_.value;
-    for (const int i : ids) value += items_.value[i];
-    return value;
-  }
-
-  // The exact budget test of `ids` (with what is fixed and forced).
-  bool fits_exactly(const std::vector<int>& ids) {
-    sum_.clear();
-    for (const int i : ids) sum_.push_back(items_.cost[i]);
-    for (int k = 0; k < forced_.count; ++k) sum_.push_back(forced_.costs[k]);
-    std::sort(sum_.begin(), sum_.end());
-    return std::accumulate(sum_.begin(), sum_.end(), 0.0) <= budget_;
-  }
-
-  bool fits(const std::vector<int>& ids, double cost) {
-    return cost <= room_ - slack_ || (cost <= room_ + slack_ && fits_exactly(ids));
-  }
-
-  // Takes a set if it is better and within the budget.
-  void consider(const std::vector<int>& ids) {
-    const double value = value_of(ids);
-    if (!(value > best) || !fits_exactly(ids)) return;
-    best = value;
-    chosen = ids;
-    found_ = true;
   }
 
   // Positions in the core, as the searches report them.
@@ -455,7 +329,7 @@ class Knapsack {
 
   // Work of the table, or -1 where it does not apply.
   std::int64_t table_work() {
-    if (!limits.table || !(budget_ < CoreTable::kMostInteger)) return -1;
+    if (!limits.table || !(budget_ < kMostInteger)) return -1;
     double room = std::floor(budget_);  // what integers may sum to
     for (const int i : fixed_) {
       if (items_.cost[i] != std::floor(items_.cost[i])) return -1;
@@ -484,16 +358,6 @@ class Knapsack {
   static constexpr double kFewSets = 20000, kManySets = 4e6;
   static constexpr int kSwaps = 200, kPairRounds = 20;
 
-  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
-  Items items_{nullptr, nullptr, 0};
-  int pick_ = 0;
-  double budget_ = 0, room_ = 0, dearest_ = 0;
-  double reach_ = 0, slack_ = 0;  // no sum of costs is larger; none is rounded by more
-  Forced forced_;
-  Tolerance tolerance_;
-  bool found_ = false;
-
   Lagrange lagrange_;
   Side side_;
   Core core_;
@@ -502,10 +366,8 @@ class Knapsack {
   Swaps swaps_;
   CoreTable core_table_;
   std::vector<int> fixed_, order_, set_;
-  std::vector<int> kept_;  // items of the caller that are not too dear, and their columns
-  std::vector<double> kept_cost_, kept_value_;
   std::vector<char> marked_;
-  std::vector<double> weight_, sum_;
+  std::vector<double> weight_;
 };
 
 }  // namespace slotkern

@@ -353,8 +353,7 @@ class OneEach {
       traced_[order[last]] = step.item;
       best_tail = step.before;
     }
-    if (!given_.fits(traced_)) return;
-    best_ = traced_;
+    best_ = traced_;  // it fits: `room` has left twice the slack
     set_upper(best);
   }
 

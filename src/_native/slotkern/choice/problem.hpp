@@ -9,6 +9,8 @@
 
 namespace slotkern {
 
+inline constexpr double kMostInteger = 0x1p52;  // below it sums of integers are exact
+
 // Items that must be among the chosen; choosing `pick` others comes on top.
 struct Forced {
   int count = 0;  // 0, 1 or 2

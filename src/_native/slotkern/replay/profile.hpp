@@ -49,8 +49,7 @@ class Profile {
   double find(double from, double length, std::int32_t width, double own, double limit) const {
     const std::size_t size = time_.size();
     for (std::size_t i = piece(from);;) {
-      i = detail::first_at_least(free_.data(), i, size, width);
-      if (i == size) return limit;
+      i = detail::first_at_least(free_.data(), i, size, width);  // all are free in the last piece
       const double start = std::max(time_[i], from);
       if (start >= limit) return limit;
       const double until = std::min(start + length, own);

@@ -77,23 +77,24 @@ Status search_by_value(const PreparedSlots& prepared, const Query& query, const 
     using Source = std::remove_cvref_t<decltype(source)>;
     ValueSearch<Shape, Source> search(prepared, query, source, options, work);
     const bool any = record ? search.record() : search.run();
-    answer.fault = search.fault;
-    answer.effort = search.effort;
+    const auto& best = search.result();
+    answer.fault = best.fault;
+    answer.effort = best.effort;
     if (answer.fault.status != Status::ok) return answer.fault.status;
     if (!any) return Status::none;
     const std::size_t n = static_cast<std::size_t>(query.n);
     if (record) {
-      if (!search.proven) return Status::out_of_work;
+      if (!best.proven) return Status::out_of_work;
       for (StepValue& step : work.steps) step.value = in_units(source, step.value, n);
       return Status::ok;
     }
-    const double span = options.group_span ? search.span : 0;  // else what the slowest takes
-    if (!settle_value<Shape>(prepared, query, source, search.start, span, work, answer))
+    const double span = options.group_span ? best.span : 0;  // else what the slowest takes
+    if (!settle_value<Shape>(prepared, query, source, best.start, span, work, answer))
       return answer.fault.status;
     if (!(answer.found.cost <= query.budget)) return Status::internal;
     answer.parts = work.base.parts.data();
-    answer.proven = search.proven;
-    answer.bound = in_units(source, search.bound, n);
+    answer.proven = best.proven;
+    answer.bound = in_units(source, best.bound, n);
     return Status::ok;
   });
 }

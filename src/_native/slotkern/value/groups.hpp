@@ -42,110 +42,108 @@ inline double largest_factor(double factor, double limit, double cap) {
 }
 
 template <class Shape, class Source>
-class ValueGroups {
- public:
+struct ValueGroups {
   Fault fault;  // a slot that the user's function cannot value
 
- protected:
   using Plan = ValueWorkspace::Plan;
 
   static constexpr bool kSquare = std::is_same_v<Shape, Square>;
 
   ValueGroups(const PreparedSlots& prepared, const Query& query, const Source& source,
                const ValueOptions& options, ValueWorkspace& work)
-      : prepared_(prepared), query_(query), source_(source), options_(options), w_(work),
-        knapsack_(work.knapsack), n_(static_cast<int>(query.n)) {
-    knapsack_.gap = options.gap;
-    knapsack_.scale = {};  // of what admitted slots are worth
-    knapsack_.scale.integers = Source::whole;
-    knapsack_.limits = options.limits;
-    knapsack_.limits.table = false;  // the small knapsacks of a step never need it
-    knapsack_.work = 0;
+      : prepared(prepared), query(query), source(source), options(options), work(work),
+        knapsack(work.knapsack), n(static_cast<int>(query.n)) {
+    knapsack.gap = options.gap;
+    knapsack.scale = {};  // of what admitted slots are worth
+    knapsack.scale.integers = Source::whole;
+    knapsack.limits = options.limits;
+    knapsack.limits.table = false;  // the small knapsacks of a step never need it
+    knapsack.work = 0;
     if (kSquare) shortest_ = query.length(prepared.nodes.front().performance);
     prepared.each_row([&](std::size_t row) {
       const Slot& s = prepared.slots[row];
       const double key = key_of(s);  // rarely the dearest so far: that is asked first
       if (key > dearest_ && affordable(s) && query.admits(s, row)) dearest_ = key;
     });
-    reach_ = std::min((n_ + 4) * dearest_, std::numeric_limits<double>::max());
+    reach = std::min((n + 4) * dearest_, std::numeric_limits<double>::max());
   }
 
   double key_of(const Slot& s) const {
     if constexpr (kSquare)
       return s.price;
     else
-      return Shape(query_).key(s);
+      return Shape(query).key(s);
   }
 
   // Whether the slot by itself leaves the budget unbroken, in the shortest window there can be.
   // Others are in no answer: they must not count as the scale of anything.
   bool affordable(const Slot& s) const {
-    return (kSquare ? shortest_ * s.price : key_of(s)) <= detail::most_money(query_);
+    return (kSquare ? shortest_ * s.price : key_of(s)) <= detail::most_money(query);
   }
 
   Shape shape_of(const Plan& plan) const {
     if constexpr (kSquare)
-      return Square{plan.span, prepared_.groups[plan.group].performance};
+      return Square{plan.span, prepared.groups[plan.group].performance};
     else
-      return Shape(query_);
+      return Shape(query);
   }
 
   bool fail(std::size_t row) {
-    fault = {Status::criterion_failed, prepared_.origin(row), 0};
+    fault = {Status::criterion_failed, prepared.origin(row), 0};
     return false;
   }
 
   bool possible(const Shape& shape, const Slot& s, std::size_t row) const {
-    return live(query_, shape, s, query_.start_in(s)) && query_.admits(s, row) &&
+    return live(query, shape, s, query.start_in(s)) && query.admits(s, row) &&
            s.performance >= shape.performance();
   }
 
   // The largest double b with total(b) <= budget, but no more than any n keys cost.
   double key_budget(const Shape& shape) const {
-    const double money = detail::most_money(query_);
+    const double money = detail::most_money(query);
     if constexpr (kSquare)
-      return largest_factor(shape.span, money, reach_);
+      return largest_factor(shape.span, money, reach);
     else
-      return std::min(money, reach_);
+      return std::min(money, reach);
   }
 
   // What a total must exceed to beat the incumbent, where costs weigh lambda.
   double beat(double incumbent, double lambda) const {
-    return knapsack_.beat(n_, incumbent, lambda * reach_);
+    return knapsack.beat(n, incumbent, lambda * reach);
   }
 
   // Fills work.plans. False at a fault.
   bool plan() {
-    w_.plans.clear();
-    w_.memo.clear();
+    work.plans.clear();
+    work.memo.clear();
     if constexpr (kSquare) {
-      detail::bound_groups(prepared_, query_, w_.base);
-      for (const auto& b : w_.base.bounds)
-        if (!(b.total > query_.budget) || options_.lite || options_.group_span)
-          w_.plans.push_back({b.span, 0, kInfinity, 0, b.least_others, b.group, kNone});
+      detail::bound_groups(prepared, query, work.base);
+      for (const auto& b : work.base.bounds)
+        if (!(b.total > query.budget) || options.lite || options.group_span)
+          work.plans.push_back({b.span, 0, kInfinity, 0, b.least_others, b.group, kNone});
     } else {
-      w_.plans.push_back(
-          {0, 0, kInfinity, 0, prepared_.rates_of(n_ - 1u), prepared_.groups.size() - 1, kNone});
+      work.plans.push_back(
+          {0, 0, kInfinity, 0, prepared.rates_of(n - 1u), prepared.groups.size() - 1, kNone});
     }
     double lambda = 0;
     std::size_t kept = 0, from = 0;
-    const std::size_t every = std::max<std::size_t>(16, w_.plans.size() / 16);
+    const std::size_t every = std::max<std::size_t>(16, work.plans.size() / 16);
     int counted = 0;  // nodes that heaviest_ has seen
-    for (std::size_t k = 0; k < w_.plans.size(); ++k) {
+    for (std::size_t k = 0; k < work.plans.size(); ++k) {
       poll();
-      Plan plan = w_.plans[k];
+      Plan plan = work.plans[k];
       const Shape shape = shape_of(plan);
       if (Source::by_length || k == 0) {
         if (!value_nodes(shape, plan)) return false;
         from = 0;
       }
-      list_nodes(from, prepared_.groups[plan.group].end);
-      from = prepared_.groups[plan.group].end;
-      const int nodes = static_cast<int>(w_.node_value.size());
-      if (nodes < n_) continue;
+      list_nodes(from, prepared.groups[plan.group].end);
+      from = prepared.groups[plan.group].end;
+      const int nodes = static_cast<int>(work.node_value.size());
+      if (nodes < n) continue;
       plan.budget = key_budget(shape);
       if (Source::bounded) {
-        const Items items{w_.node_key.data(), w_.node_value.data(), nodes};
+        const Items items{work.node_key.data(), work.node_value.data(), nodes};
         // Any multiplier gives a bound; that of a group before is good enough to sort the
         // groups. Under it the heaviest n grow by the nodes that a slower group adds.
         if (kept % every == 0) {
@@ -163,22 +161,22 @@ class ValueGroups {
           plan.lambda = lambda;
           plan.bound = lambda * plan.budget;
           for (const double weight : heaviest_) plan.bound += weight;
-          plan.bound += knapsack_.noise(n_, lambda * reach_);
+          plan.bound += knapsack.noise(n, lambda * reach);
         }
       }
-      w_.plans[kept++] = plan;
+      work.plans[kept++] = plan;
     }
-    w_.plans.resize(kept);
+    work.plans.resize(kept);
     return true;
   }
 
   // Keeps the n largest weights, falling, of the items from `first` on and those before.
   void add_heaviest(const Items& items, double lambda, int first) {
-    const std::size_t n = static_cast<std::size_t>(n_);
+    const std::size_t most = static_cast<std::size_t>(n);
     for (int i = first; i < items.count; ++i) {
       const double weight = items.value[i] - lambda * items.cost[i];
-      if (heaviest_.size() == n && !(weight > heaviest_.back())) continue;
-      if (heaviest_.size() == n) heaviest_.pop_back();
+      if (heaviest_.size() == most && !(weight > heaviest_.back())) continue;
+      if (heaviest_.size() == most) heaviest_.pop_back();
       heaviest_.insert(std::upper_bound(heaviest_.begin(), heaviest_.end(), weight,
                                         std::greater<>()),
                        weight);
@@ -186,55 +184,55 @@ class ValueGroups {
   }
 
   bool solve_dual(const Items& items, Plan& plan, double lambda) {
-    if (!dual_.solve(items, n_, plan.budget, reach_, lambda, -kInfinity,
+    if (!dual_.solve(items, n, plan.budget, reach, lambda, -kInfinity,
                      [&](const Side& side) { return side.cost <= plan.budget * (1 + kMargin); }))
       return false;
     plan.lambda = dual_.closed ? 0 : dual_.lambda;
-    plan.bound = dual_.bound + knapsack_.noise(n_, plan.lambda * reach_);
+    plan.bound = dual_.bound + knapsack.noise(n, plan.lambda * reach);
     return true;
   }
 
   // Columns of the usable nodes among from..end, after those before (from = 0: after none).
   void list_nodes(std::size_t from, std::size_t end) {
-    if (from == 0) w_.node_value.clear(), w_.node_key.clear();
+    if (from == 0) work.node_value.clear(), work.node_key.clear();
     for (std::size_t k = from; k < end; ++k) {
-      if (w_.best_of[k] == -kInfinity) continue;
-      const Node& node = prepared_.nodes[k];
-      w_.node_value.push_back(w_.best_of[k]);
+      if (work.best_of[k] == -kInfinity) continue;
+      const Node& node = prepared.nodes[k];
+      work.node_value.push_back(work.best_of[k]);
       if constexpr (kSquare)
-        w_.node_key.push_back(node.min_price);
+        work.node_key.push_back(node.min_price);
       else
-        w_.node_key.push_back(Shape(query_).least_key(node));
+        work.node_key.push_back(Shape(query).least_key(node));
     }
   }
 
   // The best value of every node's slots; -inf where it has none to offer.
   bool value_nodes(const Shape& shape, Plan& plan) {
     const bool known = plan.memo != kNone;
-    std::size_t place = known ? plan.memo : w_.memo.size();
-    if (Source::dear && 8.0 * static_cast<double>(place) < options_.limits.memory)
+    std::size_t place = known ? plan.memo : work.memo.size();
+    if (Source::dear && 8.0 * static_cast<double>(place) < options.limits.memory)
       plan.memo = place;
-    w_.best_of.assign(prepared_.nodes.size(), -kInfinity);
+    work.best_of.assign(prepared.nodes.size(), -kInfinity);
     const auto visit = [&](std::size_t row) {
-      const Slot& s = prepared_.slots[row];
+      const Slot& s = prepared.slots[row];
       double z = 0;
       if (known) {
-        z = w_.memo[place++];
+        z = work.memo[place++];
       } else {
-        if (!source_.upper_bound(s, row, shape.length(s), z)) return fail(row);
-        if (plan.memo != kNone) w_.memo.push_back(z);
+        if (!source.upper_bound(s, row, shape.length(s), z)) return fail(row);
+        if (plan.memo != kNone) work.memo.push_back(z);
       }
       if (!affordable(s)) return true;
       if (std::isfinite(z)) note(z);
-      double& most = w_.best_of[static_cast<std::size_t>(s.place)];
+      double& most = work.best_of[static_cast<std::size_t>(s.place)];
       most = std::max(most, z);
       return true;
     };
     if (Source::by_length) {  // only slots that this group may use
       each_possible(shape, plan.least_others, visit);
     } else {
-      prepared_.each_row([&](std::size_t row) {
-        if (query_.admits(prepared_.slots[row], row)) visit(row);
+      prepared.each_row([&](std::size_t row) {
+        if (query.admits(prepared.slots[row], row)) visit(row);
       });
     }
     return fault.status == Status::ok;
@@ -243,28 +241,28 @@ class ValueGroups {
   // Calls visit(row) for the slots that a window of this shape may use, until it says false.
   template <class Visit>
   void each_possible(const Shape& shape, double least_others, Visit visit) {
-    Thresholds thresholds = first_thresholds(query_, shape);
+    Thresholds thresholds = first_thresholds(query, shape);
     // Slots too dear for any window still make a step of Lite, and a group's time possible.
-    if (!options_.lite && !options_.group_span)
-      thresholds.key = key_ceiling(shape.screened(detail::most_money(query_)), least_others);
-    Shape::screen(prepared_).each(
-        prepared_.order, thresholds, prepared_.last_position(),
-        [&](std::size_t row) { return !possible(shape, prepared_.slots[row], row) || visit(row); });
+    if (!options.lite && !options.group_span)
+      thresholds.key = key_ceiling(shape.screened(detail::most_money(query)), least_others);
+    Shape::screen(prepared).each(
+        prepared.order, thresholds, prepared.last_position(),
+        [&](std::size_t row) { return !possible(shape, prepared.slots[row], row) || visit(row); });
   }
 
-  void note(double z) { knapsack_.scale.add(z); }
+  void note(double z) { knapsack.scale.add(z); }
 
   static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
-  const PreparedSlots& prepared_;
-  const Query& query_;
-  const Source& source_;
-  const ValueOptions& options_;
-  ValueWorkspace& w_;
-  Knapsack& knapsack_;
+  const PreparedSlots& prepared;
+  const Query& query;
+  const Source& source;
+  const ValueOptions& options;
+  ValueWorkspace& work;
+  Knapsack& knapsack;
   Lagrange dual_;
-  int n_;
-  double reach_ = 0;  // more than the keys of any window sum to
+  int n;
+  double reach = 0;  // more than the keys of any window sum to
 
  private:
   std::vector<double> heaviest_;  // weights, while planning

@@ -58,7 +58,7 @@ bool search_ragged(const PreparedSlots& prepared, const Query& query, double lea
                    Workspace& work, Found& found) {
   const std::size_t n = static_cast<std::size_t>(query.n);
   const Shape shape(query);
-  typename Criterion::RaggedGoal goal{{most_money(query), {}, least}};
+  typename Criterion::RaggedRules::Goal goal{{most_money(query), {}, least}};
   const double least_others = prepared.rates_of(n - 1);
   bool complete = false;
   if (Criterion::by_bound) {  // a low ceiling early: first the slots of some cheap nodes only
@@ -74,7 +74,7 @@ bool search_ragged(const PreparedSlots& prepared, const Query& query, double lea
   if (!complete) Sweep(prepared, query, shape, least_others, goal, work).run();
   const Best& best = goal.best;
   if (!best.found) return false;
-  if (Criterion::sweep_ends_there && work.kept.distinct()) {
+  if (Criterion::RaggedRules::ends_there && work.kept.distinct()) {
     work.chosen.clear();
     for (std::size_t i = 0; i < n; ++i) work.chosen.push_back(work.kept[i]);
     std::sort(work.chosen.begin(), work.chosen.end(), [&prepared](const Entry& a, const Entry& b) {
@@ -84,7 +84,9 @@ bool search_ragged(const PreparedSlots& prepared, const Query& query, double lea
     cheapest_at(
         prepared, query, shape, best.start, last_step<Criterion>(prepared, best), best.nth_key,
         goal.least_performance(query.volume),
-        [&](const Slot& s) { return Criterion::part_ok(best, best.start, shape.length(s)); },
+        [&](const Slot& s) {
+          return Criterion::RaggedRules::part_ok(best, best.start, shape.length(s));
+        },
         work.chosen);
   }
   settle(prepared, shape, work.chosen, n, best.start, found, work.parts);
@@ -168,6 +170,37 @@ void take_group(const PreparedSlots& prepared, const Query& query, const Best& b
   work.parts.swap(work.trial_parts);
 }
 
+// Slots that are live at `start` for as long as they need themselves and may be in a window of at
+// most `cost`, into work.joining: a list for each of work.bounds, that of the first group they
+// serve. The least performance, the shortest span and the least sum of other prices of the groups
+// that are asked for are known.
+inline void list_joining(const PreparedSlots& prepared, const Query& query, double start,
+                         double cost, double least, double shortest, double least_others,
+                         Workspace& work) {
+  work.joining.clear();
+  work.last_joining.assign(work.bounds.size(), Workspace::kNone);
+  Thresholds thresholds = first_thresholds(query, Square{0, least});
+  thresholds.end = std::max(thresholds.end, round_down(start));
+  thresholds.key = key_ceiling((cost + kUnderflow) / shortest, least_others);
+  Square::screen(prepared).each(
+      prepared.order, thresholds, prepared.position_at(start), [&](std::size_t row) {
+        const Slot& s = prepared.slots[row];
+        const double own = query.length(s.performance);  // the least it can run
+        if (!(start + own <= query.limit(s)) || !query.admits(s, row) ||
+            own * (s.price + least_others) * (1 - kMargin) > cost)
+          return true;
+        const auto first = std::partition_point(
+            work.bounds.begin(), work.bounds.end(), [&](const Workspace::Bound& bound) {
+              return prepared.groups[bound.group].end <= static_cast<std::size_t>(s.place);
+            });
+        if (first == work.bounds.end()) return true;
+        const auto k = static_cast<std::size_t>(first - work.bounds.begin());
+        work.joining.push_back({row, work.last_joining[k]});
+        work.last_joining[k] = work.joining.size() - 1;
+        return true;
+      });
+}
+
 // The cheapest canonical window at best.start. Where other groups may give the same value they
 // are swept at this one time: by falling performance slots join, longer spans expire them.
 template <class Criterion>
@@ -179,10 +212,10 @@ void take_square(const PreparedSlots& prepared, const Query& query, const Best& 
   for (const auto& bound : work.bounds)
     if (bound.group == best.group)
       take_group<Criterion>(prepared, query, best, bound, best.nth_key, cost, work, found);
-  if (Criterion::best_group_only) return;
+  if (Criterion::SquareRules::best_group_only) return;
 
   const auto allowed = [&](const Workspace::Bound& bound) {
-    return bound.group != best.group && Criterion::span_ok(best, bound.span) &&
+    return bound.group != best.group && Criterion::SquareRules::span_ok(best, bound.span) &&
            !(bound.total > cost);
   };
   // First the one that is cheapest by its bound: a low cost leaves few slots to look at.
@@ -201,36 +234,13 @@ void take_square(const PreparedSlots& prepared, const Query& query, const Best& 
     }
   if (least == kInfinity) return;
 
-  constexpr std::size_t none = ~std::size_t{0};
-  auto& joining = work.joining;
-  joining.clear();
-  work.last_joining.assign(work.bounds.size(), none);
-  Thresholds thresholds = first_thresholds(query, Square{0, least});
-  thresholds.end = std::max(thresholds.end, round_down(best.start));
-  thresholds.key = key_ceiling((cost + kUnderflow) / shortest, least_others);
-  Square::screen(prepared).each(
-      prepared.order, thresholds, prepared.position_at(best.start), [&](std::size_t row) {
-        const Slot& s = prepared.slots[row];
-        const double own = query.length(s.performance);  // the least it can run
-        if (!(best.start + own <= query.limit(s)) || !query.admits(s, row) ||
-            own * (s.price + least_others) * (1 - kMargin) > cost)
-          return true;
-        const auto first = std::partition_point(
-            work.bounds.begin(), work.bounds.end(), [&](const Workspace::Bound& bound) {
-              return prepared.groups[bound.group].end <= static_cast<std::size_t>(s.place);
-            });
-        if (first == work.bounds.end()) return true;
-        std::size_t& last = work.last_joining[static_cast<std::size_t>(first - work.bounds.begin())];
-        joining.push_back({row, last});
-        last = joining.size() - 1;
-        return true;
-      });
+  list_joining(prepared, query, best.start, cost, least, shortest, least_others, work);
   NCheapest& top = work.top;
-  top.reset(n, joining.size());
+  top.reset(n, work.joining.size());
   for (std::size_t k = 0; k < work.bounds.size(); ++k) {
     const Workspace::Bound& bound = work.bounds[k];
-    for (std::size_t j = work.last_joining[k]; j != none; j = joining[j].before)
-      top.offer(prepared.slots[joining[j].row].price, joining[j].row);
+    for (std::size_t j = work.last_joining[k]; j != Workspace::kNone; j = work.joining[j].before)
+      top.offer(prepared.slots[work.joining[j].row].price, work.joining[j].row);
     if (!allowed(bound)) continue;
     while (top.full() && !(bound.span * top.lower() > cost)) {
       if (top.purge([&](std::size_t row) {
@@ -259,7 +269,7 @@ bool search_square(const PreparedSlots& prepared, const Query& query, Workspace&
   };
   if (Criterion::by_bound) std::make_heap(work.order.begin(), work.order.end(), dearer);
 
-  typename Criterion::SquareGoal goal{{most_money(query), {}}};
+  typename Criterion::SquareRules::Goal goal{{most_money(query), {}}};
   const double first = std::max(prepared.first_start(), query.earliest);
   auto stop = work.order.end();
   for (auto it = work.order.begin(); it != stop;) {
@@ -280,7 +290,7 @@ bool search_square(const PreparedSlots& prepared, const Query& query, Workspace&
     const Square shape{bound.span, prepared.groups[bound.group].performance};
     if (Sweep(prepared, query, shape, bound.least_others, goal, work).run())
       goal.best.group = bound.group;
-    if (Criterion::first_group && goal.best.found) break;
+    if (Criterion::SquareRules::first_group && goal.best.found) break;
   }
   if (!goal.best.found) return false;
   take_square<Criterion>(prepared, query, goal.best, work, found);

@@ -29,6 +29,40 @@ struct ByKey {
   bool operator()(const Entry& a, const Entry& b) const { return a.key < b.key; }
 };
 
+// Puts an entry among the first `size` of a sorted array that has room for it; says where.
+template <class Order>
+std::size_t insert_sorted(std::vector<Entry>& array, std::size_t size, Entry entry, Order order) {
+  std::size_t at = size;
+  if (size <= 40) {  // beyond, halving finds the place sooner
+    for (; at > 0 && order(entry, array[at - 1]); --at) array[at] = array[at - 1];
+  } else {
+    const auto first = array.begin(), last = first + static_cast<std::ptrdiff_t>(size);
+    const auto spot = std::upper_bound(first, last, entry, order);
+    std::move_backward(spot, last, last + 1);
+    at = static_cast<std::size_t>(spot - first);
+  }
+  array[at] = entry;
+  return at;
+}
+
+// A running sum of keys >= 0, and its worst rounding error.
+class RunningSum {
+ public:
+  void add(double key) {
+    sum_ += key;
+    slack_ += sum_ * 4e-16;
+  }
+  void drop(double key) { sum_ -= key; }  // one that add() has counted
+  void of(const std::vector<Entry>& array, std::size_t count) {
+    sum_ = slack_ = 0;
+    for (std::size_t i = 0; i < count; ++i) add(array[i].key);
+  }
+  double lower() const { return sum_ - slack_; }
+
+ private:
+  double sum_ = 0, slack_ = 0;
+};
+
 template <class Order = ByKey>
 class SmallestOf {
  public:
@@ -48,7 +82,7 @@ class SmallestOf {
     heaped_ = rest_size_ = 0;
     size_ = 0;
     cut_ = kInfinity;
-    sum_ = slack_ = 0;
+    sum_ = {};
   }
 
   // Adds a member; true when it is among the n smallest now. What is infinite is no member.
@@ -57,8 +91,7 @@ class SmallestOf {
     if (size_ < n_ && lazy_ && key < kInfinity) {
       array_[size_++] = entry;
       sorted_ = false;
-      sum_ += key;
-      slack_ += sum_ * 4e-16;
+      sum_.add(key);
       return true;
     }
     if (!sorted_) sort();
@@ -70,21 +103,11 @@ class SmallestOf {
       }
     }
     if (size_ == capacity_) put_aside(array_[--size_]);
-    std::size_t at = size_++;
-    if (capacity_ <= 40) {
-      for (; at > 0 && order_(entry, array_[at - 1]); --at) array_[at] = array_[at - 1];
-    } else {
-      const auto first = array_.begin(), last = first + static_cast<std::ptrdiff_t>(at);
-      const auto spot = std::upper_bound(first, last, entry, order_);
-      std::move_backward(spot, last, last + 1);
-      at = static_cast<std::size_t>(spot - first);
-    }
-    array_[at] = entry;
+    const std::size_t at = insert_sorted(array_, size_++, entry, order_);
     if (size_ == capacity_ || rest_size_ > 0) cut_ = array_[size_ - 1].key;
     if (at >= n_) return false;
-    sum_ += key;
-    slack_ += sum_ * 4e-16;
-    if (size_ > n_) sum_ -= array_[n_].key;
+    sum_.add(key);
+    if (size_ > n_) sum_.drop(array_[n_].key);
     return true;
   }
 
@@ -92,8 +115,8 @@ class SmallestOf {
   std::size_t n() const { return n_; }
   const Entry& operator[](std::size_t i) const { return array_[i]; }
 
-  // At most the sum of the n smallest: a running sum less its worst rounding error.
-  double lower() const { return sum_ - slack_; }
+  // At most the sum of the n smallest.
+  double lower() const { return sum_.lower(); }
 
   // The sum of the n smallest from scratch, in ascending order.
   double sum() const {
@@ -175,11 +198,7 @@ class SmallestOf {
   void settle(Keep keep) {
     if (size_ < n_) refill(keep);
     cut_ = rest_size_ > 0 || size_ == capacity_ ? array_[size_ - 1].key : kInfinity;
-    sum_ = slack_ = 0;
-    for (std::size_t i = 0; i < std::min(n_, size_); ++i) {
-      sum_ += array_[i].key;
-      slack_ += sum_ * 4e-16;
-    }
+    sum_.of(array_, std::min(n_, size_));
   }
 
   template <class Keep>
@@ -203,7 +222,7 @@ class SmallestOf {
   [[no_unique_address]] Order order_{};
   std::size_t n_ = 0, capacity_ = 0, size_ = 0;
   double cut_ = kInfinity;  // keys from here on belong to the reserve
-  double sum_ = 0, slack_ = 0;
+  RunningSum sum_;  // of the n smallest
   bool reserve_ = true;
   bool lazy_ = false, sorted_ = true;  // fewer than n are kept as they came, until they are n
   std::size_t heaped_ = 0, rest_size_ = 0;  // of rest_: the heap, then its tail

@@ -1,6 +1,6 @@
 // The criteria that a sweep optimizes by itself. One struct each, in one list: names,
 // documentation, dispatch and parametrized tests grow from `Builtin`. To add one, write its
-// struct here: the goal of its ragged sweep, the goal and the rules of its square search.
+// struct here: the goal and the rules of its ragged sweep, and those of its square search.
 #pragma once
 
 #include <string_view>
@@ -11,17 +11,19 @@
 
 namespace slotkern {
 
-// Which step the ragged window is cut at, and which groups can hold the square one.
+// Of most criteria. A criterion has rules of its own for each of the two searches.
 struct CriterionDefaults {
-  static constexpr bool up_to_step = false;      // take slots up to the step, not all of its time
-  static constexpr bool by_bound = false;        // the total is the value: cheap nodes first
-  static constexpr bool first_group = false;     // square: the first group that fits wins
-  static constexpr bool best_group_only = false; // square: ties do not cross groups
-
-  static constexpr bool sweep_ends_there = false;  // ragged: with the n cheapest of the window
-  static constexpr bool earliest = false;          // nothing better starts earlier
-
+  static constexpr bool up_to_step = false;  // take slots up to the step, not all of its time
+  static constexpr bool by_bound = false;    // the total is the value: cheap nodes first
+  static constexpr bool earliest = false;    // nothing better starts earlier
+};
+struct RaggedDefaults {
+  static constexpr bool ends_there = false;  // the sweep ends with the n cheapest of the window
   static bool part_ok(const Best&, double, double) { return true; }
+};
+struct SquareDefaults {
+  static constexpr bool first_group = false;      // the first group that fits wins
+  static constexpr bool best_group_only = false;  // ties do not cross groups
   static bool span_ok(const Best&, double) { return true; }
 };
 
@@ -29,50 +31,74 @@ struct First : CriterionDefaults {
   static constexpr std::string_view name = "first";
   static constexpr std::string_view doc =
       "the papers' AMP and FirstFit: the first step whose n cheapest slots fit the budget";
-  using RaggedGoal = EarliestStep;
-  static constexpr bool sweep_ends_there = true, earliest = true;
-  using SquareGoal = EarliestStep;
-  static constexpr bool up_to_step = true, best_group_only = true;
+  static constexpr bool up_to_step = true, earliest = true;
+  struct RaggedRules : RaggedDefaults {
+    using Goal = EarliestStep;
+    static constexpr bool ends_there = true;
+  };
+  struct SquareRules : SquareDefaults {
+    using Goal = EarliestStep;
+    static constexpr bool best_group_only = true;
+  };
   static double value(double start, double, double) { return start; }
 };
 
 struct Start : CriterionDefaults {
   static constexpr std::string_view name = "start";
   static constexpr std::string_view doc = "the earliest start, then the lowest cost";
-  using RaggedGoal = EarliestStart;
-  static constexpr bool sweep_ends_there = true, earliest = true;
-  using SquareGoal = EarliestStart;
+  static constexpr bool earliest = true;
+  struct RaggedRules : RaggedDefaults {
+    using Goal = EarliestStart;
+    static constexpr bool ends_there = true;
+  };
+  struct SquareRules : SquareDefaults {
+    using Goal = EarliestStart;
+  };
   static double value(double start, double, double) { return start; }
 };
 
 struct Finish : CriterionDefaults {
   static constexpr std::string_view name = "finish";
   static constexpr std::string_view doc = "the earliest finish of the last part (minFinish)";
-  using RaggedGoal = EarliestFinish;
-  using SquareGoal = EarliestFinishOfGroups;
-  static bool part_ok(const Best& best, double t, double length) {
-    return t + length <= best.finish;
-  }
-  static bool span_ok(const Best& best, double span) { return best.start + span == best.finish; }
+  struct RaggedRules : RaggedDefaults {
+    using Goal = EarliestFinish;
+    static bool part_ok(const Best& best, double t, double length) {
+      return t + length <= best.finish;
+    }
+  };
+  struct SquareRules : SquareDefaults {
+    using Goal = EarliestFinishOfGroups;
+    static bool span_ok(const Best& best, double span) {
+      return best.start + span == best.finish;
+    }
+  };
   static double value(double start, double runtime, double) { return start + runtime; }
 };
 
 struct Runtime : CriterionDefaults {
   static constexpr std::string_view name = "runtime";
   static constexpr std::string_view doc = "the shortest time from start to finish (minRuntime)";
-  using RaggedGoal = ShortestRuntime;
-  using SquareGoal = EarliestStart;
-  static constexpr bool first_group = true, best_group_only = true;
-  static bool part_ok(const Best& best, double, double length) { return length <= best.longest; }
+  struct RaggedRules : RaggedDefaults {
+    using Goal = ShortestRuntime;
+    static bool part_ok(const Best& best, double, double length) { return length <= best.longest; }
+  };
+  struct SquareRules : SquareDefaults {
+    using Goal = EarliestStart;
+    static constexpr bool first_group = true, best_group_only = true;
+  };
   static double value(double, double runtime, double) { return runtime; }
 };
 
 struct Cost : CriterionDefaults {
   static constexpr std::string_view name = "cost";
   static constexpr std::string_view doc = "the lowest cost of all parts together (minCost)";
-  using RaggedGoal = LowestCost;
-  using SquareGoal = LowestCost;
   static constexpr bool by_bound = true;
+  struct RaggedRules : RaggedDefaults {
+    using Goal = LowestCost;
+  };
+  struct SquareRules : SquareDefaults {
+    using Goal = LowestCost;
+  };
   static double value(double, double, double cost) { return cost; }
 };
 

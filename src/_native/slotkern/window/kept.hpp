@@ -27,7 +27,7 @@ class Kept {
     if (array_.size() < room) array_.resize(room), merged_.resize(room);
     size_ = tail_ = 0;
     cut_ = kInfinity;
-    sum_ = slack_ = 0;
+    sum_ = {};
     changed_ = false;
   }
 
@@ -58,9 +58,9 @@ class Kept {
     return array_[n_ - 1].key < (size_ > n_ ? array_[n_].key : cut_);
   }
 
-  // At most the sum of the n cheapest there are: a running sum less its worst rounding error.
+  // At most the sum of the n cheapest there are.
   double lower() const {
-    const double known = sum_ - slack_;
+    const double known = sum_.lower();
     return full() ? known : known + static_cast<double>(n_ - size_) * cut_ * (1 - kMargin);
   }
 
@@ -81,29 +81,19 @@ class Kept {
     for (std::size_t i = kept + 1; i < size_; ++i)
       if (keep(array_[i].row)) array_[kept++] = array_[i];
     size_ = tail_ = kept;
-    add_up();
+    sum_.of(array_, std::min(n_, size_));
     return true;
   }
 
  private:
   void insert() {
     const Entry entry = array_[size_];
-    std::size_t at = size_;
-    if (size_ <= 40) {
-      for (; at > 0 && entry.key < array_[at - 1].key; --at) array_[at] = array_[at - 1];
-    } else {
-      const auto first = array_.begin(), last = first + static_cast<std::ptrdiff_t>(at);
-      const auto spot = std::upper_bound(first, last, entry, ByKey{});
-      std::move_backward(spot, last, last + 1);
-      at = static_cast<std::size_t>(spot - first);
-    }
-    array_[at] = entry;
+    const std::size_t at = insert_sorted(array_, size_, entry, ByKey{});
     trim(size_ + 1);
     if (at >= n_) return;
     changed_ = true;
-    sum_ += entry.key;
-    slack_ += sum_ * 4e-16;
-    if (tail_ > n_) sum_ -= array_[n_].key;
+    sum_.add(entry.key);
+    if (tail_ > n_) sum_.drop(array_[n_].key);
   }
 
   void merge() {
@@ -115,7 +105,7 @@ class Kept {
     std::merge(first, middle, middle, last, merged_.begin(), ByKey{});
     array_.swap(merged_);
     trim(tail_);
-    add_up();
+    sum_.of(array_, std::min(n_, size_));
   }
 
   void trim(std::size_t size) {
@@ -123,17 +113,10 @@ class Kept {
     if (size_ == capacity_) cut_ = array_[size_ - 1].key;
   }
 
-  void add_up() {
-    sum_ = slack_ = 0;
-    for (std::size_t i = 0; i < std::min(n_, size_); ++i) {
-      sum_ += array_[i].key;
-      slack_ += sum_ * 4e-16;
-    }
-  }
-
   std::size_t n_ = 0, capacity_ = 0;
   std::size_t size_ = 0, tail_ = 0;  // sorted; all of it
-  double cut_ = kInfinity, sum_ = 0, slack_ = 0;
+  double cut_ = kInfinity;
+  RunningSum sum_;  // of the n cheapest
   bool changed_ = false;
   std::vector<Entry> array_, merged_;
 };

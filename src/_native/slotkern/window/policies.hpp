@@ -12,8 +12,8 @@
 // what is not useful stays so; `enough`: stop now. No slower node than `least_performance` is of
 // use. All of them keep equality as long as ties need it.
 //
-// A criterion names both, the rules by which the tie rule takes the window out of the best step,
-// and the value that the user sees, in one expression.
+// A criterion names a goal for each shape of search, the rules by which the tie rule takes the
+// window out of the best step, and the value that the user sees, in one expression.
 #pragma once
 
 #include <concepts>
@@ -59,17 +59,18 @@ concept GoalPolicy = requires(const G& goal, G& changing, double x) {
 
 template <class C>
 concept CriterionPolicy = requires(const Best& best, double x) {
-  requires GoalPolicy<typename C::RaggedGoal> && GoalPolicy<typename C::SquareGoal>;
+  requires GoalPolicy<typename C::RaggedRules::Goal>;
+  requires GoalPolicy<typename C::SquareRules::Goal>;
   { C::name } -> std::convertible_to<std::string_view>;
   { C::doc } -> std::convertible_to<std::string_view>;
   { C::up_to_step } -> std::convertible_to<bool>;
   { C::by_bound } -> std::convertible_to<bool>;
-  { C::first_group } -> std::convertible_to<bool>;
-  { C::best_group_only } -> std::convertible_to<bool>;
-  { C::sweep_ends_there } -> std::convertible_to<bool>;
   { C::earliest } -> std::convertible_to<bool>;
-  { C::part_ok(best, x, x) } -> std::same_as<bool>;
-  { C::span_ok(best, x) } -> std::same_as<bool>;
+  { C::RaggedRules::ends_there } -> std::convertible_to<bool>;
+  { C::RaggedRules::part_ok(best, x, x) } -> std::same_as<bool>;
+  { C::SquareRules::first_group } -> std::convertible_to<bool>;
+  { C::SquareRules::best_group_only } -> std::convertible_to<bool>;
+  { C::SquareRules::span_ok(best, x) } -> std::same_as<bool>;
   { C::value(x, x, x) } -> std::same_as<double>;
 };
 

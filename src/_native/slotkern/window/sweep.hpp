@@ -39,7 +39,8 @@ struct Workspace {
     std::size_t row, before;
   };
   std::vector<Joining> joining;
-  std::vector<std::size_t> last_joining;
+  std::vector<std::size_t> last_joining;  // kNone: the list is empty
+  static constexpr std::size_t kNone = ~std::size_t{0};
   // Of the nodes of a group: the least price; with all faster ones: the n-th least price, and
   // what n - 1 of them cost at least (of PreparedSlots of this identity).
   struct GroupPrices {

@@ -1,0 +1,173 @@
+// What a choice of items within a budget is judged by: the exact test of a set, the best one so
+// far, and what a bound must exceed to be worth a look.
+//
+// A set is within the budget if the sum of its costs in ascending order is: that test decides
+// about every set that is taken. Sums in other orders only rule out, beyond their rounding.
+#pragma once
+
+#include <algorithm>
+#include <cfloat>
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include "slotkern/choice/bound.hpp"
+#include "slotkern/choice/problem.hpp"
+
+namespace slotkern {
+
+class BestSet {
+ public:
+  double gap = 0;       // relative; 1e-12 at least
+  ValueScale scale;     // of all values that will be seen
+  Limits limits;
+
+  // What the last call left.
+  double best = -kInfinity;
+  double bound = kInfinity;
+  bool complete = true;      // no set beats `best` by more than the tolerance
+  std::vector<int> chosen;   // without the forced item
+  std::int64_t work = 0;     // grows over all calls
+
+  // What a bound of n items must exceed to be worth a look, where costs weigh at most `weighed`
+  // = lambda * (the largest sum of costs).
+  double beat(int n, double incumbent, double weighed) const {
+    Tolerance tolerance = tolerance_of(n);
+    tolerance.noise = noise(n, weighed);
+    return tolerance.beat(incumbent);
+  }
+
+  // The largest rounding error of a bound; of the difference of two sums of `pick` values, the
+  // larger of size `sum`.
+  double noise(int pick, double weighed) const {
+    return 0x1p-50 * (pick + 64) * ((pick + 2) * scale.largest() + weighed);
+  }
+  double rounding(int pick, double sum) const {
+    if (integers(pick)) return 0;
+    return 0x1p-52 * (pick + 2) *
+           (scale.mixed() ? (pick + 2) * scale.largest() : std::fabs(sum));
+  }
+
+ protected:
+  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+  // The problem, and nothing found yet.
+  void start(const Items& items, int pick, double budget, const Forced& forced,
+             double incumbent) {
+    items_ = items;
+    pick_ = pick;
+    budget_ = std::min(budget, DBL_MAX);  // what costs infinitely much fits no budget
+    forced_ = forced;
+    dearest_ = largest(items.cost, items.count);
+    double dearest = std::max(forced.costs[0], forced.costs[1]);
+    if (dearest_ <= budget_)
+      dearest = std::max(dearest, dearest_);
+    else
+      for (int i = 0; i < items.count; ++i)
+        if (items.cost[i] <= budget_) dearest = std::max(dearest, items.cost[i]);
+    reach_ = std::min((pick + 4) * dearest, DBL_MAX);
+    room_ = std::min(budget_, reach_) - forced.cost();
+    slack_ = 0x1p-49 * (pick + 8) * reach_;
+    best = incumbent;
+    bound = kInfinity;
+    complete = true;
+    found_ = false;
+    chosen.clear();
+    tolerance_ = tolerance_of(pick);
+  }
+
+  Tolerance tolerance_of(int pick) const {
+    const bool exact = integers(pick);
+    return {exact ? gap : std::max(gap, 1e-12), exact ? 1.0 : 0.0, 0};
+  }
+
+  // Whether all sums of values are integers without rounding.
+  bool integers(int pick) const {
+    return scale.integers && (pick + 2) * scale.largest() < kMostInteger;
+  }
+
+  static double largest(const double* cost, int count) {
+    double lane[4] = {0, 0, 0, 0};  // no comparison waits for the one before
+    int i = 0;
+    for (; i + 4 <= count; i += 4)
+      for (int k = 0; k < 4; ++k) lane[k] = std::max(lane[k], cost[i + k]);
+    for (; i < count; ++i) lane[0] = std::max(lane[0], cost[i]);
+    return std::max(std::max(lane[0], lane[1]), std::max(lane[2], lane[3]));
+  }
+
+  // What costs too much for any set leaves before anything is summed, so that roundings are those
+  // of costs that count.
+  void leave_out_dear() {
+    const double most = room_ + slack_;
+    if (dearest_ <= most) return;
+    kept_.clear(), kept_cost_.clear(), kept_value_.clear();
+    for (int i = 0; i < items_.count; ++i) {
+      if (!(items_.cost[i] <= most)) continue;
+      kept_.push_back(i);
+      kept_cost_.push_back(items_.cost[i]);
+      kept_value_.push_back(items_.value[i]);
+    }
+    items_ = {kept_cost_.data(), kept_value_.data(), static_cast<int>(kept_.size())};
+  }
+
+  // The chosen as the caller of `items` counts them.
+  void count_all_again(const Items& items) {
+    if (items_.count < items.count)
+      for (int& i : chosen) i = kept_[at(i)];
+  }
+
+  bool open() const { return bound > tolerance_.beat(best); }
+
+  // No set's value, summed in any order, is above the bound.
+  void conclude() {
+    const double error = rounding(pick_, std::max(std::fabs(best), std::fabs(bound)));
+    bound += tolerance_.noise + error;
+    if (complete)
+      bound = std::min(bound, best + std::max(tolerance_.relative * std::fabs(best), error));
+    bound = std::max(bound, best);
+  }
+
+  double value_of(const std::vector<int>& ids) const {
+    double value = forced_.value;
+    for (const int i : ids) value += items_.value[i];
+    return value;
+  }
+
+  // The exact budget test of `ids` (with what is fixed and forced).
+  bool fits_exactly(const std::vector<int>& ids) {
+    sum_.clear();
+    for (const int i : ids) sum_.push_back(items_.cost[i]);
+    for (int k = 0; k < forced_.count; ++k) sum_.push_back(forced_.costs[k]);
+    std::sort(sum_.begin(), sum_.end());
+    return std::accumulate(sum_.begin(), sum_.end(), 0.0) <= budget_;
+  }
+
+  bool fits(const std::vector<int>& ids, double cost) {
+    return cost <= room_ - slack_ || (cost <= room_ + slack_ && fits_exactly(ids));
+  }
+
+  // Takes a set if it is better and within the budget.
+  void consider(const std::vector<int>& ids) {
+    const double value = value_of(ids);
+    if (!(value > best) || !fits_exactly(ids)) return;
+    best = value;
+    chosen = ids;
+    found_ = true;
+  }
+
+  Items items_{nullptr, nullptr, 0};
+  int pick_ = 0;
+  double budget_ = 0, room_ = 0;
+  double reach_ = 0, slack_ = 0;  // no sum of costs is larger; none is rounded by more
+  Forced forced_;
+  Tolerance tolerance_;
+  bool found_ = false;
+
+ private:
+  double dearest_ = 0;
+  std::vector<int> kept_;  // items of the caller that are not too dear, and their columns
+  std::vector<double> kept_cost_, kept_value_, sum_;
+};
+
+}  // namespace slotkern

@@ -1,0 +1,286 @@
+// The sweep of a group where values move with time, or only the cheapest count (Lite): every step
+// is looked at, and bounded anew.
+//
+// A step is the start of any slot that the request admits, even if that slot is too short for a
+// part. With `any_start` also where a fixed set's total, piecewise linear in its start, may be
+// best: concave for dependable, convex for coordinated, so that starts of slots, middles
+// s + (e - s - T) / 2, latest starts e - T, the earliest and the latest start and deadline - T hold
+// the best of all starts. O(live) a step for its bound, and the knapsacks of those that can win.
+// Lite (section 4): the n cheapest of each step that the group's time T_k can pay for, valued
+// as the window that they are. Its steps are the paper's: a slot that fits the group joins.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "slotkern/value/incumbent.hpp"
+
+namespace slotkern {
+
+template <class Shape, class Source>
+class StepSweep {
+  using State = ValueIncumbent<Shape, Source>;
+  using Plan = typename State::Plan;
+
+ public:
+  explicit StepSweep(State& state)
+      : state_(state), prepared_(state.prepared), query_(state.query), source_(state.source),
+        options_(state.options), w_(state.work), knapsack_(state.knapsack), n_(state.n) {}
+
+  void run(const Shape& shape, const Plan& from) {
+    Plan plan = from;
+    if (!gather(shape, plan)) return;
+    fill_times(shape);
+    w_.clear();
+    double soonest = kInfinity, anchored = -kInfinity, lambda = plan.lambda;
+    const auto drop_expired = [&](double t) {
+      if (t > soonest) soonest = w_.purge(t, [&](std::size_t row) {
+        return live(query_, shape, prepared_.slots[row], t);
+      });
+    };
+    std::size_t next = 0, record = 0;
+    for (const double t : w_.times) {
+      poll();
+      if (options_.lite) drop_expired(t);
+      const std::size_t before = next;
+      state_.incumbent = state_.recording ? recorded(record, t) : state_.best;
+      for (; next < w_.candidates.size(); ++next) {
+        const std::size_t row = w_.candidates[next];
+        if (query_.start_in(prepared_.slots[row]) > t) break;
+        const Slot& s = prepared_.slots[row];
+        const double length = shape.length(s), until = state_.latest(s, length);
+        const bool anchor = state_.is_anchor(shape, row);
+        w_.append(shape.key(s), until, s.start, s.end, length, row, anchor);
+        soonest = std::min(soonest, until);
+        if (anchor) anchored = std::max(anchored, query_.limit(s));
+        if (options_.lite) cheapest_step(shape, plan, t);  // after each slot, as in the papers
+      }
+      if (!options_.lite) {
+        if (t > anchored) continue;  // no slot of the group's performance is live
+        drop_expired(t);
+        solve_step(shape, plan, t, lambda);
+      } else if (options_.any_start && next == before) {  // no slot of the group joins here
+        cheapest_step(shape, plan, t);
+      }
+      if (state_.fault.status != Status::ok) return;
+      if (state_.recording) {
+        w_.steps[record].value = state_.incumbent;
+        if (!state_.proven) return;
+      } else if (state_.out_of_work()) {
+        return state_.give_up(plan.bound);
+      }
+    }
+  }
+
+ private:
+  static constexpr std::size_t kNone = State::kNone;
+  static constexpr std::int64_t kLong = State::kLong;
+  static constexpr bool kSquare = State::kSquare;
+  static constexpr std::ptrdiff_t kFewAnchors = 2;  // forced in at once
+  static std::size_t at(int j) { return State::at(j); }
+
+  // The slots that may be in a window of this group, into work.candidates; whether there are n.
+  bool gather(const Shape& shape, Plan& plan) {
+    // A slot that cannot win even with the heaviest others of the group is never kept. Lite
+    // keeps all, for the cheapest are its choice; so does a record, for every step counts.
+    const bool sieved = Source::bounded && !options_.lite && !state_.recording;
+    const bool keep_anchors = options_.group_span;  // they allow the group's time to others
+    double heaviest = 0;
+    if (sieved && !state_.tighten(plan, heaviest, shape)) return false;
+    const double money = plan.lambda * plan.budget;
+    const double least = state_.beat(state_.best, plan.lambda);
+    w_.candidates.clear();
+    state_.each_possible(shape, plan.least_others, [&](std::size_t row) {
+      const Slot& s = prepared_.slots[row];
+      const double key = shape.key(s);
+      if (!options_.lite && !keep_anchors && key > plan.budget) return true;
+      double z = 0;
+      if (!sieved || (keep_anchors && state_.is_anchor(shape, row)) ||
+          (source_.upper_bound(s, row, shape.length(s), z) &&
+           z - plan.lambda * key + heaviest + money > least))
+        w_.candidates.push_back(row);
+      return true;
+    });
+    return static_cast<int>(w_.candidates.size()) >= n_;
+  }
+
+  // The entry of t in steps, which lie by time; `at` only moves forward within a group.
+  double recorded(std::size_t& place, double t) {
+    while (place < w_.steps.size() && w_.steps[place].start < t) ++place;
+    if (place == w_.steps.size() || w_.steps[place].start != t)
+      w_.steps.insert(w_.steps.begin() + static_cast<std::ptrdiff_t>(place), {t, -kInfinity});
+    return w_.steps[place].value;
+  }
+
+  bool value_live(const Shape& shape, double t) {
+    w_.value.resize(w_.row.size());
+    for (std::size_t j = 0; j < w_.row.size(); ++j) {
+      const Slot& s = prepared_.slots[w_.row[j]];
+      if (!source_.value(s, w_.row[j], t, shape.length(s), w_.value[j]))
+        return state_.fail(w_.row[j]);
+      state_.note(w_.value[j]);
+    }
+    return true;
+  }
+
+  // Whether a bound without any choice tells already: for every threshold h, the n largest
+  // weights sum to at most n h + the sum of max(0, w - h); for the last step's n-th they hardly
+  // sum to less. One of them is an anchor's: min(h, w) takes the place of one h.
+  bool cannot_win(const Shape& shape, double t, double lambda, double money) const {
+    if constexpr (requires { Source::between(0.0, 0.0); }) {
+      if (!(state_.incumbent > -kInfinity)) return false;
+      constexpr std::size_t kLanes = 4;
+      const std::size_t count = w_.row.size();
+      const double *begin = w_.begin.data(), *end = w_.end.data(),
+                   *key = w_.key.data();
+      [[maybe_unused]] const double* length = w_.length.data();
+      const double h = threshold_;
+      const auto weigh = [&](std::size_t j) {  // the source's own expression, bit for bit
+        double d = 0;
+        if constexpr (kSquare)
+          d = shape.span;
+        else
+          d = length[j];
+        return Source::between(t - begin[j], end[j] - t - d) - lambda * key[j];
+      };
+      double over[kLanes] = {};
+      std::size_t j = 0;
+      for (; j + kLanes <= count; j += kLanes)
+        for (std::size_t k = 0; k < kLanes; ++k) over[k] += std::max(0.0, weigh(j + k) - h);
+      for (; j < count; ++j) over[0] += std::max(0.0, weigh(j) - h);
+      const double above = (over[0] + over[1]) + (over[2] + over[3]);
+      double anchored = h;
+      if (kSquare && !options_.group_span) {
+        double heaviest = -kInfinity;
+        for (j = 0; j < count; ++j)
+          if (w_.anchor[j]) heaviest = std::max(heaviest, weigh(j));
+        anchored = std::min(h, heaviest);
+      }
+      const double top = above + (n_ - 1) * h + anchored;
+      const double size =
+          above + n_ * std::fabs(h) + std::fabs(anchored) + lambda * state_.reach;
+      const double noise = 0x1p-50 * static_cast<double>(count) * size;
+      return top + noise + money <= state_.beat(state_.incumbent, lambda);  // NaN: it might
+    }
+    return false;
+  }
+
+  void solve_step(const Shape& shape, const Plan& plan, double t, double& lambda) {
+    // A set without a slot of the group's performance is looked at in its own group.
+    const auto anchors = std::count(w_.anchor.begin(), w_.anchor.end(), char{1});
+    if (anchors == 0 || static_cast<int>(w_.row.size()) < n_) return;
+    if (++state_.effort.steps == kLong) expect_long();
+    if (cannot_win(shape, t, lambda, lambda * plan.budget)) return;
+    if (!value_live(shape, t)) return;
+    const Items items{w_.key.data(), w_.value.data(), static_cast<int>(w_.row.size())};
+    const double money = lambda * plan.budget;
+    Lagrange::top(items, n_, 1, lambda, w_.side);
+    threshold_ = w_.side.last;
+    double top = w_.side.weight;
+    bool anchored = false;
+    for (const int j : w_.side.chosen) anchored |= w_.anchor[at(j)] != 0;
+    if (!anchored && !options_.group_span) {  // the heaviest one takes the last one's place
+      double heaviest = -kInfinity;
+      for (std::size_t j = 0; j < w_.row.size(); ++j)
+        if (w_.anchor[j]) heaviest = std::max(heaviest, w_.value[j] - lambda * w_.key[j]);
+      top += heaviest - w_.side.last;
+    }
+    if (!(top + money > state_.beat(state_.incumbent, lambda))) return;
+    if (anchors > kFewAnchors || options_.group_span) {
+      ++state_.effort.subsets;
+      const bool found = knapsack_.solve(items, n_, plan.budget, {}, state_.incumbent, lambda);
+      adopt_multiplier(lambda);
+      if (!found || !State::kAnchored || options_.group_span || state_.any_anchor()) {
+        if (!knapsack_.complete) state_.give_up(knapsack_.bound);
+        if (found) state_.take(shape, t, kNone);
+        return;
+      }
+    }
+    state_.with_anchors(shape, plan, t, [&](int anchor) {
+      return Forced{1, {w_.key[at(anchor)], 0}, w_.value[at(anchor)]};
+    }, n_ - 1, kNone);
+    adopt_multiplier(lambda);
+  }
+
+  // The next step's first multiplier is this one's, unless it lets a bound overflow: the scale of
+  // the costs of one step need not be that of the others.
+  void adopt_multiplier(double& lambda) const {
+    const double own = knapsack_.lambda();
+    if (own > 0 && own * state_.reach < Lagrange::kMostWeight) lambda = own;
+  }
+
+  void cheapest_step(const Shape& group, const Plan& plan, double t) {
+    if (static_cast<int>(w_.row.size()) < n_) return;
+    if (std::count(w_.anchor.begin(), w_.anchor.end(), char{1}) == 0) return;
+    if (++state_.effort.steps == kLong) expect_long();
+    w_.order.resize(w_.row.size());
+    for (std::size_t j = 0; j < w_.order.size(); ++j) w_.order[j] = static_cast<int>(j);
+    std::partial_sort(w_.order.begin(), w_.order.begin() + n_, w_.order.end(), [&](int a, int b) {
+      const double x = w_.key[at(a)], y = w_.key[at(b)];
+      return x < y ||
+             (x == y && prepared_.slots[w_.row[at(a)]].node < prepared_.slots[w_.row[at(b)]].node);
+    });
+    w_.order.resize(at(n_));
+    double sum = 0, total = 0, slowest = kInfinity;
+    for (const int j : w_.order) {
+      sum += w_.key[at(j)];
+      slowest = std::min(slowest, prepared_.slots[w_.row[at(j)]].performance);
+    }
+    if (!(sum <= plan.budget)) return;
+    Shape shape = group;
+    if constexpr (kSquare)
+      if (!options_.group_span) shape = Square{query_.length(slowest), slowest};
+    for (const int j : w_.order) {
+      const std::size_t row = w_.row[at(j)];
+      double z = 0;
+      if (!source_.value(prepared_.slots[row], row, t, shape.length(prepared_.slots[row]), z)) {
+        state_.fail(row);
+        return;
+      }
+      total += z;
+    }
+    if (!(total > state_.incumbent)) return;
+    knapsack_.best = total;
+    knapsack_.chosen = w_.order;
+    state_.take(group, t, kNone);
+  }
+
+  // All starts that are looked at, ascending.
+  void fill_times(const Shape& shape) {
+    if (!options_.any_start && timed_) return;  // the same for all groups
+    timed_ = true;
+    w_.times.clear();
+    prepared_.each_row([&](std::size_t row) {
+      const Slot& s = prepared_.slots[row];
+      if (!query_.admits(s, row)) return;
+      const double first = query_.start_in(s), length = shape.length(s);
+      w_.times.push_back(first);
+      if (!options_.any_start || !state_.possible(shape, s, row)) return;
+      const double middle = s.start + 0.5 * (s.end - s.start - length);  // rounded once
+      if (middle > first && middle <= query_.latest && live(query_, shape, s, middle))
+        w_.times.push_back(middle);
+      double last = std::min(query_.limit(s) - length, query_.latest);
+      for (int k = 0; k < 4 && !live(query_, shape, s, last); ++k)  // t + d is rounded
+        last = std::nextafter(last, -kInfinity);
+      if (last > first && live(query_, shape, s, last)) w_.times.push_back(last);
+    });
+    std::sort(w_.times.begin(), w_.times.end());
+    w_.times.erase(std::unique(w_.times.begin(), w_.times.end()), w_.times.end());
+  }
+
+  State& state_;
+  const PreparedSlots& prepared_;
+  const Query& query_;
+  const Source& source_;
+  const ValueOptions& options_;
+  ValueWorkspace& w_;
+  Knapsack& knapsack_;
+  const int n_;
+
+  double threshold_ = 0;  // the n-th largest weight of the last step that was looked into
+  bool timed_ = false;
+};
+
+}  // namespace slotkern
