@@ -679,7 +679,7 @@ cdef class SlotPool(PreparedSlots):
         masked = []
         cdef list names = []
         if not isinstance(requests, (list, tuple)):
-            from slotkern.machine.ledger import requests_of
+            from slotkern.machine.jobs import requests_of
             requests = requests_of(requests)
         if owner is not None:
             check_owner(owner)

@@ -122,7 +122,10 @@ def replay(
     ] = None,
     blocked: Annotated[
         list[str] | None,
-        typer.Option(help="START:END:PROCESSORS, in which they serve no job."),
+        typer.Option(
+            help="START:END:PROCESSORS, in which they serve no job; of dates "
+            "START/END:PROCESSORS, as in 1996-11-20T18:00/1996-11-21:64."
+        ),
     ] = None,
     load: Annotated[
         float, typer.Option(help="Times between submissions are divided by it.")
@@ -239,12 +242,16 @@ def _factor(text: str) -> float | str:
         return text
 
 
-def _span(text: str) -> tuple[float, float, int]:
-    parts = text.split(":")
+def _span(text: str) -> tuple[float | str, float | str, int]:
+    span, _, processors = text.rpartition(":")
+    start, slash, end = span.partition("/" if "/" in span else ":")
     try:
-        start, end, processors = float(parts[0]), float(parts[1]), int(parts[2])
-    except (ValueError, IndexError):
-        parts = []
-    if len(parts) != 3:
-        raise ValueError(f"--blocked: {text!r} is not START:END:PROCESSORS")
-    return start, end, processors
+        number = int(processors)
+        return (
+            (start, end, number) if slash == "/" else (float(start), float(end), number)
+        )
+    except ValueError:
+        raise ValueError(
+            f"--blocked: {text!r} is neither START:END:PROCESSORS nor, of dates, "
+            "START/END:PROCESSORS"
+        ) from None

@@ -13,6 +13,7 @@ from slotkern.files.whole import AnyPath, as_path
 from slotkern.notes import log
 from slotkern.shown import Shown, Table
 
+from .clock import is_number
 from .frames import columns_of
 from .moments import Moments
 
@@ -291,7 +292,9 @@ def numbers_of(values: NDArray[Any], what: str) -> NDArray[np.float64]:
     """Return a column of finite numbers; an error names the row and the value."""
     column = np.asarray(values)
     if column.dtype.kind not in "iuf":
-        raise TypeError(f"{what} must be numbers, got dtype {column.dtype}")
+        at = next((i for i, v in enumerate(column.tolist()) if not is_number(v)), 0)
+        told = f", row {at}: {shown(column.tolist()[at])}" if column.size else ""
+        raise TypeError(f"{what} must be numbers, got dtype {column.dtype}{told}")
     found = column.astype(np.float64)
     if not np.isfinite(found).all():
         row = int((~np.isfinite(found)).argmax())
