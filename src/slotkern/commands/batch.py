@@ -9,10 +9,12 @@ import numpy as np
 
 from slotkern.batch import Schedule, read_batch, schedule_batch
 from slotkern.batch.policies import policy_of
+from slotkern.batch.scheduling import MEASURES
 from slotkern.commands.machine import read_free
 from slotkern.commands.results import Output, check_output, dates, write_table
 from slotkern.commands.tables import column
 from slotkern.commands.terminal import progress, show
+from slotkern.commands.words import SHAPES, among
 from slotkern.extras import extra
 
 with extra():
@@ -23,6 +25,9 @@ with extra():
 
 if TYPE_CHECKING:
     from slotkern.typing import Shape
+
+#: Those with a colon go on with numbers.
+POLICY_WORDS = ("css", "slicer:", "conservative", "easy", "bsf:")
 
 __all__ = ["batch", "comparison", "register", "write_schedule"]
 
@@ -49,23 +54,41 @@ def batch(
     policy: Annotated[
         list[str] | None,
         typer.Option(
+            autocompletion=among(POLICY_WORDS),
             help="css, slicer:K, slicer:SIZE+SIZE, conservative, easy, bsf:N or "
-            "bsf:N:K; give it again to compare."
+            "bsf:N:K; give it again to compare.",
         ),
     ] = None,
     minimize: Annotated[
-        str | None, typer.Option(help="time, cost, start, finish, runtime or a column.")
+        str | None,
+        typer.Option(
+            autocompletion=among(MEASURES),
+            help="time, cost, start, finish, runtime or a column.",
+        ),
     ] = None,
-    maximize: Annotated[str | None, typer.Option(help="The same, as large.")] = None,
-    under: Annotated[str, typer.Option(help="What the limit is on.")] = "cost",
+    maximize: Annotated[
+        str | None,
+        typer.Option(autocompletion=among(MEASURES), help="The same, as large."),
+    ] = None,
+    under: Annotated[
+        str, typer.Option(autocompletion=among(MEASURES), help="What the limit is on.")
+    ] = "cost",
     limit: Annotated[
         float | None, typer.Option(help="The most of it; eq. 5 by default.")
     ] = None,
     shape: Annotated[
-        str, typer.Option(help="ragged, or square: parts finish together.")
+        str,
+        typer.Option(
+            autocompletion=among(SHAPES),
+            help="ragged, or square: parts finish together.",
+        ),
     ] = "ragged",
     alternatives: Annotated[
-        str, typer.Option(help="amp, or alp: a price for every single slot.")
+        str,
+        typer.Option(
+            autocompletion=among(("amp", "alp")),
+            help="amp, or alp: a price for every single slot.",
+        ),
     ] = "amp",
     execute: Annotated[
         bool, typer.Option(help="Run it with true lengths, uniform on [0.2, 1].")

@@ -14,6 +14,7 @@ from slotkern.machine.jobs import read_jobs, requests_of
 from .about import about
 from .results import check_output, dates, write_table
 from .terminal import show
+from .words import SHAPES, among
 
 with extra():
     import typer
@@ -72,7 +73,11 @@ def free(
         str | None, typer.Option(help="Of dates without one, as Europe/Berlin.")
     ] = None,
     unit: Annotated[
-        str, typer.Option(help="What prices are for: s, min, h or d.")
+        str,
+        typer.Option(
+            autocompletion=among(("s", "min", "h", "d")),
+            help="What prices are for: s, min, h or d.",
+        ),
     ] = "s",
     processors: Annotated[
         str | None,
@@ -104,9 +109,15 @@ def schedule(
         ),
     ],
     criterion: Annotated[
-        str, typer.Option(help="first, start, finish, runtime or cost.")
+        str,
+        typer.Option(
+            autocompletion=among(sk.CRITERIA),
+            help="first, start, finish, runtime or cost.",
+        ),
     ] = "start",
-    shape: Annotated[str, typer.Option(help="square or ragged.")] = "square",
+    shape: Annotated[
+        str, typer.Option(autocompletion=among(SHAPES), help="square or ragged.")
+    ] = "square",
     owner: Annotated[str | None, typer.Option(help="For whom all are booked.")] = None,
     output: Annotated[
         list[Path] | None,
