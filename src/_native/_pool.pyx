@@ -394,6 +394,8 @@ cdef class SlotPool(PreparedSlots):
         cdef Status status = Status.ok
         if isinstance(window, Window):
             windows = [window]
+        elif window is None:
+            raise TypeError("there is no window to book: none was found; explain says why")
         else:
             windows = [item for item in window if item is not None]
         for item in windows:
@@ -800,4 +802,9 @@ cdef int check_status(Status status) except -1:
 
 cdef str part_text(Window window, size_t bad):
     cdef Part part = window.parts[bad]
-    return f"node {part.node} from {window.start} to {window.start + part.length}"
+    node, start, end = part.node, window.start, window.start + part.length
+    if window.machine is not None:
+        node = window.machine.names[node]
+    if window.clock is not None:
+        start, end = window.clock.datetime(start), window.clock.datetime(end)
+    return f"node {node} from {start} to {end}"
