@@ -9,7 +9,7 @@ CLANG   ?= clang++
 FUZZ    := build/fuzz
 FUZZ_RUNS    ?= 1000000
 BRIEF_RUNS   ?= 20000
-TARGETS := search alternatives pool choose values replay
+TARGETS := search alternatives pool choose values replay withdraw
 DOORS   := $(patsubst src/_native/%.pyx,slotkern.%,$(wildcard src/_native/*.pyx))
 SOURCES := pyproject.toml CMakeLists.txt $(shell find src -type f -not -name "*.pyc")
 

@@ -140,6 +140,7 @@ EXCEPTIONS = {
     ("_moments", "machine.durations"): "durations of a request in rarer words",
     ("_moments", "machine.moments"): "dates in rarer words, and the changes of a zone",
     ("_core", "machine.terms"): "requests with dates, made numbers by a clock",
+    ("_pool", "machine.jobs"): "requests of a table of jobs",
     ("_pool", "machine.ledger"): "owners, reservations, tables of bookings",
     ("_bookings", "machine.ledger"): "a schedule as a table with names and dates",
     ("_pool", "alternatives"): "SlotPool.find_alternatives",

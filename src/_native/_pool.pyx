@@ -246,6 +246,8 @@ cdef class SlotPool(ChangingSlots):
         cdef Watch watch
         if isinstance(window, Window):
             windows = [window]
+        elif window is None:
+            raise TypeError("there is no window to book: none was found; explain says why")
         else:
             windows = [item for item in window if item is not None]
         for item in windows:
@@ -537,7 +539,7 @@ cdef class SlotPool(ChangingSlots):
         masked = []
         cdef list names = []
         if not isinstance(requests, (list, tuple)):
-            from slotkern.machine.ledger import requests_of
+            from slotkern.machine.jobs import requests_of
             requests = requests_of(requests)
         if owner is not None:
             check_owner(owner)
@@ -652,4 +654,9 @@ cdef int check_owner(object owner) except -1:
 
 cdef str part_text(Window window, size_t bad):
     cdef Part part = window.parts[bad]
-    return f"node {part.node} from {window.start} to {window.start + part.length}"
+    node, start, end = part.node, window.start, window.start + part.length
+    if window.machine is not None:
+        node = window.machine.names[node]
+    if window.clock is not None:
+        start, end = window.clock.datetime(start), window.clock.datetime(end)
+    return f"node {node} from {start} to {end}"

@@ -106,6 +106,8 @@ def shown(value: Any) -> str:
     >>> shown(3), shown("x" * 100)[-3:]
     ('3', '...')
     """
+    if getattr(value, "shape", None) == () and value.dtype.kind in "biufU":
+        value = value.item()  # without numpy's name, as it was written
     try:
         text = repr(value)
     except ValueError:  # an integer of more digits than Python prints

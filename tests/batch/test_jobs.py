@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import math
 
+import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -54,6 +57,71 @@ def test_a_table_may_have_any_field_of_a_request():
     assert request == sk.Request(1, 4, **limits)
 
 
+def test_jobs_may_say_times_in_words(tmp_path):
+    earliest = dt.datetime(2026, 10, 25, 0, 0, tzinfo=dt.UTC)
+    columns = {
+        "nodes": [2, 1],
+        "walltime": ["4:00:00", "90min"],
+        "reference": [2.0, None],
+        "earliest": [earliest, None],
+        "latest": ["2026-10-26", ""],
+    }
+    asked = (
+        sk.Request(2, walltime="4:00:00", reference=2, earliest=earliest,
+                   latest="2026-10-26"),
+        sk.Request(1, walltime="90min"),
+    )  # fmt: skip
+    clock = sk.Clock("2026-10-24", zone="Europe/Berlin", unit="h")
+    free = sk.free_slots(
+        sk.Machine.homogeneous(3, performance=2), start=0, end=72, clock=clock
+    )
+    expected = sk.Batch(asked).in_numbers(free)
+    for table in (
+        columns,
+        pd.DataFrame(columns),
+        pa.table(columns),
+        pl.DataFrame(columns),
+    ):
+        assert sk.Batch.of(table).in_numbers(free) == expected
+    schedule = sk.schedule_batch(free, columns)
+    assert [str(w.start_time) for w in schedule] == [
+        "2026-10-25 02:00:00+02:00",
+        "2026-10-24 00:00:00+02:00",
+    ]
+    assert [w.runtime for w in schedule] == [4.0, 0.75]
+    assert sk.Batch.of({"a": asked[0]}).names == ("a",)
+    (tmp_path / "j.csv").write_text("nodes,walltime\n1,90min\n2,4:00:00\n")
+    told = sk.read_batch(tmp_path / "j.csv").requests
+    assert told == (sk.Request(1, walltime="90min"), sk.Request(2, walltime="4:00:00"))
+    (tmp_path / "j.csv").write_text("nodes,walltime\n1,90\n2,4.5\n")
+    told = sk.read_batch(tmp_path / "j.csv").requests
+    assert told == (sk.Request(1, walltime=90), sk.Request(2, walltime=4.5))
+    (tmp_path / "j.csv").write_text("nodes,walltime\n1,90\n2,4:00:00\n")
+    with pytest.raises(ValueError, match="row 0: walltime: '90' could be hours"):
+        sk.read_batch(tmp_path / "j.csv")
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_dates_and_durations_of_numpy_keep_their_unit(unit):
+    jobs = {
+        "nodes": np.array([1, 1]),
+        "walltime": np.array([3_600, 60], "m8[s]").astype(f"m8[{unit}]"),
+        "earliest": np.array(["2026-10-25", "NaT"], f"M8[{unit}]"),
+    }
+    clock = sk.Clock("2026-10-24", zone="UTC")
+    free = sk.free_slots(sk.Machine.homogeneous(2), start=0, end=10**6, clock=clock)
+    tables = [jobs, pd.DataFrame(jobs)]
+    if unit != "s":  # which polars does not have
+        tables.append(pl.DataFrame(jobs))
+    for table in tables:
+        first, second = sk.Batch.of(table).in_numbers(free).requests
+        assert (first.volume, first.earliest) == (3_600, 86_400)
+        assert (second.volume, second.earliest) == (60, -math.inf)
+        done = sk.SlotPool(free).schedule(table, "start")
+        assert done.start.tolist() == [86_400, 0]
+        assert done.runtime.tolist() == [3_600, 60]
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -66,7 +134,7 @@ def test_a_table_may_have_any_field_of_a_request():
         ({"criterion": ["cost", "best", ""]}, "row 1, column 'criterion': must be"),
         ({"where": ["", "", "import os"]}, "row 2: "),
         ({"nodes": [2, True, 3]}, "row 1, column 'nodes': True is no number"),
-        ({"nodes": None}, "column 'nodes' is missing"),
+        ({"nodes": None}, "jobs has no column 'nodes'; it has name"),
     ],
 )
 def test_what_is_wrong_is_named(change, message):
@@ -78,10 +146,12 @@ def test_what_is_wrong_is_named(change, message):
 def test_files_that_are_wrong_are_named(tmp_path):
     for name, text, message in [
         ("a.csv", "", "the file is empty"),
-        ("b.csv", "nodes,volume\n1\n", "row 0 has 1 cells for 2 columns"),
-        ("c.csv", "nodes,nodes\n1,2\n", "column 'nodes' stands twice"),
+        ("b.csv", "nodes,volume\n1\n", "line 2: 1 cells, not 2"),
+        ("c.csv", "nodes,nodes\n1,2\n", "column 'nodes' is doubled"),
         ("d.json", "{}", "a list of objects"),
         ("e.json", "[1]", "row 0 is no object: 1"),
+        ("g.csv", "nodes;volume\n1;2\n", "separated by ';', not by commas"),
+        ("h.json", "[", "no JSON"),
         ("f.txt", "", "jobs are read from .csv, .json or .parquet"),
     ]:
         path = tmp_path / name

@@ -131,3 +131,80 @@ def test_info_tells_versions() -> None:
     assert done.returncode == 0
     assert f"slotkern {sk.__version__}" in done.stdout
     assert "numpy" in done.stdout
+
+
+def test_a_batch_of_jobs_in_names_and_dates(pool: Path, tmp_path: Path) -> None:
+    jobs = tmp_path / "j.csv"
+    jobs.write_text("name,nodes,walltime,budget\nocean,2,4:00:00,10\nall,9,1h,\n")
+    told = tmp_path / "told.json"
+    done = run("batch", pool, jobs, "--output", told)
+    assert done.returncode == 0, done.stderr
+    assert "n01 n02" in done.stdout
+    assert "2026-10-24T20:00:00+02:00" in done.stdout
+    first, second, failed = json.loads(told.read_text())
+    assert [first["name"], second["name"], failed["name"]] == ["n01", "n02", None]
+    assert first["start_time"] == "2026-10-24T20:00:00+02:00"
+    assert (failed["reason"], failed["start"]) == ("nodes", None)
+
+
+@pytest.mark.parametrize("command", ["schedule", "batch"])
+def test_tables_of_jobs_that_are_wrong(
+    command: str, pool: Path, tmp_path: Path
+) -> None:
+    for text, words in (
+        ("name;nodes;walltime\na;2;4:00:00\n", "separated by ';', not by commas"),
+        (
+            "name,nodes,walltime\na,2,4:00:00\nb,1,90\n",
+            "row 1: walltime: '90' could be",
+        ),
+        ("name,nodes,hours\na,2,4\n", "unknown column 'hours'; jobs have name, nodes"),
+        ("name,nodes,walltime\na,2\n", "line 2: 2 cells, not 3"),
+        ("", "the file is empty"),
+    ):
+        jobs = tmp_path / "j.csv"
+        jobs.write_text(text)
+        done = run(command, pool, jobs)
+        assert done.returncode == 2
+        assert words in done.stderr
+        assert str(jobs) in done.stderr
+        assert len(done.stderr.splitlines()) == 1
+
+
+def test_tables_that_office_programs_write(tmp_path: Path) -> None:
+    machine = tmp_path / "m.csv"
+    machine.write_bytes(b"\xef\xbb\xbf" + MACHINE.replace("\n", "\r\n").encode())
+    assert sk.Machine.read(machine).names.tolist() == ["n00", "n01", "n02"]
+    machine.write_text(MACHINE.replace(",", ";").replace(".", ","))
+    with pytest.raises(ValueError, match=r"m.csv: the columns are separated by ';'"):
+        sk.Machine.read(machine)
+    machine.write_text("name,price,name\nn00,1,2\n")
+    with pytest.raises(ValueError, match=r"m.csv: column 'name' is doubled"):
+        sk.Machine.read(machine)
+
+
+def test_a_replay_is_blocked_by_dates(tmp_path: Path) -> None:
+    path = tmp_path / "t.swf"
+    job = "1 0 0 3600 4 -1 -1 4 3600 -1 1 1 1 1 -1 -1 -1 -1"
+    header = "; UnixStartTime: 848534400\n; TimeZoneString: America/New_York\n"
+    path.write_text(f"{header}; MaxProcs: 4\n{job}\n")
+    start, end = "1996-11-20T19:30", "1996-11-20 22:00"
+    trace = sk.read_trace(path)
+    done = sk.replay(trace, blocked=[(start, end, 4)])
+    assert done.jobs["start"].tolist() == [10_800]
+    outputs = [
+        run("replay", path, "--blocked", words).stdout
+        for words in (f"{start}/{end}:4", "1800:10800:4", "1800/10800:4")
+    ]
+    assert outputs[0].strip()
+    assert len(set(outputs)) == 1
+    for words, named in (
+        ("soon/later:4", "blocked: row 0: 'soon' is no date"),
+        (f"{start}:4", "is neither START:END:PROCESSORS nor"),
+        ("5:9", "is neither START:END:PROCESSORS nor"),
+    ):
+        done = run("replay", path, "--blocked", words)
+        assert done.returncode == 2
+        assert named in done.stderr
+    path.write_text(f"; MaxProcs: 4\n{job}\n")
+    done = run("replay", path, "--blocked", f"{start}/{end}:4")
+    assert "does not say when the trace begins (UnixStartTime)" in done.stderr

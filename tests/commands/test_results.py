@@ -186,18 +186,33 @@ def test_compare_shows_the_best_by_each_criterion(folder: Path) -> None:
     assert "--shape must be one of ragged, square; got 'round'" in done.stderr
 
 
-def test_a_shell_completes_commands_and_options() -> None:
-    for line, word in (
-        ("slotkern sch", "schedule"),
-        ("slotkern find --wall", "--wall"),
-    ):
-        env = {"_SLOTKERN_COMPLETE": "complete_bash", "COMP_WORDS": line}
-        env["COMP_CWORD"] = str(line.count(" "))
-        command = [sys.executable, "-m", "slotkern"]
-        done = subprocess.run(
-            command, capture_output=True, text=True, env=os.environ | env, check=True
-        )
-        assert word in done.stdout
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("slotkern sch", ["schedule"]),
+        ("slotkern find --wall", ["--walltime"]),
+        ("slotkern find x.npz --criterion fi", ["first", "finish"]),
+        ("slotkern find x.npz --shape ", ["ragged", "square"]),
+        ("slotkern compare x.npz --method pub", ["published", "published-lite"]),
+        ("slotkern batch s.csv j.csv --policy s", ["slicer:"]),
+        ("slotkern batch s.csv j.csv --minimize co", ["cost"]),
+        ("slotkern replay t.swf --policy easy-s", ["easy-sjf"]),
+        ("slotkern replay t.swf --clean a", ["all"]),
+        ("slotkern generate --preset sq", ["square", "square-natural"]),
+        ("slotkern reproduce ca", ["casa"]),
+        ("slotkern community --scenario d", ["dec-g", "dec-p", "dec:"]),
+        ("slotkern find x.np", []),  # a file: the shell's own business
+    ],
+)
+def test_a_shell_completes_what_is_known(line: str, words: list[str]) -> None:
+    env = {"_SLOTKERN_COMPLETE": "complete_bash", "COMP_WORDS": line}
+    env["COMP_CWORD"] = str(line.count(" "))
+    command = [sys.executable, "-m", "slotkern"]
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=os.environ | env, check=True
+    )
+    assert done.stdout.split() == words
+    assert done.stderr == ""
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no pty")

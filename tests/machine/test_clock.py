@@ -337,6 +337,15 @@ def test_bad_clocks(given, error, words):
         sk.Clock(**{"origin": "2026-10-24", **given})
 
 
+@pytest.mark.parametrize("tick", ["us", "ns"])
+def test_long_durations_come_back(tick):
+    clock = sk.Clock("2026-10-24", zone="UTC", tick=tick, unit="us")
+    for us in (2**53 - 2, 10**16 + 2, 10**17 + 16):
+        assert clock.timedelta(us) == dt.timedelta(microseconds=us)
+    with pytest.raises(ValueError, match="is longer than 999,999,999 days"):
+        clock.timedelta(1e21)
+
+
 def test_ends_of_the_calendar(clock):
     assert clock.datetime(float("inf")) is None
     assert clock.timedelta(float("nan")) is None

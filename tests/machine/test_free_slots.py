@@ -64,7 +64,7 @@ def test_a_machine_in_a_file(tmp_path):
     with pytest.raises(ValueError, match=r"the suffix '.txt' is not one of"):
         sk.Machine.read(tmp_path / "m.txt")
     csv.write_text("name\na,b\n")
-    with pytest.raises(ValueError, match=r"m.csv: no sound table"):
+    with pytest.raises(ValueError, match=r"m.csv, line 2: 2 cells, not 1"):
         sk.Machine.read(csv)
     with pytest.raises(FileNotFoundError):
         sk.Machine.read(tmp_path / "none.csv")
@@ -106,7 +106,17 @@ def test_processors_are_rows_with_a_host():
             ValueError,
             "machine: price, row 1: nan is not finite",
         ),
-        ({"name": ["a"], "price": ["x"]}, TypeError, "price must be numbers"),
+        (
+            {"name": ["a"], "price": ["0,4"]},
+            TypeError,
+            "machine: price must be numbers, got dtype <U3, row 0: '0,4'",
+        ),
+        (
+            {"name": ["a", "b"], "price": [0.4, None]},
+            TypeError,
+            "machine: price must be numbers, got dtype object, row 1: None",
+        ),
+        ({"name": np.empty(0)}, ValueError, "a machine has 1 to .* nodes, not 0"),
         ({"name": ["a"], "start": [1]}, ValueError, "'start' is one of the slots"),
         ({"name": ["a", "b"], "os": ["x"]}, ValueError, "different numbers of rows"),
         ([{"name": "a"}, {"nam": "b"}], ValueError, "machine, row 1: has nam; row 0"),
@@ -253,13 +263,28 @@ def test_busy_in_any_table(kind, zone):
     assert repr(free).startswith("FreeSlots(4 slots of 2 nodes, hours since 2026-10-25")
 
 
+def test_a_number_is_no_name_of_another_row():
+    day = {"start": 0, "end": 9}
+    ones = sk.Machine({"name": [1, 2, 3]})  # as pandas reads them
+    assert ones.names.tolist() == ["1", "2", "3"]
+    busy = {"node": [1, 3], "start": [0.0, 0.0], "end": [9.0, 9.0]}
+    words = "busy: node, row 0: 1 is a number, .* but node '1' is row 0; write names as"
+    with pytest.raises(ValueError, match=words):
+        sk.free_slots(ones, busy, **day)
+    free = sk.free_slots(ones, busy | {"node": ["1", "3"]}, **day)
+    assert free.slots["node"].tolist() == [1]
+    zeros = sk.Machine({"name": [0, 1, 2, "n3"]})
+    assert zeros.ids([2, 0, 3]).tolist() == [2, 0, 3]  # both mean the same
+
+
 def test_nothing_busy_and_no_end():
     machine = sk.Machine.homogeneous(2)
     free = sk.free_slots(machine, start=0, end=np.inf)
     assert free.slots[["start", "end"]].tolist() == [(0, np.inf)] * 2
     assert free.clock is None
     empty = {"node": [], "start": [], "end": []}
-    assert sk.free_slots(machine, empty, start=0, end=9).slots.size == 2
+    for nothing in (empty, [], {}, pd.DataFrame()):
+        assert sk.free_slots(machine, nothing, start=0, end=9).slots.size == 2
     full = {"node": ["n0", "n1"], "start": [-5.0, 0.0], "end": [99.0, np.nan]}
     assert sk.free_slots(machine, full, start=0, end=9).slots.size == 0
 
@@ -290,6 +315,12 @@ DAY = {"start": "2026-10-25", "end": "2026-10-26", "zone": "Europe/Berlin"}
             {},
             ValueError,
             "busy: the times of end say their zone, those of start none",
+        ),
+        (
+            {"start": ["24.10.2026 18:00"]},
+            {},
+            ValueError,
+            "busy: start, row 0: '24.10.2026 18:00' is no date such as '2026-10-25'",
         ),
         (
             {"start": [1.79e9]},

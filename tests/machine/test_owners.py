@@ -247,3 +247,14 @@ def test_broken_pool_files(pool, tmp_path, broken):
     np.savez(path, **(whole | broken))
     with pytest.raises(ValueError, match="not a whole slotkern pool"):
         sk.SlotPool.load(path)
+
+
+def test_what_cannot_be_booked_is_said_in_names_and_dates(pool: sk.SlotPool) -> None:
+    window = pool.find(sk.Request(2, walltime="4h"), "start")
+    pool.book(window, owner="alice")
+    with pytest.raises(
+        ValueError, match=r"node n0 from 2026-10-2\d \d\d:.* is not free"
+    ):
+        pool.book(window)
+    with pytest.raises(TypeError, match="no window to book: none was found"):
+        pool.book(None)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import slotkern as sk
-from slotkern.machine.ledger import requests_of
+from slotkern.machine.jobs import requests_of
 
 ZONE = "Europe/Berlin"
 

@@ -59,3 +59,28 @@ def test_a_figure_appears_once_by_itself(magic: str, tmp_path: Path) -> None:
     assert len(table) == 1
     assert table[0]["text/html"].count("<table") == 1
     assert table[0]["text/plain"].startswith("Window(square finish")
+
+
+def test_the_example_runs_and_shows_what_it_tells(tmp_path: Path) -> None:
+    path = Path(__file__).parents[2] / "examples" / "tonight.ipynb"
+    notebook = nbformat.read(path, as_version=4)
+    nbformat.validate(notebook)
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert not any(cell.outputs for cell in code)  # what it shows is made here
+    shown = [
+        outputs
+        for cell, outputs in zip(notebook.cells, run(notebook, tmp_path), strict=True)
+        if cell.cell_type == "code"
+    ]
+    assert [len(outputs) for outputs in shown] == [1] * len(shown)
+    told = [outputs[0] for outputs in shown]
+    machine, _, window, figure, compared, bookings, why, listing = told
+    assert "Machine(60 nodes" in machine["text/html"]
+    assert "2026-10-24 18:00:00+02:00" in window["text/html"]
+    assert "bert-02" in window["text/html"]
+    assert figure["image/png"].startswith("iVBORw0KGgo")
+    assert all(cost in compared["text/html"] for cost in ("117.76", "96.0"))
+    assert "weather" in bookings["text/html"]
+    assert "No window fits" in why["text/html"]
+    assert all(name in listing["text/html"] for name in ("ocean", "test", "too-dear"))
+    assert listing["text/html"].count("booked") == 2

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import operator
-import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from slotkern._core import in_numbers
 from slotkern._find import CRITERIA
-from slotkern._request import REQUEST_FIELDS, Request
-from slotkern.extras import extra
+from slotkern._request import Request
+from slotkern.files.whole import AnyPath, as_path
+from slotkern.machine.jobs import (
+    is_table,
+    read_jobs,
+    request_of,
+    requests_of,
+    rows_of,
+)
 
 if TYPE_CHECKING:
     from slotkern.typing import Slots
 
 __all__ = ["Batch", "read_batch"]
 
-#: Columns of a table of jobs: the fields of Request, and what the batch adds.
-FIELDS = REQUEST_FIELDS
-OWN = ("name", "criterion", "order")
+#: What a table of jobs may have beside the columns of `slotkern.machine.jobs`.
+OWN = ("criterion", "order")
 DEFAULT_CRITERION = "finish"
 
 
@@ -110,10 +113,12 @@ class Batch:
 
         Parameters
         ----------
-        jobs : Batch, sequence of Request, pandas DataFrame, pyarrow Table or mapping
-            A table has one row a job and the columns of `Request`, with ``nodes`` and
-            ``volume`` at least, and may have ``name``, ``criterion`` and ``order``
-            (smaller first). Empty cells stand for the defaults.
+        jobs : Batch, sequence of Request, mapping of name to Request, or table
+            A table, as `Machine` takes them, has one row a job and the columns of
+            `Request`, with ``nodes`` and ``volume`` or ``walltime`` at least, and may
+            have ``name``, ``criterion`` and ``order`` (smaller first). Empty cells
+            stand for the defaults. Times may be dates and durations in words, where
+            the slots have a clock.
 
         Raises
         ------
@@ -122,25 +127,14 @@ class Batch:
         """
         if isinstance(jobs, Batch):
             return jobs
-        if hasattr(jobs, "to_pydict"):
-            return _from_columns(jobs.to_pydict())
-        if hasattr(jobs, "to_dict") and hasattr(jobs, "columns"):
-            return _from_columns(
-                {str(name): jobs[name].tolist() for name in jobs.columns}
-            )
-        if isinstance(jobs, dict):
-            return _from_columns(
-                {
-                    str(name): column.tolist()
-                    if isinstance(column, np.ndarray)
-                    else list(column)
-                    for name, column in jobs.items()
-                }
-            )
-        return Batch(jobs)
+        if isinstance(jobs, Mapping) and all(
+            isinstance(request, Request) for request in jobs.values()
+        ):
+            return Batch(requests_of(jobs))
+        return _of_table(jobs, "jobs") if is_table(jobs) else Batch(jobs)
 
 
-def read_batch(path: str | os.PathLike[str]) -> Batch:
+def read_batch(path: AnyPath) -> Batch:
     """Read a table of jobs.
 
     Parameters
@@ -160,126 +154,26 @@ def read_batch(path: str | os.PathLike[str]) -> Batch:
     OSError
         If it cannot be read.
     """
-    name = os.fspath(path)
-    suffix = os.path.splitext(name)[1].lower()
-    try:
-        if suffix == ".csv":
-            return _from_columns(_csv_columns(name))
-        if suffix == ".json":
-            return _from_columns(_json_columns(name))
-        if suffix == ".parquet":
-            with extra():
-                import pyarrow.parquet
-
-            return _from_columns(pyarrow.parquet.read_table(name).to_pydict())
-    except (ValueError, TypeError) as error:
-        raise type(error)(f"{name}: {error}") from None
-    raise ValueError(f"{name}: jobs are read from .csv, .json or .parquet files")
+    return _of_table(read_jobs(path), str(as_path(path)))
 
 
-def _csv_columns(path: str) -> dict[str, list[Any]]:
-    import csv
-
-    with open(path, newline="", encoding="utf-8-sig") as file:
-        rows = list(csv.reader(file))
-    if not rows:
-        raise ValueError("the file is empty; a header names the columns")
-    header = [title.strip() for title in rows[0]]
-    if len(set(header)) < len(header):
-        double = next(title for title in header if header.count(title) > 1)
-        raise ValueError(f"column {double!r} stands twice in the header")
-    body = [row for row in rows[1:] if row]
-    for i, row in enumerate(body):
-        if len(row) != len(header):
-            raise ValueError(f"row {i} has {len(row)} cells for {len(header)} columns")
-    return {title: [row[k].strip() for row in body] for k, title in enumerate(header)}
-
-
-def _json_columns(path: str) -> dict[str, list[Any]]:
-    import json
-
-    with open(path, encoding="utf-8") as file:
-        rows = json.load(file)
-    if not isinstance(rows, list):
-        raise ValueError("jobs in JSON are a list of objects")
-    titles: dict[str, None] = {}
-    for i, row in enumerate(rows):
-        if not isinstance(row, dict):
-            raise ValueError(f"row {i} is no object: {row!r}")
-        titles |= dict.fromkeys(row)
-    return {title: [row.get(title) for row in rows] for title in titles}
-
-
-def _from_columns(columns: dict[str, list[Any]]) -> Batch:
-    for title in columns:
-        if title not in (*FIELDS, *OWN):
-            raise ValueError(
-                f"unknown column {title!r}; jobs have {', '.join((*OWN, *FIELDS))}"
-            )
-    for title in ("nodes", "volume"):
-        if title not in columns:
-            raise ValueError(f"column {title!r} is missing")
-    count = len(columns["nodes"])
-    cells = {
-        title: [_cell(title, i, value) for i, value in enumerate(values)]
-        for title, values in columns.items()
-    }
-    order = range(count)
-    if "order" in cells:
-        ranks = [i if rank is None else rank for i, rank in enumerate(cells["order"])]
-        order = sorted(range(count), key=lambda i: ranks[i])  # type: ignore[assignment]
+def _of_table(table: Any, name: str) -> Batch:
+    rows = rows_of(table, OWN, name)
     first: dict[str, int] = {}
-    for i, name in enumerate(cells.get("name", ())):
-        if name is not None and first.setdefault(name, i) != i:
+    for i, row in enumerate(rows):
+        called, criterion = row.get("name"), row.get("criterion", DEFAULT_CRITERION)
+        if called is not None and first.setdefault(called, i) != i:
             raise ValueError(
-                f"row {i}, column 'name': {name!r} is the name of row {first[name]}"
+                f"{name}, row {i}, column 'name': {called!r} is the name of row "
+                f"{first[called]}"
             )
-    requests, names, criteria = [], [], []
-    for i in order:
-        given = {
-            title: cells[title][i]
-            for title in FIELDS
-            if title in cells and cells[title][i] is not None
-        }
-        for title in ("nodes", "volume"):
-            if title not in given:
-                raise ValueError(f"row {i}, column {title!r}: is empty")
-        try:
-            requests.append(Request(given.pop("nodes"), given.pop("volume"), **given))
-        except (ValueError, TypeError) as error:
-            raise ValueError(f"row {i}: {error}") from None
-        names.append(_own(cells, "name", i) or f"job {i + 1}")
-        criterion = _own(cells, "criterion", i) or DEFAULT_CRITERION
         if criterion not in CRITERIA:
             raise ValueError(
-                f"row {i}, column 'criterion': must be one of {', '.join(CRITERIA)}; "
-                f"got {criterion!r}"
+                f"{name}, row {i}, column 'criterion': must be one of "
+                f"{', '.join(CRITERIA)}; got {criterion!r}"
             )
-        criteria.append(criterion)
+    order = sorted(range(len(rows)), key=lambda i: rows[i].pop("order", i))
+    criteria = [rows[i].pop("criterion", DEFAULT_CRITERION) for i in order]
+    names = [rows[i].pop("name", f"job {i + 1}") for i in order]
+    requests = [request_of(rows[i], f"{name}, row {i}") for i in order]
     return Batch(requests, names, criteria)
-
-
-def _own(cells: dict[str, list[Any]], title: str, row: int) -> str | None:
-    value = cells[title][row] if title in cells else None
-    return None if value is None else str(value)
-
-
-def _cell(title: str, row: int, value: Any) -> Any:
-    """The value of a cell, or None where it is empty."""
-    if value is None or value == "" or value != value:
-        return None
-    if title in ("where", "name", "criterion"):
-        return str(value)
-    if isinstance(value, bool):
-        raise TypeError(f"row {row}, column {title!r}: {value!r} is no number")
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"row {row}, column {title!r}: {value!r} is no number"
-        ) from None
-    if title == "nodes":
-        if not number.is_integer():
-            raise ValueError(f"row {row}, column 'nodes': {value!r} is no integer")
-        return int(number)
-    return number

@@ -9,11 +9,13 @@ import numpy as np
 
 from slotkern.batch import Schedule, read_batch, schedule_batch
 from slotkern.batch.policies import policy_of
-from slotkern.commands.results import Output, check_output, write_table
+from slotkern.batch.scheduling import MEASURES
+from slotkern.commands.machine import read_free
+from slotkern.commands.results import Output, check_output, dates, write_table
 from slotkern.commands.tables import column
 from slotkern.commands.terminal import progress, show
+from slotkern.commands.words import SHAPES, among
 from slotkern.extras import extra
-from slotkern.files.slots import read_slots
 
 with extra():
     import typer
@@ -23,6 +25,9 @@ with extra():
 
 if TYPE_CHECKING:
     from slotkern.typing import Shape
+
+#: Those with a colon go on with numbers.
+POLICY_WORDS = ("css", "slicer:", "conservative", "easy", "bsf:")
 
 __all__ = ["batch", "comparison", "register", "write_schedule"]
 
@@ -34,31 +39,56 @@ def register(app: typer.Typer) -> None:
 
 def batch(
     slots: Annotated[
-        Path, typer.Argument(help="Free slots: .csv, .parquet, .json, .jsonl or .npz.")
+        Path,
+        typer.Argument(
+            help="Free slots: .csv, .parquet, .json, .jsonl or .npz; or a saved pool."
+        ),
     ],
     jobs: Annotated[
-        Path, typer.Argument(help="One row a job: .csv, .parquet or .json.")
+        Path,
+        typer.Argument(
+            help="One row a job, .csv, .parquet or .json: nodes, volume or walltime, "
+            "and if wanted name, criterion, order, budget and the other limits."
+        ),
     ],
     policy: Annotated[
         list[str] | None,
         typer.Option(
+            autocompletion=among(POLICY_WORDS),
             help="css, slicer:K, slicer:SIZE+SIZE, conservative, easy, bsf:N or "
-            "bsf:N:K; give it again to compare."
+            "bsf:N:K; give it again to compare.",
         ),
     ] = None,
     minimize: Annotated[
-        str | None, typer.Option(help="time, cost, start, finish, runtime or a column.")
+        str | None,
+        typer.Option(
+            autocompletion=among(MEASURES),
+            help="time, cost, start, finish, runtime or a column.",
+        ),
     ] = None,
-    maximize: Annotated[str | None, typer.Option(help="The same, as large.")] = None,
-    under: Annotated[str, typer.Option(help="What the limit is on.")] = "cost",
+    maximize: Annotated[
+        str | None,
+        typer.Option(autocompletion=among(MEASURES), help="The same, as large."),
+    ] = None,
+    under: Annotated[
+        str, typer.Option(autocompletion=among(MEASURES), help="What the limit is on.")
+    ] = "cost",
     limit: Annotated[
         float | None, typer.Option(help="The most of it; eq. 5 by default.")
     ] = None,
     shape: Annotated[
-        str, typer.Option(help="ragged, or square: parts finish together.")
+        str,
+        typer.Option(
+            autocompletion=among(SHAPES),
+            help="ragged, or square: parts finish together.",
+        ),
     ] = "ragged",
     alternatives: Annotated[
-        str, typer.Option(help="amp, or alp: a price for every single slot.")
+        str,
+        typer.Option(
+            autocompletion=among(("amp", "alp")),
+            help="amp, or alp: a price for every single slot.",
+        ),
     ] = "amp",
     execute: Annotated[
         bool, typer.Option(help="Run it with true lengths, uniform on [0.2, 1].")
@@ -80,7 +110,7 @@ def batch(
     words = policy or ["css"]
     policies = [policy_of(word) for word in words]
     check_output(output)
-    queue, free = read_batch(jobs), read_slots(slots)
+    queue, (free, _) = read_batch(jobs), read_free(slots)
     with progress("policies", policies) as steps:
         schedules = [
             schedule_batch(
@@ -146,14 +176,16 @@ def jobs_table(schedule: Schedule, seed: int | None) -> Table:
     if seed is not None:
         run = schedule.execute(seed=seed)
         names |= {"real start": run.start, "real finish": run.finish}
+    clock: Any = windows.terms[0] if windows.terms else None
     for name, values in names.items():
-        texts = column(values)
+        dated = clock is not None and name != "cost"
+        texts = clock.text(values).tolist() if dated else column(values)
         columns[name] = [
             text if done else ""
             for text, done in zip(texts, np.isfinite(values), strict=True)
         ]
     columns["nodes"] = [
-        reason if window is None else " ".join(map(str, window.nodes))
+        reason if window is None else " ".join(map(str, window.names or window.nodes))
         for window, reason in zip(schedule, schedule.reasons, strict=True)
     ]
     for name in columns:
@@ -200,23 +232,31 @@ def write_schedule(schedule: Schedule, path: Path) -> None:
     ----------
     schedule : Schedule
     path : Path
-        .csv, .json or .parquet; the columns are job, reason, node, start, end, cost.
+        .csv, .json or .parquet; the columns are job, reason, node, start, end, cost;
+        of slots with names and dates also name, start_time and end_time.
     """
-    names: dict[str, list[Any]] = {
-        name: [] for name in ("job", "reason", "node", "start", "end", "cost")
+    windows, parts = schedule.windows, schedule.windows.parts
+    count = np.diff(windows.first)
+    job = np.repeat(np.arange(len(schedule)), np.maximum(count, 1))
+    there = count[job] > 0
+    columns: dict[str, Any] = {
+        "job": [schedule.batch.names[i] for i in job.tolist()],
+        "reason": [schedule.reasons[i] for i in job.tolist()],
     }
-    for name, reason, window in zip(
-        schedule.batch.names, schedule.reasons, schedule, strict=True
-    ):
-        parts = (
-            [(None,) * 4]
-            if window is None
-            else [
-                (p["node"].item(), p["start"].item(), p["end"].item(), p["cost"].item())
-                for p in window.slots
-            ]
-        )
-        for part in parts:
-            for title, value in zip(names, (name, reason, *part), strict=True):
-                names[title].append(value)
-    write_table(path, names)
+
+    def of_parts(values: Any) -> list[Any]:
+        cells = np.full(len(job), None, object)
+        cells[there] = values.tolist()
+        return list(cells)
+
+    names = ("node", "start", "end", "cost")
+    columns |= {name: of_parts(parts[name]) for name in names}
+    clock, machine = windows.terms or (None, None)
+    if machine is not None:
+        columns["name"] = of_parts(machine.names[parts["node"]])
+    if clock is not None:
+        for name in ("start", "end"):
+            times = np.full(len(job), np.nan)
+            times[there] = parts[name]
+            columns |= dates(clock, {name: times})
+    write_table(path, columns)

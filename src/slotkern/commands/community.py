@@ -11,6 +11,7 @@ import numpy as np
 from slotkern.checks import integer
 from slotkern.commands.tables import column, metrics_table
 from slotkern.commands.terminal import progress, show
+from slotkern.commands.words import among
 from slotkern.communities.result import CommunityRun, compare_communities
 from slotkern.communities.scenarios import (
     SCENARIOS,
@@ -66,16 +67,29 @@ def community(
         Path | None,
         typer.Argument(help="A trace (.swf, .gwf, .gz of both); by default generated."),
     ] = None,
-    scenario: Annotated[list[str] | None, typer.Option(help=SCENARIO_HELP)] = None,
+    scenario: Annotated[
+        list[str] | None,
+        typer.Option(
+            autocompletion=among((*SCENARIOS, "cen:", "dec:")), help=SCENARIO_HELP
+        ),
+    ] = None,
     preset: Annotated[
-        str, typer.Option(help=f"The generated workload: {', '.join(PRESETS)}.")
+        str,
+        typer.Option(
+            autocompletion=among(PRESETS),
+            help=f"The generated workload: {', '.join(PRESETS)}.",
+        ),
     ] = "casa",
     jobs: Annotated[
         int | None, typer.Option(min=1, help="How many generated jobs.")
     ] = None,
     nodes: Annotated[int, typer.Option(min=1, help="How many generated nodes.")] = 26,
     homes: Annotated[
-        str, typer.Option(help="Of a trace: partition, origin_site, user, or a number.")
+        str,
+        typer.Option(
+            autocompletion=among(("partition", "origin_site", "user")),
+            help="Of a trace: partition, origin_site, user, or a number.",
+        ),
     ] = "partition",
     sample: Annotated[
         int, typer.Option(min=1, help="Every so many jobs of a trace.")

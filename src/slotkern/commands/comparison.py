@@ -16,14 +16,15 @@ from slotkern.commands.windows import (
     check_results,
     with_request,
 )
+from slotkern.commands.words import SHAPES, among
+from slotkern.criteria import known_criteria
 from slotkern.extras import extra
+from slotkern.search import METHODS
 
 with extra():
     import typer
 
 __all__ = ["register"]
-
-SHAPES = ("ragged", "square")
 
 
 def register(app: typer.Typer) -> None:
@@ -38,15 +39,23 @@ def compare(
     criterion: Annotated[
         list[str] | None,
         typer.Option(
+            autocompletion=among(known_criteria()),
             help="By what; more than once. By default those that need no column: "
-            f"{', '.join(sk.CRITERIA)}, processor_time."
+            f"{', '.join(sk.CRITERIA)}, processor_time.",
         ),
     ] = None,
     shape: Annotated[
-        list[str] | None, typer.Option(help="ragged or square; by default both.")
+        list[str] | None,
+        typer.Option(
+            autocompletion=among(SHAPES), help="ragged or square; by default both."
+        ),
     ] = None,
     method: Annotated[
-        str, typer.Option(help="exact, lite, published or published-lite.")
+        str,
+        typer.Option(
+            autocompletion=among(METHODS),
+            help="exact, lite, published or published-lite.",
+        ),
     ] = "exact",
     plot: Plot = None,
     output: Output = None,

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import slotkern as sk
 from slotkern.commands.terminal import show
+from slotkern.commands.words import among
+from slotkern.environment import PRESETS
 from slotkern.extras import extra
 from slotkern.files.slots import format_of
 
@@ -26,7 +28,10 @@ def generate(
     output: Annotated[Path, typer.Option(help="Where to write the slots.")],
     preset: Annotated[
         str,
-        typer.Option(help="The papers' environments: aep, square, placement, vo."),
+        typer.Option(
+            autocompletion=among(PRESETS),
+            help="The papers' environments: aep, square, placement, vo.",
+        ),
     ] = "aep",
     nodes: Annotated[int | None, typer.Option(help="How many nodes.")] = None,
     interval: Annotated[

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 from slotkern.checks import one_of
 from slotkern.commands.tables import column, metrics_table
 from slotkern.commands.terminal import bars, show
+from slotkern.commands.words import among
 from slotkern.extras import extra
 from slotkern.files.whole import make_folder, open_whole
 from slotkern.replays.policies import POLICIES
@@ -35,10 +36,17 @@ File = Annotated[
 ]
 Clean = Annotated[
     list[str] | None,
-    typer.Option(help=f"A repair, counted: {', '.join(REPAIRS)}, all. More than once."),
+    typer.Option(
+        autocompletion=among((*REPAIRS, "all")),
+        help=f"A repair, counted: {', '.join(REPAIRS)}, all. More than once.",
+    ),
 ]
 Errors = Annotated[
-    str, typer.Option(help="raise; or skip: count malformed lines and go on.")
+    str,
+    typer.Option(
+        autocompletion=among(("raise", "skip")),
+        help="raise; or skip: count malformed lines and go on.",
+    ),
 ]
 MaxBytes = Annotated[
     int, typer.Option(min=1, help="The most bytes of the unpacked file.")
@@ -111,18 +119,25 @@ def replay(
     file: File,
     policy: Annotated[
         list[str] | None,
-        typer.Option(help=f"More than once to compare: {', '.join(POLICIES)}."),
+        typer.Option(
+            autocompletion=among(POLICIES),
+            help=f"More than once to compare: {', '.join(POLICIES)}.",
+        ),
     ] = None,
     cluster: Annotated[
         str | None,
         typer.Option(
+            autocompletion=among(("partitions",)),
             help="How many processors; or partitions: a site for each value of field "
-            "16. By default what the header says, else the most in use at once."
+            "16. By default what the header says, else the most in use at once.",
         ),
     ] = None,
     blocked: Annotated[
         list[str] | None,
-        typer.Option(help="START:END:PROCESSORS, in which they serve no job."),
+        typer.Option(
+            help="START:END:PROCESSORS, in which they serve no job; of dates "
+            "START/END:PROCESSORS, as in 1996-11-20T18:00/1996-11-21:64."
+        ),
     ] = None,
     load: Annotated[
         float, typer.Option(help="Times between submissions are divided by it.")
@@ -131,13 +146,25 @@ def replay(
         int, typer.Option(help="Added to the machine; negative: removed.")
     ] = 0,
     estimates: Annotated[
-        str, typer.Option(help="user, exact, or a factor of the run time.")
+        str,
+        typer.Option(
+            autocompletion=among(("user", "exact")),
+            help="user, exact, or a factor of the run time.",
+        ),
     ] = "user",
     overrun: Annotated[
-        str, typer.Option(help="kill or extend what ran longer than requested.")
+        str,
+        typer.Option(
+            autocompletion=among(("kill", "extend")),
+            help="kill or extend what ran longer than requested.",
+        ),
     ] = "kill",
     width: Annotated[
-        str, typer.Option(help="allocated (field 5) or requested (field 8).")
+        str,
+        typer.Option(
+            autocompletion=among(("allocated", "requested")),
+            help="allocated (field 5) or requested (field 8).",
+        ),
     ] = "allocated",
     clean: Clean = None,
     errors: Errors = "raise",
@@ -239,12 +266,16 @@ def _factor(text: str) -> float | str:
         return text
 
 
-def _span(text: str) -> tuple[float, float, int]:
-    parts = text.split(":")
+def _span(text: str) -> tuple[float | str, float | str, int]:
+    span, _, processors = text.rpartition(":")
+    start, slash, end = span.partition("/" if "/" in span else ":")
     try:
-        start, end, processors = float(parts[0]), float(parts[1]), int(parts[2])
-    except (ValueError, IndexError):
-        parts = []
-    if len(parts) != 3:
-        raise ValueError(f"--blocked: {text!r} is not START:END:PROCESSORS")
-    return start, end, processors
+        number = int(processors)
+        return (
+            (start, end, number) if slash == "/" else (float(start), float(end), number)
+        )
+    except ValueError:
+        raise ValueError(
+            f"--blocked: {text!r} is neither START:END:PROCESSORS nor, of dates, "
+            "START/END:PROCESSORS"
+        ) from None

@@ -6,24 +6,21 @@ import zipfile
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
-
 import slotkern as sk
 from slotkern.extras import extra
 from slotkern.machine.files import read_columns
+from slotkern.machine.jobs import read_jobs, requests_of
 
 from .about import about
 from .results import check_output, dates, write_table
 from .terminal import show
+from .words import SHAPES, among
 
 with extra():
     import typer
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
-
-#: Columns of jobs that are numbers, or dates and durations in words.
-_SAID = ("walltime", "earliest", "latest", "deadline", "setup", "step", "max_runtime")
 
 __all__ = ["number_or_text", "read_free", "register"]
 
@@ -76,7 +73,11 @@ def free(
         str | None, typer.Option(help="Of dates without one, as Europe/Berlin.")
     ] = None,
     unit: Annotated[
-        str, typer.Option(help="What prices are for: s, min, h or d.")
+        str,
+        typer.Option(
+            autocompletion=among(("s", "min", "h", "d")),
+            help="What prices are for: s, min, h or d.",
+        ),
     ] = "s",
     processors: Annotated[
         str | None,
@@ -103,14 +104,20 @@ def schedule(
     jobs: Annotated[
         Path,
         typer.Argument(
-            help="A job a row, .csv or .parquet: nodes, volume or walltime, and if "
-            "wanted name, budget, earliest, deadline and the other limits."
+            help="A job a row, .csv, .parquet or .json: nodes, volume or walltime, and "
+            "if wanted name, budget, earliest, deadline and the other limits."
         ),
     ],
     criterion: Annotated[
-        str, typer.Option(help="first, start, finish, runtime or cost.")
+        str,
+        typer.Option(
+            autocompletion=among(sk.CRITERIA),
+            help="first, start, finish, runtime or cost.",
+        ),
     ] = "start",
-    shape: Annotated[str, typer.Option(help="square or ragged.")] = "square",
+    shape: Annotated[
+        str, typer.Option(autocompletion=among(SHAPES), help="square or ragged.")
+    ] = "square",
     owner: Annotated[str | None, typer.Option(help="For whom all are booked.")] = None,
     output: Annotated[
         list[Path] | None,
@@ -124,12 +131,8 @@ def schedule(
     check_outputs(output)
     free, _ = read_free(slots)
     pool = free if isinstance(free, sk.SlotPool) else sk.SlotPool(free)
-    columns = read_columns(jobs, ("name", "where", *_SAID))
-    for name in _SAID:
-        if name in columns and columns[name].dtype.kind in "UO":
-            given = columns[name].tolist()
-            columns[name] = np.array([number_or_text(v) for v in given], object)
-    done = pool.schedule(columns, criterion, shape=shape, owner=owner)  # type: ignore[arg-type]
+    asked = requests_of(read_jobs(jobs), str(jobs))
+    done = pool.schedule(asked, criterion, shape=shape, owner=owner)  # type: ignore[arg-type]
     table = done.listing()
     fields = table.dtype.names or ()
     write_all(output, pool, listing_columns(table, pool.clock))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 from slotkern.commands.terminal import written
+from slotkern.commands.words import among
 from slotkern.extras import extra
 from slotkern.studies.campaign import run
 from slotkern.studies.figures import draw_figures
@@ -34,7 +35,11 @@ PublishedCycles = Annotated[
 Seed = Annotated[int | None, typer.Option(help="Replaces the study's seed.")]
 Formats = Annotated[
     list[str] | None,
-    typer.Option("--format", help=f"{', '.join(FORMATS)}; more than once for several."),
+    typer.Option(
+        "--format",
+        autocompletion=among(FORMATS),
+        help=f"{', '.join(FORMATS)}; more than once for several.",
+    ),
 ]
 Cluster = Annotated[
     str | None,
@@ -49,7 +54,12 @@ def register(app: typer.Typer) -> None:
 
 
 def reproduce(
-    name: Annotated[str, typer.Argument(help=f"{', '.join(PAPERS)}, or all.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            autocompletion=among((*PAPERS, "all")), help=f"{', '.join(PAPERS)}, or all."
+        ),
+    ],
     cycles: Cycles = None,
     workers: Workers = 1,
     published_cycles: PublishedCycles = None,

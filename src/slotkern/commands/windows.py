@@ -23,10 +23,12 @@ from slotkern.commands.results import (
     write_table,
 )
 from slotkern.commands.terminal import show, write
+from slotkern.commands.words import SHAPES, among
 from slotkern.criteria import known_criteria
 from slotkern.extras import extra
 from slotkern.machine.durations import duration_of
 from slotkern.machine.moments import moment_of
+from slotkern.search import METHODS
 
 with extra():
     import typer
@@ -52,13 +54,18 @@ Walltime = Annotated[
 ]
 Budget = Annotated[float, typer.Option(help="Most money in total.")]
 Shape = Annotated[
-    str, typer.Option(help="square: all parts finish together; or ragged.")
+    str,
+    typer.Option(
+        autocompletion=among(SHAPES),
+        help="square: all parts finish together; or ragged.",
+    ),
 ]
 Method = Annotated[
     str,
     typer.Option(
+        autocompletion=among(METHODS),
         help="exact; lite: the n cheapest of each step; published, published-lite: "
-        "the papers' algorithms."
+        "the papers' algorithms.",
     ),
 ]
 LeastPerformance = Annotated[float, typer.Option(help="Least performance of a node.")]
@@ -86,10 +93,18 @@ Where = Annotated[
     typer.Option(help="Which slots may serve, as in \"memory >= 64 and site == 'a'\"."),
 ]
 Placement = Annotated[
-    str, typer.Option(help="slot-start, or any: for sums of values, any start.")
+    str,
+    typer.Option(
+        autocompletion=among(("slot-start", "any")),
+        help="slot-start, or any: for sums of values, any start.",
+    ),
 ]
 Span = Annotated[
-    str, typer.Option(help="window, or group: the papers' looser square windows.")
+    str,
+    typer.Option(
+        autocompletion=among(("window", "group")),
+        help="window, or group: the papers' looser square windows.",
+    ),
 ]
 Gap = Annotated[
     float, typer.Option(help="For sums of values: a relative distance that will do.")
@@ -178,7 +193,10 @@ def find(
     slots: SlotsFile,
     request: sk.Request,
     criterion: Annotated[
-        str, typer.Option(help=f"What is best: {WHAT_IS_BEST}")
+        str,
+        typer.Option(
+            autocompletion=among(known_criteria()), help=f"What is best: {WHAT_IS_BEST}"
+        ),
     ] = "finish",
     shape: Shape = "square",
     method: Method = "exact",
@@ -232,8 +250,9 @@ def alternatives(
     criterion: Annotated[
         str,
         typer.Option(
+            autocompletion=among(known_criteria()),
             help="Which window is cut out next: first (all of them in one sweep), or "
-            f"the best of what is left by {WHAT_IS_BEST}"
+            f"the best of what is left by {WHAT_IS_BEST}",
         ),
     ] = "first",
     shape: Shape = "square",
@@ -244,7 +263,8 @@ def alternatives(
     pareto: Annotated[
         str | None,
         typer.Option(
-            help="Keep what no other beats in all of these, as in cost,finish."
+            autocompletion=among(sk.CRITERIA),
+            help="Keep what no other beats in all of these, as in cost,finish.",
         ),
     ] = None,
     plot: Plot = None,

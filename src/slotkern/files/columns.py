@@ -75,8 +75,8 @@ def row_place(record: int) -> str:
     return f"row {record}"
 
 
-def column_names(names: Iterable[Any]) -> list[str]:
-    """Return the names, once it is sure that they are what slots need."""
+def distinct_names(names: Iterable[Any]) -> list[str]:
+    """Return the names of columns, once it is sure that each is one of its own."""
     found: dict[str, None] = {}
     for number, name in enumerate(names, 1):
         if not isinstance(name, str):
@@ -86,12 +86,18 @@ def column_names(names: Iterable[Any]) -> list[str]:
         if name in found:
             raise Fault(f"column {name!r} is doubled")
         found[name] = None
+    return list(found)
+
+
+def column_names(names: Iterable[Any]) -> list[str]:
+    """Return the names, once it is sure that they are what slots need."""
+    found = distinct_names(names)
     for name in FIELDS:
         if name not in found:
             there = ", ".join(found)
             there = there if len(there) <= 200 else there[:200] + "..."
             raise Fault(f"no column {name!r}; there are {there}")
-    return list(found)
+    return found
 
 
 def plain_columns(

@@ -19,12 +19,13 @@ from .columns import (
     Format,
     Room,
     column_names,
+    distinct_names,
     of_text,
     plain_columns,
     utf8,
 )
 
-_BOM = b"\xef\xbb\xbf"
+BOM = b"\xef\xbb\xbf"
 
 # CSV has no types: a further column that matches throughout is of that type. "007" and
 # "0x10" are text, "-0" is a float.
@@ -50,13 +51,10 @@ _CELL = re.compile(r'(?:"((?:[^"]++|"")*+)("?))?([^,\r\n]*)(,?)')
 def _decode(data: bytes, room: Room) -> Columns:
     pa, arrow_csv = pyarrow(), pyarrow("csv")
     text = utf8(data)
-    if not text or text.isspace():
-        raise Fault("the file is empty")
-    header = next(_cells(line, record) for line, record in _records(text))
-    names = column_names(name.strip() for name in header)
+    names = column_names(_header(text))
     # A row of our own is the last one, unless a cell before it is not closed.
     last = ",".join("0" * len(names)).encode()
-    body = data.removeprefix(_BOM).lstrip(b"\r\n") + b"\n" + last
+    body = data.removeprefix(BOM).lstrip(b"\r\n") + b"\n" + last
     try:
         table = arrow_csv.read_csv(
             pa.BufferReader(body),
@@ -72,15 +70,35 @@ def _decode(data: bytes, room: Room) -> Columns:
             ),
         )
     except pa.ArrowInvalid as error:
-        _check_cells(text, len(names))
+        check_cells(data, len(names))
         raise Fault(f"not CSV: {error}") from None
     rows = len(table) - 1
     if rows < 0 or table.column(len(names) - 1)[rows].as_py() != "0":
-        _check_cells(text, len(names))
+        check_cells(data, len(names))
     columns = dict(zip(names, table.slice(0, rows).columns, strict=True))
     numbers = {name: _numbers(name, columns.pop(name)) for name in FIELDS}
     found = numbers | _guess(columns, rows, room)
     return {name: found[name] for name in names}
+
+
+def header_of(data: bytes) -> list[str]:
+    """Return the names of the columns of any csv file, once they are sound."""
+    return distinct_names(_header(utf8(data)))
+
+
+def _header(text: str) -> list[str]:
+    if not text or text.isspace():
+        raise Fault("the file is empty")
+    header = next(_cells(line, record) for line, record in _records(text))
+    names = [name.strip() for name in header]
+    if len(names) == 1 and (found := re.search(r"[;\t]", names[0])):
+        # A comma may stand in its numbers, and a point between thousands.
+        raise Fault(
+            f"the columns are separated by {found[0]!r}, not by commas; read it with "
+            f"pandas.read_csv(path, sep={found[0]!r}, decimal=',') or save it with "
+            "commas between columns and points in numbers"
+        )
+    return names
 
 
 def _numbers(name: str, cells: Any) -> NDArray[np.float64]:
@@ -186,9 +204,9 @@ def _cells(line: int, record: str) -> list[str]:
     return cells
 
 
-def _check_cells(text: str, columns: int) -> None:
+def check_cells(data: bytes, columns: int) -> None:
     """Raise the fault of the first record that is not closed or not of that length."""
-    for number, (line, record) in enumerate(_records(text), -1):
+    for number, (line, record) in enumerate(_records(utf8(data)), -1):
         cells = len(_cells(line, record))
         if cells != columns:
             raise Fault(f"{cells} cells, not {columns}", number)

@@ -302,21 +302,31 @@ class Clock:
             return None
         ticks = self._origin + round(float(time) * self._per)
         try:
-            since = dt.timedelta(microseconds=round(ticks * _UNITS[self.tick] / 1000))
-            if self.tick != "ns":
-                since = dt.timedelta(microseconds=ticks * (_UNITS[self.tick] // 1000))
-            return (
-                (EPOCH + since).replace(tzinfo=dt.UTC).astimezone(self._zone or dt.UTC)
-            )
+            date = (EPOCH + self._length(ticks)).replace(tzinfo=dt.UTC)
+            return date.astimezone(self._zone or dt.UTC)
         except OverflowError:
             raise ValueError(f"time {time!r} lies beyond the years 1 to 9999") from None
 
     def timedelta(self, duration: float) -> dt.timedelta | None:
-        """Return a number of units as a duration; None for inf, -inf and NaN."""
+        """Return a number of units as a duration; None for inf, -inf and NaN.
+
+        Raises
+        ------
+        ValueError
+            For more than 999,999,999 days, which no timedelta holds.
+        """
         if not np.isfinite(duration):
             return None
-        ticks = round(float(duration) * self._per)
-        return dt.timedelta(microseconds=ticks * _UNITS[self.tick] / 1000)
+        try:
+            return self._length(round(float(duration) * self._per))
+        except OverflowError:
+            raise ValueError(
+                f"duration {duration!r} is longer than 999,999,999 days"
+            ) from None
+
+    def _length(self, ticks: int) -> dt.timedelta:
+        """So many ticks, to the nearest microsecond, in integers."""
+        return dt.timedelta(microseconds=(ticks * _UNITS[self.tick] + 500) // 1000)
 
     def utc(self, times: ArrayLike) -> NDArray[np.datetime64]:
         """Return numbers as datetime64 of UTC, in ticks; NaT for inf, -inf and NaN."""

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from slotkern.files.arrow import pyarrow
+from slotkern.files.columns import Fault
+from slotkern.files.csv import BOM, FORMAT, check_cells, header_of
 from slotkern.files.whole import AnyPath, as_path
 
 from .frames import columns_of
@@ -37,16 +40,32 @@ def read_columns(path: AnyPath, texts: Sequence[str] = ()) -> dict[str, Any]:
     data = path.read_bytes()
     pa = pyarrow()
     try:
-        source = pa.BufferReader(data)
         if suffix == ".parquet":
-            table = pyarrow("parquet").read_table(source)
+            table = pyarrow("parquet").read_table(pa.BufferReader(data))
         else:
-            csv = pyarrow("csv")
-            # Dates stay text: what they mean is for the clock to say.
-            kinds = {name: pa.string() for name in texts}
-            convert = csv.ConvertOptions(column_types=kinds, timestamp_parsers=["-"])
-            table = csv.read_csv(source, convert_options=convert)
+            table = _csv(data, texts)
         return columns_of(table, str(path))
+    except Fault as fault:
+        place = partial(FORMAT.place, data)
+        raise fault.error(str(path), place) from None
     except (pa.ArrowException, OSError) as error:
         reason = " ".join(str(error).split())
         raise ValueError(f"{path}: no sound table: {reason}") from None
+
+
+def _csv(data: bytes, texts: Sequence[str]) -> Any:
+    """A table of a csv file. Dates stay text: a clock says what they mean."""
+    pa, csv = pyarrow(), pyarrow("csv")
+    names = header_of(data)
+    kinds = {name: pa.string() for name in texts}
+    try:
+        return csv.read_csv(
+            pa.BufferReader(data.removeprefix(BOM).lstrip(b"\r\n")),
+            csv.ReadOptions(column_names=names, skip_rows_after_names=1),
+            convert_options=csv.ConvertOptions(
+                column_types=kinds, timestamp_parsers=["-"]
+            ),
+        )
+    except pa.ArrowInvalid:
+        check_cells(data, len(names))  # which names the line
+        raise

@@ -87,7 +87,7 @@ def _of_list(values: list[Any] | tuple[Any, ...]) -> NDArray[Any]:
     kinds = set(map(type, values))
     if kinds <= {str}:
         return np.array(values, np.str_)
-    if kinds <= {int, float, bool}:
+    if kinds <= {int, float} or kinds == {bool}:  # among numbers True is no 1
         return np.array(values)
     found = np.empty(len(values), object)
     found[:] = values

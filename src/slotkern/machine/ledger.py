@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern._pool import SlotPool
-from slotkern._request import Request
 from slotkern._windows import Window
 from slotkern.checks import number, shown
 
@@ -18,7 +17,6 @@ from .terms import Terms
 
 __all__ = [
     "owners_of",
-    "requests_of",
     "reservation",
     "utilization",
     "window_rows",
@@ -218,30 +216,3 @@ def _told(window: Window | None, machine: Any) -> str:
     nodes = window.nodes
     names = map(str, nodes) if machine is None else machine.names[[*nodes]].tolist()
     return ",".join(names)
-
-
-def requests_of(jobs: Any) -> list[Any]:
-    """Return the requests of a mapping by name, of a table, or of what is iterated."""
-    if isinstance(jobs, Mapping) and all(isinstance(v, Request) for v in jobs.values()):
-        return [
-            request if request.name == name else request.replace(name=str(name))
-            for name, request in jobs.items()
-        ]
-    if not isinstance(jobs, Mapping) and not hasattr(jobs, "columns"):
-        return list(jobs)
-    from .frames import columns_of
-
-    columns = {
-        name: values.tolist() for name, values in columns_of(jobs, "jobs").items()
-    }
-    if "nodes" not in columns:
-        raise ValueError(f"jobs has no column 'nodes'; it has {', '.join(columns)}")
-    found = []
-    for row in range(len(columns["nodes"])):
-        given = {name: values[row] for name, values in columns.items()}
-        given = {n: v for n, v in given.items() if v is not None and v == v and v != ""}
-        try:
-            found.append(Request(**given))
-        except (ValueError, TypeError) as error:
-            raise type(error)(f"jobs, row {row}: {error}") from None
-    return found

@@ -13,6 +13,7 @@ from slotkern.files.whole import AnyPath, as_path
 from slotkern.notes import log
 from slotkern.shown import Shown, Table
 
+from .clock import is_number
 from .frames import columns_of
 from .moments import Moments
 
@@ -88,10 +89,6 @@ class Machine(Shown):
                 f"machine has no column {name!r}; it has {', '.join(given) or 'none'}"
             )
         names = _names(given.pop(name))
-        if not 1 <= len(names) <= MAX_NODES:
-            raise ValueError(
-                f"a machine has 1 to {MAX_NODES:,} nodes, not {len(names):,}"
-            )
         columns: dict[str, NDArray[Any]] = {}
         for key, values in given.items():
             if key in ("node", "start", "end"):
@@ -238,6 +235,7 @@ class Machine(Shown):
         if given.dtype.kind in "iu":
             found = given.astype(np.int64)
             found[given >= len(self)] = -1
+            self._check_ids(given, found, what)
         elif given.dtype.kind in "UO" or not given.size:
             rows = map(self._index.get, given.tolist(), repeat(-1))
             found = np.fromiter(rows, np.int64, len(given))
@@ -249,9 +247,32 @@ class Machine(Shown):
             raise ValueError(f"{what}, row {row}: {value} is no node of the machine")
         return found.astype(np.int32)
 
+    def _check_ids(
+        self, given: NDArray[Any], found: NDArray[np.int64], what: str
+    ) -> None:
+        """Refuse a number that is the name of another node than it is the id of."""
+        short = np.strings.str_len(self.names) <= 18  # what an integer of 64 bits holds
+        named = np.flatnonzero(np.strings.isdecimal(self.names) & short)
+        if not len(named):
+            return
+        numbers = self.names[named].astype(np.int64)
+        order = np.argsort(numbers)
+        numbers, named = numbers[order], named[order]
+        at = np.searchsorted(numbers, given).clip(max=len(numbers) - 1)
+        wrong = (numbers[at] == given) & (named[at] != found)
+        if wrong.any():
+            row = int(wrong.argmax())
+            raise ValueError(
+                f"{what}, row {row}: {given[row]} is a number, which means a row of "
+                f"the machine, but node {str(self.names[named[at[row]]])!r} is row "
+                f"{named[at[row]]}; write names as text"
+            )
+
 
 def _names(column: NDArray[Any] | Moments) -> NDArray[np.str_]:
     values = column.values if isinstance(column, Moments) else np.atleast_1d(column)
+    if not 1 <= len(values) <= MAX_NODES:
+        raise ValueError(f"a machine has 1 to {MAX_NODES:,} nodes, not {len(values):,}")
     if values.dtype.kind not in "UiuO":
         raise TypeError(f"machine: names must be text, got dtype {values.dtype}")
     for row, each in enumerate(values.tolist()):
@@ -291,7 +312,9 @@ def numbers_of(values: NDArray[Any], what: str) -> NDArray[np.float64]:
     """Return a column of finite numbers; an error names the row and the value."""
     column = np.asarray(values)
     if column.dtype.kind not in "iuf":
-        raise TypeError(f"{what} must be numbers, got dtype {column.dtype}")
+        at = next((i for i, v in enumerate(column.tolist()) if not is_number(v)), 0)
+        told = f", row {at}: {shown(column.tolist()[at])}" if column.size else ""
+        raise TypeError(f"{what} must be numbers, got dtype {column.dtype}{told}")
     found = column.astype(np.float64)
     if not np.isfinite(found).all():
         row = int((~np.isfinite(found)).argmax())

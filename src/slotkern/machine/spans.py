@@ -164,6 +164,8 @@ def _spans(
     if table is None:
         return np.empty(0, np.int32), np.empty(0), np.empty(0)
     columns = columns_of(table, what)
+    if not columns:  # no rows, of which nobody could say columns
+        return np.empty(0, np.int32), np.empty(0), np.empty(0)
     for name in ("node", "start", "end"):
         if name not in columns:
             there = ", ".join(columns) or "none"

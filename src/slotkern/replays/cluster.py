@@ -14,7 +14,7 @@ from slotkern.machine.frames import columns_of
 from slotkern.machine.nodes import Machine
 from slotkern.notes import log
 from slotkern.traces.clean import width_of
-from slotkern.traces.free_slots import most_at_once
+from slotkern.traces.free_slots import is_said, most_at_once, second_of
 from slotkern.traces.read import Trace
 
 __all__ = ["BLOCKED", "Cluster", "cluster_of"]
@@ -96,7 +96,8 @@ def cluster_of(given: Any, trace: Trace, blocked: Any = None) -> Cluster:
     trace : Trace
         The jobs.
     blocked : sequence of (start, end, processors[, site]) or structured array, optional
-        Spans of time in which so many processors serve no job.
+        Spans of time in which so many processors serve no job; start and end are
+        seconds of the trace, or dates where its header says when it begins.
 
     Raises
     ------
@@ -104,11 +105,11 @@ def cluster_of(given: Any, trace: Trace, blocked: Any = None) -> Cluster:
         Naming what is wrong.
     """
     if isinstance(given, Cluster):
-        spans = given.blocked if blocked is None else _blocked(blocked)
+        spans = given.blocked if blocked is None else _blocked(blocked, trace)
         return _checked(
             given.site, given.processors, given.performance, given.price, spans
         )
-    spans = _blocked(() if blocked is None else blocked)
+    spans = _blocked(() if blocked is None else blocked, trace)
     if isinstance(given, str):
         if given != "partitions":
             raise ValueError(f"cluster must be a number or 'partitions', got {given!r}")
@@ -233,7 +234,7 @@ def _checked(
     return cluster
 
 
-def _blocked(given: Any) -> NDArray[Any]:
+def _blocked(given: Any, trace: Trace) -> NDArray[Any]:
     if isinstance(given, np.ndarray) and given.dtype.names is not None:
         spans = np.zeros(len(given), BLOCKED)
         spans["site"] = -1
@@ -251,7 +252,11 @@ def _blocked(given: Any) -> NDArray[Any]:
                 f"blocked: row {i} is not (start, end, processors[, site])"
             )
         start, end, processors, site = (*row, -1)[:4]
-        spans[i] = (start, end, operator.index(processors), operator.index(site))
+        times = [
+            second_of(trace, time, f"blocked: row {i}") if is_said(time) else time
+            for time in (start, end)
+        ]
+        spans[i] = (*times, operator.index(processors), operator.index(site))
     return spans
 
 

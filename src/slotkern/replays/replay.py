@@ -52,7 +52,8 @@ def replay(
         `WindowPolicy` all sites are one pool of nodes.
     blocked : sequence of (start, end, processors[, site]), optional
         Maintenance and advance reservations: in these spans so many processors serve
-        no job. The scheduler knows them from the beginning.
+        no job. The scheduler knows them from the beginning. Start and end are seconds
+        of the trace, or dates where its header says when it begins.
     nodes : bool
         Whether each job's processors are wanted: the lowest numbers that are free when
         it starts. When jobs start does not depend on it.

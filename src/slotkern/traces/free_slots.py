@@ -314,14 +314,9 @@ def place_trace(whole: Trace, processors: int | None = None) -> PlacedTrace:
 
 def _span(trace: Trace, at: Any, horizon: Any) -> tuple[float, float]:
     """Check the span of time to look at, in seconds of the trace."""
-    if _said(at):
-        if trace.clock is None:
-            raise ValueError(
-                f"at: {at!r} is not a finite number, and the header of {trace.source} "
-                "does not say when the trace begins (UnixStartTime)"
-            )
-        at = trace.clock.time(at, "at")
-    if _said(horizon):
+    if is_said(at):
+        at = second_of(trace, at, "at")
+    if is_said(horizon):
         horizon = duration_of(horizon, "horizon").ns / 1e9
     at, horizon = _number("at", at), _number("horizon", horizon)
     if horizon <= 0 or at + horizon <= at or not math.isfinite(at + horizon):
@@ -329,7 +324,18 @@ def _span(trace: Trace, at: Any, horizon: Any) -> tuple[float, float]:
     return at, horizon
 
 
-def _said(value: Any) -> bool:
+def second_of(trace: Trace, date: Any, name: str) -> float:
+    """Return a date as the second of a trace that it is."""
+    if trace.clock is None:
+        raise ValueError(
+            f"{name}: {date!r} is not a finite number, and the header of "
+            f"{trace.source or 'the trace'} does not say when the trace begins "
+            "(UnixStartTime)"
+        )
+    return trace.clock.time(date, name)
+
+
+def is_said(value: Any) -> bool:
     """Whether a time is said in words, and not as a number or the text of one."""
     if not isinstance(value, str):
         return isinstance(value, (dt.date, dt.timedelta, np.datetime64, np.timedelta64))

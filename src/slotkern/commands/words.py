@@ -1,0 +1,25 @@
+"""What a shell offers for options that take one of some words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+__all__ = ["SHAPES", "among"]
+
+SHAPES = ("ragged", "square")
+
+
+def among(words: Iterable[str]) -> Callable[[str], list[str]]:
+    """Return what completes an option that takes one of the words.
+
+    Parameters
+    ----------
+    words : iterable of str
+        Those that end in a colon go on with what no shell can know.
+    """
+    known = tuple(words)
+
+    def complete(incomplete: str) -> list[str]:
+        return [word for word in known if word.startswith(incomplete)]
+
+    return complete

@@ -1,0 +1,200 @@
+"""Tables of jobs: one row a job, in frames and in files, made requests."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slotkern._request import REQUEST_FIELDS, Request
+from slotkern.checks import shown
+from slotkern.files.whole import AnyPath, as_path
+
+from .clock import is_number
+from .files import read_columns
+from .frames import column_of, columns_of
+from .moments import Moments
+
+__all__ = ["is_table", "read_jobs", "request_of", "requests_of", "rows_of"]
+
+#: Columns of a table of jobs.
+COLUMNS = ("name", *REQUEST_FIELDS, "walltime", "reference")
+TEXTS = ("name", "where", "criterion")
+#: Numbers of the clock's units, or dates and durations as people say them.
+SAID = ("earliest", "latest", "deadline", "walltime", "setup", "step", "max_runtime")
+
+Row = dict[str, Any]
+
+
+def is_table(jobs: Any) -> bool:
+    """Whether jobs are a table of any kind, rather than requests."""
+    names = getattr(getattr(jobs, "dtype", None), "names", None)
+    return (
+        isinstance(jobs, Mapping)
+        or names is not None
+        or hasattr(jobs, "columns")
+        or hasattr(jobs, "__arrow_c_stream__")
+    )
+
+
+def rows_of(table: Any, more: Sequence[str] = (), name: str = "jobs") -> list[Row]:
+    """Return what each row of a table of jobs says; empty cells are left out.
+
+    Parameters
+    ----------
+    table : table
+        As `columns_of` takes them. Its columns are ``nodes``, ``volume`` or
+        ``walltime``, and the other fields of `Request`; a column may be one value.
+    more : sequence of str
+        Columns beside those of `Request`.
+    name : str
+        What it is, for errors.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Naming the column, the row and the value.
+    """
+    columns = columns_of(table, name)
+    for title in columns:
+        if title not in (*COLUMNS, *more):
+            raise ValueError(
+                f"{name}: unknown column {title!r}; jobs have "
+                f"{', '.join((*COLUMNS, *more))}"
+            )
+    if "nodes" not in columns:
+        there = ", ".join(columns) or "none"
+        raise ValueError(f"{name} has no column 'nodes'; it has {there}")
+    if not columns.keys() & {"volume", "walltime"}:
+        raise ValueError(
+            f"{name} has neither a column 'volume' nor 'walltime'; it has "
+            f"{', '.join(columns)}"
+        )
+    lists = {title: _values(column) for title, column in columns.items()}
+    count = max(map(len, lists.values()))
+    found: list[Row] = [{} for _ in range(count)]
+    for title, values in lists.items():
+        given = values * count if len(values) == 1 < count else values
+        for i, value in enumerate(given):
+            if not _is_empty(value):
+                at = f"{name}, row {i}, column {title!r}"
+                found[i][title] = _cell(title, value, at)
+    for i, row in enumerate(found):
+        needed = ["volume", "walltime"] if "walltime" in columns else ["volume"]
+        for titles in (["nodes"], needed):
+            if not row.keys() & set(titles):
+                told = " and ".join(map(repr, titles))
+                raise ValueError(f"{name}, row {i}, column {told}: is empty")
+    return found
+
+
+def request_of(row: Row, at: str) -> Request:
+    """Return the request of a row; an error names the row, as `at` says."""
+    try:
+        return Request(**row)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{at}: {error}") from None
+
+
+def requests_of(jobs: Any, name: str = "jobs") -> list[Any]:
+    """Return the requests of a mapping by name, of a table, or of what is iterated."""
+    if isinstance(jobs, Mapping) and all(isinstance(v, Request) for v in jobs.values()):
+        return [
+            request if request.name == name else request.replace(name=str(name))
+            for name, request in jobs.items()
+        ]
+    if not is_table(jobs):
+        return list(jobs)
+    rows = rows_of(jobs, name=name)
+    return [request_of(row, f"{name}, row {i}") for i, row in enumerate(rows)]
+
+
+def read_jobs(path: AnyPath) -> dict[str, Any]:
+    """Return the columns of a table of jobs in a file, for `rows_of`.
+
+    Parameters
+    ----------
+    path : path
+        ``.csv`` with a header, ``.parquet``, or ``.json`` (a list of objects). A column
+        of times of a csv file that holds nothing but numbers is one of numbers.
+
+    Raises
+    ------
+    ValueError
+        For another suffix, and what is no such table, naming the file.
+    OSError
+        If it cannot be read.
+    """
+    path = as_path(path)
+    suffix = path.suffix.lower()
+    if suffix == ".json":
+        return _of_json(path)
+    if suffix not in (".csv", ".parquet"):
+        raise ValueError(f"{path}: jobs are read from .csv, .json or .parquet files")
+    columns = read_columns(path, (*TEXTS, *SAID))
+    if suffix == ".csv":
+        for title in columns.keys() & set(SAID):
+            columns[title] = _if_numbers(columns[title])
+    return columns
+
+
+def _of_json(path: Any) -> dict[str, Any]:
+    try:
+        rows = json.loads(path.read_text(encoding="utf-8-sig"))
+    except ValueError as error:
+        raise ValueError(f"{path}: no JSON: {error}") from None
+    if not isinstance(rows, list):
+        raise ValueError(f"{path}: jobs in JSON are a list of objects")
+    titles: dict[str, None] = {}
+    for i, row in enumerate(rows):
+        if not isinstance(row, dict):
+            raise ValueError(f"{path}: row {i} is no object: {shown(row)}")
+        titles |= dict.fromkeys(row)
+    return {title: column_of([row.get(title) for row in rows]) for title in titles}
+
+
+def _if_numbers(cells: NDArray[Any]) -> NDArray[Any]:
+    """The cells as numbers, if all that are not empty are such."""
+    texts = [str(cell).strip() for cell in cells.tolist()]
+    try:
+        return np.array([float(text) if text else np.nan for text in texts])
+    except ValueError:
+        return cells
+
+
+def _values(column: NDArray[Any] | Moments) -> list[Any]:
+    """The cells of a column as `Request` takes them."""
+    if isinstance(column, Moments):
+        texts = np.datetime_as_string(column.values)
+        return ["" if text == "NaT" else f"{text}Z" for text in texts.tolist()]
+    column = np.atleast_1d(column)
+    # As plain Python nanoseconds are integers, which say no unit.
+    return list(column) if column.dtype.kind in "mM" else column.tolist()
+
+
+def _is_empty(value: Any) -> bool:
+    if isinstance(value, str):
+        return not value.strip()
+    return value is None or type(value).__name__ == "NAType" or bool(value != value)
+
+
+def _cell(title: str, value: Any, at: str) -> Any:
+    """The value of a cell that is not empty."""
+    if title in TEXTS:
+        return str(value)
+    if isinstance(value, bool):
+        raise TypeError(f"{at}: {value!r} is no number")
+    if title in SAID and not is_number(value):
+        return value
+    try:
+        found = float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{at}: {shown(value)} is no number") from None
+    if title != "nodes":
+        return found
+    if not found.is_integer():
+        raise ValueError(f"{at}: {shown(value)} is no integer")
+    return int(found)
