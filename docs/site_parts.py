@@ -19,8 +19,8 @@ from sphinx.transforms import SphinxTransform
 import slotkern
 
 PUBLIC = frozenset(slotkern.__all__)
-#: `find_window`, `sk.find_window(...)`, `SlotPool.book`
-NAME = re.compile(r"(?:sk\.|slotkern\.)?(\w+)((?:\.\w+)?)(?:\(.*\))?", re.S)
+#: `find_window`, `sk.find_window`, `SlotPool.book()`
+NAME = re.compile(r"(?:sk\.|slotkern\.)?(\w+)((?:\.\w+)?)(?:\(\))?")
 
 
 class LinkNames(SphinxTransform):
