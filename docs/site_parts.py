@@ -7,6 +7,7 @@ and the command line is described by what it says of itself.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from docutils import nodes
@@ -134,15 +135,23 @@ class Commands(Directive):
 
         group = typer.main.get_command(app)
         context = typer.Context(group, info_name="slotkern")
-        lines: list[str] = []
-        for name in group.list_commands(context):
-            command = group.get_command(context, name)
-            lines += _command(name, command, typer.Context(command, context, name))
+        lines = [line for each in _below(group, context) for line in _command(*each)]
         into = nodes.section()
         into.document = self.state.document
         text = StringList(lines, source="the command line")
         self.state.nested_parse(text, 0, into, match_titles=True)
         return into.children
+
+
+def _below(group: Any, context: Any) -> Iterator[tuple[str, Any, Any]]:
+    """The commands of a group and of the groups in it, by their whole names."""
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        inner = type(context)(command, context, name)
+        if hasattr(command, "list_commands"):
+            yield from _below(command, inner)
+        else:
+            yield inner.command_path.removeprefix("slotkern "), command, inner
 
 
 def _command(name: str, command: Any, context: Any) -> list[str]:

@@ -87,7 +87,9 @@ class Links(HTMLParser):
 
 @built
 def test_no_link_inside_the_site_is_dead() -> None:
-    found = [page for page in sorted(SITE.rglob("*.html")) if "_static" not in page.parts]
+    found = [
+        page for page in sorted(SITE.rglob("*.html")) if "_static" not in page.parts
+    ]
     pages = {page: Links(page) for page in found}
     assert len(pages) > 100
     dead = []
@@ -190,5 +192,3 @@ def test_a_page_fits_a_phone(browser: Any) -> None:
         wide = shown.evaluate("document.documentElement.scrollWidth")
         assert wide <= 360, name
     shown.close()
-
-

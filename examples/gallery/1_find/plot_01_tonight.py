@@ -29,8 +29,8 @@ free = sk.free_slots(
 )
 
 # %%
-# The earliest window, and the picture of the night. The clocks are put back at three, so
-# that the night has an hour more: the axis has it, too.
+# The earliest window, and the picture of the night. The clocks are put back at three,
+# so that the night has an hour more: the axis has it, too.
 
 pool = sk.SlotPool(free)
 job = sk.Request(16, walltime="4:00:00", budget=30, name="weather")

@@ -30,9 +30,7 @@ ax = figure.add_subplot()
 bars = ax.barh([*left], [*left.values()], color="#56B4E9")
 ax.bar_label(bars, padding=12)
 ax.axvline(job.nodes, color="#D55E00")
-ax.annotate(
-    f" {job.nodes} asked for", (job.nodes, -0.45), va="bottom", color="#A04500"
-)
+ax.annotate(f" {job.nodes} asked for", (job.nodes, -0.45), va="bottom", color="#A04500")
 ax.invert_yaxis()
 ax.set(xlabel="nodes", title="Where the nodes are lost")
 ax.spines[["top", "right"]].set_visible(False)

@@ -14,18 +14,19 @@ machine = sk.Machine(
         "rack": [k // 8 + 1 for k in range(24)],
     }
 )
-busy = {
-    "node": ["rack2-0", "rack2-3", "rack2-5", "rack1-1", "rack3-4"],
-    "start": ["2026-03-02 06:00", "2026-03-02 15:00", "2026-03-02 06:00"] * 1
-    + ["2026-03-02 09:00", "2026-03-02 08:00"],
-    "end": ["2026-03-02 14:00", "2026-03-02 21:00", "2026-03-02 11:30"]
-    + ["2026-03-02 18:00", "2026-03-03 02:00"],
-}
+day, night = "2026-03-02", "2026-03-03"
+busy = [
+    {"node": "rack2-0", "start": f"{day} 06:00", "end": f"{day} 14:00"},
+    {"node": "rack2-3", "start": f"{day} 15:00", "end": f"{day} 21:00"},
+    {"node": "rack2-5", "start": f"{day} 06:00", "end": f"{day} 11:30"},
+    {"node": "rack1-1", "start": f"{day} 09:00", "end": f"{day} 18:00"},
+    {"node": "rack3-4", "start": f"{day} 08:00", "end": f"{night} 02:00"},
+]
 free = sk.free_slots(
     machine,
     busy,
-    start="2026-03-02 06:00",
-    end="2026-03-03 12:00",
+    start=f"{day} 06:00",
+    end=f"{night} 12:00",
     zone="UTC",
     unit="h",
 )

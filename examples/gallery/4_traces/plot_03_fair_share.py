@@ -23,7 +23,9 @@ trace = sk.Trace(jobs, header={"MaxProcs": "128"})
 
 policies = {
     "EASY": sk.QueuePolicy("easy"),
-    "EASY, fair share": sk.QueuePolicy("easy", sk.Multifactor(share=1, half_life=86400)),
+    "EASY, fair share": sk.QueuePolicy(
+        "easy", sk.Multifactor(share=1, half_life=86400)
+    ),
 }
 slowdown = {}
 for name, policy in policies.items():

@@ -32,9 +32,7 @@ figure = Figure(figsize=(8, 3.6), layout="constrained")
 ax = figure.add_subplot()
 ax.plot(messages, 100 * np.array(completion), "o-", color="#0072B2")
 for number, x, y in zip(asked, messages, completion, strict=True):
-    ax.annotate(
-        f"{number}", (x, 100 * y), xytext=(5, -11), textcoords="offset points"
-    )
+    ax.annotate(f"{number}", (x, 100 * y), xytext=(5, -11), textcoords="offset points")
 ax.set(xlabel="messages a job", ylabel="jobs that complete, %")
 ax.set_title("What asking more neighbours brings")
 ax.spines[["top", "right"]].set_visible(False)
