@@ -105,8 +105,8 @@ def sentence(kept: dict[str, Any]) -> str:
     said = (
         f"One search ({first['what'].replace(':', ' of')}) takes "
         f"**{told(first['own'])}**; the papers' algorithm, compiled, "
-        f"{times(first)} times as long, and {ratios[0]:,.0f} to {ratios[-1]:,.0f} times "
-        "over the searches below. Medians, both in one run, answers compared "
+        f"{times(first)} times as long, and {ratios[0]:,.0f} to {ratios[-1]:,.0f} "
+        "times over the searches below. Medians, both in one run, answers compared "
         f"({kept['ratios']['date']}, {kept['ratios']['machine']['processor']}); every "
         "figure and its circumstances: [measured](docs/measured.md); what other "
         "programs do on the same work: [beside others](docs/peers.md)."

@@ -46,7 +46,7 @@ def test_every_part_says_where_and_when() -> None:
         assert re.fullmatch(r"\d{4}-\d\d-\d\d", part["date"])
         for word in ("processor", "cores", "python", "slotkern", "load"):
             assert word in part["machine"]
-        assert all(0 < row["own"] and 0 < row["rival"] for row in part["rows"])
+        assert all(row["own"] > 0 and row["rival"] > 0 for row in part["rows"])
 
 
 @pytest.mark.parametrize(
