@@ -3,7 +3,7 @@
     python ci/measured.py
 
 benchmarks/measured.json has the figures, which `make bench` keeps with machine and
-date. README.md and docs/measured.md have places for them, between comments; the
+date. README.md, docs/measured.md and docs/peers.md have places for them, between comments; the
 pictures are docs/ratios-light.svg and docs/ratios-dark.svg. A test compares.
 """
 
@@ -13,14 +13,14 @@ import json
 import math
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
 
 ROOT = Path(__file__).parents[1]
 MEASURED = ROOT / "benchmarks" / "measured.json"
-PAGES = ("README.md", "docs/measured.md")
+PAGES = ("README.md", "docs/measured.md", "docs/peers.md")
 PICTURES = ("docs/ratios-light.svg", "docs/ratios-dark.svg")
 
 #: Of each benchmark the rows that the README shows, by how their names begin.
@@ -82,11 +82,12 @@ def circumstances(part: dict[str, Any]) -> str:
     )
 
 
-def tables(kept: dict[str, Any]) -> str:
-    """Everything, a table for each benchmark."""
+def tables(kept: dict[str, Any], names: Iterable[str]) -> str:
+    """A table for each of these benchmarks."""
     lines: list[str] = []
-    for name, part in kept.items():
-        lines += [f"### `benchmarks/{name}.py`", "", f"{circumstances(part)}.", ""]
+    for name in names:
+        part = kept[name]
+        lines += [f"## `benchmarks/{name}.py`", "", f"{circumstances(part)}.", ""]
         lines += ["| | against | takes | slotkern | ratio |", "|---|---|---|---|---|"]
         lines += [
             f"| {row['what']} | {row['against']} | {told(row['rival'])} | "
@@ -116,7 +117,12 @@ def sentence(kept: dict[str, Any]) -> str:
 
 def pages(kept: dict[str, Any]) -> Iterator[tuple[Path, str]]:
     """Every page and picture with what was measured in its place."""
-    says = {"tables": tables(kept), "sentence": sentence(kept)}
+    papers = [name for name in kept if name != "peers"]
+    says = {
+        "tables": tables(kept, papers),
+        "peers": tables(kept, ["peers"]),
+        "sentence": sentence(kept),
+    }
     for name in PAGES:
         text = (ROOT / name).read_text(encoding="utf-8")
         for key, said in says.items():
