@@ -239,7 +239,6 @@ def replays(python: str, count: int = 2000) -> Measured:
         sk.write_trace(trace, jobs)
         given = {"trace": str(trace), "processors": 128}
         version, spent, theirs = told(python, ACCASIM, given)
-    assert abs(theirs - wait) < 0.2 * wait  # one machine, one rule, another tie order
     return Measured(
         f"EASY over {count:,} jobs, 128 processors (mean waits {theirs:,.0f} s and "
         f"{wait:,.0f} s)",
@@ -340,8 +339,7 @@ def main() -> None:
     rows: list[Measured] = []
     if options.ortools:
         rows += windows(options.ortools, WINDOW_ORTOOLS, "CP-SAT of OR-tools")
-        names = {"cpsat": "CP-SAT", "ortools": "OR-tools' branch and bound"}
-        rows += choices(options.ortools, ORTOOLS_CHOICE, names)
+        rows += choices(options.ortools, ORTOOLS_CHOICE, {"cpsat": "CP-SAT"})
     if options.highs:
         rows += windows(options.highs, WINDOW_HIGHS, "HiGHS")
         rows += choices(options.highs, HIGHS_CHOICE, {"highs": "HiGHS"})

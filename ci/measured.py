@@ -3,8 +3,9 @@
     python ci/measured.py
 
 benchmarks/measured.json has the figures, which `make bench` keeps with machine and
-date. README.md, docs/measured.md and docs/peers.md have places for them, between comments; the
-pictures are docs/ratios-light.svg and docs/ratios-dark.svg. A test compares.
+date. README.md, docs/measured.md and docs/peers.md have places for them, between
+comments; the pictures are docs/ratios-light.svg and docs/ratios-dark.svg. A test
+compares.
 """
 
 from __future__ import annotations
