@@ -52,7 +52,7 @@ def told(seconds: float) -> str:
     factor, unit = next((each for each in units if seconds * each[0] >= 1), units[-1])
     value = seconds * factor
     digits = max(0, 2 - math.floor(math.log10(value)))
-    return f"{value:,.{digits}f} {unit}"
+    return f"{value:,.{digits}f}\N{NO-BREAK SPACE}{unit}"
 
 
 def times(row: dict[str, Any]) -> str:

@@ -52,6 +52,7 @@ sphinx_gallery_conf = {
     "gallery_dirs": "gallery",
     "filename_pattern": r"/",
     "abort_on_example_error": True,
+    "thumbnail_size": (420, 240),
     "image_scrapers": ("site_parts.figures",),
     "ignore_repr_types": r"slotkern\.plotting\.picture|matplotlib",
     "reset_modules": (),
