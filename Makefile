@@ -7,20 +7,22 @@ BIN     := $(VENV)/bin
 SAN     := .venv-san
 CLANG   ?= clang++
 FUZZ    := build/fuzz
+BEGIN   := $(shell date +%s)
 FUZZ_RUNS    ?= 1000000
 BRIEF_RUNS   ?= 20000
 TARGETS := search alternatives pool choose values replay withdraw
 DOORS   := $(patsubst src/_native/%.pyx,slotkern.%,$(wildcard src/_native/*.pyx))
 SOURCES := pyproject.toml CMakeLists.txt $(shell find src -type f -not -name "*.pyc")
 
-.PHONY: help demo test fresh bench fuzz fuzz-readers fuzz-kernels fuzz-briefly lint sanitize clang mutants clean toolchain
+.PHONY: help demo test fresh docs bench fuzz fuzz-readers fuzz-kernels fuzz-briefly lint sanitize clang mutants clean toolchain
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo      set up, then find the best windows in a random environment and draw them"
 	@echo "make test      set up, then run all tests"
 	@echo "make fresh     the tests of random cases, with cases that were never tried before"
-	@echo "make bench     set up, then run the benchmarks"
+	@echo "make docs      set up, then build the site into build/site and test its pages"
+	@echo "make bench     set up, then run the benchmarks; tables and pictures of the pages anew"
 	@echo "make fuzz      all fuzzers: EXECUTIONS=100000 inputs a reader, FUZZ_RUNS=1000000 a kernel"
 	@echo "make lint      ruff, mypy --strict, stubs against the compiled modules"
 	@echo "make sanitize  the whole test suite, built by clang++ with AddressSanitizer and UBSan"
@@ -53,7 +55,9 @@ $(VENV)/.installed: $(SOURCES) $(VENV)/.tools
 	@touch $@
 
 demo: $(VENV)/.installed
-	$(BIN)/python examples/demo.py
+	@echo "make: finding windows and drawing them: slotkern demo"
+	@$(BIN)/slotkern demo
+	@echo "make: from make to the picture it took $$(($$(date +%s) - $(BEGIN))) s"
 	@echo "make: slotkern is installed in $(VENV): source $(BIN)/activate, then slotkern --help"
 
 test: $(VENV)/.installed
@@ -65,9 +69,24 @@ fresh: $(VENV)/.installed
 	@echo "SEED=$(SEED)"
 	HYPOTHESIS_PROFILE=fresh $(BIN)/python -m pytest -q -n auto -m hypothesis --hypothesis-seed=$(SEED)
 
+# Every example runs, and every warning is an error. A browser, where there is one, looks at
+# the pages (Debian: chromium). No step needs a network.
+$(VENV)/.docs: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --no-build-isolation -e ".[docs]"
+	@touch $@
+
+docs: $(VENV)/.docs
+	$(BIN)/python -m sphinx -q -W -n --keep-going -b html docs build/site
+	$(BIN)/python -m pytest -q tests/docs/test_site.py
+	@echo "make: the site is build/site/index.html"
+
 bench: $(VENV)/.installed
 	$(BIN)/python -m pytest -q benchmarks --benchmark-columns=min,median,ops
-	$(BIN)/python benchmarks/ratios.py
+	$(BIN)/python benchmarks/ratios.py --keep
+	$(BIN)/python benchmarks/alternatives.py --keep
+	$(BIN)/python benchmarks/additive.py --worst-of 20 --keep
+	$(BIN)/python benchmarks/loop.py --quick --keep
+	$(BIN)/python ci/measured.py
 
 # How many inputs each target of fuzz/readers.py gets.
 EXECUTIONS ?= 100000

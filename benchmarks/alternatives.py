@@ -1,13 +1,15 @@
 """All alternatives of a job in one sweep, against the papers' CSA, in one run.
 
-python benchmarks/alternatives.py
+python benchmarks/alternatives.py [--keep]
 """
 
 from __future__ import annotations
 
+import sys
 import time
 
 import numpy as np
+from results import Measured, keep
 
 import slotkern as sk
 from slotkern.published import SCHEMES
@@ -15,9 +17,10 @@ from slotkern.published import SCHEMES
 JOB = {"nodes": 5, "volume": 310.0, "budget": 1500.0}
 
 
-def alternatives(rounds: int) -> None:
+def alternatives(rounds: int) -> list[Measured]:
     """Environments once by CSA, many times by one sweep: equal window by window."""
     csa = SCHEMES["ragged"].search
+    kept = []
     sizes = [(100, 3600, rounds), (400, 600, rounds), (400, 3600, 1)]
     for nodes, interval, some in sizes:
         slows, quicks, counts = [], [], []
@@ -50,7 +53,18 @@ def alternatives(rounds: int) -> None:
             f" {np.median(quicks) * 1e6:,.0f} us:"
             f" {np.median(np.divide(slows, quicks)):,.0f} times"
         )
+        kept.append(
+            Measured(
+                f"all alternatives, ragged, n = 5: {nodes} nodes, {len(slots):,} slots",
+                float(np.median(slows)),
+                float(np.median(quicks)),
+                "CSA, compiled",
+            )
+        )
+    return kept
 
 
 if __name__ == "__main__":
-    alternatives(5)
+    measured = alternatives(5)
+    if "--keep" in sys.argv:
+        keep("alternatives", measured)

@@ -1,6 +1,6 @@
 """The scheduling loop, against what else could be its backend, in one run.
 
-    python benchmarks/loop.py [--quick]
+    python benchmarks/loop.py [--quick] [--keep]
 
 Every stream books different jobs into a pool like the papers' until it is full. All
 times are CPU times of this process, unless said otherwise, and the answers of the
@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from alternatives import alternatives
 from numpy.typing import NDArray
+from results import Measured, keep
 from rivals import by_numpy, check_count_only, count_only, free_counts, rescan
 
 import slotkern as sk
@@ -57,8 +58,8 @@ class Stream:
     few: int
     checkpoints: int = 5
 
-    def run(self) -> float:
-        """Fill the pool, print what was measured; seconds a job."""
+    def run(self) -> Measured:
+        """Fill the pool, print what was measured, and return it: seconds a job."""
         slots = sk.generate_environment("aep", nodes=self.nodes, interval=3600).slots
         work = ((slots["end"] - slots["start"]) * slots["performance"]).sum()
         size = int(work / (self.wanted * MEAN_VOLUME))  # the last find nothing
@@ -99,7 +100,13 @@ class Stream:
             self.show(name, float(np.mean(times)), text)
         self.count(slots, asked, each)
         self.rebook(pool, windows, each)
-        return each
+        return Measured(
+            f"find and book, ragged, n = {self.wanted}: one of {size:,} jobs, "
+            f"{self.nodes:,} nodes",
+            float(np.mean(naive)),
+            each,
+            "a search of all slots for each job",
+        )
 
     def show(self, name: str, each: float, text: str) -> None:
         """One line of the report."""
@@ -216,13 +223,18 @@ def main() -> None:
     """Run all, or a short version."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small sizes only")
-    quick = parser.parse_args().quick
+    parser.add_argument("--keep", action="store_true", help="in measured.json")
+    options = parser.parse_args()
+    quick = options.quick
     streams = [Stream(100, 5, 20), Stream(1_000, 5, 5)]
     if not quick:
         streams += [Stream(4_000, 5, 3), Stream(10_000, 5, 2)]
-    times = [stream.run() for stream in streams]
-    Stream(1_000, 50, 5).run()
-    print(f"time a job, most nodes / least nodes: {times[-1] / times[0]:.1f}")
+    rows = [stream.run() for stream in streams]
+    growth = rows[-1].own / rows[0].own
+    rows.append(Stream(1_000, 50, 5).run())
+    print(f"time a job, most nodes / least nodes: {growth:.1f}")
+    if options.keep:
+        keep("loop", rows)
     from_python(1000 if quick else 3000)
     alternatives(1 if quick else 5)
     threads(2000 if quick else 20_000)

@@ -1,6 +1,6 @@
-"""The command line: ``slotkern find``, ``alternatives``, ``slots-from-trace``,
-``free``, ``explain``, ``schedule``, ``batch``, ``trace``, ``replay``, ``generate``,
-``bench``, ``reproduce``, ``study``, ``info``.
+"""The command line: ``slotkern demo``, ``find``, ``alternatives``, ``compare``,
+``slots-from-trace``, ``free``, ``explain``, ``schedule``, ``batch``, ``trace``,
+``replay``, ``community``, ``generate``, ``bench``, ``reproduce``, ``study``, ``info``.
 
 Exit codes: 0 when something was found or written, 1 when no window exists (the
 explanation is printed), 2 for bad input (one line on stderr), 130 when interrupted.
@@ -18,6 +18,7 @@ from slotkern.commands import (
     bench,
     community,
     comparison,
+    demo,
     environments,
     flows,
     machine,
@@ -134,6 +135,7 @@ def _main(
 
 
 for commands in (
+    demo,
     windows,
     comparison,
     environments,

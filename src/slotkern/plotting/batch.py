@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 __all__ = ["plot_cycles", "plot_schedule", "plot_trade_off"]
 
 LABELLED = 400
+#: Inches that the counts below a cycle take in words.
+COUNTS_WIDE = 0.85
 
 
 def plot_schedule(
@@ -88,7 +90,7 @@ def plot_cycles(
     These are figures 1 and 3 of the paper. Each sub-batch has a colour; parts carry the
     number of their job, counted from 1. Dotted lines are the times at which the cycles
     were scheduled. Below, for each cycle, the jobs that got a window, and those that
-    returned to the next batch.
+    returned to the next batch; where cycles are short, as +jobs and -jobs.
 
     Parameters
     ----------
@@ -118,6 +120,9 @@ def plot_cycles(
     figure = plot_gantt(slots, title=title or words)
     ax: Any = figure.axes[0]
     rows, colour = _Rows.of(ax, slots.slots), 0
+    across = figure.get_figwidth() / np.ptp(ax.get_xlim())  # inches a time unit
+    wide = np.diff(flow.times).min(initial=np.inf) * across > COUNTS_WIDE
+    counted = "{} scheduled\n{} returned" if wide else "+{}\n-{}"
     for at, jobs, schedule in zip(flow.times, flow.jobs, flow.schedules, strict=True):
         ax.axvline(at, color=INK, ls="dotted", lw=1.2, zorder=8)
         windows, piece = schedule.windows, schedule.piece
@@ -126,7 +131,7 @@ def plot_cycles(
         colour += int(piece.max(initial=0)) + 1
         done = int(schedule.scheduled.sum())
         ax.annotate(
-            f"{done} jobs scheduled, {len(jobs) - done} returned",
+            counted.format(done, len(jobs) - done),
             (at, 0),
             xycoords=("data", "axes fraction"),
             xytext=(4, -18),
@@ -135,7 +140,7 @@ def plot_cycles(
             fontsize=FONT,
             color=INK,
         )
-    ax.xaxis.labelpad = 14
+    ax.xaxis.labelpad = 24
     return save_figure(figure, target)
 
 

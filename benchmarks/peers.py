@@ -1,0 +1,362 @@
+"""Other programs on the same work, in one run; every answer is compared.
+
+    python benchmarks/peers.py --ortools PYTHON --highs PYTHON --accasim PYTHON
+                               --flux FOLDER [--keep]
+
+Three interpreters of environments that have `ortools`, `highspy` and `accasim` (they
+cannot share one process), and a checkout of flux-sched, of which the planner is
+compiled by $CXX (g++). What is not given is not measured; only all of them are kept.
+CPU times of one thread; each peer runs in a process of its own, which also times it,
+without starting it and without reading its input.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import os
+import statistics
+import subprocess
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from time import thread_time
+from typing import Any
+
+import numpy as np
+from choose import HIGHS as HIGHS_CHOICE
+from choose import ORTOOLS as ORTOOLS_CHOICE
+from choose import instance, others
+from results import Measured, keep
+
+import slotkern as sk
+
+#: Times as integers: every length volume / performance is one, in these parts.
+PARTS, MONEY = 2520, 10**6
+JOB = sk.Request(5, 800.0, budget=600.0)
+ENVIRONMENTS = 10
+
+WINDOW_ORTOOLS = """
+import json, sys, time
+import ortools
+from ortools.sat.python import cp_model
+out = []
+for start, latest, cost, n, budget, horizon, aim in json.load(open(sys.argv[1])):
+    begin = time.process_time()
+    model = cp_model.CpModel()
+    at = model.new_int_var(0, horizon, "")
+    x = [model.new_bool_var("") for _ in start]
+    for taken, s, e in zip(x, start, latest):
+        model.add(at >= s).only_enforce_if(taken)
+        model.add(at <= e).only_enforce_if(taken)
+    model.add(sum(x) == n)
+    total = cp_model.LinearExpr.weighted_sum(x, cost)
+    model.add(total <= budget)
+    model.minimize(at if aim == "start" else total)
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = 1
+    solver.parameters.max_time_in_seconds = 60
+    status = solver.solve(model)
+    out.append([time.process_time() - begin, solver.objective_value,
+                status == cp_model.OPTIMAL])
+json.dump([ortools.__version__, out], open(sys.argv[2], "w"))
+"""
+
+WINDOW_HIGHS = """
+import json, sys, time
+import highspy, numpy as np
+from importlib.metadata import version
+out = []
+for start, latest, cost, n, budget, horizon, aim in json.load(open(sys.argv[1])):
+    begin = time.process_time()
+    m = len(start)
+    h = highspy.Highs()
+    h.setOptionValue("output_flag", False)
+    h.setOptionValue("threads", 1)
+    h.setOptionValue("mip_rel_gap", 0.0)
+    h.setOptionValue("time_limit", 60.0)
+    h.addVars(m + 1, np.zeros(m + 1), np.append(np.ones(m), horizon))
+    columns = np.arange(m, dtype=np.int32)
+    h.changeColsIntegrality(m, columns, np.full(m, highspy.HighsVarType.kInteger))
+    goal = np.append(cost, 0.0) if aim == "cost" else np.append(np.zeros(m), 1.0)
+    every = np.arange(m + 1, dtype=np.int32)
+    h.changeColsCost(m + 1, every, goal)
+    for j, (s, e) in enumerate(zip(start, latest)):
+        two = np.array([j, m], np.int32)
+        h.addRow(-highspy.kHighsInf, 0.0, 2, two, np.array([float(s), -1.0]))
+        h.addRow(-highspy.kHighsInf, float(horizon), 2, two,
+                 np.array([float(horizon - e), 1.0]))
+    h.addRow(n, n, m, columns, np.ones(m))
+    h.addRow(-highspy.kHighsInf, budget, m, columns, np.array(cost, float))
+    h.run()
+    optimal = h.getModelStatus() == highspy.HighsModelStatus.kOptimal
+    out.append([time.process_time() - begin, h.getInfo().objective_function_value,
+                optimal])
+json.dump([version("highspy"), out], open(sys.argv[2], "w"))
+"""
+
+ACCASIM = """
+import collections, collections.abc, glob, json, os, sys, tempfile, time
+for name in ("Mapping", "MutableMapping", "Sequence", "Iterable", "Callable"):
+    if not hasattr(collections, name):  # it was written for older Pythons
+        setattr(collections, name, getattr(collections.abc, name))
+from importlib.metadata import version
+from accasim.base.allocator_class import FirstFit
+from accasim.base.scheduler_class import EASYBackfilling
+from accasim.base.simulator_class import Simulator
+given = json.load(open(sys.argv[1]))
+os.chdir(tempfile.mkdtemp())
+config = {"groups": {"g": {"core": 1}}, "resources": {"g": given["processors"]}}
+json.dump(config, open("machine.json", "w"))
+simulator = Simulator(given["trace"], "machine.json", EASYBackfilling(FirstFit()),
+                      RESULTS_FOLDER_NAME="results")
+begin = time.process_time()
+simulator.start_simulation()
+spent = time.process_time() - begin
+lines = [line for path in glob.glob("results/stats-*") for line in open(path)]
+wait = next(float(line.split(":")[1]) for line in lines if "waiting" in line)
+json.dump([version("accasim"), spent, wait], open(sys.argv[2], "w"))
+"""
+
+
+def cpu(call: Callable[..., Any], *given: Any, **options: Any) -> tuple[float, Any]:
+    """The least CPU seconds of a call, and its answer."""
+    times = []
+    for _ in range(5):
+        begin = thread_time()
+        answer = call(*given, **options)
+        times.append(thread_time() - begin)
+    return min(times), answer
+
+
+def told(python: str, program: str, given: Any) -> Any:
+    """What a program in a process of its own answers."""
+    return others(python, program, given)
+
+
+# --- one window
+
+
+def window_problems(aim: str) -> tuple[list[Any], list[float], list[float]]:
+    """Environments as integers; and what slotkern takes for each, and answers."""
+    problems, times, answers = [], [], []
+    for seed in range(ENVIRONMENTS):
+        environment = sk.generate_environment("square", nodes=50, seed=seed)
+        slots, job = environment.slots, JOB
+        length = job.volume * PARTS / slots["performance"]
+        latest = (slots["end"] * PARTS - length).round().astype(int)
+        cost = (job.length(slots["performance"]) * slots["price"] * MONEY).round()
+        fits = latest >= slots["start"] * PARTS
+        spent, window = cpu(sk.find_window, slots, job, aim, shape="ragged")
+        assert window is not None
+        times.append(spent)
+        answers.append(window.start * PARTS if aim == "start" else window.cost * MONEY)
+        problems.append(
+            [
+                (slots["start"] * PARTS).astype(int)[fits].tolist(),
+                latest[fits].tolist(),
+                cost.astype(int)[fits].tolist(),
+                job.nodes,
+                int(job.budget * MONEY),
+                int(environment.horizon * PARTS),
+                aim,
+            ]
+        )
+    return problems, times, answers
+
+
+def windows(python: str, program: str, name: str) -> list[Measured]:
+    """The earliest and the cheapest window by a general solver."""
+    rows = []
+    for aim in ("start", "cost"):
+        problems, own, answers = window_problems(aim)
+        version, found = told(python, program, problems)
+        for (_, value, proven), answer in zip(found, answers, strict=True):
+            assert not proven or abs(value - answer) <= 1e-6 * abs(answer) + JOB.nodes
+        proven = sum(proven for _, _, proven in found)
+        size = statistics.mean(len(problem[0]) for problem in problems)
+        rows.append(
+            Measured(
+                f"one window, least {aim}, ragged, n = {JOB.nodes}: 50 nodes, "
+                f"{size:.0f} slots ({proven} of {len(found)} proven in 60 s)",
+                statistics.median(spent for spent, _, _ in found),
+                statistics.median(own),
+                f"{name} {version}",
+            )
+        )
+    return rows
+
+
+# --- one choice
+
+
+def choices(python: str, program: str, names: dict[str, str]) -> list[Measured]:
+    """7 of 70 by value under a budget, weakly correlated."""
+    rng = np.random.default_rng(1)
+    problems, own, answers = [], [], []
+    for _ in range(30):
+        cost, value, budget = instance("weakly", 70, 7, rng)
+        spent, choice = cpu(sk.choose, cost, value, 7, budget)
+        own.append(spent)
+        answers.append(choice.value)
+        problems.append((cost.tolist(), value.tolist(), 7, budget, [*names]))
+    found = told(python, program, problems)
+    rows = []
+    for key, name in names.items():
+        for row, answer in zip(found, answers, strict=True):
+            assert row[key][1] <= round(answer)
+            assert not row[key][2] or row[key][1] == round(answer)
+        pairs = zip(found, answers, strict=True)
+        equal = sum(row[key][1] == round(answer) for row, answer in pairs)
+        rows.append(
+            Measured(
+                "7 of 70 items, integers up to 1,000: 30 instances "
+                f"({equal} with the best sum)",
+                statistics.median(row[key][0] / 1e9 for row in found),
+                statistics.median(own),
+                name,
+            )
+        )
+    return rows
+
+
+# --- a job flow
+
+
+def replays(python: str, count: int = 2000) -> Measured:
+    """EASY over a flow of jobs, beside AccaSim with its first-fit allocator."""
+    rng = np.random.default_rng(0)
+    jobs = np.full(count, -1, sk.SWF)
+    jobs["job"] = np.arange(1, count + 1)
+    jobs["submit"] = rng.exponential(650, count).cumsum().round()
+    jobs["run_time"] = rng.lognormal(7, 1.5, count).round().clip(1)
+    jobs["requested_time"] = np.ceil(jobs["run_time"] * rng.uniform(1, 5, count) + 60)
+    jobs["requested"] = jobs["allocated"] = 2 ** rng.integers(0, 7, count)
+    own, done = cpu(sk.replay, jobs, 128, "easy")
+    wait = done.metrics()["wait_mean"]
+    with tempfile.TemporaryDirectory() as folder:
+        trace = Path(folder) / "jobs.swf"
+        sk.write_trace(trace, jobs)
+        given = {"trace": str(trace), "processors": 128}
+        version, spent, theirs = told(python, ACCASIM, given)
+    return Measured(
+        f"EASY over {count:,} jobs, 128 processors (mean waits {theirs:,.0f} s and "
+        f"{wait:,.0f} s)",
+        spent,
+        own,
+        f"AccaSim {version}",
+    )
+
+
+# --- a stream of bookings
+
+
+def planner(folder: Path) -> Any:
+    """Flux's planner as a library."""
+    source = folder / "resource" / "planner"
+    library = Path(tempfile.mkdtemp()) / "planner.so"
+    (library.parent / "config.h").touch()
+    inner = ("planner", "planner_internal_tree", "mintime_resource_tree")
+    files = [
+        source / "c++" / f"{name}.cpp" for name in (*inner, "scheduled_point_tree")
+    ]
+    files.append(source / "c" / "planner_c_interface.cpp")
+    command = [os.environ.get("CXX", "g++"), "-std=c++20", "-O3", "-fPIC", "-shared"]
+    command += [f"-I{library.parent}", f"-I{folder}", f"-I{source / 'c++'}"]
+    command += [f"-I{source / 'c'}", *map(str, files), "-o", str(library)]
+    subprocess.run(command, check=True)
+    flux = ctypes.CDLL(str(library))
+    flux.planner_new.restype = ctypes.c_void_p
+    flux.planner_new.argtypes = [ctypes.c_int64, ctypes.c_uint64, ctypes.c_uint64]
+    flux.planner_new.argtypes += [ctypes.c_char_p]
+    flux.planner_avail_time_first.restype = ctypes.c_int64
+    flux.planner_avail_time_first.argtypes = [ctypes.c_void_p, ctypes.c_int64]
+    flux.planner_avail_time_first.argtypes += [ctypes.c_uint64, ctypes.c_uint64]
+    flux.planner_add_span.restype = ctypes.c_int64
+    flux.planner_add_span.argtypes = [ctypes.c_void_p, ctypes.c_int64]
+    flux.planner_add_span.argtypes += [ctypes.c_uint64, ctypes.c_uint64]
+    return flux
+
+
+def by_planner(flux: Any, nodes: int, horizon: int, asked: Any) -> list[int]:
+    """The start of each job, booked one after another."""
+    context = flux.planner_new(0, horizon, nodes, b"node")
+    first, add, starts = flux.planner_avail_time_first, flux.planner_add_span, []
+    for wanted, length in asked:
+        start = first(context, 0, length, wanted)
+        starts.append(start)
+        if start >= 0:
+            add(context, start, length, wanted)
+    flux.planner_destroy(ctypes.byref(ctypes.c_void_p(context)))
+    return starts
+
+
+def streams(folder: Path, count: int = 2000) -> list[Measured]:
+    """Jobs booked as early as possible on equal nodes."""
+    flux, rows = planner(folder), []
+    for nodes, most in ((100, 16), (1000, 160)):
+        rng = np.random.default_rng(2)
+        wanted = rng.integers(1, most + 1, count)
+        length = rng.integers(60, 7200, count)
+        horizon = int((wanted * length).sum() / nodes * 3)
+        asked = list(zip(wanted.tolist(), length.tolist(), strict=True))
+        spent, starts = cpu(by_planner, flux, nodes, horizon, asked)
+        slots = sk.make_slots(
+            node=np.arange(nodes), start=0, end=horizon, performance=1, price=0
+        )
+        jobs = [sk.Request(n, float(length)) for n, length in asked]
+
+        def booked(slots: Any = slots, jobs: Any = jobs) -> Any:
+            return sk.SlotPool(slots).schedule(jobs, "start")
+
+        own, done = cpu(booked)
+        assert min(starts) >= 0
+        assert done.booked.all()
+        same = int((done.start == starts).sum())
+        end = [(done.start + length).max(), (np.array(starts) + length).max()]
+        rows.append(
+            Measured(
+                f"the earliest start for each of {count:,} jobs: {nodes:,} equal nodes "
+                f"({same:,} starts agree, the last job ends at {end[0]:,.0f} and "
+                f"{end[1]:,.0f})",
+                spent / count,
+                own / count,
+                "Flux's planner, which counts nodes and names none",
+            )
+        )
+    return rows
+
+
+def main() -> None:
+    """Run what is given, and keep it if that is everything."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--ortools", help="a Python that has ortools")
+    parser.add_argument("--highs", help="a Python that has highspy")
+    parser.add_argument("--accasim", help="a Python that has accasim")
+    parser.add_argument("--flux", type=Path, help="a checkout of flux-sched")
+    parser.add_argument("--keep", action="store_true", help="in measured.json")
+    options = parser.parse_args()
+    rows: list[Measured] = []
+    if options.ortools:
+        rows += windows(options.ortools, WINDOW_ORTOOLS, "CP-SAT of OR-tools")
+        rows += choices(options.ortools, ORTOOLS_CHOICE, {"cpsat": "CP-SAT"})
+    if options.highs:
+        rows += windows(options.highs, WINDOW_HIGHS, "HiGHS")
+        rows += choices(options.highs, HIGHS_CHOICE, {"highs": "HiGHS"})
+    if options.accasim:
+        rows.append(replays(options.accasim))
+    if options.flux:
+        rows += streams(options.flux)
+    for row in rows:
+        print(
+            f"{row.what}\n    {row.against}: {row.rival * 1e6:,.1f} us, slotkern "
+            f"{row.own * 1e6:,.1f} us, {row.rival / row.own:,.2f} times"
+        )
+    if options.keep:
+        if not all((options.ortools, options.highs, options.accasim, options.flux)):
+            parser.error("only a run with all of them is kept")
+        keep("peers", rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,201 @@
+"""Writes what was measured into the pages: tables, numbers, pictures.
+
+    python ci/measured.py
+
+benchmarks/measured.json has the figures, which `make bench` keeps with machine and
+date. README.md, docs/measured.md and docs/peers.md have places for them, between
+comments; the pictures are docs/ratios-light.svg and docs/ratios-dark.svg. A test
+compares.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import textwrap
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+from xml.sax.saxutils import escape
+
+ROOT = Path(__file__).parents[1]
+MEASURED = ROOT / "benchmarks" / "measured.json"
+PAGES = ("README.md", "docs/measured.md", "docs/peers.md")
+PICTURES = ("docs/ratios-light.svg", "docs/ratios-dark.svg")
+
+#: Of each benchmark the rows that the README shows, by how their names begin.
+SHOWN = {
+    "ratios": (
+        "cheapest window, ragged, n = 5: 100 nodes",
+        "shortest window, ragged, n = 5: 400 nodes",
+        "earliest window, ragged, n = 5: 400 nodes",
+        "cheapest window, square",
+    ),
+    "alternatives": ("all alternatives, ragged, n = 5: 100 nodes",),
+    "additive": (
+        "largest sum of a value (MaxQ), square, n = 7: 100 nodes of 100",
+        "farthest from local tasks (DEP), square, n = 7: 100 nodes of 100",
+    ),
+    "loop": ("find and book, ragged, n = 5: one of 20,206 jobs, 1,000",),
+}
+
+INKS = {  # ink, faint ink, line, rival, own
+    "light": ("#20262e", "#5b6470", "#d5dce4", "#79818c", "#0072b2"),
+    "dark": ("#e6edf3", "#9aa4b0", "#3a424d", "#9aa4b0", "#56b4e9"),
+}
+
+
+def told(seconds: float) -> str:
+    """A time in three digits."""
+    units = ((1.0, "s"), (1e3, "ms"), (1e6, "µs"))
+    factor, unit = next((each for each in units if seconds * each[0] >= 1), units[-1])
+    value = seconds * factor
+    digits = max(0, 2 - math.floor(math.log10(value)))
+    return f"{value:,.{digits}f}\N{NO-BREAK SPACE}{unit}"
+
+
+def times(row: dict[str, Any]) -> str:
+    """How many times as long the rival takes."""
+    ratio = row["rival"] / row["own"]
+    return f"{ratio:,.0f}" if ratio >= 10 else f"{ratio:.2g}"
+
+
+def shown(kept: dict[str, Any]) -> list[dict[str, Any]]:
+    """The rows of the README, in its order."""
+    found = []
+    for part, names in SHOWN.items():
+        for name in names:
+            rows = [row for row in kept[part]["rows"] if row["what"].startswith(name)]
+            if len(rows) != 1:
+                raise SystemExit(f"{MEASURED}: {len(rows)} rows of {part}: {name}")
+            found += rows
+    return found
+
+
+def circumstances(part: dict[str, Any]) -> str:
+    """Where and when a part was measured."""
+    on = part["machine"]
+    return (
+        f"{part['date']}, slotkern {on['slotkern']}, one core of {on['cores']} of "
+        f"{on['processor']} ({on['loops']}), {on['system']}, Python {on['python']}, "
+        f"load {on['load']}"
+    )
+
+
+def tables(kept: dict[str, Any], names: Iterable[str]) -> str:
+    """A table for each of these benchmarks."""
+    lines: list[str] = []
+    for name in names:
+        part = kept[name]
+        lines += [f"## `benchmarks/{name}.py`", "", f"{circumstances(part)}.", ""]
+        lines += ["| | against | takes | slotkern | ratio |", "|---|---|---|---|---|"]
+        lines += [
+            f"| {row['what']} | {row['against']} | {told(row['rival'])} | "
+            f"{told(row['own'])} | {times(row)} |"
+            for row in part["rows"]
+        ]
+        lines.append("")
+    return "\n".join(lines).rstrip()
+
+
+def sentence(kept: dict[str, Any]) -> str:
+    """What the README says of its picture."""
+    rows = shown(kept)
+    ratios = sorted(row["rival"] / row["own"] for row in rows)
+    first = rows[0]
+    said = (
+        f"One search ({first['what'].replace(':', ' of')}) takes "
+        f"**{told(first['own'])}**; the papers' algorithm, compiled, "
+        f"{times(first)} times as long, and {ratios[0]:,.0f} to {ratios[-1]:,.0f} "
+        "times over the searches below. Medians, both in one run, answers compared "
+        f"({kept['ratios']['date']}, {kept['ratios']['machine']['processor']}); every "
+        "figure and its circumstances: [measured](docs/measured.md); what other "
+        "programs do on the same work: [beside others](docs/peers.md)."
+    )
+    return textwrap.fill(said, 100, break_long_words=False, break_on_hyphens=False)
+
+
+def pages(kept: dict[str, Any]) -> Iterator[tuple[Path, str]]:
+    """Every page and picture with what was measured in its place."""
+    papers = [name for name in kept if name != "peers"]
+    says = {
+        "tables": tables(kept, papers),
+        "peers": tables(kept, ["peers"]),
+        "sentence": sentence(kept),
+    }
+    for name in PAGES:
+        text = (ROOT / name).read_text(encoding="utf-8")
+        for key, said in says.items():
+            text = re.sub(
+                rf"(<!-- measured: {key} -->\n).*?(<!-- end -->)",
+                lambda place, said=said: f"{place[1]}\n{said}\n\n{place[2]}",
+                text,
+                flags=re.S,
+            )
+        yield ROOT / name, text
+    for name in PICTURES:
+        yield ROOT / name, picture(shown(kept), name.partition("-")[2][:-4])
+
+
+def picture(rows: list[dict[str, Any]], mode: str) -> str:
+    """Two dots a row on a logarithmic axis, joined: what both take."""
+    ink, faint, line, rival, own = INKS[mode]
+    width, left, right, row, top = 840, 330, 780, 42, 44
+    height = top + row * len(rows) + 30
+    low, high = -6, math.ceil(max(math.log10(each["rival"]) for each in rows))
+
+    def place(seconds: float) -> float:
+        share = (math.log10(seconds) - low) / (high - low)
+        return round(left + share * (right - left), 1)
+
+    def text(x: float, y: float, words: str, colour: str, more: str = "") -> str:
+        return f'<text x="{x}" y="{y}" fill="{colour}" {more}>{escape(words)}</text>'
+
+    middle = 'text-anchor="middle"'
+    out = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+        f'viewBox="0 0 {width} {height}" role="img" font-size="12.5" '
+        "font-family=\"system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', "
+        'sans-serif">',
+        "<title>Time of one search: slotkern and what it is measured against</title>",
+        f'<circle cx="{left}" cy="16" r="5" fill="{own}"/>',
+        text(left + 10, 20, "slotkern", ink),
+        f'<circle cx="{left + 90}" cy="16" r="5" fill="{rival}"/>',
+        text(left + 100, 20, "the papers' way, compiled", ink),
+    ]
+    for power in range(low, high + 1):
+        x = place(10.0**power)
+        bottom = height - 26
+        out.append(
+            f'<line x1="{x}" y1="{top - 10}" x2="{x}" y2="{bottom}" stroke="{line}"/>'
+        )
+        label = {-6: "1 µs", -3: "1 ms", 0: "1 s"}.get(power, "")
+        out.append(text(x, height - 8, label, faint, middle) if label else "")
+    for k, each in enumerate(rows):
+        y = top + row * k + 14
+        a, b = place(each["own"]), place(each["rival"])
+        name, _, size = each["what"].partition(": ")
+        name = name.replace(", ragged, n = 5", "").replace(", n = 7", "")
+        out += [
+            text(8, y, name[0].upper() + name[1:], ink),
+            text(8, y + 14, size, faint, 'font-size="10.5"'),
+            f'<line x1="{a}" y1="{y}" x2="{b}" y2="{y}" stroke="{rival}" '
+            'stroke-width="2"/>',
+            f'<circle cx="{a}" cy="{y}" r="6" fill="{own}"/>',
+            f'<circle cx="{b}" cy="{y}" r="6" fill="{rival}"/>',
+            text((a + b) / 2, y - 5, f"{times(each)} times", ink, middle),
+            text(a, y + 18, told(each["own"]), faint, f'{middle} font-size="10.5"'),
+            text(b, y + 18, told(each["rival"]), faint, f'{middle} font-size="10.5"'),
+        ]
+    return "\n".join([*filter(None, out), "</svg>", ""])
+
+
+def main() -> None:
+    """Write all of it."""
+    for path, text in pages(json.loads(MEASURED.read_text(encoding="utf-8"))):
+        path.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

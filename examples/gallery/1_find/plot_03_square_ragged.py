@@ -1,0 +1,31 @@
+"""
+Must all parts end together?
+============================
+
+A *square* window holds all its nodes as long as the slowest of them needs: right for
+tightly coupled programs. In a *ragged* window each part ends when it is done: right for
+parts that do not wait for each other, and cheaper.
+"""
+
+import slotkern as sk
+
+slots = sk.make_slots(
+    node=[0, 1, 2, 3],
+    start=[0, 2, 0, 1],
+    end=[24, 24, 24, 24],
+    performance=[1, 2, 3, 4],
+    price=[1, 2, 4, 5],
+)
+job = sk.Request(nodes=3, volume=24)
+windows = {
+    shape: sk.find_window(slots, job, "runtime", shape=shape)
+    for shape in ("square", "ragged")
+}
+for shape, window in windows.items():
+    print(f"{shape}: ends {window.finish:g}, costs {window.cost:g}")
+
+# %%
+# Both windows begin at the same time on the same nodes: the picture shares the rows
+# out between them.
+
+sk.plot_gantt(slots, windows, title="One job, two shapes")

@@ -1,0 +1,34 @@
+"""
+What would one more euro buy?
+=============================
+
+The earliest finish under every budget from the cheapest window up. Each step of the
+curve is a window that becomes affordable; between two steps money buys nothing.
+"""
+
+import numpy as np
+from matplotlib.figure import Figure
+
+import slotkern as sk
+
+environment = sk.generate_environment("aep", seed=5)
+pool = sk.SlotPool(environment.slots)
+job = sk.Request(nodes=5, volume=310)
+cheapest = pool.find(job, "cost", shape="ragged").cost
+dearest = pool.find(job, "finish", shape="ragged").cost
+
+# %%
+# Four hundred searches, each of some microseconds.
+
+budgets = np.linspace(cheapest, dearest, 400)
+jobs = [job.replace(budget=float(budget)) for budget in budgets]
+finish = sk.find_windows(pool, jobs, "finish", shape="ragged").finish
+
+figure = Figure(figsize=(8, 3.4), layout="constrained")
+ax = figure.add_subplot()
+ax.step(budgets, finish, where="post", color="#0072B2", linewidth=2)
+ax.set(xlabel="budget", ylabel="earliest finish")
+ax.set_title("The earliest finish that a budget buys")
+ax.spines[["top", "right"]].set_visible(False)
+ax.margins(x=0.01)
+figure

@@ -1,0 +1,22 @@
+"""
+The most memory for the money?
+==============================
+
+Any column of the slots can be what is best. Choosing n slots whose sum is largest
+within the budget is a knapsack at every step of the search, and is solved exactly.
+"""
+
+import slotkern as sk
+
+environment = sk.generate_environment(
+    "square", seed=1, extra={"memory": {"low": 16, "high": 256}}
+)
+job = sk.Request(nodes=7, volume=800, budget=644)
+window = sk.find_window(environment, job, "memory")
+print(f"{window.value:.0f} GB from {window.start:.0f} on, for {window.cost:.1f}")
+print("proven:", window.proven, "- no window has more than", round(window.bound, 1))
+
+# %%
+# The best window of each step, and the best of them.
+
+sk.plot_steps(environment, job, "memory")

@@ -1,0 +1,33 @@
+"""
+The least energy?
+=================
+
+A criterion of your own is a function of a slot and of the length of the part. It is
+compiled once, and the search calls it without any Python in between.
+"""
+
+import slotkern as sk
+
+
+@sk.criterion
+def energy(slot, length):
+    """Watt-minutes: a faster node draws more, but for a shorter time."""
+    idle, per_performance = 50.0, 4.0
+    return (idle + per_performance * slot.performance**2) * length
+
+
+environment = sk.generate_environment("square", seed=1)
+job = sk.Request(nodes=7, volume=800, budget=800)
+windows = {
+    "least energy": sk.find_window(environment, job, sk.minimize(energy)),
+    "lowest cost": sk.find_window(environment, job, "cost"),
+    "shortest": sk.find_window(environment, job, "runtime"),
+}
+performance = environment.nodes["performance"]
+for name, window in windows.items():
+    watts = 50.0 + 4.0 * performance[[*window.nodes]] ** 2
+    print(f"{name:13} {sum(watts) * window.runtime / 60e3:6.2f} kWh")
+
+# %%
+
+sk.plot_gantt(environment, windows, nodes="used", horizon=environment.horizon)

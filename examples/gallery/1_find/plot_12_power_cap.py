@@ -1,0 +1,36 @@
+"""
+Which nodes fit under a power cap?
+==================================
+
+The knapsack behind the searches stands by itself: exactly n items, the largest value,
+a budget, and limits on further sums. Twelve of forty nodes, under tighter and tighter
+caps on their power.
+"""
+
+import numpy as np
+from matplotlib.figure import Figure
+
+import slotkern as sk
+
+rng = np.random.default_rng(8)
+performance = rng.uniform(2, 10, 40).round(1)
+price = (performance * rng.uniform(0.8, 1.2, 40)).round(2)
+watts = (60 + 3 * performance**1.7 * rng.uniform(0.8, 1.3, 40)).round()
+
+caps = np.arange(1200, 2700, 50)
+chosen = [
+    sk.choose(price, performance, 12, 90.0, limits=[(watts, "<=", float(cap))])
+    for cap in caps
+]
+worth = [np.nan if choice is None else choice.value for choice in chosen]
+
+# %%
+# Below some cap no twelve nodes will do.
+
+figure = Figure(figsize=(8, 3.4), layout="constrained")
+ax = figure.add_subplot()
+ax.step(caps, worth, where="post", color="#009E73", linewidth=2)
+ax.set(xlabel="power cap in watts", ylabel="sum of performances")
+ax.set_title("What twelve nodes can do under a power cap")
+ax.spines[["top", "right"]].set_visible(False)
+figure

@@ -1,0 +1,15 @@
+"""
+How much time does money save?
+==============================
+
+The whole trade-off between two measures of a batch: for every limit on money the least
+time that one alternative of each job can give.
+"""
+
+import slotkern as sk
+from slotkern.plotting.batch import plot_trade_off
+
+slots = sk.generate_environment("vo", nodes=40, seed=2).slots
+jobs = [sk.Request(3, 200.0 + 20 * k, budget=1500) for k in range(12)]
+schedule = sk.schedule_batch(slots, jobs, minimize="time", under="cost")
+plot_trade_off(schedule)

@@ -1,0 +1,23 @@
+"""
+Which processors ran what?
+==========================
+
+A replay places every job on processors of its own. One morning of a small machine,
+processor by processor; each user has a colour.
+"""
+
+import numpy as np
+
+import slotkern as sk
+from slotkern.plotting.flows import plot_replay_gantt
+
+rng = np.random.default_rng(5)
+jobs = np.full(400, -1, sk.SWF)
+jobs["submit"] = rng.exponential(240, 400).cumsum().round()
+jobs["run_time"] = rng.lognormal(6.6, 1.0, 400).clip(60, 14400).round()
+jobs["requested_time"] = (jobs["run_time"] * rng.uniform(1, 3, 400)).round()
+jobs["allocated"] = 2 ** rng.integers(0, 5, 400)
+jobs["user"] = rng.integers(0, 5, 400)
+trace = sk.Trace(jobs, header={"MaxProcs": "32"})
+done = sk.replay(trace, policy="easy")
+plot_replay_gantt(done, 8 * 3600, 14 * 3600)

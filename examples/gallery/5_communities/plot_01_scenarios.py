@@ -1,0 +1,27 @@
+"""
+A centre, or neighbours that ask each other?
+============================================
+
+Twenty-six nodes of different systems. Alone a node can run only what is made for it;
+a centre sees everything; in a community (CASA) each node asks some others.
+"""
+
+import slotkern as sk
+from slotkern.plotting.communities import plot_communities
+
+jobs, nodes = sk.generate_community(seed=2)
+runs = {
+    name: sk.simulate_community(jobs, nodes, scenario)
+    for name, scenario in (
+        ("Ind", "ind"),
+        ("Cen", "cen"),
+        ("Dec-G", "dec-g"),
+        ("Dec-P", "dec-p"),
+    )
+}
+for name, run in runs.items():
+    print(name, run)
+
+# %%
+
+plot_communities(runs)

@@ -1,0 +1,41 @@
+"""
+What if messages get lost?
+==========================
+
+A promise that gets lost is made again, and no job is ever lost or run twice. What does
+it cost?
+"""
+
+import numpy as np
+from matplotlib.figure import Figure
+
+import slotkern as sk
+
+losses = [0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5]
+completion, messages = [], []
+for loss in losses:
+    found = [
+        sk.simulate_community(
+            *sk.generate_community(jobs=1000, seed=seed),
+            sk.Community(6, loss=loss, retries=3),
+            seed=seed,
+        ).metrics()
+        for seed in range(5)
+    ]
+    completion.append(np.mean([each["completion"] for each in found]))
+    messages.append(np.mean([each["messages"] for each in found]))
+
+# %%
+# Means over five seeds. There are not more messages: a question that is lost is not
+# answered.
+
+figure = Figure(figsize=(8, 3.2), layout="constrained")
+left, right = figure.subplots(1, 2)
+left.plot(losses, 100 * np.array(completion), "o-", color="#0072B2")
+left.set(title="Jobs that complete", ylabel="%", ylim=(90, 100.5))
+right.plot(losses, messages, "o-", color="#D55E00")
+right.set(title="Messages a job", ylim=(0, None))
+for ax in (left, right):
+    ax.set_xlabel("share of messages that get lost")
+    ax.spines[["top", "right"]].set_visible(False)
+figure

@@ -1,0 +1,57 @@
+"""What the pages say was measured is what was measured."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def load() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("measured", ROOT / "ci/measured.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+measured = load()
+KEPT = json.loads(measured.MEASURED.read_text(encoding="utf-8"))
+
+
+def test_pages_and_pictures_are_those_of_the_figures() -> None:
+    for path, text in measured.pages(KEPT):
+        assert path.read_text(encoding="utf-8") == text, "run python ci/measured.py"
+
+
+def test_the_readme_says_what_was_measured() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    row = measured.shown(KEPT)[0]
+    assert f"**{measured.told(row['own'])}**" in text
+    assert f"{row['rival'] / row['own']:,.0f} times as long" in " ".join(text.split())
+    assert KEPT["ratios"]["date"] in text
+    outside = re.sub(r"<!-- measured.*?<!-- end -->", "", text, flags=re.S)
+    assert not re.findall(r"\d+\s(?:µs|us|ms)\b|\d+ times", outside)
+
+
+def test_every_part_says_where_and_when() -> None:
+    for part in KEPT.values():
+        assert re.fullmatch(r"\d{4}-\d\d-\d\d", part["date"])
+        for word in ("processor", "cores", "python", "slotkern", "load"):
+            assert word in part["machine"]
+        assert all(row["own"] > 0 and row["rival"] > 0 for row in part["rows"])
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(6.785e-6, "6.79 µs"), (1.0914e-3, "1.09 ms"), (1.17, "1.17 s"), (31.2, "31.2 s")],
+)
+def test_times_are_told_in_three_digits(seconds: float, said: str) -> None:
+    assert measured.told(seconds).replace("\N{NO-BREAK SPACE}", " ") == said

@@ -1,0 +1,194 @@
+"""The site: what its pages name, the gallery, and the built pages in a real browser.
+
+`make docs` builds the pages; without them, or without a browser, the tests that need
+them are skipped and say so.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import shutil
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urldefrag
+
+import pytest
+
+import slotkern as sk
+
+ROOT = Path(__file__).parents[2]
+SITE = ROOT / "build" / "site"
+GALLERY = sorted((ROOT / "examples" / "gallery").glob("*/*.py"))
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
+
+built = pytest.mark.skipif(not SITE.exists(), reason="no pages: make docs builds them")
+
+
+# --- what is written
+
+
+def test_every_public_name_is_on_a_page() -> None:
+    pages = (ROOT / "docs" / "reference").glob("*.rst")
+    listed = [
+        name
+        for page in pages
+        for block in re.findall(
+            r"currentmodule:: slotkern\n(.*?)(?=\.\. currentmodule|\Z)",
+            page.read_text(encoding="utf-8"),
+            re.S,
+        )
+        for name in re.findall(r"^   (\w+)$", block, re.M)
+    ]
+    assert sorted(listed) == sorted(sk.__all__)
+
+
+def test_the_gallery_asks_questions() -> None:
+    assert len(GALLERY) >= 20
+    titles = [ast.get_docstring(ast.parse(path.read_text())) for path in GALLERY]
+    assert all(title and title.splitlines()[0].endswith("?") for title in titles)
+    assert len(set(titles)) == len(titles)
+
+
+@pytest.mark.parametrize("path", GALLERY, ids=[path.stem for path in GALLERY])
+def test_an_example_ends_with_its_picture(path: Path) -> None:
+    figure = pytest.importorskip("matplotlib.figure")
+    pytest.importorskip("numba")
+    *body, last = ast.parse(path.read_text(encoding="utf-8")).body
+    assert isinstance(last, ast.Expr)
+    names: dict[str, Any] = {"__name__": path.stem, "__file__": str(path)}
+    exec(compile(ast.Module(body, []), str(path), "exec"), names)
+    shown = eval(compile(ast.Expression(last.value), str(path), "eval"), names)
+    assert isinstance(shown, figure.Figure)
+    assert any(axes.has_data() for axes in shown.axes)
+    shown.canvas.draw()  # a text that does not fit is a warning, and so an error
+
+
+# --- what was built
+
+
+class Links(HTMLParser):
+    """What a page points to, and what can be pointed to in it."""
+
+    def __init__(self, page: Path) -> None:
+        super().__init__()
+        self.targets: list[str] = []
+        self.names: set[str] = set()
+        self.feed(page.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, Any]]) -> None:
+        """Note both."""
+        found = dict(attributes)
+        self.names |= {found[key] for key in ("id", "name") if found.get(key)}
+        self.targets += [found[key] for key in ("href", "src") if found.get(key)]
+
+
+@built
+def test_no_link_inside_the_site_is_dead() -> None:
+    found = [
+        page for page in sorted(SITE.rglob("*.html")) if "_static" not in page.parts
+    ]
+    pages = {page: Links(page) for page in found}
+    assert len(pages) > 100
+    dead = []
+    for page, links in pages.items():
+        for link in links.targets:
+            path, name = urldefrag(link)
+            if re.match(r"\w+:|//", path):
+                continue
+            target = (page.parent / unquote(path.split("?")[0])).resolve()
+            target = target if path else page
+            known = pages.get(target)
+            if not target.exists() or (name and known and name not in known.names):
+                dead.append(f"{page.relative_to(SITE)}: {link}")
+    assert not dead
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    api = pytest.importorskip("playwright.sync_api")
+    if BROWSER is None:
+        pytest.skip("no chromium (Debian: chromium)")
+    flags = ["--no-sandbox", "--disable-gpu", "--no-first-run"]
+    flags += ["--disable-background-networking"]
+    with api.sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=BROWSER, args=flags)
+        yield started
+        started.close()
+
+
+def opened(browser: Any, scheme: str = "light") -> tuple[Any, list[str]]:
+    """A new page, and what it asks of the network."""
+    page, asked = browser.new_page(color_scheme=scheme), []
+    page.on(
+        "request",
+        lambda request: (
+            None
+            if request.url.startswith(("file:", "data:", "blob:"))
+            else asked.append(request.url)
+        ),
+    )
+    return page, asked
+
+
+@built
+@pytest.mark.parametrize(
+    ("words", "page"),
+    [
+        ("find_window", "reference/names/slotkern.find_window.html"),
+        ("budget", "requests.html"),
+        ("EASY", "replay.html"),
+    ],
+)
+def test_search_finds(browser: Any, words: str, page: str) -> None:
+    shown, asked = opened(browser)
+    shown.goto(f"{(SITE / 'search.html').as_uri()}?q={words}")
+    shown.wait_for_selector(f"#search-results a[href*='{page}']", timeout=20_000)
+    assert asked == []
+    shown.close()
+
+
+LOOKED_AT = [
+    "index",
+    "start",
+    "guides",
+    "machine",
+    "gallery/index",
+    "gallery/1_find/plot_01_tonight",
+    "reference/searching",
+    "reference/commands",
+    "reference/names/slotkern.SlotPool",
+    "science",
+    "peers",
+]
+
+
+@built
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", LOOKED_AT)
+def test_a_page_is_for_everybody(browser: Any, name: str, scheme: str) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    shown, asked = opened(browser, scheme)
+    shown.goto((SITE / f"{name}.html").as_uri())
+    assert shown.locator("html").get_attribute("data-theme") == scheme
+    rules = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}
+    found = axe.Axe().run(shown, options=rules).response["violations"]
+    told = [
+        (each["id"], each["impact"], each["nodes"][0]["html"][:200]) for each in found
+    ]
+    assert told == []
+    assert asked == []
+    shown.close()
+
+
+@built
+def test_a_page_fits_a_phone(browser: Any) -> None:
+    shown, _ = opened(browser)
+    shown.set_viewport_size({"width": 360, "height": 740})
+    for name in ("index", "start", "gallery/index", "science"):
+        shown.goto((SITE / f"{name}.html").as_uri())
+        wide = shown.evaluate("document.documentElement.scrollWidth")
+        assert wide <= 360, name
+    shown.close()

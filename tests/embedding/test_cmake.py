@@ -1,0 +1,57 @@
+"""Programs of others find slotkern by CMake."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import slotkern as sk
+
+SOURCE = Path(__file__).parents[2] / "examples" / "embedding" / "schedule.cpp"
+BESIDE = Path(sys.executable).with_name("cmake")
+CMAKE = str(BESIDE) if BESIDE.exists() else shutil.which("cmake")
+PROJECT = """
+cmake_minimum_required(VERSION 3.20)
+project(placing CXX)
+find_package(slotkern {version} CONFIG REQUIRED)
+add_executable(schedule "{source}")
+target_link_libraries(schedule PRIVATE slotkern::slotkern)
+"""
+
+pytestmark = [
+    pytest.mark.skipif(CMAKE is None, reason="needs cmake"),
+    pytest.mark.skipif(
+        shutil.which(os.environ.get("CXX", "g++")) is None,
+        reason="needs a C++ compiler",
+    ),
+    pytest.mark.skipif(shutil.which("make") is None, reason="needs make"),
+]
+
+
+def configure(folder: Path, version: str) -> subprocess.CompletedProcess[str]:
+    text = PROJECT.format(version=version, source=SOURCE.as_posix())
+    (folder / "CMakeLists.txt").write_text(text, encoding="utf-8")
+    command = [str(CMAKE), "-G", "Unix Makefiles", "-S", ".", "-B", "build"]
+    command.append(f"-Dslotkern_ROOT={sk.get_include()}")
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True)
+
+
+def test_a_program_is_built_against_the_package(tmp_path: Path) -> None:
+    done = configure(tmp_path, ".".join(sk.__version__.split(".")[:2]))
+    assert done.returncode == 0, done.stderr
+    subprocess.run([str(CMAKE), "--build", "build"], cwd=tmp_path, check=True)
+    program = tmp_path / "build" / "schedule"
+    lines = subprocess.run([program], check=True, capture_output=True, text=True).stdout
+    assert lines.startswith("job 0 starts ")
+
+
+def test_a_version_that_is_not_there_is_not_found(tmp_path: Path) -> None:
+    done = configure(tmp_path, "99.0")
+    assert done.returncode != 0
+    assert "slotkern" in done.stderr
+    assert sk.__version__ in done.stderr
