@@ -11,7 +11,7 @@ import { Table } from "./table";
 import { Words } from "./words";
 
 const LEGEND = 6; // groups that are told by colour
-const PAPER = { width: 1040, height: 600 };
+const PAPER = { width: 1040, height: 540 };
 
 const capital = (text: string) => `${text[0].toUpperCase()}${text.slice(1)}`;
 
@@ -136,15 +136,13 @@ export class App {
     this.top.setAttribute("aria-label", `${about.title}: ${summary.join(", ")}`);
     this.top.setAttribute("aria-describedby", "keys");
     this.stage.append(this.base, this.top, this.card);
+    const body = el("div", { class: "body" }, this.stage, this.panel.root);
+    const main = el("main", {}, tools, this.legend, body, help, this.status);
+    if (about.items.count) main.append(this.table.root);
     root.append(
       el("header", {}, el("h1", {}, name(about.title)), el("p", { class: "summary" }, summary.join(" · "))),
-      tools,
-      this.legend,
-      el("main", {}, this.stage, this.panel.root),
-      help,
-      this.status,
+      main,
     );
-    if (about.items.count) root.append(this.table.root);
   }
 
   private drawLegend(): void {
@@ -177,6 +175,7 @@ export class App {
   }
 
   private onPaper(on: boolean): void {
+    if (on === this.paper) return;
     this.paper = on;
     document.documentElement.classList.toggle("print", on);
     this.painter.colours = coloursOf(document.documentElement);

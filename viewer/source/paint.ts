@@ -168,9 +168,9 @@ export class Painter {
       for (let x = 0; x < width; x++, p += 2, q += 4) {
         const free = sums[p];
         const busy = sums[p + 1];
-        let red = r0 + rf * free + rb * busy;
-        let green = g0 + gf * free + gb * busy;
-        let blue = b0 + bf * free + bb * busy;
+        let red = r0 + 0.5 + rf * free + rb * busy;
+        let green = g0 + 0.5 + gf * free + gb * busy;
+        let blue = b0 + 0.5 + bf * free + bb * busy;
         if (parts) {
           const clear = 1 - parts.sums[q + 3];
           red = red * clear + parts.sums[q];

@@ -15,7 +15,7 @@ export interface PanelActions {
 }
 
 export class Panel {
-  readonly root = el("aside", { "aria-label": "Selection", hidden: "" });
+  readonly root = el("section", { class: "panel", "aria-label": "Selection", hidden: "" });
 
   constructor(
     private readonly scene: Scene,

@@ -229,7 +229,9 @@ def by_name(pairs: Sequence[tuple[str | None, Any]]) -> dict[str, WindowLike]:
     named: dict[str, WindowLike] = {}
     for i, (name, window) in enumerate(pairs, 1):
         called = name or f"window {i}"
-        named[called if called not in named else f"{called} ({i})"] = window
+        while called in named:
+            called = f"{called} ({i})"
+        named[called] = window
     return named
 
 

@@ -1,4 +1,4 @@
-"""A scene in the form that the page's script reads: a description, and packed columns."""
+"""A scene as the page's script reads it: a description, and packed columns."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from slotkern.viewer.scene import Ground, Groups, Items
 
 __all__ = ["described", "packed", "text_of", "visible"]
 
+#: Milliseconds.
 _UNITS = {
     "ns": 1e-6,
     "us": 1e-3,
@@ -139,7 +140,7 @@ def _groups(groups: Groups | None, names: list[str] | None) -> Any:
 
 
 def _clock(clock: Clock, first: float, last: float) -> dict[str, Any]:
-    """When 0 is, how long 1 is, and what the zone adds from when on, in milliseconds."""
+    """When 0 is, how long 1 is (ms), and what the zone adds (s) from when (ms) on."""
     zone = clock.origin.tzinfo
     edges = [clock.datetime(first), clock.datetime(last)]
     years = [edge.year for edge in edges if edge is not None]
@@ -181,7 +182,7 @@ def packed(columns: dict[str, NDArray[Any]]) -> str:
 
 
 def text_of(about: dict[str, Any]) -> str:
-    """A description as text that can stand in a script element: ASCII, without <, >, &."""
+    """A description as text that may stand in a script: ASCII, without <, >, &."""
     text = json.dumps(about, allow_nan=False, separators=(",", ":"))
     for sign in "<>&":
         text = text.replace(sign, f"\\u{ord(sign):04x}")

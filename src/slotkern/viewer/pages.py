@@ -1,4 +1,4 @@
-"""A schedule as one file: its data, its script, its style, and nothing from elsewhere."""
+"""A schedule as one file: data, script, style, and nothing from elsewhere."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def view(
     title: str | None = None,
     height: int = 520,
 ) -> View:
-    """Return a schedule as a page to look at: free and busy time, windows, by name and date.
+    """Return a page of a schedule: free and busy time, windows, by name and date.
 
     The page zooms, pans, filters, selects, steps from window to window and lists them
     as a table, with mouse, fingers or keys; it prints, and it is light or dark as the

@@ -63,7 +63,7 @@ class Ground:
 
 @dataclass(frozen=True)
 class Groups:
-    """Items that have one colour: what a group is, their names, and of each item its."""
+    """Items of one colour: what a group is, their names, and the group of each."""
 
     noun: str
     names: Sequence[str]

@@ -232,9 +232,8 @@ def _table(windows: WindowTable) -> Items:
     names: Any = there + 1
     if windows.names is not None:
         called = [windows.names[row] for row in there.tolist()]
-        names = (
-            list(by_name([(name, None) for name in called])) if any(called) else names
-        )
+        if any(called):
+            names = list(by_name([(name, None) for name in called]))
     terms = windows.terms or (None, None)
     figures = (*_TIMES, *_FIGURES)
     fields = _fields(
@@ -268,12 +267,9 @@ def _batch(schedule: Schedule) -> Items:
     items = _table(schedule.alternatives)
     jobs = list(schedule.batch.names)
     owner = np.asarray(schedule.owner)
-    rank = np.arange(len(owner)) - np.searchsorted(owner, owner)  # within each job
-    if (np.diff(owner) < 0).any():
-        order = np.argsort(owner, kind="stable")
-        rank[order] = np.arange(len(owner)) - np.searchsorted(
-            owner[order], owner[order]
-        )
+    order = np.argsort(owner, kind="stable")
+    rank = np.empty(len(owner), np.int64)  # within each job
+    rank[order] = np.arange(len(owner)) - np.searchsorted(owner[order], owner[order])
     names = [
         f"{jobs[job]} ({place})"
         for job, place in zip(owner.tolist(), (rank + 1).tolist(), strict=True)
