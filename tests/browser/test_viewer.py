@@ -1,4 +1,4 @@
-"""The page of a schedule in a real browser: what it shows, how it moves, what it asks for."""
+"""The page of a schedule in a real browser: what it shows, and how it moves."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_nodes_with_names_dates_with_a_zone(opened: Open) -> None:
     ("first", "last", "words"),
     [
         (0, 1, ["0.0", "0.2", "0.4", "0.6", "0.8"]),
-        (-3, 3, ["−2", "0", "2"]),
+        (-3, 3, ["\u22122", "0", "2"]),
         (0, 20000, ["0", "5,000", "10,000", "15,000"]),
     ],
 )
@@ -214,7 +214,8 @@ def test_mouse_wheel_drag_click_and_range(opened: Open) -> None:
         "viewer.scene.place[viewer.scene.parts.row[0]]]"
     )
     at = shown.ask(
-        f"[viewer.painter.x({(part[0] + part[1]) / 2}), viewer.painter.y({part[2] + 0.5})]"
+        f"[viewer.painter.x({(part[0] + part[1]) / 2}), "
+        f"viewer.painter.y({part[2] + 0.5})]"
     )
     shown.page.mouse.move(box["x"] + at[0], box["y"] + at[1])
     shown.frame()
@@ -345,8 +346,9 @@ def test_a_crowd_is_quick_small_and_silent(opened: Open) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
 def test_it_can_be_used_by_everybody(opened: Open, scheme: str, width: int) -> None:
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
-    pool = machine()
+    from axe_playwright_python.sync_playwright import Axe
+
+    axe, pool = Axe(), machine()
     shown = opened(sk.view(pool, three(pool)), width=width, color_scheme=scheme)
     shown.key("n")
     shown.page.locator("summary").click()

@@ -277,7 +277,7 @@ export class App {
 
   private timeLabel(g: CanvasRenderingContext2D, at: Place): void {
     const { frame } = this.painter;
-    const text = this.scale.text(at.time);
+    const text = this.scale.near(at.time, 1 / this.painter.perTime);
     g.font = "12px system-ui, sans-serif";
     const wide = g.measureText(text).width + 12;
     const x = Math.min(Math.max(at.x - wide / 2, 2), frame.width - wide - 2);
@@ -333,7 +333,7 @@ export class App {
       const slot = scene.free.at(hover.row, hover.time);
       const told = slot >= 0 ? this.words.slot(slot) : [];
       const state = slot >= 0 ? "free" : this.words.otherwise(hover.row, hover.time);
-      card.replaceChildren(el("b", {}, `${scene.about.nodes.noun} `, name(scene.node(hover.row)), `: ${state}`), facts([...told, ...this.words.node(hover.row)]));
+      card.replaceChildren(el("b", {}, ...this.words.called(hover.row), `: ${state}`), facts([...told, ...this.words.node(hover.row)]));
     } else {
       card.hidden = true;
       return;
@@ -356,7 +356,7 @@ export class App {
     const idle = about.rest === "free" ? nodes - busy - taken : free;
     const list: [string, string][] = [["free", of(idle)]];
     if (about.items.count) list.push([`in ${about.items.noun}s`, of(taken)]);
-    this.card.replaceChildren(el("b", {}, this.scale.text(time)), facts(list));
+    this.card.replaceChildren(el("b", {}, this.scale.near(time, (about.last - about.first) / (frame.right - frame.left))), facts(list));
   }
 
   select(item: number): void {

@@ -54,7 +54,7 @@ export class Panel {
     }
     if (taken.length > MOST) list.append(el("li", {}, `and ${number(taken.length - MOST)} more`));
     const count = `${number(taken.length)} ${scene.about.items.noun}${taken.length === 1 ? "" : "s"} here`;
-    this.put(el("h2", {}, `${scene.about.nodes.noun} `, name(scene.node(row))), facts(known), el("h3", {}, count), list);
+    this.put(el("h2", {}, ...this.words.called(row)), facts(known), el("h3", {}, count), list);
   }
 
   private put(head: HTMLElement, ...rest: HTMLElement[]): void {

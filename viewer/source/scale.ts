@@ -12,6 +12,8 @@ export interface Scale {
   /** What ticks leave out, such as the day: from when on it holds. */
   context(first: number, last: number, most: number): Tick[];
   text(time: number): string;
+  /** A time as it is pointed at: no finer than what a pixel is. */
+  near(time: number, pixel: number): string;
   length(span: number): string;
 }
 
@@ -59,7 +61,7 @@ const dateText = (local: number) => new Date(local).toISOString().replace(/T.*/,
 /** A duration in words: 1 d 04:30, 00:20:05. */
 function lengthText(ms: number): string {
   if (!Number.isFinite(ms)) return number(ms);
-  if (Math.abs(ms) < SECOND) return `${number(ms)} ms`;
+  if (ms && Math.abs(ms) < SECOND) return `${number(ms)} ms`;
   const days = Math.floor(Math.abs(ms) / DAY);
   const rest = Math.abs(ms) % DAY;
   const fine = rest % MINUTE ? (rest % SECOND ? 1 : SECOND) : MINUTE;
@@ -87,6 +89,12 @@ function rounds(step: number, low: number, high: number): number[] {
 
 const stepFor = (span: number, most: number) =>
   STEPS.find((step) => step * most >= span) ?? STEPS[STEPS.length - 1];
+
+/** The nearest whole minute, second or millisecond, as fine as a pixel asks. */
+function pointed(ms: number, pixel: number): number {
+  const fine = pixel >= MINUTE ? MINUTE : pixel >= SECOND ? SECOND : 1;
+  return Math.round(ms / fine) * fine;
+}
 
 /** Dates in a zone. */
 class Dates implements Scale {
@@ -174,6 +182,10 @@ class Dates implements Scale {
     return `${dateText(local)} ${clockText(local, fine)} ${zone}`;
   }
 
+  near(time: number, pixel: number): string {
+    return this.text(this.time(pointed(this.ms(time), pixel * this.clock.unit)));
+  }
+
   length(span: number): string {
     return lengthText(span * this.clock.unit);
   }
@@ -209,6 +221,10 @@ class Elapsed implements Scale {
     return Number.isFinite(time) ? lengthText(time * this.unit) : "–";
   }
 
+  near(time: number, pixel: number): string {
+    return this.text(pointed(time * this.unit, pixel * this.unit) / this.unit);
+  }
+
   length(span: number): string {
     return lengthText(span * this.unit);
   }
@@ -237,6 +253,11 @@ class Plain implements Scale {
 
   text(time: number): string {
     return time === Infinity ? "no end" : number(time);
+  }
+
+  near(time: number, pixel: number): string {
+    const fine = 10 ** Math.floor(Math.log10(pixel));
+    return number(Math.round(time / fine) * fine);
   }
 
   length(span: number): string {

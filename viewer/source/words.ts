@@ -1,6 +1,7 @@
 // What is told of a window, a node, a place: the same words on the card, in the panel, in the
 // table.
 import type { Field } from "./data";
+import { name } from "./dom";
 import { number, type Scale } from "./scale";
 import type { Scene } from "./scene";
 
@@ -53,6 +54,12 @@ export class Words {
     if (Number.isFinite(end[i])) facts.push(["length", scale.length(end[i] - start[i])]);
     if (price && !Number.isNaN(price[i])) facts.push(["price", number(price[i])]);
     return facts;
+  }
+
+  /** A node by its name, or by its number and what it is. */
+  called(row: number): (HTMLElement | string)[] {
+    const { names, noun } = this.scene.about.nodes;
+    return [...(names ? [] : [`${noun} `]), name(this.scene.node(row))];
   }
 
   node(row: number): Fact[] {

@@ -9,7 +9,14 @@ import numpy as np
 
 from slotkern.batch import Schedule, read_batch, schedule_batch
 from slotkern.batch.policies import policy_of
-from slotkern.commands.results import Output, check_output, write_table
+from slotkern.commands.results import (
+    Html,
+    Output,
+    check_output,
+    check_page,
+    write_page,
+    write_table,
+)
 from slotkern.commands.tables import column
 from slotkern.commands.terminal import progress, show
 from slotkern.extras import extra
@@ -70,16 +77,18 @@ def batch(
     curve: Annotated[
         Path | None, typer.Option(help="Draw the trade-off: .png, .svg, .pdf.")
     ] = None,
+    html: Html = None,
     output: Output = None,
 ) -> None:
     """Schedule a batch of jobs under the policy of an organization.
 
-    With one policy, a row a job; with several, a row a policy. `--plot`, `--curve` and
-    `--output` are of the first. Exits with 1 when no job was scheduled.
+    With one policy, a row a job; with several, a row a policy. `--plot`, `--curve`,
+    `--html` and `--output` are of the first. Exits with 1 when no job was scheduled.
     """
     words = policy or ["css"]
     policies = [policy_of(word) for word in words]
     check_output(output)
+    check_page(html)
     queue, free = read_batch(jobs), read_slots(slots)
     with progress("policies", policies) as steps:
         schedules = [
@@ -105,6 +114,7 @@ def batch(
         from slotkern.plotting.batch import plot_trade_off
 
         plot_trade_off(first, path=curve)
+    write_page(html, first, title=f"{jobs.name} on {slots.name}, {words[0]}")
     if output is not None:
         write_schedule(first, output)
     if len(schedules) > 1:

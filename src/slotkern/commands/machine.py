@@ -13,7 +13,7 @@ from slotkern.extras import extra
 from slotkern.machine.files import read_columns
 
 from .about import about
-from .results import check_output, dates, write_table
+from .results import Html, check_output, check_page, dates, write_page, write_table
 from .terminal import show
 
 with extra():
@@ -112,6 +112,7 @@ def schedule(
     ] = "start",
     shape: Annotated[str, typer.Option(help="square or ragged.")] = "square",
     owner: Annotated[str | None, typer.Option(help="For whom all are booked.")] = None,
+    html: Html = None,
     output: Annotated[
         list[Path] | None,
         typer.Option(
@@ -122,6 +123,7 @@ def schedule(
 ) -> None:
     """Find and book a window for each job of a table, in its order."""
     check_outputs(output)
+    check_page(html)
     free, _ = read_free(slots)
     pool = free if isinstance(free, sk.SlotPool) else sk.SlotPool(free)
     columns = read_columns(jobs, ("name", "where", *_SAID))
@@ -133,6 +135,7 @@ def schedule(
     table = done.listing()
     fields = table.dtype.names or ()
     write_all(output, pool, listing_columns(table, pool.clock))
+    write_page(html, pool, done, f"{jobs.name} on {slots.name}")
     names = [n for n in fields if f"{n}_time" not in fields]
     drawn = Table(box=SIMPLE_HEAD)
     for name in names:
