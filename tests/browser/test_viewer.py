@@ -103,6 +103,12 @@ def test_windows_that_overlap_share_the_row(opened: Open) -> None:
     upper, lower = shown.colour(37, 0.35), shown.colour(37, 0.9)
     assert upper == BLUE
     assert lower == (213, 94, 0)
+    # The strip counts nodes: a row that two windows share is one.
+    at = "(viewer.painter.frame.right - viewer.painter.frame.left)"
+    shares = shown.ask(f"viewer.strip.shares(0.2 * {at})")
+    assert shares["taken"] == pytest.approx(2, abs=0.01)
+    assert shares["free"] == pytest.approx(2, abs=0.01)
+    assert shown.ask(f"viewer.strip.shares(0.6 * {at})")["taken"] < 0.01
 
 
 def test_nodes_with_names_dates_with_a_zone(opened: Open) -> None:

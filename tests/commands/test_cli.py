@@ -281,6 +281,26 @@ def test_find_draws(slots_file: Path, tmp_path: Path) -> None:
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.parametrize("command", ["find", "alternatives"])
+def test_a_page_is_written(command: str, slots_file: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    assert run(command, slots_file, *JOB, "--html", page).exit_code == 0
+    text = page.read_text(encoding="ascii")
+    assert text.startswith("<!doctype html>")
+    assert f"<title>{slots_file.name}: " in text
+
+
+def test_pages_that_cannot_be_written_are_named(
+    slots_file: Path, tmp_path: Path
+) -> None:
+    refused(run("find", slots_file, *JOB, "--html", "a.png"), "--html: a.png", ".html")
+    there = tmp_path / "none" / "a.html"
+    refused(run("find", slots_file, *JOB, "--html", there), "none is no folder")
+    page = tmp_path / "page.html"
+    assert run("find", slots_file, *JOB, "--budget", 1, "--html", page).exit_code == 1
+    assert not page.exists()
+
+
 # --- bad input
 
 

@@ -330,12 +330,8 @@ def test_any_text_comes_back_from_a_script_element(text: str) -> None:
     assert told.isascii()
     assert not set("<>&") & set(told)
     assert json.loads(told) == {"text": text}
-    assert visible(text).isprintable() or visible(text) == "".join(
-        sign for sign in visible(text)
-    )
-    assert not set("\u202a\u202b\u202d\u202e\u2066\u2067\u2028\x00\n") & set(
-        visible(text)
-    )
+    forbidden = set("\u202a\u202b\u202d\u202e\u2066\u2067\u2028\x00\n")
+    assert not forbidden & set(visible(text))
 
 
 def test_names_in_any_language_stay_as_they_are() -> None:

@@ -42,12 +42,17 @@ export class Strip {
         cover.add((spans.start[i] - first) * per, (spans.end[i] - first) * per, 0, 1, weights);
       }
     }
+    // Boxes come by row and start; where windows overlap on a row it is taken once.
     const { top, bottom, part } = scene.boxes;
+    const { item, start, end } = scene.parts;
+    let [row, latest] = [-1, first];
     for (let i = 0; i < part.length; i++) {
       const p = part[i];
-      if (!scene.items.chosen[scene.parts.item[p]]) continue;
-      const nodes = bottom[i] - top[i];
-      cover.add((scene.parts.start[p] - first) * per, (scene.parts.end[p] - first) * per, 0, 1, [0, 0, nodes]);
+      if (!scene.items.chosen[item[p]]) continue;
+      if (top[i] !== row) [row, latest] = [top[i], first];
+      const from = Math.max(start[p], latest);
+      cover.add((from - first) * per, (end[p] - first) * per, 0, 1, [0, 0, bottom[i] - top[i]]);
+      latest = Math.max(latest, end[p]);
     }
     cover.finish();
     this.cover = cover;
