@@ -14,7 +14,7 @@ TARGETS := search alternatives pool choose values replay withdraw
 DOORS   := $(patsubst src/_native/%.pyx,slotkern.%,$(wildcard src/_native/*.pyx))
 SOURCES := pyproject.toml CMakeLists.txt $(shell find src -type f -not -name "*.pyc")
 
-.PHONY: help demo test fresh docs bench fuzz fuzz-readers fuzz-kernels fuzz-briefly lint sanitize clang mutants clean toolchain
+.PHONY: help demo test fresh docs bench fuzz fuzz-readers fuzz-kernels fuzz-briefly lint sanitize clang mutants viewer clean toolchain
 .DELETE_ON_ERROR:
 
 help:
@@ -28,6 +28,7 @@ help:
 	@echo "make sanitize  the whole test suite, built by clang++ with AddressSanitizer and UBSan"
 	@echo "make clang     the whole test suite on a build by clang++ as it would be released"
 	@echo "make mutants   change the kernels one place at a time: which tests notice? COUNT=100"
+	@echo "make viewer    build the script of the viewer's pages from viewer/source (needs node)"
 	@echo "make clean     remove everything that make built"
 
 toolchain:
@@ -124,7 +125,7 @@ clang: | toolchain
 	$(PYTHON) -m venv .venv-clang
 	.venv-clang/bin/python -m pip install --quiet "scikit-build-core>=1.0" "cython>=3.1,<3.4" "numpy>=2.0" cmake ninja
 	CXX=$(CLANG) .venv-clang/bin/python -m pip install --quiet --no-build-isolation \
-	    -C build-dir=build/clang -e ".[test]"
+	    -C build-dir=build/clang -e ".[test,browser]"
 	CXX=$(CLANG) .venv-clang/bin/python -m pytest -q -n auto -p no:cacheprovider
 
 # Kernels against exhaustive search, under ASan and UBSan. Briefly: so many runs from one seed,
@@ -153,5 +154,9 @@ mutants: $(VENV)/.installed
 	@echo "SEED=$(SEED)"
 	$(BIN)/python ci/mutants.py --count $(COUNT) --seed $(SEED) --python
 
+# The script and the style of the pages that sk.view makes: what is built is committed.
+viewer:
+	cd viewer && npm ci --no-audit --no-fund && npm run check && npm run build
+
 clean:
-	rm -rf $(VENV) $(SAN) .venv-clang build dist out .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
+	rm -rf $(VENV) $(SAN) .venv-clang viewer/node_modules build dist out .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks

@@ -123,6 +123,7 @@ ROOMS = {
         PYTHON, "communities of schedulers, simulated", ("communities",)
     ),
     "plotting": Room(PYTHON, "pictures", ("plotting",)),
+    "viewer": Room(PYTHON, "schedules as pages of one file", ("viewer",)),
     "studies": Room(PYTHON, "experiments, reports, figures", ("studies",)),
     "commands": Room(PYTHON, "the command line", ("commands", "__main__")),
 }

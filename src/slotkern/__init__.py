@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from slotkern.traces.clean import clean_trace
     from slotkern.traces.free_slots import TraceSlots, slots_from_trace
     from slotkern.traces.read import GWF, SWF, Trace, read_trace, write_trace
+    from slotkern.viewer.pages import View, view
 
 __version__ = "0.1.0"
 
@@ -116,6 +117,7 @@ _LAZY = {
     "traces.clean": ("clean_trace",),
     "traces.free_slots": ("TraceSlots", "slots_from_trace"),
     "traces.read": ("GWF", "SWF", "Trace", "read_trace", "write_trace"),
+    "viewer.pages": ("View", "view"),
 }
 _HOME = {name: module for module, names in _LAZY.items() for name in names}
 
@@ -191,6 +193,7 @@ __all__ = [
     "Trace",
     "TraceSlots",
     "TradeOff",
+    "View",
     "Window",
     "WindowPolicy",
     "WindowTable",
@@ -231,6 +234,7 @@ __all__ = [
     "to_pandas",
     "trade_off",
     "validate_slots",
+    "view",
     "write_slots",
     "write_trace",
 ]

@@ -101,6 +101,13 @@ def test_pictures(files):
     assert curve.read_text().startswith("<?xml")
 
 
+def test_a_page(files):
+    page = files / "batch.html"
+    assert run(files, "--html", str(page)).exit_code == 0
+    assert "<title>jobs.csv on slots.csv, css</title>" in page.read_text("ascii")
+    assert run(files, "--html", str(files / "batch.pdf")).exit_code != 0
+
+
 def test_a_picture_outlines_all_and_fills_the_chosen(files):
     slots = sk.read_slots(files / "slots.csv")
     schedule = sk.schedule_batch(slots, sk.read_batch(files / "jobs.csv"))

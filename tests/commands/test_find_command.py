@@ -178,3 +178,23 @@ def test_a_window_of_many_parts_is_shown_by_its_ends(tmp_path: Path) -> None:
     shown = [line.split()[0] for line in result.stdout.splitlines()[3:204]]
     assert shown == [*map(str, range(100)), "...", *map(str, range(200, 300))]
     assert "100 of 300 parts left out" in result.stdout
+
+
+@pytest.mark.parametrize("command", ["find", "alternatives"])
+def test_a_page_is_written(command: str, slots_file: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    assert run(command, slots_file, *JOB, "--html", page).exit_code == 0
+    text = page.read_text(encoding="ascii")
+    assert text.startswith("<!doctype html>")
+    assert f"<title>{slots_file.name}: " in text
+
+
+def test_pages_that_cannot_be_written_are_named(
+    slots_file: Path, tmp_path: Path
+) -> None:
+    refused(run("find", slots_file, *JOB, "--html", "a.png"), "--html: a.png", ".html")
+    there = tmp_path / "none" / "a.html"
+    refused(run("find", slots_file, *JOB, "--html", there), "none is no folder")
+    page = tmp_path / "page.html"
+    assert run("find", slots_file, *JOB, "--budget", 1, "--html", page).exit_code == 1
+    assert not page.exists()

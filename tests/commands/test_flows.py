@@ -76,6 +76,17 @@ def test_replay_compares_policies(trace_file: Path, tmp_path: Path) -> None:
     assert (pictures / "policies.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_replay_writes_a_page_of_the_first_policy(
+    trace_file: Path, tmp_path: Path
+) -> None:
+    page = tmp_path / "replay.html"
+    words = ("--policy", "sjf", "--policy", "easy", "--html", page)
+    assert run("replay", trace_file, *words).exit_code == 0
+    title = f"<title>{trace_file.name}, sjf</title>"
+    assert title in page.read_text(encoding="ascii")
+    refused(run("replay", trace_file, "--html", "a.png"), "does not end in .html")
+
+
 def test_replay_what_if(trace_file: Path) -> None:
     plain = run("replay", trace_file)
     assert "easy" in plain.stdout

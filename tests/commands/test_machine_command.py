@@ -59,9 +59,11 @@ def test_find_and_explain_in_names_and_dates(pool: Path) -> None:
 def test_schedule_a_table_of_jobs(pool: Path, tmp_path: Path) -> None:
     jobs = tmp_path / "j.csv"
     jobs.write_text("name,nodes,walltime,budget\nocean,2,4:00:00,10\nall,9,1h,\n")
-    booked = tmp_path / "booked.npz"
-    done = run("schedule", pool, jobs, "--owner", "bob", "--output", booked)
+    booked, page = tmp_path / "booked.npz", tmp_path / "page.html"
+    options = ("--owner", "bob", "--output", booked, "--html", page)
+    done = run("schedule", pool, jobs, *options)
     assert done.returncode == 0, done.stderr
+    assert '"names":["ocean"]' in page.read_text(encoding="ascii")
     assert "ocean   booked   n01,n02   3.6    2026-10-24T20:00:00+02:00" in done.stdout
     assert "1 of 2 jobs booked" in done.stdout
     later = sk.SlotPool.load(booked)

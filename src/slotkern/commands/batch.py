@@ -11,7 +11,15 @@ from slotkern.batch import Schedule, read_batch, schedule_batch
 from slotkern.batch.policies import policy_of
 from slotkern.batch.scheduling import MEASURES
 from slotkern.commands.machine import read_free
-from slotkern.commands.results import Output, check_output, dates, write_table
+from slotkern.commands.results import (
+    Html,
+    Output,
+    check_output,
+    check_page,
+    dates,
+    write_page,
+    write_table,
+)
 from slotkern.commands.tables import column
 from slotkern.commands.terminal import progress, show
 from slotkern.commands.words import SHAPES, among
@@ -100,16 +108,18 @@ def batch(
     curve: Annotated[
         Path | None, typer.Option(help="Draw the trade-off: .png, .svg, .pdf.")
     ] = None,
+    html: Html = None,
     output: Output = None,
 ) -> None:
     """Schedule a batch of jobs under the policy of an organization.
 
-    With one policy, a row a job; with several, a row a policy. `--plot`, `--curve` and
-    `--output` are of the first. Exits with 1 when no job was scheduled.
+    With one policy, a row a job; with several, a row a policy. `--plot`, `--curve`,
+    `--html` and `--output` are of the first. Exits with 1 when no job was scheduled.
     """
     words = policy or ["css"]
     policies = [policy_of(word) for word in words]
     check_output(output)
+    check_page(html)
     queue, (free, _) = read_batch(jobs), read_free(slots)
     with progress("policies", policies) as steps:
         schedules = [
@@ -135,6 +145,7 @@ def batch(
         from slotkern.plotting.batch import plot_trade_off
 
         plot_trade_off(first, path=curve)
+    write_page(html, first, title=f"{jobs.name} on {slots.name}, {words[0]}")
     if output is not None:
         write_schedule(first, output)
     if len(schedules) > 1:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from slotkern.checks import one_of
+from slotkern.commands.results import Html, check_page, write_page
 from slotkern.commands.tables import column, metrics_table
 from slotkern.commands.terminal import bars, show
 from slotkern.commands.words import among
@@ -172,12 +173,17 @@ def replay(
     plot: Annotated[
         Path | None, typer.Option(help="Folder for a picture of the policies.")
     ] = None,
+    html: Html = None,
     output: Annotated[
         Path | None,
         typer.Option(help="Folder for one .swf a policy, the start in the wait field."),
     ] = None,
 ) -> None:
-    """Replay a workload trace under queue policies and compare them."""
+    """Replay a workload trace under queue policies and compare them.
+
+    `--html` shows the jobs on their processors under the first policy.
+    """
+    check_page(html)
     trace = _read(file, clean, errors, max_bytes)
     options: dict[str, Any] = {
         "cluster": _cluster(cluster),
@@ -205,7 +211,9 @@ def replay(
         from slotkern.plotting.flows import plot_replays
 
         plot_replays(done, path=make_folder(plot) / "policies.png")
-    show(_heading(trace, next(iter(done.values()))), _table(done))
+    first = next(iter(done.values()))
+    write_page(html, first, title=f"{file.name}, {first.policy}")
+    show(_heading(trace, first), _table(done))
 
 
 def _advance(shown: Progress, bar: Any, submitted: int) -> None:

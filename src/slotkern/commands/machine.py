@@ -12,7 +12,7 @@ from slotkern.machine.files import read_columns
 from slotkern.machine.jobs import read_jobs, requests_of
 
 from .about import about
-from .results import check_output, dates, write_table
+from .results import Html, check_output, check_page, dates, write_page, write_table
 from .terminal import show
 from .words import SHAPES, among
 
@@ -119,6 +119,7 @@ def schedule(
         str, typer.Option(autocompletion=among(SHAPES), help="square or ragged.")
     ] = "square",
     owner: Annotated[str | None, typer.Option(help="For whom all are booked.")] = None,
+    html: Html = None,
     output: Annotated[
         list[Path] | None,
         typer.Option(
@@ -129,6 +130,7 @@ def schedule(
 ) -> None:
     """Find and book a window for each job of a table, in its order."""
     check_outputs(output)
+    check_page(html)
     free, _ = read_free(slots)
     pool = free if isinstance(free, sk.SlotPool) else sk.SlotPool(free)
     asked = requests_of(read_jobs(jobs), str(jobs))
@@ -136,6 +138,7 @@ def schedule(
     table = done.listing()
     fields = table.dtype.names or ()
     write_all(output, pool, listing_columns(table, pool.clock))
+    write_page(html, pool, done, f"{jobs.name} on {slots.name}")
     names = [n for n in fields if f"{n}_time" not in fields]
     drawn = Table(box=SIMPLE_HEAD)
     for name in names:

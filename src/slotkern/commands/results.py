@@ -17,17 +17,34 @@ from slotkern.extras import extra
 from slotkern.files.arrow import pyarrow
 from slotkern.files.whole import open_whole
 from slotkern.machine.clock import Clock
+from slotkern.viewer.pages import SUFFIXES, view
 
 with extra():
     import typer
 
-__all__ = ["Dates", "Output", "check_output", "dates", "part_columns", "write_table"]
+__all__ = [
+    "Dates",
+    "Html",
+    "Output",
+    "check_output",
+    "check_page",
+    "dates",
+    "part_columns",
+    "write_page",
+    "write_table",
+]
 
 #: The endings of tables.
 ENDINGS = (".csv", ".json", ".parquet")
 
 Output = Annotated[
     Path | None, typer.Option(help="Write the result: .csv, .json or .parquet.")
+]
+
+
+Html = Annotated[
+    Path | None,
+    typer.Option("--html", help="Write a page to look at, all in one file: .html."),
 ]
 
 
@@ -59,6 +76,24 @@ def check_output(path: Path | None, *more: str) -> None:
         raise ValueError(f"--output: {path.parent} is no folder")
     if path.suffix.lower() == ".parquet":
         pyarrow("parquet")
+
+
+def check_page(path: Path | None) -> None:
+    """Refuse a page that cannot be written, before there is anything to see."""
+    if path is None:
+        return
+    if path.suffix.lower() not in SUFFIXES:
+        raise ValueError(f"--html: {path} does not end in {', '.join(SUFFIXES)}")
+    if not path.parent.is_dir():
+        raise ValueError(f"--html: {path.parent} is no folder")
+
+
+def write_page(
+    path: Path | None, slots: Any, windows: Any = None, title: str | None = None
+) -> None:
+    """Write the page that `slotkern.view` makes, if there is a path."""
+    if path is not None:
+        view(slots, windows, title=title).save(path)
 
 
 def write_table(path: Path, columns: Columns) -> None:

@@ -17,9 +17,12 @@ from slotkern._request import REQUEST_FIELDS
 from slotkern.commands import tables
 from slotkern.commands.machine import number_or_text, read_free
 from slotkern.commands.results import (
+    Html,
     Output,
     check_output,
+    check_page,
     part_columns,
+    write_page,
     write_table,
 )
 from slotkern.commands.terminal import show, write
@@ -206,6 +209,7 @@ def find(
     max_work: MaxWork = None,
     seed: Seed = 0,
     plot: Plot = None,
+    html: Html = None,
     output: Output = None,
     as_json: AsJson = False,
 ) -> None:
@@ -213,15 +217,17 @@ def find(
 
     Exits with 1 and the explanation when there is no window.
     """
-    check_results(plot, output)
+    check_results(plot, output, html)
     free, table = read_free(slots)
     how: Any = {"criterion": criterion, "shape": shape, "method": method}
     how |= {"placement": placement, "span": span, "gap": gap, "max_work": max_work}
     window = sk.find_window(free, request, seed=seed, **how)
     why = None if window is not None else _why(free, request, shape)
-    if window is not None and plot is not None:
+    if window is not None:
         title = f"{slots.name}: {request.nodes} nodes at once, {shape}"
-        sk.plot_gantt(table, window, path=plot, title=title)
+        if plot is not None:
+            sk.plot_gantt(table, window, path=plot, title=title)
+        write_page(html, free, window, title)
     if output is not None:
         windows = [] if window is None else [window]
         write_table(output, part_columns(free, table, windows))
@@ -268,6 +274,7 @@ def alternatives(
         ),
     ] = None,
     plot: Plot = None,
+    html: Html = None,
     output: Output = None,
     as_json: AsJson = False,
 ) -> None:
@@ -275,7 +282,7 @@ def alternatives(
 
     Exits with 1 and the explanation when there is none.
     """
-    check_results(plot, output)
+    check_results(plot, output, html)
     if limit is not None and limit < 1:
         raise ValueError(f"--limit must be at least 1, got {limit}")
     free, table = read_free(slots)
@@ -285,9 +292,11 @@ def alternatives(
         names: Any = (name.strip() for name in pareto.split(","))
         found = found.pareto(*names)
     why = None if found else _why(free, request, shape)
-    if found and plot is not None:
+    if found:
         what = f"{len(found)} alternatives of {request.nodes} nodes, {shape}"
-        sk.plot_gantt(table, found, path=plot, title=f"{slots.name}: {what}")
+        if plot is not None:
+            sk.plot_gantt(table, found, path=plot, title=f"{slots.name}: {what}")
+        write_page(html, free, found, f"{slots.name}: {what}")
     if output is not None:
         write_table(output, part_columns(free, table, [*found]))
     if as_json:
@@ -316,9 +325,12 @@ def explain(slots: SlotsFile, request: sk.Request, shape: Shape = "square") -> N
         raise typer.Exit(1)
 
 
-def check_results(plot: Path | None, output: Path | None) -> None:
+def check_results(
+    plot: Path | None, output: Path | None, html: Path | None = None
+) -> None:
     """Refuse a picture or a file that cannot be, before anything is searched."""
     check_output(output)
+    check_page(html)
     if plot is not None:
         from slotkern.plotting.style import checked_path
 

@@ -22,10 +22,12 @@ __all__ = [
     "WindowLike",
     "Windows",
     "by_name",
+    "called_windows",
     "layout_of",
     "named_windows",
     "next_starts",
     "row_edges",
+    "time_range",
     "with_spans",
 ]
 
@@ -148,7 +150,7 @@ def layout_of(
     nodes = only
     if nodes is None:
         nodes = np.unique(np.concatenate([span["node"] for span in spans]))
-    first, last = _time_range(spans, horizon)
+    first, last = time_range(spans, horizon)
     used = np.isin(nodes, parts["node"])
     row = np.searchsorted(nodes, parts["node"])
     lane, of = _lanes(row, parts)
@@ -198,11 +200,16 @@ def with_spans(name: str, rows: Any) -> npt.NDArray[Any]:
 
 
 def named_windows(windows: Windows | None) -> dict[str, WindowLike]:
-    """The windows by the name that is written beside each."""
+    """The windows by the name that is written beside each, as matplotlib takes it."""
+    return {as_written(name): w for name, w in called_windows(windows).items()}
+
+
+def called_windows(windows: Windows | None) -> dict[str, WindowLike]:
+    """The windows by their names."""
     if windows is None:
         return {}
     if isinstance(windows, Mapping):
-        return {as_written(name): w for name, w in windows.items() if w is not None}
+        return {str(name): w for name, w in windows.items() if w is not None}
     single = hasattr(windows, "slots")  # all else is a collection of windows
     several = cast("Iterable[WindowLike | None]", [windows] if single else windows)
     found = [w for w in several if w is not None]
@@ -210,13 +217,10 @@ def named_windows(windows: Windows | None) -> dict[str, WindowLike]:
         if not hasattr(window, "slots"):
             raise TypeError(f"windows must be windows, got {window!r} among them")
     if any(getattr(window, "name", None) for window in found):
-        called = by_name([(getattr(w, "name", None), w) for w in found])
-        return {as_written(name): w for name, w in called.items()}
+        return by_name([(getattr(w, "name", None), w) for w in found])
     criteria = [getattr(w, "criterion", None) for w in found]
     if all(isinstance(c, str) for c in criteria) and len(set(criteria)) == len(found):
-        return {
-            as_written(f"best by {c}"): w for c, w in zip(criteria, found, strict=True)
-        }
+        return {f"best by {c}": w for c, w in zip(criteria, found, strict=True)}
     return {f"window {i}": w for i, w in enumerate(found, 1)}
 
 
@@ -225,7 +229,9 @@ def by_name(pairs: Sequence[tuple[str | None, Any]]) -> dict[str, WindowLike]:
     named: dict[str, WindowLike] = {}
     for i, (name, window) in enumerate(pairs, 1):
         called = name or f"window {i}"
-        named[called if called not in named else f"{called} ({i})"] = window
+        while called in named:
+            called = f"{called} ({i})"
+        named[called] = window
     return named
 
 
@@ -244,7 +250,7 @@ def _parts(windows: list[WindowLike]) -> npt.NDArray[Any]:
     return parts
 
 
-def _time_range(
+def time_range(
     spans: list[npt.NDArray[Any]], horizon: float | None
 ) -> tuple[float, float]:
     """The left and right edge of the picture."""

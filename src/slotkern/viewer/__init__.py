@@ -1,0 +1,1 @@
+"""Schedules as pages: one file each, which shows itself in any browser."""

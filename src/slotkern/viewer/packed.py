@@ -1,0 +1,189 @@
+"""A scene as the page's script reads it: a description, and packed columns."""
+
+from __future__ import annotations
+
+import base64
+import json
+import unicodedata
+import zlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slotkern.machine.clock import Clock
+from slotkern.machine.moments import segments
+from slotkern.plotting.layout import time_range
+from slotkern.viewer.scene import Ground, Groups, Items
+
+__all__ = ["described", "packed", "text_of", "visible"]
+
+#: Milliseconds.
+_UNITS = {
+    "ns": 1e-6,
+    "us": 1e-3,
+    "ms": 1.0,
+    "s": 1e3,
+    "min": 6e4,
+    "h": 3.6e6,
+    "d": 8.64e7,
+}
+
+#: What turns the direction of the text around it.
+_TURNS = frozenset(("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"))
+_MARKS = frozenset("\u200e\u200f\u061c")
+
+
+def visible(text: Any) -> str:
+    """A text in which what cannot be seen, or turns what can, stands as an escape.
+
+    Examples
+    --------
+    >>> visible("node\\u202egnp.exe"), visible("a\\x00b")
+    ('node\\\\u202egnp.exe', 'a\\\\x00b')
+    """
+    found = str(text)
+    return found if found.isprintable() else "".join(map(_seen, found))
+
+
+def _all_visible(texts: list[str]) -> list[str]:
+    """The same of many, most of which need nothing."""
+    return texts if "".join(texts).isprintable() else [visible(each) for each in texts]
+
+
+def _seen(sign: str) -> str:
+    hidden = (
+        unicodedata.category(sign) in ("Cc", "Cs", "Zl", "Zp")
+        or unicodedata.bidirectional(sign) in _TURNS
+        or sign in _MARKS
+    )
+    return sign.encode("unicode_escape").decode() if hidden else sign
+
+
+def described(
+    title: str, ground: Ground, items: Items, horizon: float | None
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return the description of a page, and its columns by name."""
+    clock: Clock | None = ground.clock or items.clock
+    machine = ground.machine if ground.machine is not None else items.machine
+    known = [ground.nodes, items.parts["node"]]
+    ids = np.unique(np.concatenate(known)).astype(np.int32)
+    speed = np.full(len(ids), np.nan, np.float32)
+    speed[np.searchsorted(ids, ground.nodes)] = ground.performance
+    spans = [ground.free, ground.busy, items.parts]
+    first, last = time_range(spans, horizon if horizon is not None else ground.last)
+    columns: dict[str, NDArray[Any]] = {"node_id": ids, "node_performance": speed}
+    for name, rows in (("free", ground.free), ("busy", ground.busy)):
+        row, order = _by_row(ids, rows)
+        columns[f"{name}_row"] = row
+        for side in ("start", "end", "price"):
+            columns[f"{name}_{side}"] = rows[side][order]
+    row, order = _by_row(ids, items.parts)
+    columns["part_row"] = row
+    for side in ("count", "start", "end", "cost", "item"):
+        columns[f"part_{side}"] = items.parts[side][order]
+    groups = items.groups
+    columns["item_start"], columns["item_finish"] = items.start, items.finish
+    columns["item_chosen"] = items.chosen.view(np.uint8)
+    of = np.arange(len(items)) if groups is None else groups.of
+    columns["item_group"] = of.astype(np.int32)
+    fields = []
+    for k, each in enumerate(items.fields):
+        columns[f"field_{k}"] = each.values.astype(np.float64)
+        fields.append({"name": each.name, "kind": each.kind, "column": f"field_{k}"})
+    numbered = isinstance(items.names, np.ndarray)
+    if numbered:
+        columns["item_number"] = np.asarray(items.names).astype(np.float64)
+    names = None if numbered else _all_visible([str(name) for name in items.names])
+    known_names = machine is not None and len(ids) and int(ids[-1]) < len(machine)
+    about = {
+        "title": visible(title),
+        "rest": ground.rest,
+        "first": first,
+        "last": last,
+        "clock": None if clock is None else _clock(clock, first, last),
+        "seconds": ground.seconds,
+        "nodes": {
+            "noun": ground.noun,
+            "count": len(ids),
+            "names": _all_visible(machine.names[ids].tolist()) if known_names else None,
+        },
+        "items": {
+            "noun": items.noun,
+            "count": len(items),
+            "names": names,
+            "fields": fields,
+        },
+        "groups": _groups(groups, names),
+        "marks": [{"time": at, "text": visible(text)} for at, text in items.marks],
+        "columns": {
+            name: {"kind": _kind(each), "length": len(each)}
+            for name, each in columns.items()
+        },
+    }
+    return about, columns
+
+
+def _by_row(
+    ids: NDArray[np.int32], rows: NDArray[Any]
+) -> tuple[NDArray[np.int32], NDArray[np.intp]]:
+    """The row of each span, and the order that puts them by row and start."""
+    row = np.searchsorted(ids, rows["node"])
+    order = np.lexsort((rows["start"], row))
+    return row[order].astype(np.int32), order
+
+
+def _groups(groups: Groups | None, names: list[str] | None) -> Any:
+    if groups is not None:
+        return {"noun": groups.noun, "names": _all_visible([*groups.names])}
+    return {"noun": "window", "names": names} if names and len(names) <= 6 else None
+
+
+def _clock(clock: Clock, first: float, last: float) -> dict[str, Any]:
+    """When 0 is, how long 1 is (ms), and what the zone adds (s) from when (ms) on."""
+    zone = clock.origin.tzinfo
+    edges = [clock.datetime(first), clock.datetime(last)]
+    years = [edge.year for edge in edges if edge is not None]
+    offsets: dict[int, int] = {}
+    assert zone is not None
+    for year in range(min(years), max(years) + 1):
+        at, added = segments(zone, year)
+        for second, offset in zip(at.tolist(), added.tolist(), strict=True):
+            offsets[second] = offset
+    changes: list[list[float]] = []
+    for second in sorted(offsets):
+        if not changes or changes[-1][1] != offsets[second]:
+            changes.append([max(second, -(10**12)) * 1000, offsets[second]])
+    origin = clock.utc([0.0]).astype("M8[ns]").astype(np.int64)[0] / 1e6
+    return {
+        "origin": float(origin),
+        "unit": _UNITS[clock.unit],
+        "zone": clock.zone or "UTC",
+        "offsets": changes,
+    }
+
+
+def _kind(column: NDArray[Any]) -> str:
+    return f"{column.dtype.kind}{column.dtype.itemsize}"
+
+
+def packed(columns: dict[str, NDArray[Any]]) -> str:
+    """Return columns as one text.
+
+    Of each column the first bytes of all its numbers, then the second ones: what is
+    alike stands together, and is packed well and quickly.
+    """
+    shuffled = []
+    for column in columns.values():
+        small = column.astype(column.dtype.newbyteorder("<"), copy=False)
+        raw = np.ascontiguousarray(small).view(np.uint8).reshape(-1, small.itemsize)
+        shuffled.append(raw.T.tobytes())
+    return base64.b64encode(zlib.compress(b"".join(shuffled), 1)).decode("ascii")
+
+
+def text_of(about: dict[str, Any]) -> str:
+    """A description as text that may stand in a script: ASCII, without <, >, &."""
+    text = json.dumps(about, allow_nan=False, separators=(",", ":"))
+    for sign in "<>&":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return text

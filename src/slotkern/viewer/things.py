@@ -1,0 +1,355 @@
+"""What of which thing a page shows: its ground, and the windows or jobs on it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slotkern._alternatives import Alternatives
+from slotkern._pool import SlotPool
+from slotkern._windows import Window, WindowTable
+from slotkern.batch.cycles import Cycles
+from slotkern.batch.execution import Execution
+from slotkern.batch.schedule import Schedule
+from slotkern.checks import shown
+from slotkern.environment.generate import Environment
+from slotkern.plotting.layout import by_name, called_windows, with_spans
+from slotkern.replays.result import Replay
+from slotkern.traces.free_slots import TraceSlots
+from slotkern.viewer.scene import (
+    PART,
+    Field,
+    Ground,
+    Groups,
+    Items,
+    no_spans,
+    parts_of,
+    spans_of,
+)
+
+__all__ = ["ground_of", "items_of", "own_items"]
+
+#: What is told of windows beside their times.
+_FIGURES: dict[str, Literal["span", "number"]] = {
+    "runtime": "span",
+    "cost": "number",
+    "processor_time": "span",
+    "value": "number",
+}
+_TIMES = ("start", "finish")
+
+
+def ground_of(thing: Any, tasks: NDArray[Any] | None = None) -> Ground:
+    """Return what a thing says of free and busy time.
+
+    Raises
+    ------
+    TypeError
+        If it says nothing of that.
+    """
+    match thing:
+        case Replay():
+            return _replay_ground(thing)
+        case Cycles() if thing.schedules:
+            return ground_of(thing.schedules[0]._jobs.prepared, tasks)
+        case Cycles() | Window() | WindowTable() if not isinstance(thing, Alternatives):
+            return _ground(no_spans(), tasks, "blank", thing)
+        case Schedule():
+            return ground_of(thing._jobs.prepared, tasks)
+        case Execution():
+            return ground_of(thing.schedule._jobs.prepared, tasks)
+        case Alternatives():
+            return _ground(thing.searched[0], tasks, "busy", thing)
+        case Environment():
+            return _ground(
+                thing.slots,
+                thing.tasks if tasks is None else tasks,
+                "blank",
+                thing,
+                last=thing.horizon,
+            )
+        case TraceSlots():
+            return _ground(
+                thing.slots,
+                tasks,
+                "busy",
+                thing,
+                nodes=np.arange(thing.processors),
+                last=thing.end,
+                seconds=1.0,
+                noun="processor",
+            )
+    return _ground(getattr(thing, "slots", thing), tasks, "busy", thing)
+
+
+def _ground(
+    slots: Any,
+    tasks: NDArray[Any] | None,
+    rest: Any,
+    thing: Any,
+    *,
+    nodes: Any = (),
+    **more: Any,
+) -> Ground:
+    """The ground of free slots; where tasks are given, the rest is not known."""
+    free = with_spans("slots", getattr(slots, "slots", slots))
+    busy = no_spans() if tasks is None else spans_of(with_spans("tasks", tasks))
+    clock, machine = (_term(name, thing, slots) for name in ("clock", "machine"))
+    known = [free["node"], busy["node"], np.asarray(nodes, np.int64)]
+    if machine is not None and rest == "busy":  # also those that are never free
+        known.append(np.arange(len(machine)))
+    ids = np.unique(np.concatenate(known)).astype(np.int64)
+    speed = np.full(len(ids), np.nan, np.float32)
+    if "performance" in (free.dtype.names or ()):
+        speed[np.searchsorted(ids, free["node"])] = free["performance"]
+    if machine is not None:
+        mine = ids < len(machine)
+        speed[mine] = machine.performance[ids[mine]]
+    return Ground(
+        spans_of(free),
+        busy,
+        rest if tasks is None else "blank",
+        ids,
+        speed,
+        clock,
+        machine,
+        **more,
+    )
+
+
+def _term(name: str, *things: Any) -> Any:
+    found = (getattr(thing, name, None) for thing in things)
+    return next((each for each in found if each is not None), None)
+
+
+def _replay_ground(done: Replay) -> Ground:
+    """All processors, those of several sites one after another."""
+    cluster = done.cluster
+    first = np.cumsum(cluster.processors) - cluster.processors
+    blocked = []
+    for span in cluster.blocked:
+        site = np.flatnonzero(cluster.site == span["site"])[:1]
+        if span["site"] == -1:
+            site = np.zeros(1, np.int64)
+        # Which of a site's processors are blocked is not said: all, where all are.
+        for at in site[span["processors"] >= cluster.processors[site]]:
+            rows = np.zeros(cluster.processors[at], no_spans().dtype)
+            rows["node"] = first[at] + np.arange(len(rows))
+            rows["start"], rows["end"], rows["price"] = span["start"], span["end"], 0
+            blocked.append(rows)
+    ids = np.arange(int(cluster.processors.sum()))
+    return Ground(
+        no_spans(),
+        np.concatenate(blocked) if blocked else no_spans(),
+        "free",
+        ids,
+        np.repeat(cluster.performance, cluster.processors).astype(np.float32),
+        done.trace.clock,
+        seconds=1.0,
+        noun="processor",
+    )
+
+
+def items_of(thing: Any) -> Items:
+    """Return the windows or jobs of a thing, or those that a pool's owners have.
+
+    Raises
+    ------
+    TypeError
+        If there is something else among windows.
+    """
+    match thing:
+        case None:
+            return Items.none()
+        case Replay():
+            return _jobs(thing)
+        case Cycles():
+            return _cycles(thing)
+        case Schedule():
+            return _batch(thing)
+        case Execution():
+            return _table(thing.windows)
+        case WindowTable():
+            return _table(thing)
+        case SlotPool():
+            return _owned(thing)
+    return _windows(called_windows(thing))
+
+
+def own_items(thing: Any) -> Items:
+    """The windows that a thing itself has, which may be none."""
+    has = (Replay, Cycles, Schedule, Execution, WindowTable, SlotPool, Window)
+    return items_of(thing) if isinstance(thing, has) else Items.none()
+
+
+def _windows(named: dict[str, Any]) -> Items:
+    """Windows of any kind, one by one."""
+    windows = list(named.values())
+    for window in windows:
+        if not hasattr(window, "start"):
+            raise TypeError(f"windows must be windows, got {shown(window)}")
+    parts = [parts_of(window.slots, i) for i, window in enumerate(windows)]
+
+    def figure(name: str) -> NDArray[np.float64]:
+        values = (getattr(window, name, None) for window in windows)
+        return np.array([np.nan if v is None else v for v in values], np.float64)
+
+    fields = _fields({name: figure(name) for name in (*_TIMES, *_FIGURES)})
+    return Items(
+        "window",
+        list(named),
+        figure("start"),
+        figure("finish"),
+        np.concatenate(parts) if parts else np.empty(0, PART),
+        np.ones(len(windows), np.bool_),
+        fields=fields,
+        clock=_term("clock", *windows),
+        machine=_term("machine", *windows),
+    )
+
+
+def _fields(columns: dict[str, NDArray[np.float64]]) -> list[Field]:
+    """What is known of windows; their value only where no other figure is it."""
+    value = columns["value"]
+    others = [each for name, each in columns.items() if name != "value"]
+    said = bool(np.any([value == each for each in others], axis=0).all())
+    return [
+        Field(name, kind, columns[name])
+        for name, kind in _FIGURES.items()
+        if not np.isnan(columns[name]).all() and not (name == "value" and said)
+    ]
+
+
+def _table(windows: WindowTable) -> Items:
+    """A table of windows, its columns as they are; those that are None are left out."""
+    there = np.flatnonzero(np.isfinite(windows.start))
+    first = np.asarray(windows.first)
+    item = np.cumsum(np.isfinite(windows.start)) - 1
+    parts = parts_of(windows.parts.ravel(), np.repeat(item, np.diff(first)))
+    names: Any = there + 1
+    if windows.names is not None:
+        called = [windows.names[row] for row in there.tolist()]
+        if any(called):
+            names = list(by_name([(name, None) for name in called]))
+    terms = windows.terms or (None, None)
+    figures = (*_TIMES, *_FIGURES)
+    fields = _fields(
+        {name: np.asarray(getattr(windows, name))[there] for name in figures}
+    )
+    return Items(
+        "window",
+        names,
+        np.asarray(windows.start)[there],
+        np.asarray(windows.finish)[there],
+        parts,
+        np.ones(len(there), np.bool_),
+        fields=fields,
+        clock=terms[0],
+        machine=terms[1],
+    )
+
+
+def _owned(pool: SlotPool) -> Items:
+    """What is booked for owners, a colour each."""
+    pairs = pool._owned()
+    named = by_name([(window.name, window) for window, _ in pairs])
+    items = _windows(named)
+    owners, of = np.unique([owner for _, owner in pairs], return_inverse=True)
+    groups = Groups("owner", owners.tolist(), of) if len(pairs) else None
+    return replace(items, groups=groups)
+
+
+def _batch(schedule: Schedule) -> Items:
+    """All alternatives of a batch, a colour a job; those not chosen are outlines."""
+    items = _table(schedule.alternatives)
+    jobs = list(schedule.batch.names)
+    owner = np.asarray(schedule.owner)
+    order = np.argsort(owner, kind="stable")
+    rank = np.empty(len(owner), np.int64)  # within each job
+    rank[order] = np.arange(len(owner)) - np.searchsorted(owner[order], owner[order])
+    names = [
+        f"{jobs[job]} ({place})"
+        for job, place in zip(owner.tolist(), (rank + 1).tolist(), strict=True)
+    ]
+    chosen = np.zeros(len(owner), np.bool_)
+    chosen[schedule.chosen[schedule.scheduled]] = True
+    return replace(items, names=names, chosen=chosen, groups=Groups("job", jobs, owner))
+
+
+def _cycles(flow: Cycles) -> Items:
+    """The windows of all cycles, a colour a cycle, and when each was scheduled."""
+    tables = [_table(schedule.windows) for schedule in flow.schedules]
+    sizes = [len(table) for table in tables]
+    if not sum(sizes):
+        return Items.none()
+    before = np.cumsum(sizes) - sizes
+    parts = [table.parts.copy() for table in tables]
+    for mine, shift in zip(parts, before.tolist(), strict=True):
+        mine["item"] += shift
+    names: list[str] = []
+    for table in tables:
+        names += [str(name) for name in table.names]
+    cycles = [f"cycle {c + 1}" for c in range(len(tables))]
+    fields = [
+        Field(
+            each.name,
+            each.kind,
+            np.concatenate([table.fields[k].values for table in tables]),
+        )
+        for k, each in enumerate(tables[0].fields)
+    ]
+    return Items(
+        "job",
+        names,
+        np.concatenate([table.start for table in tables]),
+        np.concatenate([table.finish for table in tables]),
+        np.concatenate(parts),
+        np.ones(sum(sizes), np.bool_),
+        Groups("cycle", cycles, np.repeat(np.arange(len(tables)), sizes)),
+        fields,
+        [(at, word) for at, word in zip(flow.times.tolist(), cycles, strict=True)],
+        tables[0].clock,
+        tables[0].machine,
+    )
+
+
+def _jobs(done: Replay) -> Items:
+    """The jobs of a replay, a colour a user.
+
+    Raises
+    ------
+    ValueError
+        If they were not placed.
+    """
+    if not done.has_nodes:
+        raise ValueError("this replay did not place jobs: nodes=False")
+    jobs = done.jobs
+    row, low, count = done.parts(np.arange(len(jobs)))
+    parts = np.empty(len(row), PART)
+    parts["node"], parts["count"], parts["item"] = low, count, row
+    parts["start"], parts["end"] = jobs["start"][row], jobs["end"][row]
+    parts["cost"] = np.nan
+    users, of = np.unique(jobs["user"], return_inverse=True)
+    figures: list[tuple[str, Any]] = [
+        ("submit", "time"),
+        ("wait", "span"),
+        ("run", "span"),
+        ("estimate", "span"),
+        ("bounded_slowdown", "number"),
+    ]
+    if len(done.cluster.site) > 1:
+        figures.append(("site", "number"))
+    return Items(
+        "job",
+        jobs["job"],
+        jobs["start"].astype(np.float64),
+        jobs["end"].astype(np.float64),
+        parts,
+        np.ones(len(jobs), np.bool_),
+        Groups("user", [f"user {each}" for each in users.tolist()], of),
+        [Field(*each, jobs[each[0]]) for each in figures],
+        clock=done.trace.clock,
+    )

@@ -1,0 +1,415 @@
+"""What `sk.view` puts into a page, and how it is written."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+import re
+import shutil
+import subprocess
+import sys
+import zlib
+from html.parser import HTMLParser
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import slotkern as sk
+from slotkern.viewer.packed import packed, text_of, visible
+
+ROOT = Path(__file__).parents[2]
+PART = [("node", "i4"), ("start", "f8"), ("end", "f8")]
+
+
+class Page(HTMLParser):
+    """The elements of a page, as any reader of HTML finds them."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.texts: dict[str, str] = {}
+        self.attributes: list[tuple[str, dict[str, str | None]]] = []
+        self.inside = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        given = dict(attrs)
+        self.attributes.append((tag, given))
+        self.inside = given.get("id") or tag
+        self.texts.setdefault(self.inside, "")
+
+    def handle_endtag(self, tag: str) -> None:
+        self.inside = ""
+
+    def handle_data(self, data: str) -> None:
+        if self.inside:
+            self.texts[self.inside] += data
+
+
+def read(view: sk.View) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
+    """The description and the columns of a page, read back as its script does."""
+    page = Page(view.html)
+    about = json.loads(page.texts["about"])
+    raw = np.frombuffer(
+        zlib.decompress(base64.b64decode(page.texts["columns"])), np.uint8
+    )
+    columns, at = {}, 0
+    for name, each in about["columns"].items():
+        dtype = np.dtype("<" + each["kind"])
+        size = dtype.itemsize * each["length"]
+        mine = raw[at : at + size].reshape(dtype.itemsize, -1).T
+        columns[name] = np.ascontiguousarray(mine).view(dtype).ravel()
+        at += size
+    assert at == len(raw)
+    return about, columns
+
+
+def slots() -> Any:
+    return sk.make_slots(
+        node=[7, 3, 3],
+        start=[0, 0, 60],
+        end=[90, 40, math.inf],
+        performance=[1, 2, 2],
+        price=[1, 2, 2.5],
+    )
+
+
+# --- what it holds
+
+
+def test_every_slot_and_part_is_there() -> None:
+    rows = slots()
+    window = sk.find_window(rows, sk.Request(2, 30), "start")
+    assert window is not None
+    about, columns = read(sk.view(rows, window))
+    assert columns["node_id"].tolist() == [3, 7]
+    assert columns["node_performance"].tolist() == [2, 1]
+    assert columns["free_row"].tolist() == [0, 0, 1]
+    assert columns["free_start"].tolist() == [0, 60, 0]
+    assert columns["free_end"].tolist() == [40, math.inf, 90]
+    assert columns["free_price"].tolist() == [2, 2.5, 1]
+    parts = window.slots
+    order = np.argsort(parts["node"])
+    for name in ("start", "end", "cost"):
+        assert columns[f"part_{name}"] == pytest.approx(parts[name][order])
+    assert about["rest"] == "busy"
+    assert about["first"] == 0
+    assert about["last"] == pytest.approx(99)  # room to see that one goes on
+    assert about["items"]["names"] == ["best by start"]
+    assert about["items"]["count"] == 1
+
+
+def test_a_crowd_of_slots_is_small_and_quick_to_read_back() -> None:
+    rng = np.random.default_rng(3)
+    nodes, each = 20_000, 5
+    cuts = np.sort(rng.uniform(0, 3 * 86400, (nodes, 2 * each)), axis=1)
+    rows = sk.make_slots(
+        node=np.repeat(np.arange(nodes), each),
+        start=cuts[:, 0::2].ravel(),
+        end=cuts[:, 1::2].ravel(),
+        performance=1,
+        price=rng.uniform(0, 1, nodes * each),
+    )
+    names = sk.Machine.homogeneous(nodes, prefix="node")
+    pool = sk.SlotPool(rows, machine=names)
+    found = sk.find_alternatives(pool, sk.Request(8, 2000), limit=200)
+    view = sk.view(pool, found)
+    assert len(found) == 200
+    assert len(view.html) < 3_000_000
+    about, columns = read(view)
+    order = np.lexsort((rows["start"], rows["node"]))
+    assert np.array_equal(columns["free_start"], rows["start"][order])
+    assert np.array_equal(columns["free_end"], rows["end"][order])
+    assert about["nodes"]["names"] == names.names.tolist()
+    assert repr(view) == "View(20,000 nodes, 100,000 free slots, 200 windows)"
+
+
+def test_tasks_leave_the_rest_unknown_and_a_horizon_is_the_edge() -> None:
+    tasks = np.array([(3, 45, 55)], PART)
+    about, columns = read(sk.view(slots(), tasks=tasks, horizon=80))
+    assert about["rest"] == "blank"
+    assert about["last"] == 80
+    assert columns["busy_row"].tolist() == [0]
+    assert columns["busy_start"].tolist() == [45]
+
+
+def test_dates_and_names_of_a_machine() -> None:
+    table = sk.Machine({"name": ["anna", "bert", "carl"], "performance": [1, 2, 3]})
+    busy = {"node": ["carl"], "start": ["2026-10-24"], "end": ["2026-10-26"]}
+    free = sk.free_slots(
+        table, busy, start="2026-10-24", end="2026-10-26", zone="Europe/Berlin"
+    )
+    about, columns = read(sk.view(free, horizon="2026-10-25 12:00"))
+    assert about["nodes"]["names"] == ["anna", "bert", "carl"]  # carl is never free
+    assert columns["node_performance"].tolist() == [1, 2, 3]
+    clock = about["clock"]
+    assert clock["zone"] == "Europe/Berlin"
+    assert clock["unit"] == 1000
+    assert clock["origin"] == 1_792_792_800_000  # midnight in Berlin, in summer
+    changes = {int(at): offset for at, offset in clock["offsets"]}
+    assert changes[1_792_890_000_000] == 3600  # 2026-10-25 01:00 UTC
+    assert about["last"] == 37 * 3600
+
+
+def test_owners_of_a_pool_have_a_colour_each() -> None:
+    pool = sk.SlotPool(slots())
+    for start, owner in ((0, "alice"), (10, "bob"), (20, "alice")):
+        window = pool.find(sk.Request(1, 5, earliest=start), "start")
+        assert window is not None
+        pool.book(window, owner=owner)
+    about, columns = read(sk.view(pool))
+    assert about["groups"] == {"noun": "owner", "names": ["alice", "bob"]}
+    assert sorted(columns["item_group"].tolist()) == [0, 0, 1]
+
+
+def test_a_batch_has_all_alternatives_and_says_which_were_chosen() -> None:
+    rows = sk.make_slots(node=[0, 1], start=0, end=100, performance=1, price=1)
+    done = sk.schedule_batch(rows, [sk.Request(1, 30, name="a"), sk.Request(2, 30)])
+    about, columns = read(sk.view(done))
+    assert about["items"]["count"] == len(done.alternatives)
+    assert np.flatnonzero(columns["item_chosen"]).tolist() == sorted(done.chosen)
+    assert about["items"]["names"][0] == "a (1)"
+    assert len(set(about["items"]["names"])) == len(done.alternatives)
+    assert np.array_equal(columns["item_group"], done.owner)
+    # On slots of one's own, too.
+    assert read(sk.view(rows, done))[0]["items"] == about["items"]
+
+
+def test_cycles_executions_alternatives_and_windows_alone() -> None:
+    rows = sk.make_slots(node=[0, 1], start=0, end=100, performance=1, price=1)
+    jobs = [sk.Request(2, 20), sk.Request(1, 20), sk.Request(2, 10)]
+    flow = sk.run_cycles(rows, jobs, [0, 5, 12], length=10)
+    about, columns = read(sk.view(flow))
+    assert [mark["time"] for mark in about["marks"]] == flow.times.tolist()
+    starts = np.sort(flow.start[np.isfinite(flow.start)])
+    assert np.sort(columns["item_start"]).tolist() == starts.tolist()
+    done = sk.schedule_batch(rows, jobs)
+    ran = done.execute(seed=1)
+    assert read(sk.view(ran))[1]["item_start"].tolist() == ran.start.tolist()
+    found = sk.find_alternatives(rows, sk.Request(2, 10))
+    about, columns = read(sk.view(found))
+    assert about["rest"] == "busy"
+    assert columns["item_finish"].tolist() == found.finish.tolist()
+    assert columns["item_number"].tolist() == [*range(1, len(found) + 1)]
+    about, columns = read(sk.view(found[0]))
+    assert about["rest"] == "blank"
+    assert columns["node_id"].tolist() == [0, 1]
+
+
+def test_a_replay_shows_its_jobs_on_their_processors(tmp_path: Path) -> None:
+    text = "; MaxProcs: 4\n; UnixStartTime: 1700000000\n"
+    jobs = [(1, 0, 50, 3), (2, 10, 30, 2), (3, 20, 10, 1)]
+    for number, submit, run, wide in jobs:
+        text += f"{number} {submit} 0 {run} {wide} -1 -1 {wide} {run} -1 1 {number} "
+        text += "1 1 1 -1 -1 -1\n"
+    path = tmp_path / "t.swf"
+    path.write_text(text)
+    done = sk.replay(
+        sk.read_trace(path), policy="fcfs", blocked=[(100, 120, 4), (130, 140, 2)]
+    )
+    about, columns = read(sk.view(done))
+    assert about["rest"] == "free"
+    assert about["nodes"] == {"noun": "processor", "count": 4, "names": None}
+    assert columns["item_start"].tolist() == done.jobs["start"].tolist()
+    taken = np.zeros(len(done), int)
+    np.add.at(taken, columns["part_item"], columns["part_count"])
+    assert taken.tolist() == done.jobs["processors"].tolist()
+    for item in range(len(done)):
+        mine = columns["part_item"] == item
+        rows = [
+            row
+            for low, count in zip(
+                columns["part_row"][mine], columns["part_count"][mine], strict=True
+            )
+            for row in range(low, low + count)
+        ]
+        assert sorted(rows) == done.nodes(item).tolist()
+    # Which processors are blocked is known where all are.
+    assert columns["busy_start"].tolist() == [100] * 4
+    unplaced = sk.replay(sk.read_trace(path), policy="fcfs", nodes=False)
+    with pytest.raises(ValueError, match="did not place jobs"):
+        sk.view(unplaced)
+
+
+def test_windows_of_others_are_shown_as_they_are() -> None:
+    window = SimpleNamespace(
+        start=1.0, finish=4.0, slots=np.array([(7, 1, 4), (11, 1, 3)], PART)
+    )
+    about, columns = read(sk.view(slots(), [None, window]))
+    assert columns["node_id"].tolist() == [3, 7, 11]
+    assert about["items"]["names"] == ["window 1"]
+    assert about["items"]["fields"] == []
+
+
+def test_names_that_come_twice_are_all_there() -> None:
+    window = sk.find_window(slots(), sk.Request(1, 5))
+    assert window is not None
+    named = [SimpleNamespace(start=0.0, finish=5.0, slots=window.slots, name=name)
+             for name in ("a", "a (3)", "a")]  # fmt: skip
+    about, _ = read(sk.view(slots(), named))
+    assert about["items"]["names"] == ["a", "a (3)", "a (3) (3)"]
+
+
+# --- what it refuses
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "error", "match"),
+    [
+        ((3,), {}, TypeError, "fields node, start and end, got int"),
+        ((slots(), [3]), {}, TypeError, "windows must be windows, got 3"),
+        ((slots(), slots()), {}, TypeError, "windows must be windows"),
+        ((slots(),), {"tasks": [1]}, TypeError, "tasks must have the fields"),
+        ((slots(),), {"horizon": -1}, ValueError, "horizon is -1.0"),
+        ((slots(),), {"horizon": "2026-01-01"}, TypeError, "there is no clock"),
+        ((slots(),), {"height": 10}, ValueError, "height must be at least 200"),
+        ((slots(),), {"height": "9"}, TypeError, "height must be an integer"),
+    ],
+)
+def test_what_cannot_be_shown_is_named(
+    arguments: Any, options: Any, error: type[Exception], match: str
+) -> None:
+    with pytest.raises(error, match=match):
+        sk.view(*arguments, **options)
+
+
+def test_pages_are_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    view = sk.view(slots(), title="naïve “schedule” \ud800")
+    path = tmp_path / "a.html"
+    view.save(path)
+    assert path.read_bytes().decode("ascii") == view.html.encode(
+        "ascii", "xmlcharrefreplace"
+    ).decode("ascii")
+    with pytest.raises(ValueError, match=r"one of \.html, \.htm, not '\.png'"):
+        view.save(tmp_path / "a.png")
+    with pytest.raises(OSError, match="none"):
+        view.save(tmp_path / "none" / "a.html")
+    assert [each.name for each in tmp_path.iterdir()] == ["a.html"]
+
+
+# --- that it is safe
+
+
+EVIL = "</script><script>alert(1)</script><!-- \u2028 \u202e \x00 & \" ' ]]>"
+
+
+def test_text_of_others_ends_no_element_and_turns_no_line() -> None:
+    table = sk.Machine({"name": [EVIL, "b"]})
+    free = sk.free_slots(table, start="2026-01-01", end="2026-01-02", zone="UTC")
+    pool = sk.SlotPool(free)
+    window = pool.find(sk.Request(2, walltime="1:00:00", name=EVIL))
+    view = sk.view(pool, {EVIL: window}, title=EVIL)
+    page = Page(view.html)
+    scripts = [given for tag, given in page.attributes if tag == "script"]
+    assert len(scripts) == 3
+    assert "alert(1)" not in page.texts["script"]
+    about = json.loads(page.texts["about"])
+    shown = visible(EVIL)
+    assert "\\u2028 \\u202e \\x00 &" in shown
+    assert about["title"] == about["nodes"]["names"][0] == shown
+    assert page.texts["title"] == shown
+    frame = Page(view._repr_html_())
+    ((tag, given),) = frame.attributes
+    assert (tag, given["sandbox"], given["srcdoc"]) == (
+        "iframe",
+        "allow-scripts",
+        view.html,
+    )
+    assert given["title"] == shown
+
+
+@given(st.text())
+def test_any_text_comes_back_from_a_script_element(text: str) -> None:
+    told = text_of({"text": text})
+    assert told.isascii()
+    assert not set("<>&") & set(told)
+    assert json.loads(told) == {"text": text}
+    forbidden = set("\u202a\u202b\u202d\u202e\u2066\u2067\u2028\x00\n")
+    assert not forbidden & set(visible(text))
+
+
+def test_names_in_any_language_stay_as_they_are() -> None:
+    for name in ("Zürich", "שלום", "节点", "नोड", "a\u200db", "n 1", "👩‍🔬"):
+        assert visible(name) == name
+
+
+def test_only_its_own_script_and_style_may_run() -> None:
+    page = Page(sk.view(slots()).html)
+    policy = next(
+        given["content"] or ""
+        for tag, given in page.attributes
+        if given.get("http-equiv") == "Content-Security-Policy"
+    )
+    assert policy.startswith("default-src 'none'; ")
+    for tag in ("script", "style"):
+        digest = hashlib.sha256(page.texts[tag].encode()).digest()
+        assert f"{tag}-src 'sha256-{base64.b64encode(digest).decode()}'" in policy
+    assert "unsafe" not in policy
+    links = [given for _, given in page.attributes if {"src", "href"} & given.keys()]
+    assert links == []
+    assert not re.search(r"https?://", page.texts["script"] + page.texts["style"])
+
+
+@given(st.lists(st.floats(allow_nan=False)), st.lists(st.integers(0, 2**31 - 1)))
+def test_columns_come_back_bit_by_bit(floats: list[float], ints: list[int]) -> None:
+    given = {"a": np.array(floats, ">f8"), "b": np.array(ints, np.int32)}
+    raw = np.frombuffer(zlib.decompress(base64.b64decode(packed(given))), np.uint8)
+    cut = 8 * len(floats)
+    back = np.ascontiguousarray(raw[:cut].reshape(8, -1).T).view("<f8").ravel()
+    assert back.tolist() == floats
+    back = np.ascontiguousarray(raw[cut:].reshape(4, -1).T).view("<i4").ravel()
+    assert back.tolist() == ints
+
+
+def test_a_notebook_asks_and_is_told() -> None:
+    view = sk.view(slots(), height=300)
+    told = view._repr_mimebundle_(include=None, exclude=None)
+    assert told["text/plain"] == repr(view) == "View(2 nodes, 3 free slots, 0 windows)"
+    assert 'height="300"' in told["text/html"]
+
+
+def test_nothing_but_numpy_is_needed() -> None:
+    code = (
+        "import sys\n"
+        "for name in ('matplotlib', 'pandas', 'pyarrow', 'numba', 'typer', 'rich'):\n"
+        "    sys.modules[name] = None\n"
+        "import slotkern as sk\n"
+        "slots = sk.make_slots(node=[0], start=0, end=9, performance=1, price=1)\n"
+        "window = sk.find_window(slots, sk.Request(1, 3))\n"
+        "print(len(sk.view(slots, window).html) > 1000)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "True\n"
+
+
+# --- that the script is that of its source
+
+
+def test_the_script_is_built_from_its_source(tmp_path: Path) -> None:
+    if shutil.which("node") is None or shutil.which("npm") is None:
+        pytest.skip("node and npm are not installed")
+    source = ROOT / "viewer"
+    modules = source / "node_modules"
+    if not modules.exists():
+        for name in ("package.json", "package-lock.json", "tsconfig.json", "build.mjs"):
+            shutil.copy(source / name, tmp_path)
+        shutil.copytree(source / "source", tmp_path / "source")
+        source = tmp_path
+        command = ["npm", "ci", "--no-audit", "--no-fund"]
+        done = subprocess.run(command, cwd=source, capture_output=True, text=True)
+        if done.returncode:
+            pytest.skip(f"npm cannot fetch the builder: {done.stderr[-300:]}")
+    subprocess.run(["npm", "run", "check"], cwd=source, check=True)
+    out = tmp_path / "out"
+    subprocess.run(["node", "build.mjs", str(out)], cwd=source, check=True)
+    for name in ("viewer.js", "viewer.css"):
+        committed = (ROOT / "src" / "slotkern" / "viewer" / name).read_bytes()
+        assert (out / name).read_bytes() == committed, "run make viewer"
