@@ -13,7 +13,7 @@ from slotkern._base cimport Status, Watch, ask, error_of, hears
 from slotkern._bookings cimport Bookings
 from slotkern._core cimport PreparedSlots, in_numbers
 from slotkern._kernels cimport Answer, CPreparedSlots, Part, Query, ShapeKind, find
-from slotkern._request cimport Request, lasting, request_with, search_error, shape_of
+from slotkern._request cimport Request, lasting, search_error, shape_of
 from slotkern._spans cimport prices_of, span_table
 from slotkern._windows cimport CWindowTable, Window
 
@@ -689,14 +689,13 @@ cdef class SlotPool(PreparedSlots):
                     f"requests[{i}] must be a Request, got {type(request).__name__}")
             each = in_numbers(self, request)
             names.append(each.name)
-            if each.where is not None:
-                if not lasting(each.where):
-                    raise ValueError(
-                        f"requests[{i}]: a filter must be an expression without start and end, "
-                        "which change with every booking; find and book it by itself"
-                    )
-                each = request_with(each, self.mask_of(each.where))
-                masked.append(each)  # keeps the mask
+            if not lasting(each):
+                raise ValueError(
+                    f"requests[{i}]: a filter, and limits, must be expressions without start and "
+                    "end, which change with every booking; find and book it by itself"
+                )
+            each = self.bound(each)
+            masked.append(each)  # keeps the mask
             queries.push_back(each.query)
         cdef Bookings out = Bookings.__new__(Bookings)
         out.criterion, out.shape = criterion, shape

@@ -187,13 +187,11 @@ def find(PreparedSlots pool not None, Request request not None, str worth, objec
     """
     cdef Valuation valuation
     cdef ValueOptions options
+    request = pool.bound(request)
     cdef Query query = request.query
     valuation.sign = sign
     set_valuation(&valuation, worth, data, pool.slots)
     valuation.fixed = fixed
-    if request.where is not None:
-        mask = pool.mask_of(request.where)
-        query.mask = <const unsigned char*>cnp.PyArray_DATA(<cnp.ndarray>mask)
     options.lite, options.any_start, options.gap = lite, any_start, gap
     options.group_span = group_span
     options.limits.work, options.limits.memory = max_work, memory

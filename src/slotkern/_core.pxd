@@ -10,6 +10,8 @@ cdef class PreparedSlots:
     cdef dict masks
     cdef bint changed
     cdef object mask_of(self, object where)
+    cdef Request bound(self, Request request)
+    cdef object uses_of(self, object of)
     cdef object array(self)
     cdef PreparedSlots settled(self)
     cdef void enter(self, double least_volume) noexcept

@@ -113,7 +113,8 @@ class Batch:
         jobs : Batch, sequence of Request, pandas DataFrame, pyarrow Table or mapping
             A table has one row a job and the columns of `Request`, with ``nodes`` and
             ``volume`` at least, and may have ``name``, ``criterion`` and ``order``
-            (smaller first). Empty cells stand for the defaults.
+            (smaller first). A cell of ``limits`` is text, ``"sum(storage) >= 500 and
+            sum(power) <= 12"``, or a list of such. Empty cells stand for the defaults.
 
         Raises
         ------
@@ -270,6 +271,8 @@ def _cell(title: str, row: int, value: Any) -> Any:
         return None
     if title in ("where", "name", "criterion"):
         return str(value)
+    if title == "limits":
+        return value if isinstance(value, list | tuple) else str(value)
     if isinstance(value, bool):
         raise TypeError(f"row {row}, column {title!r}: {value!r} is no number")
     try:
