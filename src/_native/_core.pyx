@@ -204,6 +204,8 @@ cdef class PreparedSlots:
         """
         if request.where is None and not request.limits:
             return request
+        if request.tied is not None and request.tied[0] is self.table:
+            return <Request>request.tied[1]
         cdef Request copy = copy_of(request)
         cdef PartLimit part, no_limit
         cdef cnp.ndarray weight
@@ -232,6 +234,8 @@ cdef class PreparedSlots:
         copy.sums.rows = len(self.table)
         if request.limits:
             copy.query.limits = &copy.sums
+        if not self.borrowed:
+            request.tied = self.table, copy
         return copy
 
     cdef object uses_of(self, object of):
@@ -324,7 +328,7 @@ cdef PreparedSlots pool_of(object slots, bint both, ShapeKind shape, size_t n):
     cdef PreparedSlots pool = PreparedSlots.__new__(PreparedSlots)
     pool.masks = {}
     prepare(pool, slots, both, shape, n)
-    pool.table = slots
+    pool.table, pool.borrowed = slots, True
     return pool
 
 

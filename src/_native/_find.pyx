@@ -140,18 +140,10 @@ cpdef Window find_builtin(slots, Request request, str criterion, str shape):
         return wrap(answer, request.query.n, criterion, shape)
     if answer.status == Status.none:
         return None
-    if answer.status == Status.criterion_failed:
-        raise limit_error(request, pool, answer.failed)
+    if answer.status == Status.limit_failed:
+        raise error_of(answer.status, "search", {
+            "part": f"the slot of row {answer.failed}: {pool.slots[answer.failed]}"})
     raise search_error(answer.status, request.query)
-
-
-cdef object limit_error(Request request, PreparedSlots pool, size_t row):
-    """A function that some limit is on has failed."""
-    names = [limit.of for limit in request.limits if not isinstance(limit.of, (str, np.ndarray))]
-    known = row < <size_t>len(pool.slots)
-    return error_of(Status.criterion_failed, "search", {
-        "name": " or ".join([each.name for each in names]), "row": row,
-        "slot": pool.slots[row] if known else None})
 
 
 cdef object find_settled(PreparedSlots pool, Request request, object criterion, dict options):

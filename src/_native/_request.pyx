@@ -423,4 +423,4 @@ cdef ShapeKind shape_of(str shape) except *:
 
 
 cdef object search_error(Status status, Query query):
-    return error_of(status, "search", {"volume": query.volume})
+    return error_of(status, "search", {"volume": query.volume, "part": "a slot"})

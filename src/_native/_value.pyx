@@ -127,7 +127,7 @@ cdef object value_error(const ValueAnswer& answer, double volume, object slots, 
     slot = slots[row] if row < <size_t>len(slots) else None
     return error_of(answer.status, "search",
                     {"name": name, "row": row, "slot": slot, "volume": volume, "work": work,
-                     "megabytes": memory / 2**20})
+                     "part": f"the slot of row {row}: {slot}", "megabytes": memory / 2**20})
 
 
 cdef int set_function(Valuation* valuation, object capsule, cnp.ndarray slots) except -1:

@@ -10,6 +10,7 @@ cdef class Request:
     cdef readonly tuple limits  # of Limit
     cdef PartLimits sums  # what query.limits points at, and the arrays that it points at
     cdef list kept
+    cdef tuple tied  # (table, this request with what its filter and limits say of it), or None
     cdef tuple plain  # (clock, the same request in its numbers), or None
     cdef object amount(self, object volume, object walltime, object reference)
     cdef object heard(self, object value, str name, double otherwise, bint duration)

@@ -34,8 +34,8 @@ class Limit:
     Parameters
     ----------
     of : str, array, or a function made by `criterion`
-        What a part uses: a product of columns, numbers and ``length`` (how long the part
-        runs) such as ``"power * length"``; an array with one value for each row of
+        What a part uses: a product of columns, numbers and ``length`` (how long the
+        part runs) such as ``"power * length"``; an array with one value for each row of
         exactly the slots that will be searched; or a function of the slot and the
         length.
     side : {"<=", ">="}
@@ -89,11 +89,11 @@ class Limit:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Limit):
             return NotImplemented
-        return (self.side, self.amount) == (other.side, other.amount) and (
-            self.of is other.of
-            or type(self.of) is type(other.of)
-            and bool(np.array_equal(self.of, other.of))
-        )
+        if (self.side, self.amount) != (other.side, other.amount):
+            return False
+        if isinstance(self.of, np.ndarray) and isinstance(other.of, np.ndarray):
+            return bool(np.array_equal(self.of, other.of))
+        return type(self.of) is type(other.of) and bool(self.of == other.of)
 
     def __hash__(self) -> int:
         of = self.of if isinstance(self.of, str) else None

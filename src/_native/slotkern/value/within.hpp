@@ -114,7 +114,7 @@ class ValuesWithin {
       double z = 0;
       if (!source_.value(s, row, t, shape.length(s), z)) return fail(row);
       if (!live.add(row, z)) {
-        if (live.failed == row) return fail(row);
+        if (live.failed == row) return fail(row, Status::limit_failed);
         continue;
       }
       scale_.add(z);
@@ -132,7 +132,7 @@ class ValuesWithin {
       for (; next < rows_.size() && query_.start_in(prepared_.slots[rows_[next]]) <= t; ++next) {
         const std::size_t row = rows_[next];
         if (upper_[next] + others_ <= best || !live.live(prepared_.slots[row], row, t)) continue;
-        if (!live.add(row) && live.failed == row) return fail(row);
+        if (!live.add(row) && live.failed == row) return fail(row, Status::limit_failed);
       }
       live.expire(t);
       if (live.size() < n_) continue;
@@ -179,8 +179,8 @@ class ValuesWithin {
     return sum + 0x1p-50 * (static_cast<double>(n_) + 4) * size > best;
   }
 
-  bool fail(std::size_t row) {
-    fault = {Status::criterion_failed, prepared_.origin(row), 0};
+  bool fail(std::size_t row, Status status = Status::criterion_failed) {
+    fault = {status, prepared_.origin(row), 0};
     return false;
   }
 

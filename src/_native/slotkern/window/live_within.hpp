@@ -37,6 +37,11 @@ struct WithinScratch {
   std::vector<int> order, set;
   std::vector<double> terms;
   std::vector<Entry> chosen;
+  // Of a sieve: all slots of a search.
+  Multipliers multipliers;
+  std::vector<std::size_t> sieve_row;
+  std::vector<double> sieve_key, sieve_value, least_of;
+  std::array<std::vector<double>, kMostPartLimits> sieve_use;
 };
 
 inline WithinScratch& within_scratch() {
@@ -76,13 +81,15 @@ class LiveWithin {
            s.performance >= shape_.performance();
   }
 
-  // Another slot; false if it is in no window whatever the others are.
-  bool add(std::size_t row, double z = 0) {
+  using Uses = std::array<double, kMostPartLimits>;
+
+  // What a part in the slot uses, all limits from above; false if it is in no window whatever the
+  // others are.
+  bool measure(std::size_t row, Uses& uses) {
     const Slot& s = prepared_.slots[row];
     const std::size_t origin = prepared_.origin(row);
-    const double key = shape_.key(s), length = shape_.length(s);
-    if (origin >= limits_.rows || !(shape_.total(key) <= money_)) return false;
-    std::array<double, kMostPartLimits> uses{};
+    const double length = shape_.length(s);
+    if (origin >= limits_.rows || !(shape_.total(shape_.key(s)) <= money_)) return false;
     for (std::size_t k = 0; k < limits_.all.size(); ++k) {
       if (!limits_.all[k].use(origin, length, uses[k])) {
         failed = row;
@@ -91,6 +98,15 @@ class LiveWithin {
       if (!(std::fabs(uses[k]) <= kMostUse)) return false;
       if (limits_.all[k].at_least) uses[k] = -uses[k];
     }
+    return true;
+  }
+
+  // Another slot; false if it is in no window.
+  bool add(std::size_t row, double z = 0) {
+    Uses uses{};
+    if (!measure(row, uses)) return false;
+    const Slot& s = prepared_.slots[row];
+    const double key = shape_.key(s), length = shape_.length(s);
     for (std::size_t k = 0; k < limits_.all.size(); ++k) w_.use[k].push_back(uses[k]);
     const double end = query_.limit(s);
     w_.row.push_back(row), w_.key.push_back(key), w_.length.push_back(length);

@@ -24,8 +24,10 @@ inline Status search_within(const PreparedSlots& prepared, const Query& query, i
     const bool any = square            ? search.square()
                      : query.charged() ? search.template ragged<Charged>()
                                        : search.template ragged<Ragged>();
-    work.proof.failed = search.failed;
-    if (search.failed != Proof::kNone) return Status::criterion_failed;
+    if (search.failed != Proof::kNone) {
+      work.proof.failed = prepared.origin(search.failed);
+      return Status::limit_failed;
+    }
     if (!any) return Status::none;
     found.value = Criterion::value(found.start, found.runtime, found.cost);
     work.proof.proven = search.proven;

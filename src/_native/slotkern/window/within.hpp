@@ -13,12 +13,13 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <vector>
 
 #include "slotkern/window/best.hpp"
-#include "slotkern/window/live_within.hpp"
+#include "slotkern/window/within_sieve.hpp"
 
 namespace slotkern {
 
@@ -56,14 +57,38 @@ class WithinSweep {
 
   // Whether it found something better than goal.best.
   bool run() {
-    prepared_.each_row([&](std::size_t row) {
-      if (!over_) take(row);
-    });
+    if constexpr (kCheapest)
+      run_sieved();
+    else
+      prepared_.each_row([&](std::size_t row) {
+        if (!over_) take(row);
+      });
     return better_;
   }
 
  private:
   static constexpr bool kCheapest = !Goal::times;
+
+  void run_sieved() {
+    WithinSieve sieve(w_);
+    std::array<double, kMostPartLimits> uses{};
+    prepared_.each_row([&](std::size_t row) {
+      const Slot& slot = prepared_.slots[row];
+      if (live_.failed == row || !live_.live(slot, row, query_.start_in(slot))) return;
+      poll();
+      if (live_.measure(row, uses))
+        sieve.add(row, shape_.key(slot), uses, query_.limits->all.size());
+    });
+    if (live_.failed != Proof::kNone ||
+        !sieve.build(prepared_, *query_.limits, static_cast<std::size_t>(query_.n)))
+      return;
+    const Best& best = goal_.best;
+    for (std::size_t j = 0; j < sieve.size() && !over_; ++j) {
+      const double most = shape_.most_sum(best.found ? best.total : goal_.budget);
+      if (sieve.stops_all(most)) break;
+      if (!sieve.stops(j, most)) take(sieve.row(j));
+    }
+  }
 
   void take(std::size_t row) {
     const Slot& slot = prepared_.slots[row];
