@@ -37,10 +37,10 @@ struct WithinScratch {
   std::vector<int> order, set;
   std::vector<double> terms;
   std::vector<Entry> chosen;
-  // Of a sieve: all slots of a search.
+  // Of a sieve: all slots of a search, and by row what they weigh.
   Multipliers multipliers;
   std::vector<std::size_t> sieve_row;
-  std::vector<double> sieve_key, sieve_value, least_of;
+  std::vector<double> sieve_value, sieve_weight, least_of;
   std::array<std::vector<double>, kMostPartLimits> sieve_use;
 };
 
@@ -152,7 +152,9 @@ class LiveWithin {
   bool solve(const std::vector<double>& z, bool whole, bool forced, double most, double incumbent,
              double gap, std::int64_t work) {
     const int count = static_cast<int>(size()), newest = forced ? count - 1 : -1;
+    w_.knapsack.complete = true;
     if (count < n_) return false;
+    if (++solved_ == kLong) expect_long();
     MultiItems items;
     Amounts amounts{};
     items.value = z.data();
@@ -284,6 +286,8 @@ class LiveWithin {
   const int n_;
   const double money_;
   double soonest_ = kInfinity;
+  int solved_ = 0;
+  static constexpr int kLong = 64;  // knapsacks that take a while
 };
 
 }  // namespace slotkern

@@ -30,7 +30,7 @@ inline Status search_within(const PreparedSlots& prepared, const Query& query, i
     }
     if (!any) return Status::none;
     found.value = Criterion::value(found.start, found.runtime, found.cost);
-    work.proof.proven = search.proven;
+    work.proof.proven = search.proven || !(search.bound < found.value);
     work.proof.bound = search.bound;
     return Status::ok;
   });

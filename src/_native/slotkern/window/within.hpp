@@ -57,38 +57,20 @@ class WithinSweep {
 
   // Whether it found something better than goal.best.
   bool run() {
-    if constexpr (kCheapest)
-      run_sieved();
-    else
-      prepared_.each_row([&](std::size_t row) {
-        if (!over_) take(row);
-      });
+    if (kCheapest && !sieve_.build(prepared_, query_, shape_, live_)) return false;
+    prepared_.each_row([&](std::size_t row) {
+      if (over_) return;
+      if (sieve_.built()) {
+        const double most = shape_.most_sum(goal_.ceiling());
+        if ((over_ = sieve_.stops_all(most)) || sieve_.stops(row, most)) return;
+      }
+      take(row);
+    });
     return better_;
   }
 
  private:
   static constexpr bool kCheapest = !Goal::times;
-
-  void run_sieved() {
-    WithinSieve sieve(w_);
-    std::array<double, kMostPartLimits> uses{};
-    prepared_.each_row([&](std::size_t row) {
-      const Slot& slot = prepared_.slots[row];
-      if (live_.failed == row || !live_.live(slot, row, query_.start_in(slot))) return;
-      poll();
-      if (live_.measure(row, uses))
-        sieve.add(row, shape_.key(slot), uses, query_.limits->all.size());
-    });
-    if (live_.failed != Proof::kNone ||
-        !sieve.build(prepared_, *query_.limits, static_cast<std::size_t>(query_.n)))
-      return;
-    const Best& best = goal_.best;
-    for (std::size_t j = 0; j < sieve.size() && !over_; ++j) {
-      const double most = shape_.most_sum(best.found ? best.total : goal_.budget);
-      if (sieve.stops_all(most)) break;
-      if (!sieve.stops(j, most)) take(sieve.row(j));
-    }
-  }
 
   void take(std::size_t row) {
     const Slot& slot = prepared_.slots[row];
@@ -124,6 +106,7 @@ class WithinSweep {
       }
       drop_useless(t);
     }
+    if (++asked_ == kPatience) over_ = over_ || !sieve_.build(prepared_, query_, shape_, live_);
   }
 
   void drop_useless(double t) {
@@ -145,14 +128,19 @@ class WithinSweep {
       if (!w_.knapsack.complete) give_up(w_.knapsack.bound);
       return;
     }
-    if (!w_.knapsack.complete) give_up(w_.knapsack.bound);
-    const double found = live_.total();
+    const bool complete = w_.knapsack.complete;
+    const double open = w_.knapsack.bound, found = live_.total();
     if (!best.found || found < best.total || (found == best.total && inclusive))
       record(row, t, found);
     // Nothing cheaper is missed for the knapsack's tolerance.
     const std::int64_t left = std::max(kLeast, kWithinWork - w_.knapsack.work);
     if (live_.cheapest(best.total, inclusive && t < best.start, left))
       record(row, t, live_.total());
+    if (best.total <= 0) {  // nothing is cheaper
+      over_ = true;
+      return;
+    }
+    if (!complete) give_up(open);
     if (!live_.finished) give_up(-best.total / shape_.total(1) * (1 - 1e-11));
   }
 
@@ -178,6 +166,7 @@ class WithinSweep {
  private:
   static constexpr double kAny = 1e100;  // a gap that the first set closes
   static constexpr std::int64_t kLeast = 1 << 12;
+  static constexpr int kPatience = 24;  // slots asked about before all are looked through
 
   const PreparedSlots& prepared_;
   const Query& query_;
@@ -185,6 +174,8 @@ class WithinSweep {
   Goal& goal_;
   WithinScratch& w_;
   LiveWithin<Shape> live_;
+  WithinSieve sieve_{w_};
+  int asked_ = 0;
   const double shortest_;
   double t_ = -kInfinity;
   bool over_ = false, better_ = false;
