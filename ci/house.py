@@ -37,9 +37,9 @@ HEADERS, PYTHON = "src/_native/slotkern/", "src/slotkern/"
 #: The one list of layers: a room uses itself and those above it.
 ROOMS = {
     "base": Room(HEADERS, "codes, interrupts, rules of floating point"),
+    "choice": Room(HEADERS, "knapsacks by themselves"),
     "slots": Room(HEADERS, "records, requests, prepared columns, the screen"),
     "window": Room(HEADERS, "sweeps, criteria, tie rule, alternatives"),
-    "choice": Room(HEADERS, "the knapsack by itself, over base only"),
     "value": Room(HEADERS, "searches by sums of values"),
     "pool": Room(HEADERS, "slots that change: book, release, schedule, embed"),
     "batch": Room(HEADERS, "many jobs at once, and how they really run"),
@@ -53,6 +53,7 @@ ROOMS = {
             "errors",
             "extras",
             "html_table",
+            "limits",
             "notes",
             "shown",
             "typing",
@@ -127,9 +128,6 @@ ROOMS = {
     "studies": Room(PYTHON, "experiments, reports, figures", ("studies",)),
     "commands": Room(PYTHON, "the command line", ("commands", "__main__")),
 }
-
-#: Rooms above it that a room must do without.
-WITHOUT = {"choice": ("slots", "window")}
 
 #: Uses against the rule, each with its reason. A new one is an error, and so is one of
 #: these that is no longer there.
@@ -255,12 +253,12 @@ def _targets(base: str, listed: list[str], names: set[str]) -> list[str]:
 
 
 def against_the_rule(use: Use) -> bool:
-    """Whether a use goes to a later room, or to one that its room must do without."""
+    """Whether a use goes to a later room."""
     rooms = list(ROOMS)
     user, used = room_of(use.user), room_of(use.used)
     if user is None or used is None:
         return True
-    return rooms.index(used) > rooms.index(user) or used in WITHOUT.get(user, ())
+    return rooms.index(used) > rooms.index(user)
 
 
 def faults(found: list[Use]) -> list[str]:

@@ -249,13 +249,10 @@ def first_alternatives(slots, Request request not None, str shape, limit):
     self.terms = terms_of(slots)
     cdef size_t k
     pool = pool_of(slots, False, form, request.query.n)
-    if pool.changed and not lasting(request.where):
+    if pool.changed and not lasting(request):
         pool = pool.settled()
+    request = pool.bound(request)
     query = request.query
-    mask = pool.mask_of(request.where)
-    if mask is not None:
-        query.mask = <const unsigned char*>cnp.PyArray_DATA(<cnp.ndarray>mask)
-        query.masked = len(mask)
     cdef Watch watch
     watch.arm(hears())
     status = Status.interrupted

@@ -69,7 +69,7 @@ cdef extern from "slotkern/batch/execution.hpp" namespace "slotkern" nogil:
         const uint8_t*, const double*, ExecutionAnswer&) noexcept
 
 MEASURES = ("start", "finish", "runtime", "cost", "processor_time")
-REASONS = ("scheduled", "nodes", "budget", "time", "volume", "limit")
+REASONS = ("scheduled", "nodes", "budget", "time", "volume", "limit", "limits")
 SLICE = np.dtype([("limit", "f8"), ("value", "f8"), ("bound", "f8"), ("expense", "f8"),
                   ("proven", "?")])
 cdef dict INDEX = {name: i for i, name in enumerate(CRITERIA)}
@@ -82,7 +82,7 @@ cdef class Jobs:
 
     cdef PreparedSlots pool
     cdef vector[BatchJob] jobs
-    cdef list kept  # masks that the queries point at
+    cdef list kept  # requests, with what the queries point at
     cdef tuple asked
 
     def __init__(self, slots, requests, criteria):
@@ -97,12 +97,9 @@ cdef class Jobs:
         self.asked = list(requests), list(criteria)
         self.jobs.reserve(len(requests))
         for request, criterion in zip(requests, criteria):
+            request = pool.bound(request)
+            self.kept.append(request)
             job.query = request.query
-            if request.where is not None:
-                mask = pool.mask_of(request.where)
-                self.kept.append(mask)
-                job.query.mask = <const unsigned char*>cnp.PyArray_DATA(<cnp.ndarray>mask)
-                job.query.masked = len(mask)
             job.criterion = INDEX[criterion]
             self.jobs.push_back(job)
 

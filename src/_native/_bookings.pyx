@@ -6,7 +6,7 @@ from libc.stdint cimport uint8_t
 
 from slotkern._windows cimport WindowTable, gathered
 
-REASONS = ("booked", "nodes", "budget", "time", "volume")
+REASONS = ("booked", "nodes", "budget", "time", "volume", "limit", "limits")  # as of batches
 
 
 cdef class Bookings(WindowTable):
@@ -26,7 +26,8 @@ cdef class Bookings(WindowTable):
     reason : ndarray of uint8, shape (k,)
         0 booked; 1 nodes: there are not as many nodes of this performance; 2 budget: it
         fits, but not for its money; 3 time: as many proper slots are never free together;
-        4 volume: so small that the clock does not move.
+        4 volume: so small that the clock does not move; 6 limits: it fits, but not within
+        its limits on sums.
     reasons : list of str
         The same in words.
     parts : structured array

@@ -3,13 +3,16 @@
 import numpy as np
 
 cimport numpy as cnp
+from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer
 from libc.stdint cimport int32_t
+from libc.string cimport strcmp
 
 from slotkern._base cimport Fault, Status, Watch, ask, error_of, hears, name_of
 from slotkern._kernels cimport (
-    Answer, CPreparedSlots, Query, ShapeKind, SlotView, check, find, prepare_slots,
+    Answer, CPreparedSlots, PartFunction, PartLimit, Query, ShapeKind, SlotView, check, find,
+    prepare_slots,
 )
-from slotkern._request cimport Request, numbers_of, request_with, search_error
+from slotkern._request cimport Request, copy_of, numbers_of, search_error
 
 from slotkern.errors import slot_error
 from slotkern.shown import Drawn, Table
@@ -20,6 +23,9 @@ SLOT = np.dtype(
     [("node", "i4"), ("start", "f8"), ("end", "f8"), ("performance", "f8"), ("price", "f8")],
     align=True,
 )
+
+# What the capsule of a compiled function of a slot and a length is named (_value.pyx).
+cdef const char* STATIC_NAME = "int (const void *, double, double *)"
 
 # Slots of so many nodes are searched without the GIL: below, handing it over costs more.
 cdef size_t LARGE = 8192
@@ -191,6 +197,67 @@ cdef class PreparedSlots:
             )
         return where
 
+    cdef Request bound(self, Request request):
+        """The request with the rows that its filter lets in, and what they use of its limits.
+
+        Itself where it has neither.
+        """
+        if request.where is None and not request.limits:
+            return request
+        if request.tied is not None and request.tied[0] is self.table:
+            return <Request>request.tied[1]
+        cdef Request copy = copy_of(request)
+        cdef PartLimit part, no_limit
+        cdef cnp.ndarray weight
+        if request.where is not None:
+            mask = self.mask_of(request.where)
+            copy.tied_arrays.append(mask)
+            copy.where = mask
+            copy.query.mask = <const unsigned char*>cnp.PyArray_DATA(<cnp.ndarray>mask)
+            copy.query.masked = len(mask)
+        for limit in request.limits:
+            part = no_limit
+            part.amount, part.at_least = limit.amount, limit.side == ">="
+            if isinstance(limit.of, (str, np.ndarray)):
+                weight, part.by_length = self.uses_of(limit.of)
+                copy.tied_arrays.append(weight)
+                part.weight = <const double*>cnp.PyArray_DATA(weight)
+            else:
+                capsule = limit.of.capsule(self.table.dtype)
+                if strcmp(PyCapsule_GetName(capsule), STATIC_NAME) != 0:
+                    raise TypeError(f"a limit's function must not look at the start: {limit.of!r}")
+                copy.tied_arrays.append(capsule)
+                part.function = <PartFunction>PyCapsule_GetPointer(capsule, STATIC_NAME)
+                part.records = <const char*>cnp.PyArray_DATA(<cnp.ndarray>self.table)
+                part.stride = cnp.PyArray_STRIDE(<cnp.ndarray>self.table, 0)
+            copy.sums.all.push_back(part)
+        copy.sums.rows = len(self.table)
+        if request.limits:
+            copy.query.limits = &copy.sums
+        if not self.borrowed:
+            request.tied = self.table, copy
+        return copy
+
+    cdef object uses_of(self, object of):
+        """(weights, by_length) of a term over the columns, or of an array."""
+        if not isinstance(of, str):
+            self.check_rows("a limit")
+            if len(of) != len(self.table):
+                raise ValueError(
+                    f"a limit has {len(of)} values for {len(self.table)} slots; "
+                    "an array must match the searched array row by row"
+                )
+            return of, False
+        key = "sum", of
+        uses = self.masks.get(key)
+        if uses is None:
+            from slotkern.limits import uses_of
+            uses = uses_of(of, self.table)
+            if len(self.masks) >= 64:
+                self.masks.clear()
+            self.masks[key] = uses
+        return uses
+
     def check_rows(self, name):
         """Refuse an argument with one value for each row, where the pool has changed."""
         if self.changed or self.origin is not None:
@@ -261,7 +328,7 @@ cdef PreparedSlots pool_of(object slots, bint both, ShapeKind shape, size_t n):
     cdef PreparedSlots pool = PreparedSlots.__new__(PreparedSlots)
     pool.masks = {}
     prepare(pool, slots, both, shape, n)
-    pool.table = slots
+    pool.table, pool.borrowed = slots, True
     return pool
 
 
@@ -275,8 +342,7 @@ def prepared(slots):
 def check_volume(slots, Request request not None):
     """Raise the error of a volume so small that the clock does not move."""
     cdef PreparedSlots pool = prepared(slots)
-    if request.where is not None:
-        request = request_with(request, pool.mask_of(request.where))
+    request = pool.bound(request)
     cdef Status status = pool.prepared.check(request.query)
     if status != Status.ok:
         raise search_error(status, request.query)

@@ -6,12 +6,12 @@ cimport numpy as cnp
 from libc.math cimport INFINITY
 from libcpp.vector cimport vector
 
-from slotkern._base cimport Status, Watch, ask, hears
+from slotkern._base cimport Status, Watch, ask, error_of, hears
 from slotkern._core cimport PreparedSlots, in_numbers, pool_of, terms_of
 from slotkern._kernels cimport (
     Answer, CPreparedSlots, Query, ShapeKind, criterion_doc, criterion_name, kBuiltins,
 )
-from slotkern._request cimport Request, lasting, request_with, search_error, shape_of
+from slotkern._request cimport Request, lasting, search_error, shape_of
 from slotkern._windows cimport CWindowTable, Window, WindowTable, wrap
 
 from slotkern.checks import integer
@@ -118,7 +118,7 @@ cdef Window find_plain(slots, Request request, criterion, str shape, str method,
                        str span, gap, max_work, seed):
     cdef object index = INDEX.get(criterion) if type(criterion) is str else None
     if (isinstance(slots, PreparedSlots) and (<PreparedSlots>slots).changed
-            and (index is None or method != "exact" or not lasting(request.where))):
+            and (index is None or method != "exact" or not lasting(request))):
         return find_settled(<PreparedSlots>slots, request, criterion, dict(
             shape=shape, method=method, placement=placement, span=span, gap=gap,
             max_work=max_work, seed=seed))
@@ -134,13 +134,15 @@ cpdef Window find_builtin(slots, Request request, str criterion, str shape):
     """The best window by one of CRITERIA, or None."""
     cdef ShapeKind form = shape_of(shape)
     cdef PreparedSlots pool = pool_of(slots, False, form, request.query.n)
-    if request.where is not None:
-        request = request_with(request, pool.mask_of(request.where))
+    request = pool.bound(request)
     cdef Answer answer = pool.search(request.query, INDEX[criterion], form)
     if answer.status == Status.ok:
         return wrap(answer, request.query.n, criterion, shape)
     if answer.status == Status.none:
         return None
+    if answer.status == Status.limit_failed:
+        raise error_of(answer.status, "search", {
+            "part": f"the slot of row {answer.failed}: {pool.slots[answer.failed]}"})
     raise search_error(answer.status, request.query)
 
 
@@ -208,7 +210,7 @@ def find_windows(slots, requests, criterion="finish", *, str shape="square",
     for each in asked:
         most = max(most, <size_t>each.query.n)
     cdef PreparedSlots pool = pool_of(slots, False, form, most)
-    if pool.changed and any([each.where is not None for each in asked]):
+    if pool.changed and not all([lasting(each) for each in asked]):
         return named(WindowTable.of(
             [find_window(slots, each, criterion, shape=shape) for each in asked],
             criterion=criterion, shape=shape), asked, terms)
@@ -216,9 +218,8 @@ def find_windows(slots, requests, criterion="finish", *, str shape="square",
     queries.reserve(len(asked))
     keep = []
     for each in asked:
-        if each.where is not None:
-            each = request_with(each, pool.mask_of(each.where))
-            keep.append(each)
+        each = pool.bound(each)
+        keep.append(each)
         queries.push_back(each.query)
     cdef WindowTable out = WindowTable.__new__(WindowTable)
     out.criterion, out.shape = criterion, shape

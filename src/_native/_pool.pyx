@@ -12,7 +12,7 @@ from slotkern._bookings cimport Bookings
 from slotkern._changing cimport ChangingSlots, CSlotPool, check_status
 from slotkern._core cimport PreparedSlots, in_numbers
 from slotkern._kernels cimport CPreparedSlots, Part, Query, ShapeKind
-from slotkern._request cimport Request, lasting, request_with, shape_of
+from slotkern._request cimport Request, lasting, shape_of
 from slotkern._windows cimport CWindowTable, Window
 
 from slotkern._find import CRITERIA
@@ -549,14 +549,13 @@ cdef class SlotPool(ChangingSlots):
                     f"requests[{i}] must be a Request, got {type(request).__name__}")
             each = in_numbers(self, request)
             names.append(each.name)
-            if each.where is not None:
-                if not lasting(each.where):
-                    raise ValueError(
-                        f"requests[{i}]: a filter must be an expression without start and end, "
-                        "which change with every booking; find and book it by itself"
-                    )
-                each = request_with(each, self.mask_of(each.where))
-                masked.append(each)  # keeps the mask
+            if not lasting(each):
+                raise ValueError(
+                    f"requests[{i}]: a filter, and limits, must be expressions without start and "
+                    "end, which change with every booking; find and book it by itself"
+                )
+            each = self.bound(each)
+            masked.append(each)  # keeps the mask
             queries.push_back(each.query)
         cdef Bookings out = Bookings.__new__(Bookings)
         out.criterion, out.shape = criterion, shape

@@ -6,7 +6,7 @@ cimport numpy as cnp
 from libc.math cimport INFINITY, NAN, isfinite
 
 from slotkern._base cimport Status, error_of, is_plain, number
-from slotkern._kernels cimport Query, ShapeKind
+from slotkern._kernels cimport Query, ShapeKind, kMostPartLimits
 from slotkern._moments cimport Scale, is_said, meaning_of
 
 from slotkern.checks import integer
@@ -38,10 +38,18 @@ cdef object checked_where(object where):
     return array
 
 
+cdef tuple checked_limits(object limits):
+    from slotkern.limits import limits_of
+    found = limits_of(limits)
+    if len(found) > <Py_ssize_t>kMostPartLimits:
+        raise ValueError(f"at most {kMostPartLimits} limits, got {len(found)}")
+    return found
+
+
 cdef class Request:
     """Request(nodes, volume=None, *, budget=inf, min_performance=0.0, earliest=-inf, deadline=inf,
             max_price=inf, setup=0.0, step=0.0, latest=inf, max_runtime=inf, where=None,
-            walltime=None, reference=1.0, name=None)
+            limits=None, walltime=None, reference=1.0, name=None)
 --
 
     What a job asks for: n nodes at once, for a volume of work on each.
@@ -87,6 +95,10 @@ cdef class Request:
         A filter: an expression over slot columns such as
         ``"memory >= 64 and site == 'a'"`` (parsed, never evaluated as Python), or one
         boolean for each row of exactly the array that will be searched.
+    limits : str, Limit, or sequence of those, optional
+        Limits on sums over the parts, at most 6: ``["sum(storage) >= 500",
+        "sum(power * length) <= 12"]``. A term is a product of columns, numbers and
+        ``length``, how long the part runs; of arrays and functions, see `Limit`.
 
     Raises
     ------
@@ -102,7 +114,8 @@ cdef class Request:
 
     def __init__(self, nodes, volume=None, *, budget=inf, min_performance=0.0, earliest=-inf,
                  deadline=inf, max_price=inf, setup=0.0, step=0.0, latest=inf,
-                 max_runtime=inf, where=None, walltime=None, reference=1.0, name=None):
+                 max_runtime=inf, where=None, limits=None, walltime=None, reference=1.0,
+                 name=None):
         if name is not None and not (isinstance(name, str) and name):
             raise TypeError(f"name must be text, got {name!r}")
         self.name = name
@@ -146,6 +159,7 @@ cdef class Request:
             raise ValueError(f"max_runtime must be positive, got {max_runtime!r}")
         self.query.mask = NULL
         self.where = checked_where(where)
+        self.limits = () if limits is None else checked_limits(limits)
         if self.said is not None:
             self.said.setdefault("volume", (volume, None))
             self.query.volume = NAN  # nothing fits before a clock has made it numbers
@@ -254,7 +268,7 @@ cdef class Request:
             "min_performance": self.min_performance, "earliest": self.earliest,
             "deadline": self.deadline, "max_price": self.max_price, "setup": self.setup,
             "step": self.step, "latest": self.latest, "max_runtime": self.max_runtime,
-            "where": self.where,
+            "where": self.where, "limits": self.limits,
         }
         if self.walltime is not None:
             fields["walltime"], fields["reference"] = self.walltime, self.reference
@@ -352,7 +366,7 @@ cdef Request numbers_of(Request request, Scale scale):
     cdef Request copy = Request.__new__(Request)
     cdef double number = 0
     copy.query = request.query
-    copy.name, copy.where = request.name, request.where
+    copy.name, copy.where, copy.limits = request.name, request.where, request.limits
     for name, (value, meant) in (<dict>request.said).items():
         if meant is None:
             if name == "volume" and value is not None:
@@ -380,25 +394,31 @@ cdef Request numbers_of(Request request, Scale scale):
     return None
 
 
-cdef Request request_with(Request request, object mask):
-    """A copy whose query points at the mask, which it keeps alive."""
+cdef Request copy_of(Request request):
+    """A copy, whose query may point at what it keeps alive."""
     cdef Request copy = Request.__new__(Request)
     copy.query = request.query
-    copy.name = request.name
-    copy.where = mask
-    copy.query.mask = <const unsigned char*>cnp.PyArray_DATA(<cnp.ndarray>mask)
-    copy.query.masked = len(mask)
+    copy.name, copy.where, copy.limits = request.name, request.where, request.limits
+    copy.tied_arrays = []
     return copy
 
 
-cdef bint lasting(object where) except -1:
-    """Whether a filter lets in the same slots after bookings, and is no array of rows."""
-    if where is None:
+cdef bint lasting(Request request) except -1:
+    """Whether filter and limits say the same after bookings, and are no arrays of rows."""
+    if request.where is None and not request.limits:
         return True
-    if not isinstance(where, str):
-        return False
-    from slotkern.where import columns
-    return columns(where).isdisjoint(("start", "end"))
+    looked = set()
+    if request.where is not None:
+        if not isinstance(request.where, str):
+            return False
+        from slotkern.where import columns as columns_of_filter
+        looked |= columns_of_filter(request.where)
+    for limit in request.limits:
+        if not isinstance(limit.of, str):
+            return False
+        from slotkern.limits import columns as columns_of_term
+        looked |= columns_of_term(limit.of)
+    return looked.isdisjoint(("start", "end"))
 
 
 cdef ShapeKind shape_of(str shape) except *:
@@ -410,4 +430,4 @@ cdef ShapeKind shape_of(str shape) except *:
 
 
 cdef object search_error(Status status, Query query):
-    return error_of(status, "search", {"volume": query.volume})
+    return error_of(status, "search", {"volume": query.volume, "part": "a slot"})

@@ -127,7 +127,7 @@ cdef object value_error(const ValueAnswer& answer, double volume, object slots, 
     slot = slots[row] if row < <size_t>len(slots) else None
     return error_of(answer.status, "search",
                     {"name": name, "row": row, "slot": slot, "volume": volume, "work": work,
-                     "megabytes": memory / 2**20})
+                     "part": f"the slot of row {row}: {slot}", "megabytes": memory / 2**20})
 
 
 cdef int set_function(Valuation* valuation, object capsule, cnp.ndarray slots) except -1:
@@ -187,13 +187,11 @@ def find(PreparedSlots pool not None, Request request not None, str worth, objec
     """
     cdef Valuation valuation
     cdef ValueOptions options
+    request = pool.bound(request)
     cdef Query query = request.query
     valuation.sign = sign
     set_valuation(&valuation, worth, data, pool.slots)
     valuation.fixed = fixed
-    if request.where is not None:
-        mask = pool.mask_of(request.where)
-        query.mask = <const unsigned char*>cnp.PyArray_DATA(<cnp.ndarray>mask)
     options.lite, options.any_start, options.gap = lite, any_start, gap
     options.group_span = group_span
     options.limits.work, options.limits.memory = max_work, memory

@@ -265,8 +265,9 @@ cdef Window wrap(const Answer& answer, Py_ssize_t n, str criterion, str shape):
     self.finish = answer.found.start + answer.found.runtime
     self.cost = answer.found.cost
     self.processor_time = answer.found.processor_time
-    self.value = self.bound = answer.found.value
-    self.proven = True
+    self.value = answer.found.value
+    self.proven = answer.proven
+    self.bound = self.value if self.proven else answer.bound
     self.criterion = criterion
     self.shape = shape
     return self

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         to_pandas,
         write_slots,
     )
+    from slotkern.limits import Limit
     from slotkern.machine import Clock, FreeSlots, Machine, free_slots
     from slotkern.one_each import OneEach, TradeOff, choose_one_each, trade_off
     from slotkern.plotting.gantt import plot_gantt
@@ -102,6 +103,7 @@ _LAZY = {
         "to_pandas",
         "write_slots",
     ),
+    "limits": ("Limit",),
     "machine": ("Clock", "FreeSlots", "Machine", "free_slots"),
     "one_each": ("OneEach", "TradeOff", "choose_one_each", "trade_off"),
     "plotting.gantt": ("plot_gantt",),
@@ -180,6 +182,7 @@ __all__ = [
     "Explanation",
     "FreeSlots",
     "Independent",
+    "Limit",
     "Machine",
     "Multifactor",
     "NoWindowError",

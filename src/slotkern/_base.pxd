@@ -37,6 +37,7 @@ cdef extern from "slotkern/base/status.hpp" namespace "slotkern" nogil:
         criterion_failed
         end_is_infinite
         out_of_work
+        limit_failed
         request_not_valid
         time_is_nan
 

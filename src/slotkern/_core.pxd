@@ -9,7 +9,10 @@ cdef class PreparedSlots:
     cdef readonly object terms  # (clock, machine), or None
     cdef dict masks
     cdef bint changed
+    cdef bint borrowed  # the table is the user's own array, which may change
     cdef object mask_of(self, object where)
+    cdef Request bound(self, Request request)
+    cdef object uses_of(self, object of)
     cdef object array(self)
     cdef PreparedSlots settled(self)
     cdef void enter(self, double least_volume) noexcept

@@ -18,12 +18,30 @@ cdef extern from "slotkern/window/find.hpp" namespace "slotkern" nogil:
         Py_ssize_t node, start, end, performance, price
         size_t size
 
+    ctypedef int (*PartFunction)(const void*, double, double*) noexcept
+
+    cdef struct PartLimit:
+        double amount
+        cbool at_least
+        const double* weight
+        cbool by_length
+        PartFunction function
+        const char* records
+        Py_ssize_t stride
+
+    cdef cppclass PartLimits:
+        vector[PartLimit] all
+        size_t rows
+
+    const size_t kMostPartLimits
+
     cdef cppclass Query:
         int64_t n
         double volume, budget, min_performance, earliest, deadline, max_price
         double setup, step, latest, max_runtime
         const uint8_t* mask
         size_t masked
+        const PartLimits* limits
         double length(double performance)
         cbool charged()
 
@@ -47,6 +65,9 @@ cdef extern from "slotkern/window/find.hpp" namespace "slotkern" nogil:
         Status status
         Found found
         const Part* parts
+        cbool proven
+        double bound
+        size_t failed
 
     Fault check(const SlotView&) noexcept
     Fault prepare_slots(CPreparedSlots&, const SlotView&, cbool, ShapeKind, size_t) noexcept

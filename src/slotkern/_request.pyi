@@ -1,8 +1,10 @@
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from slotkern.limits import Limit
 from slotkern.typing import Duration, Time
 
 inf: float
@@ -10,6 +12,7 @@ REQUEST_FIELDS: tuple[str, ...]
 
 class Request:
     where: str | NDArray[np.bool_] | None
+    limits: tuple[Limit, ...]
     name: str | None
     said: dict[str, tuple[Any, Any]] | None
     def __init__(
@@ -27,6 +30,7 @@ class Request:
         latest: Time = ...,
         max_runtime: Duration = ...,
         where: str | ArrayLike | None = None,
+        limits: str | Limit | Iterable[str | Limit] | None = None,
         walltime: Duration | None = None,
         reference: float = 1.0,
         name: str | None = None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -103,7 +104,8 @@ def find_alternatives(
             raise TypeError(f"limit must be an integer or None, got {limit!r}")
         if limit < 0:
             raise ValueError(f"limit must not be negative, got {limit}")
-    if isinstance(criterion, str) and criterion == "first" and method == "exact":
+    one_sweep = isinstance(criterion, str) and criterion == "first"
+    if one_sweep and method == "exact" and not request.limits:
         if options:  # their names and values
             find_window(slots, request, "first", shape=shape, **options)
         return first_alternatives(slots, request, shape, limit)
@@ -156,7 +158,8 @@ def _arrays_as_fields(
 ) -> tuple[NDArray[np.void], Request, Any]:
     """What has one value a row as fields of the slots: such follow them when cut."""
     value = criterion.criterion if isinstance(criterion, Minimize) else criterion
-    arrays = [a for a in (request.where, value) if isinstance(a, np.ndarray)]
+    sums = [limit.of for limit in request.limits]
+    arrays = [a for a in (request.where, value, *sums) if isinstance(a, np.ndarray)]
     if not arrays:
         return table, request, criterion
     dtype: Any = table.dtype
@@ -183,6 +186,13 @@ def _arrays_as_fields(
         wide[name] = array
         if array is request.where:
             request = request.replace(where=name)
+        elif any(array is of for of in sums):
+            request = request.replace(
+                limits=[
+                    replace(limit, of=name) if limit.of is array else limit
+                    for limit in request.limits
+                ]
+            )
         elif isinstance(criterion, Minimize):
             criterion = minimize(name)
         else:

@@ -120,6 +120,10 @@ TEXTS: dict[str, tuple[type[Exception], str]] = {
         "criterion {name} raised, or gave no number within 1e290, for the slot of row "
         "{row}: {slot}",
     ),
+    "limit_failed": (
+        ValueError,
+        "the function of a limit raised, or gave no number, for {part}",
+    ),
     "end_is_infinite": (
         ValueError,
         "slot row {row}: end is inf, but {name} needs the next task's start",

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern._core import check_volume, filter_rows, in_numbers, prepared
+from slotkern._core import (
+    PreparedSlots,
+    check_volume,
+    filter_rows,
+    in_numbers,
+    prepared,
+)
 from slotkern._find import CRITERIA, find_builtin, find_window
 from slotkern._request import Request
 from slotkern._windows import Window, window_of
 from slotkern.checks import integer, number, one_of
+from slotkern.limits import Limit, uses_of
 from slotkern.shown import Shown, Table
 
 if TYPE_CHECKING:
@@ -49,6 +58,9 @@ def find_otherwise(
     """`find_window` for everything that is not one sweep of a built-in criterion."""
     one_of("method", method, METHODS)
     how = SearchOptions(shape, method, placement, span, gap, max_work, seed)
+    if request.limits and (method != "exact" or span != "window"):
+        asked = f"method {method!r}" if method != "exact" else f"span {span!r}"
+        raise ValueError(f"{asked} knows no limits on sums; the request has limits")
     if method.startswith("published"):
         return _find_published(slots, request, criterion, how)
     if isinstance(criterion, str) and criterion in CRITERIA:
@@ -132,6 +144,8 @@ def step_values(
     how = SearchOptions(shape, method, placement, span, max_work=max_work)
     if isinstance(criterion, str) and criterion in CRITERIA:
         raise ValueError(f"criterion {criterion!r} has no value at every step")
+    if request.limits:
+        raise ValueError("step_values knows no limits on sums; the request has limits")
     found: tuple[NDArray[np.float64], NDArray[np.float64]] = _search_by_value(
         slots, in_numbers(slots, request), criterion, how, record=True
     )
@@ -304,6 +318,7 @@ _OTHER_LIMITS = {
     "latest": "the latest start",
     "max_runtime": "the most runtime",
     "where": "the filter",
+    "limits": "the limits on sums",
 }
 
 
@@ -341,8 +356,11 @@ class Explanation(Shown):
         does not help.
     without : list of str
         Which of the other limits (min_performance, earliest, max_price, setup, step,
-        latest, max_runtime, where) is to blame alone: without it the request fits.
-        Empty where the request fits.
+        latest, max_runtime, where, limits) is to blame alone: without it the request
+        fits. Empty where the request fits.
+    sums : dict of int to float
+        Which of the limits on sums is to blame alone, by its place in the request, and
+        the amount nearest to its own that fits. Empty where the request fits.
     request : Request
         What was asked.
     shape : str
@@ -366,6 +384,7 @@ class Explanation(Shown):
     shortest_runtime: float | None
     most_nodes: int
     without: list[str]
+    sums: dict[int, float]
     request: Request = field(repr=False)
     shape: str
     clock: Clock | None = field(default=None, repr=False)
@@ -390,6 +409,7 @@ class Explanation(Shown):
             "max_runtime": self.shortest_runtime,
         }
         changes = {name: x for name, x in found.items() if x is not None}
+        changes |= {f"limits[{k}]": amount for k, amount in self.sums.items()}
         if self.most_nodes:
             changes["nodes"] = self.most_nodes
         return changes
@@ -401,7 +421,7 @@ class Explanation(Shown):
         helps |= dict.fromkeys(self.without, "none")
         columns = {
             "limit": np.array([*helps], np.str_),
-            "asked": np.array([str(getattr(asked, name)) for name in helps], np.str_),
+            "asked": np.array([self._asked(asked, name) for name in helps], np.str_),
             "fits_with": np.array([*helps.values()], np.str_),
         }
         heading, *notes = str(self).splitlines()
@@ -432,6 +452,7 @@ class Explanation(Shown):
             "max_runtime": "a runtime of {}",
             "nodes": "{} nodes instead",
         }
+        remedies |= {f"limits[{k}]": _words(asked.limits[k], "{}") for k in self.sums}
         either = [
             "with " + remedies[name].format(self._told(name, v))
             for name, v in self.changes().items()
@@ -448,6 +469,14 @@ class Explanation(Shown):
         )
         return "\n".join(["No window fits.", *lines])
 
+    def _asked(self, asked: Request, name: str) -> str:
+        if name.startswith("limits["):
+            limit = asked.limits[int(name[len("limits[") : -1])]
+            return _words(limit, repr(limit.amount))
+        if name == "limits":
+            return " and ".join(_words(x, repr(x.amount)) for x in asked.limits)
+        return str(getattr(asked, name))
+
     def _length(self) -> str:
         """What a part needs: the walltime as it was said, or the volume."""
         if self.asked is None or self.asked.walltime is None:
@@ -460,6 +489,62 @@ class Explanation(Shown):
         if name == "max_runtime":
             return str(self.clock.timedelta(value))
         return str(self.clock.datetime(value))
+
+
+def _words(limit: Limit, amount: str) -> str:
+    """A limit with another amount, in words."""
+    of = limit.of if isinstance(limit.of, str) else getattr(limit.of, "name", "array")
+    return f"sum({of}) {limit.side} {amount}"
+
+
+def _nearest_amounts(
+    request: Request, find: Callable[..., Window | None], pool: PreparedSlots
+) -> dict[int, float]:
+    """Of each limit that alone is in the way: the amount nearest to its own that fits.
+
+    What fits at an amount also fits at all beyond it, so that it is found by bisection;
+    every window that is met says by its own sum how far it would do.
+    """
+    found = {}
+    for k, limit in enumerate(request.limits):
+        others = request.limits[:k] + request.limits[k + 1 :]
+        window = find("first", limits=others)
+        if window is None:
+            continue
+        near, far = limit.amount, _sum_of(limit, window, pool, request)
+        middle = near + (far - near) / 2
+        while near != middle != far:
+            at_middle = replace(limit, amount=middle)
+            window = find("first", limits=(*others[:k], at_middle, *others[k:]))
+            if window is None:
+                near = middle
+            else:
+                far = _sum_of(limit, window, pool, request)
+            middle = near + (far - near) / 2
+        found[k] = far
+    return found
+
+
+def _sum_of(
+    limit: Limit, window: Window, pool: PreparedSlots, request: Request
+) -> float:
+    """What the parts of a window use of a limit together, exactly, rounded once."""
+    rows = window.slots["row"]
+    lengths = request.length(pool.slots["performance"][rows])
+    if window.shape == "square":
+        lengths[:] = window.runtime
+    if isinstance(limit.of, str):
+        weight, by_length = uses_of(limit.of, pool.slots[rows])
+        return math.fsum(weight * lengths if by_length else weight)
+    if isinstance(limit.of, np.ndarray):
+        return math.fsum(limit.of[rows])
+    from slotkern._value import part_values
+
+    starts = np.full(len(rows), window.start)
+    capsule = limit.of.capsule(pool.slots.dtype)
+    return math.fsum(
+        part_values(pool, "function", capsule, limit.of.name, rows, starts, lengths)
+    )
 
 
 def explain(slots: Slots, request: Request, *, shape: Shape = "square") -> Explanation:
@@ -485,7 +570,8 @@ def explain(slots: Slots, request: Request, *, shape: Shape = "square") -> Expla
     Notes
     -----
     About 2 log2(N) searches for N nodes: fewer nodes never fit worse, so the largest
-    numbers are found by bisection. Preparing m slots takes O(m log m).
+    numbers are found by bisection. With limits on sums up to N more, and some 60 for
+    each limit. Preparing m slots takes O(m log m).
 
     Examples
     --------
@@ -526,6 +612,12 @@ def explain(slots: Slots, request: Request, *, shape: Shape = "square") -> Expla
                 low = middle
         return low
 
+    def most_within(high: int) -> int:
+        """The same within limits on sums, which fewer nodes may keep worse."""
+        while high > 0 and find("first", nodes=high) is None:
+            high -= 1
+        return high
+
     window = find("first")
     cheapest = find("cost", budget=np.inf)
     in_time = find("finish", deadline=np.inf)
@@ -534,7 +626,7 @@ def explain(slots: Slots, request: Request, *, shape: Shape = "square") -> Expla
         soonest = find("start", latest=np.inf)
     if request.max_runtime < np.inf:
         shortest = find("runtime", max_runtime=np.inf)
-    together = most(budget=np.inf)
+    together = most(budget=np.inf, limits=())
     free = Request(request.nodes, request.volume)
     lifted = {name: getattr(free, name) for name in _OTHER_LIMITS}
     return Explanation(
@@ -549,12 +641,13 @@ def explain(slots: Slots, request: Request, *, shape: Shape = "square") -> Expla
         earliest_finish=None if in_time is None else in_time.finish,
         earliest_start=None if soonest is None else soonest.start,
         shortest_runtime=None if shortest is None else shortest.runtime,
-        most_nodes=most(),
+        most_nodes=most_within(most(limits=())) if request.limits else most(),
         without=[
             name
             for name, value in lifted.items()
             if window is None and find("first", **{name: value}) is not None
         ],
+        sums=_nearest_amounts(request, find, pool) if window is None else {},
         request=request,
         shape=shape,
         clock=getattr(slots, "clock", None),

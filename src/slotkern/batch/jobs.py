@@ -116,9 +116,10 @@ class Batch:
         jobs : Batch, sequence of Request, mapping of name to Request, or table
             A table, as `Machine` takes them, has one row a job and the columns of
             `Request`, with ``nodes`` and ``volume`` or ``walltime`` at least, and may
-            have ``name``, ``criterion`` and ``order`` (smaller first). Empty cells
-            stand for the defaults. Times may be dates and durations in words, where
-            the slots have a clock.
+            have ``name``, ``criterion`` and ``order`` (smaller first). A cell of
+            ``limits`` is text, ``"sum(storage) >= 500 and sum(power) <= 12"``, or a
+            list of such. Empty cells stand for the defaults. Times may be dates and
+            durations in words, where the slots have a clock.
 
         Raises
         ------

@@ -95,6 +95,14 @@ Where = Annotated[
     str | None,
     typer.Option(help="Which slots may serve, as in \"memory >= 64 and site == 'a'\"."),
 ]
+Limits = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--limit",
+        help='A limit on a sum over the parts, as in "sum(storage) >= 500" or '
+        '"sum(power * length) <= 12"; may be given several times.',
+    ),
+]
 Placement = Annotated[
     str,
     typer.Option(
@@ -147,6 +155,7 @@ def requested(
     latest: Latest = "inf",
     max_runtime: MaxRuntime = "inf",
     where: Where = None,
+    limits: Limits = None,
 ) -> sk.Request:
     """The request that a command's options make, times as numbers or in words."""
     if (volume is None) == (walltime is None):
@@ -168,6 +177,7 @@ def requested(
         min_performance=min_performance,
         max_price=max_price,
         where=where,
+        limits=limits,
         **times,
     )
 
@@ -348,6 +358,7 @@ def _print_json(
     heading = {"slotkern": sk.__version__, "file": str(slots)}
     heading |= dict(zip(("criterion", "shape", "method"), asked, strict=True))
     fields = {name: getattr(request, name) for name in REQUEST_FIELDS}
+    fields["limits"] = [limit.text for limit in request.limits]
     if request.walltime is not None:
         fields["walltime"] = request.walltime
     whole = _plain(heading | {"request": fields} | answer)

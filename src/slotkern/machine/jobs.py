@@ -185,6 +185,8 @@ def _cell(title: str, value: Any, at: str) -> Any:
     """The value of a cell that is not empty."""
     if title in TEXTS:
         return str(value)
+    if title == "limits":
+        return value if isinstance(value, list | tuple) else str(value)
     if isinstance(value, bool):
         raise TypeError(f"{at}: {value!r} is no number")
     if title in SAID and not is_number(value):

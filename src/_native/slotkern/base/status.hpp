@@ -47,6 +47,7 @@ enum class Status : int {
   criterion_failed,        // a user's function raised, or its value is not finite
   end_is_infinite,         // placement needs ends
   out_of_work,             // before every step had its value
+  limit_failed,            // as criterion_failed, of a function that a limit is on
   // what callers in other languages than Python can say, whose doors check it before
   request_not_valid,       // fewer than one node, no volume, a NaN; an unknown criterion or shape
   time_is_nan,

@@ -62,6 +62,9 @@ class MultiKnapsack {
     return stages(fits);
   }
 
+  // One a limit, of the last relaxation that was solved; any are a bound.
+  const Amounts& multipliers() const { return multipliers_.lambda; }
+
   double rounding(int pick, double sum) const {
     if (integers(pick)) return 0;
     return 0x1p-52 * (pick + 2) *

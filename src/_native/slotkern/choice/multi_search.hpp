@@ -15,6 +15,7 @@
 
 #include "slotkern/choice/bound.hpp"
 #include "slotkern/choice/multi_bound.hpp"
+#include "slotkern/choice/suffix_sums.hpp"
 
 namespace slotkern {
 
@@ -60,35 +61,11 @@ class MultiSearch {
  private:
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-  // For each limit k, item j and r up to width_: the r smallest weights from item j on together,
-  // and the r largest.
   void list_ends(const MultiCore& core) {
-    width_ = std::min(at(core.pick), kMostEnds);
     for (int k = 0; k < core.limits; ++k) {
-      list_end(core.use[at(k)], least_[at(k)], 1);
-      list_end(core.use[at(k)], most_[at(k)], -1);
+      least_[at(k)].build(core.use[at(k)], at(core.pick), 1);
+      most_[at(k)].build(core.use[at(k)], at(core.pick), -1);
     }
-  }
-
-  void list_end(const std::vector<double>& use, std::vector<double>& sums, double sign) {
-    sums.assign((use.size() + 1) * width_, sign * kInfinity);
-    ends_.clear();
-    for (std::size_t j = use.size(); j-- > 0;) {
-      const double w = sign * use[j];
-      ends_.insert(std::upper_bound(ends_.begin(), ends_.end(), w), w);
-      if (ends_.size() > width_) ends_.pop_back();
-      double sum = 0;
-      for (std::size_t r = 0; r < ends_.size(); ++r) sums[j * width_ + r] = sum += sign * ends_[r];
-    }
-  }
-
-  // What `rest` items from j on use of a limit at least, or at most. Of more than width_ items
-  // those beyond use as much as the last of the width_.
-  double end(const std::vector<double>& sums, std::size_t j, std::size_t rest) const {
-    const double* row = sums.data() + j * width_;
-    if (rest <= width_) return row[rest - 1];
-    const double last = row[width_ - 1] - (width_ > 1 ? row[width_ - 2] : 0);
-    return row[width_ - 1] + static_cast<double>(rest - width_) * last;
   }
 
   template <class Accept>
@@ -132,8 +109,8 @@ class MultiSearch {
       for (; j + r <= core.size(); ++j) {
         if (!(weight + (search.prefix_[j + r] - search.prefix_[j]) > beat)) return true;
         for (int k = 0; k < core.limits; ++k)
-          if (sums[k] + search.end(search.least_[at(k)], j, r) > ceiling[at(k)] ||
-              sums[k] + search.end(search.most_[at(k)], j, r) < floor[at(k)])
+          if (sums[k] + search.least_[at(k)].of(j, r) > ceiling[at(k)] ||
+              sums[k] + search.most_[at(k)].of(j, r) < floor[at(k)])
             return true;
         if (search.nodes++ >= limit) return false;
         poll();
@@ -150,20 +127,17 @@ class MultiSearch {
     bool room_with(std::size_t j, std::size_t r, const double* sums, double* next) const {
       for (int k = 0; k < core.limits; ++k) {
         next[k] = sums[k] + core.use[at(k)][j];
-        const double rest = r > 1 ? search.end(search.least_[at(k)], j + 1, r - 1) : 0;
+        const double rest = r > 1 ? search.least_[at(k)].of(j + 1, r - 1) : 0;
         if (next[k] + rest > ceiling[at(k)]) return false;
-        const double most = r > 1 ? search.end(search.most_[at(k)], j + 1, r - 1) : 0;
+        const double most = r > 1 ? search.most_[at(k)].of(j + 1, r - 1) : 0;
         if (next[k] + most < floor[at(k)]) return false;
       }
       return true;
     }
   };
 
-  static constexpr std::size_t kMostEnds = 64;
-
-  std::size_t width_ = 0;
-  std::array<std::vector<double>, kMostLimits> least_, most_;
-  std::vector<double> prefix_, ends_, sums_;
+  std::array<SuffixSums, kMostLimits> least_, most_;
+  std::vector<double> prefix_, sums_;
   std::vector<int> stack_;
 };
 

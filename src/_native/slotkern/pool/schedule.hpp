@@ -19,6 +19,7 @@ enum class Reason : std::uint8_t {
   budget,  // it fits, but not for its money
   time,    // not so many proper slots are ever free together
   volume,  // so small that the clock does not move
+  limits = 6,  // it fits, but not within its limits on sums (5: batch/batch.hpp)
 };
 
 inline constexpr std::size_t kMany = 16;  // requests that may take a while
@@ -33,12 +34,16 @@ inline Reason why_not(SlotPool& pool, const PreparedSlots& prepared, const Query
     fast += !pool.gone()[k];
   }
   if (fast < query.n) return Reason::nodes;
-  if (query.budget == kInfinity) return Reason::time;
-  Query rich = query;
-  rich.budget = kInfinity;
-  Found found;
   constexpr int earliest = 0;  // the first criterion of the list: the cheapest to ask
-  const Status status = pool.find(rich, earliest, shape, work, found);
+  Found found;
+  Query freer = query;
+  if (query.limits) {
+    freer.limits = nullptr;
+    if (pool.find(freer, earliest, shape, work, found) == Status::ok) return Reason::limits;
+  }
+  if (query.budget == kInfinity) return Reason::time;
+  freer.budget = kInfinity;
+  const Status status = pool.find(freer, earliest, shape, work, found);
   return status == Status::ok ? Reason::budget : Reason::time;
 }
 
@@ -50,7 +55,7 @@ inline Answer find(SlotPool& pool, const Query& query, int criterion, ShapeKind 
   answer.status = guarded([&] {
     Workspace& work = workspace();
     const Status status = pool.find(query, criterion, shape, work, answer.found);
-    answer.parts = work.parts.data();
+    answer.take(status, query, work);
     return status;
   });
   return answer;
@@ -132,6 +137,7 @@ inline Status schedule(SlotPool& pool, const PreparedSlots& prepared,
         if (pool.book(found.start, work.parts.data(), work.parts.size(), bad) != Status::ok)
           return Status::internal;
         out.add(found, work.parts.data(), work.parts.size());
+        if (query.limits && !work.proof.proven) out.set_bound(work.proof.bound, false);
       } else if (status == Status::volume_too_small) {
         reason = Reason::volume;
       } else if (status != Status::none) {

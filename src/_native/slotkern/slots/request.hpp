@@ -13,6 +13,7 @@
 #include <limits>
 
 #include "slotkern/base/numbers.hpp"
+#include "slotkern/slots/part_limits.hpp"
 
 namespace slotkern {
 
@@ -51,6 +52,7 @@ struct Query {
   // out.
   const std::size_t* origins = nullptr;
   std::size_t masked = 0;
+  const PartLimits* limits = nullptr;  // on sums over the parts; null: none
 
   // What the door of Python promises; searches rely on it.
   bool sane() const {
@@ -58,7 +60,7 @@ struct Query {
     return n >= 1 && volume > 0 && amount(volume) && budget >= 0 &&
            !std::isnan(min_performance) && !std::isnan(earliest) && !std::isnan(deadline) &&
            !std::isnan(max_price) && amount(setup) && amount(step) && !std::isnan(latest) &&
-           !std::isnan(max_runtime);
+           !std::isnan(max_runtime) && (!limits || limits->all.size() <= kMostPartLimits);
   }
 
   // How long a part runs on a node of this performance.
@@ -83,9 +85,9 @@ struct Query {
   // fields are named, so that a new limit does not compile before it has been thought of here.
   bool hints() const {
     const auto& [nodes, work, money, performance, first, last, price, constant, multiple, late,
-                 runtime, filter, rows, count] = *this;
+                 runtime, filter, rows, count, sums] = *this;
     return last == std::numeric_limits<double>::max() && price == kInfinity &&
-           late == kInfinity && runtime == kInfinity && !filter;
+           late == kInfinity && runtime == kInfinity && !filter && !sums;
   }
 
  private:

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "slotkern/value/search.hpp"
+#include "slotkern/value/within.hpp"
 #include "slotkern/window/find.hpp"
 
 namespace slotkern {
@@ -99,6 +100,35 @@ Status search_by_value(const PreparedSlots& prepared, const Query& query, const 
   });
 }
 
+// The same where sums over the parts are limited: the best window of all, if it keeps the limits.
+template <class Shape>
+Status search_by_value_within(const PreparedSlots& prepared, const Query& query,
+                              const Valuation& v, const ValueOptions& options,
+                              ValueWorkspace& work, ValueAnswer& answer) {
+  if (options.lite || options.group_span) return Status::request_not_valid;
+  const Status status =
+      search_by_value<Shape>(prepared, query, v, options, false, work, answer);
+  if (status != Status::ok ||
+      keeps_limits(*query.limits, work.base.parts, std::is_same_v<Shape, Square>,
+                   answer.found.runtime, within_scratch()))
+    return status;
+  return with_source(prepared, v, [&](const auto& source) {
+    using Source = std::remove_cvref_t<decltype(source)>;
+    ValuesWithin<Shape, Source> search(prepared, query, source, options, work);
+    const bool any = search.run();
+    answer.fault = search.fault;
+    answer.effort = search.effort;
+    if (answer.fault.status != Status::ok) return answer.fault.status;
+    if (!any) return Status::none;
+    if (!settle_value<Shape>(prepared, query, source, search.start, 0, work, answer))
+      return answer.fault.status;
+    answer.parts = work.base.parts.data();
+    answer.proven = search.proven;
+    answer.bound = in_units(source, search.bound, static_cast<std::size_t>(query.n));
+    return Status::ok;
+  });
+}
+
 inline Status check_ends(const PreparedSlots& prepared, const Query& query, Fault& fault) {
   prepared.each_row([&](std::size_t row) {
     if (std::isinf(prepared.slots[row].end) && query.admits(prepared.slots[row], row) &&
@@ -154,9 +184,14 @@ inline ValueAnswer find_by_value(const PreparedSlots& prepared, const Query& ask
       if (const Status status = detail::fill_column(prepared, query, valuation, work, answer.fault);
           status != Status::ok)
         return status;
+    if (query.limits && record) return Status::request_not_valid;
     const auto search = [&](auto kind) {
-      return detail::search_by_value<typename decltype(kind)::type>(prepared, query, valuation,
-                                                                    options, record, work, answer);
+      using Shape = typename decltype(kind)::type;
+      if (query.limits)
+        return detail::search_by_value_within<Shape>(prepared, query, valuation, options, work,
+                                                     answer);
+      return detail::search_by_value<Shape>(prepared, query, valuation, options, record, work,
+                                            answer);
     };
     if (shape == ShapeKind::square) return search(std::type_identity<Square>{});
     return query.charged() ? search(std::type_identity<Charged>{})

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "slotkern/value/incumbent.hpp"
+#include "slotkern/value/starts.hpp"
 
 namespace slotkern {
 
@@ -251,23 +252,7 @@ class StepSweep {
   void fill_times(const Shape& shape) {
     if (!options_.any_start && timed_) return;  // the same for all groups
     timed_ = true;
-    w_.times.clear();
-    prepared_.each_row([&](std::size_t row) {
-      const Slot& s = prepared_.slots[row];
-      if (!query_.admits(s, row)) return;
-      const double first = query_.start_in(s), length = shape.length(s);
-      w_.times.push_back(first);
-      if (!options_.any_start || !state_.possible(shape, s, row)) return;
-      const double middle = s.start + 0.5 * (s.end - s.start - length);  // rounded once
-      if (middle > first && middle <= query_.latest && live(query_, shape, s, middle))
-        w_.times.push_back(middle);
-      double last = std::min(query_.limit(s) - length, query_.latest);
-      for (int k = 0; k < 4 && !live(query_, shape, s, last); ++k)  // t + d is rounded
-        last = std::nextafter(last, -kInfinity);
-      if (last > first && live(query_, shape, s, last)) w_.times.push_back(last);
-    });
-    std::sort(w_.times.begin(), w_.times.end());
-    w_.times.erase(std::unique(w_.times.begin(), w_.times.end()), w_.times.end());
+    list_starts(prepared_, query_, shape, options_.any_start, w_.times);
   }
 
   State& state_;

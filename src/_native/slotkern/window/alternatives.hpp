@@ -275,8 +275,8 @@ class AlternativesSweep {
 
 }  // namespace detail
 
-// At most `limit` windows, in the order in which repeated search by "first" and
-// cutting finds them. The mask of a pool that has changed is by origin row.
+// At most `limit` windows, in the order in which repeated search by "first" and cutting finds
+// them. Limits on sums are for repeated search: they want other sets than the cheapest. The mask of a pool that has changed is by origin row.
 inline Status find_alternatives(const PreparedSlots& prepared, const Query& asked, ShapeKind shape,
                                 std::size_t limit, WindowTable& out) noexcept {
   return guarded([&] {
@@ -286,6 +286,7 @@ inline Status find_alternatives(const PreparedSlots& prepared, const Query& aske
     query.origins = prepared.origins.empty() ? nullptr : prepared.origins.data();
     const Status status = prepared.check(query, true);
     if (status != Status::ok) return status;
+    if (query.limits) return Status::request_not_valid;
     if (query.n > static_cast<std::int64_t>(prepared.nodes.size())) return Status::ok;
     if (prepared.heavy(query, shape)) expect_long();
     if (shape == ShapeKind::ragged) {

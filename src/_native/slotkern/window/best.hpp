@@ -297,37 +297,21 @@ bool search_square(const PreparedSlots& prepared, const Query& query, Workspace&
   return true;
 }
 
-}  // namespace detail
-
-// ok with the window in `found` and work.parts, or none; the volume has been checked, and a
-// most runtime is a least performance. `least`: no window has a lower value.
-inline Status search_checked(const PreparedSlots& prepared, const Query& query, int criterion,
-                             ShapeKind shape, Workspace& work, Found& found,
-                             double least = -kInfinity) {
-  if (query.n > static_cast<std::int64_t>(prepared.nodes.size())) return Status::none;
-  if (prepared.heavy(query, shape)) expect_long();
+// The best window whatever sums over its parts are.
+inline bool search_unlimited(const PreparedSlots& prepared, const Query& query, int criterion,
+                             ShapeKind shape, double least, Workspace& work, Found& found) {
   return with_criterion(criterion, [&](auto c) {
     using Criterion = decltype(c);
     const bool any =
-        shape == ShapeKind::square
-            ? detail::search_square<Criterion>(prepared, query, work, found)
+        shape == ShapeKind::square ? search_square<Criterion>(prepared, query, work, found)
         : query.charged()
-            ? detail::search_ragged<Criterion, Charged>(prepared, query, least, work, found)
-            : detail::search_ragged<Criterion, Ragged>(prepared, query, least, work, found);
-    if (!any) return Status::none;
-    found.value = Criterion::value(found.start, found.runtime, found.cost);
-    return Status::ok;
+            ? search_ragged<Criterion, Charged>(prepared, query, least, work, found)
+            : search_ragged<Criterion, Ragged>(prepared, query, least, work, found);
+    if (any) found.value = Criterion::value(found.start, found.runtime, found.cost);
+    return any;
   });
 }
 
-// The same, or volume_too_small.
-inline Status search(const PreparedSlots& prepared, const Query& asked, int criterion,
-                     ShapeKind shape, Workspace& work, Found& found) {
-  const Query query = prepared.by_performance(asked);
-  if (criterion < 0 || criterion >= kBuiltins) return Status::request_not_valid;
-  const Status status = prepared.check(query);
-  if (status != Status::ok) return status;
-  return search_checked(prepared, query, criterion, shape, work, found);
-}
+}  // namespace detail
 
 }  // namespace slotkern

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "slotkern/window/best.hpp"
+#include "slotkern/window/search.hpp"
 
 namespace slotkern {
 
@@ -23,6 +23,19 @@ struct Answer {
   Status status = Status::none;
   Found found;
   const Part* parts = nullptr;
+  bool proven = true;
+  double bound = -kInfinity;            // no window has a lower value, where it is not proven
+  std::size_t failed = Proof::kNone;  // the row that a user's function failed at
+
+  // What a search in this workspace answered.
+  void take(Status said, const Query& query, const Workspace& work) {
+    status = said;
+    parts = work.parts.data();
+    if (!query.limits) return;
+    proven = work.proof.proven;
+    bound = work.proof.bound;
+    failed = work.proof.failed;
+  }
 };
 
 inline Fault prepare_slots(PreparedSlots& prepared, const SlotView& view, bool all, ShapeKind shape,
@@ -54,7 +67,7 @@ inline Answer find(const PreparedSlots& prepared, const Query& query, int criter
   answer.status = guarded([&] {
     Workspace& work = workspace();
     const Status status = search(prepared, query, criterion, shape, work, answer.found);
-    answer.parts = work.parts.data();
+    answer.take(status, query, work);
     return status;
   });
   return answer;
@@ -92,12 +105,14 @@ inline Status find_many(const PreparedSlots& prepared, const std::vector<Query>&
     const auto fill = [&](std::size_t c) {
       for (std::size_t k = c * chunk; k < std::min((c + 1) * chunk, queries.size()); ++k) {
         const Answer answer = find(prepared, queries[k], criterion, shape);
-        if (answer.status == Status::ok)
+        if (answer.status == Status::ok) {
           chunks[c].add(answer.found, answer.parts, static_cast<std::size_t>(queries[k].n));
-        else if (answer.status == Status::none)
+          if (!answer.proven) chunks[c].set_bound(answer.bound, false);
+        } else if (answer.status == Status::none) {
           chunks[c].add_none();
-        else
+        } else {
           return tell(answer.status, k), answer.status != Status::interrupted;
+        }
       }
       return true;
     };

@@ -31,6 +31,7 @@ struct Ragged {
   double least_rate(const Node& node) const { return node.min_price / node.performance; }
   double screen_key(const Slot& s) const { return s.rate; }
   double total(double sum) const { return sum; }
+  double most_sum(double total) const { return total * (1 + kMargin) + kUnderflow; }
   double screened(double total) const { return (total + kUnderflow) / volume; }  // screen units
   double screen_key_of(double key) const { return screened(key); }
   double room() const { return volume; }
@@ -62,6 +63,7 @@ struct Charged {
   }
   double screen_key(const Slot& s) const { return s.rate; }
   double total(double sum) const { return sum; }
+  double most_sum(double total) const { return total * (1 + kMargin) + kUnderflow; }
   double screened(double total) const {
     return (total + kUnderflow) / query->volume + static_cast<double>(query->n) * kLeast;
   }
@@ -91,6 +93,7 @@ struct Square {
   double key(const Slot& s) const { return s.price; }
   double screen_key(const Slot& s) const { return s.price; }
   double total(double sum) const { return span * sum; }
+  double most_sum(double total) const { return (total + kUnderflow) / span * (1 + kMargin); }
   double screened(double total) const { return (total + kUnderflow) / span; }
   double screen_key_of(double key) const { return key; }
   double room() const { return span; }

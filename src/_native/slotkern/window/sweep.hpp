@@ -28,8 +28,19 @@
 
 namespace slotkern {
 
+// What is known of an answer where sums over its parts are limited: if the search ran out of work
+// no window has a value below `bound`. `failed`: the row that a user's function failed at.
+struct Proof {
+  static constexpr std::size_t kNone = ~std::size_t{0};
+
+  bool proven = true;
+  double bound = kInfinity;
+  std::size_t failed = kNone;
+};
+
 // Scratch of one thread; it only grows.
 struct Workspace {
+  Proof proof;  // of the last search with limits
   Kept kept;
   NCheapest top, rates, prices;
   std::vector<Entry> chosen;

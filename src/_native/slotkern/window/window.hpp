@@ -80,8 +80,12 @@ struct WindowTable {
     if (other.any(i)) set_bound(other.bound(i), other.is_proven(i));
   }
 
-  // All of another one, where neither has bounds of its own.
+  // All of another one.
   void add_all(const WindowTable& other) {
+    if (!bounds.empty() || !other.bounds.empty()) {
+      for (std::size_t i = 0; i < other.size(); ++i) add_from(other, i);
+      return;
+    }
     const std::size_t before = parts.size();
     found.insert(found.end(), other.found.begin(), other.found.end());
     parts.insert(parts.end(), other.parts.begin(), other.parts.end());

@@ -1,0 +1,169 @@
+"""A choice under several limits against HiGHS and CP-SAT, and what a limit costs.
+
+``python benchmarks/limits.py --ortools PYTHON`` takes an interpreter of an environment
+that has `ortools`; HiGHS is scipy's. All solve the same instances, each answer is
+compared; ratios of medians, one run. `--middle 1000` solves that many of 10 of 100 with
+HiGHS alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import statistics
+import subprocess
+import tempfile
+from pathlib import Path
+from time import perf_counter_ns
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, milp
+
+import slotkern as sk
+
+KINDS = ("uncorrelated", "weakly", "strongly")
+
+CPSAT = """
+import json, sys, time
+from ortools.sat.python import cp_model
+out = []
+for weights, value, n, amounts in json.load(open(sys.argv[1])):
+    begin = time.perf_counter_ns()
+    model = cp_model.CpModel()
+    x = [model.new_bool_var("") for _ in value]
+    model.add(sum(x) == n)
+    for column, amount in zip(weights, amounts):
+        model.add(cp_model.LinearExpr.weighted_sum(x, column) <= amount)
+    model.maximize(cp_model.LinearExpr.weighted_sum(x, value))
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = 1
+    solver.parameters.max_time_in_seconds = 20
+    status = solver.solve(model)
+    out.append([time.perf_counter_ns() - begin, round(solver.objective_value),
+                status == cp_model.OPTIMAL])
+json.dump(out, open(sys.argv[2], "w"))
+"""
+
+
+class Problem(NamedTuple):
+    weights: Any  # (limits, m) integers
+    value: Any
+    n: int
+    amounts: Any
+
+
+class Answer(NamedTuple):
+    spent: float
+    value: int
+    proven: bool
+
+
+def problem(kind: str, limits: int, m: int, n: int, rng: Any) -> Problem:
+    """Integers, and amounts that bind."""
+    weights = rng.integers(1, 1001, (limits, m))
+    mean = weights.mean(0).astype(int)
+    value = {
+        "uncorrelated": rng.integers(1, 1001, m),
+        "weakly": np.maximum(1, mean + rng.integers(-100, 101, m)),
+        "strongly": mean + 100,
+    }[kind]
+    amounts = (weights.mean(1) * n * rng.uniform(0.7, 1.1, limits)).astype(int)
+    return Problem(weights, value, n, amounts)
+
+
+def mine(p: Problem) -> Answer:
+    limits = [
+        (w.astype(float), "<=", a) for w, a in zip(p.weights, p.amounts, strict=True)
+    ]
+    zero, value = np.zeros(len(p.value)), p.value.astype(float)
+    begin = perf_counter_ns()
+    choice = sk.choose(zero, value, p.n, 0, limits=limits)
+    spent = perf_counter_ns() - begin
+    if choice is None:
+        return Answer(spent, -1, True)
+    assert (p.weights[:, choice.rows].sum(1) <= p.amounts).all()
+    assert len(choice.rows) == p.n
+    return Answer(spent, round(choice.value), choice.proven)
+
+
+def highs(p: Problem) -> Answer:
+    m = len(p.value)
+    begin = perf_counter_ns()
+    found = milp(
+        -p.value,
+        integrality=np.ones(m),
+        bounds=Bounds(0, 1),
+        constraints=[
+            LinearConstraint(p.weights, ub=p.amounts),
+            LinearConstraint(np.ones(m), p.n, p.n),
+        ],
+        options={"mip_rel_gap": 0, "time_limit": 60},
+    )
+    spent = perf_counter_ns() - begin
+    if found.x is None:
+        return Answer(spent, -1, found.status == 2)
+    return Answer(spent, round(-found.fun), found.status == 0)
+
+
+def cpsat(python: str, problems: list[Problem]) -> list[Answer]:
+    with tempfile.TemporaryDirectory() as folder:
+        given, taken = Path(folder, "given.json"), Path(folder, "taken.json")
+        words = [
+            (p.weights.tolist(), p.value.tolist(), p.n, p.amounts.tolist())
+            for p in problems
+        ]
+        given.write_text(json.dumps(words))
+        subprocess.run([python, "-c", CPSAT, given, taken], check=True)
+        return [Answer(*row) for row in json.loads(taken.read_text())]
+
+
+def compare(name: str, ours: list[Answer], theirs: list[Answer]) -> None:
+    """Nobody is better than a proven answer; the ratio of the medians."""
+    for a, b in zip(ours, theirs, strict=True):
+        assert not (a.proven and b.value > a.value), (name, a, b)
+        assert not (b.proven and a.value > b.value), (name, a, b)
+        assert not (a.proven and b.proven and a.value != b.value), (name, a, b)
+    ratio = statistics.median(b.spent for b in theirs)
+    ratio /= statistics.median(a.spent for a in ours)
+    both = sum(b.proven for b in theirs)
+    print(f"    {name}: {ratio:.0f} times as long; {both} proven of {len(theirs)}")
+
+
+def told(title: str, ours: list[Answer]) -> None:
+    spent = sorted(a.spent / 1e3 for a in ours)
+    proven = sum(a.proven for a in ours)
+    print(
+        f"{title}: median {statistics.median(spent):.0f} us, 95% within "
+        f"{spent[int(0.95 * (len(spent) - 1))]:.0f} us; proven {proven} of {len(ours)}"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--ortools", help="a Python that has ortools")
+    parser.add_argument("--instances", type=int, default=60, help="of each kind")
+    parser.add_argument("--middle", type=int, default=0, help="of 10 of 100")
+    options = parser.parse_args()
+    rng = np.random.default_rng(1)
+    for kind in KINDS:
+        problems = [problem(kind, 2, 70, 7, rng) for _ in range(options.instances)]
+        ours = [mine(p) for p in problems]
+        told(f"7 of 70, two limits, {kind}", ours)
+        compare("HiGHS", ours, [highs(p) for p in problems])
+        if options.ortools:
+            compare("CP-SAT", ours, cpsat(options.ortools, problems))
+    shapes = list(itertools.product(KINDS, (1, 2, 3)))
+    for k, (kind, limits) in enumerate(shapes):
+        count = options.middle // len(shapes) + (k < options.middle % len(shapes))
+        if not count:
+            continue
+        problems = [problem(kind, limits, 100, 10, rng) for _ in range(count)]
+        ours = [mine(p) for p in problems]
+        told(f"10 of 100, {limits} limits, {kind}", ours)
+        compare("HiGHS", ours, [highs(p) for p in problems])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,48 @@
+// Limits on sums over the parts of a window: sum(storage) >= 500, sum(power * length) <= 12.
+//
+// What a part uses of a limit is its slot's weight, that times the part's length, or what a
+// user's function says of both. Weights are those of the array that the slots came from: a slot
+// cut from a row keeps them. A sum is the exact one, rounded once; a use beyond kMostUse fits
+// nowhere.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+namespace slotkern {
+
+// Beside the budget, and what a search needs for itself (choice/multi_bound.hpp).
+inline constexpr std::size_t kMostPartLimits = 6;
+inline constexpr double kMostUse = 1e290;
+
+// Of the record as the user's array holds it; non-zero when it failed.
+using PartFunction = int (*)(const void* slot, double length, double* use);
+
+struct PartLimit {
+  double amount = 0;
+  bool at_least = false;            // else at most
+  const double* weight = nullptr;   // one a row of origin
+  bool by_length = false;           // times the part's length
+  PartFunction function = nullptr;  // instead of weights
+  const char* records = nullptr;
+  std::ptrdiff_t stride = 0;
+
+  // False where there is no use: the function failed.
+  bool use(std::size_t origin, double length, double& out) const {
+    if (function) {
+      const char* record = records + static_cast<std::ptrdiff_t>(origin) * stride;
+      return !function(record, length, &out) && !std::isnan(out);
+    }
+    out = by_length ? weight[origin] * length : weight[origin];
+    return true;
+  }
+  bool keeps(double sum) const { return at_least ? sum >= amount : sum <= amount; }
+};
+
+struct PartLimits {
+  std::vector<PartLimit> all;
+  std::size_t rows = 0;  // of origin that have weights; those behind are in no window
+};
+
+}  // namespace slotkern

@@ -1,0 +1,202 @@
+// The best window by a sum of values where other sums over its parts are limited.
+//
+// As value/search.hpp, but that the choice at a step is the knapsack under several limits: where
+// values stay, of the sets that hold the step's slot, and a slot is left that cannot win with the
+// n - 1 best others of its group; where they move, of all sets at each start. Square: a group has
+// the windows that last as long as its own slots do. O(live slots * limits) a step where bounds
+// settle it.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <vector>
+
+#include "slotkern/value/live.hpp"
+#include "slotkern/value/sources.hpp"
+#include "slotkern/value/starts.hpp"
+#include "slotkern/window/live_within.hpp"
+
+namespace slotkern {
+
+template <class Shape, class Source>
+class ValuesWithin {
+ public:
+  Fault fault;
+  Effort effort;
+  bool proven = true;
+  double best = -kInfinity, bound = -kInfinity;  // totals, larger is better
+  double start = 0;
+
+  ValuesWithin(const PreparedSlots& prepared, const Query& query, const Source& source,
+               const ValueOptions& options, ValueWorkspace& work)
+      : prepared_(prepared), query_(query), source_(source), options_(options), w_(work),
+        within_(within_scratch()), n_(static_cast<std::size_t>(query.n)) {
+    within_.knapsack.work = 0;
+  }
+
+  // The rows of the best window are in work.chosen. False if there is none, or at a fault.
+  bool run() {
+    w_.chosen.clear();
+    if constexpr (Shape::own_lengths) {
+      if (!sweep(Shape(query_))) return false;
+    } else {
+      detail::bound_groups(prepared_, query_, w_.base);
+      const std::vector<Workspace::Bound> groups = w_.base.bounds;
+      for (const Workspace::Bound& group : groups)
+        if (!(group.total > query_.budget) &&
+            !sweep(Square{group.span, prepared_.groups[group.group].performance}))
+          return false;
+    }
+    effort.work = within_.knapsack.work;
+    if (w_.chosen.empty()) return false;
+    within_.knapsack.scale = scale_;
+    bound = std::max(bound, best + std::max(std::max(options_.gap, 1e-12) * std::fabs(best),
+                                            within_.knapsack.rounding(static_cast<int>(n_), best)));
+    return true;
+  }
+
+ private:
+  // False at a fault.
+  bool sweep(const Shape& shape) {
+    ++effort.groups;
+    LiveWithin<Shape> live(prepared_, query_, shape, within_);
+    if (!list(shape, live)) return false;
+    if (!(top_ > best)) return true;
+    if constexpr (Source::moving)
+      return sweep_starts(shape, live);
+    else
+      return sweep_newest(shape, live);
+  }
+
+  // The rows that a window may use, by time, and bounds of what each and any n of them are worth.
+  bool list(const Shape& shape, const LiveWithin<Shape>& live) {
+    rows_.clear(), upper_.clear();
+    of_node_.assign(prepared_.nodes.size(), -kInfinity);
+    prepared_.each_row([&](std::size_t row) {
+      const Slot& s = prepared_.slots[row];
+      if (fault.status != Status::ok || !live.live(s, row, query_.start_in(s))) return;
+      poll();
+      double z = 0;
+      if (!source_.upper_bound(s, row, shape.length(s), z)) {
+        fail(row);
+        return;
+      }
+      rows_.push_back(row), upper_.push_back(z);
+      double& most = of_node_[static_cast<std::size_t>(s.place)];
+      most = std::max(most, z);
+    });
+    std::erase(of_node_, -kInfinity);
+    top_ = others_ = -kInfinity;
+    if (fault.status != Status::ok || of_node_.size() < n_) return fault.status == Status::ok;
+    std::partial_sort(of_node_.begin(), of_node_.begin() + static_cast<std::ptrdiff_t>(n_),
+                      of_node_.end(), std::greater<>());
+    double size = 0;
+    others_ = 0;
+    for (std::size_t i = 0; i < n_; ++i) {
+      size += std::fabs(of_node_[i]);
+      if (i + 1 < n_) others_ += of_node_[i];
+    }
+    others_ += 0x1p-50 * (static_cast<double>(n_) + 4) * size;  // rounding
+    top_ = others_ + of_node_[n_ - 1];
+    if (std::isnan(others_) || std::isnan(top_)) others_ = top_ = kInfinity;
+    return true;
+  }
+
+  bool sweep_newest(const Shape& shape, LiveWithin<Shape>& live) {
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      if (upper_[i] + others_ <= best) continue;
+      const std::size_t row = rows_[i];
+      const Slot& s = prepared_.slots[row];
+      const double t = query_.start_in(s);
+      poll();
+      live.expire(t);
+      double z = 0;
+      if (!source_.value(s, row, t, shape.length(s), z)) return fail(row);
+      if (!live.add(row, z)) {
+        if (live.failed == row) return fail(row, Status::limit_failed);
+        continue;
+      }
+      scale_.add(z);
+      if (live.size() >= n_) choose(live, true, t);
+    }
+    return true;
+  }
+
+  bool sweep_starts(const Shape& shape, LiveWithin<Shape>& live) {
+    list_starts(prepared_, query_, shape, options_.any_start, w_.times);
+    std::size_t next = 0;
+    for (const double t : w_.times) {
+      if (t > query_.latest) break;
+      poll();
+      for (; next < rows_.size() && query_.start_in(prepared_.slots[rows_[next]]) <= t; ++next) {
+        const std::size_t row = rows_[next];
+        if (upper_[next] + others_ <= best || !live.live(prepared_.slots[row], row, t)) continue;
+        if (!live.add(row) && live.failed == row) return fail(row, Status::limit_failed);
+      }
+      live.expire(t);
+      if (live.size() < n_) continue;
+      for (std::size_t j = 0; j < live.size(); ++j) {
+        const std::size_t row = live.row(static_cast<int>(j));
+        const Slot& s = prepared_.slots[row];
+        if (!source_.value(s, row, t, shape.length(s), within_.value[j])) return fail(row);
+        scale_.add(within_.value[j]);
+      }
+      choose(live, false, t);
+    }
+    return true;
+  }
+
+  void choose(LiveWithin<Shape>& live, bool forced, double t) {
+    ++effort.steps;
+    if (effort.steps == kLong) expect_long();
+    if (!worth_it(forced)) return;
+    ++effort.subsets;
+    const bool any = live.solve(within_.value, Source::whole, forced, query_.budget, best,
+                                options_.gap, options_.limits.work);
+    if (!within_.knapsack.complete) {
+      proven = false;
+      bound = std::max(bound, within_.knapsack.bound);
+    }
+    if (!any) return;
+    best = within_.knapsack.best;
+    start = t;
+    w_.chosen.clear();
+    for (const int j : live.chosen) w_.chosen.push_back(live.row(j));
+  }
+
+  // Whether the n most valuable live slots, or the newest and n - 1 others, beat the best.
+  bool worth_it(bool forced) {
+    if (best == -kInfinity) return true;
+    std::vector<double>& some = of_node_;
+    some.assign(within_.value.begin(), within_.value.end() - (forced ? 1 : 0));
+    const std::size_t most = forced ? n_ - 1 : n_;
+    if (some.size() < most) return false;
+    const auto middle = some.begin() + static_cast<std::ptrdiff_t>(most);
+    std::nth_element(some.begin(), middle, some.end(), std::greater<>());
+    double sum = forced ? within_.value.back() : 0, size = std::fabs(sum);
+    for (auto it = some.begin(); it != middle; ++it) sum += *it, size += std::fabs(*it);
+    return sum + 0x1p-50 * (static_cast<double>(n_) + 4) * size > best;
+  }
+
+  bool fail(std::size_t row, Status status = Status::criterion_failed) {
+    fault = {status, prepared_.origin(row), 0};
+    return false;
+  }
+
+  static constexpr std::int64_t kLong = 64;
+
+  const PreparedSlots& prepared_;
+  const Query& query_;
+  const Source& source_;
+  const ValueOptions& options_;
+  ValueWorkspace& w_;
+  WithinScratch& within_;
+  const std::size_t n_;
+  ValueScale scale_;
+  std::vector<std::size_t> rows_;
+  std::vector<double> upper_, of_node_;
+  double top_ = 0, others_ = 0;  // any n are worth no more, and n - 1 of them
+};
+
+}  // namespace slotkern

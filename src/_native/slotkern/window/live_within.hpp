@@ -1,0 +1,293 @@
+// The live slots of one step where sums over the parts are limited, and the questions about them:
+// is there any set of n that keeps all limits, which is the cheapest, which is worth most.
+//
+// The budget is a limit as the others are, on the sum of keys. A square window of a group must
+// hold a slot of the group's own performance (an anchor), for its parts run as long as its
+// slowest: one more limit, so that each window belongs to one group, at its true length.
+// Bounds and multipliers are the knapsack's (choice/multi_knapsack.hpp); whether a set keeps its
+// limits is tested by itself, on exact sums rounded once.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "slotkern/base/exact_sum.hpp"
+#include "slotkern/choice/cheapest_within.hpp"
+#include "slotkern/choice/multi_knapsack.hpp"
+#include "slotkern/window/sweep.hpp"
+
+namespace slotkern {
+
+// Of one search, or of several: units of work of knapsacks, and nodes of exact searches.
+inline constexpr std::int64_t kWithinWork = std::int64_t{1} << 24;
+
+// Scratch of one thread; it only grows.
+struct WithinScratch {
+  MultiKnapsack knapsack;
+  CheapestWithin cheapest;
+  ExactSum sum;
+  std::vector<std::size_t> row;
+  std::vector<double> key, until, length, value;
+  std::vector<double> anchor;  // -1, else 0
+  std::array<std::vector<double>, kMostPartLimits> use;
+  std::vector<int> order, set;
+  std::vector<double> terms;
+  std::vector<Entry> chosen;
+  // Of a sieve: all slots of a search, and by row what they weigh.
+  Multipliers multipliers;
+  std::vector<std::size_t> sieve_row;
+  std::vector<double> sieve_value, sieve_weight, least_of;
+  std::array<std::vector<double>, kMostPartLimits> sieve_use;
+};
+
+inline WithinScratch& within_scratch() {
+  static thread_local WithinScratch scratch;
+  return scratch;
+}
+
+static_assert(kMostPartLimits + 2 == kMostLimits);
+
+template <class Shape>
+class LiveWithin {
+ public:
+  static constexpr bool kSquare = !Shape::own_lengths;
+
+  std::size_t failed = kNone;  // the row that a user's function failed at
+
+  LiveWithin(const PreparedSlots& prepared, const Query& query, const Shape& shape,
+             WithinScratch& work)
+      : prepared_(prepared), query_(query), shape_(shape), limits_(*query.limits), w_(work),
+        n_(static_cast<int>(query.n)),
+        money_(std::min(query.budget, std::numeric_limits<double>::max())) {
+    clear();
+  }
+
+  std::size_t size() const { return w_.row.size(); }
+  std::size_t row(int j) const { return w_.row[at(j)]; }
+
+  void clear() {
+    w_.row.clear(), w_.key.clear(), w_.until.clear(), w_.length.clear(), w_.value.clear();
+    w_.anchor.clear();
+    for (auto& column : w_.use) column.clear();
+    soonest_ = kInfinity;
+  }
+
+  bool live(const Slot& s, std::size_t row, double t) const {
+    return slotkern::live(query_, shape_, s, t) && query_.admits(s, row) &&
+           s.performance >= shape_.performance();
+  }
+
+  using Uses = std::array<double, kMostPartLimits>;
+
+  // What a part in the slot uses, all limits from above; false if it is in no window whatever the
+  // others are.
+  bool measure(std::size_t row, Uses& uses) {
+    const Slot& s = prepared_.slots[row];
+    const std::size_t origin = prepared_.origin(row);
+    const double length = shape_.length(s);
+    if (origin >= limits_.rows || !(shape_.total(shape_.key(s)) <= money_)) return false;
+    for (std::size_t k = 0; k < limits_.all.size(); ++k) {
+      if (!limits_.all[k].use(origin, length, uses[k])) {
+        failed = row;
+        return false;
+      }
+      if (!(std::fabs(uses[k]) <= kMostUse)) return false;
+      if (limits_.all[k].at_least) uses[k] = -uses[k];
+    }
+    return true;
+  }
+
+  // Another slot; false if it is in no window.
+  bool add(std::size_t row, double z = 0) {
+    Uses uses{};
+    if (!measure(row, uses)) return false;
+    const Slot& s = prepared_.slots[row];
+    const double key = shape_.key(s), length = shape_.length(s);
+    for (std::size_t k = 0; k < limits_.all.size(); ++k) w_.use[k].push_back(uses[k]);
+    const double end = query_.limit(s);
+    w_.row.push_back(row), w_.key.push_back(key), w_.length.push_back(length);
+    w_.value.push_back(z);
+    w_.until.push_back(std::isinf(end)
+                           ? end
+                           : end - length - 4 * 0x1p-52 * (std::fabs(end) + length));
+    w_.anchor.push_back(!kSquare || query_.length(s.performance) == length ? -1 : 0);
+    soonest_ = std::min(soonest_, w_.until.back());
+    return true;
+  }
+
+  // Drops what has expired by t.
+  void expire(double t) {
+    if (t > soonest_)
+      keep_if([&](int j) {
+        return !(t > w_.until[at(j)]) ||
+               slotkern::live(query_, shape_, prepared_.slots[w_.row[at(j)]], t);
+      });
+  }
+
+  template <class Keep>
+  void keep_if(Keep keep) {
+    std::size_t kept = 0;
+    soonest_ = kInfinity;
+    for (std::size_t j = 0; j < w_.row.size(); ++j) {
+      if (!keep(static_cast<int>(j))) continue;
+      for (std::size_t k = 0; k < limits_.all.size(); ++k) w_.use[k][kept] = w_.use[k][j];
+      w_.row[kept] = w_.row[j], w_.key[kept] = w_.key[j], w_.until[kept] = w_.until[j];
+      w_.length[kept] = w_.length[j], w_.value[kept] = w_.value[j];
+      w_.anchor[kept] = w_.anchor[j];
+      soonest_ = std::min(soonest_, w_.until[kept++]);
+    }
+    w_.row.resize(kept), w_.key.resize(kept), w_.until.resize(kept), w_.length.resize(kept);
+    w_.value.resize(kept), w_.anchor.resize(kept);
+    for (std::size_t k = 0; k < limits_.all.size(); ++k) w_.use[k].resize(kept);
+  }
+
+  // A set of n (with the newest slot, where it is `forced`), into `chosen`, worth more than
+  // `incumbent`: of the largest sum of z (`whole` where they may be integers) within `gap`, costs'
+  // total no more than `most` but for rounding. False: there is none, unless the knapsack is not
+  // `complete`.
+  bool solve(const std::vector<double>& z, bool whole, bool forced, double most, double incumbent,
+             double gap, std::int64_t work) {
+    const int count = static_cast<int>(size()), newest = forced ? count - 1 : -1;
+    w_.knapsack.complete = true;
+    if (count < n_) return false;
+    if (++solved_ == kLong) expect_long();
+    MultiItems items;
+    Amounts amounts{};
+    items.value = z.data();
+    items.count = forced ? newest : count;
+    const auto limit = [&](const std::vector<double>& use, double amount) {
+      const std::size_t k = at(items.limits++);
+      items.weight[k] = use.data();
+      amounts[k] = amount;
+      if (!forced) return;
+      const double taken = use[at(newest)];
+      amounts[k] += 0x1p-50 * (std::fabs(amount) + std::fabs(taken)) - taken;
+    };
+    for (std::size_t k = 0; k < limits_.all.size(); ++k)
+      limit(w_.use[k], limits_.all[k].at_least ? -limits_.all[k].amount : limits_.all[k].amount);
+    if (most_sum(most) < 1e300) limit(w_.key, most_sum(most));
+    const bool anchored = forced && w_.anchor[at(newest)] < 0;
+    if (kSquare && !anchored && std::count(w_.anchor.begin(), w_.anchor.end(), 0.0) > 0)
+      limit(w_.anchor, -1);
+    MultiKnapsack& knapsack = w_.knapsack;
+    knapsack.gap = gap;
+    knapsack.scale = ValueScale::of(z.data(), count);
+    knapsack.scale.integers = knapsack.scale.integers && whole;
+    knapsack.most_work = work;
+    const bool any = knapsack.solve(
+        items, forced ? n_ - 1 : n_, amounts, forced ? z[at(newest)] : 0, incumbent,
+        [&](const std::vector<int>& ids) { return fits(ids, newest); });
+    if (!any) return false;
+    chosen = knapsack.chosen;
+    if (forced) chosen.push_back(newest);
+    return true;
+  }
+
+  // The cheapest set of all, by the tie rule: below `most`, or up to it where `inclusive`. False:
+  // none, or not finished (see `finished`). Slots stand in cost order afterwards.
+  bool cheapest(double most, bool inclusive, std::int64_t nodes) {
+    order_by_cost();
+    MultiItems items;
+    Amounts amounts{};
+    items.value = w_.key.data();
+    items.count = static_cast<int>(size());
+    for (std::size_t k = 0; k < limits_.all.size(); ++k) {
+      items.weight[k] = w_.use[k].data();
+      amounts[k] = limits_.all[k].at_least ? -limits_.all[k].amount : limits_.all[k].amount;
+    }
+    items.limits = static_cast<int>(limits_.all.size());
+    finished = w_.cheapest.run(
+        items, n_, amounts, w_.knapsack.multipliers(), most, inclusive, most_sum(most), nodes,
+        [&](double sum) { return shape_.total(sum); },
+        [&](const std::vector<int>& ids) { return fits(ids, -1); });
+    w_.knapsack.work += w_.cheapest.nodes;
+    chosen = w_.cheapest.chosen;
+    return !chosen.empty();
+  }
+
+  // The total of `chosen`.
+  double total() const { return total_of(chosen); }
+
+  // The entries of `chosen`, in cost order.
+  const std::vector<Entry>& entries() const {
+    w_.chosen.clear();
+    for (const int j : chosen) w_.chosen.push_back({w_.key[at(j)], w_.row[at(j)]});
+    std::sort(w_.chosen.begin(), w_.chosen.end(), [&](const Entry& a, const Entry& b) {
+      return cheaper(prepared_, a, b);
+    });
+    return w_.chosen;
+  }
+
+  double longest() const {
+    double length = 0;
+    for (const int j : chosen) length = std::max(length, w_.length[at(j)]);
+    return length;
+  }
+
+  // No set of a total up to `most` has a larger sum of keys.
+  double most_sum(double most) const { return shape_.most_sum(most); }
+
+  std::vector<int> chosen;
+  bool finished = true;
+
+ private:
+  static constexpr std::size_t kNone = ~std::size_t{0};
+
+  static std::size_t at(int j) { return static_cast<std::size_t>(j); }
+
+  double total_of(const std::vector<int>& ids) const {
+    w_.terms.clear();
+    for (const int j : ids) w_.terms.push_back(w_.key[at(j)]);
+    std::sort(w_.terms.begin(), w_.terms.end());
+    double sum = 0;
+    for (const double term : w_.terms) sum += term;
+    return shape_.total(sum);
+  }
+
+  bool fits(const std::vector<int>& ids, int newest) const {
+    w_.set = ids;
+    if (newest >= 0) w_.set.push_back(newest);
+    if (std::none_of(w_.set.begin(), w_.set.end(), [&](int j) { return w_.anchor[at(j)] < 0; }))
+      return false;
+    if (!(total_of(w_.set) <= money_)) return false;
+    for (std::size_t k = 0; k < limits_.all.size(); ++k) {
+      const PartLimit& limit = limits_.all[k];
+      w_.sum.clear();
+      for (const int j : w_.set) w_.sum.add(w_.use[k][at(j)]);
+      if (!limit.keeps(limit.at_least ? -w_.sum.value() : w_.sum.value())) return false;
+    }
+    return true;
+  }
+
+  void order_by_cost() {
+    w_.order.resize(size());
+    for (std::size_t j = 0; j < size(); ++j) w_.order[j] = static_cast<int>(j);
+    std::sort(w_.order.begin(), w_.order.end(), [&](int a, int b) {
+      return cheaper(prepared_, {w_.key[at(a)], w_.row[at(a)]}, {w_.key[at(b)], w_.row[at(b)]});
+    });
+    const auto arrange = [&](auto& column) {
+      auto before = column;
+      for (std::size_t j = 0; j < column.size(); ++j) column[j] = before[at(w_.order[j])];
+    };
+    arrange(w_.row), arrange(w_.key), arrange(w_.until), arrange(w_.length);
+    arrange(w_.value), arrange(w_.anchor);
+    for (std::size_t k = 0; k < limits_.all.size(); ++k) arrange(w_.use[k]);
+  }
+
+  const PreparedSlots& prepared_;
+  const Query& query_;
+  const Shape& shape_;
+  const PartLimits& limits_;
+  WithinScratch& w_;
+  const int n_;
+  const double money_;
+  double soonest_ = kInfinity;
+  int solved_ = 0;
+  static constexpr int kLong = 64;  // knapsacks that take a while
+};
+
+}  // namespace slotkern

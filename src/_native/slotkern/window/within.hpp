@@ -1,0 +1,308 @@
+// The best window by a built-in criterion where sums over the parts are limited.
+//
+// First the search without the limits: a window that keeps them is the best of all. Else an exact
+// search of its own, with the same goals (window/goals.hpp). A set that is new at a step holds its
+// slot, so each step asks the knapsack under several limits (choice/multi_knapsack.hpp) for a set
+// with that slot forced in: first, start, finish and runtime for any that is better, again and
+// again while there is one; cost for a cheaper one. Then the window is taken at that start by the
+// tie rule: the lowest cost, then the slots that come first in cost order.
+// Square: each group holds the windows that last as long as its own slots do.
+//
+// Exact, but that the search for the least cost may run out of work: then it says so. A knapsack
+// a step in the worst case, O(live slots * limits) where its bounds settle it.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "slotkern/window/best.hpp"
+#include "slotkern/window/within_sieve.hpp"
+
+namespace slotkern {
+
+namespace detail {
+
+// Whether a window keeps the limits; square parts all run as long as it does.
+inline bool keeps_limits(const PartLimits& limits, const std::vector<Part>& parts, bool square,
+                         double runtime, WithinScratch& work) {
+  for (const PartLimit& limit : limits.all) {
+    work.sum.clear();
+    for (const Part& part : parts) {
+      double use = 0;
+      if (part.row >= limits.rows || !limit.use(part.row, square ? runtime : part.length, use) ||
+          !(std::fabs(use) <= kMostUse))
+        return false;
+      work.sum.add(use);
+    }
+    if (!limit.keeps(work.sum.value())) return false;
+  }
+  return true;
+}
+
+}  // namespace detail
+
+// One pass over the slots of a shape: raises goal.best. As Sweep of window/sweep.hpp.
+template <class Shape, class Goal>
+class WithinSweep {
+ public:
+  WithinSweep(const PreparedSlots& prepared, const Query& query, const Shape& shape, Goal& goal,
+              WithinScratch& work)
+      : prepared_(prepared), query_(query), shape_(shape), goal_(goal), w_(work),
+        live_(prepared, query, shape, work), shortest_(shape.shortest(prepared)) {}
+
+  std::size_t failed() const { return live_.failed; }
+
+  // Whether it found something better than goal.best.
+  bool run() {
+    if (kCheapest && !sieve_.build(prepared_, query_, shape_, live_)) return false;
+    prepared_.each_row([&](std::size_t row) {
+      if (over_) return;
+      if (sieve_.built()) {
+        const double most = shape_.most_sum(goal_.ceiling());
+        if ((over_ = sieve_.stops_all(most)) || sieve_.stops(row, most)) return;
+      }
+      take(row);
+    });
+    return better_;
+  }
+
+ private:
+  static constexpr bool kCheapest = !Goal::times;
+
+  void take(std::size_t row) {
+    const Slot& slot = prepared_.slots[row];
+    const double t = query_.start_in(slot);
+    if (t > query_.latest || goal_.past(t, shortest_)) {
+      over_ = true;
+      return;
+    }
+    const double length = shape_.length(slot);
+    if (!live_.live(slot, row, t) || !goal_.useful(t, length)) return;
+    poll();
+    live_.expire(t);
+    if (Goal::repeats && t > t_ && goal_.best.found) drop_useless(t);
+    t_ = t;
+    if (!live_.add(row)) {
+      over_ = live_.failed == row;
+      return;
+    }
+    w_.value.back() = -w_.key.back();
+    if constexpr (kCheapest)
+      find_cheaper(row, t);
+    else
+      find_better(row, t);
+  }
+
+  void find_better(std::size_t row, double t) {
+    while (live_.size() > 0 && live_.row(static_cast<int>(live_.size()) - 1) == row &&
+           live_.solve(w_.value, false, true, query_.budget, -kInfinity, kAny, 0)) {
+      record(row, t, live_.total());
+      if (goal_.enough() || !Goal::repeats) {
+        over_ = true;
+        return;
+      }
+      drop_useless(t);
+    }
+    if (++asked_ == kPatience) over_ = over_ || !sieve_.build(prepared_, query_, shape_, live_);
+  }
+
+  void drop_useless(double t) {
+    live_.keep_if(
+        [&](int j) { return goal_.useful(t, shape_.length(prepared_.slots[live_.row(j)])); });
+  }
+
+  void find_cheaper(std::size_t row, double t) {
+    Best& best = goal_.best;
+    // Ties matter only where they start earlier.
+    const bool inclusive = !best.found || t < best.start;
+    const double most = best.found ? best.total : query_.budget;
+    double incumbent = -kInfinity;
+    if (best.found) {  // a little worse: the knapsack's answers are good up to a tolerance
+      const double sum = best.total / shape_.total(1);
+      incumbent = -sum - 1e-11 * sum - std::numeric_limits<double>::min();
+    }
+    if (!live_.solve(w_.value, false, true, most, incumbent, 0, kWithinWork)) {
+      if (!w_.knapsack.complete) give_up(w_.knapsack.bound);
+      return;
+    }
+    const bool complete = w_.knapsack.complete;
+    const double open = w_.knapsack.bound, found = live_.total();
+    if (!best.found || found < best.total || (found == best.total && inclusive))
+      record(row, t, found);
+    // Nothing cheaper is missed for the knapsack's tolerance.
+    const std::int64_t left = std::max(kLeast, kWithinWork - w_.knapsack.work);
+    if (live_.cheapest(best.total, inclusive && t < best.start, left))
+      record(row, t, live_.total());
+    if (best.total <= 0) {  // nothing is cheaper
+      over_ = true;
+      return;
+    }
+    if (!complete) give_up(open);
+    if (!live_.finished) give_up(-best.total / shape_.total(1) * (1 - 1e-11));
+  }
+
+  void give_up(double value) {
+    proven = false;
+    bound = std::min(bound, shape_.total(-value));
+  }
+
+  void record(std::size_t row, double t, double total) {
+    Best& best = goal_.best;
+    better_ = best.found = true;
+    best.start = t;
+    best.total = total;
+    best.longest = Goal::times ? live_.longest() : 0;
+    best.finish = t + best.longest;
+    best.step = row;
+  }
+
+ public:
+  bool proven = true;
+  double bound = kInfinity;  // of totals, where they are not proven
+
+ private:
+  static constexpr double kAny = 1e100;  // a gap that the first set closes
+  static constexpr std::int64_t kLeast = 1 << 12;
+  static constexpr int kPatience = 24;  // slots asked about before all are looked through
+
+  const PreparedSlots& prepared_;
+  const Query& query_;
+  const Shape& shape_;
+  Goal& goal_;
+  WithinScratch& w_;
+  LiveWithin<Shape> live_;
+  WithinSieve sieve_{w_};
+  int asked_ = 0;
+  const double shortest_;
+  double t_ = -kInfinity;
+  bool over_ = false, better_ = false;
+};
+
+// The search of one request.
+template <class Criterion>
+class WithinSearch {
+ public:
+  bool proven = true;
+  double bound = kInfinity;
+  std::size_t failed = ~std::size_t{0};
+
+  WithinSearch(const PreparedSlots& prepared, const Query& query, Workspace& work, Found& found)
+      : prepared_(prepared), query_(query), work_(work), w_(within_scratch()), found_(found) {
+    w_.knapsack.work = 0;
+  }
+
+  template <class Shape>
+  bool ragged() {
+    const Shape shape(query_);
+    typename Criterion::RaggedGoal goal{{detail::most_money(query_), {}}};
+    if (!sweep(shape, goal)) return false;
+    Best& best = goal.best;
+    if (!take(shape, best, kInfinity)) return false;
+    detail::settle(prepared_, shape, chosen_, chosen_.size(), best.start, found_, work_.parts);
+    return true;
+  }
+
+  bool square() {
+    detail::bound_groups(prepared_, query_, work_);
+    bounds_ = work_.bounds;
+    if (Criterion::by_bound)
+      std::sort(bounds_.begin(), bounds_.end(), [](const auto& a, const auto& b) {
+        return a.total < b.total || (a.total == b.total && a.group < b.group);
+      });
+    typename Criterion::SquareGoal goal{{detail::most_money(query_), {}}};
+    const double first = std::max(prepared_.first_start(), query_.earliest);
+    for (const Workspace::Bound& bound : bounds_) {
+      poll();
+      if (bound.total > goal.ceiling() || goal.past(first, bound.span)) continue;
+      if (sweep(shape_of(bound), goal)) goal.best.group = bound.group;
+      if (failed != ~std::size_t{0}) return false;
+      if (Criterion::first_group && goal.best.found) break;
+    }
+    if (!goal.best.found) return false;
+    return take_square(goal.best);
+  }
+
+ private:
+  template <class Shape, class Goal>
+  bool sweep(const Shape& shape, Goal& goal) {
+    WithinSweep<Shape, Goal> sweep(prepared_, query_, shape, goal, w_);
+    const bool better = sweep.run();
+    proven = proven && sweep.proven;
+    bound = std::min(bound, sweep.bound);
+    failed = sweep.failed();
+    return better && failed == ~std::size_t{0};
+  }
+
+  Square shape_of(const Workspace::Bound& bound) const {
+    return {bound.span, prepared_.groups[bound.group].performance};
+  }
+
+  // The canonical window at best.start among slots of this shape, no dearer than `most`, into
+  // chosen_.
+  template <class Shape>
+  bool take(const Shape& shape, const Best& best, double most) {
+    LiveWithin<Shape> live(prepared_, query_, shape, w_);
+    const double t = best.start;
+    bool over = false;
+    prepared_.each_row([&](std::size_t row) {
+      const Slot& s = prepared_.slots[row];
+      over = over || query_.start_in(s) > t;
+      if (over) return;
+      if (live.live(s, row, t) && (Shape::own_lengths ? Criterion::part_ok(best, t, shape.length(s))
+                                                      : true))
+        if (live.add(row)) w_.value.back() = -w_.key.back();
+      over = Criterion::up_to_step && row == best.step;
+    });
+    most = std::min(most, detail::most_money(query_));
+    const bool any = live.solve(w_.value, false, false, most, -kInfinity, 0, w_.knapsack.work + kTake);
+    if (!any || live.total() > most) return false;
+    chosen_ = live.entries();
+    if (live.cheapest(live.total(), true, kTake)) chosen_ = live.entries();
+    return true;
+  }
+
+  bool take_square(const Best& best) {
+    double cost = kInfinity;
+    work_.parts.clear();
+    const auto take_group = [&](const Workspace::Bound& bound) {
+      const Square shape = shape_of(bound);
+      if (!take(shape, best, cost)) return;
+      Found trial;
+      detail::settle(prepared_, shape, chosen_, chosen_.size(), best.start, trial,
+                     work_.trial_parts);
+      trial.processor_time = static_cast<double>(query_.n) * trial.runtime;
+      const auto by_node = [](const Part& a, const Part& b) { return a.node < b.node; };
+      if (trial.cost > cost ||
+          (trial.cost == cost &&
+           !std::lexicographical_compare(work_.trial_parts.begin(), work_.trial_parts.end(),
+                                         work_.parts.begin(), work_.parts.end(), by_node)))
+        return;
+      cost = trial.cost;
+      found_ = trial;
+      work_.parts.swap(work_.trial_parts);
+    };
+    for (const Workspace::Bound& bound : bounds_)
+      if (bound.group == best.group) take_group(bound);
+    if (!Criterion::best_group_only)
+      for (const Workspace::Bound& bound : bounds_)
+        if (bound.group != best.group && Criterion::span_ok(best, bound.span) &&
+            !(bound.total > cost))
+          take_group(bound);
+    return cost < kInfinity;
+  }
+
+  static constexpr std::int64_t kTake = 1 << 20;
+
+  const PreparedSlots& prepared_;
+  const Query& query_;
+  Workspace& work_;
+  WithinScratch& w_;
+  Found& found_;
+  std::vector<Workspace::Bound> bounds_;
+  std::vector<Entry> chosen_;
+};
+
+}  // namespace slotkern

@@ -1,0 +1,104 @@
+// Which slots can be in a window at all, where sums over the parts are limited: the relaxation
+// over all slots of a search, as if they were live at once, gives one multiplier a limit. Under
+// them a window with a slot costs no less than this slot and the n - 1 least of other nodes; and
+// where even the relaxation has no solution, its ray tells which sums are too large with a slot,
+// or with any. O(slots * limits) a pivot once, then O(1) a slot.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "slotkern/window/live_within.hpp"
+
+namespace slotkern {
+
+class WithinSieve {
+ public:
+  explicit WithinSieve(WithinScratch& work) : w_(work) {}
+
+  // All slots that a window of the shape may use. False where a user's function failed.
+  template <class Shape>
+  bool build(const PreparedSlots& prepared, const Query& query, const Shape& shape,
+             LiveWithin<Shape>& live) {
+    const PartLimits& limits = *query.limits;
+    const std::size_t n = static_cast<std::size_t>(query.n);
+    w_.sieve_row.clear(), w_.sieve_value.clear();
+    for (auto& column : w_.sieve_use) column.clear();
+    std::array<double, kMostPartLimits> uses{};
+    prepared.each_row([&](std::size_t row) {
+      const Slot& slot = prepared.slots[row];
+      if (live.failed == row || !live.live(slot, row, query.start_in(slot))) return;
+      poll();
+      if (!live.measure(row, uses)) return;
+      w_.sieve_row.push_back(row), w_.sieve_value.push_back(-shape.key(slot));
+      for (std::size_t k = 0; k < limits.all.size(); ++k) w_.sieve_use[k].push_back(uses[k]);
+    });
+    if (live.failed != Proof::kNone) return false;
+    weigh(prepared, limits, n);
+    built_ = true;
+    return true;
+  }
+
+  bool built() const { return built_; }
+
+  // Whether no window with this slot, or none at all, has a sum of keys up to `most`.
+  bool stops(std::size_t row, double most) const {
+    return w_.sieve_weight[row] + others_ - charged_ > (keyed_ ? most : 0) + noise_;
+  }
+  bool stops_all(double most) const { return least_ > (keyed_ ? most : 0) + noise_; }
+
+ private:
+  void weigh(const PreparedSlots& prepared, const PartLimits& limits, std::size_t n) {
+    const std::size_t count = w_.sieve_row.size();
+    w_.sieve_weight.assign(prepared.slots.size(), kInfinity);
+    least_ = kInfinity;
+    if (count < n) return;
+    MultiItems items;
+    Amounts amounts{};
+    items.count = static_cast<int>(count);
+    items.limits = static_cast<int>(limits.all.size());
+    items.value = w_.sieve_value.data();
+    for (std::size_t k = 0; k < limits.all.size(); ++k) {
+      items.weight[k] = w_.sieve_use[k].data();
+      amounts[k] = limits.all[k].at_least ? -limits.all[k].amount : limits.all[k].amount;
+    }
+    keyed_ = w_.multipliers.solve(items, static_cast<int>(n), amounts);
+    const Amounts& lambda = keyed_ ? w_.multipliers.lambda : w_.multipliers.ray;
+    double size = 0;
+    charged_ = 0;
+    for (std::size_t k = 0; k < limits.all.size(); ++k) {
+      charged_ += lambda[k] * amounts[k];
+      size = std::max(size, std::fabs(lambda[k] * amounts[k]));
+    }
+    std::vector<double>& least = w_.least_of;
+    least.assign(prepared.nodes.size(), kInfinity);
+    for (std::size_t j = 0; j < count; ++j) {
+      const std::size_t row = w_.sieve_row[j];
+      double weight = keyed_ ? -w_.sieve_value[j] : 0;
+      size = std::max(size, weight);
+      for (std::size_t k = 0; k < limits.all.size(); ++k) {
+        const double charge = lambda[k] * w_.sieve_use[k][j];
+        weight += charge;
+        size = std::max(size, std::fabs(charge));
+      }
+      w_.sieve_weight[row] = weight;
+      double& of_node = least[static_cast<std::size_t>(prepared.slots[row].place)];
+      of_node = std::min(of_node, weight);
+    }
+    const auto middle = least.begin() + static_cast<std::ptrdiff_t>(n - 1);
+    std::nth_element(least.begin(), middle, least.end());
+    others_ = 0;
+    for (auto it = least.begin(); it != middle; ++it) others_ += *it;
+    least_ = others_ + *middle - charged_;
+    noise_ = 0x1p-48 * (static_cast<double>(n) + 16) * (static_cast<double>(n) + 4) * size;
+  }
+
+  WithinScratch& w_;
+  bool built_ = false, keyed_ = true;
+  double charged_ = 0, others_ = 0, least_ = 0, noise_ = 0;
+};
+
+}  // namespace slotkern

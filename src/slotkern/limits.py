@@ -1,0 +1,343 @@
+"""Limits on sums over the parts of a window: ``sum(storage) >= 500``.
+
+The text has the grammar of filters (`slotkern.where`) and is never evaluated as Python.
+"""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slotkern.checks import number, one_of, shown
+
+__all__ = ["Limit", "Uses", "limits_of", "uses_of"]
+
+#: What a term may name beside the columns: how long the part runs.
+LENGTH = "length"
+
+_SIDES: dict[type[ast.cmpop], Literal["<=", ">="]] = {ast.LtE: "<=", ast.GtE: ">="}
+_TURNED: dict[str, Literal["<=", ">="]] = {"<=": ">=", ">=": "<="}
+_MOST_LENGTH = 10_000
+_MOST_USE = 1e290
+
+
+@dataclass(frozen=True, eq=False)
+class Limit:
+    """A limit on the sum over the parts of a window.
+
+    Parameters
+    ----------
+    of : str, array, or a function made by `criterion`
+        What a part uses: a product of columns, numbers and ``length`` (how long the
+        part runs) such as ``"power * length"``; an array with one value for each row of
+        exactly the slots that will be searched; or a function of the slot and the
+        length.
+    side : {"<=", ">="}
+        Whether the sum is at most or at least the amount.
+    amount : float
+
+    Raises
+    ------
+    ValueError, TypeError
+        For anything else, naming it.
+
+    Notes
+    -----
+    The sum is computed without rounding and rounded once, so that it is the same
+    whatever the order of the parts; the test of it is exactly ``sum <= amount``.
+
+    Examples
+    --------
+    >>> import slotkern as sk
+    >>> slots = sk.make_slots(node=[0, 1, 2], start=0, end=9, performance=1,
+    ...                       price=[1, 2, 3], storage=[10, 20, 40])
+    >>> job = sk.Request(2, 4, limits=[sk.Limit("storage", ">=", 50)])
+    >>> sk.find_window(slots, job, "cost").nodes
+    (0, 2)
+    """
+
+    of: Any
+    side: Literal["<=", ">="]
+    amount: float
+
+    def __post_init__(self) -> None:
+        one_of("the side of a limit", self.side, ("<=", ">="))
+        object.__setattr__(
+            self, "amount", number("the amount of a limit", self.amount) + 0.0
+        )
+        if isinstance(self.of, str):
+            _factors(self.of)
+        elif not (callable(self.of) and hasattr(self.of, "capsule")):
+            object.__setattr__(self, "of", _checked_array(self.of))
+
+    @property
+    def text(self) -> str | None:
+        """The limit in words that `Request` reads; None for arrays and functions."""
+        if not isinstance(self.of, str):
+            return None
+        return f"sum({self.of}) {self.side} {self.amount!r}"
+
+    def __repr__(self) -> str:
+        return f"Limit({shown(self.of)}, {self.side!r}, {self.amount!r})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Limit):
+            return NotImplemented
+        if (self.side, self.amount) != (other.side, other.amount):
+            return False
+        if isinstance(self.of, np.ndarray) and isinstance(other.of, np.ndarray):
+            return bool(np.array_equal(self.of, other.of))
+        return type(self.of) is type(other.of) and bool(self.of == other.of)
+
+    def __hash__(self) -> int:
+        of = self.of if isinstance(self.of, str) else None
+        return hash((of, self.side, self.amount))
+
+
+def limits_of(limits: Any) -> tuple[Limit, ...]:
+    """Return the limits that a text, or a sequence of texts and Limits, means."""
+    if limits is None:
+        return ()
+    if isinstance(limits, str | Limit):
+        limits = [limits]
+    try:
+        limits = list(limits)
+    except TypeError:
+        raise TypeError(f"limits must be a sequence, got {shown(limits)}") from None
+    found: list[Limit] = []
+    for k, limit in enumerate(limits):
+        if isinstance(limit, str):
+            found += _parsed(limit)
+        elif isinstance(limit, Limit):
+            found.append(limit)
+        else:
+            raise TypeError(f"limits[{k}] must be text or a Limit, got {shown(limit)}")
+    _check_contradictions(found)
+    return tuple(found)
+
+
+class Uses(NamedTuple):
+    """What the parts use: one number a row, and whether it is times the length."""
+
+    weight: NDArray[np.float64]
+    by_length: bool
+
+
+def columns(of: str) -> frozenset[str]:
+    """Return the names of the columns that a term looks at.
+
+    Examples
+    --------
+    >>> from slotkern.limits import columns
+    >>> sorted(columns("2 * power * length"))
+    ['power']
+    """
+    factors = _factors(of)
+    return frozenset(f for f in factors if isinstance(f, str) and f != LENGTH)
+
+
+def uses_of(of: str, slots: NDArray[Any]) -> Uses:
+    """Return what the parts in each slot use, for a term over their columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slotkern.limits import uses_of
+    >>> slots = np.array([(3.0, 2), (4.0, 5)], [("power", "f8"), ("cores", "i4")])
+    >>> uses_of("power * cores * length", slots)
+    Uses(weight=array([ 6., 20.]), by_length=True)
+    """
+    weight = np.ones(len(slots))
+    for factor in _factors(of):
+        if factor == LENGTH:
+            continue
+        values = (
+            _column(slots, factor, of)
+            if isinstance(factor, str)
+            else np.float64(factor)
+        )
+        with np.errstate(over="ignore"):
+            weight = weight * values
+    large = np.flatnonzero(~(np.abs(weight) <= _MOST_USE))
+    if large.size:
+        row = large[0]
+        raise ValueError(
+            f"limit on sum({of}): the value of row {row} is {weight[row]}, beyond "
+            f"{_MOST_USE:g}, where sums overflow"
+        )
+    return Uses(weight, LENGTH in _factors(of))
+
+
+def _column(slots: NDArray[Any], name: str, of: str) -> NDArray[np.float64]:
+    names = slots.dtype.names or ()
+    if name not in names:
+        raise ValueError(
+            f"limit on sum({of}): no column {name!r}; there are {', '.join(names)}"
+        )
+    column = slots[name]
+    if column.dtype.kind not in "biuf" or column.ndim != 1:
+        raise ValueError(
+            f"limit on sum({of}): column {name!r} holds no numbers: it is "
+            f"{column.dtype} of shape {column.shape}"
+        )
+    values = column.astype(np.float64)
+    wrong = np.flatnonzero(~np.isfinite(values))
+    if wrong.size:
+        raise ValueError(
+            f"limit on sum({of}): column {name!r} is {values[wrong[0]]} in row "
+            f"{wrong[0]}"
+        )
+    return values
+
+
+def _checked_array(of: Any) -> NDArray[np.float64]:
+    try:
+        array = np.asarray(of)
+    except ValueError:
+        array = np.asarray(None)
+    if array.dtype.kind not in "iuf" or array.ndim != 1:
+        raise TypeError(
+            "a limit is on a term over columns, an array of numbers or a function made "
+            f"by criterion, got {shown(of)}"
+        )
+    array = array.astype(np.float64)
+    wrong = np.flatnonzero(~(np.abs(array) <= _MOST_USE))
+    if wrong.size:
+        row = wrong[0]
+        raise ValueError(
+            f"the value of row {row} of a limit must be finite and within "
+            f"{_MOST_USE:g}, got {array[row]}"
+        )
+    array.flags.writeable = False
+    return array
+
+
+def _check_contradictions(limits: list[Limit]) -> None:
+    """Raise ValueError where two limits on one sum leave nothing between them."""
+    for k, one in enumerate(limits):
+        for other in limits[:k]:
+            low, high = (one, other) if one.side == ">=" else (other, one)
+            if (
+                low.side == ">="
+                and high.side == "<="
+                and low.amount > high.amount
+                and Limit(low.of, "<=", 0) == Limit(high.of, "<=", 0)
+            ):
+                raise ValueError(
+                    f"limits contradict each other: {_words(low)} and {_words(high)}"
+                )
+
+
+def _words(limit: Limit) -> str:
+    return limit.text or repr(limit)
+
+
+# --- the text
+
+
+def _error(text: str, reason: str) -> ValueError:
+    whole = text if len(text) <= 200 else text[:200] + "..."
+    return ValueError(f"limit {whole!r}: {reason}")
+
+
+def _tree(text: str) -> ast.expr:
+    if len(text) > _MOST_LENGTH:
+        raise _error(text, f"longer than {_MOST_LENGTH:,} characters")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            return ast.parse(text.strip().replace("\n", " "), mode="eval").body
+    except SyntaxError as error:
+        raise _error(text, f"character {error.offset or 1}: {error.msg}") from None
+    except (RecursionError, MemoryError, ValueError) as error:
+        raise _error(text, str(error) or "nested too deeply") from None
+
+
+@lru_cache(maxsize=256)
+def _parsed(text: str) -> tuple[Limit, ...]:
+    """Return the limits of one text, joined by ``and``."""
+    tree = _tree(text)
+    both = isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.And)
+    found: list[Limit] = []
+    for part in tree.values if both else [tree]:  # type: ignore[attr-defined]
+        found += _comparison(part, text)
+    return tuple(found)
+
+
+def _comparison(node: ast.expr, text: str) -> list[Limit]:
+    """Return the limits of ``sum(a) >= 5``, ``5 <= sum(a)`` or ``3 <= sum(a) <= 5``."""
+    if not isinstance(node, ast.Compare):
+        raise _error(text, "is no comparison such as sum(storage) >= 500")
+    sides = [node.left, *node.comparators]
+    sums = [k for k, side in enumerate(sides) if _summed(side, text) is not None]
+    if len(sums) != 1 or len(sides) > 3 or (len(sides) == 3 and sums != [1]):
+        raise _error(text, "compare one sum(...) with a number, or between two")
+    of = _summed(sides[sums[0]], text)
+    assert of is not None
+    found = []
+    for k, op in enumerate(node.ops):
+        if type(op) not in _SIDES:
+            raise _error(text, "a sum is compared with <= or >=")
+        side = _SIDES[type(op)]
+        amount = sides[k] if sums[0] == k + 1 else sides[k + 1]
+        turned = _TURNED[side] if sums[0] == k + 1 else side
+        found.append(Limit(of, turned, _literal(amount, text)))
+    return found
+
+
+def _summed(node: ast.expr, text: str) -> str | None:
+    """Return the term of ``sum(term)``, or None for anything else."""
+    match node:
+        case ast.Call(func=ast.Name(id="sum"), args=[term], keywords=[]):
+            of = ast.unparse(term)
+            try:
+                _factors(of)
+            except ValueError as error:
+                raise _error(text, str(error)) from None
+            return of
+        case ast.Call():
+            raise _error(text, f"{ast.unparse(node)} is no sum of one term")
+    return None
+
+
+def _literal(node: ast.expr, text: str) -> float:
+    sign = 1.0
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
+        sign, node = -1.0 if isinstance(node.op, ast.USub) else 1.0, node.operand
+    if not isinstance(node, ast.Constant) or type(node.value) not in (int, float):
+        raise _error(text, f"{ast.unparse(node)} is no number")
+    try:
+        return sign * float(node.value)  # type: ignore[arg-type]
+    except OverflowError:
+        raise _error(text, "the number is too large") from None
+
+
+@lru_cache(maxsize=256)
+def _factors(of: str) -> tuple[str | float, ...]:
+    """Return what a term multiplies, from left to right."""
+    tree = _tree(of)
+    found: list[str | float] = []
+    while isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.Mult):
+        found.append(_factor(tree.right, of))
+        tree = tree.left
+    found.append(_factor(tree, of))
+    if found.count(LENGTH) > 1:
+        raise _error(of, "length stands twice in a product")
+    if not any(isinstance(factor, str) for factor in found):
+        raise _error(of, "names no column")
+    return tuple(reversed(found))
+
+
+def _factor(node: ast.expr, of: str) -> str | float:
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Constant | ast.UnaryOp):
+        value = _literal(node, of)
+        return number("a factor of a limit", value)
+    raise _error(of, f"{ast.unparse(node)} is neither a column nor a number")

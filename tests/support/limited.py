@@ -1,0 +1,158 @@
+"""The best window within limits on sums over its parts, by looking at every window.
+
+Plain Python, written from the rules alone: a sum is the exact one, rounded once; of
+windows of one value and start (square: and runtime) the one of least cost stands, and
+of equal costs the one whose slots come first in cost order; then node ids decide.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from oracle import (
+    INF,
+    VALUE,
+    Best,
+    Window,
+    all_windows,
+    is_live,
+    length_on,
+    price_of,
+    proper_slots,
+    terms_of,
+    window_of,
+)
+
+
+class Limit(NamedTuple):
+    weights: list[float]  # one a row
+    by_length: bool
+    side: str
+    amount: float
+
+
+def use_of(limit: Limit, row: int, length: float) -> float:
+    weight = limit.weights[row]
+    return weight * length if limit.by_length else weight
+
+
+def keeps(window: Window, slots, shape: str, limits, *terms: float) -> bool:
+    """Whether a window is within all limits."""
+    for limit in limits:
+        uses = [
+            use_of(
+                limit,
+                row,
+                window.runtime
+                if shape == "square"
+                else length_on(float(slots["performance"][row]), *terms),
+            )
+            for row in window.rows
+        ]
+        if not all(abs(use) <= 1e290 for use in uses):
+            return False
+        total = math.fsum(uses)
+        if not (total <= limit.amount if limit.side == "<=" else total >= limit.amount):
+            return False
+    return True
+
+
+def in_cost_order(window: Window, slots, shape: str, *terms: float) -> tuple:
+    """What decides between windows of equal cost, one start and one runtime."""
+    return tuple(
+        sorted(
+            (price_of(slot, shape, *terms), slot.node)
+            for slot in proper_slots(slots)
+            if slot.row in window.rows
+        )
+    )
+
+
+def best_within(slots: np.ndarray, shape: str, limits, **request) -> dict:
+    """The best window, or None, for first, start, finish, runtime and cost."""
+    terms = terms_of(request)
+    windows = [
+        window
+        for window in all_windows(slots, shape, **request)
+        if keeps(window, slots, shape, limits, *terms)
+    ]
+    found = {"first": first_within(slots, shape, limits, **request)}
+    for criterion, value in VALUE.items():
+        stands: dict[tuple[float, ...], tuple] = {}
+        for window in windows:
+            key = (value(window), window.start)
+            key += (window.runtime,) if shape == "square" else ()
+            rank = (window.cost, in_cost_order(window, slots, shape, *terms))
+            if key not in stands or rank < stands[key][0]:
+                stands[key] = (rank, window)
+        found[criterion] = min(
+            (
+                Best(value(w), w.start, w.cost, w.nodes, w.rows)
+                for _, w in stands.values()
+            ),
+            key=lambda best: best[:4],
+            default=None,
+        )
+    return found
+
+
+def first_within(
+    slots: np.ndarray,
+    shape: str,
+    limits,
+    *,
+    nodes: int,
+    volume: float,
+    budget: float = INF,
+    earliest: float = -INF,
+    deadline: float = INF,
+    setup: float = 0.0,
+    step: float = 0.0,
+    latest: float = INF,
+    max_runtime: float = INF,
+    **filters,
+) -> Best | None:
+    """Every start in turn, its runtimes shortest first, its steps: the cheapest."""
+    terms = (volume, setup, step)
+    usable = [
+        slot
+        for slot in proper_slots(slots, **filters)
+        if length_on(slot.performance, *terms) <= max_runtime
+    ]
+    steps = sorted(usable, key=lambda s: (max(s.start, earliest), s.start, s.node))
+    for start in sorted({max(s.start, earliest) for s in steps}):
+        if start > latest:
+            return None
+        spans = sorted({length_on(s.performance, *terms) for s in usable})
+        for span in spans if shape == "square" else [INF]:
+            for last, newest in enumerate(steps):
+                if max(newest.start, earliest) != start:
+                    continue
+                live = []
+                for slot in steps[: last + 1]:
+                    own = length_on(slot.performance, *terms)
+                    length = span if shape == "square" else own
+                    if own <= span and is_live(slot, start, length, deadline):
+                        live.append(slot)
+                windows = [
+                    window_of(start, parts, shape, *terms)
+                    for parts in combinations(live, nodes)
+                ]
+                stands = [
+                    (
+                        window.cost,
+                        in_cost_order(window, slots, shape, *terms),
+                        window,
+                    )
+                    for window in windows
+                    if window.runtime == span or shape == "ragged"
+                    if window.cost <= budget
+                    and keeps(window, slots, shape, limits, *terms)
+                ]
+                if stands:
+                    w = min(stands, key=lambda each: each[:2])[2]
+                    return Best(start, start, w.cost, w.nodes, w.rows)
+    return None

@@ -1,0 +1,37 @@
+"""find_window within limits on sums over its parts, against exhaustive search."""
+
+from __future__ import annotations
+
+import limited
+from hypothesis import given, settings
+from limit_cases import limited_cases, with_columns
+from limited import Limit
+from strategies import SHAPES, Case, cases, rival_groups
+from test_find_window import CRITERIA, as_best, as_request, check_exact
+
+import slotkern as sk
+
+
+def check(case: Case, limits: list[Limit]) -> None:
+    slots, request = case
+    table, words = with_columns(slots, limits)
+    asked = as_request(request).replace(limits=words)
+    for shape in SHAPES:
+        expected = limited.best_within(slots, shape, limits, **request)
+        for criterion in CRITERIA:
+            window = sk.find_window(table, asked, criterion, shape=shape)
+            assert as_best(window) == expected[criterion], (shape, criterion)
+            if window is not None:
+                check_exact(window, slots, request)
+
+
+@settings(max_examples=5 * settings.default.max_examples)
+@given(limited_cases(cases()))
+def test_every_search_finds_the_best_window_within_the_limits(case):
+    check(*case)
+
+
+@settings(max_examples=2 * settings.default.max_examples)
+@given(limited_cases(rival_groups()))
+def test_groups_that_compete_at_one_start(case):
+    check(*case)

@@ -1,0 +1,211 @@
+"""Limits on sums in everything that searches: pools, streams, alternatives, batches."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+from strategies import SHAPES
+from typer.testing import CliRunner
+
+import slotkern as sk
+from slotkern.alternatives import cut_window
+from slotkern.commands import main as cli
+
+LIMITS = ("sum(storage) >= 150", "sum(power * length) <= 40")
+
+
+def some_slots(seed, nodes=14, slots=60):
+    rng = np.random.default_rng(seed)
+    node = rng.integers(0, nodes, slots)
+    start = np.floor(rng.uniform(0, 60, slots))
+    performance = rng.choice([1.0, 2.0, 3.0], nodes)
+    order = np.lexsort((node, start))
+    node, start = node[order], start[order]
+    end = start + np.floor(rng.uniform(4, 30, slots))
+    for k in range(nodes):  # the slots of one node end before the next begins
+        mine = np.flatnonzero(node == k)
+        end[mine[:-1]] = np.minimum(end[mine[:-1]], start[mine[1:]])
+    kept = end > start
+    return sk.make_slots(
+        node=node[kept],
+        start=start[kept],
+        end=end[kept],
+        performance=performance[node[kept]],
+        price=rng.integers(1, 9, kept.sum()),
+        storage=rng.integers(10, 100, kept.sum()),
+        power=rng.integers(1, 9, kept.sum()) / 2,
+    )
+
+
+def sums_of(slots, window):
+    """What the parts store, and the energy that they take."""
+    parts = window.slots
+    chosen = slots[parts["row"]]
+    lengths = np.array([part["end"] - part["start"] for part in parts])
+    return chosen["storage"].sum(), (chosen["power"] * lengths).sum()
+
+
+def assert_kept(slots, window):
+    storage, energy = sums_of(slots, window)
+    assert storage >= 150
+    assert energy <= 40 + 1e-9
+
+
+def facts(window):
+    if window is None:
+        return None
+    return window.value, window.start, window.cost, window.nodes
+
+
+JOB = sk.Request(3, 6, limits=LIMITS)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_they_bind_here(shape):
+    slots = some_slots(1)
+    for criterion in sk.CRITERIA:
+        window = sk.find_window(slots, JOB, criterion, shape=shape)
+        assert_kept(slots, window)
+    free = sk.find_window(slots, JOB.replace(limits=None), "cost", shape=shape)
+    assert facts(free) != facts(sk.find_window(slots, JOB, "cost", shape=shape))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_changed_pool(shape):
+    slots = some_slots(2)
+    pool = sk.SlotPool(slots)
+    for criterion in ("start", "cost", "power"):
+        pool.book(pool.find(sk.Request(2, 5), "start"))
+        window = pool.find(JOB, criterion, shape=shape)
+        again = sk.find_window(pool.slots, JOB, criterion, shape=shape)
+        assert facts(window) == facts(again)
+        if window is not None:
+            assert_kept(slots, window)
+    with pytest.raises(ValueError, match="the pool has changed"):
+        pool.find(JOB.replace(limits=[sk.Limit(slots["power"], "<=", 9)]))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("criterion", sk.CRITERIA)
+def test_a_stream_of_jobs(shape, criterion):
+    slots = some_slots(3)
+    jobs = [JOB, sk.Request(2, 5), JOB.replace(nodes=2), JOB.replace(volume=4)] * 3
+    done = sk.SlotPool(slots).schedule(jobs, criterion, shape=shape)
+    pool = sk.SlotPool(slots)
+    for job, window, reason in zip(jobs, done, done.reasons, strict=True):
+        expected = pool.find(job, criterion, shape=shape)
+        assert facts(window) == facts(expected)
+        if expected is not None:
+            pool.book(expected)
+        else:
+            freer = pool.find(job.replace(limits=None), "first", shape=shape)
+            assert (reason == "limits") == (freer is not None)
+    assert "limits" in done.reasons
+    start = JOB.replace(limits="sum(start) <= 9")
+    with pytest.raises(ValueError, match="without start and end"):
+        pool.schedule([start])
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_many_requests_at_once(shape):
+    slots = some_slots(4)
+    jobs = [JOB.replace(limits=f"sum(storage) >= {k}") for k in range(0, 300, 2)]
+    for criterion in ("cost", "start"):
+        many = sk.find_windows(slots, jobs, criterion, shape=shape, threads=2)
+        single = [sk.find_window(slots, job, criterion, shape=shape) for job in jobs]
+        assert list(many) == single
+        assert None in single
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("criterion", ["first", "cost", "power"])
+def test_alternatives_are_found_by_cutting(shape, criterion):
+    slots = some_slots(5)
+    for job in (JOB, JOB.replace(limits=[sk.Limit(slots["storage"], ">=", 150)])):
+        found = sk.find_alternatives(slots, job, criterion, shape=shape)
+        words = JOB.replace(limits=LIMITS if job is JOB else LIMITS[0])
+        table, expected = slots, []
+        while window := sk.find_window(table, words, criterion, shape=shape):
+            expected.append(facts(window))
+            table, _ = cut_window(table, window)
+        assert [facts(window) for window in found] == expected
+        assert len(expected) > 1
+
+
+def test_batches():
+    slots = some_slots(6)
+    jobs = {
+        "name": ["a", "b", "c"],
+        "nodes": [3, 2, 2],
+        "volume": [6.0, 5.0, 5.0],
+        "limits": [" and ".join(LIMITS), "sum(storage) >= 150", ""],
+    }
+    batch = sk.Batch.of(jobs)
+    assert [len(job.limits) for job in batch.requests] == [2, 1, 0]
+    assert batch.requests[0].limits == JOB.limits
+    for policy in (sk.CSS(), sk.BatchSlicer(2), sk.Backfilling()):
+        done = sk.schedule_batch(slots, batch, policy)
+        windows = list(done)
+        assert windows[0] is not None
+        assert_kept(slots, windows[0])
+        assert sums_of(slots, windows[1])[0] >= 150
+
+
+def test_a_command(tmp_path):
+    slots = some_slots(1)
+    path = str(tmp_path / "slots.csv")
+    sk.write_slots(slots, path)
+    asked = [path, "--nodes", "3", "--volume", "6", "--criterion", "cost", "--json"]
+    for limit in LIMITS:
+        asked += ["--limit", limit]
+    answer = CliRunner().invoke(cli.app, ["find", *asked])
+    assert answer.exit_code == 0
+    found = json.loads(answer.stdout)
+    assert found["window"]["cost"] == sk.find_window(slots, JOB, "cost").cost
+    assert found["request"]["limits"] == [limit.text for limit in JOB.limits]
+    wrong = CliRunner().invoke(cli.app, ["find", *asked, "--limit", "sum(disk) <= 3"])
+    assert wrong.exit_code == 2
+    assert "no column 'disk'" in wrong.stderr
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_what_alone_is_to_blame(shape):
+    slots = some_slots(7)
+    job = JOB.replace(limits=["sum(storage) >= 1000", "sum(power * length) <= 40"])
+    why = sk.explain(slots, job, shape=shape)
+    assert not why.fits
+    assert list(why.sums) == [0]
+    assert why.without == ["limits"]
+    amount = why.sums[0]
+    assert f"with sum(storage) >= {amount!r}" in str(why)
+    assert why.changes()["limits[0]"] == amount
+
+    def fits(storage):
+        limits = [sk.Limit("storage", ">=", storage), job.limits[1]]
+        asked = job.replace(limits=limits)
+        return sk.find_window(slots, asked, "first", shape=shape) is not None
+
+    assert fits(amount)
+    assert not fits(math.nextafter(amount, math.inf))
+    both = JOB.replace(limits=["sum(storage) >= 1000", "sum(power * length) <= 0"])
+    why = sk.explain(slots, both, shape=shape)
+    assert why.sums == {}
+    assert why.without == ["limits"]
+
+
+def test_blame_of_an_array():
+    slots = some_slots(7)
+    job = JOB.replace(limits=[sk.Limit(slots["power"], "<=", 0.5)])
+    words = JOB.replace(limits="sum(power) <= 0.5")
+    assert sk.explain(slots, job).sums == sk.explain(slots, words).sums != {}
+
+
+def test_more_nodes_keep_a_limit_that_fewer_break():
+    slots = sk.make_slots(node=range(4), start=0, end=9, performance=1, price=1, gb=10)
+    job = sk.Request(5, 4, limits="sum(gb) >= 40")
+    why = sk.explain(slots, job)
+    assert why.together == why.most_nodes == 4
+    assert sk.explain(slots, job.replace(budget=15)).most_nodes == 0
