@@ -197,7 +197,7 @@ class WithinSearch {
   template <class Shape>
   bool ragged() {
     const Shape shape(query_);
-    typename Criterion::RaggedGoal goal{{detail::most_money(query_), {}}};
+    typename Criterion::RaggedRules::Goal goal{{detail::most_money(query_), {}}};
     if (!sweep(shape, goal)) return false;
     Best& best = goal.best;
     if (!take(shape, best, kInfinity)) return false;
@@ -212,14 +212,14 @@ class WithinSearch {
       std::sort(bounds_.begin(), bounds_.end(), [](const auto& a, const auto& b) {
         return a.total < b.total || (a.total == b.total && a.group < b.group);
       });
-    typename Criterion::SquareGoal goal{{detail::most_money(query_), {}}};
+    typename Criterion::SquareRules::Goal goal{{detail::most_money(query_), {}}};
     const double first = std::max(prepared_.first_start(), query_.earliest);
     for (const Workspace::Bound& bound : bounds_) {
       poll();
       if (bound.total > goal.ceiling() || goal.past(first, bound.span)) continue;
       if (sweep(shape_of(bound), goal)) goal.best.group = bound.group;
       if (failed != ~std::size_t{0}) return false;
-      if (Criterion::first_group && goal.best.found) break;
+      if (Criterion::SquareRules::first_group && goal.best.found) break;
     }
     if (!goal.best.found) return false;
     return take_square(goal.best);
@@ -251,9 +251,9 @@ class WithinSearch {
       const Slot& s = prepared_.slots[row];
       over = over || query_.start_in(s) > t;
       if (over) return;
-      if (live.live(s, row, t) && (Shape::own_lengths ? Criterion::part_ok(best, t, shape.length(s))
-                                                      : true))
-        if (live.add(row)) w_.value.back() = -w_.key.back();
+      const bool ok =
+          !Shape::own_lengths || Criterion::RaggedRules::part_ok(best, t, shape.length(s));
+      if (ok && live.live(s, row, t) && live.add(row)) w_.value.back() = -w_.key.back();
       over = Criterion::up_to_step && row == best.step;
     });
     most = std::min(most, detail::most_money(query_));
@@ -286,9 +286,9 @@ class WithinSearch {
     };
     for (const Workspace::Bound& bound : bounds_)
       if (bound.group == best.group) take_group(bound);
-    if (!Criterion::best_group_only)
+    if (!Criterion::SquareRules::best_group_only)
       for (const Workspace::Bound& bound : bounds_)
-        if (bound.group != best.group && Criterion::span_ok(best, bound.span) &&
+        if (bound.group != best.group && Criterion::SquareRules::span_ok(best, bound.span) &&
             !(bound.total > cost))
           take_group(bound);
     return cost < kInfinity;
