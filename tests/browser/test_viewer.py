@@ -129,6 +129,50 @@ def test_nodes_with_names_dates_with_a_zone(opened: Open) -> None:
     assert days == ["Sat 2026-10-24", "Sun 2026-10-25", "Mon 2026-10-26"]
 
 
+ZONES = (
+    ("Europe/Berlin", "2026-03-28"),
+    ("Australia/Lord_Howe", "2026-04-03"),  # half an hour
+    ("Asia/Kathmandu", "2026-01-01"),
+    ("America/St_Johns", "2006-10-27"),  # at one minute past midnight
+    ("Africa/Casablanca", "2026-02-14"),
+    ("Europe/Amsterdam", "1930-05-13"),  # seconds
+    ("UTC", "1500-02-27"),  # beyond nanoseconds of 64 bits
+)
+
+
+@pytest.mark.parametrize(("zone", "origin"), ZONES, ids=[zone for zone, _ in ZONES])
+def test_dates_are_those_of_the_clock(opened: Open, zone: str, origin: str) -> None:
+    """Of every zone, in words and at ticks, as Python's own calendar has them."""
+    clock = sk.Clock(origin, zone=zone)
+    slots = sk.make_slots(node=0, start=[0], end=[4e8], performance=1, price=1)
+    shown = opened(sk.view(sk.SlotPool(slots, clock=clock)))
+    rng = np.random.default_rng(5)
+    times = [*rng.integers(0, 4 * 86400, 150), *rng.integers(0, 4 * 10**8, 150)]
+    told = shown.ask(f"{[int(t) for t in times]}.map(t => viewer.scale.text(t))")
+    for time, text in zip(times, told, strict=True):
+        date = clock.datetime(float(time))
+        assert date is not None
+        day, hour, offset = text.replace("\u2212", "-").split(" ")
+        assert f"{day} {hour}{':00' * (hour.count(':') == 1)}{offset}" == str(date)
+    forms = {5: "%H:%M", 8: "%H:%M:%S", 10: "%Y-%m-%d", 7: "%Y-%m", 4: "%Y"}
+    for span in (300.0, 7200.0, 40_000.0, 3e5, 2e6, 2e7, 3e8):
+        for first in (0.0, 86_400.0, 1e6):
+            ticks = shown.ask(f"viewer.scale.ticks({first}, {first + span}, 12)")
+            assert 2 <= len(ticks) <= 16
+            at = [tick["at"] for tick in ticks]
+            assert at == sorted(set(at))
+            for tick in ticks:
+                date = clock.datetime(tick["at"])
+                assert date is not None
+                text, form = tick["text"], forms[len(tick["text"])]
+                if "-" in text and len(text) == 5:
+                    form = "%m-%d"
+                assert date.strftime(form) == text
+                if ":" not in text:
+                    midnight = date.hour, date.minute, date.second
+                    assert midnight == (0, 0, 0)
+
+
 @pytest.mark.parametrize(
     ("first", "last", "words"),
     [

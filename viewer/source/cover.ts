@@ -36,6 +36,7 @@ export class Cover {
       let q = y * stride + ib * channels;
       for (let c = 0; c < channels; c++, p++, q++) {
         const weight = share * weights[c];
+        if (weight === 0) continue;
         sums[p] += weight * (1 - fa);
         sums[p + channels] += weight * fa;
         sums[q] -= weight * (1 - fb);

@@ -3,7 +3,7 @@
 import { type Colours, luminance, onto, rgb, shade } from "./colours";
 import { Cover } from "./cover";
 import type { Scale } from "./scale";
-import type { Scene, Sight, Spans } from "./scene";
+import type { Boxes, Scene, Sight, Spans } from "./scene";
 
 export const AXIS = 46; // pixels below the rows
 const FEW = 4000; // boxes that are drawn one by one
@@ -28,6 +28,10 @@ export class Painter {
   private parts: Cover | null = null;
   private image: ImageData | null = null;
   private layer: HTMLCanvasElement | null = null;
+  private readonly seen = {
+    ...{ of: null as Boxes | null, x0: 0, x1: 0, y0: 0, y1: 0 },
+    ...{ room: new Int32Array(0), found: new Int32Array(0) },
+  };
 
   constructor(
     private readonly scene: Scene,
@@ -87,17 +91,25 @@ export class Painter {
 
   // --- many
 
-  private inSight(): number[] {
-    const { scene, sight } = this;
+  /** The boxes in sight; looked for anew only after it, or they, have changed. */
+  private inSight(): Int32Array {
+    const { scene, sight, seen } = this;
+    const { x0, x1, y0, y1 } = sight;
+    if (seen.of === scene.boxes && seen.x0 === x0 && seen.x1 === x1 && seen.y0 === y0 && seen.y1 === y1) {
+      return seen.found;
+    }
     const { top, bottom, part } = scene.boxes;
     const { start, end } = scene.parts;
-    const found: number[] = [];
+    if (seen.room.length < part.length) seen.room = new Int32Array(part.length);
+    const { room } = seen;
+    let count = 0;
     for (let i = 0; i < part.length; i++) {
-      if (bottom[i] <= sight.y0 || top[i] >= sight.y1) continue;
+      if (bottom[i] <= y0 || top[i] >= y1) continue;
       const p = part[i];
-      if (end[p] > sight.x0 && start[p] < sight.x1) found.push(i);
+      if (end[p] > x0 && start[p] < x1) room[count++] = i;
     }
-    return found;
+    Object.assign(seen, { of: scene.boxes, x0, x1, y0, y1, found: room.subarray(0, count) });
+    return seen.found;
   }
 
   private tooMany(first: number, last: number): boolean {
@@ -117,7 +129,7 @@ export class Painter {
     g: CanvasRenderingContext2D,
     first: number,
     last: number,
-    boxes: number[] | null,
+    boxes: Int32Array | null,
     chosen: number,
   ): void {
     const { frame, colours, scene, sight } = this;
@@ -192,7 +204,7 @@ export class Painter {
     height: number,
     perTime: number,
     perRow: number,
-    boxes: number[],
+    boxes: Int32Array,
     chosen: number,
   ): Cover {
     const { scene, sight, colours } = this;
@@ -276,12 +288,12 @@ export class Painter {
     return { x: left, y, wide: Math.max(right - left, 2), tall: shown };
   }
 
-  private boxes(g: CanvasRenderingContext2D, boxes: number[], chosen: number): void {
+  private boxes(g: CanvasRenderingContext2D, boxes: Int32Array, chosen: number): void {
     const { scene, colours } = this;
     const { part } = scene.boxes;
     const { item } = scene.parts;
     const rank = (i: number) => (item[part[i]] === chosen ? 2 : scene.items.chosen[item[part[i]]] ? 1 : 0);
-    const order = [0, 1, 2].flatMap((want) => boxes.filter((i) => rank(i) === want));
+    const order = [0, 1, 2].flatMap((want) => Array.from(boxes.filter((i) => rank(i) === want)));
     const dark = luminance(colours.back) < 0.2;
     for (const i of order) {
       const p = part[i];
@@ -335,9 +347,17 @@ export class Painter {
     const { scene } = this;
     const boxes = this.inSight();
     const reach = boxes.length > FEW ? 0.5 : 2;
+    const slack = LEAST + reach; // pixels that a box may be larger than its span
+    const early = (x - slack - this.frame.left) / this.perTime + this.sight.x0;
+    const late = (x + slack - this.frame.left) / this.perTime + this.sight.x0;
+    const above = (y - slack - this.frame.top) / this.perRow + this.sight.y0;
+    const below = (y + slack - this.frame.top) / this.perRow + this.sight.y0;
+    const { top, bottom, part } = scene.boxes;
+    const { start, end } = scene.parts;
     let best = -1;
     let chosen = -1;
     for (const i of boxes) {
+      if (top[i] > below || bottom[i] < above || start[part[i]] > late || end[part[i]] < early) continue;
       const at = this.place(i);
       if (x < at.x - reach || x > at.x + at.wide + reach || y < at.y - reach || y > at.y + at.tall + reach) continue;
       const rank = scene.items.chosen[scene.parts.item[scene.boxes.part[i]]];

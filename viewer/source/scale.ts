@@ -178,7 +178,8 @@ class Dates implements Scale {
     const local = ms + offset;
     const fine = local % MINUTE ? (local % SECOND ? 1 : SECOND) : MINUTE;
     const size = Math.abs(offset);
-    const zone = `${offset < 0 ? "−" : "+"}${two(Math.floor(size / HOUR))}:${two(Math.floor(size / MINUTE) % 60)}`;
+    const odd = size % MINUTE ? `:${two(Math.floor(size / SECOND) % 60)}` : ""; // long ago
+    const zone = `${offset < 0 ? "−" : "+"}${clockText(size, MINUTE)}${odd}`;
     return `${dateText(local)} ${clockText(local, fine)} ${zone}`;
   }
 

@@ -144,19 +144,19 @@ def _clock(clock: Clock, first: float, last: float) -> dict[str, Any]:
     zone = clock.origin.tzinfo
     edges = [clock.datetime(first), clock.datetime(last)]
     years = [edge.year for edge in edges if edge is not None]
-    offsets: dict[int, int] = {}
     assert zone is not None
+    changes: list[list[float]] = []
     for year in range(min(years), max(years) + 1):
         at, added = segments(zone, year)
         for second, offset in zip(at.tolist(), added.tolist(), strict=True):
-            offsets[second] = offset
-    changes: list[list[float]] = []
-    for second in sorted(offsets):
-        if not changes or changes[-1][1] != offsets[second]:
-            changes.append([max(second, -(10**12)) * 1000, offsets[second]])
-    origin = clock.utc([0.0]).astype("M8[ns]").astype(np.int64)[0] / 1e6
+            if not changes:  # what held before
+                changes.append([-8.64e15, offset])
+            elif second * 1000 > changes[-1][0] and offset != changes[-1][1]:
+                changes.append([second * 1000, offset])
+    ticks = clock.utc([0.0])
+    tick = _UNITS[np.datetime_data(ticks.dtype)[0]]
     return {
-        "origin": float(origin),
+        "origin": int(ticks.astype(np.int64)[0]) * tick,
         "unit": _UNITS[clock.unit],
         "zone": clock.zone or "UTC",
         "offsets": changes,
