@@ -19,7 +19,7 @@ void hints_hold_for_what_is_harder() {
   Hints hints;
   const Query asked = ask(2, 10, 35);
   CHECK(hints.bound(asked) == -kInfinity);
-  hints.learn(asked, -kInfinity, 50);
+  hints.learn(asked, 1, -kInfinity, 50);
   CHECK(hints.bound(asked) == 50);
   CHECK(hints.bound(ask(3, 10, 35)) == 50 && hints.bound(ask(2, 11, 35)) == 50);
   CHECK(hints.bound(ask(1, 10, 35)) == -kInfinity && hints.bound(ask(2, 9, 35)) == -kInfinity);
@@ -33,7 +33,7 @@ void hints_hold_for_what_is_harder() {
   Slot slot{0, 100, 1, 3, 3, 0, 0};
   hints.lower(slot);
   CHECK(hints.bound(asked) == 0);
-  hints.learn(asked, -kInfinity, 50);
+  hints.learn(asked, 1, -kInfinity, 50);
   slot.rate = slot.price = 4;  // 10 * 4 > 35
   hints.lower(slot);
   CHECK(hints.bound(asked) == 50);
@@ -48,21 +48,38 @@ void hints_hold_for_what_is_harder() {
   CHECK(hints.bound(asked) == 20);
   hints.clear();
   CHECK(hints.bound(asked) == -kInfinity);
-  hints.learn(fast, -kInfinity, 50);
+  hints.learn(fast, 1, -kInfinity, 50);
   CHECK(hints.bound(asked) == -kInfinity && hints.bound(fast) == 50);
   slot.start = 0;
   hints.lower(slot);  // too slow
   CHECK(hints.bound(fast) == 50);
   hints.clear();
-  hints.learn(late, 7, 50);
+  hints.learn(late, 1, 7, 50);
   CHECK(hints.bound(asked) == -kInfinity && hints.bound(late) == 50);
   Query picky = asked;
   picky.deadline = 90;
   hints.clear();
-  hints.learn(picky, -kInfinity, 50);
+  hints.learn(picky, 1, -kInfinity, 50);
   CHECK(hints.bound(picky) == -kInfinity);
-  for (int k = 0; k < 2000; ++k) hints.learn(ask(2, 1000 + k, 35), -kInfinity, k);
+  for (int k = 0; k < 2000; ++k) hints.learn(ask(2, 1000 + k, 35), 1, -kInfinity, k);
   CHECK(hints.bound(ask(2, 4000, 35)) == 1999);
+}
+
+// Two pays that overflow, or underflow, look alike and are not.
+void numbers_without_margins_teach_nothing() {
+  Hints hints;
+  const auto learn = [&](const Query& query) { hints.learn(query, 1, -kInfinity, 50); };
+  learn(ask(1, 1e-308, 1.5));
+  CHECK(hints.bound(ask(1, 1e-308, kInfinity)) == -kInfinity);
+  learn(ask(1, 1e10, 1e-320));
+  CHECK(hints.bound(ask(2, 1e10, 1e-310)) == -kInfinity);
+  learn(ask(1, 1, 0.1));
+  CHECK(hints.bound(ask(4, 1e308, 1e308)) == -kInfinity);
+  CHECK(hints.bound(ask(4, 1, 0.3)) == 50);
+  hints.clear();
+  learn(ask(1, 1e-99, 0));
+  hints.lower(Slot{0, 100, 1, 1e-230, 1e-230, 0, 0});  // 1e-99 * 1e-230 is 0
+  CHECK(hints.bound(ask(1, 1e-99, 0)) == 0);
 }
 
 // What is given back joins what is free on both sides of it, and what was learned forgets it all.
@@ -90,6 +107,7 @@ void released_time_counts_from_its_first_free_neighbour() {
 
 int main() {
   hints_hold_for_what_is_harder();
+  numbers_without_margins_teach_nothing();
   released_time_counts_from_its_first_free_neighbour();
   return report();
 }

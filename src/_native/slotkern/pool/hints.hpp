@@ -10,7 +10,8 @@
 // time lowers those it can serve (see lower()).
 //
 // The pay per unit of work compares rounded quotients: a margin on the safe side, or exact
-// by budget where n is the same. A look-up is one pass over at most kSize entries.
+// by budget where n is the same. Of volumes and budgets so small or large that quotients and
+// costs may under- or overflow nothing is known. A look-up is one pass over at most kSize entries.
 #pragma once
 
 #include <algorithm>
@@ -68,16 +69,16 @@ class Hints {
  public:
   // No window for `query` starts before this; -inf when nothing is known.
   double bound(const Query& query) const {
-    if (query.setup != setup_ || query.step != step_) return -kInfinity;
+    if (query.setup != setup_ || query.step != step_ || !rated(query)) return -kInfinity;
     const detail::HintRequest request(query);
     return detail::latest_bound(n_.data(), volume_.data(), performance_.data(),
                                 earliest_.data(), rate_.data(), budget_.data(), start_.data(),
                                 n_.size(), request);
   }
 
-  // No window for `query` starts before `start`.
-  void learn(const Query& query, double earliest, double start) {
-    if (!query.hints()) return;
+  // No window for `query` starts before `start`; `fastest` is the highest performance there is.
+  void learn(const Query& query, double fastest, double earliest, double start) {
+    if (!query.hints() || !rated(query) || query.volume / fastest < 1 / kMost) return;
     if (query.setup != setup_ || query.step != step_) {
       clear();
       setup_ = query.setup, step_ = query.step;
@@ -102,7 +103,7 @@ class Hints {
   void lower(const Slot& slot) {
     const double capacity = PreparedSlots::room(slot) * slot.performance * (1 + kMargin);
     Slot cheap = slot;
-    if (setup_ > 0 || step_ > 0) cheap.rate = 0;  // whatever it costs
+    if (setup_ > 0 || step_ > 0 || slot.rate < 1 / kMost) cheap.rate = 0;  // whatever it costs
     detail::lower_starts(n_.data(), volume_.data(), performance_.data(), rate_.data(),
                          start_.data(), n_.size(), capacity, cheap);
   }
@@ -114,6 +115,13 @@ class Hints {
 
  private:
   static constexpr std::size_t kSize = 512;
+  static constexpr double kMost = 1e220;
+
+  static bool rated(const Query& query) {
+    const auto usual = [](double x) { return 1e-100 <= x && x <= 1e100; };
+    return usual(query.volume) &&
+           (query.budget == 0 || query.budget == kInfinity || usual(query.budget));
+  }
 
   std::vector<std::vector<double>*> columns() {
     return {&n_, &volume_, &performance_, &earliest_, &rate_, &budget_, &start_};

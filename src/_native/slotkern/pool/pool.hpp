@@ -254,9 +254,9 @@ class SlotPool {
     const Status status = search_checked(*prepared_, from, criterion, shape, work, found, least);
     const double earliest = floor <= prepared_->first_start() ? -kInfinity : floor;
     if (status == Status::none)
-      hints.learn(from, earliest, kInfinity);
+      hints.learn(from, fastest(), earliest, kInfinity);
     else if (status == Status::ok && finds_earliest(criterion) && found.start > known)
-      hints.learn(from, earliest, found.start);
+      hints.learn(from, fastest(), earliest, found.start);
     return status;
   }
 
@@ -291,6 +291,10 @@ class SlotPool {
  private:
   static bool finds_earliest(int criterion) {
     return with_criterion(criterion, [](auto c) { return decltype(c)::earliest; });
+  }
+
+  double fastest() const {
+    return prepared_->nodes.empty() ? 1 : prepared_->nodes.front().performance;
   }
 
   static std::size_t table_of(const Query& query, ShapeKind shape) {
