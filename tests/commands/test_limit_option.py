@@ -27,7 +27,7 @@ def test_limits_on_the_command_line(tmp_path):
         power=[1, 1, 2],
     )
     path = tmp_path / "slots.csv"
-    sk.write_slots(slots, path)
+    sk.write_slots(path, slots)
     asked = [path, "--nodes", 2, "--volume", 4, "--criterion", "cost", "--json"]
     for limit in LIMITS:
         asked += ["--limit", limit]
