@@ -2,8 +2,8 @@
 
 ``python benchmarks/limits.py --ortools PYTHON`` takes an interpreter of an environment
 that has `ortools`; HiGHS is scipy's. All solve the same instances, each answer is
-compared; ratios of medians, one run. `--middle 1000` solves that many of 10 of 100 with
-HiGHS alone.
+compared; ratios of medians of the processor's time, one run. `--middle 1000` solves
+that many of 10 of 100 with HiGHS alone.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import statistics
 import subprocess
 import tempfile
 from pathlib import Path
-from time import perf_counter_ns
+from time import process_time_ns
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,7 +30,7 @@ import json, sys, time
 from ortools.sat.python import cp_model
 out = []
 for weights, value, n, amounts in json.load(open(sys.argv[1])):
-    begin = time.perf_counter_ns()
+    begin = time.process_time_ns()
     model = cp_model.CpModel()
     x = [model.new_bool_var("") for _ in value]
     model.add(sum(x) == n)
@@ -41,7 +41,7 @@ for weights, value, n, amounts in json.load(open(sys.argv[1])):
     solver.parameters.num_workers = 1
     solver.parameters.max_time_in_seconds = 20
     status = solver.solve(model)
-    out.append([time.perf_counter_ns() - begin, round(solver.objective_value),
+    out.append([time.process_time_ns() - begin, round(solver.objective_value),
                 status == cp_model.OPTIMAL])
 json.dump(out, open(sys.argv[2], "w"))
 """
@@ -78,9 +78,9 @@ def mine(p: Problem) -> Answer:
         (w.astype(float), "<=", a) for w, a in zip(p.weights, p.amounts, strict=True)
     ]
     zero, value = np.zeros(len(p.value)), p.value.astype(float)
-    begin = perf_counter_ns()
+    begin = process_time_ns()
     choice = sk.choose(zero, value, p.n, 0, limits=limits)
-    spent = perf_counter_ns() - begin
+    spent = process_time_ns() - begin
     if choice is None:
         return Answer(spent, -1, True)
     assert (p.weights[:, choice.rows].sum(1) <= p.amounts).all()
@@ -90,7 +90,7 @@ def mine(p: Problem) -> Answer:
 
 def highs(p: Problem) -> Answer:
     m = len(p.value)
-    begin = perf_counter_ns()
+    begin = process_time_ns()
     found = milp(
         -p.value,
         integrality=np.ones(m),
@@ -99,9 +99,9 @@ def highs(p: Problem) -> Answer:
             LinearConstraint(p.weights, ub=p.amounts),
             LinearConstraint(np.ones(m), p.n, p.n),
         ],
-        options={"mip_rel_gap": 0, "time_limit": 60},
+        options={"mip_rel_gap": 0, "time_limit": 10},
     )
-    spent = perf_counter_ns() - begin
+    spent = process_time_ns() - begin
     if found.x is None:
         return Answer(spent, -1, found.status == 2)
     return Answer(spent, round(-found.fun), found.status == 0)
@@ -147,7 +147,7 @@ def main() -> None:
     parser.add_argument("--middle", type=int, default=0, help="of 10 of 100")
     options = parser.parse_args()
     rng = np.random.default_rng(1)
-    for kind in KINDS:
+    for kind in KINDS if options.instances else ():
         problems = [problem(kind, 2, 70, 7, rng) for _ in range(options.instances)]
         ours = [mine(p) for p in problems]
         told(f"7 of 70, two limits, {kind}", ours)

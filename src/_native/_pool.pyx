@@ -551,8 +551,8 @@ cdef class SlotPool(ChangingSlots):
             names.append(each.name)
             if not lasting(each):
                 raise ValueError(
-                    f"requests[{i}]: a filter, and limits, must be expressions without start and "
-                    "end, which change with every booking; find and book it by itself"
+                    f"requests[{i}]: a filter must be an expression without start and end, which "
+                    "change with every booking, and so must limits; find and book it by itself"
                 )
             each = self.bound(each)
             masked.append(each)  # keeps the mask

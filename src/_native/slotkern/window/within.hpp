@@ -58,19 +58,36 @@ class WithinSweep {
   // Whether it found something better than goal.best.
   bool run() {
     if (kCheapest && !sieve_.build(prepared_, query_, shape_, live_)) return false;
-    prepared_.each_row([&](std::size_t row) {
-      if (over_) return;
-      if (sieve_.built()) {
-        const double most = shape_.most_sum(goal_.ceiling());
-        if ((over_ = sieve_.stops_all(most)) || sieve_.stops(row, most)) return;
-      }
-      take(row);
-    });
+    // A low ceiling early: first a few slots only.
+    const double few = kCheapest && !goal_.best.found
+                           ? sieve_.most_for(kFew * static_cast<std::size_t>(query_.n))
+                           : kInfinity;
+    if (few < kInfinity) {
+      pass(few);
+      if (failed() != Proof::kNone || shape_.most_sum(goal_.ceiling()) < few) return better_;
+      live_.clear();
+      over_ = goal_.best.found && goal_.best.total <= 0;
+      t_ = -kInfinity;
+    }
+    pass(kInfinity);
     return better_;
   }
 
  private:
   static constexpr bool kCheapest = !Goal::times;
+  static constexpr std::size_t kFew = 4;  // times n
+
+  // Over all slots that a window with a sum of keys up to `probe` may hold.
+  void pass(double probe) {
+    prepared_.each_row([&](std::size_t row) {
+      if (over_) return;
+      if (sieve_.built()) {
+        const double most = std::min(probe, shape_.most_sum(goal_.ceiling()));
+        if ((over_ = sieve_.stops_all(most)) || sieve_.stops(row, most)) return;
+      }
+      take(row);
+    });
+  }
 
   void take(std::size_t row) {
     const Slot& slot = prepared_.slots[row];

@@ -50,6 +50,17 @@ class WithinSieve {
   }
   bool stops_all(double most) const { return least_ > (keyed_ ? most : 0) + noise_; }
 
+  // The most that lets `some` slots pass.
+  double most_for(std::size_t some) {
+    if (!keyed_ || w_.sieve_row.size() <= some) return kInfinity;
+    std::vector<double>& weights = w_.least_of;
+    weights.clear();
+    for (const std::size_t row : w_.sieve_row) weights.push_back(w_.sieve_weight[row]);
+    const auto last = weights.begin() + static_cast<std::ptrdiff_t>(some - 1);
+    std::nth_element(weights.begin(), last, weights.end());
+    return *last + others_ - charged_;
+  }
+
  private:
   void weigh(const PreparedSlots& prepared, const PartLimits& limits, std::size_t n) {
     const std::size_t count = w_.sieve_row.size();
