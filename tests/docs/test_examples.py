@@ -3,6 +3,9 @@
 import doctest
 import re
 import runpy
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -73,3 +76,29 @@ def test_code_of_the_pages_runs(page, tmp_path, monkeypatch):
     path = tmp_path / "page.py"  # numba caches functions of files only
     path.write_text(python_of(page).replace("5000", "5"), encoding="utf-8")
     runpy.run_path(str(path))
+
+
+def test_the_five_commands_of_the_first_page(tmp_path):
+    pytest.importorskip("typer")
+    pytest.importorskip("pyarrow")
+    shell = shutil.which("bash")
+    if shell is None:
+        pytest.skip("there is no bash")
+    text = (ROOT / "docs" / "start.md").read_text(encoding="utf-8")
+    (commands,) = [
+        block
+        for block in re.findall(r"```sh\n(.*?)```", text, re.S)
+        if "printf" in block
+    ]
+    assert len(re.findall(r"^\w", commands, re.M)) == 5
+    there = f"slotkern() {{ '{sys.executable}' -m slotkern \"$@\"; }}\n"
+    done = subprocess.run(
+        [shell, "-c", f"{there}{commands}"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stderr == ""
+    assert (tmp_path / "tonight.png").read_bytes().startswith(b"\x89PNG")
+    assert "2026-10-24" in done.stdout
+    assert "No window fits." in done.stdout

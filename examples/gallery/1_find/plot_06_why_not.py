@@ -32,6 +32,7 @@ ax.bar_label(bars, padding=12)
 ax.axvline(job.nodes, color="#D55E00")
 ax.annotate(f" {job.nodes} asked for", (job.nodes, -0.45), va="bottom", color="#A04500")
 ax.invert_yaxis()
+ax.margins(x=0.08)
 ax.set(xlabel="nodes", title="Where the nodes are lost")
 ax.spines[["top", "right"]].set_visible(False)
 figure

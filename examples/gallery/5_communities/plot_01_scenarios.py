@@ -9,7 +9,7 @@ a centre sees everything; in a community (CASA) each node asks some others.
 import slotkern as sk
 from slotkern.plotting.communities import plot_communities
 
-jobs, nodes = sk.generate_community(seed=2)
+jobs, nodes = sk.generate_community(jobs=5000, seed=2)
 runs = {
     name: sk.simulate_community(jobs, nodes, scenario)
     for name, scenario in (
