@@ -4,6 +4,7 @@ import os
 
 import numpy as np
 
+cimport cython
 from libcpp.vector cimport vector
 
 from slotkern._base cimport Status, Watch, ask, error_of, hears
@@ -45,12 +46,9 @@ if hasattr(os, "register_at_fork"):
                         after_in_child=_after_in_child)
 
 
+@cython.auto_pickle(False)
 cdef class ChangingSlots(PreparedSlots):
-    """ChangingSlots(slots, *, clock=None, machine=None)
---
-
-    What `SlotPool` stands on: searches share the lock, a change has it alone.
-    """
+    """What `SlotPool` stands on: searches share the lock, a change has it alone."""
 
     def __cinit__(self):
         Mutexes.all().add(self.mutex)

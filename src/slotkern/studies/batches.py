@@ -10,7 +10,7 @@ for figure 4 and Table 3.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
@@ -21,7 +21,7 @@ import slotkern as sk
 from slotkern.batch.scheduling import MEASURES
 from slotkern.environment import generate_environment
 from slotkern.studies.cycle import complete_environment
-from slotkern.studies.experiment import Columns, Experiment, Metric
+from slotkern.studies.experiment import Columns, Experiment, Metric, columns_of
 from slotkern.studies.fields import (
     as_count,
     as_list,
@@ -127,19 +127,19 @@ class BatchExperiment(Experiment):
     def run(self, setting: Setting, first: int, last: int) -> Columns:
         """Return means over the scheduled jobs, NaN where there is none."""
         runs = [_Run.of(algorithm) for algorithm in setting.algorithms]
-        shape = (last - first, len(runs))
-        columns = {name: np.full(shape, np.nan) for name in setting.metrics}
-        for row, cycle in enumerate(range(first, last)):
-            drawn = draw(setting, cycle)
+
+        def cycle(number: int) -> Iterator[Mapping[str, float]]:
+            drawn = draw(setting, number)
             schedules: dict[str, sk.Schedule] = {}
-            for place, each in enumerate(runs):
-                if each.key not in schedules:
-                    schedules[each.key] = each.schedule(drawn, setting)
-                schedule = schedules[each.key]
-                for name in setting.metrics:
-                    value = _measure(name, schedule, each, drawn, setting)
-                    columns[name][row, place] = value
-        return columns
+            for run in runs:
+                if run.key not in schedules:
+                    schedules[run.key] = run.schedule(drawn, setting)
+                yield {
+                    name: _measure(name, schedules[run.key], run, drawn, setting)
+                    for name in setting.metrics
+                }
+
+        return columns_of(setting, first, last, cycle)
 
     def metric(self, name: str) -> Metric:
         """Return what is known of a metric."""

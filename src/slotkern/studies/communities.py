@@ -9,7 +9,7 @@ cycle have the same jobs and nodes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
@@ -28,7 +28,7 @@ from slotkern.communities.workload import (
     community_from_trace,
     generate_community,
 )
-from slotkern.studies.experiment import Columns, Experiment, Metric
+from slotkern.studies.experiment import Columns, Experiment, Metric, columns_of
 from slotkern.studies.fields import as_flag, one_of, only_keys
 from slotkern.studies.study import Algorithm, Setting, Study
 from slotkern.studies.trace_source import named_trace, trace_in
@@ -97,18 +97,16 @@ class CommunityExperiment(Experiment):
     def run(self, setting: Setting, first: int, last: int) -> Columns:
         """Return the metrics of each cycle's simulations."""
         runs = [_Run.of(algorithm) for algorithm in setting.algorithms]
-        shape = (last - first, len(runs))
-        columns = {name: np.full(shape, np.nan) for name in setting.metrics}
-        for row, cycle in enumerate(range(first, last)):
-            found = _simulated(setting, runs, cycle)
+
+        def cycle(number: int) -> Iterator[Mapping[str, float]]:
+            found = _simulated(setting, runs, number)
             common = None
             if any(run.common for run in runs):
                 common = compare_communities(list(found.values()))
-            for place, run in enumerate(runs):
-                metrics = found[run.key].metrics(common if run.common else None)
-                for name, column in columns.items():
-                    column[row, place] = metrics[name]
-        return columns
+            for run in runs:
+                yield found[run.key].metrics(common if run.common else None)
+
+        return columns_of(setting, first, last, cycle)
 
     def metric(self, name: str) -> Metric:
         """Return what is known of a metric."""

@@ -7,7 +7,7 @@ any other object that has `check` and `run` is named ``module:object``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -24,6 +24,7 @@ __all__ = [
     "Columns",
     "Experiment",
     "Metric",
+    "columns_of",
     "compute",
     "describe",
     "experiment_of",
@@ -139,6 +140,25 @@ def experiment_of(name: str) -> Experiment:
         if not callable(getattr(found, part, None)):
             raise ValueError(f"experiment: {name!r} has no function {part!r}")
     return _Own(found)
+
+
+def columns_of(
+    setting: Setting,
+    first: int,
+    last: int,
+    cycle: Callable[[int], Iterable[Mapping[str, float]]],
+) -> Columns:
+    """Return the columns of cycles, each of which gives a record an algorithm.
+
+    What a record does not name is NaN.
+    """
+    shape = (last - first, len(setting.algorithms))
+    columns = {name: np.full(shape, np.nan) for name in setting.metrics}
+    for row in range(last - first):
+        for place, record in enumerate(cycle(first + row)):
+            for name, column in columns.items():
+                column[row, place] = record.get(name, np.nan)
+    return columns
 
 
 def describe(study: Study, metric: str) -> Metric:

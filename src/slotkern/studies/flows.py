@@ -6,8 +6,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +17,13 @@ from slotkern.replays.jobs import WEEK, resample_weeks
 from slotkern.replays.policies import POLICIES, QueuePolicy
 from slotkern.replays.replay import replay
 from slotkern.replays.windows import WindowPolicy
-from slotkern.studies.experiment import Columns, Experiment, Metric, named_object
+from slotkern.studies.experiment import (
+    Columns,
+    Experiment,
+    Metric,
+    columns_of,
+    named_object,
+)
 from slotkern.studies.fields import as_number, as_text, one_of, only_keys
 from slotkern.studies.study import Algorithm, Setting
 from slotkern.studies.trace_source import named_trace, trace_in
@@ -102,18 +107,14 @@ class Flow(Experiment):
             For a cycle beyond the trace's sections.
         """
         policies = [_policy(algorithm) for algorithm in setting.algorithms]
-        shape = (last - first, len(policies))
-        columns: dict[str, NDArray[np.float64]] = {
-            name: np.full(shape, np.nan) for name in setting.metrics
-        }
-        for row, cycle in enumerate(range(first, last)):
-            flow = flow_of_cycle(setting, cycle)
-            for place, policy in enumerate(policies):
+
+        def cycle(number: int) -> Iterator[Mapping[str, float]]:
+            flow = flow_of_cycle(setting, number)
+            for policy in policies:
                 done = replay(flow, policy=policy, nodes=False, **_options(setting))
-                found = done.metrics()
-                for name, column in columns.items():
-                    column[row, place] = found.get(name, math.nan)
-        return columns
+                yield done.metrics()
+
+        return columns_of(setting, first, last, cycle)
 
     def metric(self, name: str) -> Metric:
         """Return what is known of a metric."""
