@@ -21,8 +21,10 @@ import os
 import random
 import signal
 import socket
+import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
 from contextlib import suppress
@@ -267,7 +269,13 @@ async def spawn(
 ) -> asyncio.subprocess.Process:
     command = [sys.executable, __file__, "--node", str(node), "--folder", str(folder)]
     command += ["--ports", ",".join(map(str, ports))]
-    return await asyncio.create_subprocess_exec(*command)
+    # It reads nothing there, but ends when the pipe does: whoever started it is gone.
+    return await asyncio.create_subprocess_exec(*command, stdin=subprocess.PIPE)
+
+
+def end_with_parent() -> None:
+    sys.stdin.read()
+    os._exit(1)
 
 
 async def hand_in(port: int, job: int, what: list[float]) -> None:
@@ -305,21 +313,23 @@ def count(folder: Path, nodes: int) -> dict[str, Any]:
 async def play(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     nodes, lots = options.nodes, random.Random(options.seed)
     ports = free_ports(nodes)
-    alive = {node: await spawn(node, ports, folder) for node in range(nodes)}
-    for job in range(options.jobs):
-        what = [lots.choice([1, 1, 2]), lots.uniform(0.1, 0.1 + options.length)]
-        home = sorted(alive)[job % len(alive)]
-        await hand_in(ports[home], job, what)
-        if job == options.jobs // 2 and options.kill:
-            await asyncio.sleep(1)  # jobs run, wait, and are on their way by now
-            killed = lots.sample(sorted(alive), options.kill)
-            for node in killed:
-                alive[node].send_signal(signal.SIGKILL)
-                await alive.pop(node).wait()
-            if options.restart:
-                for node in killed:
-                    alive[node] = await spawn(node, ports, folder)
+    alive: dict[int, asyncio.subprocess.Process] = {}
     try:
+        for node in range(nodes):
+            alive[node] = await spawn(node, ports, folder)
+        for job in range(options.jobs):
+            what = [lots.choice([1, 1, 2]), lots.uniform(0.1, 0.1 + options.length)]
+            home = sorted(alive)[job % len(alive)]
+            await hand_in(ports[home], job, what)
+            if job == options.jobs // 2 and options.kill:
+                await asyncio.sleep(1)  # jobs run, wait, and are on their way by now
+                killed = lots.sample(sorted(alive), options.kill)
+                for node in killed:
+                    alive[node].send_signal(signal.SIGKILL)
+                    await alive.pop(node).wait()
+                if options.restart:
+                    for node in killed:
+                        alive[node] = await spawn(node, ports, folder)
         deadline = time.monotonic() + options.patience
         while time.monotonic() < deadline:
             found = count(folder, nodes)
@@ -368,6 +378,7 @@ def main() -> None:
         async def live() -> None:
             await Node(options.node, ports, options.folder).live()
 
+        threading.Thread(target=end_with_parent, daemon=True).start()
         asyncio.run(live())
         return
     with tempfile.TemporaryDirectory() as folder:

@@ -6,7 +6,7 @@ numpy, within the years 1700 to 2200. Everything else, and every error, is for
 """
 
 import datetime as dt
-from zoneinfo import ZoneInfo
+import sys
 
 cimport numpy as cnp
 from cpython cimport datetime as cdt
@@ -296,12 +296,18 @@ cdef Moment quick_moment(object value):
         if cdt.timedelta_microseconds(offset):
             return None
         shift = <int64_t>86400 * cdt.timedelta_days(offset) + cdt.timedelta_seconds(offset)
-    elif type(zone) is ZoneInfo:
+    elif type(zone) is zone_class():
         if not offset_of(ns, zone, cdt.datetime_fold(value), &shift):
             return None
     else:
         return None
     return moment(ns - shift * SECOND, True, None, value)
+
+
+cdef object zone_class():
+    """ZoneInfo, if it is imported: no date has a zone of it before, and it takes a while."""
+    module = sys.modules.get("zoneinfo")
+    return None if module is None else module.ZoneInfo
 
 
 cdef Duration quick_duration(object value):

@@ -48,6 +48,11 @@ def test_find_and_explain_in_names_and_dates(pool: Path) -> None:
     assert told["request"]["walltime"] == "4:00:00"
     assert told["request"]["earliest"] == "2026-10-25 00:00"
     assert told["window"]["start"] == 6
+    for command in ("compare", "alternatives"):
+        told = run(command, pool, *job).stdout
+        assert "2026-10-25T00:00:00+02:00" in told
+        assert "2026-10-25T03:00:00+01:00" in told
+    assert "n01 n02" in run("alternatives", pool, *job).stdout
     late = run(
         *("explain", pool, "--nodes", 3, "--walltime", "4h"),
         *("--deadline", "2026-10-25 05:00"),

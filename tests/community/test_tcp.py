@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -32,3 +34,32 @@ def test_a_third_of_the_nodes_is_killed(more: list[str]) -> None:
     else:
         assert reasons <= {"interrupted"}
         assert report["done"] >= 16
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="there is no /proc")
+@pytest.mark.parametrize("name", ["SIGINT", "SIGKILL"])
+def test_no_node_outlives_who_started_it(name: str) -> None:
+    command = [sys.executable, str(EXAMPLE), "--nodes", "3", "--jobs", "40"]
+    with subprocess.Popen(
+        [*command, "--length", "3"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as play:
+        listed = Path(f"/proc/{play.pid}/task/{play.pid}/children")
+        deadline = time.monotonic() + 60
+        while len(nodes := listed.read_text().split()) < 3:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        time.sleep(1)  # they run Python by now
+        play.send_signal(getattr(signal, name))
+    while any(is_running(node) for node in nodes):
+        assert time.monotonic() < deadline + 60
+        time.sleep(0.1)
+
+
+def is_running(process: str) -> bool:
+    try:
+        told = Path(f"/proc/{process}/stat").read_text()
+    except OSError:
+        return False
+    return told.rpartition(")")[2].split()[0] != "Z"

@@ -273,7 +273,7 @@ def test_a_number_is_no_name_of_another_row():
         sk.free_slots(ones, busy, **day)
     free = sk.free_slots(ones, busy | {"node": ["1", "3"]}, **day)
     assert free.slots["node"].tolist() == [1]
-    zeros = sk.Machine({"name": [0, 1, 2, "n3"]})
+    zeros = sk.Machine({"name": ["0", "1", "2", "n3"]})
     assert zeros.ids([2, 0, 3]).tolist() == [2, 0, 3]  # both mean the same
 
 

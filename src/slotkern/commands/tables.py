@@ -108,6 +108,14 @@ def totals(window: Any) -> str:
     return "   ".join(f"{TOTALS[name]} {value}" for name, value in told.items())
 
 
+def told_of(name: str, values: Any, clock: Any) -> list[str]:
+    """Write an attribute of windows: a time of a clock as a date."""
+    if clock is None or name not in ("start", "finish"):
+        return column(values)
+    dates: list[str] = clock.text(values).tolist()
+    return dates
+
+
 def alternatives_table(found: Any) -> Table:
     """One row per window, the best of every column marked.
 
@@ -121,11 +129,12 @@ def alternatives_table(found: Any) -> Table:
     table = Table(box=SIMPLE_HEAD, caption="* the best of its column")
     table.add_column("", justify="right")
     columns = []
+    clock = found[0].clock if len(found) else None
     for name, heading in TOTALS.items():
         table.add_column(heading, justify="right")
         values = getattr(found, name)
         best = values == values.min() if len(values) else values
-        marks = zip(column(values), best, strict=True)
+        marks = zip(told_of(name, values, clock), best, strict=True)
         columns.append([f"{text}*" if mark else f"{text} " for text, mark in marks])
     table.add_column("nodes", justify="left")
     rows = range(len(found))
@@ -133,9 +142,9 @@ def alternatives_table(found: Any) -> Table:
     for k in [*rows[:ENDS], *rows[-ENDS:]] if hidden else rows:
         if hidden and k == rows[-ENDS]:
             table.add_row(*["..."] * (len(columns) + 2))
-        nodes = found[k].nodes
-        names = " ".join(map(str, nodes[:SOME])) + (" ..." if len(nodes) > SOME else "")
-        table.add_row(str(k + 1), *(texts[k] for texts in columns), names)
+        names = found[k].names
+        told = " ".join(names[:SOME]) + (" ..." if len(names) > SOME else "")
+        table.add_row(str(k + 1), *map(Text, (*(texts[k] for texts in columns), told)))
     if hidden:
         table.caption = f"{len(hidden):,} of {len(rows):,} windows left out"
     return table
@@ -185,10 +194,13 @@ def comparison_table(
     for heading, windows in groups.items():
         found = {name: w for name, w in windows.items() if w is not None}
         cells: dict[str, list[Text]] = {name: [] for name in found}
+        clocks = (getattr(window, "clock", None) for window in found.values())
+        clock = next(clocks, None)
         for name in names:
             values = np.array([getattr(w, name) for w in found.values()], float)
             best = values == values.min() if values.size else values
-            for row, text, mark in zip(found, column(values), best, strict=True):
+            texts = told_of(name, values, clock)
+            for row, text, mark in zip(found, texts, best, strict=True):
                 best_of = Text.assemble((text, "bold green"), "*")
                 cells[row].append(best_of if mark else Text(f"{text} "))
         for name in windows:

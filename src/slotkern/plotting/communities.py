@@ -125,7 +125,7 @@ def plot_states(
     for ax, (name, some) in zip(panels, runs.items(), strict=False):
         _lines(ax, [run.states() for run in some])
         ax.set_title(as_written(name), color=INK, fontsize=10)
-        _finish(ax, "days", "jobs", "upper left")
+        _finish(ax, "days", "jobs", "center right")
     return save_figure(figure, target)
 
 

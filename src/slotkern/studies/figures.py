@@ -214,7 +214,8 @@ def _bars(
         # The number stands above the bar, and above a diamond that would cover it.
         covered = tip - 0.03 * tallest <= mark <= tip + 0.1 * tallest
         panel.annotate(
-            f"{estimate.mean:.4g}" if abs(estimate.mean) >= 0.1 else "0",
+            # What is nothing beside the other bars may be rounding.
+            f"{estimate.mean:.4g}" if abs(estimate.mean) >= 1e-3 * tallest else "0",
             (x, mark if covered else tip),
             (0, 5),
             textcoords="offset points",
