@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "slotkern/base/status.hpp"
 #include "slotkern/community/community.hpp"
@@ -41,51 +42,55 @@ namespace detail {
 template <class Local>
 class CommunitySimulation final : public Simulation {
  public:
-  explicit CommunitySimulation(const Plan& plan)
-      : it_(plan.jobs, plan.grid, plan.local, plan.neighbours, plan.rules, plan.settings) {}
+  explicit CommunitySimulation(const Plan& plan) : plan_(plan) {}
   Status run() noexcept override {
     return guarded([&] {
       expect_long();
-      it_.run();
+      if (!it_)
+        it_.emplace(plan_.jobs, plan_.grid, plan_.local, plan_.neighbours, plan_.rules,
+                    plan_.settings);
+      it_->run();
       return Status::ok;
     });
   }
-  const Outcome& outcome() const override { return it_.outcome(); }
-  Tally tally() const override { return it_.tally(); }
-  std::size_t events() const override { return it_.events(); }
-  double shadow_load() const override { return it_.shadow_load(); }
-  std::size_t promises() const override { return it_.promises(); }
+  const Outcome& outcome() const override { return it_->outcome(); }
+  Tally tally() const override { return it_->tally(); }
+  std::size_t events() const override { return it_->events(); }
+  double shadow_load() const override { return it_->shadow_load(); }
+  std::size_t promises() const override { return it_->promises(); }
 
  private:
-  Community<Local> it_;
+  const Plan& plan_;
+  std::optional<Community<Local>> it_;
 };
 
 template <class Local>
 class DirectSimulation final : public Simulation {
  public:
-  explicit DirectSimulation(const Plan& plan)
-      : it_(plan.jobs, plan.grid, plan.local, plan.placing) {}
+  explicit DirectSimulation(const Plan& plan) : plan_(plan) {}
   Status run() noexcept override {
     return guarded([&] {
       expect_long();
-      it_.run();
+      if (!it_) it_.emplace(plan_.jobs, plan_.grid, plan_.local, plan_.placing);
+      it_->run();
       return Status::ok;
     });
   }
-  const Outcome& outcome() const override { return it_.outcome(); }
+  const Outcome& outcome() const override { return it_->outcome(); }
   Tally tally() const override { return {}; }
-  std::size_t events() const override { return it_.events(); }
+  std::size_t events() const override { return it_->events(); }
   double shadow_load() const override { return 0; }
   std::size_t promises() const override { return 0; }
 
  private:
-  Direct<Local> it_;
+  const Plan& plan_;
+  std::optional<Direct<Local>> it_;
 };
 
 }  // namespace detail
 
 template <class Local>
-std::unique_ptr<Simulation> make_simulation(const Plan& plan) {
+std::unique_ptr<Simulation> make_simulation(const Plan& plan) {  // which must outlive it
   if (plan.scenario == Scenario::community)
     return std::make_unique<detail::CommunitySimulation<Local>>(plan);
   return std::make_unique<detail::DirectSimulation<Local>>(plan);

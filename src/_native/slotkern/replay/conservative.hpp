@@ -16,23 +16,50 @@
 // Cost of a pass: O(q) vector code, O(pieces) a search.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
+#include <memory>
 #include <numeric>
+#include <utility>
 #include <vector>
 
+#include "slotkern/base/interrupt.hpp"
 #include "slotkern/replay/events.hpp"
 #include "slotkern/replay/profile.hpp"
 
 namespace slotkern::replay {
 
+// Numbers the pairs of width and estimate, O(m log m).
+struct JobKinds {
+  std::vector<std::uint32_t> of;  // by job
+  std::size_t count = 1;
+
+  explicit JobKinds(const Jobs& jobs) : of(jobs.size) {
+    std::vector<JobId> order(jobs.size);
+    std::iota(order.begin(), order.end(), JobId{0});
+    const auto less = [&](JobId a, JobId b) {
+      poll();
+      return jobs.width[a] < jobs.width[b] ||
+             (jobs.width[a] == jobs.width[b] && jobs.estimate[a] < jobs.estimate[b]);
+    };
+    std::sort(order.begin(), order.end(), less);
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      count += i > 0 && less(order[i - 1], order[i]);
+      of[order[i]] = static_cast<std::uint32_t>(count - 1);
+    }
+  }
+};
+
 class ConservativeScheduler {
  public:
+  // `kinds` are those of the jobs, where schedulers of the same jobs share them.
   ConservativeScheduler(const Jobs& jobs, std::int32_t processors, const Order& order,
-                        const std::vector<BlockedSpan>& blocked)
+                        const std::vector<BlockedSpan>& blocked,
+                        std::shared_ptr<const JobKinds> kinds = nullptr)
       : jobs_(jobs), waiting_(jobs, order), profile_(processors), promised_(jobs.size, kNever),
-        kind_(jobs.size) {
+        kinds_(kinds ? std::move(kinds) : std::make_shared<const JobKinds>(jobs)),
+        kind_state_(kinds_->count) {
     for (const BlockedSpan& span : blocked) profile_.add(span.start, span.end, -span.width);
-    find_kinds();
   }
 
   std::size_t waiting() const { return waiting_.size(); }
@@ -124,7 +151,7 @@ class ConservativeScheduler {
       const double old = promised_[job], length = waiting_.estimates()[i];
       if (old <= now || (moves == 0 && old <= first_room(width[i]))) continue;
       const double limit = std::min(old, horizon);
-      Kind& kind = kind_state_[kind_[job]];
+      Kind& kind = kind_state_[kinds_->of[job]];
       const double from = earliest(kind, now, old, length, width[i], limit, horizon);
       if (from >= limit) continue;
       const double begin = profile_.find(from, length, width[i], old, limit);
@@ -180,28 +207,13 @@ class ConservativeScheduler {
     return time - length - 1e-15 * (std::abs(time) + length);
   }
 
-  // Numbers the pairs of width and estimate.
-  void find_kinds() {
-    std::vector<JobId> order(jobs_.size);
-    std::iota(order.begin(), order.end(), JobId{0});
-    const auto less = [&](JobId a, JobId b) {
-      return jobs_.width[a] < jobs_.width[b] ||
-             (jobs_.width[a] == jobs_.width[b] && jobs_.estimate[a] < jobs_.estimate[b]);
-    };
-    std::sort(order.begin(), order.end(), less);
-    std::uint32_t kinds = 0;
-    for (std::size_t i = 0; i < order.size(); ++i)
-      kind_[order[i]] = i > 0 && less(order[i - 1], order[i]) ? ++kinds : kinds;
-    kind_state_.resize(kinds + 1);
-  }
-
   Jobs jobs_;
   WaitingJobs waiting_;
   Profile profile_;
   EventQueue starts_;
   std::vector<double> promised_;
   std::vector<JobId> arrived_;
-  std::vector<std::uint32_t> kind_;
+  std::shared_ptr<const JobKinds> kinds_;
   std::vector<Kind> kind_state_;
   std::vector<Profile::Peak> peaks_;
   std::vector<Freed> freed_by_moves_;
