@@ -49,7 +49,7 @@ cdef tuple checked_limits(object limits):
 cdef class Request:
     """Request(nodes, volume=None, *, budget=inf, min_performance=0.0, earliest=-inf, deadline=inf,
             max_price=inf, setup=0.0, step=0.0, latest=inf, max_runtime=inf, where=None,
-            limits=None, walltime=None, reference=1.0, name=None)
+            limits=(), walltime=None, reference=1.0, name=None)
 --
 
     What a job asks for: n nodes at once, for a volume of work on each.
@@ -114,7 +114,7 @@ cdef class Request:
 
     def __init__(self, nodes, volume=None, *, budget=inf, min_performance=0.0, earliest=-inf,
                  deadline=inf, max_price=inf, setup=0.0, step=0.0, latest=inf,
-                 max_runtime=inf, where=None, limits=None, walltime=None, reference=1.0,
+                 max_runtime=inf, where=None, limits=(), walltime=None, reference=1.0,
                  name=None):
         if name is not None and not (isinstance(name, str) and name):
             raise TypeError(f"name must be text, got {name!r}")
@@ -159,7 +159,8 @@ cdef class Request:
             raise ValueError(f"max_runtime must be positive, got {max_runtime!r}")
         self.query.mask = NULL
         self.where = checked_where(where)
-        self.limits = () if limits is None else checked_limits(limits)
+        no_limits = limits is None or (isinstance(limits, tuple) and not limits)
+        self.limits = () if no_limits else checked_limits(limits)
         if self.said is not None:
             self.said.setdefault("volume", (volume, None))
             self.query.volume = NAN  # nothing fits before a clock has made it numbers

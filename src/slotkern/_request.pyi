@@ -30,7 +30,7 @@ class Request:
         latest: Time = ...,
         max_runtime: Duration = ...,
         where: str | ArrayLike | None = None,
-        limits: str | Limit | Iterable[str | Limit] | None = None,
+        limits: str | Limit | Iterable[str | Limit] | None = (),
         walltime: Duration | None = None,
         reference: float = 1.0,
         name: str | None = None,

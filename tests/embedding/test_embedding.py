@@ -16,7 +16,7 @@ import pytest
 import slotkern as sk
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "embedding"
-NATIVE = Path(__file__).parents[2] / "native"
+NATIVE = Path(__file__).parents[1] / "native"
 CC = shutil.which(os.environ.get("CC", "cc"))
 CXX = shutil.which(os.environ.get("CXX", "g++"))
 FLAGS = ["-std=c++20", "-O1", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror"]
