@@ -58,11 +58,13 @@ def test_find_passes_every_option_on(slots_file: Path, environment: Any) -> None
         for name, value in options.items()
         for part in ("--" + name.replace("_", "-"), value)
     ]
-    result = run("find", slots_file, *JOB, *words, "--json")
+    limit = "sum(q) >= 25.0"
+    result = run("find", slots_file, *JOB, *words, "--limit", limit, "--json")
     assert result.exit_code == 0, result.stderr
-    request = sk.Request(5, 310.0, **options)
+    request = sk.Request(5, 310.0, **options, limits=limit)
     answer = strict(result.stdout)
-    assert answer["request"] == {"nodes": 5, "volume": 310.0} | options
+    told = {"nodes": 5, "volume": 310.0, "limits": [limit]} | options
+    assert answer["request"] == told
     window = sk.find_window(environment.slots, request)
     assert answer["window"]["finish"] == window.finish
     assert [part["node"] for part in answer["window"]["slots"]] == list(window.nodes)
