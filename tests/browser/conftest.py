@@ -65,6 +65,16 @@ class Shown:
         """What a piece of script gives."""
         return self.page.evaluate(words)
 
+    def wait_for(self, words: str) -> None:
+        """Wait until a piece of script is true: some events come when they like."""
+        self.page.wait_for_function(words)
+
+    def wait_for_count(self, found: Any, count: int) -> None:
+        """Wait until a locator finds as many."""
+        from playwright.sync_api import expect
+
+        expect(found).to_have_count(count)
+
     def frame(self) -> None:
         """Wait for the frames that were asked for."""
         self.ask(

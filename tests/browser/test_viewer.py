@@ -244,6 +244,7 @@ def test_mouse_wheel_drag_click_and_range(opened: Open) -> None:
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     shown.page.mouse.move(x, y)
     shown.page.mouse.wheel(0, -400)
+    shown.wait_for(f"viewer.sight.x1 - viewer.sight.x0 < {first[1] - first[0]}")
     closer = shown.sight()
     assert closer[1] - closer[0] < first[1] - first[0]
     shown.page.mouse.down()
@@ -292,12 +293,14 @@ def test_two_fingers_zoom_and_one_moves(opened: Open) -> None:
     for step in range(1, 9):
         fingers("touchMove", (150 - 5 * step, 200), (210 + 5 * step, 200))
     fingers("touchEnd")
+    shown.wait_for(f"viewer.sight.x1 - viewer.sight.x0 < 0.7 * {first[1] - first[0]}")
     closer = shown.sight()
     assert closer[1] - closer[0] < 0.7 * (first[1] - first[0])
     fingers("touchStart", (200, 200))
     for step in range(1, 9):
         fingers("touchMove", (200 - 10 * step, 200))
     fingers("touchEnd")
+    shown.wait_for(f"viewer.sight.x0 > {closer[0]}")
     moved = shown.sight()
     assert moved[0] > closer[0]
     assert moved[1] - moved[0] == pytest.approx(closer[1] - closer[0])
@@ -329,7 +332,7 @@ def test_the_table_sorts_filters_and_selects(opened: Open) -> None:
     shown = opened(sk.view(slots, found))
     shown.page.get_by_text("150 windows as a table").click()
     rows = shown.page.locator("tbody tr")
-    assert rows.count() == 100
+    shown.wait_for_count(rows, 100)  # a browser tells later that it has opened
     assert "page 1 of 2" in shown.page.locator(".pages").inner_text()
     head = shown.page.get_by_role("columnheader", name="start")
     head.get_by_role("button").click()
@@ -338,7 +341,7 @@ def test_the_table_sorts_filters_and_selects(opened: Open) -> None:
     assert head.get_attribute("aria-sort") == "descending"
     assert rows.first.locator("th").inner_text() == "window 150"
     shown.page.get_by_label("Find a window").fill("window 14")
-    assert rows.count() == 11  # 14 and 140 to 149
+    shown.wait_for_count(rows, 11)  # 14 and 140 to 149
     rows.last.get_by_role("button").click()
     assert shown.ask("viewer.chosen") == 13
     assert shown.page.locator(".panel h2").inner_text() == "window 14"
