@@ -56,6 +56,7 @@ ROOMS = {
             "limits",
             "notes",
             "shown",
+            "shown_table",
             "typing",
             "where",
         ),

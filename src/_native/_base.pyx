@@ -1,7 +1,6 @@
 """What all doors share: signals, codes that become exceptions, numbers, places."""
 
 import os
-import threading
 
 from libc.math cimport INFINITY
 
@@ -14,21 +13,25 @@ cdef extern from "pythread.h" nogil:
 cdef extern from "slotkern/base/numbers.hpp" namespace "slotkern" nogil:
     const char* clones_in_use()
 
-cdef unsigned long main_thread
+# 0: not known yet. Asked at the first search, for an import does without `threading`.
+cdef unsigned long main_thread = 0
 
 
-def _know_main_thread():
+def _become_main_thread():
     global main_thread
-    main_thread = threading.main_thread().ident
+    main_thread = PyThread_get_thread_ident()
 
 
-_know_main_thread()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_know_main_thread)
+if hasattr(os, "register_at_fork"):  # a child has one thread, whichever of ours it was
+    os.register_at_fork(after_in_child=_become_main_thread)
 
 
 cdef bint hears() noexcept:
     """Whether Python answers signals in this thread."""
+    global main_thread
+    if main_thread == 0:
+        import threading
+        main_thread = threading.main_thread().ident
     return PyThread_get_thread_ident() == main_thread
 
 

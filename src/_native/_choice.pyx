@@ -12,7 +12,8 @@ from libcpp.vector cimport vector
 from slotkern._base cimport Fault, Status, Watch, ask, error_of, hears, number
 
 from slotkern.checks import integer, one_of
-from slotkern.shown import Shown, Table
+from slotkern.shown import Shown
+from slotkern.shown_table import Table
 
 cnp.import_array()
 

@@ -15,7 +15,7 @@ from slotkern._kernels cimport (
 from slotkern._request cimport Request, copy_of, numbers_of, search_error
 
 from slotkern.errors import slot_error
-from slotkern.shown import Drawn, Table
+from slotkern.shown import Drawn
 
 cnp.import_array()
 
@@ -162,6 +162,7 @@ cdef class PreparedSlots:
 
     def _shown(self):
         """The free slots as a table."""
+        from slotkern.shown_table import Table
         return Table.of(repr(self), self.slots, terms=self.terms, times=("start", "end"))
 
     def __repr__(self):

@@ -18,7 +18,7 @@ from slotkern._windows cimport CWindowTable, Window
 from slotkern._find import CRITERIA
 from slotkern._spans import SPAN
 from slotkern.checks import integer, number
-from slotkern.shown import Table
+from slotkern.shown_table import Table
 
 cnp.import_array()
 

@@ -18,7 +18,7 @@ from slotkern._request cimport Request, shape_of
 from slotkern._windows cimport PartRow, WindowRow
 from slotkern.checks import integer
 
-from slotkern.shown import Drawn, Table, joined
+from slotkern.shown import Drawn
 
 cnp.import_array()
 
@@ -137,6 +137,7 @@ cdef class Window:
 
     def _shown(self):
         """The parts as a table."""
+        from slotkern.shown_table import Table
         facts = {
             "start": self.start_time or self.start, "finish": self.finish_time or self.finish,
             "runtime": self.duration or self.runtime, "cost": self.cost,
@@ -514,6 +515,7 @@ cdef class WindowTable:
 
     def _shown(self):
         """One row a window: its name if it has one, its figures, its nodes."""
+        from slotkern.shown_table import Table, joined
         columns = self.figures() | {name: self.table[name] for name in TABLE.names}
         columns["nodes"] = joined(self.flat_parts()["node"], self.first, self.terms)
         return Table(

@@ -4,16 +4,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from slotkern import _core
-from slotkern._bookings import Bookings
 from slotkern._core import SLOT
 from slotkern._find import CRITERIA, find_window, find_windows
-from slotkern._pool import SlotPool
 from slotkern._request import Request
 from slotkern._windows import Window, WindowTable
 from slotkern.errors import NoWindowError
 from slotkern.slots import SlotError, make_slots, validate_slots
 
 if TYPE_CHECKING:
+    from slotkern._bookings import Bookings
+    from slotkern._pool import SlotPool
     from slotkern.alternatives import Alternatives, find_alternatives
     from slotkern.batch import (
         BSF,
@@ -70,6 +70,8 @@ __version__ = "0.1.0"
 # What is imported on first use, so that `import slotkern` stays light. No module is
 # called as something public: importing it would hide that.
 _LAZY = {
+    "_bookings": ("Bookings",),
+    "_pool": ("SlotPool",),
     "alternatives": ("Alternatives", "find_alternatives"),
     "batch": (
         "BSF",

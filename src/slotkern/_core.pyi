@@ -9,7 +9,7 @@ from slotkern._request import Request
 from slotkern._windows import Window
 from slotkern.machine.clock import Clock
 from slotkern.machine.nodes import Machine
-from slotkern.shown import Table
+from slotkern.shown_table import Table
 from slotkern.typing import Criterion, Slots
 
 SLOT: np.dtype[np.void]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from slotkern._request import Request
 from slotkern.machine.clock import Clock
 from slotkern.machine.nodes import Machine
-from slotkern.shown import Table
+from slotkern.shown_table import Table
 from slotkern.typing import Shape
 
 PART: np.dtype[np.void]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern.shown import Table
+from slotkern.shown_table import Table
 
 __all__ = ["html_of"]
 

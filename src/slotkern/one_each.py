@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from slotkern import _choice
 from slotkern._choice import OneEach
-from slotkern.shown import Shown, Table
+from slotkern.shown import Shown
+from slotkern.shown_table import Table
 
 __all__ = ["OneEach", "TradeOff", "choose_one_each", "trade_off"]
 

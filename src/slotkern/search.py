@@ -22,7 +22,8 @@ from slotkern._request import Request
 from slotkern._windows import Window, window_of
 from slotkern.checks import integer, number, one_of
 from slotkern.limits import Limit, uses_of
-from slotkern.shown import Shown, Table
+from slotkern.shown import Shown
+from slotkern.shown_table import Table
 
 if TYPE_CHECKING:
     from slotkern.machine.clock import Clock

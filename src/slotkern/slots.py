@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from slotkern._core import SLOT, check_slots
 from slotkern.errors import SlotError
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
     from slotkern.typing import Slots
 
 __all__ = ["SLOT", "SlotError", "make_slots", "row_order", "validate_slots"]

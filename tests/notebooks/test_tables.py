@@ -12,7 +12,7 @@ import pytest
 
 import slotkern as sk
 from slotkern.html_table import ROWS, html_of
-from slotkern.shown import Table
+from slotkern.shown_table import Table
 
 NAMES = ["<b>a</b>", "$x$", "\"q'", "d&d"]
 

@@ -18,7 +18,8 @@ from slotkern.batch.schedule import Schedule
 from slotkern.batch.scheduling import schedule_batch
 from slotkern.checks import integer, number
 from slotkern.notes import log
-from slotkern.shown import Drawn, Table
+from slotkern.shown import Drawn
+from slotkern.shown_table import Table
 from slotkern.typing import Slots
 
 __all__ = ["Cycles", "run_cycles"]

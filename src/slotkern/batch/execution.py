@@ -14,7 +14,8 @@ from slotkern._windows import WindowTable
 from slotkern.batch.policies import BatchSlicer
 from slotkern.checks import number, one_of
 from slotkern.notes import log
-from slotkern.shown import Drawn, Table
+from slotkern.shown import Drawn
+from slotkern.shown_table import Table
 
 if TYPE_CHECKING:
     from slotkern.batch.schedule import Schedule

@@ -19,7 +19,8 @@ from slotkern.batch.execution import Execution, execute, true_shares
 from slotkern.batch.jobs import Batch
 from slotkern.batch.policies import Policy
 from slotkern.one_each import TradeOff, trade_off
-from slotkern.shown import Drawn, Table
+from slotkern.shown import Drawn
+from slotkern.shown_table import Table
 
 if TYPE_CHECKING:
     from slotkern.typing import Criterion, Shape

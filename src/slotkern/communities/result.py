@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern._community import FATES
-from slotkern.shown import Drawn, Table
+from slotkern.shown import Drawn
+from slotkern.shown_table import Table
 
 __all__ = ["COMMUNITY_RESULT", "CommunityRun", "compare_communities"]
 

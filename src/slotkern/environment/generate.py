@@ -26,7 +26,8 @@ from numpy.typing import NDArray
 
 from slotkern.checks import integer, one_of
 from slotkern.environment.laws import Load, Price, Uniform, law_of
-from slotkern.shown import Drawn, Table
+from slotkern.shown import Drawn
+from slotkern.shown_table import Table
 from slotkern.slots import SLOT
 
 __all__ = ["NODE", "PRESETS", "TASK", "Environment", "generate_environment"]

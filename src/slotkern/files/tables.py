@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from slotkern.extras import extra
-from slotkern.shown import Table
+from slotkern.shown_table import Table
 
 from .arrow import pyarrow, to_table
 from .columns import plain_columns

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from slotkern._moments import Duration, Moment, Scale
 from slotkern.checks import number, one_of, shown
 from slotkern.html_table import html_of
-from slotkern.shown import Table
+from slotkern.shown_table import Table
 
 from .durations import duration_of
 from .moments import (

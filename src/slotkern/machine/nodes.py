@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from slotkern.checks import integer, number, shown
 from slotkern.files.whole import AnyPath, as_path
 from slotkern.notes import log
-from slotkern.shown import Shown, Table
+from slotkern.shown import Shown
+from slotkern.shown_table import Table
 
 from .clock import is_number
 from .frames import columns_of

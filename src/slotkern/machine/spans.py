@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from slotkern.checks import number, shown
 from slotkern.notes import log
-from slotkern.shown import Drawn, Table
+from slotkern.shown import Drawn
+from slotkern.shown_table import Table
 from slotkern.slots import make_slots, row_order
 
 from .clock import Clock, is_number

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from slotkern.files.whole import AnyPath, open_whole
 from slotkern.replays.cluster import Cluster
-from slotkern.shown import Drawn, Table
+from slotkern.shown import Drawn
+from slotkern.shown_table import Table
 from slotkern.traces.read import SWF, Trace, trace_text, write_trace
 
 __all__ = ["RESULT", "Replay"]

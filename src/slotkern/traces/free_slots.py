@@ -19,7 +19,8 @@ from slotkern.machine.clock import Clock
 from slotkern.machine.durations import duration_of
 from slotkern.machine.spans import gaps
 from slotkern.notes import log
-from slotkern.shown import Drawn, Table
+from slotkern.shown import Drawn
+from slotkern.shown_table import Table
 from slotkern.slots import make_slots
 from slotkern.traces.clean import width_of
 from slotkern.traces.read import MAX_BYTES, Trace, read_trace

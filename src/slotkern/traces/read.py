@@ -19,7 +19,8 @@ from slotkern.checks import integer, one_of
 from slotkern.files.whole import AnyPath, as_path, open_whole
 from slotkern.machine.clock import Clock
 from slotkern.notes import log
-from slotkern.shown import Drawn, Table
+from slotkern.shown import Drawn
+from slotkern.shown_table import Table
 
 __all__ = ["GWF", "SWF", "Trace", "read_trace", "write_trace"]
 
