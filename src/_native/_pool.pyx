@@ -601,6 +601,8 @@ cdef class SlotPool(ChangingSlots):
         ------
         TypeError
             If a field of the slots holds Python objects.
+        ValueError
+            If the suffix is that of another format of slots, as .csv.
         OSError
             If the file cannot be written; `path` is as it was.
         """

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ._pool import SlotPool
 from ._pool_state import restored
 from ._spans import SPAN
+from .files import FORMATS
 from .files.archive import read_archive, write_archive
 from .files.columns import Fault, Room
 from .files.whole import AnyPath, as_path, open_whole
@@ -27,6 +28,12 @@ OLDER = ("slotkern pool 1",)
 
 def save_pool(pool: SlotPool, path: AnyPath) -> None:
     """Write a pool to a file, whole or not at all; see `SlotPool.save`."""
+    path = as_path(path)
+    if path.suffix.lower() in FORMATS.keys() - {".npz"}:  # it would not be one
+        raise ValueError(
+            f"{path}: a pool is saved as .npz, not as {path.suffix}; write_slots "
+            "writes the free slots alone"
+        )
     if pool.origin.dtype.hasobject:
         raise TypeError(
             f"slots of type {pool.origin.dtype} hold objects: cannot be saved"

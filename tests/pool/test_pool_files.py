@@ -158,6 +158,15 @@ def test_arrays_that_are_no_pool(tmp_path, name, value, message):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="POSIX modes and links")
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".json", ".CSV"])
+def test_a_pool_is_not_saved_as_what_it_is_not(tmp_path, suffix):
+    path = tmp_path / f"p{suffix}"
+    pool = sk.SlotPool(sk.make_slots(node=0, start=[0], end=9, performance=1, price=1))
+    with pytest.raises(ValueError, match=f"a pool is saved as .npz, not as {suffix}"):
+        pool.save(path)
+    assert not path.exists()
+
+
 def test_saved_pools_are_ordinary_files(tmp_path):
     pool = sk.SlotPool(random_slots(9))
     path, link = tmp_path / ("x" * 250), tmp_path / "link"

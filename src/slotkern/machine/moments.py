@@ -39,8 +39,7 @@ _FRACTION = re.compile(r"(?<=[.,])([0-9]{6})([0-9]+)")
 _ENDLESS = 2**62
 #: What is wrong with a local time.
 _NO_ZONE = (
-    "has no time zone; say it, as in zone='Europe/Berlin', or end the times in Z or "
-    "+01:00"
+    "has no time zone; say one (zone: Europe/Berlin), or end the times in Z or +01:00"
 )
 _SKIPPED = "does not exist in {}: the clocks are put forward"
 _TWICE = (
