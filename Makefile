@@ -106,7 +106,8 @@ lint: $(VENV)/.installed
 # The same tests against kernels and doors that another compiler built, with ASan, UBSan and
 # bounds checks. Python itself is not instrumented: the runtime is preloaded, and its leaks are
 # not ours. What a sanitizer reports goes to stderr before it ends the process: not captured.
-# Left out is what builds programs of its own, or calls no kernel but as others do.
+# Left out is what builds programs of its own, or calls no kernel but as others do; random cases
+# are a third, for the fuzzing targets try far more of them under the same sanitizers.
 UNSANITIZED := browser docs house native notebooks
 $(SAN)/.installed: $(SOURCES) | toolchain
 	@command -v $(CLANG) >/dev/null || { echo "make: $(CLANG) is missing (Debian: clang)" >&2; exit 1; }
@@ -118,7 +119,7 @@ $(SAN)/.installed: $(SOURCES) | toolchain
 
 sanitize: $(SAN)/.installed
 	LD_PRELOAD="$$($(CLANG) -print-file-name=libclang_rt.asan-$$(uname -m).so) $$($(CLANG) -print-file-name=libstdc++.so)" \
-	ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=64 PYTHONMALLOC=malloc SLOTKERN_SANITIZED=1 \
+	ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=64 PYTHONMALLOC=malloc SLOTKERN_SANITIZED=1 HYPOTHESIS_PROFILE=brief \
 	$(SAN)/bin/python -m pytest -q -n auto -p no:cacheprovider --capture=sys $(UNSANITIZED:%=--ignore=tests/%)
 
 # The same tests on the package as another compiler builds it.

@@ -1,7 +1,8 @@
 """How many cases hypothesis tries, and which.
 
 By default the same ones every time; HYPOTHESIS_PROFILE=fresh for as many new ones
-(`make fresh` prints their seed), HYPOTHESIS_PROFILE=many for a long run of new ones.
+(`make fresh` prints their seed), HYPOTHESIS_PROFILE=many for a long run of new ones,
+HYPOTHESIS_PROFILE=brief for a third of the same ones, where each takes long.
 A test that wants more or fewer takes a share of the profile's number.
 """
 
@@ -21,4 +22,5 @@ settings.register_profile(
     "fresh", settings.get_profile("default"), derandomize=False, print_blob=True
 )
 settings.register_profile("many", settings.get_profile("fresh"), max_examples=20_000)
+settings.register_profile("brief", settings.get_profile("default"), max_examples=100)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
