@@ -75,6 +75,9 @@ def test_workflows_are_yaml_and_publish_without_a_token(path: Path) -> None:
         return
     assert whole["permissions"] == {"contents": "read"}
     assert "secrets." not in path.read_text(encoding="utf-8")
+    for name in re.findall(r"uses: (.*)", path.read_text(encoding="utf-8")):
+        # A tag can be moved to other code, a commit cannot.
+        assert re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v[\d.]+", name), name
     for job in whole["jobs"].values():
         more = job.get("permissions", {})
         assert more in ({}, {"id-token": "write"})
