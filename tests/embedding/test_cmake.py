@@ -12,15 +12,17 @@ import pytest
 
 import slotkern as sk
 
-SOURCE = Path(__file__).parents[2] / "examples" / "embedding" / "schedule.cpp"
+EXAMPLES = Path(__file__).parents[2] / "examples" / "embedding"
 BESIDE = Path(sys.executable).with_name("cmake")
 CMAKE = str(BESIDE) if BESIDE.exists() else shutil.which("cmake")
 PROJECT = """
 cmake_minimum_required(VERSION 3.20)
-project(placing CXX)
+project(placing C CXX)
 find_package(slotkern {version} CONFIG REQUIRED)
-add_executable(schedule "{source}")
+add_executable(schedule "{examples}/schedule.cpp")
 target_link_libraries(schedule PRIVATE slotkern::slotkern)
+add_executable(schedule_c "{examples}/schedule.c")
+target_link_libraries(schedule_c PRIVATE slotkern::c)
 """
 
 pytestmark = [
@@ -34,20 +36,20 @@ pytestmark = [
 
 
 def configure(folder: Path, version: str) -> subprocess.CompletedProcess[str]:
-    text = PROJECT.format(version=version, source=SOURCE.as_posix())
+    text = PROJECT.format(version=version, examples=EXAMPLES.as_posix())
     (folder / "CMakeLists.txt").write_text(text, encoding="utf-8")
     command = [str(CMAKE), "-G", "Unix Makefiles", "-S", ".", "-B", "build"]
     command.append(f"-Dslotkern_ROOT={sk.get_include()}")
     return subprocess.run(command, cwd=folder, capture_output=True, text=True)
 
 
-def test_a_program_is_built_against_the_package(tmp_path: Path) -> None:
+def test_programs_are_built_against_the_package(tmp_path: Path) -> None:
     done = configure(tmp_path, ".".join(sk.__version__.split(".")[:2]))
     assert done.returncode == 0, done.stderr
     subprocess.run([str(CMAKE), "--build", "build"], cwd=tmp_path, check=True)
-    program = tmp_path / "build" / "schedule"
-    lines = subprocess.run([program], check=True, capture_output=True, text=True).stdout
-    assert lines.startswith("job 0 starts ")
+    for program in ("schedule", "schedule_c"):
+        lines = subprocess.check_output([tmp_path / "build" / program], text=True)
+        assert lines.startswith("job 0 starts ")
 
 
 def test_a_version_that_is_not_there_is_not_found(tmp_path: Path) -> None:

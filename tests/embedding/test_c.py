@@ -1,0 +1,233 @@
+"""slotkern.h: an example in C, and a stream of calls by nothing but addresses."""
+
+from __future__ import annotations
+
+import ctypes as ct
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import slotkern as sk
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "embedding" / "schedule.c"
+CC = shutil.which(os.environ.get("CC", "cc"))
+CXX = shutil.which(os.environ.get("CXX", "c++"))
+
+pytestmark = [
+    pytest.mark.skipif(CC is None or CXX is None, reason="needs C and C++ compilers"),
+    pytest.mark.skipif(
+        "SLOTKERN_SANITIZED" in os.environ, reason="the library is not of this build"
+    ),
+]
+
+
+class Request(ct.Structure):
+    _fields_ = [
+        ("nodes", ct.c_int64),
+        *(
+            (name, ct.c_double)
+            for name in (
+                *("volume", "budget", "min_performance", "max_price", "earliest"),
+                *("latest", "deadline", "max_runtime", "setup", "step"),
+            )
+        ),
+    ]
+
+
+class Window(ct.Structure):
+    _fields_ = [
+        (name, ct.c_double)
+        for name in ("start", "finish", "runtime", "cost", "processor_time")
+    ]
+
+
+SLOT = np.dtype(sk.SLOT, align=True)
+PART = np.dtype(
+    [("row", "i8"), ("node", "i4"), ("length", "f8"), ("cost", "f8")], align=True
+)
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("c") / "libslotkern.so"
+    include = sk.get_include()
+    command = [CXX, "-std=c++20", "-O1", "-ffp-contract=off", "-Wall", "-Wextra"]
+    command += ["-Werror", "-fPIC", "-shared", "-I", include]
+    source = f"{include}/slotkern/slotkern.cpp"
+    subprocess.run([*command, source, "-o", path], check=True)
+    return path
+
+
+@pytest.fixture
+def door(library: Path) -> ct.CDLL:
+    loaded = ct.CDLL(str(library))
+    loaded.slotkern_words.restype = ct.c_char_p
+    loaded.slotkern_request_of.restype = Request
+    loaded.slotkern_request_of.argtypes = [ct.c_int64, ct.c_double]
+    loaded.slotkern_close.restype = None
+    loaded.slotkern_close.argtypes = [ct.c_void_p]
+    loaded.slotkern_advance.argtypes = [ct.c_void_p, ct.c_double]
+    for name in ("book", "release"):
+        getattr(loaded, f"slotkern_{name}").argtypes = [
+            *(ct.c_void_p, ct.c_double, ct.c_void_p, ct.c_size_t, ct.c_void_p)
+        ]
+    return loaded
+
+
+def address(array: np.ndarray) -> ct.c_void_p:
+    return ct.c_void_p(array.ctypes.data)
+
+
+def opened(door: ct.CDLL, slots: np.ndarray) -> tuple[int, ct.c_void_p, int]:
+    pool, row = ct.c_void_p(), ct.c_size_t(99)
+    rows = np.ascontiguousarray(slots[list(SLOT.names or ())].astype(SLOT))
+    code = door.slotkern_open(
+        address(rows), ct.c_size_t(len(rows)), ct.byref(pool), ct.byref(row)
+    )
+    return code, pool, row.value
+
+
+def test_the_example(library: Path, tmp_path: Path) -> None:
+    program = tmp_path / "schedule"
+    command = [CC, "-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic"]
+    command += [
+        "-I",
+        sk.get_include(),
+        EXAMPLE,
+        library,
+        f"-Wl,-rpath,{library.parent}",
+    ]
+    subprocess.run([*command, "-o", program], check=True)
+    told = subprocess.check_output([program], text=True).splitlines()
+    slots = sk.make_slots(
+        node=[0, 1, 2],
+        start=[0, 0, 4],
+        end=[20, 30, 30],
+        performance=[1, 2, 4],
+        price=[1, 3, 5],
+    )
+    pool, job = sk.SlotPool(slots), sk.Request(2, 8, budget=40)
+    done = list(filter(None, pool.schedule([job] * 20, "start", shape="ragged")))
+    assert told == [
+        *(
+            f"job {i} starts {window.start:g} costs {window.cost:g} on nodes "
+            f"{window.nodes[0]}, {window.nodes[1]}"
+            for i, window in enumerate(done)
+        ),
+        f"then no window exists; {len(pool)} free slots are left",
+    ]
+
+
+@pytest.mark.parametrize("shape", ["square", "ragged"])
+@pytest.mark.parametrize("criterion", sk.CRITERIA)
+def test_a_stream_is_that_of_a_pool(door: ct.CDLL, criterion: str, shape: str) -> None:
+    slots = sk.generate_environment("aep", seed=3, nodes=20, interval=300).slots
+    pool = sk.SlotPool(slots)
+    code, mine, _ = opened(door, slots)
+    assert code == 0
+    rng = np.random.default_rng(7)
+    window, parts, booked = Window(), np.zeros(4, PART), []
+    for step in range(120):
+        job = sk.Request(
+            int(rng.integers(1, 5)),
+            float(rng.integers(20, 400)),
+            budget=float(rng.integers(900)),
+        )
+        asked = door.slotkern_request_of(job.nodes, job.volume)
+        asked.budget = job.budget
+        code = door.slotkern_find(
+            mine,
+            ct.byref(asked),
+            criterion.encode(),
+            int(shape == "ragged"),
+            ct.byref(window),
+            address(parts),
+        )
+        found = pool.find(job, criterion, shape=shape)
+        assert code == (found is None)
+        if found is not None:
+            totals = [getattr(window, name) for name, _ in Window._fields_]
+            assert totals == [getattr(found, name) for name, _ in Window._fields_]
+            assert parts["node"][: job.nodes].tolist() == list(found.nodes)
+            assert parts["cost"][: job.nodes].tolist() == found.slots["cost"].tolist()
+            pool.book(found)
+            of = (window.start, address(parts), job.nodes, None)
+            assert door.slotkern_book(mine, *of) == 0
+            booked.append((found, window.start, parts[: job.nodes].copy()))
+        if step % 3 == 2 and booked:
+            found, start, rows = booked.pop(int(rng.integers(len(booked))))
+            pool.release(found)
+            of = (start, address(rows), len(rows), None)
+            assert door.slotkern_release(mine, *of) == 0
+    assert len(booked) >= 5
+    pool.advance(50.0)
+    assert door.slotkern_advance(mine, 50.0) == 0
+    count = ct.c_size_t()
+    free = np.zeros(len(pool), SLOT)
+    of = (address(free), ct.c_size_t(len(free)), ct.byref(count))
+    assert door.slotkern_free(mine, *of) == 0
+    assert count.value == len(free)
+    order = np.lexsort((free["node"], free["start"]))
+    assert free[order].tolist() == pool.slots[list(SLOT.names or ())].tolist()
+    door.slotkern_close(mine)
+
+
+def test_mistakes_have_a_code_and_change_nothing(door: ct.CDLL) -> None:
+    slots = sk.make_slots(node=[0, 1], start=0, end=9, performance=1, price=1)
+    bad = slots.copy()
+    bad["end"][1] = -1
+    code, pool, row = opened(door, bad)
+    assert (door.slotkern_words(code), pool.value, row) == (
+        b"an end is not after its start",
+        None,
+        1,
+    )
+    code, pool, row = opened(door, slots)
+    assert (code, row) == (0, 99)
+    window, parts, fault = Window(), np.zeros(2, PART), ct.c_size_t(99)
+
+    def find(job: Request, criterion: bytes = b"start", shape: int = 0) -> bytes:
+        of = (ct.byref(job), criterion, shape, ct.byref(window), address(parts))
+        said: bytes = door.slotkern_words(door.slotkern_find(pool, *of))
+        return said
+
+    make: Callable[[int, float], Any] = door.slotkern_request_of
+    wrong = b"the request is not valid"
+    assert find(make(0, 3)) == find(make(-(2**63), 3)) == wrong
+    assert find(make(1, 0)) == find(make(1, float("nan"))) == wrong
+    assert find(make(1, 3), b"quickly") == find(make(1, 3), shape=2) == wrong
+    assert find(make(3, 3)) == b"no window exists"
+    assert find(make(2, 3)) == b"done"
+    of = (window.start, address(parts), 2, ct.byref(fault))
+    release = door.slotkern_release(pool, *of)
+    assert (door.slotkern_words(release), fault.value) == (b"a part is not booked", 0)
+    assert door.slotkern_book(pool, *of) == 0
+    parts["length"][0], parts["node"][1] = 0.5, 77
+    of = (5.0, *of[1:])
+    again = door.slotkern_book(pool, *of)
+    assert (door.slotkern_words(again), fault.value) == (b"a part is not free", 1)
+    assert door.slotkern_words(door.slotkern_advance(pool, np.nan)) == b"a time is NaN"
+    assert door.slotkern_words(door.slotkern_book(pool, 0, None, 2, None)) == wrong
+    assert door.slotkern_words(door.slotkern_book(None, *of)) == wrong
+    count = ct.c_size_t()
+    assert door.slotkern_free(pool, None, ct.c_size_t(0), ct.byref(count)) == 0
+    assert count.value == 2
+    door.slotkern_close(pool)
+    door.slotkern_close(None)
+
+
+def test_every_code_has_words_of_its_own(door: ct.CDLL) -> None:
+    header = Path(sk.get_include()) / "slotkern" / "base" / "status.hpp"
+    body = header.read_text().split("enum class Status : int {")[1].split("};")[0]
+    codes = len(re.findall(r"^  \w+(?: = 0)?,", body, re.M))
+    said = [door.slotkern_words(code) for code in range(-1, codes + 1)]
+    assert said[0] == said[-1] == b"no code of slotkern"
+    assert len(set(said[1:-1])) == codes > 30
+    assert door.slotkern_interface() == 1
