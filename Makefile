@@ -108,7 +108,7 @@ lint: $(VENV)/.installed
 # not ours. What a sanitizer reports goes to stderr before it ends the process: not captured.
 # Left out is what builds programs of its own, or calls no kernel but as others do; random cases
 # are a third, for the fuzzing targets try far more of them under the same sanitizers.
-UNSANITIZED := browser docs house native notebooks
+UNSANITIZED := browser docs house native notebooks studies
 $(SAN)/.installed: $(SOURCES) | toolchain
 	@command -v $(CLANG) >/dev/null || { echo "make: $(CLANG) is missing (Debian: clang)" >&2; exit 1; }
 	$(PYTHON) -m venv $(SAN)

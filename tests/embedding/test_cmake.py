@@ -32,6 +32,9 @@ pytestmark = [
         reason="needs a C++ compiler",
     ),
     pytest.mark.skipif(shutil.which("make") is None, reason="needs make"),
+    pytest.mark.skipif(
+        "SLOTKERN_SANITIZED" in os.environ, reason="the programs are not of this build"
+    ),
 ]
 
 

@@ -22,6 +22,12 @@ CXX = shutil.which(os.environ.get("CXX", "g++"))
 FLAGS = ["-std=c++20", "-O1", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror"]
 
 
+in_cpp = pytest.mark.skipif(
+    CXX is None or "SLOTKERN_SANITIZED" in os.environ,
+    reason="needs a C++ compiler, and builds programs without sanitizers",
+)
+
+
 @pytest.fixture
 def slots():
     return sk.make_slots(
@@ -33,7 +39,7 @@ def slots():
     )
 
 
-@pytest.mark.skipif(CXX is None, reason="needs a C++ compiler")
+@in_cpp
 def test_cpp(tmp_path, slots):
     program = tmp_path / "schedule"
     source = EXAMPLES / "schedule.cpp"
@@ -110,7 +116,7 @@ def test_cython_of_another_interface_is_refused(tmp_path):
         cython_module(tmp_path, "later", text)
 
 
-@pytest.mark.skipif(CXX is None, reason="needs a C++ compiler")
+@in_cpp
 def test_what_is_no_request_is_refused_in_cpp(tmp_path):
     program, source = tmp_path / "refusals", NATIVE / "refusals.cpp"
     subprocess.run(
