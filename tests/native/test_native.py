@@ -1,6 +1,7 @@
 """The headers alone: no Python, every instruction set gives the same bits."""
 
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -34,7 +35,7 @@ def runs_here(level: str) -> bool:
     ] in flags.split()
 
 
-@pytest.mark.skipif(os.uname().machine != "x86_64", reason="clones are for x86-64")
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="clones are for x86-64")
 @pytest.mark.skipif(
     "SLOTKERN_SANITIZED" in os.environ, reason="the program is not built by this build"
 )
@@ -79,7 +80,7 @@ def test_other_compilers_and_machines_give_the_same_bits(
     for tool in (compiler, *runner):
         if shutil.which(tool) is None:
             pytest.skip(f"no digest of {name}: {tool} is not installed")
-    if "clones" in name and os.uname().machine != "x86_64":
+    if "clones" in name and platform.machine() != "x86_64":
         pytest.skip("clones are for x86-64")
     program = build(tmp_path / "there.exe", *options, compiler=compiler)
     environment = {**os.environ, "WINEPREFIX": str(tmp_path), "WINEDEBUG": "-all"}
