@@ -65,6 +65,10 @@ def terms_of(request) -> tuple[float, float, float]:
     return request["volume"], request.get("setup", 0.0), request.get("step", 0.0)
 
 
+#: What of a request says which slots may serve.
+FILTERS = ("min_performance", "max_price", "proper")
+
+
 def proper_slots(
     slots: np.ndarray, min_performance=0.0, max_price=INF, proper=None
 ) -> list[Slot]:
