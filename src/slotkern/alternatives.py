@@ -23,12 +23,13 @@ from slotkern._find import find_window
 from slotkern._pool import SlotPool
 from slotkern._request import Request
 from slotkern._windows import Window
+from slotkern.checks import integer
 from slotkern.criteria import Minimize, minimize
 
 if TYPE_CHECKING:
     from slotkern.typing import Criterion, Method, Shape, Slots
 
-__all__ = ["Alternatives", "cut_window", "find_alternatives"]
+__all__ = ["Alternatives", "find_alternatives"]
 
 
 def find_alternatives(
@@ -100,10 +101,7 @@ def find_alternatives(
     array([ 8., 10., 10., 10., 10., 12., 12.])
     """
     if limit is not None:
-        if isinstance(limit, bool) or not isinstance(limit, (int, np.integer)):
-            raise TypeError(f"limit must be an integer or None, got {limit!r}")
-        if limit < 0:
-            raise ValueError(f"limit must not be negative, got {limit}")
+        limit = integer("limit", limit, least=0)
     one_sweep = isinstance(criterion, str) and criterion == "first"
     if one_sweep and method == "exact" and not request.limits:
         if options:  # their names and values
@@ -198,39 +196,3 @@ def _arrays_as_fields(
         else:
             criterion = name
     return wide, request, criterion
-
-
-def cut_window(
-    slots: NDArray[np.void], window: Window
-) -> tuple[NDArray[np.void], NDArray[np.intp]]:
-    """The slots that a window leaves free, with the remnants of those it is cut from.
-
-    Parameters
-    ----------
-    slots : structured array, shape (m,)
-        The array the window was found in.
-    window : Window
-
-    Returns
-    -------
-    slots : structured array
-        Sorted by (start, node); a rest of at most 4 ulp of the end is no slot.
-    rows : ndarray of int
-        For each the row of `slots` that it is (a part of).
-    """
-    parts = window.slots
-    rows = parts["row"]
-    ends = slots["end"][rows]
-    finish = parts["end"].copy()
-    rounding = ends - finish <= 4 * 2.0**-52 * np.abs(finish)
-    finish[rounding] = ends[rounding]
-    left, right = slots[rows], slots[rows]
-    left["end"], right["start"] = window.start, finish
-    whole = np.ones(len(slots), bool)
-    whole[rows] = False
-    kept = np.flatnonzero(whole)
-    has_left, has_right = left["start"] < left["end"], right["start"] < right["end"]
-    table = np.concatenate([slots[kept], left[has_left], right[has_right]])
-    origin = np.concatenate([kept, rows[has_left], rows[has_right]])
-    order = np.lexsort((table["node"], table["start"]))
-    return table[order], origin[order]

@@ -1,6 +1,7 @@
 """The headers alone: no Python, every instruction set gives the same bits."""
 
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -50,7 +51,7 @@ def test_every_search_and_every_method_has_a_digest_of_its_own(here: str) -> Non
     assert len(set(digests)) == len(digests)
 
 
-@pytest.mark.skipif(os.uname().machine != "x86_64", reason="clones are for x86-64")
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="clones are for x86-64")
 @pytest.mark.skipif(
     "SLOTKERN_SANITIZED" in os.environ, reason="the program is not built by this build"
 )
@@ -89,7 +90,7 @@ def test_other_compilers_and_machines_give_the_same_bits(
     for tool in (compiler, *runner):
         if shutil.which(tool) is None:
             pytest.skip(f"no digest of {name}: {tool} is not installed")
-    if "clones" in name and os.uname().machine != "x86_64":
+    if "clones" in name and platform.machine() != "x86_64":
         pytest.skip("clones are for x86-64")
     program = build(tmp_path / "there.exe", *options, compiler=compiler)
     environment = {**os.environ, "WINEPREFIX": str(tmp_path), "WINEDEBUG": "-all"}

@@ -18,10 +18,10 @@ from oracle import (
     Best,
     Window,
     all_windows,
-    is_live,
     length_on,
     price_of,
     proper_slots,
+    steps_in_order,
     terms_of,
     window_of,
 )
@@ -107,52 +107,27 @@ def first_within(
     nodes: int,
     volume: float,
     budget: float = INF,
-    earliest: float = -INF,
-    deadline: float = INF,
     setup: float = 0.0,
     step: float = 0.0,
-    latest: float = INF,
-    max_runtime: float = INF,
-    **filters,
+    **others,
 ) -> Best | None:
-    """Every start in turn, its runtimes shortest first, its steps: the cheapest."""
+    """The cheapest windows of the first group at the first step that has any."""
     terms = (volume, setup, step)
-    usable = [
-        slot
-        for slot in proper_slots(slots, **filters)
-        if length_on(slot.performance, *terms) <= max_runtime
-    ]
-    steps = sorted(usable, key=lambda s: (max(s.start, earliest), s.start, s.node))
-    for start in sorted({max(s.start, earliest) for s in steps}):
-        if start > latest:
-            return None
-        spans = sorted({length_on(s.performance, *terms) for s in usable})
-        for span in spans if shape == "square" else [INF]:
-            for last, newest in enumerate(steps):
-                if max(newest.start, earliest) != start:
-                    continue
-                live = []
-                for slot in steps[: last + 1]:
-                    own = length_on(slot.performance, *terms)
-                    length = span if shape == "square" else own
-                    if own <= span and is_live(slot, start, length, deadline):
-                        live.append(slot)
-                windows = [
-                    window_of(start, parts, shape, *terms)
-                    for parts in combinations(live, nodes)
-                ]
-                stands = [
-                    (
-                        window.cost,
-                        in_cost_order(window, slots, shape, *terms),
-                        window,
-                    )
-                    for window in windows
-                    if window.runtime == span or shape == "ragged"
-                    if window.cost <= budget
-                    and keeps(window, slots, shape, limits, *terms)
-                ]
-                if stands:
-                    w = min(stands, key=lambda each: each[:2])[2]
-                    return Best(start, start, w.cost, w.nodes, w.rows)
+    steps = steps_in_order(
+        slots, shape, volume=volume, setup=setup, step=step, **others
+    )
+    for start, group, live in steps:
+        windows = [
+            window_of(start, parts, shape, *terms)
+            for parts in combinations(live, nodes)
+        ]
+        stands = [
+            (window.cost, in_cost_order(window, slots, shape, *terms), window)
+            for window in windows
+            if window.runtime == group or shape == "ragged"
+            if window.cost <= budget and keeps(window, slots, shape, limits, *terms)
+        ]
+        if stands:
+            w = min(stands, key=lambda each: each[:2])[2]
+            return Best(start, start, w.cost, w.nodes, w.rows)
     return None

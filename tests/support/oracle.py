@@ -65,6 +65,10 @@ def terms_of(request) -> tuple[float, float, float]:
     return request["volume"], request.get("setup", 0.0), request.get("step", 0.0)
 
 
+#: What of a request says which slots may serve.
+FILTERS = ("min_performance", "max_price", "proper")
+
+
 def proper_slots(
     slots: np.ndarray, min_performance=0.0, max_price=INF, proper=None
 ) -> list[Slot]:
@@ -199,13 +203,11 @@ def best_of(windows: list[Window], criterion: str, shape: str) -> Best | None:
     )
 
 
-def first_window(
+def steps_in_order(
     slots: np.ndarray,
     shape: str,
     *,
-    nodes: int,
     volume: float,
-    budget: float = INF,
     earliest: float = -INF,
     deadline: float = INF,
     setup: float = 0.0,
@@ -213,10 +215,11 @@ def first_window(
     latest: float = INF,
     max_runtime: float = INF,
     **filters,
-) -> Best | None:
-    """AMP, and FirstFit: every start in turn, its groups fastest first, its steps.
+) -> Iterator[tuple[float, float, list[Slot]]]:
+    """Every start, its groups fastest first, its steps: start, group, live slots.
 
-    A group is all slots that can run a part in a time, the shortest first.
+    A group is all slots that can run a part in a time, which names it, the shortest
+    first; there is one of ragged windows.
     """
     terms = (volume, setup, step)
     usable = [
@@ -227,7 +230,7 @@ def first_window(
     steps = sorted(usable, key=lambda s: (max(s.start, earliest), s.start, s.node))
     for start in sorted({max(s.start, earliest) for s in steps}):
         if start > latest:
-            return None
+            return
         groups = sorted({length_on(s.performance, *terms) for s in usable})
         for group in groups if shape == "square" else [INF]:
             for last, newest in enumerate(steps):
@@ -239,11 +242,31 @@ def first_window(
                     length = group if shape == "square" else own
                     if own <= group and is_live(slot, start, length, deadline):
                         live.append(slot)
-                live.sort(key=lambda s: (price_of(s, shape, *terms), s.node))
-                if len(live) >= nodes:
-                    found = window_of(start, live[:nodes], shape, *terms)
-                    if found.cost <= budget:
-                        return Best(start, start, found.cost, found.nodes, found.rows)
+                yield start, group, live
+
+
+def first_window(
+    slots: np.ndarray,
+    shape: str,
+    *,
+    nodes: int,
+    volume: float,
+    budget: float = INF,
+    setup: float = 0.0,
+    step: float = 0.0,
+    **others,
+) -> Best | None:
+    """AMP, and FirstFit: the first step whose n cheapest slots fit."""
+    terms = (volume, setup, step)
+    steps = steps_in_order(
+        slots, shape, volume=volume, setup=setup, step=step, **others
+    )
+    for start, _, live in steps:
+        live.sort(key=lambda s: (price_of(s, shape, *terms), s.node))
+        if len(live) >= nodes:
+            found = window_of(start, live[:nodes], shape, *terms)
+            if found.cost <= budget:
+                return Best(start, start, found.cost, found.nodes, found.rows)
     return None
 
 

@@ -44,9 +44,8 @@ def request_of(case):
 
 def check_window(window, case, shape):
     """The numbers of a window are those of its rows; it fits."""
-    filters = ("min_performance", "max_price", "proper")
     usable = oracle.proper_slots(
-        case.slots, **{f: case.request[f] for f in filters if f in case.request}
+        case.slots, **{f: case.request[f] for f in oracle.FILTERS if f in case.request}
     )
     rows = window.slots["row"].tolist()
     parts = [slot for slot in usable if slot.row in rows]

@@ -23,7 +23,7 @@ pickers = st.binary(min_size=50, max_size=50).map(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=settings.default.max_examples // 2)
 @given(pickers, pickers, st.sampled_from([{}, {"max_work": 2}]))
 def test_every_source_equals_exhaustive_search(pick, more, options):
     check_search(searches(pick, more), **options)

@@ -9,7 +9,6 @@ import pytest
 from strategies import SHAPES
 
 import slotkern as sk
-from slotkern.alternatives import cut_window
 
 LIMITS = ("sum(storage) >= 230", "sum(power * length) <= 30")
 
@@ -120,6 +119,7 @@ def test_many_requests_at_once(shape):
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("criterion", ["first", "cost", "power"])
 def test_alternatives_are_found_by_cutting(shape, criterion):
+    published = pytest.importorskip("slotkern.published.alternatives")
     slots = some_slots(5)
     for job in (JOB, JOB.replace(limits=[sk.Limit(slots["storage"], ">=", 230)])):
         found = sk.find_alternatives(slots, job, criterion, shape=shape)
@@ -127,7 +127,8 @@ def test_alternatives_are_found_by_cutting(shape, criterion):
         table, expected = slots, []
         while window := sk.find_window(table, words, criterion, shape=shape):
             expected.append(facts(window))
-            table, _ = cut_window(table, window)
+            parts = window.slots
+            table, _ = published.cut(table, parts["row"], window.start, parts["end"])
         assert [facts(window) for window in found] == expected
         assert len(expected) > 1
 

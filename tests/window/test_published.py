@@ -39,9 +39,8 @@ def window_found(slots, request, criterion, shape, seed=0):
     if found is None:
         return None
     start, rows = found.start, found.rows
-    filters = ("min_performance", "max_price", "proper")
     usable = oracle.proper_slots(
-        slots, **{name: request[name] for name in filters if name in request}
+        slots, **{name: request[name] for name in oracle.FILTERS if name in request}
     )
     parts = [slot for slot in usable if slot.row in rows]
     terms = oracle.terms_of(request)

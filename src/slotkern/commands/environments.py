@@ -71,7 +71,7 @@ def _shares(load: str) -> tuple[float, float]:
 
 def slots_from_trace(
     trace: Annotated[
-        Path, typer.Argument(help="Standard Workload Format: .swf or .swf.gz.")
+        Path, typer.Argument(help="A trace: .swf or .gwf, or either packed (.gz).")
     ],
     at: Annotated[
         str,
