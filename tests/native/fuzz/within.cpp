@@ -5,6 +5,18 @@ namespace {
 
 fuzz::Tally tally{"within"};
 
+struct Answered {
+  int criterion;
+  slotkern::ShapeKind shape;
+  slotkern::Status status;
+  bool proven;
+};
+
+void print(const Answered& a) {
+  std::fprintf(stderr, "criterion %d, shape %d: status %d, proven %d\n", a.criterion,
+               static_cast<int>(a.shape), static_cast<int>(a.status), a.proven);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -37,18 +49,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     ++tally.searches;
     const Seen expected =
         !any ? Seen{} : criterion ? best[static_cast<std::size_t>(criterion) - 1].window() : first;
+    const Answered told{criterion, shape, answer.status, answer.proven};
     if (answer.status != Status::ok && answer.status != Status::none)
-      fail("an unexpected status", rows, asked, limited);
+      fail("an unexpected status", told, rows, asked, limited);
     if (any != (answer.status == Status::ok))
-      fail(any ? "a window is missed" : "a window is invented", rows, asked, limited, expected);
+      fail(any ? "a window is missed" : "a window is invented", told, rows, asked, limited,
+           expected);
     if (!any) continue;
     ++tally.found;
     const Seen found = seen_of(answer.found, answer.parts, query.n);
-    if (!same(found, expected) || !answer.proven) {
-      std::fprintf(stderr, "criterion %d, shape %d, proven %d\n", criterion,
-                   static_cast<int>(shape), answer.proven);
-      fail("not the best window", rows, asked, limited, found, expected);
-    }
+    if (!same(found, expected) || !answer.proven)
+      fail("not the best window", told, rows, asked, limited, found, expected);
   }
   return 0;
 }
