@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import limited
+import pytest
 from hypothesis import given, settings
 from limit_cases import limited_cases, with_columns
 from limited import Limit
@@ -35,3 +36,22 @@ def test_every_search_finds_the_best_window_within_the_limits(case):
 @given(limited_cases(rival_groups()))
 def test_groups_that_compete_at_one_start(case):
     check(*case)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(("nodes", "chosen"), [(1, (1,)), (2, (1, 2))])
+def test_costs_near_the_largest_number_are_compared(shape, nodes, chosen):
+    slots = sk.make_slots(
+        node=range(4),
+        start=0,
+        end=9,
+        performance=1,
+        price=[1e308, 7e307, 8e307, 9e307],
+        gb=[1, 5, 5, 5],
+        power=[7, 7, 7, 1],
+    )
+    limits = [f"sum(gb) >= {5 * nodes}", f"sum(power) >= {7 * nodes}"]
+    job = sk.Request(nodes, 0.2, limits=limits)
+    for criterion in CRITERIA:
+        window = sk.find_window(slots, job, criterion, shape=shape)
+        assert window.nodes == chosen, criterion
