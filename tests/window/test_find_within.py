@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import limited
 import pytest
 from hypothesis import given, settings
@@ -42,16 +44,17 @@ def test_groups_that_compete_at_one_start(case):
 @pytest.mark.parametrize(("nodes", "chosen"), [(1, (1,)), (2, (1, 2))])
 def test_costs_near_the_largest_number_are_compared(shape, nodes, chosen):
     slots = sk.make_slots(
-        node=range(4),
+        node=range(nodes + 1),
         start=0,
         end=9,
         performance=1,
-        price=[1e308, 7e307, 8e307, 9e307],
-        gb=[1, 5, 5, 5],
-        power=[7, 7, 7, 1],
+        price=1e308 / nodes,
+        gb=[math.nextafter(5, 0), 9, 9][: nodes + 1],
+        none=0,
     )
-    limits = [f"sum(gb) >= {5 * nodes}", f"sum(power) >= {7 * nodes}"]
+    limits = [f"sum(gb) >= {18 if nodes == 2 else 5}", "sum(none) <= 0"]
     job = sk.Request(nodes, 0.2, limits=limits)
     for criterion in CRITERIA:
         window = sk.find_window(slots, job, criterion, shape=shape)
-        assert window.nodes == chosen, criterion
+        assert window is not None, criterion
+        assert window.nodes == chosen
