@@ -10,7 +10,7 @@ FUZZ    := build/fuzz
 BEGIN   := $(shell date +%s)
 FUZZ_RUNS    ?= 1000000
 BRIEF_RUNS   ?= 20000
-TARGETS := search alternatives pool choose values replay withdraw
+TARGETS := search within alternatives pool choose values replay withdraw
 DOORS   := $(patsubst src/_native/%.pyx,slotkern.%,$(wildcard src/_native/*.pyx))
 SOURCES := pyproject.toml CMakeLists.txt $(shell find src -type f -not -name "*.pyc")
 

@@ -6,6 +6,7 @@ The text has the grammar of filters (`slotkern.where`) and is never evaluated as
 from __future__ import annotations
 
 import ast
+import math
 import warnings
 from dataclasses import dataclass
 from functools import lru_cache
@@ -25,6 +26,7 @@ _SIDES: dict[type[ast.cmpop], Literal["<=", ">="]] = {ast.LtE: "<=", ast.GtE: ">
 _TURNED: dict[str, Literal["<=", ">="]] = {"<=": ">=", ">=": "<="}
 _MOST_LENGTH = 10_000
 _MOST_USE = 1e290
+_MOST_SUM = 2.0**31 * _MOST_USE  # of a part on each node that there can be
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,6 +120,8 @@ def limits_of(limits: Any) -> tuple[Limit, ...]:
             found.append(limit)
         else:
             raise TypeError(f"limits[{k}] must be text or a Limit, got {shown(limit)}")
+    for limit in found:
+        _check_possible(limit)
     _check_contradictions(found)
     return tuple(found)
 
@@ -218,6 +222,28 @@ def _checked_array(of: Any) -> NDArray[np.float64]:
     return array
 
 
+def _check_possible(limit: Limit) -> None:
+    """Raise ValueError for an amount that no columns, whatever they hold, come to."""
+    far = limit.amount if limit.side == ">=" else -limit.amount
+    if far > _MOST_SUM:
+        raise ValueError(
+            f"no sum keeps {_words(limit)}: parts use at most {_MOST_USE:g} each"
+        )
+    if not isinstance(limit.of, str) or far <= 0:
+        return
+    factors = _factors(limit.of)
+    sign = math.prod(
+        float(np.sign(factor)) for factor in factors if not isinstance(factor, str)
+    )
+    names = [factor for factor in factors if isinstance(factor, str)]
+    even = all(name == LENGTH or names.count(name) % 2 == 0 for name in names)
+    if sign == 0:
+        raise ValueError(f"no sum keeps {_words(limit)}: {limit.of} is always 0")
+    if even and (sign > 0) != (limit.side == ">="):
+        never = "negative" if sign > 0 else "positive"
+        raise ValueError(f"no sum keeps {_words(limit)}: {limit.of} is never {never}")
+
+
 def _check_contradictions(limits: list[Limit]) -> None:
     """Raise ValueError where two limits on one sum leave nothing between them."""
     for k, one in enumerate(limits):
@@ -227,11 +253,23 @@ def _check_contradictions(limits: list[Limit]) -> None:
                 low.side == ">="
                 and high.side == "<="
                 and low.amount > high.amount
-                and Limit(low.of, "<=", 0) == Limit(high.of, "<=", 0)
+                and _same_sum(low.of, high.of)
             ):
                 raise ValueError(
                     f"limits contradict each other: {_words(low)} and {_words(high)}"
                 )
+
+
+def _same_sum(one: Any, other: Any) -> bool:
+    """Whether two sums are equal to the last bit, whatever the columns hold."""
+    if not (isinstance(one, str) and isinstance(other, str)):
+        return Limit(one, "<=", 0) == Limit(other, "<=", 0)
+    a, b = _factors(one), _factors(other)
+    if (LENGTH in a) != (LENGTH in b):
+        return False
+    first, second = ([f for f in x if f not in (LENGTH, 1.0)] for x in (a, b))
+    # Products are made from left to right: two factors turned round round alike.
+    return first == second or (len(first) == 2 and first == second[::-1])
 
 
 def _words(limit: Limit) -> str:

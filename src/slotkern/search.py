@@ -362,6 +362,10 @@ class Explanation(Shown):
     sums : dict of int to float
         Which of the limits on sums is to blame alone, by its place in the request, and
         the amount nearest to its own that fits. Empty where the request fits.
+    beyond : dict of int to float
+        Which of the limits on sums no window keeps, even with an endless budget and
+        without the others: by its place in the request, and the amount nearest to its
+        own that some window comes to.
     request : Request
         What was asked.
     shape : str
@@ -386,6 +390,7 @@ class Explanation(Shown):
     most_nodes: int
     without: list[str]
     sums: dict[int, float]
+    beyond: dict[int, float]
     request: Request = field(repr=False)
     shape: str
     clock: Clock | None = field(default=None, repr=False)
@@ -446,6 +451,12 @@ class Explanation(Shown):
             )
         if self.fits:
             return "\n".join(["A window fits.", *lines])
+        lines += [
+            f"no window keeps {_words(limit := asked.limits[k], repr(limit.amount))}, "
+            "even with an endless budget and without other limits on sums: it comes to "
+            f"{amount!r} at {'most' if limit.side == '>=' else 'least'}"
+            for k, amount in self.beyond.items()
+        ]
         remedies = {
             "budget": "a budget of {}",
             "deadline": "a deadline of {}",
@@ -498,32 +509,30 @@ def _words(limit: Limit, amount: str) -> str:
     return f"sum({of}) {limit.side} {amount}"
 
 
-def _nearest_amounts(
-    request: Request, find: Callable[..., Window | None], pool: PreparedSlots
-) -> dict[int, float]:
-    """Of each limit that alone is in the way: the amount nearest to its own that fits.
+def _nearest_amount(
+    limit: Limit,
+    find: Callable[[tuple[Limit, ...]], Window | None],
+    pool: PreparedSlots,
+    request: Request,
+) -> float | None:
+    """The amount nearest to the limit's own that some window found with it keeps.
 
     What fits at an amount also fits at all beyond it, so that it is found by bisection;
     every window that is met says by its own sum how far it would do.
     """
-    found = {}
-    for k, limit in enumerate(request.limits):
-        others = request.limits[:k] + request.limits[k + 1 :]
-        window = find("first", limits=others)
+    window = find(())
+    if window is None:
+        return None
+    near, far = limit.amount, _sum_of(limit, window, pool, request)
+    middle = near + (far - near) / 2
+    while near != middle != far:
+        window = find((replace(limit, amount=middle),))
         if window is None:
-            continue
-        near, far = limit.amount, _sum_of(limit, window, pool, request)
+            near = middle
+        else:
+            far = _sum_of(limit, window, pool, request)
         middle = near + (far - near) / 2
-        while near != middle != far:
-            at_middle = replace(limit, amount=middle)
-            window = find("first", limits=(*others[:k], at_middle, *others[k:]))
-            if window is None:
-                near = middle
-            else:
-                far = _sum_of(limit, window, pool, request)
-            middle = near + (far - near) / 2
-        found[k] = far
-    return found
+    return far
 
 
 def _sum_of(
@@ -571,7 +580,7 @@ def explain(slots: Slots, request: Request, *, shape: Shape = "square") -> Expla
     Notes
     -----
     About 2 log2(N) searches for N nodes: fewer nodes never fit worse, so the largest
-    numbers are found by bisection. With limits on sums up to N more, and some 60 for
+    numbers are found by bisection. With limits on sums up to N more, and some 120 for
     each limit. Preparing m slots takes O(m log m).
 
     Examples
@@ -601,6 +610,28 @@ def explain(slots: Slots, request: Request, *, shape: Shape = "square") -> Expla
 
     def find(criterion: BuiltIn, **changes: Any) -> Window | None:
         return find_window(pool, request.replace(**changes), criterion, shape=shape)
+
+    def blamed(k: int) -> float | None:
+        others = request.limits[:k] + request.limits[k + 1 :]
+        return _nearest_amount(
+            request.limits[k],
+            lambda limits: find("first", limits=others + limits),
+            pool,
+            request,
+        )
+
+    def beyond(k: int) -> float | None:
+        def alone(limits: tuple[Limit, ...]) -> Window | None:
+            return find("first", limits=limits, budget=np.inf)
+
+        limit = request.limits[k]
+        if alone((limit,)) is not None:
+            return None
+        return _nearest_amount(limit, alone, pool, request)
+
+    def of_each(amount: Callable[[int], float | None]) -> dict[int, float]:
+        asked = range(len(request.limits) if window is None else 0)
+        return {k: x for k in asked if (x := amount(k)) is not None}
 
     def most(**changes: Any) -> int:
         """The largest number of nodes that fits."""
@@ -648,7 +679,8 @@ def explain(slots: Slots, request: Request, *, shape: Shape = "square") -> Expla
             for name, value in lifted.items()
             if window is None and find("first", **{name: value}) is not None
         ],
-        sums=_nearest_amounts(request, find, pool) if window is None else {},
+        sums=of_each(blamed),
+        beyond=of_each(beyond),
         request=request,
         shape=shape,
         clock=getattr(slots, "clock", None),

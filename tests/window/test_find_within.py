@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
 import limited
+import pytest
 from hypothesis import given, settings
 from limit_cases import limited_cases, with_columns
 from limited import Limit
@@ -35,3 +38,23 @@ def test_every_search_finds_the_best_window_within_the_limits(case):
 @given(limited_cases(rival_groups()))
 def test_groups_that_compete_at_one_start(case):
     check(*case)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(("nodes", "chosen"), [(1, (1,)), (2, (1, 2))])
+def test_costs_near_the_largest_number_are_compared(shape, nodes, chosen):
+    slots = sk.make_slots(
+        node=range(nodes + 1),
+        start=0,
+        end=9,
+        performance=1,
+        price=1e308 / nodes,
+        gb=[math.nextafter(5, 0), 9, 9][: nodes + 1],
+        none=0,
+    )
+    limits = [f"sum(gb) >= {18 if nodes == 2 else 5}", "sum(none) <= 0"]
+    job = sk.Request(nodes, 0.2, limits=limits)
+    for criterion in CRITERIA:
+        window = sk.find_window(slots, job, criterion, shape=shape)
+        assert window is not None, criterion
+        assert window.nodes == chosen

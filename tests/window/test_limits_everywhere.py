@@ -175,6 +175,51 @@ def test_what_alone_is_to_blame(shape):
     why = sk.explain(slots, both, shape=shape)
     assert why.sums == {}
     assert why.without == ["limits"]
+    assert list(why.beyond) == [0, 1]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(
+    ("limit", "words"),
+    [
+        (("storage", ">=", 1000), "at most"),
+        (("storage", "<=", -1), "at least"),
+        (("0 * power", "<=", 0), None),
+        (("power * length", "<=", 1e-3), "at least"),
+    ],
+)
+def test_amounts_that_no_window_comes_to(shape, limit, words):
+    slots, limit = some_slots(7), sk.Limit(*limit)
+    job = sk.Request(3, 6, budget=1, limits=[limit, "sum(storage) <= 1e6"])
+    for criterion in sk.CRITERIA:
+        assert sk.find_window(slots, job, criterion, shape=shape) is None
+    why = sk.explain(slots, job, shape=shape)
+    assert not why.fits
+    if words is None:
+        assert why.beyond == {}
+        return
+    assert list(why.beyond) == [0]
+    amount = why.beyond[0]
+    assert f"{amount!r} {words}" in str(why)
+    free = job.replace(budget=math.inf)
+
+    def fits(amount):
+        limits = [sk.Limit(limit.of, limit.side, amount)]
+        asked = free.replace(limits=limits)
+        return sk.find_window(slots, asked, "first", shape=shape) is not None
+
+    away = math.inf if limit.side == ">=" else -math.inf
+    assert fits(amount)
+    assert not fits(math.nextafter(amount, away))
+
+
+def test_zeros_reach_no_amount():
+    slots = sk.make_slots(node=range(4), start=0, end=9, performance=1, price=1, gb=0)
+    job = sk.Request(2, 4, limits="sum(gb) >= 1")
+    assert sk.find_window(slots, job, "cost") is None
+    why = sk.explain(slots, job)
+    assert why.beyond == why.sums == {0: 0.0}
+    assert why.to_dict()["beyond"] == {0: 0.0}
 
 
 def test_blame_of_an_array():

@@ -5,7 +5,7 @@
 #include <array>
 #include <tuple>
 
-#include "instance.hpp"
+#include "limits.hpp"
 
 namespace fuzz {
 
@@ -37,7 +37,7 @@ using Rows = Few<std::uint32_t>;
 
 struct Seen {
   double start = 0, runtime = 0, cost = 0, processor_time = 0;
-  Few<double> keys;  // prices (square) or part costs, in cost order
+  Few<std::pair<double, std::int32_t>> keys;  // price (square) or part cost, node: in cost order
   Few<std::int32_t> nodes;
   Rows rows;  // in the order of the nodes
 };
@@ -78,8 +78,10 @@ inline void check_refusal(const std::vector<Row>& rows, const Asked& asked, doub
 
 class Oracle {
  public:
-  Oracle(const std::vector<Row>& rows, const Asked& asked, ShapeKind shape)
-      : rows_(rows), asked_(asked), square_(shape == ShapeKind::square),
+  // `limited`: sums that windows keep, or none.
+  Oracle(const std::vector<Row>& rows, const Asked& asked, ShapeKind shape,
+         const Limited* limited = nullptr)
+      : rows_(rows), asked_(asked), limited_(limited), square_(shape == ShapeKind::square),
         n_(static_cast<std::size_t>(asked.query.n)),
         budget_(std::min(asked.query.budget, std::numeric_limits<double>::max())) {
     for (std::uint32_t i = 0; i < rows.size(); ++i) {
@@ -113,7 +115,7 @@ class Oracle {
     double time = 0;
     seen.rows = totals.rows;
     for (const auto i : totals.rows) {
-      seen.keys.push_back(keys_[i]);
+      seen.keys.push_back({keys_[i], rows_[i].node});
       time += lengths_[i];
     }
     seen.processor_time = square_ ? static_cast<double>(n_) * seen.runtime : time;
@@ -141,7 +143,7 @@ class Oracle {
   }
 
   // The same with the n cheapest for each length that a window may have at most: exchanging a
-  // slot for a cheaper, no slower one never makes a window worse.
+  // slot for a cheaper, no slower one never makes a window worse. Not where sums are limited.
   template <class Visit>
   void cheapest_at(double t, Visit visit) const {
     const std::vector<std::uint32_t>& known = live(t);
@@ -173,8 +175,7 @@ class Oracle {
       const Seen seen = oracle.window(totals);
       for (Seen& other : held_)
         if (other.start == seen.start && (!oracle.square_ || other.runtime == seen.runtime)) {
-          if (std::tie(seen.cost, seen.keys, seen.nodes) <
-              std::tie(other.cost, other.keys, other.nodes))
+          if (std::tie(seen.cost, seen.keys) < std::tie(other.cost, other.keys))
             other = seen;
           return;
         }
@@ -200,6 +201,26 @@ class Oracle {
     };
     for (const double t : starts_) every ? windows_at(t, visit) : cheapest_at(t, visit);
     return best;
+  }
+
+  // The same by looking at every window: of the first start's the fastest (square), of those the
+  // first step's, of those the cheapest.
+  bool first_of_all(Seen& out) const {
+    bool any = false;
+    std::tuple<double, std::uint32_t> least;
+    for (const double t : starts_) {
+      windows_at(t, [&](const Totals& w) {
+        const std::tuple now{square_ ? w.runtime : 0,
+                             *std::max_element(w.rows.begin(), w.rows.end())};
+        if (any && least < now) return;
+        const Seen seen = window(w);
+        if (any && now == least && std::tie(out.cost, out.keys) <= std::tie(seen.cost, seen.keys))
+          return;
+        any = true, least = now, out = seen;
+      });
+      if (any) break;
+    }
+    return any;
   }
 
   // AMP, and FirstFit: every start in turn, its groups fastest first, its steps.
@@ -251,11 +272,24 @@ class Oracle {
       for (const auto other : rows)  // a slot's end and another's start are the same time
         if (other != i && rows_[other].node == rows_[i].node) return;
     }
+    if (limited_ && !keeps(totals)) return;
     visit(totals);
+  }
+
+  bool keeps(const Totals& totals) const {
+    std::vector<double> uses;
+    for (const PartLimit& limit : limited_->limits.all) {
+      uses.clear();
+      for (const auto i : totals.rows)
+        uses.push_back(Limited::use(limit, rows_[i], i, square_ ? totals.runtime : lengths_[i]));
+      if (!Limited::keeps(limit, uses)) return false;
+    }
+    return true;
   }
 
   const std::vector<Row>& rows_;
   const Asked& asked_;
+  const Limited* limited_;
   bool square_;
   std::size_t n_;
   double budget_;

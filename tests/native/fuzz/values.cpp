@@ -1,4 +1,5 @@
-// A search by value (a column, processor time, placement) against every window there is.
+// A search by value (a column, processor time, placement) against every window there is, some
+// within limits on sums over the parts.
 #include "oracle.hpp"
 #include "slotkern/value/find.hpp"
 
@@ -65,12 +66,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       {ValueKind::dependable, 1, ShapeKind::square},    {ValueKind::dependable, 1, ShapeKind::ragged},
       {ValueKind::coordinated, -1, ShapeKind::square},  {ValueKind::coordinated, -1, ShapeKind::ragged}};
   const Case& c = bytes.pick(cases);
+  Limited limited;
+  if (bytes.below(2)) make_limits(bytes, rows, asked.query, limited);
   ++tally.runs;
   PreparedSlots prepared;
   if (prepare_slots(prepared, view_of(rows), true, c.shape, 0).status != Status::ok)
     fail("valid slots are refused", rows);
   Query query = asked.query;
   if (!asked.mask.empty()) query.mask = asked.mask.data();
+  if (!limited.limits.all.empty()) query.limits = &limited.limits;
   Valuation valuation;
   valuation.worth = c.worth;
   valuation.column = column.values.data();
@@ -81,11 +85,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   ++tally.searches;
   if (answer.status == Status::volume_too_small) return check_refusal(rows, asked), 0;
   if (answer.status != Status::ok && answer.status != Status::none)
-    fail("an unexpected status", c, rows, asked, column, answer);
+    fail("an unexpected status", c, rows, asked, limited, column, answer);
 
   const bool square = c.shape == ShapeKind::square;
   const bool placed = c.worth == ValueKind::dependable || c.worth == ValueKind::coordinated;
-  const Oracle oracle(rows, asked, c.shape);
+  const Oracle oracle(rows, asked, c.shape, &limited);
   double largest = 0;  // of what a part of a window can be worth
   const auto value_of = [&](const Totals& w) {
     double total = 0;
@@ -114,11 +118,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (answer.status == Status::none) {
     // A limit on the work can end a search before it has found anything.
     if (best > -kInfinity && (answer.proven || work > 100))
-      fail("a window is missed", c, rows, asked, column, answer);
+      fail("a window is missed", c, rows, asked, limited, column, answer);
     return 0;
   }
   ++tally.found;
-  if (best == -kInfinity) fail("a window is invented", c, rows, asked, column, answer);
+  if (best == -kInfinity) fail("a window is invented", c, rows, asked, limited, column, answer);
   // What was found is a window, worth what it says.
   const Seen found = seen_of(answer.found, answer.parts, query.n);
   bool real = false;
@@ -129,17 +133,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     real = seen.cost == found.cost && seen.runtime == found.runtime;
     value = value_of(w);
   });
-  if (!real) fail("not a window within its limits", c, rows, asked, column, answer, found);
+  if (!real) fail("not a window within its limits", c, rows, asked, limited, column, answer, found);
   const double tolerance = 1e-11 * static_cast<double>(query.n) * largest;
   if (!(std::fabs(value - answer.found.value) <= tolerance))
-    fail("not its value", c, rows, asked, column, answer, found);
+    fail("not its value", c, rows, asked, limited, column, answer, found);
   if (answer.proven && !(sign * value >= best - tolerance)) {
     std::fprintf(stderr, "best %.17g\n", sign * best);
-    fail("proven, but not the best", c, rows, asked, column, answer, found);
+    fail("proven, but not the best", c, rows, asked, limited, column, answer, found);
   }
   if (!(sign * answer.bound >= best - tolerance)) {
     std::fprintf(stderr, "best %.17g\n", sign * best);
-    fail("a bound below the best", c, rows, asked, column, answer, found);
+    fail("a bound below the best", c, rows, asked, limited, column, answer, found);
   }
   return 0;
 }

@@ -49,6 +49,7 @@ class CheapestWithin {
 
  private:
   static constexpr std::size_t kRows = kMostLimits + 1;
+  static constexpr double kMostSum = 1e300;  // beyond it a bound may overflow
 
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
@@ -65,12 +66,17 @@ class CheapestWithin {
     if (std::isfinite(most_sum) && std::isfinite(charged)) {
       std::vector<double>& bound = use_[rows_];
       bound.resize(at(items.count));
+      double size = std::fabs(most_sum + charged);
       for (int i = 0; i < items.count; ++i) {
         double sum = items.value[i];
-        for (std::size_t k = 0; k < rows_; ++k) sum += lambda[k] * items.weight[k][i];
+        for (std::size_t k = 0; k < rows_; ++k) {
+          const double charge = lambda[k] * items.weight[k][i];
+          size = std::max(size, std::fabs(charge));
+          sum += charge;
+        }
         bound[at(i)] = sum;
       }
-      ceiling_[rows_++] = most_sum + charged;
+      if (size * (n + 1.0) < kMostSum) ceiling_[rows_++] = most_sum + charged;
     }
     id_.resize(at(items.count));
     for (int i = 0; i < items.count; ++i) id_[at(i)] = i;

@@ -228,22 +228,31 @@ class MultiKnapsack {
 
   // The bound by the multipliers, and the items' weights under them.
   void weigh() {
-    const Amounts& lambda = multipliers_.lambda;
-    weight_.resize(at(items_.count));
-    double most = base_, size = 0;
-    for (int i = 0; i < items_.count; ++i) weight_[at(i)] = items_.weigh(i, lambda);
-    for (int k = 0; k < items_.limits; ++k) {
-      most += lambda[at(k)] * amount_[at(k)];
-      size += lambda[at(k)] * reach_[at(k)];
+    if (!charge()) {  // they overflow; without any the sums of values are a bound
+      multipliers_.lambda = {};
+      charge();
     }
     order_.resize(at(items_.count));
     for (int i = 0; i < items_.count; ++i) order_[at(i)] = i;
     std::sort(order_.begin(), order_.end(), [this](int a, int b) {
       return weight_[at(a)] > weight_[at(b)] || (weight_[at(a)] == weight_[at(b)] && a < b);
     });
-    for (int i = 0; i < pick_; ++i) most += weight_[at(order_[at(i)])];
+    for (int i = 0; i < pick_; ++i) bound += weight_[at(order_[at(i)])];
+  }
+
+  // Into weight_, and into the bound what the limits have. False where sums overflow.
+  bool charge() {
+    const Amounts& lambda = multipliers_.lambda;
+    double size = 0;
+    bound = base_;
+    weight_.resize(at(items_.count));
+    for (int i = 0; i < items_.count; ++i) weight_[at(i)] = items_.weigh(i, lambda);
+    for (int k = 0; k < items_.limits; ++k) {
+      bound += lambda[at(k)] * amount_[at(k)];
+      size += lambda[at(k)] * reach_[at(k)];  // n items' charges
+    }
     tolerance_.noise = 0x1p-50 * (pick_ + 64) * ((pick_ + 2) * scale.largest() + size);
-    bound = most;
+    return size < kMostCharge;
   }
 
   // --- sets within the limits, by exchanges
@@ -442,6 +451,7 @@ class MultiKnapsack {
   }
 
   static constexpr std::int64_t kFirstNodes = 2000, kLongNodes = 100000;
+  static constexpr double kMostCharge = 1e307;
   static constexpr int kExchanges = 60, kNear = 64, kKicks = 4;
   static constexpr std::int64_t kMostPairs = 20000;
 

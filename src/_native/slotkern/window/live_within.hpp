@@ -187,6 +187,18 @@ class LiveWithin {
     return true;
   }
 
+  // The same for a set whose keys sum up to less than `incumbent`; see least_sum().
+  bool solve_cheap(bool forced, double most, double incumbent, double gap, std::int64_t work) {
+    // Huge keys are taken smaller, so that no sum overflows.
+    const double largest = w_.key.empty() ? 0 : *std::max_element(w_.key.begin(), w_.key.end());
+    unit_ = largest > kMostUse ? kHuge : 1;
+    for (std::size_t j = 0; j < size(); ++j) w_.value[j] = -w_.key[j] / unit_;
+    return solve(w_.value, false, forced, most, -incumbent / unit_, gap, work);
+  }
+
+  // No set that solve_cheap() has not seen has a smaller sum of keys.
+  double least_sum() const { return -w_.knapsack.bound * unit_; }
+
   // The cheapest set of all, by the tie rule: below `most`, or up to it where `inclusive`. False:
   // none, or not finished (see `finished`). Slots stand in cost order afterwards.
   bool cheapest(double most, bool inclusive, std::int64_t nodes) {
@@ -285,9 +297,10 @@ class LiveWithin {
   WithinScratch& w_;
   const int n_;
   const double money_;
-  double soonest_ = kInfinity;
+  double soonest_ = kInfinity, unit_ = 1;
   int solved_ = 0;
-  static constexpr int kLong = 64;  // knapsacks that take a while
+  static constexpr int kLong = 64;         // knapsacks that take a while
+  static constexpr double kHuge = 0x1p64;  // a power of 2: exact
 };
 
 }  // namespace slotkern

@@ -106,7 +106,6 @@ class WithinSweep {
       over_ = live_.failed == row;
       return;
     }
-    w_.value.back() = -w_.key.back();
     if constexpr (kCheapest)
       find_cheaper(row, t);
     else
@@ -115,7 +114,7 @@ class WithinSweep {
 
   void find_better(std::size_t row, double t) {
     while (live_.size() > 0 && live_.row(static_cast<int>(live_.size()) - 1) == row &&
-           live_.solve(w_.value, false, true, query_.budget, -kInfinity, kAny, 0)) {
+           live_.solve_cheap(true, query_.budget, kInfinity, kAny, 0)) {
       record(row, t, live_.total());
       if (goal_.enough() || !Goal::repeats) {
         over_ = true;
@@ -136,17 +135,17 @@ class WithinSweep {
     // Ties matter only where they start earlier.
     const bool inclusive = !best.found || t < best.start;
     const double most = best.found ? best.total : query_.budget;
-    double incumbent = -kInfinity;
+    double incumbent = kInfinity;
     if (best.found) {  // a little worse: the knapsack's answers are good up to a tolerance
       const double sum = best.total / shape_.total(1);
-      incumbent = -sum - 1e-11 * sum - std::numeric_limits<double>::min();
+      incumbent = sum + 1e-11 * sum + std::numeric_limits<double>::min();
     }
-    if (!live_.solve(w_.value, false, true, most, incumbent, 0, kWithinWork)) {
-      if (!w_.knapsack.complete) give_up(w_.knapsack.bound);
+    if (!live_.solve_cheap(true, most, incumbent, 0, kWithinWork)) {
+      if (!w_.knapsack.complete) give_up(live_.least_sum());
       return;
     }
     const bool complete = w_.knapsack.complete;
-    const double open = w_.knapsack.bound, found = live_.total();
+    const double open = live_.least_sum(), found = live_.total();
     if (!best.found || found < best.total || (found == best.total && inclusive))
       record(row, t, found);
     // Nothing cheaper is missed for the knapsack's tolerance.
@@ -158,12 +157,12 @@ class WithinSweep {
       return;
     }
     if (!complete) give_up(open);
-    if (!live_.finished) give_up(-best.total / shape_.total(1) * (1 - 1e-11));
+    if (!live_.finished) give_up(best.total / shape_.total(1) * (1 - 1e-11));
   }
 
-  void give_up(double value) {
+  void give_up(double sum) {
     proven = false;
-    bound = std::min(bound, shape_.total(-value));
+    bound = std::min(bound, shape_.total(sum));
   }
 
   void record(std::size_t row, double t, double total) {
@@ -270,11 +269,11 @@ class WithinSearch {
       if (over) return;
       const bool ok =
           !Shape::own_lengths || Criterion::RaggedRules::part_ok(best, t, shape.length(s));
-      if (ok && live.live(s, row, t) && live.add(row)) w_.value.back() = -w_.key.back();
+      if (ok && live.live(s, row, t)) live.add(row);
       over = Criterion::up_to_step && row == best.step;
     });
     most = std::min(most, detail::most_money(query_));
-    const bool any = live.solve(w_.value, false, false, most, -kInfinity, 0, w_.knapsack.work + kTake);
+    const bool any = live.solve_cheap(false, most, kInfinity, 0, w_.knapsack.work + kTake);
     if (!any || live.total() > most) return false;
     chosen_ = live.entries();
     if (live.cheapest(live.total(), true, kTake)) chosen_ = live.entries();

@@ -1,0 +1,154 @@
+// Limits on sums over parts out of a fuzzer's bytes, that some windows keep exactly or miss by one
+// bit, and the test of them, written without the kernels' own sums.
+#pragma once
+
+#include <deque>
+
+#include "instance.hpp"
+
+namespace fuzz {
+
+// The sum of finite terms, without rounding but once: a long binary number of 2200 bits, its
+// lowest worth the least subnormal.
+class LongSum {
+ public:
+  void add(double x) {
+    if (x == 0) return;
+    int exponent = 0;
+    const auto digits = static_cast<std::int64_t>(std::ldexp(std::frexp(x, &exponent), 53));
+    const int at = exponent - 53 + 1074;  // negative of subnormals: their low digits are 0
+    const std::int64_t whole = at < 0 ? digits / (std::int64_t{1} << -at) : digits;
+    const int place = std::max(at, 0);
+    std::int64_t low = whole % 0x1000000, rest = whole / 0x1000000;
+    for (int k = place / 24; low || rest; ++k, low = rest % 0x1000000, rest /= 0x1000000)
+      words_.at(static_cast<std::size_t>(k)) += low * (std::int64_t{1} << place % 24);
+  }
+
+  // The nearest double; of two as near the one whose last bit is 0.
+  double rounded() {
+    const bool negative = carry();
+    if (negative) {
+      for (std::int64_t& word : words_) word = -word;
+      carry();
+    }
+    double near = 0;  // to a few units in the last place
+    for (int k = 0; k < static_cast<int>(kWords); ++k)
+      near += std::ldexp(static_cast<double>(words_.at(static_cast<std::size_t>(k))), 24 * k - 1074);
+    while (above(near, near) < 0) near = next_down(near);
+    while (above(next_up(near), next_up(near)) >= 0) near = next_up(near);
+    const int side = above(near, next_up(near));
+    const bool odd = (std::bit_cast<std::uint64_t>(near) & 1) != 0;
+    if (side > 0 || (side == 0 && odd)) near = next_up(near);
+    return negative ? -near : near;
+  }
+
+ private:
+  static constexpr std::size_t kWords = 96;
+
+  // Leaves digits of one sign, but for the first; whether the sum is negative.
+  bool carry() {
+    for (std::size_t k = 0; k + 1 < kWords; ++k) {
+      const std::int64_t over = words_[k] >> 24;
+      words_[k] -= over * 0x1000000;
+      words_[k + 1] += over;
+    }
+    return words_.back() < 0;
+  }
+
+  // The sign of the sum less the mean of two numbers.
+  int above(double a, double b) const {
+    LongSum difference = *this;
+    for (std::int64_t& word : difference.words_) word *= 2;
+    difference.add(-a), difference.add(-b);
+    if (difference.carry()) return -1;
+    const auto zero = [](std::int64_t word) { return word == 0; };
+    return std::all_of(difference.words_.begin(), difference.words_.end(), zero) ? 0 : 1;
+  }
+
+  std::array<std::int64_t, kWords> words_{};  // of 24 bits, with room for carries
+};
+
+inline double sum_of(const std::vector<double>& terms) {
+  LongSum exact;
+  for (const double x : terms) exact.add(x);
+  return exact.rounded();
+}
+
+// What a kernel is asked to keep, and its columns.
+struct Limited {
+  slotkern::PartLimits limits;
+  std::deque<std::vector<double>> columns;
+
+  static double use(const PartLimit& limit, const Row& row, std::size_t origin, double length) {
+    if (limit.function) return row.price * length;
+    return limit.by_length ? limit.weight[origin] * length : limit.weight[origin];
+  }
+  static bool keeps(const PartLimit& limit, const std::vector<double>& uses) {
+    for (const double use : uses)
+      if (!(std::fabs(use) <= slotkern::kMostUse)) return false;
+    const double sum = sum_of(uses);
+    return limit.at_least ? sum >= limit.amount : sum <= limit.amount;
+  }
+};
+
+inline int price_times_length(const void* slot, double length, double* use) {
+  *use = static_cast<const Row*>(slot)->price * length;
+  return 0;
+}
+
+// One to three limits, sometimes as many as there may be.
+inline void make_limits(Bytes& bytes, const std::vector<Row>& rows, const Query& query,
+                        Limited& out) {
+  static const std::vector<double> palettes[] = {
+      {0, 1, 2, 3},        {0.1, 0.2, 0.3, 0.7},      {-2, -1, 0, 1},
+      {1, 0x1p53, 3, -1},  {1 / 3.0, 5, 1e-9, 2},     {0, 1e9, 3, -7},
+      {0},                 {1, 1 + 0x1p-52, 1 - 0x1p-53, 2},
+      {5e-324, 1e-310, 0, -5e-324},                   {1e290, 1, -1e290, 3e289}};
+  out.limits.rows = rows.size();
+  const std::size_t count = bytes.one_in(16) ? slotkern::kMostPartLimits : 1 + bytes.below(3);
+  for (std::size_t k = 0; k < count && !rows.empty(); ++k) {
+    PartLimit limit;
+    limit.at_least = bytes.below(2);
+    limit.by_length = bytes.one_in(3);
+    const std::vector<double>& palette = palettes[bytes.below(bytes.one_in(4) ? 10 : 7)];
+    const bool price = bytes.one_in(4), far = bytes.one_in(16);
+    std::vector<double>& weights = out.columns.emplace_back();
+    for (const Row& row : rows)
+      weights.push_back(price && row.price <= slotkern::kMostUse ? row.price
+                                                                 : bytes.pick(palette));
+    limit.weight = weights.data();
+    if (bytes.one_in(8)) {
+      limit.function = price_times_length;
+      limit.records = reinterpret_cast<const char*>(rows.data()), limit.stride = sizeof(Row);
+    }
+    // What some rows use together, each for its own time or all for that of one.
+    const double one = length_on(query, bytes.pick(rows).performance);
+    const bool own = bytes.below(2);
+    std::vector<double> uses;
+    const std::size_t first = bytes.below(rows.size());
+    for (std::size_t i = 0; i < static_cast<std::size_t>(query.n); ++i) {
+      const std::size_t at = (first + i * (1 + bytes.below(2))) % rows.size();
+      const double length = own ? length_on(query, rows[at].performance) : one;
+      const double use = Limited::use(limit, rows[at], at, length);
+      if (std::fabs(use) <= slotkern::kMostUse) uses.push_back(use);
+    }
+    limit.amount = far ? bytes.pick(palette) : sum_of(uses);
+    const std::size_t off = bytes.below(6);
+    if (off == 4) limit.amount = next_down(limit.amount);
+    if (off == 5) limit.amount = next_up(limit.amount);
+    out.limits.all.push_back(limit);
+  }
+}
+
+inline void print(const Limited& limited) {
+  for (const PartLimit& limit : limited.limits.all) {
+    std::fprintf(stderr, "limit: sum(%s)%s %s %.17g:", limit.function ? "price" : "weight",
+                 limit.function || limit.by_length ? " * length" : "",
+                 limit.at_least ? ">=" : "<=", limit.amount);
+    for (std::size_t i = 0; i < limited.limits.rows; ++i)
+      std::fprintf(stderr, " %.17g", limit.weight[i]);
+    std::fprintf(stderr, "\n");
+  }
+}
+
+}  // namespace fuzz

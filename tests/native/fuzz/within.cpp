@@ -1,0 +1,65 @@
+// Every criterion within limits on sums over the parts, against every window there is.
+#include "oracle.hpp"
+
+namespace {
+
+fuzz::Tally tally{"within"};
+
+struct Answered {
+  int criterion;
+  slotkern::ShapeKind shape;
+  slotkern::Status status;
+  bool proven;
+};
+
+void print(const Answered& a) {
+  std::fprintf(stderr, "criterion %d, shape %d: status %d, proven %d\n", a.criterion,
+               static_cast<int>(a.shape), static_cast<int>(a.status), a.proven);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace fuzz;
+  Bytes bytes(data, size);
+  const bool many = bytes.one_in(8);
+  const std::vector<Row> rows = many ? make_rows(bytes, 4, 12) : make_rows(bytes, 6, 3);
+  const Asked asked = make_query(bytes, rows, many ? 4 : 6);
+  Limited limited;
+  make_limits(bytes, rows, asked.query, limited);
+  const bool all = bytes.below(2);
+  const ShapeKind shape = bytes.below(2) ? ShapeKind::ragged : ShapeKind::square;
+  ++tally.runs;
+  PreparedSlots prepared;
+  if (prepare_slots(prepared, view_of(rows), all, shape, static_cast<std::size_t>(asked.query.n))
+          .status != Status::ok)
+    fail("valid slots are refused", rows);
+  Query query = asked.query;
+  if (!asked.mask.empty()) query.mask = asked.mask.data();
+  query.limits = &limited.limits;
+  const Oracle oracle(rows, asked, shape, &limited);
+  Seen first;
+  std::array<Oracle::Best, 4> best;
+  const bool enough = query.n <= static_cast<std::int64_t>(prepared.nodes.size());
+  const bool any = enough && oracle.first_of_all(first);
+  if (any) best = oracle.best(true);
+  for (int criterion = 0; criterion < kBuiltins; ++criterion) {
+    const Answer answer = find(prepared, query, criterion, shape);
+    if (answer.status == Status::volume_too_small) return check_refusal(rows, asked), 0;
+    ++tally.searches;
+    const Seen expected =
+        !any ? Seen{} : criterion ? best[static_cast<std::size_t>(criterion) - 1].window() : first;
+    const Answered told{criterion, shape, answer.status, answer.proven};
+    if (answer.status != Status::ok && answer.status != Status::none)
+      fail("an unexpected status", told, rows, asked, limited);
+    if (any != (answer.status == Status::ok))
+      fail(any ? "a window is missed" : "a window is invented", told, rows, asked, limited,
+           expected);
+    if (!any) continue;
+    ++tally.found;
+    const Seen found = seen_of(answer.found, answer.parts, query.n);
+    if (!same(found, expected) || !answer.proven)
+      fail("not the best window", told, rows, asked, limited, found, expected);
+  }
+  return 0;
+}
