@@ -49,7 +49,7 @@ cdef extern from "slotkern/batch/bound.hpp" namespace "slotkern" nogil:
 
     Status bound_batch(const CPreparedSlots&, const vector[BatchJob]&, const BatchRules&, double&) noexcept
 
-cdef extern from "slotkern/batch/execution.hpp" namespace "slotkern" nogil:
+cdef extern from "slotkern/batch/run.hpp" namespace "slotkern" nogil:
     cdef enum class Backfill(int):
         none
         conservative

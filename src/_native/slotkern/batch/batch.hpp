@@ -98,8 +98,10 @@ struct BatchPool {
   PreparedSlots slots;
   SlotPool pool;
 
-  void open(const PreparedSlots& base, const std::vector<BatchJob>& jobs) {
-    double least = jobs.empty() ? 0 : kInfinity;
+  // `all`: slots too short for all of the jobs stand in the rows too, as is best where they grow
+  // and shrink.
+  void open(const PreparedSlots& base, const std::vector<BatchJob>& jobs, bool all = false) {
+    double least = jobs.empty() || all ? 0 : kInfinity;
     for (const BatchJob& job : jobs) least = std::min(least, job.query.volume);
     prices_.clear();
     for (const Slot& slot : base.slots) prices_.push_back(slot.price);
