@@ -47,8 +47,10 @@ class SlotPool {
     ++version_;
     prepared_ = &prepared;
     prices_ = prices;
-    free_.assign(prepared.nodes.size(), {});
-    booked_.assign(prepared.nodes.size(), {});
+    for (std::vector<std::vector<Span>>* all : {&free_, &booked_}) {
+      all->resize(prepared.nodes.size());
+      for (std::vector<Span>& spans : *all) spans.clear();
+    }
     gone_.assign(prepared.nodes.size(), 0);
     now_ = -kInfinity;
     order_ = {};
