@@ -4,6 +4,7 @@ import numpy as np
 
 cimport numpy as cnp
 from libc.stdint cimport int64_t, uint8_t
+from libc.string cimport memcpy
 from libcpp cimport bool as cbool
 from libcpp.vector cimport vector
 
@@ -47,9 +48,10 @@ cdef extern from "slotkern/batch/bound.hpp" namespace "slotkern" nogil:
         double worst
         size_t worst_of
 
+    cbool endless(const CPreparedSlots&)
     Status bound_batch(const CPreparedSlots&, const vector[BatchJob]&, const BatchRules&, double&) noexcept
 
-cdef extern from "slotkern/batch/execution.hpp" namespace "slotkern" nogil:
+cdef extern from "slotkern/batch/run.hpp" namespace "slotkern" nogil:
     cdef enum class Backfill(int):
         none
         conservative
@@ -107,6 +109,11 @@ cdef class Jobs:
         return Jobs, (self.pool, *self.asked)
 
     @property
+    def endless(self):
+        """Whether any slot has no end."""
+        return endless(self.pool.prepared)
+
+    @property
     def slots(self):
         """The slots as they are now."""
         return self.pool.slots
@@ -134,16 +141,22 @@ cdef object failure(Status status, Jobs jobs, dict details=None):
     })
 
 
-cdef WindowTable table_of(CWindowTable& windows, str criterion, str shape, Jobs jobs, object job):
-    """The windows of these jobs, with their names and the clock and machine of the slots."""
+cdef WindowTable table_of(CWindowTable& windows, str criterion, str shape, Jobs jobs,
+                          const vector[int64_t]* owner):
+    """The windows, with the names of their jobs and the clock and machine of the slots.
+
+    The job of each is told by `owner`, or it is one of each job in order.
+    """
     cdef WindowTable table = WindowTable.__new__(WindowTable)
     table.windows.found.swap(windows.found)
     table.windows.firsts.swap(windows.firsts)
     table.windows.parts.swap(windows.parts)
     table.criterion, table.shape, table.terms = criterion, shape, jobs.pool.terms
-    names = [request.name for request in jobs.asked[0]]
+    cdef list names = [request.name for request in jobs.asked[0]]
+    cdef size_t i
     if any(names):
-        table.names = [names[i] for i in job.tolist()]
+        table.names = names if owner == NULL else [
+            names[owner[0][i]] for i in range(owner.size())]
     return table
 
 
@@ -176,21 +189,22 @@ cdef Measure measure_of(object what, list kept) except *:
     return measure
 
 
-cdef object bytes_of(const vector[uint8_t]& codes):
-    out = np.empty(codes.size(), np.uint8)
-    cdef uint8_t[::1] view = out
-    cdef size_t i
-    for i in range(codes.size()):
-        view[i] = codes[i]
+cdef object array_of(int kind, const void* values, size_t size):
+    """An array of this type of numpy with a copy of the values."""
+    cdef cnp.npy_intp length = size
+    cdef cnp.ndarray out = cnp.PyArray_SimpleNew(1, &length, kind)
+    if size:
+        memcpy(cnp.PyArray_DATA(out), values, cnp.PyArray_NBYTES(out))
     return out
 
 
-cdef object numbers_of(const vector[int64_t]& numbers):
-    out = np.empty(numbers.size(), np.int64)
-    cdef int64_t[::1] view = out
+cdef object slices_of(const vector[SliceAnswer]& slices):
+    out = np.empty(slices.size(), SLICE)
     cdef size_t i
-    for i in range(numbers.size()):
-        view[i] = numbers[i]
+    cdef char* row = <char*>cnp.PyArray_DATA(<cnp.ndarray>out)
+    cdef size_t size = SLICE.itemsize  # the fields of a SliceAnswer, without what pads it
+    for i in range(slices.size()):
+        memcpy(row + i * size, &slices[i], size)
     return out
 
 
@@ -236,15 +250,11 @@ def schedule(Jobs jobs not None, dict rules, str backfill):
     if status != Status.ok:
         raise failure(status, jobs)
     jobs.origin_of(answer.alternatives)
-    slices = np.empty(answer.slices.size(), SLICE)
-    cdef size_t i
-    for i in range(answer.slices.size()):
-        each = answer.slices[i]
-        slices[i] = (each.limit, each.value, each.bound, each.expense, each.proven)
-    owner = numbers_of(answer.owner)
-    return (table_of(answer.alternatives, rules["name"], rules["shape"], jobs, owner), owner,
-            numbers_of(answer.chosen), bytes_of(answer.reasons),
-            slices)
+    return (table_of(answer.alternatives, rules["name"], rules["shape"], jobs, &answer.owner),
+            array_of(cnp.NPY_INT64, answer.owner.data(), answer.owner.size()),
+            array_of(cnp.NPY_INT64, answer.chosen.data(), answer.chosen.size()),
+            array_of(cnp.NPY_UINT8, answer.reasons.data(), answer.reasons.size()),
+            slices_of(answer.slices))
 
 
 def execute(Jobs jobs not None, str shape, str backfill, WindowTable planned not None,
@@ -271,9 +281,10 @@ def execute(Jobs jobs not None, str shape, str backfill, WindowTable planned not
     if status != Status.ok:
         raise failure(status, jobs)
     jobs.origin_of(answer.windows)
-    each = np.arange(len(jobs.asked[0]))
-    return (table_of(answer.windows, "start", shape, jobs, each),
-            np.array(answer.promised, np.float64), bytes_of(answer.reasons), answer.ends, answer.moves)
+    return (table_of(answer.windows, "start", shape, jobs, NULL),
+            array_of(cnp.NPY_DOUBLE, answer.promised.data(), answer.promised.size()),
+            array_of(cnp.NPY_UINT8, answer.reasons.data(), answer.reasons.size()),
+            answer.ends, answer.moves)
 
 
 def bound(Jobs jobs not None, dict rules):

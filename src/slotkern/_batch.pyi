@@ -1,4 +1,4 @@
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,9 +16,11 @@ class Jobs:
     def __init__(
         self,
         slots: NDArray[np.void] | PreparedSlots,
-        requests: list[Request],
+        requests: Sequence[Request],
         criteria: Iterable[str],
     ) -> None: ...
+    @property
+    def endless(self) -> bool: ...
     @property
     def slots(self) -> NDArray[np.void]: ...
     @property

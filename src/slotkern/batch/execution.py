@@ -137,6 +137,7 @@ def execute(
     if reschedule is not None:
         one_of("reschedule", reschedule, ("backfill",))
     kind = "none" if isinstance(schedule.policy, BatchSlicer) else schedule.policy.kind
+    place = schedule._rules["place"]
     planned = schedule.chosen[schedule.order]
     movable = np.ones(len(shares), np.uint8)
     if reschedule is None:
@@ -153,13 +154,14 @@ def execute(
         movable,
         shares[schedule.order],
     )
-    place = np.argsort(schedule.order)
+    if place is not None:
+        windows, promised, reason = windows[place], promised[place], reason[place]
     return Execution(
         schedule=schedule,
-        windows=windows[place],
+        windows=windows,
         shares=shares,
-        promised=promised[place],
-        reason=reason[place],
+        promised=promised,
+        reason=reason,
         ends=ends,
         moves=moves,
     )

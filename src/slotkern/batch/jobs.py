@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from slotkern._core import in_numbers
@@ -95,16 +95,23 @@ class Batch:
     def __len__(self) -> int:
         return len(self.requests)
 
+    @cached_property
     def named_requests(self) -> tuple[Request, ...]:
         """The requests, each called by its name here."""
         pairs = zip(self.requests, self.names, strict=True)
-        return tuple(job.replace(name=name) for job, name in pairs)
+        return tuple(
+            job if job.name == name else job.replace(name=name) for job, name in pairs
+        )
+
+    @cached_property
+    def _only_numbers(self) -> bool:
+        return all(request.said is None for request in self.requests)
 
     def in_numbers(self, slots: Slots) -> Batch:
         """The same jobs, with dates and durations in numbers of the slots' clock."""
-        asked = tuple([in_numbers(slots, request) for request in self.requests])
-        if all(map(operator.is_, asked, self.requests)):
+        if self._only_numbers:
             return self
+        asked = [in_numbers(slots, request) for request in self.requests]
         return Batch(asked, self.names, self.criteria)
 
     @staticmethod

@@ -122,18 +122,24 @@ def schedule_batch(
             f"minimize={minimize!r} and maximize={maximize!r} contradict each other"
         )
     one_of("alternatives", alternatives, ("amp", "alp"))
-    asked = batch.named_requests()
+    asked = batch.named_requests
     if alternatives == "alp":
         asked = tuple(_priced(i, request) for i, request in enumerate(asked))
     criterion = "own" if isinstance(policy, Backfilling) else policy.criterion
     own = batch.criteria if criterion == "own" else [criterion] * len(batch)
     order = _order(slots, batch, policy, shape)
-    jobs = _batch.Jobs(
-        slots, [asked[i] for i in order.tolist()], [own[i] for i in order.tolist()]
-    )
+    place = None  # of each job in the order of priority, where that is another
+    if order is None:
+        jobs = _batch.Jobs(slots, asked, own)
+        order = np.arange(len(batch))
+    else:
+        jobs = _batch.Jobs(
+            slots, [asked[i] for i in order.tolist()], [own[i] for i in order.tolist()]
+        )
+        place = np.argsort(order)
     table = jobs.slots
-    if most is None and not isinstance(policy, Backfilling) and len(batch):
-        _check_ends(table, asked)
+    if most is None and not isinstance(policy, Backfilling) and jobs.endless:
+        _check_ends(asked)
     target = maximize or minimize or "processor_time"
     rules = {
         "shape": shape,
@@ -143,6 +149,7 @@ def schedule_batch(
         "expense": _measure(table, under, "under"),
         "names": (target, under),
         "order": order,
+        "place": place,
         "maximize": maximize is not None,
         "limit": None if limit is None else number("limit", limit, finite=False),
         "gap": number("gap", gap, least=0),
@@ -153,15 +160,16 @@ def schedule_batch(
         log.info("no limit on %s given: each sub-batch has that of eq. (5)", under)
     kind = "none" if isinstance(policy, BatchSlicer) else policy.kind
     found, owner, chosen, reason, slices = _batch.schedule(jobs, rules, kind)
-    place = np.argsort(order)  # of each job in the order of priority
+    if place is not None:
+        owner, chosen, reason = order[owner], chosen[place], reason[place]
     return Schedule(
         batch=batch,
         policy=policy,
         shape=shape,
         alternatives=found,
-        owner=order[owner],
-        chosen=chosen[place],
-        reason=reason[place],
+        owner=owner,
+        chosen=chosen,
+        reason=reason,
         slices=slices,
         order=order,
         target=MEASURES.get(target, target),
@@ -173,9 +181,11 @@ def schedule_batch(
 
 def _order(
     slots: NDArray[np.void] | PreparedSlots, batch: Batch, policy: Policy, shape: Shape
-) -> NDArray[np.int64]:
-    """The jobs, those of highest priority first."""
+) -> NDArray[np.int64] | None:
+    """The jobs, those of highest priority first; None: as they stand."""
     by = "order" if isinstance(policy, Backfilling) else policy.by
+    if isinstance(by, str) and by == "order":
+        return None
     if isinstance(by, tuple):
         if len(by) != len(batch):
             raise ValueError(f"by has {len(by)} numbers for {len(batch)} jobs")
@@ -184,13 +194,11 @@ def _order(
         order = ranked(
             np.array([request.min_performance for request in batch.requests])
         )
-    elif by == "cost":
+    else:
         cheapest = find_windows(slots, batch.requests, "cost", shape=shape)
         order = ranked(
             np.array([math.nan if each is None else each.cost for each in cheapest])
         )
-    else:
-        order = np.arange(len(batch))
     if isinstance(policy, BSF):  # what is not sliced queues as it came
         first = min(int(policy.n_css), len(batch))
         order = np.concatenate([order[:first], np.sort(order[first:])])
@@ -234,12 +242,11 @@ def _priced(job: int, request: Request) -> Request:
     return request.replace(max_price=price, budget=math.inf)
 
 
-def _check_ends(table: NDArray[np.void], requests: Sequence[Request]) -> None:
-    """Refuse what may have endlessly many alternatives."""
-    if np.isinf(table["end"]).any():
-        for i, request in enumerate(requests):
-            if math.isinf(request.deadline) and math.isinf(request.latest):
-                raise ValueError(
-                    f"slots have an infinite end, so that job {i} may have endlessly "
-                    "many alternatives; give it a deadline, or give most="
-                )
+def _check_ends(requests: Sequence[Request]) -> None:
+    """Refuse what may have endlessly many alternatives on slots without an end."""
+    for i, request in enumerate(requests):
+        if math.isinf(request.deadline) and math.isinf(request.latest):
+            raise ValueError(
+                f"slots have an infinite end, so that job {i} may have endlessly "
+                "many alternatives; give it a deadline, or give most="
+            )

@@ -93,13 +93,21 @@ struct BatchAnswer {
   }
 };
 
+// Whether a slot has no end, so that there may be endlessly many alternatives.
+inline bool endless(const PreparedSlots& prepared) {
+  return std::any_of(prepared.slots.begin(), prepared.slots.end(),
+                     [](const Slot& slot) { return std::isinf(slot.end); });
+}
+
 // A copy of prepared slots that a batch may change.
 struct BatchPool {
   PreparedSlots slots;
   SlotPool pool;
 
-  void open(const PreparedSlots& base, const std::vector<BatchJob>& jobs) {
-    double least = jobs.empty() ? 0 : kInfinity;
+  // `all`: slots too short for all of the jobs stand in the rows too, as is best where they grow
+  // and shrink.
+  void open(const PreparedSlots& base, const std::vector<BatchJob>& jobs, bool all = false) {
+    double least = jobs.empty() || all ? 0 : kInfinity;
     for (const BatchJob& job : jobs) least = std::min(least, job.query.volume);
     prices_.clear();
     for (const Slot& slot : base.slots) prices_.push_back(slot.price);
@@ -190,16 +198,17 @@ class Batch {
     cut_.copy(free);
     Workspace& work = workspace();
     alive_.clear();
-    best_.assign(last - first, -kInfinity);
+    newest_.assign(last - first, {});
     for (std::size_t j = first; j < last; ++j) alive_.push_back(j);
     for (std::size_t round = 0; !alive_.empty() && round < rules_->most; ++round) {
       std::size_t kept = 0;
       for (const std::size_t j : alive_) {
         poll();
         const BatchJob& job = (*jobs_)[j];
-        Found found;
-        const Status status =
-            cut_.pool.find(job.query, job.criterion, rules_->shape, work, found, best_[j - first]);
+        Found& found = newest_[j - first];
+        const Status status = round == 0 ? cut_.pool.find(job.query, job.criterion, rules_->shape,
+                                                          work, found)
+                                         : find_next(job, work, found);
         if (status == Status::no_memory || status == Status::internal) return status;
         if (status != Status::ok) {
           if (round == 0) fail(cut_, j, status, work);
@@ -209,12 +218,26 @@ class Batch {
         std::size_t bad;
         if (cut_.pool.book(found.start, work.parts.data(), work.parts.size(), bad) != Status::ok)
           return Status::internal;
-        best_[j - first] = found.value;
         alive_[kept++] = j;
       }
       alive_.resize(kept);
     }
     return Status::ok;
+  }
+
+  // The job's next alternative. None is better than the one before, in `found`, and none as good
+  // begins earlier: where many are as good, they are looked for first, among few slots.
+  Status find_next(const BatchJob& job, Workspace& work, Found& found) {
+    static const int runtime = criterion_index(Runtime::name);
+    const Found before = found;
+    if (job.criterion == runtime && !job.query.limits) {
+      Query same = job.query;
+      same.max_runtime = std::min(same.max_runtime, before.value);
+      same.earliest = std::max(same.earliest, before.start);
+      if (cut_.pool.find(same, runtime, rules_->shape, work, found) == Status::ok)
+        return Status::ok;
+    }
+    return cut_.pool.find(job.query, job.criterion, rules_->shape, work, found, before.value);
   }
 
   // One of the alternatives from place `from` on for each job that has some.
@@ -326,7 +349,8 @@ class Batch {
   double spent_ = 0;
   BatchPool cut_;  // scratch: of a sub-batch's alternatives
   std::vector<std::size_t> alive_, firsts_, next_, rows_, kept_;
-  std::vector<double> value_, expense_, best_;  // best_: of each job's alternatives, the last
+  std::vector<Found> newest_;  // of each job's alternatives
+  std::vector<double> value_, expense_;
   std::vector<std::int64_t> classes_;
 };
 

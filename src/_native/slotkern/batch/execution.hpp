@@ -10,14 +10,13 @@
 //   EASY          jobs start when they can, in order; only the first that cannot start now, the
 //                 head, holds a reservation, until it starts. It is never delayed, others may be.
 //
-// A waiting job is looked at again only if time came free, since it was last looked at, on a
-// node and in a span that could hold a part of it before its present start (EASY: now). That
-// loses nothing: a window that begins earlier and was not there before has a part in such time.
-// A job with a reservation is searched for as if that were free (SlotPool::lend), so that only
-// what does move is booked anew, and the head's reservation stands until it moves or starts.
-// The clock goes on in O(1); the pool drops what is past once as many parts have ended as there
-// are nodes. So an end costs O(jobs) tests and a few searches. Memory: a copy of the pool and 32
-// bytes a freed span.
+// A waiting job is searched for again only if time came free, since it was last looked at, that
+// could hold a part of it before its present start (EASY: now), and only among the starts that
+// this time makes possible (batch/openings.hpp). A job with a reservation is searched for as if
+// that were free (SlotPool::lend), so that only what does move is booked anew, and the head's
+// reservation stands until it moves or starts. The clock goes on in O(1); the pool drops what is
+// past once as many parts have ended as there are nodes. So an end costs O(jobs) simple tests and
+// a few searches. Memory: a copy of the pool, and what openings take.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +26,7 @@
 #include <utility>
 #include <vector>
 
-#include "slotkern/batch/batch.hpp"
+#include "slotkern/batch/openings.hpp"
 
 namespace slotkern {
 
@@ -44,7 +43,8 @@ class Execution {
   Execution(BatchPool& free, const std::vector<BatchJob>& jobs, ShapeKind shape, int earliest,
             const double* shares)
       : free_(free), jobs_(jobs), shape_(shape), earliest_(earliest), shares_(shares),
-        windows_(jobs.size()), promised_(jobs.size(), std::numeric_limits<double>::quiet_NaN()) {}
+        openings_(free, jobs), windows_(jobs.size()),
+        promised_(jobs.size(), std::numeric_limits<double>::quiet_NaN()) {}
 
   // The job has this window, whose time is booked already.
   void hold(std::size_t job, const Found& found, const Part* parts, std::size_t n) {
@@ -52,6 +52,7 @@ class Execution {
     window.found = found;
     window.parts.assign(parts, parts + n);
     window.state = State::reserved;
+    openings_.reserve(job, found.start, window.parts);
     if (std::isnan(promised_[job])) promised_[job] = found.start;
   }
 
@@ -73,26 +74,22 @@ class Execution {
   }
 
   Status run_conservative(const std::uint8_t* movable) {
+    const auto waits = [this](std::size_t j) { return windows_[j].state <= State::reserved; };
     for (std::size_t j = 0; j < jobs_.size(); ++j)
-      if (windows_[j].state <= State::reserved) queue_.push_back(j);
+      if (movable[j] && waits(j))
+        openings_.wait(j, windows_[j].state == State::reserved ? windows_[j].found.start : kInfinity);
     for (;;) {
-      double next = kInfinity;
-      for (const std::size_t j : queue_)
-        if (windows_[j].state == State::reserved) next = std::min(next, windows_[j].found.start);
+      const double next = openings_.next_start();
       const double end = coming_.empty() ? kInfinity : coming_.front().time;
       if (next == kInfinity && end == kInfinity) return Status::ok;
       if (next <= end) {
-        std::erase_if(queue_, [&](std::size_t j) {
-          const bool starts = windows_[j].state == State::reserved &&
-                              windows_[j].found.start == next;
-          if (starts) begin(j);
-          return starts;
-        });
+        for (std::size_t j = 0; j < jobs_.size(); ++j)
+          if (openings_.begins_at(j, next)) begin(j);
         continue;
       }
       if (const Status status = end_parts(end); status != Status::ok) return status;
-      for (const std::size_t j : queue_)
-        if (movable[j])
+      for (std::size_t j = 0; j < jobs_.size(); ++j)
+        if (openings_.marked(j))
           if (const Status status = move_up(j); status != Status::ok) return status;
     }
   }
@@ -104,7 +101,7 @@ class Execution {
       if (windows_[j].state == State::reserved)
         begin(j);
       else if (windows_[j].state == State::waiting)
-        queue_.push_back(j);
+        wait(j);
       arrivals.push_back(jobs_[j].query.earliest);
     }
     std::sort(arrivals.begin(), arrivals.end());
@@ -113,7 +110,7 @@ class Execution {
     while (!queue_.empty() && now < kInfinity) {
       if (const Status status = end_parts(now); status != Status::ok) return status;
       for (; begun < base.slots.size() && base.slots[begun].start <= now; ++begun)
-        come_free(now, base.slots[begun].end, static_cast<std::size_t>(base.slots[begun].place));
+        openings_.add(now, base.slots[begun].end, static_cast<std::size_t>(base.slots[begun].place));
       if (const Status status = start_what_can(now); status != Status::ok) return status;
       while (came < arrivals.size() && arrivals[came] <= now) ++came;
       now = head_ == kNobody ? kInfinity : windows_[head_].found.start;
@@ -147,8 +144,6 @@ class Execution {
 
   struct Window {
     State state = State::waiting;
-    bool looked = false;   // nothing earlier but by what is freed from `seen` on
-    std::size_t seen = 0;
     Found found;
     std::vector<Part> parts;
   };
@@ -162,14 +157,17 @@ class Execution {
   };
   static constexpr std::size_t kNobody = ~std::size_t{0};
 
-  struct Freed {
-    double start, end, performance;
-    std::size_t place;  // of the node
-  };
+  // The job queues for EASY, where it may start at any time that is now.
+  void wait(std::size_t job) {
+    queue_.push_back(job);
+    openings_.wait(job, -kInfinity);
+  }
 
   void begin(std::size_t job) {
     Window& window = windows_[job];
     window.state = State::started;
+    openings_.give_up(job, window.parts);
+    openings_.leave(job);
     for (std::size_t k = 0; k < window.parts.size(); ++k) {
       const double time = window.found.start + window.parts[k].length * shares_[job];
       coming_.push_back({time, static_cast<std::uint32_t>(job), static_cast<std::uint32_t>(k)});
@@ -192,7 +190,7 @@ class Execution {
       std::size_t bad;
       if (free_.pool.release(window.found.start, &part, 1, bad) != Status::ok)
         return Status::internal;
-      come_free(now, window.found.start + part.length, place_of(part));
+      openings_.add(now, window.found.start + part.length, place_of(part));
       std::pop_heap(coming_.begin(), coming_.end());
       coming_.pop_back();
       ++ends_;
@@ -205,56 +203,28 @@ class Execution {
     return static_cast<std::size_t>(free_.pool.place_of(part.node));
   }
 
-  void come_free(double start, double end, std::size_t place) {
-    freed_.push_back({start, end, free_.slots.nodes[place].performance, place});
-  }
-
-  // Whether time that came free since it was last looked at could hold a part of the job that
-  // begins by `latest`.
-  bool may_start(std::size_t job, double latest) {
-    Window& window = windows_[job];
-    const Query& query = jobs_[job].query;
-    const bool had = window.state == State::reserved;
-    const double from = std::max(query.earliest, free_.pool.now());
-    bool may = !window.looked;
-    window.looked = true;
-    for (std::size_t i = window.seen; i < freed_.size() && !may; ++i) {
-      const Freed& freed = freed_[i];
-      // The part would begin by `latest` and reach into the freed time.
-      if (freed.end < from) continue;
-      const double length = query.length(freed.performance);
-      if (freed.start - latest >= length * (1 + kMargin)) continue;
-      for (const Part& part : window.parts)
-        may = may || (had && part.node == free_.slots.nodes[freed.place].id);
-      const std::vector<Span>& spans = free_.pool.free_at(freed.place);
-      auto span = std::upper_bound(spans.begin(), spans.end(), freed.start,
-                                   [](double t, const Span& x) { return t < x.end; });
-      for (; !may && span != spans.end() && span->start <= freed.end; ++span) {
-        const double t = std::max(span->start, from);
-        may = t <= latest && std::min(span->end, query.deadline) - t >= length * (1 - kMargin);
-      }
-    }
-    window.seen = freed_.size();
-    return may;
-  }
-
-  // Gives up the job's reservation.
+  // Gives up the job's reservation; announce() says so when its new place is known.
   Status give_up(std::size_t job) {
     Window& window = windows_[job];
     window.state = State::waiting;
+    openings_.give_up(job, window.parts);
+    left_start_ = window.found.start;
+    left_.swap(window.parts);
     std::size_t bad;
-    if (free_.pool.release(window.found.start, window.parts.data(), window.parts.size(), bad) !=
-        Status::ok)
-      return Status::internal;
-    for (const Part& part : window.parts)
-      come_free(window.found.start, window.found.start + part.length, place_of(part));
-    return Status::ok;
+    return free_.pool.release(left_start_, left_.data(), left_.size(), bad) == Status::ok
+               ? Status::ok
+               : Status::internal;
+  }
+  void announce(std::size_t job) {
+    for (const Part& part : left_)
+      openings_.add(left_start_, left_start_ + part.length, place_of(part));
+    openings_.looked(job);
   }
 
-  // A window that begins by `latest`; none is no failure.
-  Status look(std::size_t job, double latest, Found& found) {
-    const Status status =
-        free_.pool.find_by(latest, jobs_[job].query, earliest_, shape_, workspace(), found);
+  // A window that begins within `starts`; none is no failure.
+  Status look(std::size_t job, const Openings::Starts& starts, Found& found) {
+    const Status status = free_.pool.find_between(starts.first, starts.last, jobs_[job].query,
+                                                  earliest_, shape_, workspace(), found);
     return status == Status::no_memory || status == Status::internal ? status
            : status == Status::ok                                   ? Status::ok
                                                                     : Status::none;
@@ -269,44 +239,54 @@ class Execution {
     Window& window = windows_[job];
     const bool had = window.state == State::reserved;
     const double latest = had ? std::nextafter(window.found.start, -kInfinity) : kInfinity;
-    if (latest < free_.pool.now() || !may_start(job, latest)) return Status::ok;
+    const Openings::Starts starts = may_start(job, latest);
+    if (!starts.any()) return Status::ok;
     Found found;
-    if (had) free_.pool.lend(window.found.start, window.parts.data(), window.parts.size());
-    const Status status = look(job, latest, found);
+    if (had) {
+      const std::vector<Part>& parts = window.parts;
+      free_.pool.lend(window.found.start, starts.last, parts.data(), parts.size());
+    }
+    const Status status = look(job, starts, found);
     if (had) free_.pool.take_back();
     if (status != Status::ok) return status == Status::none ? Status::ok : status;
-    if (had)
-      if (const Status given = give_up(job); given != Status::ok) return given;
-    moves_ += had;
-    return take(job, found);
+    if (!had) return take(job, found);
+    ++moves_;
+    if (const Status given = give_up(job); given != Status::ok) return given;
+    if (const Status taken = take(job, found); taken != Status::ok) return taken;
+    announce(job);
+    return Status::ok;
   }
 
   // The head of the queue comes first while it holds a reservation: what arrives later, or fits
   // for the first time because others ended early, must not delay it, whatever its place.
   Status start_what_can(double now) {
-    if (head_ != kNobody && may_start(head_, windows_[head_].found.start)) {
+    if (head_ != kNobody && may_start(head_, windows_[head_].found.start).any()) {
       const std::size_t j = std::exchange(head_, kNobody);
       if (const Status status = give_up(j); status != Status::ok) return status;
       if (const Status status = start_or_reserve(j, now); status != Status::ok) return status;
+      announce(j);
     } else if (head_ != kNobody && windows_[head_].found.start <= now) {
       begin(std::exchange(head_, kNobody));
     }
     for (const std::size_t j : queue_) {
+      if (head_ != kNobody && !openings_.marked(j)) continue;
       if (windows_[j].state != State::waiting || jobs_[j].query.earliest > now) continue;
-      Status status = Status::ok;
-      if (head_ == kNobody)
-        status = start_or_reserve(j, now);
-      else if (may_start(j, now))
-        status = start(j, now);
+      const Status status = head_ == kNobody ? start_or_reserve(j, now) : start(j, now);
       if (status != Status::ok) return status;
     }
     std::erase_if(queue_, [this](std::size_t j) { return windows_[j].state == State::started; });
     return Status::ok;
   }
 
+  Openings::Starts may_start(std::size_t job, double latest) {
+    return openings_.starts(job, latest, windows_[job].parts);
+  }
+
   Status start(std::size_t j, double now) {
+    const Openings::Starts starts = may_start(j, now);
+    if (!starts.any()) return Status::ok;
     Found found;
-    if (const Status status = look(j, now, found); status != Status::ok)
+    if (const Status status = look(j, starts, found); status != Status::ok)
       return status == Status::none ? Status::ok : status;
     const Status placed = take(j, found);
     if (placed == Status::ok) begin(j);
@@ -316,9 +296,8 @@ class Execution {
   // Starts the job, or makes it the head.
   Status start_or_reserve(std::size_t j, double now) {
     Found found;
-    windows_[j].looked = true;
-    windows_[j].seen = freed_.size();
-    const Status status = look(j, kInfinity, found);
+    openings_.looked(j);
+    const Status status = look(j, {-kInfinity, kInfinity}, found);
     if (status != Status::ok) return status == Status::none ? Status::ok : status;
     if (const Status placed = take(j, found); placed != Status::ok) return placed;
     if (found.start <= now)
@@ -333,90 +312,16 @@ class Execution {
   const ShapeKind shape_;
   const int earliest_;  // the criterion
   const double* const shares_;
+  Openings openings_;
   std::vector<Window> windows_;
   std::vector<double> promised_;
   std::vector<Ending> coming_;  // a heap
-  std::vector<Freed> freed_;
-  std::vector<std::size_t> queue_;  // jobs that have not started, in order
+  std::vector<Part> left_;          // of the reservation that was given up last
+  double left_start_ = 0;
+  std::vector<std::size_t> queue_;  // EASY: jobs that have not started, in order
   std::size_t head_ = kNobody;      // of the queue: the one with a reservation
   std::size_t past_ = 0;            // parts that have ended since the pool dropped what is past
   std::int64_t ends_ = 0, moves_ = 0;
 };
-
-// How jobs behind the sub-batches are scheduled, and how a schedule is executed.
-enum class Backfill : int { none = 0, conservative, easy };
-
-// The whole schedule of a batch. `earliest` is the criterion of backfilled windows.
-inline Status schedule_batch(const PreparedSlots& base, const std::vector<BatchJob>& jobs,
-                             const BatchRules& rules, Backfill backfill, int earliest,
-                             BatchAnswer& out) noexcept {
-  return guarded([&] {
-    static thread_local Batch batch;
-    const Status status = batch.run(base, jobs, rules, out);
-    if (status != Status::ok || backfill == Backfill::none || base.slots.empty()) return status;
-    const std::size_t first = rules.slices.back();
-    if (backfill == Backfill::conservative) return batch.backfill(first, earliest);
-    const std::vector<double> shares(jobs.size(), 1.0);
-    Execution queue(batch.free, jobs, rules.shape, earliest, shares.data());
-    for (std::size_t j = 0; j < first; ++j) {
-      if (out.chosen[j] < 0) {
-        queue.leave_out(j);
-        continue;
-      }
-      const auto a = static_cast<std::size_t>(out.chosen[j]);
-      queue.hold(j, out.alternatives.found[a], out.alternatives.parts_of(a),
-                 out.alternatives.count(a));
-    }
-    if (const Status done = queue.run_easy(base); done != Status::ok) return done;
-    ExecutionAnswer found;
-    queue.answer(found);
-    for (std::size_t j = first; j < jobs.size(); ++j) {
-      out.reasons[j] = found.reasons[j];
-      if (!found.windows.any(j)) continue;
-      out.chosen[j] = static_cast<std::int64_t>(out.alternatives.size());
-      out.alternatives.add_from(found.windows, j);
-      out.owner.push_back(static_cast<std::int64_t>(j));
-    }
-    return Status::ok;
-  });
-}
-
-// Executes a schedule on all slots: `planned` by job; jobs that may move up by `movable`, or
-// that queue for EASY where they have no window.
-inline Status execute_batch(const PreparedSlots& base, const std::vector<BatchJob>& jobs,
-                            ShapeKind shape, Backfill backfill, int earliest,
-                            const WindowTable& planned, const std::uint8_t* movable,
-                            const double* shares, ExecutionAnswer& out) noexcept {
-  return guarded([&] {
-    static thread_local BatchPool free;
-    out.windows.clear(), out.promised.clear(), out.reasons.clear();
-    if (jobs.size() * base.slots.size() > kManyPairs) expect_long();
-    if (base.slots.empty()) {
-      for (std::size_t j = 0; j < jobs.size(); ++j) out.windows.add_none();
-      out.promised.assign(jobs.size(), std::numeric_limits<double>::quiet_NaN());
-      out.reasons.assign(jobs.size(), static_cast<std::uint8_t>(Reason::nodes));
-      return Status::ok;
-    }
-    free.open(base, jobs);
-    Execution run(free, jobs, shape, earliest, shares);
-    for (std::size_t j = 0; j < jobs.size(); ++j) {
-      if (planned.any(j)) {
-        const Status placed = run.place(j, planned.found[j], planned.parts_of(j), planned.count(j));
-        if (placed != Status::ok) return placed;
-      } else if (!movable[j]) {
-        run.leave_out(j);
-      }
-    }
-    Status status = Status::ok;
-    if (backfill == Backfill::conservative)
-      status = run.run_conservative(movable);
-    else if (backfill == Backfill::easy)
-      status = run.run_easy(base);
-    else
-      run.run_reserved();
-    if (status == Status::ok) run.answer(out);
-    return status;
-  });
-}
 
 }  // namespace slotkern

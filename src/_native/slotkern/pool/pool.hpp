@@ -47,8 +47,10 @@ class SlotPool {
     ++version_;
     prepared_ = &prepared;
     prices_ = prices;
-    free_.assign(prepared.nodes.size(), {});
-    booked_.assign(prepared.nodes.size(), {});
+    for (std::vector<std::vector<Span>>* all : {&free_, &booked_}) {
+      all->resize(prepared.nodes.size());
+      for (std::vector<Span>& spans : *all) spans.clear();
+    }
     gone_.assign(prepared.nodes.size(), 0);
     now_ = -kInfinity;
     order_ = {};
@@ -175,14 +177,15 @@ class SlotPool {
   // Between lend() and take_back() searches for a start before `start` see the booked parts as
   // free. Such a window has a part on a node of them only where free time comes right before
   // the part, and then the slot there goes on to the end of what give_back() would join: so
-  // ends are moved, no rows.
-  void lend(double start, const Part* parts, std::size_t n) {
+  // ends are moved, no rows. Parts before which nothing is free by `latest` are left alone.
+  void lend(double start, double latest, const Part* parts, std::size_t n) {
     lent_.clear();
     for (std::size_t j = 0; j < n; ++j) {
       const auto k = static_cast<std::size_t>(place_of(parts[j].node));
       const std::vector<Span>& spans = free_[k];
       const std::size_t before = last_at(spans, start);
-      if (before == spans.size() || spans[before].end != start) continue;
+      if (before == spans.size() || spans[before].end != start || spans[before].start > latest)
+        continue;
       const Span& booked = booked_[k][last_at(booked_[k], start)];
       if (spans[before].row != booked.row) continue;
       const bool joined = before + 1 < spans.size() && spans[before + 1].start == booked.end &&
@@ -260,12 +263,13 @@ class SlotPool {
     return status;
   }
 
-  // The same for a start by `latest`, and nothing is remembered.
-  Status find_by(double latest, const Query& asked, int criterion, ShapeKind shape,
-                 Workspace& work, Found& found) {
+  // The same where no window starts before `first`, for a start by `latest`; nothing is remembered.
+  Status find_between(double first, double latest, const Query& asked, int criterion,
+                      ShapeKind shape, Workspace& work, Found& found) {
     Query from;
     if (const Status status = ask(asked, criterion, shape, from); status != Status::ok)
       return status;
+    from.earliest = std::max(from.earliest, first);
     from.latest = std::min(from.latest, latest);
     return search_checked(*prepared_, from, criterion, shape, work, found);
   }

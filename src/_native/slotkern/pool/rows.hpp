@@ -110,8 +110,9 @@ class PoolRows {
     Slot& slot = prepared_->slots[row];
     const bool shrinks = end < slot.end;
     slot.end = end;
-    set_screens(row, slot);
-    widen(here.block, row);
+    prepared_->by_rate.set_end(row, PreparedSlots::room(slot) * slot.performance, end);
+    if (prices_) prepared_->by_price.set_end(row, PreparedSlots::room(slot), end);
+    if (!shrinks) widen(here.block, row);
     if (shrinks) grow_stale(here.block);
   }
 
@@ -155,15 +156,17 @@ class PoolRows {
     while (block > 0 && prepared.firsts[block] == start &&
            prepared.slots[prepared.order[block] * kBlock].node > node)
       --block;
-    const auto first = prepared.slots.begin() +
-                       static_cast<std::ptrdiff_t>(prepared.order[block] * kBlock);
-    const auto it = std::lower_bound(first, first + prepared.counts[prepared.order[block]],
-                                     std::pair{start, node},
-                                     [](const Slot& s, const std::pair<double, std::int32_t>& x) {
-                                       return s.start < x.first ||
-                                              (s.start == x.first && s.node < x.second);
-                                     });
-    return {block, static_cast<std::size_t>(it - first)};
+    const Slot* first = prepared.slots.data() + prepared.order[block] * kBlock;
+    std::size_t offset = 0;
+    for (std::size_t count = prepared.counts[prepared.order[block]]; count > 0;) {
+      const std::size_t half = count / 2;  // written so that nothing is guessed
+      const Slot& slot = first[offset + half];
+      const bool less =
+          (slot.start < start) | ((slot.start == start) & (slot.node < node));
+      offset += less ? half + 1 : 0;
+      count = less ? count - half - 1 : half;
+    }
+    return {block, offset};
   }
 
   std::size_t row_of(const RowAt& spot) const {

@@ -145,6 +145,10 @@ class Screen {
     fine_.put(i, round_down(key), round_up(room), round_up(performance), round_up(end));
   }
 
+  void set_end(std::size_t i, double room, double end) {
+    fine_.room[i] = round_up(room), fine_.end[i] = round_up(end);
+  }
+
   // The row has joined the block.
   void widen(std::size_t block, std::size_t row) { coarse_.widen(block, fine_, row); }
 

@@ -110,6 +110,8 @@ class Sweep {
     // No part starts later; the tests themselves are below.
     const double room = 4 * 0x1p-52 * (std::fabs(query.deadline) + shortest_);
     last_ = std::min(query.latest, query.deadline - shortest_ + room);
+    last_position_ =
+        query.latest < kInfinity ? prepared_.position_at(last_) : prepared_.last_position();
     top_.reset(n_, spare_);
   }
 
@@ -118,7 +120,7 @@ class Sweep {
     for (std::size_t from = 0; !over_; from = next_) {
       next_ = 0;
       Shape::screen(prepared_).each(
-          prepared_.order, thresholds_, from, prepared_.last_position(),
+          prepared_.order, thresholds_, from, last_position_,
           [&](std::size_t row, std::size_t position) { return take(row, position); });
       if (pending_ && !over_ && next_ == 0) judge(prepared_.position_at(t_));
       if (next_ == 0) break;
@@ -255,6 +257,7 @@ class Sweep {
   const double shortest_;
   Thresholds thresholds_;
   double last_ = 0, cut_ = kInfinity;
+  std::size_t last_position_ = 0;
   double t_ = 0;             // of what is not judged yet, or was judged last
   std::size_t row_ = 0, next_ = 0;
   bool pending_ = false, over_ = false, better_ = false;

@@ -1,0 +1,91 @@
+// The doors of a batch: its whole schedule, and what comes of it.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "slotkern/batch/execution.hpp"
+
+namespace slotkern {
+
+// How jobs behind the sub-batches are scheduled, and how a schedule is executed.
+enum class Backfill : int { none = 0, conservative, easy };
+
+// The whole schedule of a batch. `earliest` is the criterion of backfilled windows.
+inline Status schedule_batch(const PreparedSlots& base, const std::vector<BatchJob>& jobs,
+                             const BatchRules& rules, Backfill backfill, int earliest,
+                             BatchAnswer& out) noexcept {
+  return guarded([&] {
+    static thread_local Batch batch;
+    const Status status = batch.run(base, jobs, rules, out);
+    if (status != Status::ok || backfill == Backfill::none || base.slots.empty()) return status;
+    const std::size_t first = rules.slices.back();
+    if (backfill == Backfill::conservative) return batch.backfill(first, earliest);
+    const std::vector<double> shares(jobs.size(), 1.0);
+    Execution queue(batch.free, jobs, rules.shape, earliest, shares.data());
+    for (std::size_t j = 0; j < first; ++j) {
+      if (out.chosen[j] < 0) {
+        queue.leave_out(j);
+        continue;
+      }
+      const auto a = static_cast<std::size_t>(out.chosen[j]);
+      queue.hold(j, out.alternatives.found[a], out.alternatives.parts_of(a),
+                 out.alternatives.count(a));
+    }
+    if (const Status done = queue.run_easy(base); done != Status::ok) return done;
+    ExecutionAnswer found;
+    queue.answer(found);
+    for (std::size_t j = first; j < jobs.size(); ++j) {
+      out.reasons[j] = found.reasons[j];
+      if (!found.windows.any(j)) continue;
+      out.chosen[j] = static_cast<std::int64_t>(out.alternatives.size());
+      out.alternatives.add_from(found.windows, j);
+      out.owner.push_back(static_cast<std::int64_t>(j));
+    }
+    return Status::ok;
+  });
+}
+
+// Executes a schedule on all slots: `planned` by job; jobs that may move up by `movable`, or
+// that queue for EASY where they have no window.
+inline Status execute_batch(const PreparedSlots& base, const std::vector<BatchJob>& jobs,
+                            ShapeKind shape, Backfill backfill, int earliest,
+                            const WindowTable& planned, const std::uint8_t* movable,
+                            const double* shares, ExecutionAnswer& out) noexcept {
+  return guarded([&] {
+    static thread_local BatchPool free;
+    out.windows.clear(), out.promised.clear(), out.reasons.clear();
+    if (jobs.size() * base.slots.size() > kManyPairs) expect_long();
+    if (base.slots.empty()) {
+      for (std::size_t j = 0; j < jobs.size(); ++j) out.windows.add_none();
+      out.promised.assign(jobs.size(), std::numeric_limits<double>::quiet_NaN());
+      out.reasons.assign(jobs.size(), static_cast<std::uint8_t>(Reason::nodes));
+      return Status::ok;
+    }
+    free.open(base, jobs, backfill == Backfill::conservative);
+    Execution run(free, jobs, shape, earliest, shares);
+    for (std::size_t j = 0; j < jobs.size(); ++j) {
+      if (planned.any(j)) {
+        const Status placed = run.place(j, planned.found[j], planned.parts_of(j), planned.count(j));
+        if (placed != Status::ok) return placed;
+      } else if (!movable[j]) {
+        run.leave_out(j);
+      }
+    }
+    Status status = Status::ok;
+    if (backfill == Backfill::conservative)
+      status = run.run_conservative(movable);
+    else if (backfill == Backfill::easy)
+      status = run.run_easy(base);
+    else
+      run.run_reserved();
+    if (status == Status::ok) run.answer(out);
+    return status;
+  });
+}
+
+}  // namespace slotkern
