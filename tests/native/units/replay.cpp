@@ -1,10 +1,12 @@
 // Parts of the replay, each against its plain definition.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <vector>
 
 #include "slotkern/replay/nodes.hpp"
 #include "slotkern/replay/profile.hpp"
+#include "slotkern/replay/promises.hpp"
 #include "support.hpp"
 
 using namespace slotkern::replay;
@@ -12,48 +14,144 @@ using namespace unit;
 
 namespace {
 
-// Whole times up to 60, a count of free processors for each.
-void profiles_count_what_is_free() {
-  constexpr std::int32_t processors = 10;
-  constexpr int last = 60;
-  for (int round = 0; round < 200; ++round) {
-    Profile profile(processors);
-    std::vector<int> free(last + 40, processors);
+constexpr std::int32_t kProcessors = 10;
+
+// The profile by its definition: all that is held.
+struct Held {
+  struct Span {
+    double start, end;
+    std::int32_t width;
+  };
+  std::vector<Span> spans;
+
+  std::int32_t free(double time) const {
+    std::int32_t left = kProcessors;
+    for (const Span& span : spans) left -= span.start <= time && time < span.end ? span.width : 0;
+    return left;
+  }
+
+  std::int32_t least(double from, double until) const {
+    std::int32_t left = free(from);
+    for (const Span& span : spans)
+      if (from < span.start && span.start < until) left = std::min(left, free(span.start));
+    return left;
+  }
+
+  std::int32_t most(double from, double until) const {
+    std::int32_t left = free(from);
+    for (const Span& span : spans)
+      if (from < span.end && span.end < until) left = std::max(left, free(span.end));
+    return left;
+  }
+
+  // Starts are earliest where something ends.
+  double find(double now, double length, std::int32_t width) const {
+    double found = least(now, now + length) >= width ? now : INFINITY;
+    for (const Span& span : spans)
+      if (now <= span.end && span.end < found && least(span.end, span.end + length) >= width)
+        found = span.end;
+    return found;
+  }
+
+  double free_since(double now, double time, std::int32_t width) const {
+    double found = least(now, time) >= width ? now : time;
+    for (const Span& span : spans)
+      if (now <= span.end && span.end < found && least(span.end, time) >= width)
+        found = span.end;
+    return found;
+  }
+};
+
+// Spans are taken, given back and moved; what a search has learned hides no start from those
+// that come later.
+void profiles_tell_what_is_free() {
+  for (int round = 0; round < 1000; ++round) {
+    const double unit = std::array{1.0, 0.1, 1.0 / 3}[below(3)];
+    const auto some = [&](std::size_t most) { return unit * static_cast<double>(1 + below(most)); };
+    Profile profile(kProcessors);
+    Held held;
     double now = 0;
-    for (int step = 0; step < 40; ++step) {
-      const int start = static_cast<int>(now) + static_cast<int>(below(20)),
-                end = start + static_cast<int>(below(15)),
-                width = 1 + static_cast<int>(below(4));
-      bool room = end <= last;
-      for (int t = start; t < end; ++t) room = room && free[static_cast<std::size_t>(t)] >= width;
-      if (room) {
-        profile.add(start, end, -width);
-        for (int t = start; t < end; ++t) free[static_cast<std::size_t>(t)] -= width;
+    for (int step = 0; step < 80; ++step) {
+      profile.advance(now);
+      const double length = some(12), limit = below(3) == 0 ? now + some(20) : INFINITY;
+      const auto width = static_cast<std::int32_t>(1 + below(kProcessors));
+      const double start = held.find(now, length, width);
+      CHECK(profile.find(now, length, width, limit) == std::min(start, limit));
+      if (below(3) != 0) {
+        profile.take(start, start + length, width);
+        held.spans.push_back({start, start + length, width});
       }
-      const int length = 1 + static_cast<int>(below(12)), wanted = 1 + static_cast<int>(below(10));
-      const int from = static_cast<int>(now) + static_cast<int>(below(8));
-      const int limit = below(3) == 0 ? from + static_cast<int>(below(20)) : last + 20;
-      int first = from;
-      const auto fits = [&](int begin) {
-        for (int t = begin; t < begin + length; ++t)
-          if (free[static_cast<std::size_t>(t)] < wanted) return false;
-        return true;
-      };
-      while (first < limit && !fits(first)) ++first;
-      CHECK(profile.find(from, length, wanted, INFINITY, limit) == first);
-      CHECK(profile.free_before(now + 1) == free[static_cast<std::size_t>(now)]);
-      std::vector<Profile::Peak> peaks;
-      profile.peaks(from, last, peaks);
-      int most = 0;
-      std::size_t k = 0;
-      for (int t = from; t < last; ++t) {
-        const int here = free[static_cast<std::size_t>(t)];
-        if (here <= most) continue;
-        CHECK(k < peaks.size() && peaks[k].time == t && peaks[k].free == here);
-        most = here, ++k;
+      const double until = now + some(20);
+      CHECK(profile.most(now, until) == held.most(now, until));
+      if (below(2) == 0 && !held.spans.empty()) {
+        const std::size_t k = below(held.spans.size());
+        const Held::Span old = held.spans[k];
+        if (old.start > now) {
+          CHECK(profile.free_since(now, old.start, old.width) ==
+                held.free_since(now, old.start, old.width));
+        }
+        held.spans.erase(held.spans.begin() + static_cast<std::ptrdiff_t>(k));
+        profile.give(std::max(old.start, now), old.end, old.width);
       }
-      CHECK(k == peaks.size());
-      if (below(6) == 0) profile.advance(now = std::min(now + 1, last - 30.0));
+      if (below(4) == 0) now += some(2);
+    }
+  }
+}
+
+// A job's own place is free to it when it moves.
+void spans_move_to_the_earliest_start() {
+  for (int round = 0; round < 1000; ++round) {
+    const double unit = std::array{1.0, 0.1, 1.0 / 3}[below(3)];
+    Profile profile(kProcessors);
+    Held held;
+    std::vector<double> lengths;
+    for (int step = 0; step < 60; ++step) {
+      const double length = unit * static_cast<double>(1 + below(12));
+      const auto width = static_cast<std::int32_t>(1 + below(kProcessors));
+      const double start = profile.find(0, length, width, INFINITY);
+      CHECK(start == held.find(0, length, width));
+      profile.take(start, start + length, width);
+      held.spans.push_back({start, start + length, width});
+      lengths.push_back(length);
+      const std::size_t leaves = below(held.spans.size()), moves = below(held.spans.size());
+      if (below(3) == 0) {
+        profile.give(held.spans[leaves].start, held.spans[leaves].end, held.spans[leaves].width);
+        held.spans.erase(held.spans.begin() + static_cast<std::ptrdiff_t>(leaves));
+        lengths.erase(lengths.begin() + static_cast<std::ptrdiff_t>(leaves));
+      }
+      if (moves >= held.spans.size() || held.spans[moves].start == 0) continue;
+      const Held::Span old = held.spans[moves];
+      held.spans[moves].width = 0;
+      const double own = profile.free_since(0, old.start, old.width);
+      const double begin = profile.find(0, lengths[moves], old.width, own);
+      CHECK(begin == std::min(old.start, held.find(0, lengths[moves], old.width)));
+      if (begin < old.start) profile.move(old.start, begin, lengths[moves], old.width);
+      held.spans[moves] = {begin, begin + lengths[moves], old.width};
+    }
+  }
+}
+
+// The smallest of all promises, of equal ones the smallest job.
+void promises_come_in_order() {
+  constexpr std::size_t jobs = 40;
+  for (int round = 0; round < 200; ++round) {
+    Promises promises(jobs);
+    std::vector<double> time(jobs, kNever);
+    for (int step = 0; step < 200; ++step) {
+      const std::size_t job = below(jobs);
+      const auto id = static_cast<JobId>(job);
+      if (time[job] == kNever) {
+        promises.add(id, time[job] = static_cast<double>(below(30)));
+      } else if (below(2) == 0) {
+        promises.hasten(id, time[job] -= static_cast<double>(below(4)));
+      } else {
+        promises.remove(id);
+        time[job] = kNever;
+      }
+      const auto least = std::min_element(time.begin(), time.end());
+      CHECK(promises.time() == *least);
+      if (*least != kNever)
+        CHECK(promises.job() == static_cast<JobId>(least - time.begin()));
     }
   }
 }
@@ -99,7 +197,9 @@ void jobs_take_the_lowest_processors() {
 }  // namespace
 
 int main() {
-  profiles_count_what_is_free();
+  profiles_tell_what_is_free();
+  spans_move_to_the_earliest_start();
+  promises_come_in_order();
   jobs_take_the_lowest_processors();
   return report();
 }

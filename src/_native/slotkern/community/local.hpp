@@ -8,7 +8,6 @@
 #pragma once
 
 #include <map>
-#include <memory>
 #include <variant>
 
 #include "slotkern/community/queue.hpp"
@@ -47,7 +46,7 @@ class Fcfs {
 
 class Backfilling {
  public:
-  // What the schedulers of all nodes read: keys of the order; estimates, and their kinds, by speed.
+  // What the schedulers of all nodes read: keys of the order; estimates by speed.
   struct Shared {
     Shared(const Jobs& jobs, const LocalPolicy& policy)
         : jobs(jobs), policy(policy), key(jobs.size) {}
@@ -59,18 +58,11 @@ class Backfilling {
       return {jobs.submit, jobs.run, column.data(), jobs.width, jobs.size};
     }
 
-    std::shared_ptr<const replay::JobKinds> kinds_at(double speed) {
-      std::shared_ptr<const replay::JobKinds>& found = kinds[speed];
-      if (!found) found = std::make_shared<const replay::JobKinds>(at(speed));
-      return found;
-    }
-
     Jobs jobs;
     LocalPolicy policy;
     std::vector<double> key;
     double came = 0;  // so many jobs have, to any node
     std::map<double, std::vector<double>> estimates;
-    std::map<double, std::shared_ptr<const replay::JobKinds>> kinds;
   };
 
   Backfilling(Shared& shared, const Profile& profile)
@@ -106,8 +98,7 @@ class Backfilling {
     const replay::Order order{shared.key.data()};
     const auto overtaking = shared.policy.overtaking;
     if (overtaking == Overtaking::conservative)
-      return replay::ConservativeScheduler(jobs, profile.processors, order, {},
-                                           shared.kinds_at(profile.speed));
+      return replay::ConservativeScheduler(jobs, profile.processors, order, {});
     return replay::QueueScheduler(jobs, profile.processors, order,
                                   static_cast<replay::Backfill>(overtaking), {});
   }
