@@ -5,11 +5,12 @@ import os
 import numpy as np
 
 cimport cython
+from libc.stdint cimport int32_t, int64_t, uint8_t
 from libcpp.vector cimport vector
 
 from slotkern._base cimport Status, Watch, ask, error_of, hears
-from slotkern._core cimport PreparedSlots
-from slotkern._kernels cimport Answer, Query, ShapeKind, find
+from slotkern._core cimport LARGE, PreparedSlots
+from slotkern._kernels cimport Answer, CPreparedSlots, CWindowTable, Query, ShapeKind, find
 from slotkern._spans cimport prices_of, span_table
 
 from slotkern._spans import SPAN
@@ -17,6 +18,8 @@ from slotkern._spans import SPAN
 cdef extern from "slotkern/pool/schedule.hpp" namespace "slotkern" nogil:
     Answer find_in "slotkern::find"(CSlotPool&, const Query&, int, ShapeKind) noexcept
     Status make_rows_for(CSlotPool&, double) noexcept
+    Status schedule(CSlotPool&, const CPreparedSlots&, const vector[Query]&, int, ShapeKind,
+                    CWindowTable&, vector[uint8_t]&) noexcept
 
 cdef extern from "slotkern/pool/mutexes.hpp" namespace "slotkern" nogil:
     cdef cppclass Mutexes:
@@ -27,6 +30,22 @@ cdef extern from "slotkern/pool/mutexes.hpp" namespace "slotkern" nogil:
         void before_fork()
         void after_in_parent()
         void after_in_child()
+
+cdef extern from "slotkern/pool/embed.hpp" nogil:
+    const int kInterface "slotkern::kInterface"
+    int slotkern_find(void*, const double*, int64_t, int, int, double*, int64_t*, int32_t*,
+                      double*, double*) noexcept
+    int slotkern_book(void*, double, int64_t, const int64_t*, const int32_t*,
+                      const double*) noexcept
+    int slotkern_release(void*, double, int64_t, const int64_t*, const int32_t*,
+                         const double*) noexcept
+
+# Names carry the interface, so that code compiled and cached against another one finds none.
+ADDRESSES = {
+    f"slotkern_find_{kInterface}": <size_t>&slotkern_find,
+    f"slotkern_book_{kInterface}": <size_t>&slotkern_book,
+    f"slotkern_release_{kInterface}": <size_t>&slotkern_release,
+}
 
 
 def _before_fork():
@@ -149,7 +168,7 @@ cdef class ChangingSlots(PreparedSlots):
             if self.changed:
                 answer = find_in(self.pool, query, criterion, shape)
                 self.leave()
-            elif self.prepared.nodes.size() < 8192:  # below, letting the interpreter go costs more
+            elif self.prepared.nodes.size() < LARGE:
                 answer = find(self.prepared, query, criterion, shape)
                 self.leave()
             else:
@@ -157,6 +176,10 @@ cdef class ChangingSlots(PreparedSlots):
                     answer = find(self.prepared, query, criterion, shape)
                     self.leave()
         return answer
+
+    cdef Status place_all(self, const vector[Query]& queries, int criterion, ShapeKind shape,
+                          CWindowTable& out, vector[uint8_t]& reasons) noexcept nogil:
+        return schedule(self.pool, self.prepared, queries, criterion, shape, out, reasons)
 
     cdef int start_change(self) except -1:
         """Locks the pool and makes it ready to change."""
@@ -176,6 +199,23 @@ cdef class ChangingSlots(PreparedSlots):
             if status != Status.ok:
                 self.mutex.unlock()
         return check_status(status)
+
+
+cdef int find_at(void* door, const double* request, int64_t fields, int criterion, int shape,
+                 double* totals, int64_t* rows, int32_t* nodes, double* lengths,
+                 double* costs) noexcept nogil:
+    return slotkern_find(door, request, fields, criterion, shape, totals, rows, nodes, lengths,
+                         costs)
+
+
+cdef int book_at(void* door, double start, int64_t n, const int64_t* rows, const int32_t* nodes,
+                 const double* lengths) noexcept nogil:
+    return slotkern_book(door, start, n, rows, nodes, lengths)
+
+
+cdef int release_at(void* door, double start, int64_t n, const int64_t* rows,
+                    const int32_t* nodes, const double* lengths) noexcept nogil:
+    return slotkern_release(door, start, n, rows, nodes, lengths)
 
 
 cdef int check_status(Status status) except -1:

@@ -6,11 +6,12 @@ cimport numpy as cnp
 from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer
 from libc.stdint cimport int32_t
 from libc.string cimport strcmp
+from libcpp.vector cimport vector
 
 from slotkern._base cimport Fault, Status, Watch, ask, error_of, hears, name_of
 from slotkern._kernels cimport (
-    Answer, CPreparedSlots, PartFunction, PartLimit, Query, ShapeKind, SlotView, check, find,
-    prepare_slots,
+    Answer, CPreparedSlots, CWindowTable, PartFunction, PartLimit, Query, ShapeKind, SlotView,
+    check, find, find_many, prepare_slots,
 )
 from slotkern._request cimport Request, copy_of, numbers_of, search_error
 
@@ -26,9 +27,6 @@ SLOT = np.dtype(
 
 # What the capsule of a compiled function of a slot and a length is named (_value.pyx).
 cdef const char* STATIC_NAME = "int (const void *, double, double *)"
-
-# Slots of so many nodes are searched without the GIL: below, handing it over costs more.
-cdef size_t LARGE = 8192
 
 
 cdef Py_ssize_t offset_of(object dtype, str name, object wanted) except -1:
@@ -296,6 +294,10 @@ cdef class PreparedSlots:
                 with nogil:
                     answer = find(self.prepared, query, criterion, shape)
         return answer
+
+    cdef Status search_all(self, const vector[Query]& queries, int criterion, ShapeKind shape,
+                           unsigned threads, CWindowTable& out, size_t& wrong) noexcept nogil:
+        return find_many(self.prepared, queries, criterion, shape, threads, out, wrong)
 
 
 def restored_slots(slots, terms):

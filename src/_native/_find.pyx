@@ -9,19 +9,15 @@ from libcpp.vector cimport vector
 from slotkern._base cimport Status, Watch, ask, error_of, hears
 from slotkern._core cimport PreparedSlots, in_numbers, pool_of, terms_of
 from slotkern._kernels cimport (
-    Answer, CPreparedSlots, Query, ShapeKind, criterion_doc, criterion_name, kBuiltins,
+    Answer, Query, ShapeKind, criterion_doc, criterion_name, kBuiltins,
 )
 from slotkern._request cimport Request, lasting, search_error, shape_of
-from slotkern._windows cimport CWindowTable, Window, WindowTable, wrap
+from slotkern._windows cimport Window, WindowTable, wrap
 
 from slotkern.checks import integer
 from slotkern.errors import NoWindowError
 
 cnp.import_array()
-
-cdef extern from "slotkern/window/find.hpp" namespace "slotkern" nogil:
-    Status find_many(const CPreparedSlots&, const vector[Query]&, int, ShapeKind, unsigned,
-                     CWindowTable&, size_t&) noexcept
 
 CRITERIA = {
     (<bytes>criterion_name(i)).decode(): (<bytes>criterion_doc(i)).decode()
@@ -233,7 +229,7 @@ def find_windows(slots, requests, criterion="finish", *, str shape="square",
         ask(watch)
         pool.enter(least_volume)
         with nogil:
-            status = find_many(pool.prepared, queries, which, form, crew, out.windows, wrong)
+            status = pool.search_all(queries, which, form, crew, out.windows, wrong)
             pool.leave()
     if status != Status.ok:
         raise search_error(status, queries[wrong])

@@ -4,16 +4,16 @@ import numpy as np
 
 cimport numpy as cnp
 from cpython.exc cimport PyErr_CheckSignals
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport int32_t
 from libcpp.vector cimport vector
 
 from slotkern._base cimport Status, Watch, ask, error_of, hears
 from slotkern._bookings cimport Bookings
 from slotkern._changing cimport ChangingSlots, CSlotPool, check_status
 from slotkern._core cimport PreparedSlots, in_numbers
-from slotkern._kernels cimport CPreparedSlots, Part, Query, ShapeKind
+from slotkern._kernels cimport Part, Query, ShapeKind
 from slotkern._request cimport Request, lasting, shape_of
-from slotkern._windows cimport CWindowTable, Window
+from slotkern._windows cimport Window
 
 from slotkern._find import CRITERIA
 from slotkern._spans import SPAN
@@ -32,24 +32,7 @@ cdef extern from "slotkern/pool/schedule.hpp" namespace "slotkern" nogil:
     Status release(CSlotPool&, double, const Part*, size_t, size_t&) noexcept
     Status advance(CSlotPool&, double) noexcept
     Status remove_node(CSlotPool&, int32_t) noexcept
-    Status schedule(CSlotPool&, const CPreparedSlots&, const vector[Query]&, int, ShapeKind,
-                    CWindowTable&, vector[uint8_t]&) noexcept
 
-cdef extern from "slotkern/pool/embed.hpp" nogil:
-    const int kInterface "slotkern::kInterface"
-    int slotkern_find(void*, const double*, int64_t, int, int, double*, int64_t*, int32_t*,
-                      double*, double*) noexcept
-    int slotkern_book(void*, double, int64_t, const int64_t*, const int32_t*,
-                      const double*) noexcept
-    int slotkern_release(void*, double, int64_t, const int64_t*, const int32_t*,
-                         const double*) noexcept
-
-# Names carry the interface, so that code compiled and cached against another one finds none.
-ADDRESSES = {
-    f"slotkern_find_{kInterface}": <size_t>&slotkern_find,
-    f"slotkern_book_{kInterface}": <size_t>&slotkern_book,
-    f"slotkern_release_{kInterface}": <size_t>&slotkern_release,
-}
 cdef dict INDEX = {name: i for i, name in enumerate(CRITERIA)}
 
 
@@ -570,8 +553,7 @@ cdef class SlotPool(ChangingSlots):
                 ask(watch)
                 self.start_change()
                 with nogil:
-                    status = schedule(self.pool, self.prepared, queries, which, form, out.windows,
-                                      out.codes)
+                    status = self.place_all(queries, which, form, out.windows, out.codes)
                     self.mutex.unlock()
             check_status(status)
         except BaseException as error:

@@ -13,9 +13,8 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from slotkern._base cimport number, place_in
-from slotkern._kernels cimport Answer, Found, Part, ShapeKind
+from slotkern._kernels cimport Answer, Found, Part, PartRow, ShapeKind, WindowRow
 from slotkern._request cimport Request, shape_of
-from slotkern._windows cimport PartRow, WindowRow
 from slotkern.checks import integer
 
 from slotkern.shown import Drawn

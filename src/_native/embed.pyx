@@ -4,6 +4,7 @@ from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t
 
 from slotkern._find import CRITERIA
+from slotkern._changing cimport book_at, find_at, release_at
 from slotkern._kernels cimport Query
 from slotkern._pool import SlotPool
 
@@ -12,14 +13,6 @@ __all__ = []  # for cimport only
 cdef extern from "slotkern/pool/embed.hpp" namespace "slotkern" nogil:
     const int kInterface
     const int kRequestFields
-
-cdef extern from "slotkern/pool/embed.hpp" nogil:
-    int slotkern_find(void*, const double*, int64_t, int, int, double*, int64_t*, int32_t*,
-                      double*, double*) noexcept
-    int slotkern_book(void*, double, int64_t, const int64_t*, const int32_t*,
-                      const double*) noexcept
-    int slotkern_release(void*, double, int64_t, const int64_t*, const int32_t*,
-                         const double*) noexcept
 
 if kInterface != INTERFACE or kRequestFields != REQUEST_FIELDS:
     raise ImportError("embed.pxd and embed.hpp are of different interfaces")
@@ -60,15 +53,14 @@ cdef void fill_request(double* request, int64_t fields, int64_t nodes, double vo
 cdef int find(void* pool, const double* request, int64_t fields, int criterion, int shape,
               double* totals, int64_t* rows, int32_t* nodes, double* lengths,
               double* costs) noexcept nogil:
-    return slotkern_find(pool, request, fields, criterion, shape, totals, rows, nodes, lengths,
-                         costs)
+    return find_at(pool, request, fields, criterion, shape, totals, rows, nodes, lengths, costs)
 
 
 cdef int book(void* pool, double start, int64_t n, const int64_t* rows, const int32_t* nodes,
               const double* lengths) noexcept nogil:
-    return slotkern_book(pool, start, n, rows, nodes, lengths)
+    return book_at(pool, start, n, rows, nodes, lengths)
 
 
 cdef int release(void* pool, double start, int64_t n, const int64_t* rows,
                  const int32_t* nodes, const double* lengths) noexcept nogil:
-    return slotkern_release(pool, start, n, rows, nodes, lengths)
+    return release_at(pool, start, n, rows, nodes, lengths)

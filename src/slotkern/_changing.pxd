@@ -1,10 +1,10 @@
 # Types of slotkern for its own doors: slots that change.
-from libc.stdint cimport int32_t, uint8_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 from libcpp.vector cimport vector
 
 from slotkern._base cimport Status
 from slotkern._core cimport PreparedSlots
-from slotkern._kernels cimport CPreparedSlots
+from slotkern._kernels cimport CPreparedSlots, CWindowTable, Query, ShapeKind
 from slotkern._spans cimport Span
 
 
@@ -41,6 +41,16 @@ cdef class ChangingSlots(PreparedSlots):
     cdef PreparedSlots current    # prepared from the snapshot, or None
     cdef void lock(self) noexcept
     cdef int start_change(self) except -1
+    cdef Status place_all(self, const vector[Query]& queries, int criterion, ShapeKind shape,
+                          CWindowTable& out, vector[uint8_t]& reasons) noexcept nogil
 
 
+# slotkern_find, _book and _release of pool/embed.hpp.
+cdef int find_at(void* door, const double* request, int64_t fields, int criterion, int shape,
+                 double* totals, int64_t* rows, int32_t* nodes, double* lengths,
+                 double* costs) noexcept nogil
+cdef int book_at(void* door, double start, int64_t n, const int64_t* rows, const int32_t* nodes,
+                 const double* lengths) noexcept nogil
+cdef int release_at(void* door, double start, int64_t n, const int64_t* rows,
+                    const int32_t* nodes, const double* lengths) noexcept nogil
 cdef int check_status(Status status) except -1

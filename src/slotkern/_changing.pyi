@@ -5,6 +5,8 @@ from numpy.typing import NDArray
 
 from slotkern._core import PreparedSlots
 
+ADDRESSES: dict[str, int]
+
 class ChangingSlots(PreparedSlots):
     def _free(self) -> tuple[NDArray[np.void], NDArray[np.int64] | None]: ...
     def _state(self) -> dict[str, NDArray[Any]]: ...

@@ -1,6 +1,13 @@
 # Types of slotkern for its own doors. Other people's modules cimport slotkern.embed.
-from slotkern._kernels cimport Answer, CPreparedSlots, Query, ShapeKind
+from libcpp.vector cimport vector
+
+from slotkern._base cimport Status
+from slotkern._kernels cimport Answer, CPreparedSlots, CWindowTable, Query, ShapeKind
 from slotkern._request cimport Request
+
+# Slots of so many nodes are searched without the GIL: below, handing it over costs more.
+cdef enum:
+    LARGE = 8192
 
 
 cdef class PreparedSlots:
@@ -17,7 +24,11 @@ cdef class PreparedSlots:
     cdef PreparedSlots settled(self)
     cdef void enter(self, double least_volume) noexcept
     cdef void leave(self) noexcept nogil
+    # The sweeps are compiled here and for pools (_changing): each door that called them by
+    # itself would hold half a megabyte of its own.
     cdef Answer search(self, const Query& query, int criterion, ShapeKind shape)
+    cdef Status search_all(self, const vector[Query]& queries, int criterion, ShapeKind shape,
+                           unsigned threads, CWindowTable& out, size_t& wrong) noexcept nogil
 
 
 cpdef Request in_numbers(object slots, Request request)

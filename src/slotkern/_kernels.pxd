@@ -69,9 +69,35 @@ cdef extern from "slotkern/window/find.hpp" namespace "slotkern" nogil:
         double bound
         size_t failed
 
+    cdef struct WindowRow:
+        pass
+
+    cdef struct PartRow:
+        pass
+
+    cdef cppclass CWindowTable "slotkern::WindowTable":
+        vector[Found] found
+        vector[size_t] firsts
+        vector[Part] parts
+        size_t size() const
+        cbool any(size_t) const
+        size_t count(size_t) const
+        const Part* parts_of(size_t) const
+        double bound(size_t) const
+        cbool is_proven(size_t) const
+        void clear()
+        void add(const Found&, const Part*, size_t) except +
+        void add_none() except +
+        void set_bound(double, cbool) except +
+        void add_from(const CWindowTable&, size_t) except +
+        void fill(WindowRow*) const
+        void fill(PartRow*) const
+
     Fault check(const SlotView&) noexcept
     Fault prepare_slots(CPreparedSlots&, const SlotView&, cbool, ShapeKind, size_t) noexcept
     Answer find(const CPreparedSlots&, const Query&, int, ShapeKind) noexcept
+    Status find_many(const CPreparedSlots&, const vector[Query]&, int, ShapeKind, unsigned,
+                     CWindowTable&, size_t&) noexcept
 
 
 cdef extern from "slotkern/window/criteria.hpp" namespace "slotkern" nogil:

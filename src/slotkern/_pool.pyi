@@ -12,8 +12,6 @@ from slotkern._windows import Window
 from slotkern.files.whole import AnyPath
 from slotkern.typing import BuiltIn, Criterion, Shape, Slots, Time
 
-ADDRESSES: dict[str, int]
-
 class SlotPool(ChangingSlots):
     @property
     def origin(self) -> NDArray[np.void]: ...

@@ -3,7 +3,7 @@ from libc.stdint cimport int32_t
 from libcpp.vector cimport vector
 
 
-cdef extern from "slotkern/pool/pool.hpp" namespace "slotkern" nogil:
+cdef extern from "slotkern/pool/spans.hpp" namespace "slotkern" nogil:
     cdef struct Span:
         double start, end
         size_t row

@@ -1,35 +1,5 @@
 # Types of slotkern for its own doors: many windows.
-from libc.stdint cimport uint8_t
-from libcpp cimport bool as cbool
-from libcpp.vector cimport vector
-
-from slotkern._kernels cimport Answer, Found, Part
-
-
-cdef extern from "slotkern/window/window.hpp" namespace "slotkern" nogil:
-    cdef struct WindowRow:
-        pass
-
-    cdef struct PartRow:
-        pass
-
-    cdef cppclass CWindowTable "slotkern::WindowTable":
-        vector[Found] found
-        vector[size_t] firsts
-        vector[Part] parts
-        size_t size() const
-        cbool any(size_t) const
-        size_t count(size_t) const
-        const Part* parts_of(size_t) const
-        double bound(size_t) const
-        cbool is_proven(size_t) const
-        void clear()
-        void add(const Found&, const Part*, size_t) except +
-        void add_none() except +
-        void set_bound(double, cbool) except +
-        void add_from(const CWindowTable&, size_t) except +
-        void fill(WindowRow*) const
-        void fill(PartRow*) const
+from slotkern._kernels cimport Answer, CWindowTable, Part
 
 
 cdef class Window:

@@ -1,7 +1,7 @@
 // What a pool remembers, each against its plain definition.
 #include <vector>
 
-#include "slotkern/pool/pool.hpp"
+#include "slotkern/pool/schedule.hpp"
 #include "support.hpp"
 
 using namespace slotkern;
@@ -103,11 +103,88 @@ void released_time_counts_from_its_first_free_neighbour() {
   CHECK(pool.find(asked, start, ShapeKind::ragged, work, found) == Status::ok && found.start == 0);
 }
 
+// Slots that are added lower what was learnt where they serve, and leave the rest.
+void what_was_learnt_outlives_added_slots() {
+  std::vector<Row> rows{{0, 100, 200, 1, 1}, {1, 0, 5, 1, 1}};
+  std::swap(rows[0], rows[1]);
+  PreparedSlots before, after;
+  CHECK(prepare_slots(before, view_of(rows), true, ShapeKind::ragged, 0).status == Status::ok);
+  SlotPool pool;
+  pool.open(before, {1, 1}, nullptr);
+  Workspace work;
+  Found found;
+  const Query small = ask(1, 10, 35), large = ask(1, 50, 100);
+  const int start = criterion_index("start");
+  for (const Query& query : {large, small})
+    CHECK(pool.find(query, start, ShapeKind::ragged, work, found) == Status::ok &&
+          found.start == 100);
+  CHECK(pool.known(small, ShapeKind::ragged) == 100);
+  PoolState state = pool.state();
+  state.known = state.free.size();
+  state.free.push_back({20, 40, 2});  // holds the small one alone
+  state.free_nodes.push_back(2);
+  rows.insert(rows.begin() + 1, {2, 20, 40, 1, 1});
+  CHECK(prepare_slots(after, view_of(rows), true, ShapeKind::ragged, 0).status == Status::ok);
+  pool.open(after, {1, 1, 1}, &state);
+  CHECK(pool.known(small, ShapeKind::ragged) == 20);
+  CHECK(pool.known(large, ShapeKind::ragged) == 100);
+  CHECK(pool.find(small, start, ShapeKind::ragged, work, found) == Status::ok && found.start == 20);
+  CHECK(pool.find(large, start, ShapeKind::ragged, work, found) == Status::ok &&
+        found.start == 100);
+}
+
+// Of several windows the one that does not fit gives all others back, the first too.
+void windows_are_booked_together_or_not_at_all() {
+  const std::vector<Row> rows{{0, 0, 100, 1, 1}, {1, 0, 100, 2, 1}};
+  PreparedSlots prepared;
+  CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::ragged, 0).status == Status::ok);
+  SlotPool pool;
+  pool.open(prepared, {1, 1}, nullptr);
+  const Part parts[] = {{0, 0, 10, 10}, {1, 1, 10, 10}};
+  std::size_t which = 0, bad = 0;
+  CHECK(book_all(pool, {{0, parts, 2}, {20, parts, 2}, {25, parts + 1, 1}}, which, bad) ==
+        Status::not_free);
+  CHECK(which == 2 && bad == 0);
+  const PoolState state = pool.state();
+  CHECK(state.booked.empty() && state.free.size() == 2);
+  CHECK(state.free[0].start == 0 && state.free[0].end == 100);
+  CHECK(book_all(pool, {{0, parts, 2}, {20, parts, 2}}, which, bad) == Status::ok);
+  CHECK(pool.state().booked.size() == 4);
+}
+
+void what_is_not_booked_has_its_reason() {
+  const std::vector<Row> rows{{0, 0, 10, 1, 1}, {1, 0, 10, 2, 1}};
+  PreparedSlots prepared;
+  CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::ragged, 0).status == Status::ok);
+  SlotPool pool;
+  pool.open(prepared, {1, 1}, nullptr);
+  std::vector<Query> queries{ask(2, 4, 100), ask(1, 4, 1), ask(1, 30, 100), ask(1, 4, 100)};
+  queries[0].min_performance = 1.5;  // one node is as fast
+  queries[3].min_performance = 2;    // which is just enough
+  WindowTable table;
+  std::vector<std::uint8_t> reasons;
+  const int start = criterion_index("start");
+  CHECK(schedule(pool, prepared, queries, start, ShapeKind::ragged, table, reasons) == Status::ok);
+  const std::vector<Reason> expected{Reason::nodes, Reason::budget, Reason::time, Reason::booked};
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    CHECK(static_cast<Reason>(reasons[i]) == expected[i]);
+  // The only node of that performance is busy now: there is one, so it is the time.
+  reasons.clear();
+  table.clear();
+  queries = {ask(1, 18, 100)};
+  queries[0].min_performance = 2;
+  CHECK(schedule(pool, prepared, queries, start, ShapeKind::ragged, table, reasons) == Status::ok);
+  CHECK(static_cast<Reason>(reasons[0]) == Reason::time);
+}
+
 }  // namespace
 
 int main() {
   hints_hold_for_what_is_harder();
   numbers_without_margins_teach_nothing();
   released_time_counts_from_its_first_free_neighbour();
+  what_was_learnt_outlives_added_slots();
+  windows_are_booked_together_or_not_at_all();
+  what_is_not_booked_has_its_reason();
   return report();
 }

@@ -193,6 +193,60 @@ void a_deadline_is_met_by_the_sum_alone() {
   CHECK(beyond > 20);
 }
 
+// The first slot of all is looked at as every other: with one before it that serves nobody, all
+// searches find the same. It is fast and dear, so that searches first keep many cheaper ones and
+// come back to it.
+void a_slot_that_serves_nobody_changes_nothing() {
+  int found = 0;
+  for (int round = 0; round < 40; ++round) {
+    std::vector<Row> rows;
+    const int nodes = 120;
+    for (int node = 0; node < nodes; ++node) {
+      const bool fast = node == 0 || below(12) == 0;
+      const double performance = static_cast<double>(fast ? 6 + below(3) : 1 + below(2));
+      double now = static_cast<double>(below(3));
+      for (std::size_t k = 0; k < 1 + below(4); ++k) {
+        const double end = now + static_cast<double>(5 + below(60));
+        const double price = static_cast<double>(fast ? 8 + below(8) : 1 + below(3));
+        rows.push_back({node, now, end, performance, price});
+        now = end + static_cast<double>(below(20));
+      }
+    }
+    rows[0].start = 0, rows[0].end = std::max(rows[0].end, 300.0);
+    while (rows.size() > 1 && rows[1].node == 0) rows.erase(rows.begin() + 1);
+    std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
+      return a.start < b.start || (a.start == b.start && a.node < b.node);
+    });
+    CHECK(rows[0].node == 0);
+    std::vector<Row> more = rows;
+    more.insert(more.begin(), {nodes, -1, 1e4, 0.01, 0});
+    PreparedSlots plain, longer;
+    CHECK(prepare_slots(plain, view_of(rows), true, ShapeKind::square, 0).status == Status::ok);
+    CHECK(prepare_slots(longer, view_of(more), true, ShapeKind::square, 0).status == Status::ok);
+    Query query;
+    query.n = static_cast<std::int64_t>(1 + below(6));
+    query.volume = static_cast<double>(10 + below(100));
+    query.budget = static_cast<double>(query.n) * query.volume * static_cast<double>(1 + below(3));
+    query.min_performance = 0.1;
+    for (int criterion = 0; criterion < kBuiltins; ++criterion)
+      for (const ShapeKind shape : {ShapeKind::ragged, ShapeKind::square}) {
+        const Answer a = find(plain, query, criterion, shape);
+        const Status status = a.status;
+        const Found window = a.found;
+        std::vector<std::size_t> places;
+        if (status == Status::ok)
+          for (std::int64_t i = 0; i < query.n; ++i) places.push_back(a.parts[i].row + 1);
+        const Answer b = find(longer, query, criterion, shape);
+        CHECK(b.status == status);
+        if (status != Status::ok) continue;
+        ++found;
+        CHECK(b.found.start == window.start && b.found.cost == window.cost);
+        for (std::size_t i = 0; i < places.size(); ++i) CHECK(b.parts[i].row == places[i]);
+      }
+  }
+  CHECK(found > 200);
+}
+
 }  // namespace
 
 int main() {
@@ -201,5 +255,6 @@ int main() {
   what_is_kept_follows_a_plain_list();
   a_finish_within_an_ulp_is_a_tie();
   a_deadline_is_met_by_the_sum_alone();
+  a_slot_that_serves_nobody_changes_nothing();
   return report();
 }

@@ -28,6 +28,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "slotkern/choice/class_lists.hpp"
@@ -224,6 +225,40 @@ class OneEach {
     }
   }
 
+  // All states with item i of the q-th class. The best answer that they complete is a step to be
+  // followed, the champion, or followed already where only the sum that counts says whether it
+  // fits.
+  void extend(const std::vector<std::uint32_t>& order, std::size_t q, std::size_t i,
+              std::optional<Step>& champion, double& blurred) {
+    const Item& item = given_.items[i];
+    poll();
+    for (std::size_t y = 0; y < states_.size(); ++y) {
+      const State state{states_[y].weight + item.weight, states_[y].value + item.value};
+      double room, total;
+      const double below = bound_of(state, q + 1, room, total);
+      const Step step{static_cast<std::uint32_t>(y), static_cast<std::uint32_t>(i)};
+      if (room >= 0 && total < cut_) {
+        if (room >= 2 * given_.slack) {
+          champion = step;
+          set_upper(total);
+        } else {
+          work_ -= static_cast<std::int64_t>(given_.count());
+          follow(order, q, step);
+          if (given_.fits(traced_)) {
+            champion.reset();
+            best_ = traced_;
+            set_upper(total);
+          } else {
+            blurred = std::min(blurred, total);
+          }
+        }
+      }
+      if (!(below >= cut_)) lists_.made.push_back({state, step});
+    }
+    work_ -= static_cast<std::int64_t>(states_.size());
+    if (lists_.made.size() > lists_.runs.back()) lists_.runs.push_back(lists_.made.size());
+  }
+
   // True if nothing better is left; else rest_ bounds what was not looked at. `blurred`: the
   // best value of a set that the sum that counts refused.
   bool solve(const std::vector<std::uint32_t>& order, double& blurred) {
@@ -242,43 +277,16 @@ class OneEach {
     for (std::size_t q = 0; q < order.size(); ++q) {
       const std::size_t k = order[q];
       lists_.clear();
-      bool improved = false, stopped = false;
-      Step champion{};
+      std::optional<Step> champion;
+      bool stopped = false;
       for (std::size_t i = given_.firsts[k]; i < given_.firsts[k + 1]; ++i) {
         if (i != relaxed_.base[k] && !worth(i)) continue;
         stopped = q > 0 && (work_ <= 0 || held() > kMemory);
         if (stopped) break;
-        const Item& item = given_.items[i];
-        poll();
-        for (std::size_t y = 0; y < states_.size(); ++y) {
-          const State state{states_[y].weight + item.weight, states_[y].value + item.value};
-          double room, total;
-          const double below = bound_of(state, q + 1, room, total);
-          const Step step{static_cast<std::uint32_t>(y), static_cast<std::uint32_t>(i)};
-          if (room >= 0 && total < cut_) {
-            if (room >= 2 * given_.slack) {
-              improved = true;
-              champion = step;
-              set_upper(total);
-            } else {
-              work_ -= static_cast<std::int64_t>(given_.count());
-              follow(order, q, step);
-              if (given_.fits(traced_)) {
-                improved = false;
-                best_ = traced_;
-                set_upper(total);
-              } else {
-                blurred = std::min(blurred, total);
-              }
-            }
-          }
-          if (!(below >= cut_)) lists_.made.push_back({state, step});
-        }
-        work_ -= static_cast<std::int64_t>(states_.size());
-        if (lists_.made.size() > lists_.runs.back()) lists_.runs.push_back(lists_.made.size());
+        extend(order, q, i, champion, blurred);
       }
-      if (improved) {
-        follow(order, q, champion);
+      if (champion) {
+        follow(order, q, *champion);
         best_ = traced_;
       }
       if (stopped) {

@@ -17,6 +17,7 @@
 
 #include "slotkern/community/neighbours.hpp"
 #include "slotkern/community/network.hpp"
+#include "slotkern/community/protocol.hpp"
 #include "slotkern/community/sites.hpp"
 
 namespace slotkern::community {
@@ -47,8 +48,8 @@ class Community {
   Community(const Jobs& jobs, const Grid& grid, const LocalPolicy& policy,
             const Neighbours& neighbours, const Rules& rules, const Settings& settings)
       : jobs_(jobs), rules_(rules), settings_(settings), changes_(grid.changes),
-        sites_(jobs, grid, policy), network_(settings.latency, settings.latency_varies, settings.loss,
-                                     settings.seed),
+        sites_(jobs, grid, policy),
+        network_(settings.latency, settings.latency_varies, settings.loss, settings.seed),
         discovery_(neighbours, grid.present, settings.seed), live_(jobs.size),
         tries_(settings.retries > 0 ? jobs.size : 0) {
     const auto size = static_cast<NodeId>(grid.nodes.size());

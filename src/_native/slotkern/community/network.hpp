@@ -8,7 +8,8 @@
 #include <cmath>
 #include <vector>
 
-#include "slotkern/community/protocol.hpp"
+#include "slotkern/community/messages.hpp"
+#include "slotkern/community/random.hpp"
 #include "slotkern/replay/events.hpp"
 
 namespace slotkern::community {

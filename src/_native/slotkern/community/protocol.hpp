@@ -24,36 +24,19 @@
 // and the last hop of each job that has come here.
 #pragma once
 
-#include <deque>
+#include <algorithm>
 #include <span>
 #include <unordered_map>
 #include <vector>
 
+#include "slotkern/community/messages.hpp"
+#include "slotkern/community/negotiation.hpp"
+#include "slotkern/community/promises.hpp"
 #include "slotkern/community/queue.hpp"
 #include "slotkern/community/random.hpp"
 #include "slotkern/community/tickets.hpp"
 
 namespace slotkern::community {
-
-// Table 1, and REVOKE of Algorithm 3.
-enum class Kind : std::uint8_t {
-  request, accept_request, assign_request, inform, accept_inform, assign_inform, receipt, revoke
-};
-inline constexpr std::size_t kKinds = 8;
-
-struct Message {
-  Kind kind;
-  NodeId from, to;
-  JobId job;
-  std::uint32_t hop = 0;        // of ASSIGN
-  std::uint32_t place = 0;      // of the receiver among the contacted; its answer brings it back
-  std::uint32_t contacted = 0;  // x of REQUEST and INFORM
-  Ticket negotiation{};         // of the requester; answers bring it back
-  Ticket promise{};             // of the responder
-  // ACCEPT: the times of the job, the queue and the shadow queue.
-  // INFORM: the estimated response and the mean queueing time at the requester.
-  double times[3] = {0, 0, 0};
-};
 
 struct Rules {
   double omega = 1;   // weight of the shadow queue in h_assign (Definition 3)
@@ -93,8 +76,8 @@ class Agent {
   const LocalQueue& queue() const { return queue_; }
   const Profile& profile() const { return profile_; }
   bool present() const { return present_; }
-  double shadow_load() const { return shadow_; }
-  std::size_t promises() const { return promises_.used(); }
+  double shadow_load() const { return promises_.load(); }
+  std::size_t promises() const { return promises_.size(); }
   std::size_t negotiations() const { return negotiations_.used(); }
 
   // h_request: a job that nobody else holds, as a user of this node hands it in.
@@ -131,7 +114,7 @@ class Agent {
 
   template <Port P>
   void receive(const Message& message, double now, P& port) {
-    if (!ends_.empty()) expire(now);
+    expire(now);
     switch (message.kind) {
       case Kind::request:
         if (offers(message.job, now))
@@ -152,7 +135,7 @@ class Agent {
         on_receipt(message, port);
         break;
       case Kind::revoke:
-        release(message.promise);
+        promises_.release(message.promise);
         break;
     }
   }
@@ -257,39 +240,13 @@ class Agent {
   }
 
   // Forgets the promises that were never revoked.
-  void expire(double now) {
-    for (; !ends_.empty() && ends_.front().time <= now; ends_.pop_front())
-      release(ends_.front().promise);
-  }
+  void expire(double now) { promises_.expire(now); }
 
  private:
-  enum class State : std::uint8_t { discovering, collecting, suspended, handing_over };
-
-  struct Offer {
-    NodeId node;
-    Ticket promise;
-    double response;
-  };
-
-  struct Negotiation {
-    JobId job;
-    std::uint32_t hop;
-    State state;
-    bool moves;  // a waiting job, not a new one
-    NodeId to;   // while it is handed over
-    Ticket promise;
-    double response, mean_wait;
-    std::vector<Offer> offers;
-    std::vector<std::uint8_t> answered;  // by place
-  };
+  using State = Negotiation::State;
 
   struct Times {
     double job, queue, shadow;
-  };
-
-  struct End {
-    double time;
-    Ticket promise;
   };
 
   double job_time(JobId job) const {
@@ -298,7 +255,8 @@ class Agent {
   }
 
   Times times(const Message& message) const {
-    return {job_time(message.job), queue_.load() / profile_.power(), shadow_ / profile_.power()};
+    return {job_time(message.job), queue_.load() / profile_.power(),
+            promises_.load() / profile_.power()};
   }
 
   bool offers(JobId job, double now) const {
@@ -309,14 +267,7 @@ class Agent {
   template <Port P>
   Ticket begin(const Waiting& waiting, bool moves, std::pair<double, double> here, P& port) {
     const Ticket ticket = negotiations_.open();
-    Negotiation& negotiation = negotiations_[ticket];
-    negotiation.job = waiting.job;
-    negotiation.hop = waiting.hop;
-    negotiation.state = State::discovering;
-    negotiation.moves = moves;
-    negotiation.response = here.first;
-    negotiation.mean_wait = here.second;
-    negotiation.offers.clear();
+    negotiations_[ticket].begin(waiting, moves, here.first, here.second);
     port.discover(ticket);
     return ticket;
   }
@@ -330,11 +281,8 @@ class Agent {
   // A promise, of which one in x is kept on average (Definition 2).
   template <Port P>
   void offer(const Message& asked, Kind kind, const Times& times, double now, P& port) {
-    const Ticket promise = promises_.open();
     const double load = jobs_->load(asked.job) / std::max<std::uint32_t>(1, asked.contacted);
-    promises_[promise] = load;
-    shadow_ += load;
-    if (rules_->promise_life < kNever) ends_.push_back({now + rules_->promise_life, promise});
+    const Ticket promise = promises_.make(load, now + rules_->promise_life);
     Message message{kind, id_, asked.from, asked.job};
     message.place = asked.place;
     message.negotiation = asked.negotiation;
@@ -343,14 +291,6 @@ class Agent {
     message.times[1] = times.queue;
     message.times[2] = times.shadow;
     port.send(message);
-  }
-
-  void release(Ticket promise) {
-    const double* load = promises_.find(promise);
-    if (!load) return;
-    shadow_ -= *load;
-    promises_.close(promise);
-    if (promises_.used() == 0) shadow_ = 0;  // what rounding has left
   }
 
   template <Port P>
@@ -405,7 +345,7 @@ class Agent {
       }
       return;
     }
-    const std::size_t chosen = draw(negotiation.offers);
+    const std::size_t chosen = draw(negotiation.offers, random_);
     for (std::size_t k = 0; k < negotiation.offers.size(); ++k)
       if (k != chosen)
         revoke(negotiation.offers[k].node, negotiation.job, negotiation.offers[k].promise, port);
@@ -415,16 +355,6 @@ class Agent {
     negotiation.promise = negotiation.offers[chosen].promise;
     ++negotiation.hop;
     assign(ticket, negotiation, port);
-  }
-
-  // Definition 3: by lot, with probabilities inverse to the responses offered.
-  std::size_t draw(const std::vector<Offer>& offers) {
-    double sum = 0;
-    for (const Offer& offer : offers) sum += 1 / offer.response;
-    double left = random_.uniform() * sum;
-    for (std::size_t k = 0; k + 1 < offers.size(); ++k)
-      if ((left -= 1 / offers[k].response) < 0) return k;
-    return offers.size() - 1;
   }
 
   // Redeems the promise as well: the node chosen needs no REVOKE.
@@ -448,7 +378,7 @@ class Agent {
 
   template <Port P>
   void on_assign(const Message& message, double now, P& port) {
-    release(message.promise);
+    promises_.release(message.promise);
     const auto [last, first] = hops_.try_emplace(message.job, message.hop);
     if (first || last->second < message.hop) {
       last->second = message.hop;
@@ -477,10 +407,8 @@ class Agent {
   Random random_;
   LocalQueue queue_;
   bool present_ = true;
-  double shadow_ = 0;
   Tickets<Negotiation> negotiations_;
-  Tickets<double> promises_;  // the load of each
-  std::deque<End> ends_;      // of promises, where they end by themselves
+  Promises promises_;
   std::unordered_map<JobId, std::uint32_t> hops_;
 };
 

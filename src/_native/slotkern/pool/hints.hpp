@@ -6,8 +6,8 @@
 // What else a request wants only makes it harder: it is told what is known, but nothing is
 // learnt from it (Query::hints). Charged requests (Query::length) have a table of their own, of
 // one setup and step, other terms begin it anew: among these more volume is no shorter and no
-// cheaper, but not in proportion, so that the pay compares by part and not by work. Booking only takes time away, so bounds stay true; what adds
-// time lowers those it can serve (see lower()).
+// cheaper, but not in proportion, so that the pay compares by part and not by work. Booking only
+// takes time away, so bounds stay true; what adds time lowers those it can serve (see lower()).
 //
 // The pay per unit of work compares rounded quotients: a margin on the safe side, or exact
 // by budget where n is the same. Of volumes and budgets so small or large that quotients and

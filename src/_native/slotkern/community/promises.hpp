@@ -1,0 +1,56 @@
+// What a node has offered to run and may yet be asked to: its shadow queue (Definition 2 of the
+// paper), as a sum of loads. A promise is redeemed by ASSIGN, revoked, or forgotten in time.
+//
+// O(1) each, and amortized for those that end by themselves; the sum is an exact zero when
+// nothing is promised.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+
+#include "slotkern/community/queue.hpp"
+#include "slotkern/community/tickets.hpp"
+
+namespace slotkern::community {
+
+class Promises {
+ public:
+  explicit Promises(std::uint32_t first_serial) : loads_(first_serial) {}
+
+  std::size_t size() const { return loads_.used(); }
+  double load() const { return sum_; }
+
+  // Ends by itself at that time, no earlier than those before it; kNever: it does not.
+  Ticket make(double load, double end) {
+    const Ticket promise = loads_.open();
+    loads_[promise] = load;
+    sum_ += load;
+    if (end < kNever) ends_.push_back({end, promise});
+    return promise;
+  }
+
+  void release(Ticket promise) {
+    const double* load = loads_.find(promise);
+    if (!load) return;
+    sum_ -= *load;
+    loads_.close(promise);
+    if (loads_.used() == 0) sum_ = 0;  // what rounding has left
+  }
+
+  void expire(double now) {
+    for (; !ends_.empty() && ends_.front().time <= now; ends_.pop_front())
+      release(ends_.front().promise);
+  }
+
+ private:
+  struct End {
+    double time;
+    Ticket promise;
+  };
+
+  Tickets<double> loads_;
+  std::deque<End> ends_;
+  double sum_ = 0;
+};
+
+}  // namespace slotkern::community

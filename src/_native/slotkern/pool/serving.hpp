@@ -1,0 +1,157 @@
+// The free spans of a pool that can serve what is asked for, as rows for the searches
+// (pool/rows.hpp).
+//
+// A booked pool fills with remnants that nobody can use: spans that hold less work than anything
+// asked for lately stand in no row. Which these are changes with what is asked, and then all
+// rows are laid out anew.
+//
+// A change costs O(log m + 64); O(m log m) to lay out.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "slotkern/pool/rows.hpp"
+#include "slotkern/pool/spans.hpp"
+
+namespace slotkern {
+
+class ServingRows {
+ public:
+  using FreeSpans = std::vector<std::vector<Span>>;  // by place of the node
+
+  // Whose slots become the rows; prices by row of the origin array. Searches will be for parts
+  // of at least the volume `least`.
+  void open(PreparedSlots& prepared, const std::vector<double>& prices, double least) {
+    prepared_ = &prepared;
+    prices_ = prices;
+    rows_ = {};
+    set_least(least * (1 - kMargin));
+  }
+
+  // The same rows, of another PreparedSlots that has been copied.
+  void attach(PreparedSlots& prepared) {
+    prepared_ = &prepared;
+    rows_.attach(prepared);
+  }
+
+  // All slots of the pool as it was prepared are free.
+  void lay_out_all() {
+    std::vector<RowSlot> slots;  // in the order of time already
+    for (std::size_t i = 0; i < prepared_->slots.size(); ++i, poll())
+      if (serves(prepared_->slots[i])) slots.push_back({prepared_->slots[i], i});
+    lay_out(slots);
+  }
+
+  void lay_out(const FreeSpans& free) {
+    std::vector<RowSlot> slots;
+    for (std::size_t k = 0; k < free.size(); ++k) {
+      poll();
+      for (const Span& span : free[k])
+        if (serves(k, span)) slots.push_back({slot_of(k, span), span.row});
+    }
+    std::sort(slots.begin(), slots.end(), in_order);
+    lay_out(slots);
+  }
+
+  // Before a search for parts of this volume; ragged searches alone until a square one comes.
+  void make_for(double volume, bool square, const FreeSpans& free) {
+    if (square) rows_.keep_prices();
+    asked_ = std::min(asked_, volume);
+    if (!(volume * (1 - kMargin) < least_)) return;
+    const Undisturbed whole;
+    set_least(volume / 4);
+    lay_out(free);
+  }
+
+  // When the rows have doubled, those too short for anything that was asked since the last time
+  // are left out.
+  void tidy(const FreeSpans& free) {
+    if (rows_.size() <= 2 * laid_ + 1024) return;
+    const Undisturbed whole;
+    set_least(asked_ * (1 - kMargin));
+    lay_out(free);
+  }
+
+  // Whether so many can leave one by one faster than by drop_past().
+  bool moves_cheaply(std::size_t leaving) const { return rows_.moves_cheaply(leaving); }
+
+  // In one pass, for the rows lie by time: those that are cut to now come before all others.
+  void drop_past(double now) {
+    const Undisturbed whole;
+    std::vector<RowSlot> slots;
+    std::ptrdiff_t cut = 0;
+    prepared_->each_row([&](std::size_t row) {
+      Slot slot = prepared_->slots[row];
+      if (slot.end <= now) return;
+      slot.start = std::max(slot.start, now);
+      if (!serves(slot)) return;
+      cut += slot.start == now;
+      slots.push_back({slot, prepared_->origins[row]});
+    });
+    std::sort(slots.begin(), slots.begin() + cut, in_order);
+    lay_out(slots);
+  }
+
+  // A free span of the node at place k has come, left, or changed.
+  void insert(std::size_t k, const Span& span) {
+    if (serves(k, span)) rows_.insert(slot_of(k, span), span.row);
+  }
+  void erase(std::size_t k, const Span& span) {
+    if (serves(k, span)) rows_.erase(span.start, prepared_->nodes[k].id);
+  }
+  void set_end(std::size_t k, const Span& span, double end) {
+    const Span wanted{span.start, end, span.row};
+    if (!serves(k, span)) return insert(k, wanted);
+    if (!serves(k, wanted)) return erase(k, span);
+    rows_.set_end(span.start, prepared_->nodes[k].id, end);
+  }
+  void replace(std::size_t k, const Span& span, const Span& wanted) {
+    if (!serves(k, span)) return insert(k, wanted);
+    if (!serves(k, wanted)) return erase(k, span);
+    rows_.replace(span.start, slot_of(k, wanted), wanted.row);
+  }
+
+  Slot slot_of(std::size_t k, const Span& span) const {
+    const Node& node = prepared_->nodes[k];
+    const double price = prices_[span.row];
+    return {span.start, span.end, node.performance, price, price / node.performance, node.id,
+            static_cast<std::int32_t>(k)};
+  }
+
+ private:
+  using RowSlot = std::pair<Slot, std::size_t>;  // and its row of origin
+
+  static bool in_order(const RowSlot& a, const RowSlot& b) {
+    poll();
+    return PoolRows::before(a.first, b.first);
+  }
+
+  bool serves(std::size_t k, const Span& span) const {
+    return least_ == 0 || serves(slot_of(k, span));
+  }
+  bool serves(const Slot& slot) const {
+    return PreparedSlots::room(slot) * slot.performance >= least_;
+  }
+
+  void set_least(double least) {
+    least_ = std::isinf(least) ? 0 : least;
+    asked_ = kInfinity;
+  }
+
+  void lay_out(const std::vector<RowSlot>& slots) {
+    rows_.lay_out(*prepared_, slots, rows_.keeps_prices());
+    laid_ = slots.size();
+  }
+
+  PreparedSlots* prepared_ = nullptr;
+  std::vector<double> prices_;            // by row of the origin array
+  double least_ = 0, asked_ = kInfinity;  // least work a row serves; asked for since then
+  PoolRows rows_;
+  std::size_t laid_ = 0;                  // how many, when they were laid out
+};
+
+}  // namespace slotkern

@@ -1,0 +1,315 @@
+// What is free and what is booked in a pool that changes: the truth, by node.
+//
+// Free time is a sorted list of spans for each node, each with the row of the origin array it is
+// a part of: what is given back merges only with spans of one origin, so that slots that touch
+// (perhaps at other prices) stay apart and everything comes back bit for bit. Beside it stands
+// what is booked, so that nothing can be given back twice. `Rows` hears of every change of free
+// time (pool/serving.hpp).
+//
+// A part costs O(log m + spans of its node) to book or release.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "slotkern/slots/prepared.hpp"
+#include "slotkern/window/window.hpp"
+
+namespace slotkern {
+
+// A stretch of one node's time; `row` of the origin array.
+struct Span {
+  double start, end;
+  std::size_t row;
+};
+
+// All that a pool is, beside its origin array; spans of each node ascending.
+struct PoolState {
+  double now = -kInfinity;
+  std::vector<std::int32_t> free_nodes, booked_nodes, gone;
+  std::vector<Span> free, booked;
+  std::size_t known = 0;  // free spans from here on are new
+};
+
+// Nodes are named by their place in PreparedSlots::nodes.
+class PoolSpans {
+ public:
+  // Of these nodes nothing is free yet. Lists that were there keep their memory.
+  void open(const std::vector<Node>& nodes) {
+    now_ = -kInfinity;
+    for (std::vector<std::vector<Span>>* all : {&free_, &booked_}) {
+      all->resize(nodes.size());
+      for (std::vector<Span>& spans : *all) spans.clear();
+    }
+    gone_.assign(nodes.size(), 0);
+    ids_.clear();
+    for (std::size_t k = 0; k < nodes.size(); ++k)
+      ids_.push_back({nodes[k].id, static_cast<std::int32_t>(k)});
+    std::sort(ids_.begin(), ids_.end(), [](const auto& a, const auto& b) {
+      poll();
+      return a < b;
+    });
+  }
+
+  // In the order of time.
+  void add(std::size_t place, const Span& span) { free_[place].push_back(span); }
+
+  void restore(const PoolState& state) {
+    now_ = state.now;
+    for (const std::int32_t node : state.gone) gone_[known_place(node)] = 1;
+    for (std::size_t i = 0; i < state.booked.size(); ++i)
+      booked_[known_place(state.booked_nodes[i])].push_back(state.booked[i]);
+    for (std::size_t i = 0; i < state.free.size(); ++i)
+      free_[known_place(state.free_nodes[i])].push_back(state.free[i]);
+    for (std::vector<Span>& spans : free_)
+      std::sort(spans.begin(), spans.end(),
+                [](const Span& a, const Span& b) { return a.start < b.start; });
+  }
+
+  // Nodes by id.
+  PoolState state() const {
+    PoolState out;
+    out.now = now_;
+    for (const auto& [id, place] : ids_) {
+      const auto k = static_cast<std::size_t>(place);
+      if (gone_[k]) out.gone.push_back(id);
+      out.free.insert(out.free.end(), free_[k].begin(), free_[k].end());
+      out.free_nodes.resize(out.free.size(), id);
+      for (const Span& span : booked_[k])
+        if (span.end > now_) out.booked.push_back(span);
+      out.booked_nodes.resize(out.booked.size(), id);
+    }
+    return out;
+  }
+
+  // -1: there is no such node.
+  std::int32_t place_of(std::int32_t node) const {
+    const auto it = std::lower_bound(ids_.begin(), ids_.end(), std::pair{node, std::int32_t{0}});
+    return it != ids_.end() && it->first == node ? it->second : -1;
+  }
+  std::size_t known_place(std::int32_t node) const {
+    return static_cast<std::size_t>(place_of(node));
+  }
+
+  const std::vector<std::vector<Span>>& free() const { return free_; }
+  const std::vector<std::uint8_t>& gone() const { return gone_; }
+  double now() const { return now_; }
+
+  // Looks up the parts (ascending by node) for cut(), or says which of them is not free.
+  Status find_free(double start, const Part* parts, std::size_t n, std::size_t& bad) {
+    places_.clear();
+    for (bad = 0; bad < n; ++bad) {
+      const Part& part = parts[bad];
+      const std::int32_t k = place_of(part.node);
+      if (k < 0 || (bad && parts[bad - 1].node >= part.node)) return Status::not_free;
+      const std::vector<Span>& spans = free_[static_cast<std::size_t>(k)];
+      const std::size_t i = last_at(spans, start);
+      const double finish = start + part.length;
+      if (i == spans.size() || !(finish <= spans[i].end) || !(finish > start))
+        return Status::not_free;
+      places_.push_back({static_cast<std::size_t>(k), i});
+    }
+    return Status::ok;
+  }
+
+  // Books what find_free() has looked up.
+  template <class Rows>
+  void cut(double start, const Part* parts, Rows& rows) {
+    for (std::size_t j = 0; j < places_.size(); ++j)
+      cut(places_[j].node, places_[j].span, start, start + parts[j].length, rows);
+  }
+
+  // Looks up the parts for give_back() as far as they are not past, or says which of them is not
+  // booked. Parts of removed nodes are gone with them.
+  Status find_booked(double start, const Part* parts, std::size_t n, std::size_t& bad) {
+    places_.clear();
+    for (bad = 0; bad < n; ++bad) {
+      const Part& part = parts[bad];
+      const std::int32_t k = place_of(part.node);
+      if (k < 0 || (bad && parts[bad - 1].node >= part.node)) return Status::not_booked;
+      const double finish = start + part.length;
+      if (gone_[static_cast<std::size_t>(k)] || finish <= now_) continue;
+      const std::vector<Span>& spans = booked_[static_cast<std::size_t>(k)];
+      const std::size_t i = last_at(spans, start);
+      if (i == spans.size() || spans[i].start != start || !(finish <= spans[i].end) ||
+          spans[i].end != cut_finish(finish, spans[i].end))
+        return Status::not_booked;
+      places_.push_back({static_cast<std::size_t>(k), i});
+    }
+    return Status::ok;
+  }
+
+  // Frees what find_booked() has looked up; `grown(place, span)` for each span that is larger now.
+  template <class Rows, class Grown>
+  void give_back(Rows& rows, Grown grown) {
+    for (const SpanAt& place : places_) {
+      std::vector<Span>& spans = booked_[place.node];
+      const Span span = spans[place.span];
+      spans.erase(at(spans, place.span));
+      const Span free{std::max(span.start, now_), span.end, span.row};
+      grown(place.node, give_back(place.node, free, rows));
+    }
+  }
+
+  // Between lend() and take_back() searches for a start before `start` see the booked parts as
+  // free. Such a window has a part on a node of them only where free time comes right before
+  // the part, and then the slot there goes on to the end of what give_back() would join: so
+  // ends are moved, no rows. Parts before which nothing is free by `latest` are left alone.
+  template <class Rows>
+  void lend(double start, double latest, const Part* parts, std::size_t n, Rows& rows) {
+    lent_.clear();
+    for (std::size_t j = 0; j < n; ++j) {
+      const std::size_t k = known_place(parts[j].node);
+      const std::vector<Span>& spans = free_[k];
+      const std::size_t before = last_at(spans, start);
+      if (before == spans.size() || spans[before].end != start || spans[before].start > latest)
+        continue;
+      const Span& booked = booked_[k][last_at(booked_[k], start)];
+      if (spans[before].row != booked.row) continue;
+      const bool joined = before + 1 < spans.size() && spans[before + 1].start == booked.end &&
+                          spans[before + 1].row == booked.row;
+      const double end = joined ? spans[before + 1].end : booked.end;
+      rows.set_end(k, spans[before], end);
+      lent_.push_back({k, before, end});
+    }
+  }
+  template <class Rows>
+  void take_back(Rows& rows) {
+    for (const Lent& lent : lent_) {
+      const Span& span = free_[lent.node][lent.span];
+      rows.set_end(lent.node, {span.start, lent.end, span.row}, span.end);
+    }
+  }
+
+  // The clock never goes back.
+  void pass(double now) { now_ = std::max(now, now_); }
+
+  std::size_t past() const {
+    std::size_t count = 0;
+    for (const std::vector<Span>& spans : free_) count += past_of(spans);
+    return count;
+  }
+
+  // The free time before now leaves.
+  template <class Rows>
+  void drop_past(Rows& rows) {
+    for (std::size_t k = 0; k < free_.size(); ++k) {
+      std::vector<Span>& spans = free_[k];
+      const std::size_t past = past_of(spans);
+      for (std::size_t i = 0; i < past; ++i) rows.erase(k, spans[i]);
+      spans.erase(spans.begin(), at(spans, past));
+      if (spans.empty() || !(spans.front().start < now_)) continue;
+      const Span whole = spans.front();
+      spans.front().start = now_;
+      rows.replace(k, whole, spans.front());
+    }
+  }
+
+  // The node and all its time, booked or free, leave.
+  template <class Rows>
+  void remove(std::size_t k, Rows& rows) {
+    for (const Span& span : free_[k]) rows.erase(k, span);
+    free_[k].clear();
+    booked_[k].clear();
+    gone_[k] = 1;
+  }
+
+ private:
+  struct SpanAt {
+    std::size_t node, span;  // indices
+  };
+  struct Lent {
+    std::size_t node, span;
+    double end;
+  };
+
+  static std::vector<Span>::iterator at(std::vector<Span>& spans, std::size_t i) {
+    return spans.begin() + static_cast<std::ptrdiff_t>(i);
+  }
+
+  // The last span that starts at t or before; size() if there is none.
+  static std::size_t last_at(const std::vector<Span>& spans, double t) {
+    const auto after = std::upper_bound(spans.begin(), spans.end(), t,
+                                        [](double x, const Span& s) { return x < s.start; });
+    return after == spans.begin() ? spans.size()
+                                  : static_cast<std::size_t>(after - spans.begin()) - 1;
+  }
+
+  std::size_t past_of(const std::vector<Span>& spans) const {
+    const auto first = std::partition_point(spans.begin(), spans.end(),
+                                            [this](const Span& s) { return s.end <= now_; });
+    return static_cast<std::size_t>(first - spans.begin());
+  }
+
+  // Cuts [start, finish) out of the i-th free span of a node.
+  template <class Rows>
+  void cut(std::size_t k, std::size_t i, double start, double finish, Rows& rows) {
+    std::vector<Span>& spans = free_[k];
+    const Span span = spans[i];
+    finish = cut_finish(finish, span.end);
+    std::vector<Span>& booked = booked_[k];
+    std::size_t past = 0;
+    while (past < booked.size() && booked[past].end <= now_) ++past;
+    booked.erase(booked.begin(), at(booked, past));
+    const std::size_t after = last_at(booked, start);
+    booked.insert(at(booked, after == booked.size() ? 0 : after + 1), {start, finish, span.row});
+
+    const Span rest{finish, span.end, span.row};
+    if (span.start < start) {
+      spans[i].end = start;
+      rows.set_end(k, span, start);
+      if (finish < span.end) {
+        spans.insert(at(spans, i + 1), rest);
+        rows.insert(k, rest);
+      }
+      return;
+    }
+    if (finish < span.end) {
+      spans[i] = rest;
+      rows.replace(k, span, rest);
+    } else {
+      spans.erase(at(spans, i));
+      rows.erase(k, span);
+    }
+  }
+
+  // The free span that it has become a part of.
+  template <class Rows>
+  Span give_back(std::size_t k, Span span, Rows& rows) {
+    std::vector<Span>& spans = free_[k];
+    const std::size_t before = last_at(spans, span.start);
+    const std::size_t i = before == spans.size() ? 0 : before + 1;
+    const bool left = i > 0 && spans[i - 1].end == span.start && spans[i - 1].row == span.row;
+    const bool right = i < spans.size() && spans[i].start == span.end && spans[i].row == span.row;
+    if (right) span.end = spans[i].end;
+    if (left) {
+      span.start = spans[i - 1].start;
+      rows.set_end(k, spans[i - 1], span.end);
+      spans[i - 1].end = span.end;
+      if (right) {
+        rows.erase(k, spans[i]);
+        spans.erase(at(spans, i));
+      }
+    } else if (right) {
+      rows.replace(k, spans[i], span);
+      spans[i] = span;
+    } else {
+      spans.insert(at(spans, i), span);
+      rows.insert(k, span);
+    }
+    return span;
+  }
+
+  double now_ = -kInfinity;
+  std::vector<std::pair<std::int32_t, std::int32_t>> ids_;  // (node id, place), ascending
+  std::vector<std::vector<Span>> free_, booked_;            // by place of the node, by start
+  std::vector<std::uint8_t> gone_;                          // by place: removed
+  std::vector<SpanAt> places_;                              // of the parts looked up last
+  std::vector<Lent> lent_;
+};
+
+}  // namespace slotkern
