@@ -3,7 +3,8 @@
 ``python benchmarks/limits.py --ortools PYTHON`` takes an interpreter of an environment
 that has `ortools`; HiGHS is scipy's. All solve the same instances, each answer is
 compared; ratios of medians of the processor's time, one run. `--middle 1000` solves
-that many of 10 of 100 with HiGHS alone.
+that many of 10 of 100 with HiGHS alone. `--searches 12` times whole searches of 100
+nodes in that many environments: none, one and two binding limits, taken in turns.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import json
 import statistics
 import subprocess
 import tempfile
+from functools import partial
 from pathlib import Path
 from time import process_time_ns
 from typing import Any, NamedTuple
@@ -140,12 +142,62 @@ def told(title: str, ours: list[Answer]) -> None:
     )
 
 
+def spent_on(find: Any) -> float:
+    """Nanoseconds of one call: the least of some, each long enough to be measured."""
+    calls, least = 1, float("inf")
+    for _ in range(8):
+        begin = process_time_ns()
+        for _ in range(calls):
+            find()
+        spent = process_time_ns() - begin
+        least = min(least, spent / calls)
+        if spent < 5e5:
+            calls *= 4
+    return least
+
+
+def searches(shape: Any, environments: int) -> None:
+    """What a binding limit costs: ratios to the search without, of each environment."""
+    job = sk.Request(7, 800, budget=644)
+    ratios: dict[tuple[str, int], list[float]] = {}
+    for seed in range(environments):
+        slots = sk.generate_environment("square", nodes=100, seed=seed).slots
+        rng, node = np.random.default_rng(seed), slots["node"]
+        storage = rng.integers(50, 500, node.max() + 1)[node].astype(float)
+        power = rng.integers(100, 400, node.max() + 1)[node].astype(float)
+        pool = sk.SlotPool(slots)
+        for criterion in ("first", "start", "finish", "cost"):
+            window = sk.find_window(pool, job, criterion, shape=shape)
+            assert window is not None
+            rows = window.slots["row"]
+            limits = [
+                sk.Limit(storage, ">=", 1.15 * storage[rows].sum()),
+                sk.Limit(power, "<=", 0.95 * power[rows].sum()),
+            ]
+            jobs = [job, *(job.replace(limits=limits[:k]) for k in (1, 2))]
+            plain, *bound = (
+                spent_on(partial(pool.find, each, criterion, shape=shape))
+                for each in jobs
+            )
+            for k, spent in enumerate(bound, 1):
+                ratios.setdefault((criterion, k), []).append(spent / plain)
+    for (criterion, k), some in ratios.items():
+        median = statistics.median(some)
+        print(
+            f"{shape}, {k} binding, {criterion}: {median:.0f} times, at most "
+            f"{max(some):.0f}"
+        )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ortools", help="a Python that has ortools")
     parser.add_argument("--instances", type=int, default=60, help="of each kind")
     parser.add_argument("--middle", type=int, default=0, help="of 10 of 100")
+    parser.add_argument("--searches", type=int, default=0, help="environments")
     options = parser.parse_args()
+    for shape in ("ragged", "square") if options.searches else ():
+        searches(shape, options.searches)
     rng = np.random.default_rng(1)
     for kind in KINDS if options.instances else ():
         problems = [problem(kind, 2, 70, 7, rng) for _ in range(options.instances)]

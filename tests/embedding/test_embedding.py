@@ -39,17 +39,42 @@ def slots():
     )
 
 
-@in_cpp
-def test_cpp(tmp_path, slots):
-    program = tmp_path / "schedule"
-    source = EXAMPLES / "schedule.cpp"
+def said_by(program, folder):
+    """The lines that an example prints."""
+    source, built = EXAMPLES / f"{program}.cpp", folder / program
     subprocess.run(
-        [CXX, *FLAGS, "-I", sk.get_include(), str(source), "-o", str(program)],
+        [CXX, *FLAGS, "-I", sk.get_include(), str(source), "-o", str(built)],
         check=True,
     )
-    lines = subprocess.run(
-        [str(program)], check=True, capture_output=True, text=True
+    return subprocess.run(
+        [str(built)], check=True, capture_output=True, text=True
     ).stdout.splitlines()
+
+
+@in_cpp
+def test_cpp_within_limits(tmp_path):
+    slots = sk.make_slots(
+        node=range(4),
+        start=0,
+        end=20,
+        performance=[1, 2, 2, 4],
+        price=[1, 2, 3, 9],
+        storage=[100, 150, 400, 250],
+        power=[0.1, 0.3, 0.3, 0.9],
+    )
+    job = sk.Request(2, 10, limits="sum(storage) >= 500 and sum(power * length) <= 6")
+    windows = {
+        name: sk.find_window(slots, job, name, shape="ragged") for name in sk.CRITERIA
+    }
+    assert said_by("limits", tmp_path) == [
+        f"{name}: nodes {window.nodes[0]} and {window.nodes[1]} for {window.cost:g}"
+        for name, window in windows.items()
+    ]
+
+
+@in_cpp
+def test_cpp(tmp_path, slots):
+    lines = said_by("schedule", tmp_path)
     done = sk.SlotPool(slots).schedule(
         [sk.Request(2, 8, budget=40)] * 12, "start", shape="ragged"
     )

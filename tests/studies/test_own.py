@@ -20,7 +20,8 @@ from slotkern.studies.cycle import windows_of_cycle
 from slotkern.studies.experiment import compute
 from slotkern.studies.load import _study
 
-PAGE = Path(__file__).parents[2] / "docs" / "studies.md"
+ROOT = Path(__file__).parents[2]
+PAGE, EXAMPLES = ROOT / "docs" / "studies.md", ROOT / "examples"
 
 
 def run_command(*words):
@@ -179,6 +180,17 @@ def test_a_criterion_of_ones_own(tmp_path, monkeypatch):
     path.write_text(text + 'mine = { criterion = "my_criteria:nothing" }\n')
     with pytest.raises(ValueError, match=r"mine\.criterion: 'my_criteria:nothing'"):
         studies.load_study(path)
+
+
+def test_each_further_limit_costs_more():
+    study = studies.load_study(EXAMPLES / "limits.toml")
+    got = [compute(setting, 0, 10) for setting in study.settings]
+    names = [*study.algorithms]
+    for name, metric in (("cheapest", "cost"), ("fastest", "runtime")):
+        none, one, two = (values[metric][:, names.index(name)] for values in got)
+        assert (none <= one).all()
+        assert (one <= two).all()
+        assert (none < two).any()
 
 
 def test_a_trace_is_an_environment(tmp_path):

@@ -236,8 +236,10 @@ class Multipliers {
   }
 
   bool seems_empty(const Column& across, double sign) {
-    for (int k = 0; k < items_.limits; ++k)
+    for (int k = 0; k < items_.limits; ++k) {
       ray[at(k)] = std::max(0.0, sign * across[at(k)] * scale_[at(k)]);
+      if (!std::isfinite(ray[at(k)])) ray[at(k)] = 0;
+    }
     settle();
     return false;
   }

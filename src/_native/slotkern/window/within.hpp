@@ -135,6 +135,8 @@ class WithinSweep {
     // Ties matter only where they start earlier.
     const bool inclusive = !best.found || t < best.start;
     const double most = best.found ? best.total : query_.budget;
+    if (sieve_.stops_newest(live_, static_cast<std::size_t>(query_.n), shape_.most_sum(most)))
+      return;
     double incumbent = kInfinity;
     if (best.found) {  // a little worse: the knapsack's answers are good up to a tolerance
       const double sum = best.total / shape_.total(1);
