@@ -24,7 +24,7 @@ class Holes {
     double length, start;
   };
 
-  // Before this time every hole is shorter than some bound tells.
+  // The bounds tell nothing of holes that begin at or after this time.
   double known() const { return known_; }
 
   // The bound of holes of this length.
