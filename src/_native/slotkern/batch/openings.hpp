@@ -26,9 +26,10 @@ namespace slotkern {
 
 namespace detail {
 
-// Time that is free from `start` to `end` on a node. What is new of it: from `fresh` to `stale`.
+// Time that is free from `start` to `end` on a node. What is new of it: from `fresh` to `stale`,
+// which parts run in that start no later than `newest`.
 struct Opening {
-  double start, end, fresh, stale, performance;
+  double start, end, fresh, stale, newest, performance;
   double more;        // work that a part may be charged beside its own
   std::size_t place;  // of the node
 
@@ -36,7 +37,8 @@ struct Opening {
   bool serves(double volume, double earliest, double deadline, double latest, double now) const {
     const double from = earliest > now ? earliest : now;
     const double first = start > from ? start : from;
-    const double last = latest > now ? latest : now;
+    const double by = latest > now ? latest : now;
+    const double last = by < newest ? by : newest;
     const double until = end < deadline ? end : deadline;
     return (first <= last) & ((until - first) * performance * (1 + kMargin) >= volume) &
            ((fresh - last) * performance * (1 - kMargin) <= volume + more);
@@ -125,10 +127,11 @@ class Openings {
   void add(double start, double end, std::size_t place) {
     const double performance = free_.slots.nodes[place].performance;
     while (waiting_ < jobs_.size() && volume_[waiting_] == kInfinity) ++waiting_;
+    const double newest = start < end ? std::nextafter(end, -kInfinity) : end;
     each_span(start, end, place, [&](const Span& span) {
       const auto index = static_cast<double>(openings_.size());
       openings_.push_back(
-          {span.start, span.end, start, end, performance, charged_ ? kInfinity : 0, place});
+          {span.start, span.end, start, end, newest, performance, charged_ ? kInfinity : 0, place});
       const std::size_t w = waiting_;
       detail::mark_jobs(volume_.data() + w, earliest_.data() + w, deadline_.data() + w,
                         latest_.data() + w, since_.data() + w, jobs_.size() - w, index,
@@ -153,16 +156,17 @@ class Openings {
       if (opening.end != begins_[job] &&
           !opening.serves(query.volume, from, query.deadline, latest, from))
         continue;
+      const double by = std::min(latest, opening.newest);
       const double length = query.length(opening.performance);
       const double reaches = below(opening.fresh - length * (1 + kMargin));
       each_span(opening.fresh, opening.stale, opening.place, [&](const Span& span) {
         const double start = std::max({span.start, from, reaches});
-        if (start > latest) return;
+        if (start > by) return;
         const double end = std::min(span.end, query.deadline);
         const bool goes_on = span.end == begins_[job] && runs_on(opening.place, parts);
         if (!goes_on && !(end - start >= length * (1 - kMargin))) return;
         const double last =
-            goes_on ? latest : std::min(latest, above(above(end) - length * (1 - kMargin)));
+            goes_on ? by : std::min(by, above(above(end) - length * (1 - kMargin)));
         out.first = std::min(out.first, start);
         out.last = std::max(out.last, last);
       });
