@@ -43,7 +43,7 @@ class Execution {
   Execution(BatchPool& free, const std::vector<BatchJob>& jobs, ShapeKind shape, int earliest,
             const double* shares)
       : free_(free), jobs_(jobs), shape_(shape), earliest_(earliest), shares_(shares),
-        openings_(free, jobs), windows_(jobs.size()),
+        openings_(free, jobs, shape), windows_(jobs.size()),
         promised_(jobs.size(), std::numeric_limits<double>::quiet_NaN()) {}
 
   // The job has this window, whose time is booked already.
@@ -106,7 +106,7 @@ class Execution {
     }
     std::sort(arrivals.begin(), arrivals.end());
     std::size_t came = 0, begun = 0;
-    double now = free_.slots.first_start();
+    double now = base.slots.front().start;  // what is booked there may end early
     while (!queue_.empty() && now < kInfinity) {
       if (const Status status = end_parts(now); status != Status::ok) return status;
       for (; begun < base.slots.size() && base.slots[begun].start <= now; ++begun)

@@ -79,13 +79,14 @@ class Openings {
     bool any() const { return first <= last; }
   };
 
-  Openings(const BatchPool& free, const std::vector<BatchJob>& jobs) : free_(free), jobs_(jobs) {
+  Openings(const BatchPool& free, const std::vector<BatchJob>& jobs, ShapeKind shape)
+      : free_(free), jobs_(jobs), square_(shape == ShapeKind::square), longer_(square_) {
     for (auto* column : {&volume_, &since_, &begins_}) column->assign(jobs.size(), kInfinity);
     latest_.assign(jobs.size(), -kInfinity);
     for (const BatchJob& job : jobs) {
       earliest_.push_back(job.query.earliest);
       deadline_.push_back(job.query.deadline);
-      charged_ = charged_ || job.query.charged();
+      longer_ = longer_ || job.query.charged();
     }
     reserved_.resize(free.slots.nodes.size());
   }
@@ -131,13 +132,13 @@ class Openings {
     each_span(start, end, place, [&](const Span& span) {
       const auto index = static_cast<double>(openings_.size());
       openings_.push_back(
-          {span.start, span.end, start, end, newest, performance, charged_ ? kInfinity : 0, place});
+          {span.start, span.end, start, end, newest, performance, longer_ ? kInfinity : 0, place});
       const std::size_t w = waiting_;
       detail::mark_jobs(volume_.data() + w, earliest_.data() + w, deadline_.data() + w,
                         latest_.data() + w, since_.data() + w, jobs_.size() - w, index,
                         free_.pool.now(), openings_.back());
       for (const auto& [begins, job] : reserved_[place])
-        if (begins == span.end && volume_[job] < kInfinity)
+        if ((square_ || begins == span.end) && volume_[job] < kInfinity)
           since_[job] = std::min(since_[job], index);
     });
   }
@@ -153,12 +154,14 @@ class Openings {
     if (since == kInfinity) return out;
     for (auto i = static_cast<std::size_t>(since); i < openings_.size(); ++i) {
       const detail::Opening& opening = openings_[i];
+      if (square_ && runs_on(opening.place, parts)) return {from, latest};
       if (opening.end != begins_[job] &&
           !opening.serves(query.volume, from, query.deadline, latest, from))
         continue;
       const double by = std::min(latest, opening.newest);
       const double length = query.length(opening.performance);
-      const double reaches = below(opening.fresh - length * (1 + kMargin));
+      const double reaches =
+          square_ ? -kInfinity : below(opening.fresh - length * (1 + kMargin));
       each_span(opening.fresh, opening.stale, opening.place, [&](const Span& span) {
         const double start = std::max({span.start, from, reaches});
         if (start > by) return;
@@ -208,7 +211,8 @@ class Openings {
   std::vector<double> begins_;  // start of the reservation; infinite: none, and no parts
   std::vector<std::vector<std::pair<double, std::uint32_t>>> reserved_;  // by place: start, job
   std::vector<detail::Opening> openings_;
-  bool charged_ = false;       // any job
+  const bool square_;          // parts run as long as the slowest, on both sides of a reservation
+  bool longer_;                // some parts run longer than their own work
   std::size_t waiting_ = 0;    // no job before this one waits
 };
 
