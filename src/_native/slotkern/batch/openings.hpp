@@ -128,7 +128,7 @@ class Openings {
   void add(double start, double end, std::size_t place) {
     const double performance = free_.slots.nodes[place].performance;
     while (waiting_ < jobs_.size() && volume_[waiting_] == kInfinity) ++waiting_;
-    const double newest = start < end ? std::nextafter(end, -kInfinity) : end;
+    const double newest = end + std::fabs(end) * 0x1p-49;  // cut_finish() may have moved it
     each_span(start, end, place, [&](const Span& span) {
       const auto index = static_cast<double>(openings_.size());
       openings_.push_back(
