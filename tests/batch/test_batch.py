@@ -570,3 +570,11 @@ def test_a_batch_learns_nothing_from_the_batch_before():
             assert schedule.windows[0] is not None, k
             assert schedule.windows[0].start == alone.start
             assert schedule.windows[0].cost == alone.cost
+
+
+def test_easy_moves_up_into_time_that_was_booked_from_the_first_start_on():
+    slots = sk.make_slots(node=[0], start=0, end=10, performance=1, price=1)
+    jobs = [sk.Request(1, 6), sk.Request(1, 4)]
+    schedule = sk.schedule_batch(slots, jobs, sk.BSF(1, kind="easy"))
+    assert schedule.windows.start.tolist() == [0, 6]
+    assert schedule.execute([0.5, 1]).start.tolist() == [0, 3]

@@ -43,7 +43,7 @@ class Execution {
   Execution(BatchPool& free, const std::vector<BatchJob>& jobs, ShapeKind shape, int earliest,
             const double* shares)
       : free_(free), jobs_(jobs), shape_(shape), earliest_(earliest), shares_(shares),
-        openings_(free, jobs), windows_(jobs.size()),
+        openings_(free, jobs, shape), windows_(jobs.size()),
         promised_(jobs.size(), std::numeric_limits<double>::quiet_NaN()) {}
 
   // The job has this window, whose time is booked already.
@@ -106,7 +106,7 @@ class Execution {
     }
     std::sort(arrivals.begin(), arrivals.end());
     std::size_t came = 0, begun = 0;
-    double now = free_.slots.first_start();
+    double now = base.slots.front().start;  // what is booked there may end early
     while (!queue_.empty() && now < kInfinity) {
       if (const Status status = end_parts(now); status != Status::ok) return status;
       for (; begun < base.slots.size() && base.slots[begun].start <= now; ++begun)
@@ -236,21 +236,29 @@ class Execution {
   }
 
   Status move_up(std::size_t job) {
-    Window& window = windows_[job];
-    const bool had = window.state == State::reserved;
-    const double latest = had ? std::nextafter(window.found.start, -kInfinity) : kInfinity;
-    const Openings::Starts starts = may_start(job, latest);
+    const Window& window = windows_[job];
+    const double start = window.state == State::reserved ? window.found.start : kInfinity;
+    bool moved = false;
+    const Status status =
+        move_within(job, may_start(job, std::nextafter(start, -kInfinity)), moved);
+    moves_ += moved && start < kInfinity;
+    return status;
+  }
+
+  // Gives the job the best window that begins within `starts`, all before its reservation if it
+  // has one, which it keeps where there is none.
+  Status move_within(std::size_t job, const Openings::Starts& starts, bool& moved) {
     if (!starts.any()) return Status::ok;
+    const Window& window = windows_[job];
+    const bool had = window.state == State::reserved;
     Found found;
-    if (had) {
-      const std::vector<Part>& parts = window.parts;
-      free_.pool.lend(window.found.start, starts.last, parts.data(), parts.size());
-    }
+    if (had)
+      free_.pool.lend(window.found.start, starts.last, window.parts.data(), window.parts.size());
     const Status status = look(job, starts, found);
     if (had) free_.pool.take_back();
     if (status != Status::ok) return status == Status::none ? Status::ok : status;
+    moved = true;
     if (!had) return take(job, found);
-    ++moves_;
     if (const Status given = give_up(job); given != Status::ok) return given;
     if (const Status taken = take(job, found); taken != Status::ok) return taken;
     announce(job);
@@ -260,14 +268,8 @@ class Execution {
   // The head of the queue comes first while it holds a reservation: what arrives later, or fits
   // for the first time because others ended early, must not delay it, whatever its place.
   Status start_what_can(double now) {
-    if (head_ != kNobody && may_start(head_, windows_[head_].found.start).any()) {
-      const std::size_t j = std::exchange(head_, kNobody);
-      if (const Status status = give_up(j); status != Status::ok) return status;
-      if (const Status status = start_or_reserve(j, now); status != Status::ok) return status;
-      announce(j);
-    } else if (head_ != kNobody && windows_[head_].found.start <= now) {
-      begin(std::exchange(head_, kNobody));
-    }
+    if (head_ != kNobody)
+      if (const Status status = move_head(now); status != Status::ok) return status;
     for (const std::size_t j : queue_) {
       if (head_ != kNobody && !openings_.marked(j)) continue;
       if (windows_[j].state != State::waiting || jobs_[j].query.earliest > now) continue;
@@ -275,6 +277,24 @@ class Execution {
       if (status != Status::ok) return status;
     }
     std::erase_if(queue_, [this](std::size_t j) { return windows_[j].state == State::started; });
+    return Status::ok;
+  }
+
+  // At its own start others may have become the cheapest: then it is searched for anew.
+  Status move_head(double now) {
+    const std::size_t j = head_;
+    const Window& window = windows_[j];
+    const Openings::Starts starts = may_start(j, window.found.start);
+    if (starts.any() && !(starts.last < window.found.start)) {
+      head_ = kNobody;
+      if (const Status status = give_up(j); status != Status::ok) return status;
+      if (const Status status = start_or_reserve(j, now); status != Status::ok) return status;
+      announce(j);
+      return Status::ok;
+    }
+    bool moved = false;
+    if (const Status status = move_within(j, starts, moved); status != Status::ok) return status;
+    if (window.found.start <= now) begin(std::exchange(head_, kNobody));
     return Status::ok;
   }
 

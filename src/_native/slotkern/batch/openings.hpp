@@ -26,9 +26,10 @@ namespace slotkern {
 
 namespace detail {
 
-// Time that is free from `start` to `end` on a node. What is new of it: from `fresh` to `stale`.
+// Time that is free from `start` to `end` on a node. What is new of it: from `fresh` to `stale`,
+// which parts run in that start no later than `newest`.
 struct Opening {
-  double start, end, fresh, stale, performance;
+  double start, end, fresh, stale, newest, performance;
   double more;        // work that a part may be charged beside its own
   std::size_t place;  // of the node
 
@@ -36,7 +37,8 @@ struct Opening {
   bool serves(double volume, double earliest, double deadline, double latest, double now) const {
     const double from = earliest > now ? earliest : now;
     const double first = start > from ? start : from;
-    const double last = latest > now ? latest : now;
+    const double by = latest > now ? latest : now;
+    const double last = by < newest ? by : newest;
     const double until = end < deadline ? end : deadline;
     return (first <= last) & ((until - first) * performance * (1 + kMargin) >= volume) &
            ((fresh - last) * performance * (1 - kMargin) <= volume + more);
@@ -77,13 +79,14 @@ class Openings {
     bool any() const { return first <= last; }
   };
 
-  Openings(const BatchPool& free, const std::vector<BatchJob>& jobs) : free_(free), jobs_(jobs) {
+  Openings(const BatchPool& free, const std::vector<BatchJob>& jobs, ShapeKind shape)
+      : free_(free), jobs_(jobs), square_(shape == ShapeKind::square), longer_(square_) {
     for (auto* column : {&volume_, &since_, &begins_}) column->assign(jobs.size(), kInfinity);
     latest_.assign(jobs.size(), -kInfinity);
     for (const BatchJob& job : jobs) {
       earliest_.push_back(job.query.earliest);
       deadline_.push_back(job.query.deadline);
-      charged_ = charged_ || job.query.charged();
+      longer_ = longer_ || job.query.charged();
     }
     reserved_.resize(free.slots.nodes.size());
   }
@@ -125,16 +128,17 @@ class Openings {
   void add(double start, double end, std::size_t place) {
     const double performance = free_.slots.nodes[place].performance;
     while (waiting_ < jobs_.size() && volume_[waiting_] == kInfinity) ++waiting_;
+    const double newest = end + std::fabs(end) * 0x1p-49;  // cut_finish() may have moved it
     each_span(start, end, place, [&](const Span& span) {
       const auto index = static_cast<double>(openings_.size());
       openings_.push_back(
-          {span.start, span.end, start, end, performance, charged_ ? kInfinity : 0, place});
+          {span.start, span.end, start, end, newest, performance, longer_ ? kInfinity : 0, place});
       const std::size_t w = waiting_;
       detail::mark_jobs(volume_.data() + w, earliest_.data() + w, deadline_.data() + w,
                         latest_.data() + w, since_.data() + w, jobs_.size() - w, index,
                         free_.pool.now(), openings_.back());
       for (const auto& [begins, job] : reserved_[place])
-        if (begins == span.end && volume_[job] < kInfinity)
+        if ((square_ || begins == span.end) && volume_[job] < kInfinity)
           since_[job] = std::min(since_[job], index);
     });
   }
@@ -150,19 +154,22 @@ class Openings {
     if (since == kInfinity) return out;
     for (auto i = static_cast<std::size_t>(since); i < openings_.size(); ++i) {
       const detail::Opening& opening = openings_[i];
+      if (square_ && runs_on(opening.place, parts)) return {from, latest};
       if (opening.end != begins_[job] &&
           !opening.serves(query.volume, from, query.deadline, latest, from))
         continue;
+      const double by = std::min(latest, opening.newest);
       const double length = query.length(opening.performance);
-      const double reaches = below(opening.fresh - length * (1 + kMargin));
+      const double reaches =
+          square_ ? -kInfinity : below(opening.fresh - length * (1 + kMargin));
       each_span(opening.fresh, opening.stale, opening.place, [&](const Span& span) {
         const double start = std::max({span.start, from, reaches});
-        if (start > latest) return;
+        if (start > by) return;
         const double end = std::min(span.end, query.deadline);
         const bool goes_on = span.end == begins_[job] && runs_on(opening.place, parts);
         if (!goes_on && !(end - start >= length * (1 - kMargin))) return;
         const double last =
-            goes_on ? latest : std::min(latest, above(above(end) - length * (1 - kMargin)));
+            goes_on ? by : std::min(by, above(above(end) - length * (1 - kMargin)));
         out.first = std::min(out.first, start);
         out.last = std::max(out.last, last);
       });
@@ -204,7 +211,8 @@ class Openings {
   std::vector<double> begins_;  // start of the reservation; infinite: none, and no parts
   std::vector<std::vector<std::pair<double, std::uint32_t>>> reserved_;  // by place: start, job
   std::vector<detail::Opening> openings_;
-  bool charged_ = false;       // any job
+  const bool square_;          // parts run as long as the slowest, on both sides of a reservation
+  bool longer_;                // some parts run longer than their own work
   std::size_t waiting_ = 0;    // no job before this one waits
 };
 

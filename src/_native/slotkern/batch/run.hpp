@@ -66,7 +66,7 @@ inline Status execute_batch(const PreparedSlots& base, const std::vector<BatchJo
       out.reasons.assign(jobs.size(), static_cast<std::uint8_t>(Reason::nodes));
       return Status::ok;
     }
-    free.open(base, jobs, backfill == Backfill::conservative);
+    free.open(base, jobs, backfill != Backfill::none);
     Execution run(free, jobs, shape, earliest, shares);
     for (std::size_t j = 0; j < jobs.size(); ++j) {
       if (planned.any(j)) {

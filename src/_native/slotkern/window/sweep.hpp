@@ -110,8 +110,9 @@ class Sweep {
     // No part starts later; the tests themselves are below.
     const double room = 4 * 0x1p-52 * (std::fabs(query.deadline) + shortest_);
     last_ = std::min(query.latest, query.deadline - shortest_ + room);
-    last_position_ =
-        query.latest < kInfinity ? prepared_.position_at(last_) : prepared_.last_position();
+    last_position_ = prepared_.last_position();
+    if (query.latest < kInfinity)  // where all begin later there is no such position
+      last_position_ = std::min(last_position_, prepared_.position_at(last_));
     top_.reset(n_, spare_);
   }
 
