@@ -178,7 +178,11 @@ cdef class ChangingSlots(PreparedSlots):
         return answer
 
     cdef Status place_all(self, const vector[Query]& queries, int criterion, ShapeKind shape,
-                          CWindowTable& out, vector[uint8_t]& reasons) noexcept nogil:
+                          CWindowTable& out, vector[uint8_t]& reasons,
+                          bint heard) noexcept nogil:
+        cdef Watch watch  # as in PreparedSlots.search_all
+        watch.arm(heard)
+        watch.clear()
         return schedule(self.pool, self.prepared, queries, criterion, shape, out, reasons)
 
     cdef int start_change(self) except -1:

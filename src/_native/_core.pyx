@@ -296,7 +296,11 @@ cdef class PreparedSlots:
         return answer
 
     cdef Status search_all(self, const vector[Query]& queries, int criterion, ShapeKind shape,
-                           unsigned threads, CWindowTable& out, size_t& wrong) noexcept nogil:
+                           unsigned threads, CWindowTable& out, size_t& wrong,
+                           bint heard) noexcept nogil:
+        cdef Watch watch  # a door's own: another's knows nothing of the sweeps that run here
+        watch.arm(heard)
+        watch.clear()
         return find_many(self.prepared, queries, criterion, shape, threads, out, wrong)
 
 

@@ -3,10 +3,11 @@
 import numpy as np
 
 cimport numpy as cnp
+from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport INFINITY
 from libcpp.vector cimport vector
 
-from slotkern._base cimport Status, Watch, ask, error_of, hears
+from slotkern._base cimport Status, error_of, hears
 from slotkern._core cimport PreparedSlots, in_numbers, pool_of, terms_of
 from slotkern._kernels cimport (
     Answer, Query, ShapeKind, criterion_doc, criterion_name, kBuiltins,
@@ -223,13 +224,12 @@ def find_windows(slots, requests, criterion="finish", *, str shape="square",
     cdef int which = INDEX[criterion]
     cdef size_t wrong = 0
     cdef double least_volume = min([each.volume for each in asked], default=INFINITY)
-    cdef Watch watch
-    watch.arm(hears())
+    cdef bint heard = hears()
     while status == Status.interrupted:
-        ask(watch)
+        PyErr_CheckSignals()
         pool.enter(least_volume)
         with nogil:
-            status = pool.search_all(queries, which, form, crew, out.windows, wrong)
+            status = pool.search_all(queries, which, form, crew, out.windows, wrong, heard)
             pool.leave()
     if status != Status.ok:
         raise search_error(status, queries[wrong])

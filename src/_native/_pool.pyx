@@ -544,16 +544,14 @@ cdef class SlotPool(ChangingSlots):
         out.criterion, out.shape = criterion, shape
         out.names, out.terms = names, self.terms
         cdef int which = INDEX[criterion]
-        cdef Status status
-        cdef Watch watch
-        watch.arm(hears())
-        status = Status.interrupted
+        cdef Status status = Status.interrupted
+        cdef bint heard = hears()
         try:
             while status == Status.interrupted:
-                ask(watch)
+                PyErr_CheckSignals()
                 self.start_change()
                 with nogil:
-                    status = self.place_all(queries, which, form, out.windows, out.codes)
+                    status = self.place_all(queries, which, form, out.windows, out.codes, heard)
                     self.mutex.unlock()
             check_status(status)
         except BaseException as error:

@@ -42,7 +42,8 @@ cdef class ChangingSlots(PreparedSlots):
     cdef void lock(self) noexcept
     cdef int start_change(self) except -1
     cdef Status place_all(self, const vector[Query]& queries, int criterion, ShapeKind shape,
-                          CWindowTable& out, vector[uint8_t]& reasons) noexcept nogil
+                          CWindowTable& out, vector[uint8_t]& reasons,
+                          bint heard) noexcept nogil
 
 
 # slotkern_find, _book and _release of pool/embed.hpp.

@@ -28,7 +28,8 @@ cdef class PreparedSlots:
     # itself would hold half a megabyte of its own.
     cdef Answer search(self, const Query& query, int criterion, ShapeKind shape)
     cdef Status search_all(self, const vector[Query]& queries, int criterion, ShapeKind shape,
-                           unsigned threads, CWindowTable& out, size_t& wrong) noexcept nogil
+                           unsigned threads, CWindowTable& out, size_t& wrong,
+                           bint heard) noexcept nogil
 
 
 cpdef Request in_numbers(object slots, Request request)
