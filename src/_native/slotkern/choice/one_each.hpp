@@ -28,7 +28,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "slotkern/choice/class_lists.hpp"
@@ -68,6 +67,10 @@ class OneEach {
   using Item = ClassItems::Item;
   using State = ClassLists::State;
   using Step = ClassLists::Step;
+  struct Champion {
+    bool any = false;
+    Step step{};
+  };
   using Candidate = ClassLists::Candidate;
 
   static constexpr double kRounding = 1e-12;
@@ -229,7 +232,7 @@ class OneEach {
   // followed, the champion, or followed already where only the sum that counts says whether it
   // fits.
   void extend(const std::vector<std::uint32_t>& order, std::size_t q, std::size_t i,
-              std::optional<Step>& champion, double& blurred) {
+              Champion& champion, double& blurred) {
     const Item& item = given_.items[i];
     poll();
     for (std::size_t y = 0; y < states_.size(); ++y) {
@@ -239,13 +242,13 @@ class OneEach {
       const Step step{static_cast<std::uint32_t>(y), static_cast<std::uint32_t>(i)};
       if (room >= 0 && total < cut_) {
         if (room >= 2 * given_.slack) {
-          champion = step;
+          champion = {true, step};
           set_upper(total);
         } else {
           work_ -= static_cast<std::int64_t>(given_.count());
           follow(order, q, step);
           if (given_.fits(traced_)) {
-            champion.reset();
+            champion.any = false;
             best_ = traced_;
             set_upper(total);
           } else {
@@ -277,7 +280,7 @@ class OneEach {
     for (std::size_t q = 0; q < order.size(); ++q) {
       const std::size_t k = order[q];
       lists_.clear();
-      std::optional<Step> champion;
+      Champion champion;
       bool stopped = false;
       for (std::size_t i = given_.firsts[k]; i < given_.firsts[k + 1]; ++i) {
         if (i != relaxed_.base[k] && !worth(i)) continue;
@@ -285,8 +288,8 @@ class OneEach {
         if (stopped) break;
         extend(order, q, i, champion, blurred);
       }
-      if (champion) {
-        follow(order, q, *champion);
+      if (champion.any) {
+        follow(order, q, champion.step);
         best_ = traced_;
       }
       if (stopped) {
