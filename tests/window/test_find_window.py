@@ -365,3 +365,18 @@ def test_a_slower_groups_time_adds_no_tie_of_costs_that_rounding_makes_nothing()
         window = sk.find_window(slots, sk.Request(3, 0.16), criterion, shape="square")
         assert window.cost == 0
         assert [int(node) for node in window.nodes] == [1, 3, 4], criterion
+
+
+@pytest.mark.parametrize("criterion", ["finish", "runtime"])
+def test_lengths_that_are_rounded_by_much(criterion):
+    # 3.3e-318 / 3 is rounded up or down by a millionth, as all numbers so small.
+    for ticks in range(674_660, 674_680):
+        volume = ticks * 5e-324
+        slots = sk.make_slots(
+            node=[1, 2], start=0, end=1 / 3, performance=[9.999e-309, 3], price=0
+        )
+        job = sk.Request(1, volume)
+        assert sk.find_window(slots, job, "start", shape="ragged").nodes == (1,)
+        window = sk.find_window(slots, job, criterion, shape="ragged")
+        assert window.nodes == (2,)
+        assert window.runtime == volume / 3

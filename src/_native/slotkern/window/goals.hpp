@@ -23,6 +23,9 @@ struct Best {
 // Goals. ceiling(): no total above it helps. past(t): no step from t on helps. useful(t, d):
 // a part of length d can be in a better window. enough(): stop at once.
 
+// The least double: lengths near it are rounded by more than a share of themselves.
+inline constexpr double kTick = std::numeric_limits<double>::denorm_min();
+
 struct Goal {
   static constexpr bool times = true;     // needs best.longest and best.finish
   static constexpr bool narrows = false;  // worth bounding the rest by fast nodes only
@@ -76,7 +79,7 @@ struct ShortestRuntime : Goal {
   bool past(double, double shortest) const { return best.found && best.longest <= shortest; }
   bool useful(double, double length) const { return !best.found || length < best.longest; }
   bool enough() const { return best.longest <= least; }
-  double least_performance(double volume) const { return volume / best.longest; }
+  double least_performance(double volume) const { return volume / (best.longest + kTick); }
 };
 
 // The same with t + d; the sum is rounded, hence the extra room of an ulp of the finish.
@@ -86,7 +89,7 @@ struct EarliestFinish : Goal {
   bool useful(double t, double length) const { return !best.found || t + length < best.finish; }
   bool enough() const { return best.finish <= least; }
   double least_performance(double volume) const {
-    return volume / (best.longest + std::fabs(best.finish) * 0x1p-51);
+    return volume / (best.longest + kTick + std::fabs(best.finish) * 0x1p-51);
   }
 };
 
