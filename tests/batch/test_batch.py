@@ -578,3 +578,31 @@ def test_easy_moves_up_into_time_that_was_booked_from_the_first_start_on():
     schedule = sk.schedule_batch(slots, jobs, sk.BSF(1, kind="easy"))
     assert schedule.windows.start.tolist() == [0, 6]
     assert schedule.execute([0.5, 1]).start.tolist() == [0, 3]
+
+
+@pytest.mark.parametrize("origin", [0.0, 1.7e9, 1e12])
+@pytest.mark.parametrize("shape", ["square", "ragged"])
+@pytest.mark.parametrize("kind", ["conservative", "easy"])
+def test_time_that_is_as_long_as_a_job_but_for_rounding_is_taken(kind, shape, origin):
+    # So far from zero the sum of a start and a length is rounded by more than a margin
+    # of the length: the time is a little shorter than the part that fits.
+    shorter = 0
+    for k in range(60):
+        first = origin + 15 * (0.3 + k / 150)  # when the first job will have ended
+        length = (30 + k / 7) / 3
+        slots = sk.make_slots(
+            node=[0, 1, 2],
+            start=[origin, origin + 100, origin],
+            end=[first + length, origin + 200, origin + 1],
+            performance=3,
+            price=1,
+        )
+        jobs = [sk.Request(1, volume) for volume in (45, 3, 30 + k / 7)]
+        plan = sk.schedule_batch(slots, jobs, sk.Backfilling(kind), shape=shape)
+        if plan.windows[2].start < origin + 100:
+            continue  # it fits behind the first job
+        shorter += first + length - first < length * (1 - 1e-9)
+        # The second job's end is looked at before, and helps nobody.
+        run = plan.execute([0.3 + k / 150, 0.5, 1.0])
+        assert run.windows[2].start == first
+    assert (shorter > 5) == (origin > 0)

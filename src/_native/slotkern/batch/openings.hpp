@@ -26,6 +26,9 @@ namespace slotkern {
 
 namespace detail {
 
+// What rounding at this time may add to a length, or take from it.
+inline double tick(double time) { return std::fabs(time) * 0x1p-51; }
+
 // Time that is free from `start` to `end` on a node. What is new of it: from `fresh` to `stale`,
 // which parts run in that start no later than `newest`.
 struct Opening {
@@ -40,8 +43,9 @@ struct Opening {
     const double by = latest > now ? latest : now;
     const double last = by < newest ? by : newest;
     const double until = end < deadline ? end : deadline;
-    return (first <= last) & ((until - first) * performance * (1 + kMargin) >= volume) &
-           ((fresh - last) * performance * (1 - kMargin) <= volume + more);
+    return (first <= last) &
+           ((until - first + tick(until)) * performance * (1 + kMargin) >= volume) &
+           ((fresh - last - tick(fresh)) * performance * (1 - kMargin) <= volume + more);
   }
 };
 
@@ -161,15 +165,16 @@ class Openings {
       const double by = std::min(latest, opening.newest);
       const double length = query.length(opening.performance);
       const double reaches =
-          square_ ? -kInfinity : below(opening.fresh - length * (1 + kMargin));
+          square_ ? -kInfinity
+                  : opening.fresh - length * (1 + kMargin) - detail::tick(opening.fresh);
       each_span(opening.fresh, opening.stale, opening.place, [&](const Span& span) {
         const double start = std::max({span.start, from, reaches});
         if (start > by) return;
-        const double end = std::min(span.end, query.deadline);
+        const double until = std::min(span.end, query.deadline);
+        const double end = until + detail::tick(until);
         const bool goes_on = span.end == begins_[job] && runs_on(opening.place, parts);
         if (!goes_on && !(end - start >= length * (1 - kMargin))) return;
-        const double last =
-            goes_on ? by : std::min(by, above(above(end) - length * (1 - kMargin)));
+        const double last = goes_on ? by : std::min(by, end - length * (1 - kMargin));
         out.first = std::min(out.first, start);
         out.last = std::max(out.last, last);
       });
@@ -179,10 +184,6 @@ class Openings {
 
  private:
   static constexpr double kNever = -1;  // looked at
-
-  // Half an ulp and more to the safe side.
-  static double below(double x) { return x - std::fabs(x) * 0x1p-52; }
-  static double above(double x) { return std::isinf(x) ? x : x + std::fabs(x) * 0x1p-52; }
 
   bool runs_on(std::size_t place, const std::vector<Part>& parts) const {
     const std::int32_t node = free_.slots.nodes[place].id;
