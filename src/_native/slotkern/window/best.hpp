@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <stdexcept>
 #include <vector>
 
 #include "slotkern/window/criteria.hpp"
@@ -81,13 +82,15 @@ bool search_ragged(const PreparedSlots& prepared, const Query& query, double lea
       return cheaper(prepared, a, b);
     });
   } else {
-    cheapest_at(
+    const bool all = cheapest_at(
         prepared, query, shape, best.start, last_step<Criterion>(prepared, best), best.nth_key,
         goal.least_performance(query.volume),
         [&](const Slot& s) {
           return Criterion::RaggedRules::part_ok(best, best.start, shape.length(s));
         },
         work.chosen);
+    // A bound above is wrong: better an error than a window that is none.
+    if (!all) throw std::logic_error("the window that the sweep has found is not there");
   }
   settle(prepared, shape, work.chosen, n, best.start, found, work.parts);
   return true;
