@@ -125,6 +125,18 @@ class Oracle {
     return seen;
   }
 
+  // Whether a window, by its rows and its runtime, keeps the limits.
+  bool keeps(const auto& window) const {
+    std::vector<double> uses;
+    for (const PartLimit& limit : limited_->limits.all) {
+      uses.clear();
+      for (const auto i : window.rows)
+        uses.push_back(Limited::use(limit, rows_[i], i, square_ ? window.runtime : lengths_[i]));
+      if (!Limited::keeps(limit, uses)) return false;
+    }
+    return true;
+  }
+
   // Calls visit(totals) for every window within budget that starts at t. At most 16 slots are
   // live at once.
   template <class Visit>
@@ -274,17 +286,6 @@ class Oracle {
     }
     if (limited_ && !keeps(totals)) return;
     visit(totals);
-  }
-
-  bool keeps(const Totals& totals) const {
-    std::vector<double> uses;
-    for (const PartLimit& limit : limited_->limits.all) {
-      uses.clear();
-      for (const auto i : totals.rows)
-        uses.push_back(Limited::use(limit, rows_[i], i, square_ ? totals.runtime : lengths_[i]));
-      if (!Limited::keeps(limit, uses)) return false;
-    }
-    return true;
   }
 
   const std::vector<Row>& rows_;
