@@ -106,7 +106,7 @@ def find_window(slots, Request request not None, criterion="finish", *, str shap
         window.name = request.name
         window.terms = terms_of(slots)
     elif required:
-        from slotkern.search import explain
+        from slotkern.explanation import explain
         raise NoWindowError(explain(slots, asked, shape=shape), method)
     return window
 

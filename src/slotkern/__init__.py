@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     )
     from slotkern.criteria import criterion, minimize
     from slotkern.environment import Environment, generate_environment
+    from slotkern.explanation import Explanation, explain
     from slotkern.files.slots import (
         from_arrow,
         from_pandas,
@@ -59,7 +60,7 @@ if TYPE_CHECKING:
     from slotkern.replays.replay import replay
     from slotkern.replays.result import Replay
     from slotkern.replays.windows import WindowPolicy
-    from slotkern.search import Explanation, explain, step_values
+    from slotkern.search import step_values
     from slotkern.traces.clean import clean_trace
     from slotkern.traces.free_slots import TraceSlots, slots_from_trace
     from slotkern.traces.read import GWF, SWF, Trace, read_trace, write_trace
@@ -97,6 +98,7 @@ _LAZY = {
     ),
     "criteria": ("criterion", "minimize"),
     "environment": ("Environment", "generate_environment"),
+    "explanation": ("Explanation", "explain"),
     "files.slots": (
         "from_arrow",
         "from_pandas",
@@ -116,7 +118,7 @@ _LAZY = {
     "replays.result": ("Replay",),
     "replays.windows": ("WindowPolicy",),
     "plotting.neighbours": ("plot_neighbours",),
-    "search": ("Explanation", "explain", "step_values"),
+    "search": ("step_values",),
     "plotting.steps": ("plot_steps",),
     "traces.clean": ("clean_trace",),
     "traces.free_slots": ("TraceSlots", "slots_from_trace"),

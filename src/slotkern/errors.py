@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from slotkern.search import Explanation
+    from slotkern.explanation import Explanation
 
 __all__ = ["NoWindowError", "SlotError", "kernel_error", "slot_error"]
 

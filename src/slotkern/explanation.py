@@ -1,0 +1,403 @@
+"""Why a request has no window, and the smallest change that would help."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from slotkern._core import PreparedSlots, filter_rows, in_numbers, prepared
+from slotkern._find import find_window
+from slotkern._request import Request
+from slotkern._windows import Window
+from slotkern.limits import Limit, uses_of
+from slotkern.shown import Shown
+from slotkern.shown_table import Table
+
+if TYPE_CHECKING:
+    from slotkern.machine.clock import Clock
+    from slotkern.typing import BuiltIn, Shape, Slots
+
+__all__ = ["Explanation", "explain"]
+
+
+#: What `explain` lifts, but has no smallest change of.
+_OTHER_LIMITS = {
+    "min_performance": "the least performance",
+    "earliest": "the earliest start",
+    "max_price": "the price limit",
+    "setup": "the setup time",
+    "step": "the rounding of lengths",
+    "latest": "the latest start",
+    "max_runtime": "the most runtime",
+    "where": "the filter",
+    "limits": "the limits on sums",
+}
+
+
+@dataclass(frozen=True)
+class Explanation(Shown):
+    """Why a request has no window, or what limits the one it has.
+
+    Every figure is the answer of an exact search over the same slots, so each "smallest
+    change" is known to work: make it, and `find_window` finds a window; change less,
+    and it finds none.
+
+    Attributes
+    ----------
+    fits : bool
+        Whether there is a window.
+    nodes_total, nodes_fast, nodes_proper : int
+        Nodes with slots; of these with enough performance; of these with a slot that
+        also passes the filter and the price limit.
+    slots_total, slots_long : int
+        Slots; proper ones that can hold one part between earliest and deadline (square:
+        a part as long as on their own node).
+    together : int
+        The most nodes that can ever start together, whatever they cost.
+    cheapest : float or None
+        The lowest cost of a window of all the nodes asked for, whatever the budget; the
+        smallest budget that fits. None when no budget helps.
+    earliest_finish : float or None
+        The earliest finish without the deadline: the smallest deadline that fits. None
+        when no deadline helps.
+    most_nodes : int
+        The largest number of nodes that fits with nothing else changed.
+    earliest_start, shortest_runtime : float or None
+        The earliest start without the latest, the shortest runtime without the most:
+        the smallest of these that fit. None when there is no such limit, or when that
+        does not help.
+    without : list of str
+        Which of the other limits (min_performance, earliest, max_price, setup, step,
+        latest, max_runtime, where, limits) is to blame alone: without it the request
+        fits. Empty where the request fits.
+    sums : dict of int to float
+        Which of the limits on sums is to blame alone, by its place in the request, and
+        the amount nearest to its own that fits. Empty where the request fits.
+    beyond : dict of int to float
+        Which of the limits on sums no window keeps, even with an endless budget and
+        without the others: by its place in the request, and the amount nearest to its
+        own that some window comes to.
+    request : Request
+        What was asked.
+    shape : str
+        For which shape.
+    clock : Clock or None
+        Of the slots: with one, times are told as dates.
+    asked : Request or None
+        The request as it was said; `request` has the numbers of the clock.
+    """
+
+    fits: bool
+    nodes_total: int
+    nodes_fast: int
+    nodes_proper: int
+    slots_total: int
+    slots_long: int
+    together: int
+    cheapest: float | None
+    earliest_finish: float | None
+    earliest_start: float | None
+    shortest_runtime: float | None
+    most_nodes: int
+    without: list[str]
+    sums: dict[int, float]
+    beyond: dict[int, float]
+    request: Request = field(repr=False)
+    shape: str
+    clock: Clock | None = field(default=None, repr=False)
+    asked: Request | None = field(default=None, repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the request as plain numbers, ready for JSON."""
+        return {
+            name: getattr(self, name)
+            for name in self.__dataclass_fields__
+            if name not in ("request", "clock", "asked")
+        }
+
+    def changes(self) -> dict[str, float]:
+        """The smallest single changes that fit: of a limit, or of the nodes."""
+        if self.fits:
+            return {}
+        found = {
+            "budget": self.cheapest,
+            "deadline": self.earliest_finish,
+            "latest": self.earliest_start,
+            "max_runtime": self.shortest_runtime,
+        }
+        changes = {name: x for name, x in found.items() if x is not None}
+        changes |= {f"limits[{k}]": amount for k, amount in self.sums.items()}
+        if self.most_nodes:
+            changes["nodes"] = self.most_nodes
+        return changes
+
+    def _shown(self) -> Table:
+        """One row a change of one limit that helps, in words; `str` as notes."""
+        asked = self.asked or self.request
+        helps = {name: self._told(name, v) for name, v in self.changes().items()}
+        helps |= dict.fromkeys(self.without, "none")
+        columns = {
+            "limit": np.array([*helps], np.str_),
+            "asked": np.array([self._asked(asked, name) for name in helps], np.str_),
+            "fits_with": np.array([*helps.values()], np.str_),
+        }
+        heading, *notes = str(self).splitlines()
+        return Table(heading, columns if helps else {}, len(helps), notes=notes)
+
+    def __str__(self) -> str:
+        asked = self.request
+        lines = [
+            f"{self.nodes_total} nodes have slots, {self.nodes_fast} of them have "
+            f"performance >= {asked.min_performance:g}, and {self.nodes_proper} of "
+            "those also pass the filter and the price limit",
+            f"{self.slots_long} of {self.slots_total} slots can hold a part of "
+            + self._length(),
+            f"at most {self.together} nodes are ever free together; {asked.nodes} "
+            "are asked for",
+        ]
+        if self.cheapest is not None:
+            lines.append(
+                f"the cheapest window costs {self.cheapest:.6g}; the budget is "
+                f"{asked.budget:g}"
+            )
+        if self.fits:
+            return "\n".join(["A window fits.", *lines])
+        lines += [
+            f"no window keeps {_words(limit := asked.limits[k], repr(limit.amount))}, "
+            "even with an endless budget and without other limits on sums: it comes to "
+            f"{amount!r} at {'most' if limit.side == '>=' else 'least'}"
+            for k, amount in self.beyond.items()
+        ]
+        remedies = {
+            "budget": "a budget of {}",
+            "deadline": "a deadline of {}",
+            "latest": "a latest start of {}",
+            "max_runtime": "a runtime of {}",
+            "nodes": "{} nodes instead",
+        }
+        remedies |= {f"limits[{k}]": _words(asked.limits[k], "{}") for k in self.sums}
+        either = [
+            "with " + remedies[name].format(self._told(name, v))
+            for name, v in self.changes().items()
+        ]
+        either += [
+            f"without {_OTHER_LIMITS[name]}"
+            for name in self.without
+            if name not in self.changes()
+        ]
+        lines.append(
+            "it fits " + ", or ".join(either)
+            if either
+            else "no change of one limit alone makes it fit"
+        )
+        return "\n".join(["No window fits.", *lines])
+
+    def _asked(self, asked: Request, name: str) -> str:
+        if name.startswith("limits["):
+            limit = asked.limits[int(name[len("limits[") : -1])]
+            return _words(limit, repr(limit.amount))
+        if name == "limits":
+            return " and ".join(_words(x, repr(x.amount)) for x in asked.limits)
+        return str(getattr(asked, name))
+
+    def _length(self) -> str:
+        """What a part needs: the walltime as it was said, or the volume."""
+        if self.asked is None or self.asked.walltime is None:
+            return f"volume {self.request.volume:g}"
+        return f"walltime {self.asked.walltime}"
+
+    def _told(self, name: str, value: float) -> str:
+        if self.clock is None or name not in ("deadline", "latest", "max_runtime"):
+            return repr(value)
+        if name == "max_runtime":
+            return str(self.clock.timedelta(value))
+        return str(self.clock.datetime(value))
+
+
+def _words(limit: Limit, amount: str) -> str:
+    """A limit with another amount, in words."""
+    of = limit.of if isinstance(limit.of, str) else getattr(limit.of, "name", "array")
+    return f"sum({of}) {limit.side} {amount}"
+
+
+def _nearest_amount(
+    limit: Limit,
+    find: Callable[[tuple[Limit, ...]], Window | None],
+    pool: PreparedSlots,
+    request: Request,
+) -> float | None:
+    """The amount nearest to the limit's own that some window found with it keeps.
+
+    What fits at an amount also fits at all beyond it, so that it is found by bisection;
+    every window that is met says by its own sum how far it would do.
+    """
+    window = find(())
+    if window is None:
+        return None
+    near, far = limit.amount, _sum_of(limit, window, pool, request)
+    middle = near + (far - near) / 2
+    while near != middle != far:
+        window = find((replace(limit, amount=middle),))
+        if window is None:
+            near = middle
+        else:
+            far = _sum_of(limit, window, pool, request)
+        middle = near + (far - near) / 2
+    return far
+
+
+def _sum_of(
+    limit: Limit, window: Window, pool: PreparedSlots, request: Request
+) -> float:
+    """What the parts of a window use of a limit together, exactly, rounded once."""
+    rows = window.slots["row"]
+    lengths = request.length(pool.slots["performance"][rows])
+    if window.shape == "square":
+        lengths[:] = window.runtime
+    if isinstance(limit.of, str):
+        weight, by_length = uses_of(limit.of, pool.slots[rows])
+        return math.fsum(weight * lengths if by_length else weight)
+    if isinstance(limit.of, np.ndarray):
+        return math.fsum(limit.of[rows])
+    from slotkern._value import part_values
+
+    starts = np.full(len(rows), window.start)
+    capsule = limit.of.capsule(pool.slots.dtype)
+    return math.fsum(
+        part_values(pool, "function", capsule, limit.of.name, rows, starts, lengths)
+    )
+
+
+def explain(slots: Slots, request: Request, *, shape: Shape = "square") -> Explanation:
+    """Say why nothing fits a request, or what limits what does.
+
+    Parameters
+    ----------
+    slots : structured array or SlotPool
+        As for `find_window`.
+    request : Request
+    shape : {"square", "ragged"}
+
+    Returns
+    -------
+    Explanation
+        Figures, the smallest changes that help, and all of it in words as ``str()``.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `find_window`.
+
+    Notes
+    -----
+    About 2 log2(N) searches for N nodes: fewer nodes never fit worse, so the largest
+    numbers are found by bisection. With limits on sums up to N more, and some 120 for
+    each limit. Preparing m slots takes O(m log m).
+
+    Examples
+    --------
+    >>> import slotkern as sk
+    >>> slots = sk.make_slots(
+    ...     node=[0, 1], start=[0, 4], end=[9, 9], performance=1, price=2
+    ... )
+    >>> why = sk.explain(slots, sk.Request(2, 4, budget=10))
+    >>> why.fits, why.cheapest, why.most_nodes
+    (False, 16.0, 1)
+    """
+    if not isinstance(request, Request):
+        raise TypeError(f"request must be a Request, got {type(request).__name__}")
+    asked, request = request, in_numbers(slots, request)
+    table, proper = filter_rows(slots, request.where)
+    # A raw array is checked and prepared once; a filter array still matches row by row.
+    pool = prepared(slots)
+    fast = table["performance"] >= request.min_performance
+    good = fast & (table["price"] <= request.max_price)
+    if proper is not None:
+        good &= proper
+    starts = np.maximum(table["start"], request.earliest)
+    ends = np.minimum(table["end"], min(request.deadline, np.finfo(np.float64).max))
+    with np.errstate(over="ignore"):  # a length may be infinite
+        long = good & (starts + request.length(table["performance"]) <= ends)
+
+    def find(criterion: BuiltIn, **changes: Any) -> Window | None:
+        return find_window(pool, request.replace(**changes), criterion, shape=shape)
+
+    def blamed(k: int) -> float | None:
+        others = request.limits[:k] + request.limits[k + 1 :]
+        return _nearest_amount(
+            request.limits[k],
+            lambda limits: find("first", limits=others + limits),
+            pool,
+            request,
+        )
+
+    def beyond(k: int) -> float | None:
+        def alone(limits: tuple[Limit, ...]) -> Window | None:
+            return find("first", limits=limits, budget=np.inf)
+
+        limit = request.limits[k]
+        if alone((limit,)) is not None:
+            return None
+        return _nearest_amount(limit, alone, pool, request)
+
+    def of_each(amount: Callable[[int], float | None]) -> dict[int, float]:
+        asked = range(len(request.limits) if window is None else 0)
+        return {k: x for k in asked if (x := amount(k)) is not None}
+
+    def most(**changes: Any) -> int:
+        """The largest number of nodes that fits."""
+        low, high = 0, len(np.unique(table["node"][good]))
+        while low < high:
+            middle = (low + high + 1) // 2
+            if find("first", nodes=middle, **changes) is None:
+                high = middle - 1
+            else:
+                low = middle
+        return low
+
+    def most_within(high: int) -> int:
+        """The same within limits on sums, which fewer nodes may keep worse."""
+        while high > 0 and find("first", nodes=high) is None:
+            high -= 1
+        return high
+
+    window = find("first")
+    cheapest = find("cost", budget=np.inf)
+    in_time = find("finish", deadline=np.inf)
+    soonest = shortest = None
+    if request.latest < np.inf:
+        soonest = find("start", latest=np.inf)
+    if request.max_runtime < np.inf:
+        shortest = find("runtime", max_runtime=np.inf)
+    together = most(budget=np.inf, limits=())
+    free = Request(request.nodes, request.volume)
+    lifted = {name: getattr(free, name) for name in _OTHER_LIMITS}
+    return Explanation(
+        fits=window is not None,
+        nodes_total=len(np.unique(table["node"])),
+        nodes_fast=len(np.unique(table["node"][fast])),
+        nodes_proper=len(np.unique(table["node"][good])),
+        slots_total=len(table),
+        slots_long=int(np.count_nonzero(long)),
+        together=together,
+        cheapest=None if cheapest is None else cheapest.cost,
+        earliest_finish=None if in_time is None else in_time.finish,
+        earliest_start=None if soonest is None else soonest.start,
+        shortest_runtime=None if shortest is None else shortest.runtime,
+        most_nodes=most_within(most(limits=())) if request.limits else most(),
+        without=[
+            name
+            for name, value in lifted.items()
+            if window is None and find("first", **{name: value}) is not None
+        ],
+        sums=of_each(blamed),
+        beyond=of_each(beyond),
+        request=request,
+        shape=shape,
+        clock=getattr(slots, "clock", None),
+        asked=asked,
+    )
