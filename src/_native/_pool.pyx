@@ -9,7 +9,7 @@ from libcpp.vector cimport vector
 
 from slotkern._base cimport Status, Watch, ask, error_of, hears
 from slotkern._bookings cimport Bookings
-from slotkern._changing cimport ChangingSlots, CSlotPool, check_status
+from slotkern._changing cimport ChangingSlots, CSlotPool, check_status, copy_pool
 from slotkern._core cimport PreparedSlots, in_numbers
 from slotkern._kernels cimport Part, Query, ShapeKind
 from slotkern._request cimport Request, lasting, shape_of
@@ -331,8 +331,15 @@ cdef class SlotPool(ChangingSlots):
 
     def copy(self):
         """A pool of its own with the same slots, bookings and owners, to try things on."""
-        make, state = self.__reduce__()
-        return make(*state)
+        cdef SlotPool other = SlotPool(self.table[:0])
+        cdef Status status
+        self.lock()
+        status = copy_pool(other.pool, other.prepared, self.pool, self.prepared)
+        other.table, other.changed = self.table, self.changed
+        self.mutex.unlock()
+        check_status(status)
+        other.terms, other.owner_of = self.terms, dict(self.owner_of)
+        return other
 
     def release(self, window):
         """Give a booked window's time back, or all of an owner's, as far as it is not past.

@@ -27,9 +27,10 @@ def restored(origin, state, now, terms=None, owned=()):
 
 
 cdef SlotPool in_state(origin, state, now):
-    fresh = SlotPool(origin[np.lexsort((origin["node"], origin["start"]))])._state()
-    if now == -np.inf and all([np.array_equal(fresh[name], state[name]) for name in fresh]):
-        return SlotPool(origin)  # nothing has changed yet
+    if now == -np.inf and not len(state["booked"]) and not len(state["gone"]):
+        fresh = SlotPool(sorted_slots(origin))._state()
+        if all([np.array_equal(fresh[name], state[name]) for name in fresh]):
+            return SlotPool(origin)  # nothing has changed yet
     pool = SlotPool(origin[:0])
     restore(pool, origin, state, now)
     return pool
@@ -39,7 +40,7 @@ cdef int restore(SlotPool pool, object origin, object arrays, double now) except
     """Make a pool that nobody else has one of these slots, spans and removed nodes."""
     cdef PoolState state
     cdef vector[double] prices = prices_of(origin)
-    cdef PreparedSlots fresh = in_order(origin)
+    cdef PreparedSlots fresh = PreparedSlots(sorted_slots(origin))
     cdef Status status
     origin = np.array(origin)
     origin.flags.writeable = False
@@ -53,11 +54,11 @@ cdef int restore(SlotPool pool, object origin, object arrays, double now) except
     return check_status(status)
 
 
-cdef bint extend(SlotPool pool, size_t known, object origin, size_t gone, double now) except -1:
+cdef bint extend(SlotPool pool, size_t known, object origin, PreparedSlots fresh, size_t gone,
+                 double now) except -1:
     """Free the rows of origin behind `known`; False if the pool has other rows, nodes or now."""
     cdef PoolState state
     cdef vector[double] prices = prices_of(origin)
-    cdef PreparedSlots fresh = in_order(origin)
     cdef vector[int32_t] nodes
     cdef vector[Span] spans
     cdef Status status
@@ -84,8 +85,16 @@ cdef bint extend(SlotPool pool, size_t known, object origin, size_t gone, double
     return same
 
 
-cdef PreparedSlots in_order(object origin):
-    return PreparedSlots(origin[np.lexsort((origin["node"], origin["start"]))])
+cdef object sorted_slots(object origin):
+    """The slots by start and node: themselves unless some were added."""
+    before, after = origin[:max(len(origin) - 1, 0)], origin[1:]
+    in_order = before["start"] < after["start"]
+    in_order |= (before["start"] == after["start"]) & (before["node"] < after["node"])
+    return origin if in_order.all() else origin[time_order(origin)]
+
+
+cdef object time_order(object origin):
+    return np.lexsort((origin["node"], origin["start"]))
 
 
 cdef Status become(SlotPool pool, object origin, PreparedSlots fresh,
@@ -125,13 +134,13 @@ cdef bint add(SlotPool pool, object slots) except -1:
         raise SlotError(f"start {slots['start'][row]} lies before the pool's now, "
                         f"{now}", row, "start", row)
     origin = np.concatenate([table, slots.astype(table.dtype)])
-    order = np.lexsort((origin["node"], origin["start"]))
+    order = time_order(origin)
     try:
-        check_slots(origin[order])
+        fresh = PreparedSlots(origin[order])
     except SlotError as error:
         row, other = int(order[error.row]), int(order[error.other])
         old = len(table)
         text = f"{error.problem}; it clashes with row {min(row, other)} of the pool's origin"
         raise SlotError(text, max(row, other) - old, error.field,
                         max(row, other) - old) from None
-    return extend(pool, len(table), origin, len(state["gone"]), now)
+    return extend(pool, len(table), origin, fresh, len(state["gone"]), now)

@@ -17,11 +17,18 @@ cdef vector[double] prices_of(object table) except *:
 
 
 cdef int fill_spans(object table, vector[int32_t]& nodes, vector[Span]& spans) except -1:
+    cdef const int64_t[:] row = table["row"]
+    cdef const int32_t[:] node = table["node"]
+    cdef const double[:] start = table["start"]
+    cdef const double[:] end = table["end"]
+    cdef size_t k, size = len(table)
     cdef Span span
-    for row, node, start, end in table.tolist():
-        span.row, span.start, span.end = row, start, end
+    nodes.reserve(nodes.size() + size)
+    spans.reserve(spans.size() + size)
+    for k in range(size):
+        span.row, span.start, span.end = row[k], start[k], end[k]
         spans.push_back(span)
-        nodes.push_back(node)
+        nodes.push_back(node[k])
     return 0
 
 

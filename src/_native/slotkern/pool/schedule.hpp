@@ -68,6 +68,12 @@ inline Status open_pool(SlotPool& pool, PreparedSlots& prepared, const std::vect
   return guarded([&] { return pool.open(prepared, prices, state), Status::ok; });
 }
 
+// A copy of what was opened on `from`, on a copy of that.
+inline Status copy_pool(SlotPool& pool, PreparedSlots& prepared, const SlotPool& other,
+                        const PreparedSlots& from) noexcept {
+  return guarded([&] { return prepared = from, pool.copy(other, prepared), Status::ok; });
+}
+
 inline Status state_of(const SlotPool& pool, PoolState& state) noexcept {
   return guarded([&] { return state = pool.state(), Status::ok; });
 }
