@@ -1,13 +1,15 @@
 """What the site needs beside its extensions.
 
 Names of slotkern in code become links, figures of examples are found without pyplot,
-and the command line is described by what it says of itself.
+notebooks are fetched, and the command line is described by what it says of itself.
 """
 
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from docutils import nodes
@@ -181,10 +183,19 @@ def _escaped(text: str) -> str:
     return re.sub(r"([\\*`_|])", r"\\\1", text)
 
 
+def notebooks(app: Sphinx) -> None:
+    """Take what stands beside the other examples for pages, which are executed."""
+    here = Path(app.srcdir)
+    (here / "notebooks").mkdir(exist_ok=True)
+    for path in sorted((here.parent / "examples").glob("*.ipynb")):
+        shutil.copy2(path, here / "notebooks")
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register all of it."""
     app.add_transform(LinkNames)
     app.add_directive("commands", Commands)
+    app.connect("builder-inited", notebooks)
     app.connect("autodoc-process-signature", on_one_line, priority=100)
     app.connect("autodoc-process-docstring", described, priority=600)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
