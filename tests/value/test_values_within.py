@@ -51,6 +51,9 @@ def test_columns_and_lengths(limits_of, data):
     few = st.sampled_from([0.0, 1.0, 2.0, -1.0, 0.1, 0.3, 5.0])
     size = len(case.slots)
     column = np.array(data.draw(st.lists(few, min_size=size, max_size=size)), float)
+    # What is live later may be of whole values alone.
+    later = data.draw(st.integers(0, size))
+    column[later:] = np.floor(column[later:])
 
     def of_column(_slots, row, _start, _length):
         return column[row]
@@ -65,6 +68,24 @@ def test_columns_and_lengths(limits_of, data):
             ("processor_time", of_length, -1),
         ):
             judged(case, table, asked, limits, shape, criterion, function, sign)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("later", [0.0, 1.0])
+def test_whole_values_after_others_beat_them_by_less_than_1(shape, later):
+    slots = sk.make_slots(
+        node=[0, 1, 2, 3, 4],
+        start=[0, 0, 6, 6, 6],
+        end=[4, 4, 9, 9, 9],
+        performance=1,
+        price=[2, 1, 1, 1, 2],
+        worth=[later, later + 0.1, later, later, later],
+    )
+    # Only a part of price 2 beside one of price 1 keeps both.
+    asked = sk.Request(2, 1, limits=["sum(price) >= 3", "sum(price) <= 3"])
+    window = sk.find_window(slots, asked, sk.minimize("worth"), shape=shape)
+    assert window.proven
+    assert (window.start, window.value) == (6, 2 * later)
 
 
 @settings(max_examples=settings.default.max_examples // 2)

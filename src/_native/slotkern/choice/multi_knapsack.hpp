@@ -74,8 +74,9 @@ class MultiKnapsack {
  private:
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
+  // From an incumbent that is no integer (other items made it) a better set need not be 1 away.
   Tolerance tolerance_of(int pick) const {
-    const bool exact = integers(pick);
+    const bool exact = integers(pick) && (best == -kInfinity || best == std::floor(best));
     return {exact ? gap : std::max(gap, 1e-12), exact ? 1.0 : 0.0, 0};
   }
   bool integers(int pick) const {
