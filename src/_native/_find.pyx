@@ -59,7 +59,7 @@ def find_window(slots, Request request not None, criterion="finish", *, str shap
         whether T is volume / least performance of the window, or that of any slower slot
         which could start at the same time, as in the papers' procedure.
     gap, max_work : float, int, optional
-        For sums of values: a relative distance from the optimum that is good enough, and
+        For sums of values: the share of its own value by which a better one may be missed, and
         the most units of work, counted and not timed; `Window.proven` says what came of it.
     seed : int
         For published methods that draw random windows.

@@ -47,7 +47,8 @@ def choose(
     budget : float
         The most money for all of them; may be inf.
     gap : float, optional
-        An answer within this relative distance of the optimum is good enough.
+        An answer is good enough if no other is better by more than this share of
+        its own value.
     max_work : int, optional
         Stop after about this many units of work: a unit is a node of the search, a
         state of the dynamic program or 64 cells of the table. Work is counted, not

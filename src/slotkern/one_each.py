@@ -45,7 +45,8 @@ def choose_one_each(
     maximize : bool, optional
         The largest value instead.
     gap : float, optional
-        An answer within this relative distance of the optimum is good enough.
+        An answer is good enough if no other is better by more than this share of
+        its own value.
     max_work : int, optional
         Stop after about this many states of the dynamic program; 2**24 by default. Work
         is counted, not timed, so the answer is the same on every machine.

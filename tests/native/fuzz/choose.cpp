@@ -70,9 +70,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       wrong("not so many items", choice, optimum, basket);
     if (cost != choice.cost || value != choice.value) wrong("not their sums", choice, optimum, basket);
     if (!(cost <= basket.budget)) wrong("over the budget", choice, optimum, basket);
-    const double slack = gap * std::fabs(optimum) + tolerance;
+    const double slack = gap * std::fabs(value) + tolerance;
     if (choice.proven && !(value >= optimum - slack)) wrong("proven, but not the best", choice, optimum, basket);
-    if (!(choice.bound >= optimum - slack)) wrong("a bound below the best", choice, optimum, basket);
+    if (!(choice.bound >= optimum - tolerance)) wrong("a bound below the best", choice, optimum, basket);
   }
   return 0;
 }
