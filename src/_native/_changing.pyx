@@ -14,6 +14,7 @@ from slotkern._kernels cimport Answer, CPreparedSlots, CWindowTable, Query, Shap
 from slotkern._spans cimport prices_of, span_table
 
 from slotkern._spans import SPAN
+from slotkern.slots import in_order
 
 cdef extern from "slotkern/pool/schedule.hpp" namespace "slotkern" nogil:
     Answer find_in "slotkern::find"(CSlotPool&, const Query&, int, ShapeKind) noexcept
@@ -85,8 +86,7 @@ cdef class ChangingSlots(PreparedSlots):
         cdef size_t version = self.pool.version()
         found = self.snapshot
         if found is None or found[0] != version:
-            spans = self._state()["free"]
-            spans = spans[np.lexsort((spans["node"], spans["start"]))]
+            spans = in_order(self._state()["free"], "start", "node")
             slots = self.table[spans["row"]]
             slots["start"], slots["end"] = spans["start"], spans["end"]
             slots.flags.writeable = False
@@ -118,7 +118,7 @@ cdef class ChangingSlots(PreparedSlots):
             rows["row"] = np.arange(len(rows))
             for name in ("node", "start", "end"):
                 rows[name] = table[name]
-            return table, {"free": rows[np.lexsort((rows["start"], rows["node"]))],
+            return table, {"free": in_order(rows, "node", "start"),
                            "booked": np.empty(0, SPAN), "gone": np.empty(0, np.int32)}, -np.inf
         self.lock()
         status = state_of(self.pool, state)

@@ -14,6 +14,7 @@ from slotkern._spans cimport Span, fill_spans, prices_of
 from slotkern._core import array_of, check_slots
 from slotkern._spans import SPAN
 from slotkern.errors import SlotError
+from slotkern.slots import in_order, row_order
 
 
 def restored(origin, state, now, terms=None, owned=()):
@@ -27,20 +28,27 @@ def restored(origin, state, now, terms=None, owned=()):
 
 
 cdef SlotPool in_state(origin, state, now):
-    if now == -np.inf and not len(state["booked"]) and not len(state["gone"]):
-        fresh = SlotPool(sorted_slots(origin))._state()
-        if all([np.array_equal(fresh[name], state[name]) for name in fresh]):
-            return SlotPool(origin)  # nothing has changed yet
+    if now == -np.inf and in_order(origin, "start", "node") is origin and all_free(origin, state):
+        return SlotPool(origin)  # nothing has changed yet
     pool = SlotPool(origin[:0])
     restore(pool, origin, state, now)
     return pool
+
+
+cdef bint all_free(origin, state) except -1:
+    """Whether every slot is free, none is cut, and no node is removed."""
+    free = state["free"]
+    if len(free) != len(origin) or len(state["booked"]) or len(state["gone"]):
+        return False
+    slots = origin[free["row"]]
+    return all([np.array_equal(slots[name], free[name]) for name in ("node", "start", "end")])
 
 
 cdef int restore(SlotPool pool, object origin, object arrays, double now) except -1:
     """Make a pool that nobody else has one of these slots, spans and removed nodes."""
     cdef PoolState state
     cdef vector[double] prices = prices_of(origin)
-    cdef PreparedSlots fresh = PreparedSlots(sorted_slots(origin))
+    cdef PreparedSlots fresh = PreparedSlots(in_order(origin, "start", "node"))
     cdef Status status
     origin = np.array(origin)
     origin.flags.writeable = False
@@ -85,18 +93,6 @@ cdef bint extend(SlotPool pool, size_t known, object origin, PreparedSlots fresh
     return same
 
 
-cdef object sorted_slots(object origin):
-    """The slots by start and node: themselves unless some were added."""
-    before, after = origin[:max(len(origin) - 1, 0)], origin[1:]
-    in_order = before["start"] < after["start"]
-    in_order |= (before["start"] == after["start"]) & (before["node"] < after["node"])
-    return origin if in_order.all() else origin[time_order(origin)]
-
-
-cdef object time_order(object origin):
-    return np.lexsort((origin["node"], origin["start"]))
-
-
 cdef Status become(SlotPool pool, object origin, PreparedSlots fresh,
                    const vector[double]& prices, PoolState& state):
     """With the pool locked."""
@@ -134,7 +130,7 @@ cdef bint add(SlotPool pool, object slots) except -1:
         raise SlotError(f"start {slots['start'][row]} lies before the pool's now, "
                         f"{now}", row, "start", row)
     origin = np.concatenate([table, slots.astype(table.dtype)])
-    order = time_order(origin)
+    order = row_order(origin["node"], origin["start"])
     try:
         fresh = PreparedSlots(origin[order])
     except SlotError as error:

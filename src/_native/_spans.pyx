@@ -8,6 +8,28 @@ from libcpp.vector cimport vector
 SPAN = np.dtype([("row", "i8"), ("node", "i4"), ("start", "f8"), ("end", "f8")], align=True)
 
 
+def overlap(free, booked):
+    """Whether any two of these spans of one node overlap, each array by (node, start)."""
+    cdef const int32_t[:] nodes = free["node"], more_nodes = booked["node"]
+    cdef const double[:] starts = free["start"], more_starts = booked["start"]
+    cdef const double[:] ends = free["end"], more_ends = booked["end"]
+    cdef size_t i = 0, j = 0, size = len(free), more = len(booked)
+    cdef int32_t node, last = -1
+    cdef double start, end, until = 0
+    while i < size or j < more:
+        if j == more or i < size and (nodes[i] < more_nodes[j] or (
+                nodes[i] == more_nodes[j] and starts[i] < more_starts[j])):
+            node, start, end = nodes[i], starts[i], ends[i]
+            i += 1
+        else:
+            node, start, end = more_nodes[j], more_starts[j], more_ends[j]
+            j += 1
+        if node == last and start < until:
+            return True
+        last, until = node, end
+    return False
+
+
 cdef vector[double] prices_of(object table) except *:
     cdef vector[double] prices
     cdef const double[::1] column = np.ascontiguousarray(table["price"])

@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from ._pool import SlotPool
 from ._pool_state import restored
-from ._spans import SPAN
+from ._spans import SPAN, overlap
 from .files import FORMATS
 from .files.archive import read_archive, write_archive
 from .files.columns import Fault, Room
 from .files.whole import AnyPath, as_path, open_whole
 from .machine.saved import recalled, told
 from .notes import log
-from .slots import validate_slots
+from .slots import in_order, validate_slots
 
 __all__ = ["FORMAT", "load_pool", "save_pool"]
 
@@ -79,7 +79,7 @@ def _checked(
     origin, now = arrays["origin"], arrays["now"]
     if origin.ndim != 1 or not {"node", "start"} <= set(origin.dtype.names or ()):
         raise Fault(f"origin has the type {origin.dtype!s:.80}")
-    validate_slots(origin[np.lexsort((origin["node"], origin["start"]))])
+    validate_slots(in_order(origin, "start", "node"))
     if now.shape or now.dtype != np.float64 or np.isnan(now):
         raise Fault(f"now is {now.tolist()!r:.80}")
     state = {"gone": _cast("gone", arrays["gone"], np.dtype(np.int32))}
@@ -99,10 +99,9 @@ def _checked(
     )
     if not inside.all():
         raise Fault("a span lies outside its slot")
-    ordered = spans[np.lexsort((spans["start"], spans["node"]))]
-    b = ordered[1:]
-    a = ordered[: len(b)]
-    if ((a["node"] == b["node"]) & (a["end"] > b["start"])).any():
+    if overlap(
+        *(in_order(state[name], "node", "start") for name in ("free", "booked"))
+    ):
         raise Fault("spans overlap")
     return origin, state, float(now)
 

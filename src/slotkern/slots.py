@@ -14,7 +14,14 @@ if TYPE_CHECKING:
 
     from slotkern.typing import Slots
 
-__all__ = ["SLOT", "SlotError", "make_slots", "row_order", "validate_slots"]
+__all__ = [
+    "SLOT",
+    "SlotError",
+    "in_order",
+    "make_slots",
+    "row_order",
+    "validate_slots",
+]
 
 
 def validate_slots(slots: Slots) -> None:
@@ -121,6 +128,14 @@ def make_slots(
             error.problem, int(order[error.row]), error.field, int(order[error.other])
         ) from None
     return ordered
+
+
+def in_order(table: NDArray[np.void], first: str, then: str) -> NDArray[np.void]:
+    """Return the rows by two fields: the table itself where they stand so."""
+    before, after = table[:-1], table[1:]
+    sure = before[first] < after[first]
+    sure |= (before[first] == after[first]) & (before[then] <= after[then])
+    return table if sure.all() else table[row_order(table[then], table[first])]
 
 
 def row_order(

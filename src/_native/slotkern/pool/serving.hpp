@@ -41,6 +41,7 @@ class ServingRows {
   // All slots of the pool as it was prepared are free.
   void lay_out_all() {
     std::vector<RowSlot> slots;  // in the order of time already
+    slots.reserve(prepared_->slots.size());
     for (std::size_t i = 0; i < prepared_->slots.size(); ++i, poll())
       if (serves(prepared_->slots[i])) slots.push_back({prepared_->slots[i], i});
     lay_out(slots);
