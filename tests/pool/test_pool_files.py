@@ -9,9 +9,12 @@ import sys
 import time
 import tracemalloc
 import zipfile
+from itertools import combinations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pools import random_slots
 
 import slotkern as sk
@@ -155,6 +158,41 @@ def test_arrays_that_are_no_pool(tmp_path, name, value, message):
         sk.SlotPool.load(path)
     assert str(caught.value).startswith(f"{path}: ")
     assert message in str(caught.value)
+
+
+def as_spans(rows):
+    fields = [("row", "i8"), ("node", "i4"), ("start", "f8"), ("end", "f8")]
+    return np.array(
+        [(node, node, start, start + length) for node, start, length in rows],
+        np.dtype(fields, align=True),
+    )
+
+
+SPANS = st.lists(
+    st.tuples(st.integers(0, 1), st.integers(0, 9), st.integers(1, 3)), max_size=4
+)
+
+
+@given(SPANS, SPANS)
+def test_spans_of_a_file_that_overlap(tmp_path_factory, free, booked):
+    path = tmp_path_factory.mktemp("pool") / "pool.npz"
+    slots = sk.make_slots(node=[0, 1], start=0, end=20, performance=1, price=[1.0, 2.0])
+    sk.SlotPool(slots).save(path)
+    spans = [as_spans(sorted(rows)) for rows in (free, booked)]
+    with np.load(path) as archive:
+        arrays = {key: archive[key] for key in archive.files}
+    np.savez(path, **arrays | dict(zip(("free", "booked"), spans, strict=True)))
+    clash = any(
+        a[0] == b[0] and a[1] < b[1] + b[2] and b[1] < a[1] + a[2]
+        for a, b in combinations(free + booked, 2)
+    )
+    if clash:
+        with pytest.raises(ValueError, match="pool: spans overlap"):
+            sk.SlotPool.load(path)
+        return
+    pool = sk.SlotPool.load(path)
+    assert len(pool.slots) == len(free)
+    assert len(pool.booked) == len(booked)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="POSIX modes and links")
