@@ -48,10 +48,9 @@ def reservation(
     if not first < last:
         raise ValueError(f"end {end} does not lie after start {start}")
     ids = _ids(pool, nodes)
-    free = pool._state()["free"]
+    free = pool._state()["free"]  # by (node, start)
     free = free[np.isin(free["node"], ids)]
     free = free[(free["start"] < last) & (free["end"] > first)]
-    free = free[np.lexsort((free["start"], free["node"]))]
     begin, until = free["start"].clip(min=first), free["end"].clip(max=last)
     if not partly:
         _check_free(pool, ids, free["node"], begin, until, first, last)

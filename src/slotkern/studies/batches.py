@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 import slotkern as sk
 from slotkern.batch.scheduling import MEASURES
 from slotkern.environment import generate_environment
+from slotkern.slots import in_order
 from slotkern.studies.cycle import complete_environment
 from slotkern.studies.experiment import Columns, Experiment, Metric, columns_of
 from slotkern.studies.fields import (
@@ -258,8 +259,7 @@ def draw(setting: Setting, cycle: int) -> Draw:
         others = slots[slots["node"] != _NODE]
         mine = np.zeros(1, slots.dtype)
         mine["end"], mine["performance"], mine["price"] = law["interval"], _SPEED, owner
-        slots = np.concatenate([mine, others])
-        slots = slots[np.lexsort((slots["node"], slots["start"]))]
+        slots = in_order(np.concatenate([mine, others]), "start", "node")
     job, price = setting.job, law["price"]
     rng = np.random.default_rng([setting.seed, cycle, 2])
     count = job["jobs"]
