@@ -25,7 +25,14 @@ namespace slotkern {
 // Of one search, or of several: units of work of knapsacks, and nodes of exact searches.
 inline constexpr std::int64_t kWithinWork = std::int64_t{1} << 24;
 
-// Slots that parts can stand in, by columns; all limits from above.
+// A part in a slot; all limits from above.
+struct MeasuredPart {
+  std::size_t row = 0;
+  double key = 0, until = 0, length = 0, value = 0, anchor = 0;
+  std::array<double, kMostPartLimits> use{};
+};
+
+// The same by columns.
 struct PartColumns {
   std::size_t limits = 0;
   std::vector<std::size_t> row;
@@ -51,6 +58,16 @@ struct PartColumns {
       for (std::size_t j = 0; j < order.size(); ++j)
         column[j] = before[static_cast<std::size_t>(order[j])];
     });
+  }
+  void push(const MeasuredPart& part) {
+    row.push_back(part.row), key.push_back(part.key), until.push_back(part.until);
+    length.push_back(part.length), value.push_back(part.value), anchor.push_back(part.anchor);
+    for (std::size_t k = 0; k < limits; ++k) use[k].push_back(part.use[k]);
+  }
+  void put(std::size_t j, const MeasuredPart& part) {
+    row[j] = part.row, key[j] = part.key, until[j] = part.until;
+    length[j] = part.length, value[j] = part.value, anchor[j] = part.anchor;
+    for (std::size_t k = 0; k < limits; ++k) use[k][j] = part.use[k];
   }
   void push(const PartColumns& other, std::size_t j) {
     row.push_back(other.row[j]), key.push_back(other.key[j]), until.push_back(other.until[j]);
@@ -132,44 +149,34 @@ class LiveWithin {
            s.performance >= shape_.performance();
   }
 
-  using Uses = std::array<double, kMostPartLimits>;
-
-  // What a part in the slot uses, all limits from above; false if it is in no window whatever the
-  // others are.
-  bool measure(std::size_t row, Uses& uses) {
+  // Into `part`, worth z; false if it is in no window whatever the others are.
+  bool measure(std::size_t row, MeasuredPart& part, double z = 0) {
     const Slot& s = prepared_.slots[row];
     const std::size_t origin = prepared_.origin(row);
-    const double length = shape_.length(s);
-    if (origin >= limits_.rows || !(shape_.total(shape_.key(s)) <= money_)) return false;
+    const double length = shape_.length(s), end = query_.limit(s);
+    part.row = row, part.key = shape_.key(s), part.length = length, part.value = z;
+    if (origin >= limits_.rows || !(shape_.total(part.key) <= money_)) return false;
     for (std::size_t k = 0; k < limits_.all.size(); ++k) {
-      if (!limits_.all[k].use(origin, length, uses[k])) {
+      double& use = part.use[k];
+      if (!limits_.all[k].use(origin, length, use)) {
         failed = row;
         return false;
       }
-      if (!(std::fabs(uses[k]) <= kMostUse)) return false;
-      if (limits_.all[k].at_least) uses[k] = -uses[k];
+      if (!(std::fabs(use) <= kMostUse)) return false;
+      if (limits_.all[k].at_least) use = -use;
     }
+    part.until =
+        std::isinf(end) ? end : end - length - 4 * 0x1p-52 * (std::fabs(end) + length);
+    part.anchor = !kSquare || query_.length(s.performance) == length ? -1 : 0;
     return true;
   }
 
   // Another slot; false if it is in no window.
   bool add(std::size_t row, double z = 0) {
-    if (!add_to(w_.live, row, z)) return false;
-    soonest_ = std::min(soonest_, w_.live.until.back());
-    return true;
-  }
-  bool add_to(PartColumns& into, std::size_t row, double z = 0) {
-    Uses uses{};
-    if (!measure(row, uses)) return false;
-    const Slot& s = prepared_.slots[row];
-    const double length = shape_.length(s), end = query_.limit(s);
-    for (std::size_t k = 0; k < limits_.all.size(); ++k) into.use[k].push_back(uses[k]);
-    into.row.push_back(row), into.key.push_back(shape_.key(s)), into.length.push_back(length);
-    into.value.push_back(z);
-    into.until.push_back(std::isinf(end)
-                             ? end
-                             : end - length - 4 * 0x1p-52 * (std::fabs(end) + length));
-    into.anchor.push_back(!kSquare || query_.length(s.performance) == length ? -1 : 0);
+    MeasuredPart part;
+    if (!measure(row, part, z)) return false;
+    w_.live.push(part);
+    soonest_ = std::min(soonest_, part.until);
     return true;
   }
 

@@ -29,13 +29,18 @@ class WithinSieve {
   template <class Shape>
   bool build(const PreparedSlots& prepared, const Query& query, const Shape& shape,
              LiveWithin<Shape>& live) {
-    w_.all.clear(query.limits->all.size());
+    PartColumns& all = w_.all;
+    MeasuredPart part;
+    std::size_t count = 0;
+    all.limits = query.limits->all.size();
+    all.resize(prepared.slots.size());
     prepared.each_row([&](std::size_t row) {
       const Slot& slot = prepared.slots[row];
       if (live.failed == row || !live.live(slot, row, query.start_in(slot))) return;
       poll();
-      live.add_to(w_.all, row, -shape.key(slot));
+      if (live.measure(row, part, -shape.key(slot))) all.put(count++, part);
     });
+    all.resize(count);
     if (live.failed != Proof::kNone) return false;
     weigh(prepared, *query.limits, static_cast<std::size_t>(query.n));
     built_ = true;
