@@ -115,6 +115,7 @@ cdef class SlotPool(ChangingSlots):
 
     def __cinit__(self):
         self.owner_of = {}
+        self.numbered = {}
 
     # --- reading
 
@@ -196,6 +197,63 @@ cdef class SlotPool(ChangingSlots):
         self.door.pool = &self.pool
         self.door.mutex = &self.mutex
         return <size_t>&self.door
+
+    def limits_handle(self, limits):
+        """The number that limits have in requests of `slotkern.numba` and of Cython.
+
+        Parameters
+        ----------
+        limits : str, Limit, or sequence of those
+            As of `Request`, all in words over columns that bookings do not change.
+
+        Returns
+        -------
+        int
+            0 for none. Equal limits have the same number. It holds until `add_slots`, and for
+            this pool alone: later, and in others, searches refuse it.
+
+        Raises
+        ------
+        ValueError
+            For arrays, functions, and terms that look at ``start`` or ``end``.
+
+        Examples
+        --------
+        >>> import slotkern as sk
+        >>> slots = sk.make_slots(node=[0, 1], start=0, end=9, performance=1, price=2, gb=[4, 8])
+        >>> sk.SlotPool(slots).limits_handle("sum(gb) >= 8")
+        1
+        """
+        cdef Request request = Request(1, 1, limits=limits)
+        if not request.limits:
+            return 0
+        if not lasting(request):
+            raise ValueError(
+                "limits with a handle must be terms over columns other than start and end, "
+                "which change with every booking"
+            )
+        known = self.numbered.get(request.limits)
+        if known is not None:
+            return known[0]
+        number = 0
+        while not number:  # another thread may add slots meanwhile
+            table, bound = self.table, self.bound(request)
+            self.lock()
+            try:
+                if self.table is table:
+                    self.door.limits.push_back((<Request>bound).query.limits)
+                    number = self.door.limits.size()
+                    self.numbered[request.limits] = number, bound
+            finally:
+                self.mutex.unlock()
+        return number
+
+    cdef void forget_limits(self):
+        """With the pool locked, when it has other slots; their numbers stay taken."""
+        cdef size_t i
+        for i in range(self.door.limits.size()):
+            self.door.limits[i] = NULL
+        self.numbered.clear()
 
     # --- writing
 

@@ -99,6 +99,7 @@ cdef Status become(SlotPool pool, object origin, PreparedSlots fresh,
     pool.prepared = fresh.prepared
     pool.table = origin
     pool.masks.clear()
+    pool.forget_limits()
     pool.changed = True
     return open_pool(pool.pool, pool.prepared, prices, &state)
 

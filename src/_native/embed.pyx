@@ -33,6 +33,12 @@ cdef void* address_of(object pool) except NULL:
     return <void*><size_t>pool.handle()
 
 
+cdef int64_t limits_of(object pool, object limits) except -1:
+    if not isinstance(pool, SlotPool):
+        raise TypeError(f"pool must be a SlotPool, got {type(pool).__name__}")
+    return pool.limits_handle(limits)
+
+
 cdef int criterion_of(str name) except -1:
     if name not in CRITERIA:
         raise ValueError(f"criterion must be one of {', '.join(CRITERIA)}, got {name!r}")
@@ -43,7 +49,7 @@ cdef void fill_request(double* request, int64_t fields, int64_t nodes, double vo
     cdef Query free
     cdef double[REQUEST_FIELDS] values = [
         <double>nodes, volume, free.budget, free.min_performance, free.earliest, INFINITY,
-        free.max_price, free.setup, free.step, free.latest, free.max_runtime,
+        free.max_price, free.setup, free.step, free.latest, free.max_runtime, 0,
     ]
     cdef int64_t i
     for i in range(min(fields, <int64_t>REQUEST_FIELDS)):

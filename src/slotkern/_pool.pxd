@@ -1,5 +1,8 @@
 # Types of slotkern for its own doors: a pool of slots.
+from libcpp.vector cimport vector
+
 from slotkern._changing cimport ChangingSlots, CSlotPool, shared_mutex
+from slotkern._kernels cimport PartLimits
 from slotkern._windows cimport Window
 
 
@@ -7,10 +10,13 @@ cdef extern from "slotkern/pool/embed.hpp" namespace "slotkern" nogil:
     cdef cppclass PoolDoor:
         CSlotPool* pool
         shared_mutex* mutex
+        vector[const PartLimits*] limits
 
 
 cdef class SlotPool(ChangingSlots):
     cdef PoolDoor door
+    cdef dict numbered            # limits: (their number at the door, a request bound to them)
+    cdef void forget_limits(self)
     cdef dict owner_of            # the owner of each window that has one and is not past
     cdef int own(self, list windows, str owner) except -1
     cdef int release_one(self, Window window) except -1

@@ -10,6 +10,7 @@ from slotkern._changing import ChangingSlots
 from slotkern._request import Request
 from slotkern._windows import Window
 from slotkern.files.whole import AnyPath
+from slotkern.limits import Limit
 from slotkern.typing import BuiltIn, Criterion, Shape, Slots, Time
 
 class SlotPool(ChangingSlots):
@@ -24,6 +25,9 @@ class SlotPool(ChangingSlots):
         self, request: Request, criterion: Criterion = "first", **options: Any
     ) -> Alternatives: ...
     def handle(self) -> int: ...
+    def limits_handle(
+        self, limits: str | Limit | Iterable[str | Limit] | None
+    ) -> int: ...
     def book(
         self, window: Window | Iterable[Window | None], owner: str | None = None
     ) -> None: ...

@@ -21,7 +21,8 @@ cdef enum:
     STEP = 8
     LATEST = 9
     MAX_RUNTIME = 10
-    REQUEST_FIELDS = 11
+    LIMITS = 11  # from limits_of; 0: none
+    REQUEST_FIELDS = 12
 
 # The totals of a window, a vector of TOTALS doubles.
 cdef enum:
@@ -41,6 +42,9 @@ cdef int need_interface(int interface) except -1
 
 # The address of a SlotPool; valid while the pool lives.
 cdef void* address_of(object pool) except NULL
+
+# The number of limits on sums over the parts, for the field LIMITS: see SlotPool.limits_handle.
+cdef int64_t limits_of(object pool, object limits) except -1
 
 # The place of a criterion's name in slotkern.CRITERIA.
 cdef int criterion_of(str name) except -1

@@ -3,7 +3,7 @@
 The functions here are compiled: call them from an ``@njit`` function, with
 ``cache=True`` or without. They wait for their turn at the pool like every writer.
 
-A request is an array of seven float64 (`request`), a window a `FoundWindow` of arrays
+A request is an array of float64 (`request`), a window a `FoundWindow` of arrays
 (`window`) that `find` fills. Both are made once, outside the loop.
 
 Examples
@@ -185,10 +185,14 @@ def request(
     step: float = 0.0,
     latest: float = np.inf,
     max_runtime: float = np.inf,
+    limits: int = 0,
 ) -> NDArray[np.float64]:
-    """A request for `find`; the fields of `slotkern.Request`."""
-    limits = (budget, min_performance, earliest, deadline, max_price)
-    return np.array([nodes, volume, *limits, setup, step, latest, max_runtime])
+    """A request for `find`; the fields of `slotkern.Request`.
+
+    `limits` is a number from ``SlotPool.limits_handle``.
+    """
+    bounds = (budget, min_performance, earliest, deadline, max_price)
+    return np.array([nodes, volume, *bounds, setup, step, latest, max_runtime, limits])
 
 
 @numba.njit(cache=True)

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -149,7 +150,7 @@ def test_what_is_no_request_is_refused_in_cpp(tmp_path):
         check=True,
     )
     done = subprocess.run([str(program)], check=False, capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (0, "27 refused\n")
+    assert (done.returncode, done.stdout) == (0, "34 refused\n")
 
 
 def test_numba_caches(tmp_path):
@@ -321,6 +322,151 @@ def test_numba_refuses_arrays_of_another_type(slots):
         sn.find(1.5, asked, window, sn.START, sn.SQUARE)
     with pytest.raises(refused, match="found must be a FoundWindow"):
         sn.find(door, asked, tuple(window), sn.START, sn.SQUARE)
+
+
+LIMITS = ["sum(storage) >= 500", "sum(power * length) <= 6"]
+
+WITHIN = """
+from libc.stdint cimport int32_t, int64_t
+from slotkern cimport embed
+embed.need_interface(embed.INTERFACE)
+
+def nodes(pool, limits, str criterion):
+    cdef double[embed.REQUEST_FIELDS] request
+    cdef double[embed.TOTALS] window
+    cdef int64_t[2] rows
+    cdef int32_t[2] nodes
+    cdef double[2] lengths, costs
+    embed.fill_request(request, embed.REQUEST_FIELDS, 2, 10)
+    request[embed.LIMITS] = embed.limits_of(pool, limits)
+    if embed.find(embed.address_of(pool), request, embed.REQUEST_FIELDS,
+                  embed.criterion_of(criterion), embed.RAGGED,
+                  window, rows, nodes, lengths, costs):
+        return None
+    return nodes[0], nodes[1]
+"""
+
+
+@pytest.fixture
+def columns():
+    return {
+        "node": range(4),
+        "start": 0,
+        "end": 20,
+        "performance": [1, 2, 2, 4],
+        "price": [1, 2, 3, 9],
+        "storage": [100, 150, 400, 250],
+        "power": [0.1, 0.3, 0.3, 0.9],
+    }
+
+
+@pytest.mark.skipif(CC is None, reason="needs a C compiler")
+def test_cython_within_limits(tmp_path, columns):
+    module = cython_module(tmp_path, "within", WITHIN)
+    pool = sk.SlotPool(sk.make_slots(**columns))
+    for limits in ((), LIMITS[0], LIMITS, "sum(storage) >= 651"):
+        for criterion in sk.CRITERIA:
+            job = sk.Request(2, 10, limits=limits)
+            expected = pool.find(job, criterion, shape="ragged")
+            found = module.nodes(pool, limits, criterion)
+            assert found == (None if expected is None else expected.nodes)
+    for wrong in (None, sk.make_slots(**columns), 0):
+        with pytest.raises(TypeError, match="pool must be a SlotPool"):
+            module.nodes(wrong, LIMITS, "cost")
+    with pytest.raises(ValueError, match=r"no column 'memory'"):
+        module.nodes(pool, "sum(memory) >= 1", "cost")
+
+
+def test_numba_within_limits(columns):
+    pytest.importorskip("numba")
+    import slotkern.numba as sn
+
+    pool = sk.SlotPool(sk.make_slots(**columns))
+    door, window = pool.handle(), sn.window(2)
+    assert pool.limits_handle(()) == 0
+    numbers = {
+        limits: pool.limits_handle(limits) for limits in (*LIMITS, " and ".join(LIMITS))
+    }
+    assert list(numbers.values()) == [1, 2, 3]
+    booked = 0
+    while booked < 2:
+        for limits, number in numbers.items():
+            assert pool.limits_handle(limits) == number
+            for shape in (sn.SQUARE, sn.RAGGED):
+                job = sk.Request(2, 10, limits=limits)
+                expected = pool.find(job, "cost", shape=("square", "ragged")[shape])
+                asked = sn.request(2, 10.0, limits=number)
+                status = sn.find(door, asked, window, sn.COST, shape)
+                assert (status == 0) == (expected is not None)
+                if expected is not None:
+                    assert window.nodes.tolist() == list(expected.nodes)
+                    assert window.totals[3] == expected.cost
+        assert (
+            sn.find(door, sn.request(2, 10.0, limits=3), window, sn.COST, sn.RAGGED)
+            == 0
+        )
+        assert sn.book(door, window) == 0
+        booked += 1
+
+
+def test_numbers_of_limits_that_a_pool_does_not_know_are_refused(columns):
+    pytest.importorskip("numba")
+    import slotkern.numba as sn
+
+    slots = sk.make_slots(**columns)
+    pool, other = sk.SlotPool(slots), sk.SlotPool(slots)
+    number, window = pool.limits_handle(LIMITS[0]), sn.window(2)
+
+    def status(pool, number):
+        asked = sn.request(2, 10.0, limits=number)
+        return sn.find(pool.handle(), asked, window, sn.START, sn.RAGGED)
+
+    assert status(pool, number) == 0
+    refused = status(other, number)
+    assert refused != 0
+    for wrong in (-1, 2, 0.5, np.nan, np.inf):
+        assert status(pool, wrong) == refused
+    # Those of a pool that has other slots now: weights of the new ones are not known.
+    added = sk.make_slots(**{**columns, "start": 30, "end": 40, "storage": 900})
+    pool.add_slots(added)
+    assert status(pool, number) == refused
+    assert pool.limits_handle(LIMITS[1]) == number + 1
+    assert pool.limits_handle(LIMITS[0]) == number + 2
+    assert status(pool, number) == refused
+    huge = pool.limits_handle("sum(storage) >= 1800")
+    assert status(pool, huge) == 0
+    assert window.totals[0] == 30
+
+
+def test_limits_that_bookings_change_have_no_number(columns):
+    slots = sk.make_slots(**columns)
+    pool = sk.SlotPool(slots)
+    for limits in (
+        "sum(end) <= 40",
+        "sum(start * power) <= 40",
+        sk.Limit(np.ones(len(slots)), "<=", 1),
+    ):
+        with pytest.raises(
+            ValueError, match="terms over columns other than start and end"
+        ):
+            pool.limits_handle(limits)
+    with pytest.raises(ValueError, match="no column 'memory'"):
+        pool.limits_handle("sum(memory) >= 1")
+    with pytest.raises(ValueError, match="at most 6 limits"):
+        pool.limits_handle([f"sum(storage) >= {k}" for k in range(7)])
+
+
+def test_limits_live_as_long_as_their_pool_and_no_longer(columns):
+    pool = sk.SlotPool(sk.make_slots(**columns))
+    limits = sk.Limit("storage", ">=", 500)
+    held = weakref.ref(limits)
+    for _ in range(100):
+        pool.limits_handle(limits)
+    assert pool.limits_handle([limits]) == 1
+    del limits
+    assert held() is not None
+    del pool
+    assert held() is None
 
 
 def test_headers_are_where_they_are_said_to_be():

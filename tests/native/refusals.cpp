@@ -87,6 +87,16 @@ int main() {
              slotkern_find(&door, more, kRequestFields + 1, 1, 1, totals, row, node, lengths,
                            costs) != 0,
          "a field that nobody knows");
+  const double weight[] = {100, 150, 400};
+  PartLimits limits{{{.amount = 500, .at_least = true, .weight = weight}}, 3};
+  door.limits = {nullptr, &limits};
+  const auto within = [&](double number) {
+    more[kLimits] = number;
+    return slotkern_find(&door, more, kRequestFields, 1, 1, totals, row, node, lengths, costs);
+  };
+  if (within(2) != 0 || row[0] + row[1] < 2) return 1;
+  for (const double number : {-1.0, 0.5, 1.0, 1.5, 3.0, nan, kInfinity})
+    expect(within(number) == static_cast<int>(no), "a number of limits");
   for (const double n : {0.0, -2.0, 1.5, nan, 1e300}) {
     request[0] = n;
     if (find_by(&door, 1, 1) == 0) expect(false, "a number of nodes by address");

@@ -1,5 +1,9 @@
-// One sweep for all alternatives against repeated search by "first" and cutting.
+// One sweep for all alternatives against repeated search by "first" and cutting; within limits on
+// sums, which the sweep refuses, repeated search and booking in a pool, by every criterion.
+#include <set>
+
 #include "oracle.hpp"
+#include "slotkern/pool/schedule.hpp"
 #include "slotkern/window/alternatives.hpp"
 
 namespace {
@@ -11,6 +15,31 @@ struct Piece {
   std::size_t origin;
 };
 
+// Windows that a pool gives one after another.
+slotkern::Status find_and_book(slotkern::PreparedSlots& prepared,
+                               const std::vector<fuzz::Row>& rows, slotkern::Query query,
+                               int criterion, slotkern::ShapeKind shape, std::size_t limit,
+                               slotkern::WindowTable& out) {
+  using namespace slotkern;
+  std::vector<double> prices;
+  for (const fuzz::Row& row : rows) prices.push_back(row.price);
+  SlotPool pool;
+  if (open_pool(pool, prepared, prices, nullptr) != Status::ok) fuzz::fail("no pool", rows);
+  if (query.mask) query.masked = rows.size();
+  while (out.found.size() < limit) {
+    const Answer answer = find(pool, query, criterion, shape);
+    if (answer.status == Status::none) break;
+    if (answer.status != Status::ok) return answer.status;
+    if (!answer.proven) fuzz::fail("not proven", rows);
+    const auto n = static_cast<std::size_t>(query.n);
+    out.add(answer.found, answer.parts, n);
+    std::size_t bad = 0;
+    if (book(pool, answer.found.start, &out.parts[out.parts.size() - n], n, bad) != Status::ok)
+      fuzz::fail("what was found cannot be booked", rows);
+  }
+  return Status::ok;
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -21,6 +50,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static constexpr std::size_t kMost = 40;  // of alternatives that are compared
   const std::size_t limit = bytes.one_in(4) ? bytes.below(4) : kMost;
   const ShapeKind shape = bytes.below(2) ? ShapeKind::ragged : ShapeKind::square;
+  Limited limited;
+  const bool within = bytes.one_in(3) && !rows.empty();
+  if (within) make_limits(bytes, rows, asked.query, limited);
+  const int criterion = within ? static_cast<int>(bytes.below(kBuiltins)) : 0;
   ++tally.runs;
   PreparedSlots prepared;
   if (prepare_slots(prepared, view_of(rows), true, shape, 0).status != Status::ok)
@@ -28,7 +61,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Query query = asked.query;
   if (!asked.mask.empty()) query.mask = asked.mask.data();
   WindowTable out;
-  const Status status = find_alternatives(prepared, query, shape, limit, out);
+  if (within) query.limits = &limited.limits;
+  Status status = find_alternatives(prepared, query, shape, limit, out);
+  if (within && status != Status::volume_too_small) {
+    if (status != Status::request_not_valid) fail("limits are not refused", rows, asked, limited);
+    status = find_and_book(prepared, rows, query, criterion, shape, limit, out);
+  }
   ++tally.searches;
   if (status == Status::volume_too_small) {  // perhaps after that many windows
     double longest = 0;
@@ -38,7 +76,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     return check_refusal(rows, asked, static_cast<double>(limit) * longest), 0;
   }
-  if (status != Status::ok) fail("an unexpected status", rows, asked);
+  if (status != Status::ok) fail("an unexpected status", rows, asked, limited);
   tally.found += !out.found.empty();
 
   std::vector<Piece> free;
@@ -59,10 +97,22 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       if (!asked.mask.empty()) of_now.mask.push_back(asked.mask[piece.origin]);
     }
     Seen expected;
-    const bool any = Oracle(now, of_now, shape).first(expected);
+    bool any = false;
+    Limited limited_now;
+    if (within) {
+      std::set<std::int32_t> nodes;
+      for (const Row& row : now) nodes.insert(row.node);
+      std::vector<std::size_t> pieces;
+      for (const Piece& piece : free) pieces.push_back(piece.origin);
+      limits_of_pieces(limited, now, pieces, limited_now);
+      const BestWithin best(now, of_now, shape, limited_now, n <= nodes.size());
+      if ((any = best.any())) expected = best.window(criterion);
+    } else {
+      any = Oracle(now, of_now, shape).first(expected);
+    }
     if (any != (k < out.found.size()))
-      fail(any ? "an alternative is missed" : "an alternative is invented", rows, asked, now,
-           expected);
+      fail(any ? "an alternative is missed" : "an alternative is invented", rows, asked, limited,
+           now, expected);
     if (!any) break;
     const Seen found = seen_of(out.found[k], &out.parts[k * n], query.n);
     std::vector<Piece> left;
@@ -87,7 +137,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const auto i : expected.rows)
       origins.push_back(static_cast<std::uint32_t>(free[i].origin));
     expected.rows = origins;
-    if (!same(found, expected)) fail("not the next alternative", rows, asked, found, expected);
+    if (!same(found, expected)) fail("not the next alternative", rows, asked, limited, found, expected);
     free = left;
   }
   return 0;

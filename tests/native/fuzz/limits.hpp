@@ -140,6 +140,19 @@ inline void make_limits(Bytes& bytes, const std::vector<Row>& rows, const Query&
   }
 }
 
+// The same of rows that were cut from others: the numbers of those.
+inline void limits_of_pieces(const Limited& whole, const std::vector<Row>& rows,
+                             const std::vector<std::size_t>& origins, Limited& out) {
+  out.limits.rows = rows.size();
+  for (PartLimit limit : whole.limits.all) {
+    std::vector<double>& weights = out.columns.emplace_back();
+    for (const std::size_t origin : origins) weights.push_back(limit.weight[origin]);
+    limit.weight = weights.data();
+    if (limit.function) limit.records = reinterpret_cast<const char*>(rows.data());
+    out.limits.all.push_back(limit);
+  }
+}
+
 inline void print(const Limited& limited) {
   for (const PartLimit& limit : limited.limits.all) {
     std::fprintf(stderr, "limit: sum(%s)%s %s %.17g:", limit.function ? "price" : "weight",

@@ -299,6 +299,32 @@ class Oracle {
   mutable std::vector<std::uint32_t> live_;
 };
 
+// What each criterion is to find within limits. A window that is best without them and keeps them
+// stands: where costs are too small to tell (5e-324 * 0.5 is 0), looking at every window takes
+// another one for as cheap.
+class BestWithin {
+ public:
+  BestWithin(const std::vector<Row>& rows, const Asked& asked, ShapeKind shape,
+             const Limited& limited, bool enough)
+      : oracle_(rows, asked, shape, &limited), any_(enough && oracle_.first_of_all(first_)) {
+    if (any_) best_ = oracle_.best(true), unlimited_ = Oracle(rows, asked, shape).best(false);
+  }
+
+  bool any() const { return any_; }
+  const Seen& window(int criterion) const {
+    if (!any_ || criterion == 0) return first_;
+    const auto k = static_cast<std::size_t>(criterion) - 1;
+    const Seen& seen = unlimited_[k].window();
+    return oracle_.keeps(seen) ? seen : best_[k].window();
+  }
+
+ private:
+  Oracle oracle_;
+  Seen first_;
+  bool any_;
+  std::array<Oracle::Best, 4> best_, unlimited_;
+};
+
 inline void print(const Seen& seen) {
   std::fprintf(stderr, "window: start %.17g, runtime %.17g, cost %.17g, rows", seen.start,
                seen.runtime, seen.cost);

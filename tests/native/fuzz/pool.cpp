@@ -1,5 +1,7 @@
 // A pool that changes (book, release, advance, remove, search) against a plain list of spans,
-// every search against one in a pool built anew from what the list says is free.
+// every search against one in a pool built anew from what the list says is free, and within
+// limits on sums against every window there is.
+#include <deque>
 #include <set>
 #include <tuple>
 
@@ -127,7 +129,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace fuzz;
   Bytes bytes(data, size);
   std::vector<Row> rows;
-  if (bytes.one_in(32)) {  // several blocks of 64 rows
+  const bool large = bytes.one_in(32);
+  if (large) {  // several blocks of 64 rows
     std::mt19937 random(bytes.next());
     std::vector<std::uint8_t> more(4000);
     for (std::uint8_t& x : more) x = static_cast<std::uint8_t>(random());
@@ -151,6 +154,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     fail("valid slots are refused", rows);
   std::vector<Asked> asked;  // few and repeated, so that what is remembered is used
   for (int k = 0; k < 3; ++k) asked.push_back(make_query(bytes, rows, 6));
+  std::deque<Limited> limited(3);
+  for (std::size_t k = 0; k < 3; ++k)
+    if (bytes.one_in(3)) make_limits(bytes, rows, asked[k].query, limited[k]);
   std::vector<Booking> bookings;
   const auto spoil = [&](Booking booking) {
     if (bytes.one_in(8)) booking.start += 0.5;
@@ -191,7 +197,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         }
         break;
       default: {
-        const Asked& wanted = asked[bytes.below(3)];
+        const std::size_t which = bytes.below(3);
+        const Asked& wanted = asked[which];
+        const bool within = !limited[which].limits.all.empty();
         Query query = wanted.query;
         if (bytes.one_in(3)) query.n = static_cast<std::int64_t>(1 + bytes.below(4));
         if (bytes.one_in(3)) query.budget *= 0.5 * static_cast<double>(1 + bytes.below(4));
@@ -199,6 +207,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         if (bytes.one_in(4)) query.volume *= 0.5 * static_cast<double>(1 + bytes.below(4));
         if (!(query.volume > 0) || std::isinf(query.volume)) query.volume = 1;
         if (!wanted.mask.empty()) query.mask = wanted.mask.data(), query.masked = rows.size();
+        if (within) query.limits = &limited[which].limits;
         const int criterion = static_cast<int>(bytes.below(kBuiltins));
         const ShapeKind shape = bytes.below(2) ? ShapeKind::ragged : ShapeKind::square;
         const Answer answer = find(pool, query, criterion, shape);
@@ -214,11 +223,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         Asked plain{query, {}};
         plain.query.mask = nullptr;
         plain.query.earliest = std::max(query.earliest, model.now);
+        std::vector<std::size_t> pieces;
         for (const Piece& piece : model.free) {
+          pieces.push_back(piece.row);
           now.push_back(rows[piece.row]);
           now.back().start = piece.start, now.back().end = piece.end;
           if (query.mask) plain.mask.push_back(wanted.mask[piece.row]);
         }
+        Limited of_now;
+        limits_of_pieces(limited[which], now, pieces, of_now);
+        if (within) plain.query.limits = &of_now.limits;
         PreparedSlots fresh;
         if (prepare_slots(fresh, view_of(now), true, shape, 0).status != Status::ok)
           fail("the list is no slots", rows, now);
@@ -230,7 +244,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         if (answer.status != other.status) {
           std::fprintf(stderr, "criterion %d, shape %d\n", criterion, static_cast<int>(shape));
           fail(other.status == Status::ok ? "a window is missed" : "a window is invented", rows,
-               now, plain);
+               now, plain, of_now);
+        }
+        if (!answer.proven || !other.proven) fail("not proven", rows, now, plain, of_now);
+        if (within && !large) {
+          const bool enough = query.n <= static_cast<std::int64_t>(fresh.nodes.size());
+          const BestWithin best(now, plain, shape, of_now, enough);
+          if (best.any() != (other.status == Status::ok))
+            fail(best.any() ? "a window is missed" : "a window is invented", now, plain, of_now);
+          if (best.any() &&
+              !same(seen_of(other.found, other.parts, query.n), best.window(criterion)))
+            fail("not the best window", now, plain, of_now, best.window(criterion));
         }
         if (answer.status != Status::ok) break;
         ++tally.found;
@@ -242,7 +266,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         theirs.rows = origins;
         if (!same(mine, theirs)) {
           std::fprintf(stderr, "criterion %d, shape %d\n", criterion, static_cast<int>(shape));
-          fail("another window than in a new pool", rows, now, plain, mine, theirs);
+          fail("another window than in a new pool", rows, now, plain, of_now, mine, theirs);
         }
         if (bytes.below(4)) {
           if (book(pool, found.start, found.parts.data(), found.parts.size(), bad) !=

@@ -1,6 +1,4 @@
-// Every criterion within limits on sums over the parts, against every window there is. A window
-// that is best without the limits and keeps them stands: where costs are too small to tell
-// (5e-324 * 0.5 is 0), looking at every window takes another one for as cheap.
+// Every criterion within limits on sums over the parts, against every window there is.
 #include "oracle.hpp"
 
 namespace {
@@ -39,22 +37,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Query query = asked.query;
   if (!asked.mask.empty()) query.mask = asked.mask.data();
   query.limits = &limited.limits;
-  const Oracle oracle(rows, asked, shape, &limited);
-  Seen first;
-  std::array<Oracle::Best, 4> best, unlimited;
   const bool enough = query.n <= static_cast<std::int64_t>(prepared.nodes.size());
-  const bool any = enough && oracle.first_of_all(first);
-  if (any) best = oracle.best(true), unlimited = Oracle(rows, asked, shape).best(false);
-  const auto best_by = [&](std::size_t k) {
-    const Seen& seen = unlimited[k].window();
-    return oracle.keeps(seen) ? seen : best[k].window();
-  };
+  const BestWithin best(rows, asked, shape, limited, enough);
+  const bool any = best.any();
   for (int criterion = 0; criterion < kBuiltins; ++criterion) {
     const Answer answer = find(prepared, query, criterion, shape);
     if (answer.status == Status::volume_too_small) return check_refusal(rows, asked), 0;
     ++tally.searches;
-    const Seen expected =
-        !any ? Seen{} : criterion ? best_by(static_cast<std::size_t>(criterion) - 1) : first;
+    const Seen& expected = best.window(criterion);
     const Answered told{criterion, shape, answer.status, answer.proven};
     if (answer.status != Status::ok && answer.status != Status::none)
       fail("an unexpected status", told, rows, asked, limited);

@@ -1,7 +1,8 @@
 // Plain C functions on a pool, for callers that know nothing but addresses (numba, Cython).
 //
 // A request is as many doubles as RequestField names, of which a caller may know the first few
-// only: the rest mean no limit. A window is five totals (start, finish, runtime, cost, processor
+// only: the rest mean no limit. Limits on sums over the parts are told by the number that the pool's
+// door knows them by, 0 for none; a number that it does not know is refused. A window is five totals (start, finish, runtime, cost, processor
 // time) and n parts: origin row, node, length, cost. Each function waits for its turn at the
 // pool and returns a Status as a number: 0 is success, and otherwise nothing has changed.
 //
@@ -24,13 +25,15 @@ inline constexpr int kInterface = 1;
 
 enum RequestField {
   kNodes, kVolume, kBudget, kMinPerformance, kEarliest, kDeadline, kMaxPrice,
-  kSetup, kStep, kLatest, kMaxRuntime
+  kSetup, kStep, kLatest, kMaxRuntime, kLimits
 };
-inline constexpr int kRequestFields = kMaxRuntime + 1;
+inline constexpr int kRequestFields = kLimits + 1;
 
 struct PoolDoor {
   SlotPool* pool = nullptr;
   std::shared_mutex* mutex = nullptr;
+  // By number, from 1 on; null where they hold no more. As the pool, only with the mutex.
+  std::vector<const PartLimits*> limits = {};
 };
 
 namespace detail {
@@ -61,6 +64,18 @@ inline bool read_request(const double* request, std::int64_t fields, Query& quer
   query.latest = field(kLatest, query.latest);
   query.max_runtime = field(kMaxRuntime, query.max_runtime);
   return true;
+}
+
+// Whether a request's limits are known.
+inline bool read_limits(const PoolDoor& door, const double* request, std::int64_t fields,
+                        Query& query) {
+  const double number = fields > kLimits ? request[kLimits] : 0;
+  if (number == 0) return true;
+  if (!(number >= 1 && number <= static_cast<double>(door.limits.size())) ||
+      number != std::floor(number))
+    return false;
+  query.limits = door.limits[static_cast<std::size_t>(number) - 1];
+  return query.limits != nullptr;
 }
 
 // book() or release() of a window that is told by its columns.
@@ -94,6 +109,7 @@ inline int slotkern_find(void* pool, const double* request, std::int64_t fields,
   Answer answer;
   const Status status = guarded([&] {
     const std::lock_guard lock(*door->mutex);
+    if (!detail::read_limits(*door, request, fields, query)) return Status::request_not_valid;
     answer = find(*door->pool, query, criterion, static_cast<ShapeKind>(shape));
     return answer.status;
   });

@@ -139,8 +139,8 @@ class ValuesWithin {
       for (std::size_t j = 0; j < live.size(); ++j) {
         const std::size_t row = live.row(static_cast<int>(j));
         const Slot& s = prepared_.slots[row];
-        if (!source_.value(s, row, t, shape.length(s), within_.value[j])) return fail(row);
-        scale_.add(within_.value[j]);
+        if (!source_.value(s, row, t, shape.length(s), within_.live.value[j])) return fail(row);
+        scale_.add(within_.live.value[j]);
       }
       choose(live, false, t);
     }
@@ -152,7 +152,7 @@ class ValuesWithin {
     if (effort.steps == kLong) expect_long();
     if (!worth_it(forced)) return;
     ++effort.subsets;
-    const bool any = live.solve(within_.value, Source::whole, forced, query_.budget, best,
+    const bool any = live.solve(within_.live.value, Source::whole, forced, query_.budget, best,
                                 options_.gap, options_.limits.work);
     if (!within_.knapsack.complete) {
       proven = false;
@@ -169,12 +169,12 @@ class ValuesWithin {
   bool worth_it(bool forced) {
     if (best == -kInfinity) return true;
     std::vector<double>& some = of_node_;
-    some.assign(within_.value.begin(), within_.value.end() - (forced ? 1 : 0));
+    some.assign(within_.live.value.begin(), within_.live.value.end() - (forced ? 1 : 0));
     const std::size_t most = forced ? n_ - 1 : n_;
     if (some.size() < most) return false;
     const auto middle = some.begin() + static_cast<std::ptrdiff_t>(most);
     std::nth_element(some.begin(), middle, some.end(), std::greater<>());
-    double sum = forced ? within_.value.back() : 0, size = std::fabs(sum);
+    double sum = forced ? within_.live.value.back() : 0, size = std::fabs(sum);
     for (auto it = some.begin(); it != middle; ++it) sum += *it, size += std::fabs(*it);
     return sum + 0x1p-50 * (static_cast<double>(n_) + 4) * size > best;
   }

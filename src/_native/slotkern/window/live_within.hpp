@@ -25,23 +25,93 @@ namespace slotkern {
 // Of one search, or of several: units of work of knapsacks, and nodes of exact searches.
 inline constexpr std::int64_t kWithinWork = std::int64_t{1} << 24;
 
+// A part in a slot; all limits from above.
+struct MeasuredPart {
+  std::size_t row = 0;
+  double key = 0, until = 0, length = 0, value = 0, anchor = 0;
+  std::array<double, kMostPartLimits> use{};
+};
+
+// The same by columns.
+struct PartColumns {
+  std::size_t limits = 0;
+  std::vector<std::size_t> row;
+  std::vector<double> key, until, length, value;
+  std::vector<double> anchor;  // -1, else 0
+  std::array<std::vector<double>, kMostPartLimits> use;
+
+  std::size_t size() const { return row.size(); }
+
+  void clear(std::size_t count) {
+    limits = count;
+    each([](auto& column) { column.clear(); });
+  }
+  void resize(std::size_t size) {
+    each([&](auto& column) { column.resize(size); });
+  }
+  void move(std::size_t from, std::size_t to) {
+    each([&](auto& column) { column[to] = column[from]; });
+  }
+  void arrange(const std::vector<int>& order) {
+    each([&](auto& column) {
+      const auto before = column;
+      for (std::size_t j = 0; j < order.size(); ++j)
+        column[j] = before[static_cast<std::size_t>(order[j])];
+    });
+  }
+  void push(const MeasuredPart& part) {
+    row.push_back(part.row), key.push_back(part.key), until.push_back(part.until);
+    length.push_back(part.length), value.push_back(part.value), anchor.push_back(part.anchor);
+    for (std::size_t k = 0; k < limits; ++k) use[k].push_back(part.use[k]);
+  }
+  void put(std::size_t j, const MeasuredPart& part) {
+    row[j] = part.row, key[j] = part.key, until[j] = part.until;
+    length[j] = part.length, value[j] = part.value, anchor[j] = part.anchor;
+    for (std::size_t k = 0; k < limits; ++k) use[k][j] = part.use[k];
+  }
+  void push(const PartColumns& other, std::size_t j) {
+    row.push_back(other.row[j]), key.push_back(other.key[j]), until.push_back(other.until[j]);
+    length.push_back(other.length[j]), value.push_back(other.value[j]);
+    anchor.push_back(other.anchor[j]);
+    for (std::size_t k = 0; k < limits; ++k) use[k].push_back(other.use[k][j]);
+  }
+
+ private:
+  template <class Visit>
+  void each(Visit visit) {
+    visit(row), visit(key), visit(until), visit(length), visit(value), visit(anchor);
+    for (std::size_t k = 0; k < limits; ++k) visit(use[k]);
+  }
+};
+
 // Scratch of one thread; it only grows.
 struct WithinScratch {
   MultiKnapsack knapsack;
   CheapestWithin cheapest;
   ExactSum sum;
-  std::vector<std::size_t> row;
-  std::vector<double> key, until, length, value;
-  std::vector<double> anchor;  // -1, else 0
-  std::array<std::vector<double>, kMostPartLimits> use;
+  PartColumns live, all;  // of a step; of a search
   std::vector<int> order, set;
   std::vector<double> terms;
   std::vector<Entry> chosen;
-  // Of a sieve: all slots of a search, and by row what they weigh.
+  // Of a sieve: what slots weigh, by row and by their place in `all`.
   Multipliers multipliers;
-  std::vector<std::size_t> sieve_row;
-  std::vector<double> sieve_value, sieve_weight, least_of;
-  std::array<std::vector<double>, kMostPartLimits> sieve_use;
+  std::vector<double> sieve_weight, weight, least_of;
+  // Of a search for the least cost.
+  struct Step {
+    double bound, last;  // of sums of keys; the largest weight of the others in it
+    std::size_t place;   // in `all`
+  };
+  struct Tie {
+    double start, sum;  // no set there has a smaller sum of keys
+  };
+  struct Other {
+    double weight;
+    std::size_t place;
+  };
+  std::vector<std::size_t> places;
+  std::vector<Step> steps;
+  std::vector<Tie> ties;
+  std::vector<Other> others;
 };
 
 inline WithinScratch& within_scratch() {
@@ -66,13 +136,11 @@ class LiveWithin {
     clear();
   }
 
-  std::size_t size() const { return w_.row.size(); }
-  std::size_t row(int j) const { return w_.row[at(j)]; }
+  std::size_t size() const { return w_.live.size(); }
+  std::size_t row(int j) const { return w_.live.row[at(j)]; }
 
   void clear() {
-    w_.row.clear(), w_.key.clear(), w_.until.clear(), w_.length.clear(), w_.value.clear();
-    w_.anchor.clear();
-    for (auto& column : w_.use) column.clear();
+    w_.live.clear(limits_.all.size());
     soonest_ = kInfinity;
   }
 
@@ -81,68 +149,58 @@ class LiveWithin {
            s.performance >= shape_.performance();
   }
 
-  using Uses = std::array<double, kMostPartLimits>;
-
-  // What a part in the slot uses, all limits from above; false if it is in no window whatever the
-  // others are.
-  bool measure(std::size_t row, Uses& uses) {
+  // Into `part`, worth z; false if it is in no window whatever the others are.
+  bool measure(std::size_t row, MeasuredPart& part, double z = 0) {
     const Slot& s = prepared_.slots[row];
     const std::size_t origin = prepared_.origin(row);
-    const double length = shape_.length(s);
-    if (origin >= limits_.rows || !(shape_.total(shape_.key(s)) <= money_)) return false;
+    const double length = shape_.length(s), end = query_.limit(s);
+    part.row = row, part.key = shape_.key(s), part.length = length, part.value = z;
+    if (origin >= limits_.rows || !(shape_.total(part.key) <= money_)) return false;
     for (std::size_t k = 0; k < limits_.all.size(); ++k) {
-      if (!limits_.all[k].use(origin, length, uses[k])) {
+      double& use = part.use[k];
+      if (!limits_.all[k].use(origin, length, use)) {
         failed = row;
         return false;
       }
-      if (!(std::fabs(uses[k]) <= kMostUse)) return false;
-      if (limits_.all[k].at_least) uses[k] = -uses[k];
+      if (!(std::fabs(use) <= kMostUse)) return false;
+      if (limits_.all[k].at_least) use = -use;
     }
+    part.until =
+        std::isinf(end) ? end : end - length - 4 * 0x1p-52 * (std::fabs(end) + length);
+    part.anchor = !kSquare || query_.length(s.performance) == length ? -1 : 0;
     return true;
   }
 
   // Another slot; false if it is in no window.
   bool add(std::size_t row, double z = 0) {
-    Uses uses{};
-    if (!measure(row, uses)) return false;
-    const Slot& s = prepared_.slots[row];
-    const double key = shape_.key(s), length = shape_.length(s);
-    for (std::size_t k = 0; k < limits_.all.size(); ++k) w_.use[k].push_back(uses[k]);
-    const double end = query_.limit(s);
-    w_.row.push_back(row), w_.key.push_back(key), w_.length.push_back(length);
-    w_.value.push_back(z);
-    w_.until.push_back(std::isinf(end)
-                           ? end
-                           : end - length - 4 * 0x1p-52 * (std::fabs(end) + length));
-    w_.anchor.push_back(!kSquare || query_.length(s.performance) == length ? -1 : 0);
-    soonest_ = std::min(soonest_, w_.until.back());
+    MeasuredPart part;
+    if (!measure(row, part, z)) return false;
+    w_.live.push(part);
+    soonest_ = std::min(soonest_, part.until);
     return true;
+  }
+
+  // Whether the j-th of some columns, that was live once, still is at t.
+  bool still(const PartColumns& columns, std::size_t j, double t) const {
+    return !(t > columns.until[j]) ||
+           slotkern::live(query_, shape_, prepared_.slots[columns.row[j]], t);
   }
 
   // Drops what has expired by t.
   void expire(double t) {
-    if (t > soonest_)
-      keep_if([&](int j) {
-        return !(t > w_.until[at(j)]) ||
-               slotkern::live(query_, shape_, prepared_.slots[w_.row[at(j)]], t);
-      });
+    if (t > soonest_) keep_if([&](int j) { return still(w_.live, at(j), t); });
   }
 
   template <class Keep>
   void keep_if(Keep keep) {
     std::size_t kept = 0;
     soonest_ = kInfinity;
-    for (std::size_t j = 0; j < w_.row.size(); ++j) {
+    for (std::size_t j = 0; j < size(); ++j) {
       if (!keep(static_cast<int>(j))) continue;
-      for (std::size_t k = 0; k < limits_.all.size(); ++k) w_.use[k][kept] = w_.use[k][j];
-      w_.row[kept] = w_.row[j], w_.key[kept] = w_.key[j], w_.until[kept] = w_.until[j];
-      w_.length[kept] = w_.length[j], w_.value[kept] = w_.value[j];
-      w_.anchor[kept] = w_.anchor[j];
-      soonest_ = std::min(soonest_, w_.until[kept++]);
+      if (kept != j) w_.live.move(j, kept);
+      soonest_ = std::min(soonest_, w_.live.until[kept++]);
     }
-    w_.row.resize(kept), w_.key.resize(kept), w_.until.resize(kept), w_.length.resize(kept);
-    w_.value.resize(kept), w_.anchor.resize(kept);
-    for (std::size_t k = 0; k < limits_.all.size(); ++k) w_.use[k].resize(kept);
+    w_.live.resize(kept);
   }
 
   // A set of n (with the newest slot, where it is `forced`), into `chosen`, worth more than
@@ -168,11 +226,11 @@ class LiveWithin {
       amounts[k] += 0x1p-50 * (std::fabs(amount) + std::fabs(taken)) - taken;
     };
     for (std::size_t k = 0; k < limits_.all.size(); ++k)
-      limit(w_.use[k], limits_.all[k].at_least ? -limits_.all[k].amount : limits_.all[k].amount);
-    if (most_sum(most) < 1e300) limit(w_.key, most_sum(most));
-    const bool anchored = forced && w_.anchor[at(newest)] < 0;
-    if (kSquare && !anchored && std::count(w_.anchor.begin(), w_.anchor.end(), 0.0) > 0)
-      limit(w_.anchor, -1);
+      limit(w_.live.use[k], limits_.all[k].at_least ? -limits_.all[k].amount : limits_.all[k].amount);
+    if (most_sum(most) < 1e300) limit(w_.live.key, most_sum(most));
+    const bool anchored = forced && w_.live.anchor[at(newest)] < 0;
+    if (kSquare && !anchored && std::count(w_.live.anchor.begin(), w_.live.anchor.end(), 0.0) > 0)
+      limit(w_.live.anchor, -1);
     MultiKnapsack& knapsack = w_.knapsack;
     knapsack.gap = gap;
     knapsack.scale = ValueScale::of(z.data(), count);
@@ -190,10 +248,10 @@ class LiveWithin {
   // The same for a set whose keys sum up to less than `incumbent`; see least_sum().
   bool solve_cheap(bool forced, double most, double incumbent, double gap, std::int64_t work) {
     // Huge keys are taken smaller, so that no sum overflows.
-    const double largest = w_.key.empty() ? 0 : *std::max_element(w_.key.begin(), w_.key.end());
+    const double largest = w_.live.key.empty() ? 0 : *std::max_element(w_.live.key.begin(), w_.live.key.end());
     unit_ = largest > kMostUse ? kHuge : 1;
-    for (std::size_t j = 0; j < size(); ++j) w_.value[j] = -w_.key[j] / unit_;
-    return solve(w_.value, false, forced, most, -incumbent / unit_, gap, work);
+    for (std::size_t j = 0; j < size(); ++j) w_.live.value[j] = -w_.live.key[j] / unit_;
+    return solve(w_.live.value, false, forced, most, -incumbent / unit_, gap, work);
   }
 
   // No set that solve_cheap() has not seen has a smaller sum of keys.
@@ -205,10 +263,10 @@ class LiveWithin {
     order_by_cost();
     MultiItems items;
     Amounts amounts{};
-    items.value = w_.key.data();
+    items.value = w_.live.key.data();
     items.count = static_cast<int>(size());
     for (std::size_t k = 0; k < limits_.all.size(); ++k) {
-      items.weight[k] = w_.use[k].data();
+      items.weight[k] = w_.live.use[k].data();
       amounts[k] = limits_.all[k].at_least ? -limits_.all[k].amount : limits_.all[k].amount;
     }
     items.limits = static_cast<int>(limits_.all.size());
@@ -227,7 +285,7 @@ class LiveWithin {
   // The entries of `chosen`, in cost order.
   const std::vector<Entry>& entries() const {
     w_.chosen.clear();
-    for (const int j : chosen) w_.chosen.push_back({w_.key[at(j)], w_.row[at(j)]});
+    for (const int j : chosen) w_.chosen.push_back({w_.live.key[at(j)], w_.live.row[at(j)]});
     std::sort(w_.chosen.begin(), w_.chosen.end(), [&](const Entry& a, const Entry& b) {
       return cheaper(prepared_, a, b);
     });
@@ -236,7 +294,7 @@ class LiveWithin {
 
   double longest() const {
     double length = 0;
-    for (const int j : chosen) length = std::max(length, w_.length[at(j)]);
+    for (const int j : chosen) length = std::max(length, w_.live.length[at(j)]);
     return length;
   }
 
@@ -253,7 +311,7 @@ class LiveWithin {
 
   double total_of(const std::vector<int>& ids) const {
     w_.terms.clear();
-    for (const int j : ids) w_.terms.push_back(w_.key[at(j)]);
+    for (const int j : ids) w_.terms.push_back(w_.live.key[at(j)]);
     std::sort(w_.terms.begin(), w_.terms.end());
     double sum = 0;
     for (const double term : w_.terms) sum += term;
@@ -263,13 +321,13 @@ class LiveWithin {
   bool fits(const std::vector<int>& ids, int newest) const {
     w_.set = ids;
     if (newest >= 0) w_.set.push_back(newest);
-    if (std::none_of(w_.set.begin(), w_.set.end(), [&](int j) { return w_.anchor[at(j)] < 0; }))
+    if (std::none_of(w_.set.begin(), w_.set.end(), [&](int j) { return w_.live.anchor[at(j)] < 0; }))
       return false;
     if (!(total_of(w_.set) <= money_)) return false;
     for (std::size_t k = 0; k < limits_.all.size(); ++k) {
       const PartLimit& limit = limits_.all[k];
       w_.sum.clear();
-      for (const int j : w_.set) w_.sum.add(w_.use[k][at(j)]);
+      for (const int j : w_.set) w_.sum.add(w_.live.use[k][at(j)]);
       if (!limit.keeps(limit.at_least ? -w_.sum.value() : w_.sum.value())) return false;
     }
     return true;
@@ -279,15 +337,9 @@ class LiveWithin {
     w_.order.resize(size());
     for (std::size_t j = 0; j < size(); ++j) w_.order[j] = static_cast<int>(j);
     std::sort(w_.order.begin(), w_.order.end(), [&](int a, int b) {
-      return cheaper(prepared_, {w_.key[at(a)], w_.row[at(a)]}, {w_.key[at(b)], w_.row[at(b)]});
+      return cheaper(prepared_, {w_.live.key[at(a)], w_.live.row[at(a)]}, {w_.live.key[at(b)], w_.live.row[at(b)]});
     });
-    const auto arrange = [&](auto& column) {
-      auto before = column;
-      for (std::size_t j = 0; j < column.size(); ++j) column[j] = before[at(w_.order[j])];
-    };
-    arrange(w_.row), arrange(w_.key), arrange(w_.until), arrange(w_.length);
-    arrange(w_.value), arrange(w_.anchor);
-    for (std::size_t k = 0; k < limits_.all.size(); ++k) arrange(w_.use[k]);
+    w_.live.arrange(w_.order);
   }
 
   const PreparedSlots& prepared_;

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "slotkern/window/best.hpp"
-#include "slotkern/window/within_sieve.hpp"
+#include "slotkern/window/cheapest_sweep.hpp"
 
 namespace slotkern {
 
@@ -50,45 +50,25 @@ class WithinSweep {
  public:
   WithinSweep(const PreparedSlots& prepared, const Query& query, const Shape& shape, Goal& goal,
               WithinScratch& work)
-      : prepared_(prepared), query_(query), shape_(shape), goal_(goal), w_(work),
+      : prepared_(prepared), query_(query), shape_(shape), goal_(goal), sieve_(work),
         live_(prepared, query, shape, work), shortest_(shape.shortest(prepared)) {}
 
   std::size_t failed() const { return live_.failed; }
 
   // Whether it found something better than goal.best.
   bool run() {
-    if (kCheapest && !sieve_.build(prepared_, query_, shape_, live_)) return false;
-    // A low ceiling early: first a few slots only.
-    const double few = kCheapest && !goal_.best.found
-                           ? sieve_.most_for(kFew * static_cast<std::size_t>(query_.n))
-                           : kInfinity;
-    if (few < kInfinity) {
-      pass(few);
-      if (failed() != Proof::kNone || shape_.most_sum(goal_.ceiling()) < few) return better_;
-      live_.clear();
-      over_ = goal_.best.found && goal_.best.total <= 0;
-      t_ = -kInfinity;
-    }
-    pass(kInfinity);
-    return better_;
-  }
-
- private:
-  static constexpr bool kCheapest = !Goal::times;
-  static constexpr std::size_t kFew = 4;  // times n
-
-  // Over all slots that a window with a sum of keys up to `probe` may hold.
-  void pass(double probe) {
     prepared_.each_row([&](std::size_t row) {
       if (over_) return;
       if (sieve_.built()) {
-        const double most = std::min(probe, shape_.most_sum(goal_.ceiling()));
+        const double most = shape_.most_sum(goal_.ceiling());
         if ((over_ = sieve_.stops_all(most)) || sieve_.stops(row, most)) return;
       }
       take(row);
     });
+    return better_;
   }
 
+ private:
   void take(std::size_t row) {
     const Slot& slot = prepared_.slots[row];
     const double t = query_.start_in(slot);
@@ -106,10 +86,7 @@ class WithinSweep {
       over_ = live_.failed == row;
       return;
     }
-    if constexpr (kCheapest)
-      find_cheaper(row, t);
-    else
-      find_better(row, t);
+    find_better(row, t);
   }
 
   void find_better(std::size_t row, double t) {
@@ -130,69 +107,25 @@ class WithinSweep {
         [&](int j) { return goal_.useful(t, shape_.length(prepared_.slots[live_.row(j)])); });
   }
 
-  void find_cheaper(std::size_t row, double t) {
-    Best& best = goal_.best;
-    // Ties matter only where they start earlier.
-    const bool inclusive = !best.found || t < best.start;
-    const double most = best.found ? best.total : query_.budget;
-    if (sieve_.stops_newest(live_, static_cast<std::size_t>(query_.n), shape_.most_sum(most)))
-      return;
-    double incumbent = kInfinity;
-    if (best.found) {  // a little worse: the knapsack's answers are good up to a tolerance
-      const double sum = best.total / shape_.total(1);
-      incumbent = sum + 1e-11 * sum + std::numeric_limits<double>::min();
-    }
-    if (!live_.solve_cheap(true, most, incumbent, 0, kWithinWork)) {
-      if (!w_.knapsack.complete) give_up(live_.least_sum());
-      return;
-    }
-    const bool complete = w_.knapsack.complete;
-    const double open = live_.least_sum(), found = live_.total();
-    if (!best.found || found < best.total || (found == best.total && inclusive))
-      record(row, t, found);
-    // Nothing cheaper is missed for the knapsack's tolerance.
-    const std::int64_t left = std::max(kLeast, kWithinWork - w_.knapsack.work);
-    if (live_.cheapest(best.total, inclusive && t < best.start, left))
-      record(row, t, live_.total());
-    if (best.total <= 0) {  // nothing is cheaper
-      over_ = true;
-      return;
-    }
-    if (!complete) give_up(open);
-    if (!live_.finished) give_up(best.total / shape_.total(1) * (1 - 1e-11));
-  }
-
-  void give_up(double sum) {
-    proven = false;
-    bound = std::min(bound, shape_.total(sum));
-  }
-
   void record(std::size_t row, double t, double total) {
     Best& best = goal_.best;
     better_ = best.found = true;
     best.start = t;
     best.total = total;
-    best.longest = Goal::times ? live_.longest() : 0;
+    best.longest = live_.longest();
     best.finish = t + best.longest;
     best.step = row;
   }
 
- public:
-  bool proven = true;
-  double bound = kInfinity;  // of totals, where they are not proven
-
- private:
   static constexpr double kAny = 1e100;  // a gap that the first set closes
-  static constexpr std::int64_t kLeast = 1 << 12;
-  static constexpr int kPatience = 24;  // slots asked about before all are looked through
+  static constexpr int kPatience = 24;   // slots asked about before all are looked through
 
   const PreparedSlots& prepared_;
   const Query& query_;
   const Shape& shape_;
   Goal& goal_;
-  WithinScratch& w_;
+  WithinSieve sieve_;
   LiveWithin<Shape> live_;
-  WithinSieve sieve_{w_};
   int asked_ = 0;
   const double shortest_;
   double t_ = -kInfinity;
@@ -205,7 +138,7 @@ class WithinSearch {
  public:
   bool proven = true;
   double bound = kInfinity;
-  std::size_t failed = ~std::size_t{0};
+  std::size_t failed = Proof::kNone;
 
   WithinSearch(const PreparedSlots& prepared, const Query& query, Workspace& work, Found& found)
       : prepared_(prepared), query_(query), work_(work), w_(within_scratch()), found_(found) {
@@ -218,7 +151,7 @@ class WithinSearch {
     typename Criterion::RaggedRules::Goal goal{{detail::most_money(query_), {}}};
     if (!sweep(shape, goal)) return false;
     Best& best = goal.best;
-    if (!take(shape, best, kInfinity)) return false;
+    if (!Criterion::by_bound && !take(shape, best, kInfinity)) return false;
     detail::settle(prepared_, shape, chosen_, chosen_.size(), best.start, found_, work_.parts);
     return true;
   }
@@ -226,17 +159,15 @@ class WithinSearch {
   bool square() {
     detail::bound_groups(prepared_, query_, work_);
     bounds_ = work_.bounds;
-    if (Criterion::by_bound)
-      std::sort(bounds_.begin(), bounds_.end(), [](const auto& a, const auto& b) {
-        return a.total < b.total || (a.total == b.total && a.group < b.group);
-      });
+    if (Criterion::by_bound) std::sort(bounds_.begin(), bounds_.end(), promising);
     typename Criterion::SquareRules::Goal goal{{detail::most_money(query_), {}}};
     const double first = std::max(prepared_.first_start(), query_.earliest);
-    for (const Workspace::Bound& bound : bounds_) {
+    for (next_ = 0; next_ < bounds_.size();) {
+      const Workspace::Bound bound = bounds_[next_++];
       poll();
       if (bound.total > goal.ceiling() || goal.past(first, bound.span)) continue;
       if (sweep(shape_of(bound), goal)) goal.best.group = bound.group;
-      if (failed != ~std::size_t{0}) return false;
+      if (failed != Proof::kNone) return false;
       if (Criterion::SquareRules::first_group && goal.best.found) break;
     }
     if (!goal.best.found) return false;
@@ -248,10 +179,35 @@ class WithinSearch {
   bool sweep(const Shape& shape, Goal& goal) {
     WithinSweep<Shape, Goal> sweep(prepared_, query_, shape, goal, w_);
     const bool better = sweep.run();
+    failed = sweep.failed();
+    return better && failed == Proof::kNone;
+  }
+
+  template <class Shape>
+  bool sweep(const Shape& shape, LowestCost& goal) {
+    CheapestSweep<Shape> sweep(prepared_, query_, shape, goal, w_, chosen_);
+    const bool better = sweep.run();
     proven = proven && sweep.proven;
     bound = std::min(bound, sweep.bound);
     failed = sweep.failed();
-    return better && failed == ~std::size_t{0};
+    if constexpr (!Shape::own_lengths)
+      if (!raised_ && next_ < bounds_.size() && !(bounds_[next_].total > goal.ceiling()))
+        raise(sweep.sieve(), shape.span);
+    return better && failed == Proof::kNone;
+  }
+
+  // The bounds of the groups, by the multipliers of one of them; those that are left in order.
+  void raise(WithinSieve& sieve, double span) {
+    raised_ = sieve.raise(prepared_, query_, span, work_.bounds);
+    if (!raised_) return;
+    for (Workspace::Bound& bound : bounds_)
+      bound = *std::lower_bound(work_.bounds.begin(), work_.bounds.end(), bound.group,
+                                [](const auto& a, std::size_t group) { return a.group < group; });
+    std::sort(bounds_.begin() + static_cast<std::ptrdiff_t>(next_), bounds_.end(), promising);
+  }
+
+  static bool promising(const Workspace::Bound& a, const Workspace::Bound& b) {
+    return a.total < b.total || (a.total == b.total && a.group < b.group);
   }
 
   Square shape_of(const Workspace::Bound& bound) const {
@@ -285,9 +241,9 @@ class WithinSearch {
   bool take_square(const Best& best) {
     double cost = kInfinity;
     work_.parts.clear();
-    const auto take_group = [&](const Workspace::Bound& bound) {
+    const auto take_group = [&](const Workspace::Bound& bound, bool chosen) {
       const Square shape = shape_of(bound);
-      if (!take(shape, best, cost)) return;
+      if (!chosen && !take(shape, best, cost)) return;
       Found trial;
       detail::settle(prepared_, shape, chosen_, chosen_.size(), best.start, trial,
                      work_.trial_parts);
@@ -303,12 +259,12 @@ class WithinSearch {
       work_.parts.swap(work_.trial_parts);
     };
     for (const Workspace::Bound& bound : bounds_)
-      if (bound.group == best.group) take_group(bound);
+      if (bound.group == best.group) take_group(bound, Criterion::by_bound);
     if (!Criterion::SquareRules::best_group_only)
       for (const Workspace::Bound& bound : bounds_)
         if (bound.group != best.group && Criterion::SquareRules::span_ok(best, bound.span) &&
             !(bound.total > cost))
-          take_group(bound);
+          take_group(bound, false);
     return cost < kInfinity;
   }
 
@@ -320,6 +276,8 @@ class WithinSearch {
   WithinScratch& w_;
   Found& found_;
   std::vector<Workspace::Bound> bounds_;
+  std::size_t next_ = 0;  // of them
+  bool raised_ = false;
   std::vector<Entry> chosen_;
 };
 

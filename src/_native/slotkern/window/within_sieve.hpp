@@ -2,8 +2,12 @@
 // over all slots of a search, as if they were live at once, gives one multiplier a limit. Under
 // them a window with a slot costs no less than this slot and the n - 1 least of other nodes; and
 // where even the relaxation has no solution, its ray tells which sums are too large with a slot,
-// or with any. O(slots * limits) a pivot once, then O(1) a slot, and O(live slots) for those of
-// one step.
+// or with any. O(slots * limits) a pivot once, then O(1) a slot.
+//
+// The multipliers of one group of a square search bound the others too: any do, and those of sums
+// over times are scaled by the groups' spans, so that a slot weighs the same in all groups and
+// the n least weights of the groups' nodes are kept from one to the next: O(slots * limits + N
+// log n) for all groups.
 #pragma once
 
 #include <algorithm>
@@ -20,25 +24,25 @@ class WithinSieve {
  public:
   explicit WithinSieve(WithinScratch& work) : w_(work) {}
 
-  // All slots that a window of the shape may use. False where a user's function failed.
+  // All slots that a window of the shape may use, into `all`. False where a user's function
+  // failed.
   template <class Shape>
   bool build(const PreparedSlots& prepared, const Query& query, const Shape& shape,
              LiveWithin<Shape>& live) {
-    const PartLimits& limits = *query.limits;
-    const std::size_t n = static_cast<std::size_t>(query.n);
-    w_.sieve_row.clear(), w_.sieve_value.clear();
-    for (auto& column : w_.sieve_use) column.clear();
-    std::array<double, kMostPartLimits> uses{};
+    PartColumns& all = w_.all;
+    MeasuredPart part;
+    std::size_t count = 0;
+    all.limits = query.limits->all.size();
+    all.resize(prepared.slots.size());
     prepared.each_row([&](std::size_t row) {
       const Slot& slot = prepared.slots[row];
       if (live.failed == row || !live.live(slot, row, query.start_in(slot))) return;
       poll();
-      if (!live.measure(row, uses)) return;
-      w_.sieve_row.push_back(row), w_.sieve_value.push_back(-shape.key(slot));
-      for (std::size_t k = 0; k < limits.all.size(); ++k) w_.sieve_use[k].push_back(uses[k]);
+      if (live.measure(row, part, -shape.key(slot))) all.put(count++, part);
     });
+    all.resize(count);
     if (live.failed != Proof::kNone) return false;
-    weigh(prepared, limits, n);
+    weigh(prepared, *query.limits, static_cast<std::size_t>(query.n));
     built_ = true;
     return true;
   }
@@ -46,70 +50,123 @@ class WithinSieve {
   bool built() const { return built_; }
 
   // Whether no window with this slot, or none at all, has a sum of keys up to `most`.
-  bool stops(std::size_t row, double most) const {
-    return w_.sieve_weight[row] + others_ - charged_ > (keyed_ ? most : 0) + noise_;
+  bool stops(std::size_t row, double most) const { return stops_weight(w_.sieve_weight[row], most); }
+  bool stops_weight(double weight, double most) const {
+    return stops_sum(weight + others_ - charged_, most);
   }
-  bool stops_all(double most) const { return least_ > (keyed_ ? most : 0) + noise_; }
+  bool stops_all(double most) const { return stops_sum(least_, most); }
 
-  // The same of the sets that hold the newest of these slots and n - 1 of the others.
-  template <class Shape>
-  bool stops_newest(const LiveWithin<Shape>& live, std::size_t n, double most) {
-    std::vector<double>& weights = w_.least_of;
-    weights.clear();
-    for (std::size_t j = 0; j + 1 < live.size(); ++j)
-      weights.push_back(w_.sieve_weight[live.row(static_cast<int>(j))]);
-    if (weights.size() + 1 < n) return true;
-    double sum = w_.sieve_weight[live.row(static_cast<int>(live.size()) - 1)] - charged_;
-    const auto middle = weights.begin() + static_cast<std::ptrdiff_t>(n - 1);
-    if (middle != weights.end()) std::nth_element(weights.begin(), middle, weights.end());
-    for (auto it = weights.begin(); it != middle; ++it) sum += *it;
-    return sum > (keyed_ ? most : 0) + noise_;
-  }
+  // Whether a sum of weights less charged() is too large.
+  bool stops_sum(double sum, double most) const { return sum > (keyed_ ? most : 0) + noise_; }
+  double charged() const { return charged_; }
 
   // The most that lets `some` slots pass.
   double most_for(std::size_t some) {
-    if (!keyed_ || w_.sieve_row.size() <= some) return kInfinity;
+    if (!keyed_ || w_.weight.size() <= some) return kInfinity;
     std::vector<double>& weights = w_.least_of;
-    weights.clear();
-    for (const std::size_t row : w_.sieve_row) weights.push_back(w_.sieve_weight[row]);
+    weights = w_.weight;
     const auto last = weights.begin() + static_cast<std::ptrdiff_t>(some - 1);
     std::nth_element(weights.begin(), last, weights.end());
     return *last + others_ - charged_;
   }
 
+  // Raises the totals of groups (by falling performance) that no window of theirs is below, by
+  // the multipliers of the group that the sieve was built for. False where there are none.
+  bool raise(const PreparedSlots& prepared, const Query& query, double span,
+             std::vector<Workspace::Bound>& groups) {
+    const PartLimits& limits = *query.limits;
+    const Amounts& lambda = w_.multipliers.lambda;
+    if (!keyed_ || least_ == kInfinity) return false;
+    for (std::size_t k = 0; k < limits.all.size(); ++k)
+      if (lambda[k] > 0 && limits.all[k].function) return false;
+    const std::size_t n = static_cast<std::size_t>(query.n);
+    std::vector<double>& least = w_.least_of;
+    least.assign(prepared.nodes.size(), kInfinity);
+    double size = 0;
+    prepared.each_row([&](std::size_t row) {
+      const Slot& slot = prepared.slots[row];
+      const std::size_t origin = prepared.origin(row);
+      if (origin >= limits.rows || !query.admits(slot, row)) return;
+      double weight = slot.price;
+      size = std::max(size, weight);
+      for (std::size_t k = 0; k < limits.all.size(); ++k) {
+        const PartLimit& limit = limits.all[k];
+        if (!(lambda[k] > 0)) continue;
+        const double part = (limit.at_least ? -lambda[k] : lambda[k]) * limit.weight[origin] *
+                            (limit.by_length ? span : 1);
+        size = std::max(size, std::fabs(part));
+        weight += part;
+      }
+      double& of_node = least[static_cast<std::size_t>(slot.place)];
+      of_node = std::min(of_node, weight);
+    });
+    std::vector<double>& some = w_.terms;  // the n least of nodes so far, the largest first
+    some.clear();
+    std::size_t place = 0;
+    for (Workspace::Bound& group : groups) {
+      double anchor = kInfinity, charged = 0, sum = 0, most = size;
+      for (const std::size_t end = prepared.groups[group.group].end; place < end; ++place) {
+        anchor = std::min(anchor, least[place]);
+        if (some.size() == n) {
+          if (!(least[place] < some.front())) continue;
+          std::pop_heap(some.begin(), some.end());
+          some.back() = least[place];
+        } else {
+          some.push_back(least[place]);
+        }
+        std::push_heap(some.begin(), some.end());
+      }
+      if (some.size() < n) continue;
+      for (std::size_t k = 0; k < limits.all.size(); ++k) {
+        const PartLimit& limit = limits.all[k];
+        double amount = lambda[k] * (limit.at_least ? -limit.amount : limit.amount);
+        if (limit.by_length) amount *= span / group.span;
+        most = std::max(most, std::fabs(amount));
+        charged += amount;
+      }
+      if (!(most < kMostCharge)) continue;
+      for (const double weight : some) sum += weight;
+      sum += std::max(anchor, some.front()) - some.front() - charged - noise(n, most);
+      group.total = std::max(group.total, group.span * sum * (1 - kMargin));
+    }
+    return true;
+  }
+
  private:
   void weigh(const PreparedSlots& prepared, const PartLimits& limits, std::size_t n) {
-    const std::size_t count = w_.sieve_row.size();
+    const std::size_t count = w_.all.size();
     w_.sieve_weight.assign(prepared.slots.size(), kInfinity);
+    w_.weight.assign(count, kInfinity);
     least_ = kInfinity;
     if (count < n) return;
     MultiItems items;
     Amounts amounts{};
     items.count = static_cast<int>(count);
     items.limits = static_cast<int>(limits.all.size());
-    items.value = w_.sieve_value.data();
+    items.value = w_.all.value.data();
     for (std::size_t k = 0; k < limits.all.size(); ++k) {
-      items.weight[k] = w_.sieve_use[k].data();
+      items.weight[k] = w_.all.use[k].data();
       amounts[k] = limits.all[k].at_least ? -limits.all[k].amount : limits.all[k].amount;
     }
     keyed_ = w_.multipliers.solve(items, static_cast<int>(n), amounts);
     double size = charge(items, keyed_ ? w_.multipliers.lambda : w_.multipliers.ray, amounts);
     if (!(size < kMostCharge)) {  // they overflow; keys alone are a bound
       keyed_ = true;
+      w_.multipliers.lambda = {};
       size = charge(items, {}, amounts);
     }
     std::vector<double>& least = w_.least_of;
     least.assign(prepared.nodes.size(), kInfinity);
-    for (const std::size_t row : w_.sieve_row) {
-      double& of_node = least[static_cast<std::size_t>(prepared.slots[row].place)];
-      of_node = std::min(of_node, w_.sieve_weight[row]);
+    for (std::size_t j = 0; j < count; ++j) {
+      double& of_node = least[static_cast<std::size_t>(prepared.slots[w_.all.row[j]].place)];
+      of_node = std::min(of_node, w_.weight[j]);
     }
     const auto middle = least.begin() + static_cast<std::ptrdiff_t>(n - 1);
     std::nth_element(least.begin(), middle, least.end());
     others_ = 0;
     for (auto it = least.begin(); it != middle; ++it) others_ += *it;
     least_ = others_ + *middle - charged_;
-    noise_ = 0x1p-48 * (static_cast<double>(n) + 16) * (static_cast<double>(n) + 4) * size;
+    noise_ = noise(n, size);
   }
 
   // The weights under these multipliers, and the largest number among the terms of their sums.
@@ -121,7 +178,7 @@ class WithinSieve {
       charged_ += lambda[k] * amounts[k];
       size = std::max(size, std::fabs(lambda[k] * amounts[k]));
     }
-    for (std::size_t j = 0; j < w_.sieve_row.size(); ++j) {
+    for (std::size_t j = 0; j < w_.all.size(); ++j) {
       double weight = keyed_ ? -items.value[j] : 0;
       size = std::max(size, weight);
       for (std::size_t k = 0; k < limits; ++k) {
@@ -129,9 +186,14 @@ class WithinSieve {
         weight += part;
         size = std::max(size, std::fabs(part));
       }
-      w_.sieve_weight[w_.sieve_row[j]] = weight;
+      w_.weight[j] = w_.sieve_weight[w_.all.row[j]] = weight;
     }
     return size;
+  }
+
+  // The rounding of sums of n weights.
+  static double noise(std::size_t n, double size) {
+    return 0x1p-48 * (static_cast<double>(n) + 16) * (static_cast<double>(n) + 4) * size;
   }
 
   static constexpr double kMostCharge = 1e300;
