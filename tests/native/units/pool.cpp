@@ -1,4 +1,5 @@
 // What a pool remembers, each against its plain definition.
+#include <cmath>
 #include <vector>
 
 #include "slotkern/pool/schedule.hpp"
@@ -177,6 +178,25 @@ void what_is_not_booked_has_its_reason() {
   CHECK(static_cast<Reason>(reasons[0]) == Reason::time);
 }
 
+// Callers that know addresses alone may ask for anything: each mistake by itself is refused.
+void what_is_no_request_is_not_searched_for() {
+  const std::vector<Row> rows{{0, 0, 9, 1, 1}, {1, 0, 9, 1, 1}};
+  PreparedSlots prepared;
+  CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::ragged, 0).status == Status::ok);
+  SlotPool pool;
+  pool.open(prepared, {1, 1}, nullptr);
+  Workspace work;
+  Found found;
+  const auto asked = [&](const Query& query, int criterion) {
+    return pool.find(query, criterion, ShapeKind::ragged, work, found);
+  };
+  CHECK(asked(ask(1, 4, 35), 0) == Status::ok);
+  for (const int criterion : {-1, kBuiltins})
+    CHECK(asked(ask(1, 4, 35), criterion) == Status::request_not_valid);
+  for (const Query& query : {ask(0, 4, 35), ask(1, -4, 35), ask(1, 4, std::nan(""))})
+    CHECK(asked(query, 0) == Status::request_not_valid);
+}
+
 }  // namespace
 
 int main() {
@@ -186,5 +206,6 @@ int main() {
   what_was_learnt_outlives_added_slots();
   windows_are_booked_together_or_not_at_all();
   what_is_not_booked_has_its_reason();
+  what_is_no_request_is_not_searched_for();
   return report();
 }
