@@ -199,9 +199,9 @@ cdef object array_of(int kind, const void* values, size_t size):
 
 
 cdef object slices_of(const vector[SliceAnswer]& slices):
-    cdef SliceAnswer each
-    return np.array([(each.limit, each.value, each.bound, each.expense, each.proven)
-                     for each in slices], SLICE)
+    cdef size_t i
+    return np.array([(slices[i].limit, slices[i].value, slices[i].bound, slices[i].expense,
+                      slices[i].proven) for i in range(slices.size())], SLICE)
 
 
 cdef BatchRules rules_of(dict rules, list kept) except *:

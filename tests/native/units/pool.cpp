@@ -2,7 +2,7 @@
 #include <cmath>
 #include <vector>
 
-#include "slotkern/pool/schedule.hpp"
+#include "slotkern/pool/embed.hpp"
 #include "support.hpp"
 
 using namespace slotkern;
@@ -197,6 +197,30 @@ void what_is_no_request_is_not_searched_for() {
     CHECK(asked(query, 0) == Status::request_not_valid);
 }
 
+// A request as doubles counts as far as the caller knows its fields.
+void requests_of_callers_are_read_field_by_field() {
+  const double fields[kRequestFields] = {2, 4, 35, 1.5, 3, 90, 6, 0.5, 0.25, 70, 8};
+  for (std::int64_t known = 0; known <= kRequestFields; ++known) {
+    Query read, plain;
+    CHECK(detail::read_request(fields, known, read) == (known > kNodes));
+    if (known <= kNodes) continue;
+    const auto given = [&](RequestField field, double none) {
+      return field < known ? fields[field] : none;
+    };
+    CHECK(read.n == 2 && read.volume == given(kVolume, 0));
+    CHECK(read.budget == given(kBudget, plain.budget));
+    CHECK(read.min_performance == given(kMinPerformance, plain.min_performance));
+    CHECK(read.earliest == given(kEarliest, plain.earliest));
+    CHECK(read.deadline == given(kDeadline, plain.deadline));
+    CHECK(read.max_price == given(kMaxPrice, plain.max_price));
+    CHECK(read.setup == given(kSetup, plain.setup) && read.step == given(kStep, plain.step));
+    CHECK(read.latest == given(kLatest, plain.latest));
+    CHECK(read.max_runtime == given(kMaxRuntime, plain.max_runtime));
+  }
+  Query read;
+  CHECK(!detail::read_request(fields, kRequestFields + 1, read));
+}
+
 }  // namespace
 
 int main() {
@@ -207,5 +231,6 @@ int main() {
   windows_are_booked_together_or_not_at_all();
   what_is_not_booked_has_its_reason();
   what_is_no_request_is_not_searched_for();
+  requests_of_callers_are_read_field_by_field();
   return report();
 }
