@@ -4,9 +4,9 @@
 the headers: an operator, a constant, a condition or a statement that changes when the
 environment says ``MUTANT=k`` (ci/mutate.hpp). So each program is compiled once (the
 unit tests, the fuzz targets, the digest) and run for each mutant that it reaches.
-``--python`` builds the doors with the same copy, and runs the Python tests of its room
-for each mutant that is left. Prints those that nothing noticed. What is known to change
-no answer, with the reason: docs/develop/mutants.md.
+``--python`` builds the doors with the same copy, and runs for each mutant that is left
+the Python tests of its room that come to it. Prints those that nothing noticed. What is
+known to change no answer, with the reason: docs/develop/mutants.md.
 """
 
 from __future__ import annotations
@@ -250,7 +250,7 @@ class Woven:
             "-DSKBUILD_PROJECT_VERSION=0",
             f"-DPython_EXECUTABLE={sys.executable}",
             f"-DCMAKE_CXX_COMPILER={COMPILER}",
-            f"-DCMAKE_CXX_FLAGS={' '.join(FLAGS)}",
+            f"-DCMAKE_CXX_FLAGS={' '.join(FLAGS)} -O1",  # else the tests take long
             f"-DCMAKE_MAKE_PROGRAM={tools / 'ninja'}",
             "-DCMAKE_BUILD_TYPE=None",
             "-DSLOTKERN_MULTIVERSION=OFF",
@@ -262,21 +262,35 @@ class Woven:
             shutil.copy2(door, self.folder / "src" / "slotkern")
         return done
 
-    def tests(self, k: int) -> list[str]:
-        """The call of the Python tests that know this mutant's room."""
+    def pytest(self, files: list[str]) -> list[str]:
+        """The call of these Python tests with these headers."""
+        options = ["-q", "-x", "-p", "no:cacheprovider", *files]
         start = (  # the copy comes first, whatever else is installed
             "import sys, pytest; sys.meta_path[:] = [f for f in sys.meta_path"
             " if 'editable' not in type(f).__module__];"
             f" sys.path.insert(0, {str(self.folder / 'src')!r});"
-            f" tests = {ROOMS[self.mutants[k].header.split('/')[1]]!r};"
-            " sys.exit(pytest.main(['-q', '-x', '-p', 'no:cacheprovider', *tests]))"
+            f" sys.exit(pytest.main({options!r}))"
         )
         return [sys.executable, "-c", start]
 
 
-def run(command: list[str], k: int | None, seconds: float) -> tuple[int, str, set[int]]:
-    """Exit code (1 after so many seconds), output, and the mutants that it reached."""
-    chosen = {"MUTANT": "0" if k is None else str(k)}
+class Run(NamedTuple):
+    """What came of a program: whether it noticed (or took too long), and its output."""
+
+    noticed: bool
+    output: str
+    seconds: float
+    reached: set[int]
+
+
+def run(command: list[str], k: int, seconds: float, reached: Path) -> Run:
+    """Run it with this mutant, 0 for none; then what it reaches is told, too."""
+    # A case that notices is not made smaller: that it was found says enough.
+    chosen = {"MUTANT": str(k), "HYPOTHESIS_PROFILE": "unshrunk"}
+    if k == 0:
+        reached.write_text("")
+        chosen["REACHED"] = str(reached)
+    begin = time.monotonic()
     try:
         done = subprocess.run(
             command,
@@ -288,9 +302,75 @@ def run(command: list[str], k: int | None, seconds: float) -> tuple[int, str, se
             env={**os.environ, **chosen},
         )
     except subprocess.TimeoutExpired:
-        return 1, "", set()
-    reached = re.findall(r"^reached (\d+)$", done.stderr, re.M)
-    return done.returncode, done.stdout, {int(number) for number in reached}
+        return Run(True, "", seconds, set())
+    places = {int(line) for line in reached.read_text().split()} if k == 0 else set()
+    took = time.monotonic() - begin
+    return Run(done.returncode != 0, done.stdout, took, places)
+
+
+class Judge:
+    """Which mutants were noticed, and which a program came to at all."""
+
+    def __init__(self, woven: Woven, mutants: dict[int, Mutant], jobs: int) -> None:
+        self.woven, self.mutants, self.jobs = woven, mutants, jobs
+        self.killed: dict[int, str] = {}
+        self.seen: set[int] = set()
+
+    def left(self) -> list[int]:
+        return [k for k in self.mutants if k not in self.killed]
+
+    def plain(self, name: str, command: list[str]) -> Run:
+        """The run without a mutant, which has to succeed."""
+        ran = run(command, 0, 3600, self.woven.folder / "reached")
+        if ran.noticed:
+            raise SystemExit(f"{name} fails as it is\n{ran.output[-3000:]}")
+        self.seen |= ran.reached
+        return ran
+
+    def changed(self, k: int, command: list[str], seconds: float) -> Run:
+        return run(command, k, 10 + 8 * seconds, self.woven.folder / "reached")
+
+    def natively(self, program: Program) -> None:
+        command = [str(self.woven.folder / program.name), *program.arguments]
+        plain = self.plain(program.name, command)
+
+        def judge(k: int) -> None:
+            ran = self.changed(k, command, plain.seconds)
+            if ran.noticed or (program.output and ran.output != plain.output):
+                self.killed[k] = program.name
+
+        reached = [k for k in self.left() if k in plain.reached]
+        with ThreadPoolExecutor(self.jobs) as pool:
+            list(pool.map(judge, reached))
+        told = f"{len(reached)} reached, {len(self.killed)} killed"
+        print(f"{program.name}: {told}", flush=True)
+
+    def by_python(self) -> None:
+        """Each mutant by the tests of its room that come to it, the quickest first."""
+        rooms = {k: self.mutants[k].header.split("/")[1] for k in self.left()}
+        plain: dict[str, Run] = {}
+        for file in sorted({f for room in rooms.values() for f in files_of(room)}):
+            plain[file] = self.plain(file, self.woven.pytest([file]))
+            print(f"{file}: {plain[file].seconds:.0f} s", flush=True)
+
+        def judge(k: int) -> None:
+            coming = [file for file in files_of(rooms[k]) if k in plain[file].reached]
+            coming.sort(key=lambda file: plain[file].seconds)
+            seconds = sum(plain[file].seconds for file in coming)
+            if coming and self.changed(k, self.woven.pytest(coming), seconds).noticed:
+                self.killed[k] = "python"
+            done = "killed" if k in self.killed else "survives"
+            print(f"python: {done} {self.mutants[k]}", flush=True)
+
+        with ThreadPoolExecutor(self.jobs) as pool:
+            list(pool.map(judge, rooms))
+
+
+def files_of(room: str) -> list[str]:
+    """The Python tests that know this room."""
+    folders = [ROOT / folder for folder in ROOMS[room]]
+    paths = sorted(path for folder in folders for path in folder.glob("test_*.py"))
+    return [path.relative_to(ROOT).as_posix() for path in paths]
 
 
 def main() -> None:
@@ -300,7 +380,6 @@ def main() -> None:
     parser.add_argument("--cases", type=int, default=4000, help="of a fuzz target")
     parser.add_argument("--only", default="", help="headers whose path holds this")
     parser.add_argument("--python", action="store_true", help="Python tests too")
-    parser.add_argument("--minutes", type=float, default=1e9, help="for these")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "mutants")
     options = parser.parse_args()
@@ -316,54 +395,20 @@ def main() -> None:
     woven = Woven(options.folder.resolve(), chosen[: options.count * 5 // 4])
     with ThreadPoolExecutor(options.jobs) as pool:
         built = list(pool.map(woven.compile, programs(options.cases)))
-    kept = [program for program in built if program]
+    if options.python and not woven.doors():
+        raise SystemExit("the doors cannot be built")
     mutants = dict(list(woven.mutants.items())[: options.count])
     print(f"{len(every)} places, {len(mutants)} mutants", flush=True)
-    killed: dict[int, str] = {}
-    seen: set[int] = set()
-    for program in kept:
-        command = [str(woven.folder / program.name), *program.arguments]
-        begin = time.monotonic()
-        code, told, reached = run(command, None, 3600)
-        seconds = 10 + 8 * (time.monotonic() - begin)
-        if code != 0:
-            raise SystemExit(f"{program.name} fails as it is")
-        seen |= reached
-
-        def judge(
-            k: int,
-            command: list[str] = command,
-            seconds: float = seconds,
-            program: Program = program,
-            told: str = told,
-        ) -> None:
-            code, output, _ = run(command, k, seconds)
-            if code != 0 or (program.output and output != told):
-                killed[k] = program.name
-
-        left = [k for k in mutants if k in reached and k not in killed]
-        with ThreadPoolExecutor(options.jobs) as pool:
-            list(pool.map(judge, left))
-        print(f"{program.name}: {len(left)} reached, {len(killed)} killed", flush=True)
-    left = [k for k in mutants if k not in killed]
-    if options.python and left and woven.doors():
-        until, sound = time.monotonic() + 60 * options.minutes, set[str]()
-        for k in [k for k in left if k in woven.mutants]:
-            if time.monotonic() > until:
-                print(f"python: {k} is not tried", flush=True)
-                continue
-            room = mutants[k].header.split("/")[1]
-            if room not in sound and run(woven.tests(k), None, 3600)[0] != 0:
-                raise SystemExit(f"the Python tests of {room} fail as it is")
-            sound.add(room)
-            if run(woven.tests(k), k, 1800)[0] != 0:
-                killed[k] = "python"
-            done = "killed" if k in killed else "survives"
-            print(f"python: {k} {done} {mutants[k]}", flush=True)
-    for k, mutant in mutants.items():
-        if k not in killed:
-            print("survives" if k in seen else "survives, natively not reached", mutant)
-    print(f"{len(mutants)} mutants; noticed by", dict(Counter(killed.values())))
+    judge = Judge(woven, mutants, options.jobs)
+    for program in filter(None, built):
+        judge.natively(program)
+    if options.python:
+        judge.by_python()
+    for k in judge.left():
+        told = "survives" if k in judge.seen else "survives, not reached"
+        print(f"{told}: {mutants[k]}")
+    counts = dict(Counter(judge.killed.values()))
+    print(f"{len(mutants)} mutants; noticed by {counts}")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 // What ci/mutants.py weaves into a copy of the kernels: each place changes where the environment
-// says MUTANT=k, and at the end the places that were come to are listed.
+// says MUTANT=k, and at the end the places that were come to are written behind the file REACHED.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,11 @@ inline const int chosen = std::getenv("MUTANT") ? std::atoi(std::getenv("MUTANT"
 inline struct Reached {
   bool places[10000] = {};
   ~Reached() {
-    for (int k = 0; chosen == 0 && k < 10000; ++k)
-      if (places[k]) std::fprintf(stderr, "reached %d\n", k);
+    const char* path = std::getenv("REACHED");
+    std::FILE* file = path ? std::fopen(path, "a") : nullptr;
+    for (int k = 0; file && k < 10000; ++k)
+      if (places[k]) std::fprintf(file, "%d\n", k);
+    if (file) std::fclose(file);
   }
 } reached;
 

@@ -199,13 +199,9 @@ cdef object array_of(int kind, const void* values, size_t size):
 
 
 cdef object slices_of(const vector[SliceAnswer]& slices):
-    out = np.empty(slices.size(), SLICE)
     cdef size_t i
-    cdef char* row = <char*>cnp.PyArray_DATA(<cnp.ndarray>out)
-    cdef size_t size = SLICE.itemsize  # the fields of a SliceAnswer, without what pads it
-    for i in range(slices.size()):
-        memcpy(row + i * size, &slices[i], size)
-    return out
+    return np.array([(slices[i].limit, slices[i].value, slices[i].bound, slices[i].expense,
+                      slices[i].proven) for i in range(slices.size())], SLICE)
 
 
 cdef BatchRules rules_of(dict rules, list kept) except *:

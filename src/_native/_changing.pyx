@@ -41,11 +41,13 @@ cdef extern from "slotkern/pool/embed.hpp" nogil:
     int slotkern_release(void*, double, int64_t, const int64_t*, const int32_t*,
                          const double*) noexcept
 
+find_at, book_at, release_at = slotkern_find, slotkern_book, slotkern_release
+
 # Names carry the interface, so that code compiled and cached against another one finds none.
 ADDRESSES = {
-    f"slotkern_find_{kInterface}": <size_t>&slotkern_find,
-    f"slotkern_book_{kInterface}": <size_t>&slotkern_book,
-    f"slotkern_release_{kInterface}": <size_t>&slotkern_release,
+    f"slotkern_find_{kInterface}": <size_t>find_at,
+    f"slotkern_book_{kInterface}": <size_t>book_at,
+    f"slotkern_release_{kInterface}": <size_t>release_at,
 }
 
 
@@ -203,23 +205,6 @@ cdef class ChangingSlots(PreparedSlots):
             if status != Status.ok:
                 self.mutex.unlock()
         return check_status(status)
-
-
-cdef int find_at(void* door, const double* request, int64_t fields, int criterion, int shape,
-                 double* totals, int64_t* rows, int32_t* nodes, double* lengths,
-                 double* costs) noexcept nogil:
-    return slotkern_find(door, request, fields, criterion, shape, totals, rows, nodes, lengths,
-                         costs)
-
-
-cdef int book_at(void* door, double start, int64_t n, const int64_t* rows, const int32_t* nodes,
-                 const double* lengths) noexcept nogil:
-    return slotkern_book(door, start, n, rows, nodes, lengths)
-
-
-cdef int release_at(void* door, double start, int64_t n, const int64_t* rows,
-                    const int32_t* nodes, const double* lengths) noexcept nogil:
-    return slotkern_release(door, start, n, rows, nodes, lengths)
 
 
 cdef int check_status(Status status) except -1:

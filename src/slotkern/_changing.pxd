@@ -47,12 +47,12 @@ cdef class ChangingSlots(PreparedSlots):
                           bint heard) noexcept nogil
 
 
-# slotkern_find, _book and _release of pool/embed.hpp.
-cdef int find_at(void* door, const double* request, int64_t fields, int criterion, int shape,
-                 double* totals, int64_t* rows, int32_t* nodes, double* lengths,
-                 double* costs) noexcept nogil
-cdef int book_at(void* door, double start, int64_t n, const int64_t* rows, const int32_t* nodes,
-                 const double* lengths) noexcept nogil
-cdef int release_at(void* door, double start, int64_t n, const int64_t* rows,
-                    const int32_t* nodes, const double* lengths) noexcept nogil
+# slotkern_find, _book and _release of pool/embed.hpp, which are compiled here alone.
+ctypedef int (*Find)(void* door, const double* request, int64_t fields, int criterion, int shape,
+                     double* totals, int64_t* rows, int32_t* nodes, double* lengths,
+                     double* costs) noexcept nogil
+ctypedef int (*Change)(void* door, double start, int64_t n, const int64_t* rows,
+                       const int32_t* nodes, const double* lengths) noexcept nogil
+cdef Find find_at
+cdef Change book_at, release_at
 cdef int check_status(Status status) except -1

@@ -433,7 +433,9 @@ def test_the_obvious_answers():
     assert sk.schedule_batch(SLOTS, []).execute().ends == 0
     none = sk.schedule_batch(SLOTS[:0], JOBS)
     assert none.reasons == ["nodes"] * 3
-    assert none.execute().reason.tolist() == [1, 1, 1]
+    nothing = none.execute()
+    assert nothing.reason.tolist() == [1, 1, 1]
+    assert np.isnan(nothing.promised).tolist() == [True, True, True]
     one = sk.schedule_batch(SLOTS, JOBS, sk.BatchSlicer(50))
     assert len(one.slices) == 3
     assert sk.schedule_batch(SLOTS, JOBS, sk.BSF(50)).scheduled.all()

@@ -141,6 +141,8 @@ def test_a_limit_that_does_not_bind_changes_nothing():
     within = sk.choose(cost, value, 6, 2500, limits=[(cost, "<=", 1e6)])
     assert within.value == plain.value
     assert within.proven
+    exact = sk.choose(cost, value, 6, 2500, limits=[(cost, "<=", 1e6)], gap=0)
+    assert exact.value == exact.bound == plain.value  # sums of integers leave no room
 
 
 def test_one_weight_beyond_all_bounds_spoils_nothing():

@@ -364,6 +364,30 @@ void one_of_each_class_against_all_of_them() {
   }
 }
 
+// Sums so fine that a first answer is not the best: what is cut short says so, and how much better
+// the best may be.
+void a_choice_cut_short_bounds_the_best() {
+  for (int round = 0; round < 5; ++round) {
+    const std::size_t count = 12, size = 6;
+    std::vector<std::int64_t> first{0};
+    std::vector<double> weight;
+    double limit = 0;
+    for (std::size_t k = 0; k < count; ++k) {
+      for (std::size_t i = 0; i < size; ++i) {
+        weight.push_back(static_cast<double>(below(1000000000)));
+        limit += weight.back() / static_cast<double>(size);
+      }
+      first.push_back(first.back() + static_cast<std::int64_t>(size));
+    }
+    const Classes classes{weight.data(), weight.data(), first.data(), count};
+    OneEach* answer = nullptr;
+    CHECK(choose_one_each(classes, limit, true, 0, 1 << 24, answer).status == Status::ok);
+    const double better = answer->value;
+    CHECK(choose_one_each(classes, limit, true, 0, 1, answer).status == Status::ok);
+    CHECK(!answer->proven && answer->value < better && better <= answer->bound);
+  }
+}
+
 // Of rows that are alike the first is taken, however many there are; work is counted by states.
 void rows_of_classes_that_are_alike() {
   std::vector<double> value, weight;
@@ -444,6 +468,7 @@ int main() {
   tables_of_cores_take_off_what_is_common();
   swaps_are_the_best_ones();
   one_of_each_class_against_all_of_them();
+  a_choice_cut_short_bounds_the_best();
   rows_of_classes_that_are_alike();
   integers_are_told_apart_to_the_last();
   an_interrupted_choice_says_so();

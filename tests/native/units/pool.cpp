@@ -1,7 +1,8 @@
 // What a pool remembers, each against its plain definition.
+#include <cmath>
 #include <vector>
 
-#include "slotkern/pool/schedule.hpp"
+#include "slotkern/pool/embed.hpp"
 #include "support.hpp"
 
 using namespace slotkern;
@@ -177,6 +178,49 @@ void what_is_not_booked_has_its_reason() {
   CHECK(static_cast<Reason>(reasons[0]) == Reason::time);
 }
 
+// Callers that know addresses alone may ask for anything: each mistake by itself is refused.
+void what_is_no_request_is_not_searched_for() {
+  const std::vector<Row> rows{{0, 0, 9, 1, 1}, {1, 0, 9, 1, 1}};
+  PreparedSlots prepared;
+  CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::ragged, 0).status == Status::ok);
+  SlotPool pool;
+  pool.open(prepared, {1, 1}, nullptr);
+  Workspace work;
+  Found found;
+  const auto asked = [&](const Query& query, int criterion) {
+    return pool.find(query, criterion, ShapeKind::ragged, work, found);
+  };
+  CHECK(asked(ask(1, 4, 35), 0) == Status::ok);
+  for (const int criterion : {-1, kBuiltins})
+    CHECK(asked(ask(1, 4, 35), criterion) == Status::request_not_valid);
+  for (const Query& query : {ask(0, 4, 35), ask(1, -4, 35), ask(1, 4, std::nan(""))})
+    CHECK(asked(query, 0) == Status::request_not_valid);
+}
+
+// A request as doubles counts as far as the caller knows its fields.
+void requests_of_callers_are_read_field_by_field() {
+  const double fields[kRequestFields] = {2, 4, 35, 1.5, 3, 90, 6, 0.5, 0.25, 70, 8};
+  for (std::int64_t known = 0; known <= kRequestFields; ++known) {
+    Query read, plain;
+    CHECK(detail::read_request(fields, known, read) == (known > kNodes));
+    if (known <= kNodes) continue;
+    const auto given = [&](RequestField field, double none) {
+      return field < known ? fields[field] : none;
+    };
+    CHECK(read.n == 2 && read.volume == given(kVolume, 0));
+    CHECK(read.budget == given(kBudget, plain.budget));
+    CHECK(read.min_performance == given(kMinPerformance, plain.min_performance));
+    CHECK(read.earliest == given(kEarliest, plain.earliest));
+    CHECK(read.deadline == given(kDeadline, plain.deadline));
+    CHECK(read.max_price == given(kMaxPrice, plain.max_price));
+    CHECK(read.setup == given(kSetup, plain.setup) && read.step == given(kStep, plain.step));
+    CHECK(read.latest == given(kLatest, plain.latest));
+    CHECK(read.max_runtime == given(kMaxRuntime, plain.max_runtime));
+  }
+  Query read;
+  CHECK(!detail::read_request(fields, kRequestFields + 1, read));
+}
+
 }  // namespace
 
 int main() {
@@ -186,5 +230,7 @@ int main() {
   what_was_learnt_outlives_added_slots();
   windows_are_booked_together_or_not_at_all();
   what_is_not_booked_has_its_reason();
+  what_is_no_request_is_not_searched_for();
+  requests_of_callers_are_read_field_by_field();
   return report();
 }

@@ -247,6 +247,40 @@ void a_slot_that_serves_nobody_changes_nothing() {
   CHECK(found > 200);
 }
 
+// Of 41 slots at the first moment the sweep keeps the cheapest; when these are over, the first slot
+// of all is fetched again for two that come late.
+void what_fell_out_comes_back() {
+  std::vector<Row> rows{{0, 0, 1000, 1, 2}};
+  for (int node = 1; node <= 40; ++node) rows.push_back({node, 0, 10, 1, 1});
+  rows.push_back({41, 20, 1000, 1, 0.1});
+  rows.push_back({42, 20, 1000, 1, 0.1});
+  PreparedSlots prepared;
+  CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::ragged, 0).status == Status::ok);
+  Query query;
+  query.n = 3, query.volume = 10;
+  for (const ShapeKind shape : {ShapeKind::ragged, ShapeKind::square}) {
+    const Answer answer = find(prepared, query, criterion_index("cost"), shape);
+    CHECK(answer.status == Status::ok && answer.found.start == 20);
+    CHECK(answer.parts[0].row == 0 && answer.parts[1].row == 41 && answer.parts[2].row == 42);
+  }
+}
+
+// However many nodes may still give a better window, the search goes on: two slow nodes serve at
+// once, a hundred fast ones later.
+void many_nodes_that_are_faster_are_waited_for() {
+  std::vector<Row> rows{{0, 0, 2000, 1, 1}, {1, 0, 2000, 1, 1}};
+  for (int k = 0; k < 12; ++k)
+    for (int node = 2; node < 102; ++node)
+      rows.push_back({node, 50 + 100.0 * k, 60 + 100.0 * k, 2, 1});
+  PreparedSlots prepared;
+  CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::ragged, 0).status == Status::ok);
+  Query query;
+  query.n = 2, query.volume = 10;
+  const Answer answer = find(prepared, query, criterion_index("runtime"), ShapeKind::ragged);
+  CHECK(answer.status == Status::ok && answer.found.start == 50);
+  CHECK(answer.parts[0].row == 2 && answer.parts[1].row == 3);
+}
+
 }  // namespace
 
 int main() {
@@ -256,5 +290,7 @@ int main() {
   a_finish_within_an_ulp_is_a_tie();
   a_deadline_is_met_by_the_sum_alone();
   a_slot_that_serves_nobody_changes_nothing();
+  what_fell_out_comes_back();
+  many_nodes_that_are_faster_are_waited_for();
   return report();
 }
