@@ -51,6 +51,7 @@ inline constexpr double kUnderflow = 0x1p-1000;
 // at even times, though t itself may be odd.
 inline bool clock_moves(double t, double d) {
   const double size = std::fabs(t);
+  if (d > size * 0x1p-52) return true;
   return d > 0.5 * (std::nextafter(size, kInfinity) - size);
 }
 

@@ -91,6 +91,14 @@ struct BatchAnswer {
     chosen.assign(jobs, -1);
     reasons.assign(jobs, 0);
   }
+
+  // Room for a window of each job, of at most so many nodes.
+  void reserve(const std::vector<BatchJob>& jobs, std::size_t nodes) {
+    std::size_t parts = 0;
+    for (const BatchJob& job : jobs) parts += std::min(static_cast<std::size_t>(job.query.n), nodes);
+    alternatives.found.reserve(jobs.size()), alternatives.firsts.reserve(jobs.size() + 1);
+    alternatives.parts.reserve(parts), owner.reserve(jobs.size());
+  }
 };
 
 // Whether a slot has no end, so that there may be endlessly many alternatives.
@@ -131,6 +139,7 @@ class Batch {
              BatchAnswer& out) {
     jobs_ = &jobs, rules_ = &rules, out_ = &out;
     out.clear(jobs.size());
+    out.reserve(jobs, base.nodes.size());
     if (base.slots.empty()) {
       out.reasons.assign(jobs.size(), static_cast<std::uint8_t>(Reason::nodes));
       return Status::ok;
@@ -157,7 +166,7 @@ class Batch {
         continue;
       }
       add(j, found, work.parts.data(), work.parts.size());
-      if (const Status booked = take(j, out_->alternatives.size() - 1); booked != Status::ok)
+      if (const Status booked = take(j, out_->alternatives.size() - 1, true); booked != Status::ok)
         return booked;
     }
     return Status::ok;
@@ -184,11 +193,11 @@ class Batch {
   }
 
   // Books an alternative as the window of its job.
-  Status take(std::size_t job, std::size_t alternative) {
+  Status take(std::size_t job, std::size_t alternative, bool for_good = false) {
     const WindowTable& table = out_->alternatives;
     std::size_t bad;
     if (free.pool.book(table.found[alternative].start, table.parts_of(alternative),
-                       table.count(alternative), bad) != Status::ok)
+                       table.count(alternative), bad, for_good) != Status::ok)
       return Status::internal;
     out_->chosen[job] = static_cast<std::int64_t>(alternative);
     return Status::ok;
@@ -216,7 +225,8 @@ class Batch {
         }
         add(j, found, work.parts.data(), work.parts.size());
         std::size_t bad;
-        if (cut_.pool.book(found.start, work.parts.data(), work.parts.size(), bad) != Status::ok)
+        if (cut_.pool.book(found.start, work.parts.data(), work.parts.size(), bad, true) !=
+            Status::ok)
           return Status::internal;
         alive_[kept++] = j;
       }

@@ -101,6 +101,7 @@ class Hints {
 
   // The slot has come to be free, or has grown.
   void lower(const Slot& slot) {
+    if (n_.empty()) return;
     const double capacity = PreparedSlots::room(slot) * slot.performance * (1 + kMargin);
     Slot cheap = slot;
     if (setup_ > 0 || step_ > 0 || slot.rate < 1 / kMost) cheap.rate = 0;  // whatever it costs

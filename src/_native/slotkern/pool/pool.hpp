@@ -63,11 +63,13 @@ class SlotPool {
   }
 
   // Books the parts (ascending by node), or changes nothing and says which part is not free.
-  Status book(double start, const Part* parts, std::size_t n, std::size_t& bad) {
+  // `for_good`: they will never be given back.
+  Status book(double start, const Part* parts, std::size_t n, std::size_t& bad,
+              bool for_good = false) {
     const Status status = spans_.find_free(start, parts, n, bad);
     if (status != Status::ok) return status;
     ++version_;
-    spans_.cut(start, parts, rows_);
+    spans_.cut(start, parts, for_good, rows_);
     rows_.tidy(spans_.free());
     return Status::ok;
   }

@@ -27,9 +27,10 @@ class PoolRows {
  public:
   std::size_t size() const { return size_; }
 
-  static bool before(const Slot& a, const Slot& b) {
-    return a.start < b.start || (a.start == b.start && a.node < b.node);
+  static bool before(const Slot& a, double start, std::int32_t node) {
+    return (a.start < start) | ((a.start == start) & (a.node < node));
   }
+  static bool before(const Slot& a, const Slot& b) { return before(a, b.start, b.node); }
 
   // Whether so many can leave one by one faster than all rows are laid out anew: a block that
   // goes moves all behind it.
@@ -157,15 +158,11 @@ class PoolRows {
            prepared.slots[prepared.order[block] * kBlock].node > node)
       --block;
     const Slot* first = prepared.slots.data() + prepared.order[block] * kBlock;
-    std::size_t offset = 0;
-    for (std::size_t count = prepared.counts[prepared.order[block]]; count > 0;) {
-      const std::size_t half = count / 2;  // written so that nothing is guessed
-      const Slot& slot = first[offset + half];
-      const bool less =
-          (slot.start < start) | ((slot.start == start) & (slot.node < node));
-      offset += less ? half + 1 : 0;
-      count = less ? count - half - 1 : half;
-    }
+    const std::size_t count = prepared.counts[prepared.order[block]];
+    std::size_t offset = 0;  // counted: no step waits for the one before, and nothing is guessed
+    for (std::size_t k = 7; k < count; k += 8) offset += before(first[k], start, node) ? 8 : 0;
+    const std::size_t from = offset, most = std::min(from + 7, count);
+    for (std::size_t k = from; k < most; ++k) offset += before(first[k], start, node);
     return {block, offset};
   }
 

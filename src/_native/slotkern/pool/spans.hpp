@@ -46,13 +46,7 @@ class PoolSpans {
       for (std::vector<Span>& spans : *all) spans.clear();
     }
     gone_.assign(nodes.size(), 0);
-    ids_.clear();
-    for (std::size_t k = 0; k < nodes.size(); ++k)
-      ids_.push_back({nodes[k].id, static_cast<std::int32_t>(k)});
-    std::sort(ids_.begin(), ids_.end(), [](const auto& a, const auto& b) {
-      poll();
-      return a < b;
-    });
+    name(nodes);
   }
 
   // In the order of time.
@@ -88,6 +82,10 @@ class PoolSpans {
 
   // -1: there is no such node.
   std::int32_t place_of(std::int32_t node) const {
+    if (!places_.empty())
+      return static_cast<std::size_t>(node) < places_.size()
+                 ? places_[static_cast<std::size_t>(node)]
+                 : -1;
     const auto it = std::lower_bound(ids_.begin(), ids_.end(), std::pair{node, std::int32_t{0}});
     return it != ids_.end() && it->first == node ? it->second : -1;
   }
@@ -101,7 +99,7 @@ class PoolSpans {
 
   // Looks up the parts (ascending by node) for cut(), or says which of them is not free.
   Status find_free(double start, const Part* parts, std::size_t n, std::size_t& bad) {
-    places_.clear();
+    found_.clear();
     for (bad = 0; bad < n; ++bad) {
       const Part& part = parts[bad];
       const std::int32_t k = place_of(part.node);
@@ -111,22 +109,22 @@ class PoolSpans {
       const double finish = start + part.length;
       if (i == spans.size() || !(finish <= spans[i].end) || !(finish > start))
         return Status::not_free;
-      places_.push_back({static_cast<std::size_t>(k), i});
+      found_.push_back({static_cast<std::size_t>(k), i});
     }
     return Status::ok;
   }
 
-  // Books what find_free() has looked up.
+  // Takes what find_free() has looked up, and books it unless it is taken for good.
   template <class Rows>
-  void cut(double start, const Part* parts, Rows& rows) {
-    for (std::size_t j = 0; j < places_.size(); ++j)
-      cut(places_[j].node, places_[j].span, start, start + parts[j].length, rows);
+  void cut(double start, const Part* parts, bool for_good, Rows& rows) {
+    for (std::size_t j = 0; j < found_.size(); ++j)
+      cut(found_[j].node, found_[j].span, start, start + parts[j].length, for_good, rows);
   }
 
   // Looks up the parts for give_back() as far as they are not past, or says which of them is not
   // booked. Parts of removed nodes are gone with them.
   Status find_booked(double start, const Part* parts, std::size_t n, std::size_t& bad) {
-    places_.clear();
+    found_.clear();
     for (bad = 0; bad < n; ++bad) {
       const Part& part = parts[bad];
       const std::int32_t k = place_of(part.node);
@@ -138,7 +136,7 @@ class PoolSpans {
       if (i == spans.size() || spans[i].start != start || !(finish <= spans[i].end) ||
           spans[i].end != cut_finish(finish, spans[i].end))
         return Status::not_booked;
-      places_.push_back({static_cast<std::size_t>(k), i});
+      found_.push_back({static_cast<std::size_t>(k), i});
     }
     return Status::ok;
   }
@@ -146,7 +144,7 @@ class PoolSpans {
   // Frees what find_booked() has looked up; `grown(place, span)` for each span that is larger now.
   template <class Rows, class Grown>
   void give_back(Rows& rows, Grown grown) {
-    for (const SpanAt& place : places_) {
+    for (const SpanAt& place : found_) {
       std::vector<Span>& spans = booked_[place.node];
       const Span span = spans[place.span];
       spans.erase(at(spans, place.span));
@@ -222,10 +220,33 @@ class PoolSpans {
   struct SpanAt {
     std::size_t node, span;  // indices
   };
+
   struct Lent {
     std::size_t node, span;
     double end;
   };
+
+  // Which id has which place.
+  void name(const std::vector<Node>& nodes) {
+    std::int32_t largest = 0;
+    for (const Node& node : nodes) largest = std::max(largest, node.id);
+    const auto ids = static_cast<std::size_t>(largest) + 1;
+    ids_.clear(), places_.clear();
+    for (std::size_t k = 0; k < nodes.size(); ++k)
+      ids_.push_back({nodes[k].id, static_cast<std::int32_t>(k)});
+    if (ids > 2 * nodes.size() + 64) {
+      std::sort(ids_.begin(), ids_.end(), [](const auto& a, const auto& b) {
+        poll();
+        return a < b;
+      });
+      return;
+    }
+    places_.assign(ids, -1);
+    for (const auto& [id, place] : ids_) places_[static_cast<std::size_t>(id)] = place;
+    ids_.clear();
+    for (std::size_t id = 0; id < ids; ++id)
+      if (places_[id] >= 0) ids_.push_back({static_cast<std::int32_t>(id), places_[id]});
+  }
 
   static std::vector<Span>::iterator at(std::vector<Span>& spans, std::size_t i) {
     return spans.begin() + static_cast<std::ptrdiff_t>(i);
@@ -245,18 +266,23 @@ class PoolSpans {
     return static_cast<std::size_t>(first - spans.begin());
   }
 
-  // Cuts [start, finish) out of the i-th free span of a node.
-  template <class Rows>
-  void cut(std::size_t k, std::size_t i, double start, double finish, Rows& rows) {
-    std::vector<Span>& spans = free_[k];
-    const Span span = spans[i];
-    finish = cut_finish(finish, span.end);
+  // Of what was booked before, what is past leaves.
+  void book(std::size_t k, const Span& span) {
     std::vector<Span>& booked = booked_[k];
     std::size_t past = 0;
     while (past < booked.size() && booked[past].end <= now_) ++past;
     booked.erase(booked.begin(), at(booked, past));
-    const std::size_t after = last_at(booked, start);
-    booked.insert(at(booked, after == booked.size() ? 0 : after + 1), {start, finish, span.row});
+    const std::size_t after = last_at(booked, span.start);
+    booked.insert(at(booked, after == booked.size() ? 0 : after + 1), span);
+  }
+
+  // Cuts [start, finish) out of the i-th free span of a node.
+  template <class Rows>
+  void cut(std::size_t k, std::size_t i, double start, double finish, bool for_good, Rows& rows) {
+    std::vector<Span>& spans = free_[k];
+    const Span span = spans[i];
+    finish = cut_finish(finish, span.end);
+    if (!for_good) book(k, {start, finish, span.row});
 
     const Span rest{finish, span.end, span.row};
     if (span.start < start) {
@@ -306,9 +332,10 @@ class PoolSpans {
 
   double now_ = -kInfinity;
   std::vector<std::pair<std::int32_t, std::int32_t>> ids_;  // (node id, place), ascending
+  std::vector<std::int32_t> places_;                        // by id; empty where ids have gaps
   std::vector<std::vector<Span>> free_, booked_;            // by place of the node, by start
   std::vector<std::uint8_t> gone_;                          // by place: removed
-  std::vector<SpanAt> places_;                              // of the parts looked up last
+  std::vector<SpanAt> found_;                               // of the parts looked up last
   std::vector<Lent> lent_;
 };
 

@@ -87,6 +87,10 @@ class PreparedSlots {
                                         [](double x, const Slot& s) { return x < s.start; });
     return block * 64 + static_cast<std::size_t>(after - first) - 1;
   }
+  // The same or a later one of its block, found sooner.
+  std::size_t position_near(double t) const {
+    return order.empty() ? position_at(t) : block_at(t) * 64 + 63;
+  }
   // Position of the last block that begins at t or before, else of the first.
   std::size_t block_at(double t) const {
     const auto after = std::upper_bound(firsts.begin(), firsts.end(), t);

@@ -49,6 +49,8 @@ class Kept {
   }
   void settled() { changed_ = false; }
 
+  // Whether fewer than n have come so far, all that there are.
+  bool few() const { return tail_ < n_ && cut_ == kInfinity; }
   bool full() const { return size_ >= n_; }
   double cut() const { return cut_; }  // infinite: nothing is missing
   const Entry& operator[](std::size_t i) const { return array_[i]; }

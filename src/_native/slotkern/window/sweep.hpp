@@ -111,8 +111,8 @@ class Sweep {
     const double room = 4 * 0x1p-52 * (std::fabs(query.deadline) + shortest_);
     last_ = std::min(query.latest, query.deadline - shortest_ + room);
     last_position_ = prepared_.last_position();
-    if (query.latest < kInfinity)  // where all begin later there is no such position
-      last_position_ = std::min(last_position_, prepared_.position_at(last_));
+    if (query.latest < kInfinity)  // where all begin later there may be no such position
+      last_position_ = std::min(last_position_, prepared_.position_near(last_));
     top_.reset(n_, spare_);
   }
 
@@ -123,7 +123,7 @@ class Sweep {
       Shape::screen(prepared_).each(
           prepared_.order, thresholds_, from, last_position_,
           [&](std::size_t row, std::size_t position) { return take(row, position); });
-      if (pending_ && !over_ && next_ == 0) judge(prepared_.position_at(t_));
+      if (pending_ && !over_ && next_ == 0) judge(kAll);
       if (next_ == 0) break;
     }
     return better_;
@@ -157,6 +157,7 @@ class Sweep {
   // Looks whether the n cheapest of now are better. As take().
   bool judge(std::size_t position) {
     pending_ = false;
+    if (top_.few()) return true;
     const bool changed = top_.absorb();
     if (top_.cut() != cut_) tighten();
     if (!changed) return true;
