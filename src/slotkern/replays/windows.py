@@ -69,8 +69,13 @@ class WindowPolicy:
             shape, dtype = self.budget.shape, self.budget.dtype
             reason = f"it needs one number for each of {total} jobs"
             raise ValueError(f"budget has shape {shape} and dtype {dtype}; {reason}")
-        found: list[float] = self.budget[rows].astype(np.float64).tolist()
-        return found
+        found = self.budget[rows].astype(np.float64)
+        wrong = ~(found >= 0)
+        if wrong.any():
+            row = rows[wrong.argmax()]
+            raise ValueError(f"budget: row {row} is {self.budget[row]}, not money")
+        money: list[float] = found.tolist()
+        return money
 
 
 def pooled(cluster: Cluster) -> Cluster:
