@@ -86,8 +86,9 @@ cdef class ChangingSlots(PreparedSlots):
         found = self.snapshot
         if found is None or found[0] != version:
             spans = self._state()["free"]
-            spans = spans[np.lexsort((spans["node"], spans["start"]))]
-            slots = self.table[spans["row"]]
+            # take: an index costs 20 times as much where rows are records.
+            spans = spans.take(np.lexsort((spans["node"], spans["start"])))
+            slots = self.table.take(spans["row"])
             slots["start"], slots["end"] = spans["start"], spans["end"]
             slots.flags.writeable = False
             self.snapshot = found = version, slots, spans["row"]
