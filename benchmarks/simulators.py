@@ -13,6 +13,7 @@ Every start is compared: they differ in the order of events of one moment.
 from __future__ import annotations
 
 import argparse
+import os
 import tempfile
 import time
 from collections.abc import Sequence
@@ -107,6 +108,7 @@ def beside_pyss(trace: sk.Trace, python: str, folder: Path, file: Path) -> None:
         "processors": trace.processors,
         "folder": str(folder / "simulation" / "pyss" / "src"),
     }
+    os.environ["PYTHONOPTIMIZE"] = "1"  # pyss is several times as slow with its checks
     for policy, scheduler in SCHEDULERS.items():
         spent, starts = others(python, PYSS, given | {"scheduler": scheduler})
         own, done = replayed(trace, policy)
