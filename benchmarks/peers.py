@@ -96,7 +96,7 @@ json.dump([version("highspy"), out], open(sys.argv[2], "w"))
 """
 
 ACCASIM = """
-import collections, collections.abc, glob, json, os, sys, tempfile, time
+import collections, collections.abc, glob, json, logging, os, sys, tempfile, time
 for name in ("Mapping", "MutableMapping", "Sequence", "Iterable", "Callable"):
     if not hasattr(collections, name):  # it was written for older Pythons
         setattr(collections, name, getattr(collections.abc, name))
@@ -104,6 +104,7 @@ from importlib.metadata import version
 from accasim.base.allocator_class import FirstFit
 from accasim.base.scheduler_class import EASYBackfilling
 from accasim.base.simulator_class import Simulator
+logging.disable(logging.INFO)
 given = json.load(open(sys.argv[1]))
 os.chdir(tempfile.mkdtemp())
 config = {"groups": {"g": {"core": 1}}, "resources": {"g": given["processors"]}}

@@ -1,20 +1,16 @@
-"""Jobs a second of replays, beside AccaSim in the same run where it is installed.
+"""Jobs a second of replays; `benchmarks/simulators.py` races with other simulators.
 
     python benchmarks/replay.py [TRACE.swf.gz ...]
+    python benchmarks/replay.py --growth
 
 A synthetic flow is replayed as well, and one with 2,000 waiting jobs. CPU seconds, the
 best of several runs: `sk.replay` with its checks and its table of results, and the
-kernel alone. AccaSim runs EASY with its first-fit allocator on the first 2,000 jobs of
-the first trace; its own reading of them is included.
+kernel alone. With --growth only flows that get longer, on machines that get larger.
 """
 
 from __future__ import annotations
 
-import collections
-import collections.abc
-import json
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -28,16 +24,20 @@ from slotkern import _replay
 POLICIES = ("fcfs", "easy", "easy-sjf", "conservative")
 
 
-def synthetic(count: int, seed: int = 0) -> sk.Trace:
-    """A flow that keeps 128 processors about as busy as real machines are."""
+def synthetic(count: int, seed: int = 0, processors: int = 128) -> sk.Trace:
+    """A flow that keeps a machine about as busy as real ones are.
+
+    Jobs of a larger machine are no wider: they come faster.
+    """
     rng = np.random.default_rng(seed)
     jobs = np.full(count, -1, sk.SWF)
     jobs["job"] = np.arange(1, count + 1)
-    jobs["submit"] = rng.exponential(650, count).cumsum().round()
+    between = 650 * 128 / processors
+    jobs["submit"] = rng.exponential(between, count).cumsum().round()
     jobs["run_time"] = rng.lognormal(7, 1.5, count).round()
     jobs["requested_time"] = np.ceil(jobs["run_time"] * rng.uniform(1, 5, count) + 60)
     jobs["allocated"] = 2 ** rng.integers(0, 7, count)
-    return sk.Trace(jobs, header={"MaxProcs": "128"}, source="synthetic")
+    return sk.Trace(jobs, header={"MaxProcs": str(processors)}, source="synthetic")
 
 
 def crowded(menu: bool, count: int = 4000) -> sk.Trace:
@@ -114,62 +114,35 @@ def measure(trace: sk.Trace) -> None:
         )
 
 
-def accasim(trace: sk.Trace, count: int = 2000) -> None:
-    """The same jobs under AccaSim's EASY."""
-    for name in ("Mapping", "MutableMapping", "Sequence", "Iterable", "Callable"):
-        if not hasattr(collections, name):  # it was written for older Pythons
-            setattr(collections, name, getattr(collections.abc, name))
-    try:
-        from accasim.base.allocator_class import FirstFit
-        from accasim.base.scheduler_class import EASYBackfilling
-        from accasim.base.simulator_class import Simulator
-    except ImportError as error:
-        print(f"AccaSim is not measured: {error}")
-        return
-    jobs = trace.jobs[:count]
-    with tempfile.TemporaryDirectory() as folder:
-        file, config = Path(folder) / "jobs.swf", Path(folder) / "config.json"
-        sk.write_trace(file, jobs)
-        machine = {"groups": {"g": {"core": 1}}, "resources": {"g": trace.processors}}
-        config.write_text(json.dumps(machine))
-        scheduler = EASYBackfilling(FirstFit())
-        simulator = Simulator(
-            str(file), str(config), scheduler, RESULTS_FOLDER_NAME="results"
-        )
-        begin = time.process_time()
-        simulator.start_simulation()
-        took = time.process_time() - begin
-    ours, _ = best(lambda: sk.replay(jobs, trace.processors, "easy"))
-    print(
-        f"EASY, {count:,} jobs: AccaSim {count / took:,.0f} jobs/s, slotkern "
-        f"{count / ours:,.0f}, {took / ours:,.0f} times as many"
-    )
-
-
 def growth() -> None:
-    """EASY and conservative backfilling over longer flows."""
-    for count in (10_000, 30_000, 100_000, 300_000):
-        trace = synthetic(count)
-        took = [
-            best(lambda p=p, trace=trace: sk.replay(trace, policy=p))[0]
-            for p in ("easy", "conservative")
-        ]
-        easy, conservative = (count / each for each in took)
-        print(
-            f"{count:9,} jobs: easy {easy:12,.0f}, conservative {conservative:12,.0f}"
-        )
+    """Flows that get longer, and machines that get larger, about as busy."""
+    for count in (10_000, 100_000, 1_000_000):
+        grown(f"{count:,} jobs, 128 processors", synthetic(count))
+    for processors in (100, 1_000, 10_000, 100_000):
+        trace = synthetic(100_000, processors=processors)
+        grown(f"100,000 jobs, {processors:,} processors", trace)
+
+
+def grown(name: str, trace: sk.Trace) -> None:
+    """A line for a flow."""
+    line = f"{name:34}"
+    for policy in ("easy", "conservative"):
+        took, done = best(lambda policy=policy: sk.replay(trace, policy=policy))
+        line += f" {policy} {len(done) / took:11,.0f}"
+        line += f" (at most {done.most_waiting:,} waiting)"
+    print(line, flush=True)
 
 
 def main() -> None:
     """Measure everything."""
+    if sys.argv[1:] == ["--growth"]:
+        return growth()
     traces = [sk.read_trace(path) for path in sys.argv[1:]]
     for path in sys.argv[1:]:
         took, trace = best(lambda path=path: sk.read_trace(path))
         print(f"{Path(path).name:32} read in {took:.3f} s, {len(trace):,} jobs")
     for trace in [*traces, synthetic(100_000), crowded(True), crowded(False)]:
         measure(trace)
-    growth()
-    accasim(traces[0] if traces else synthetic(2000))
 
 
 if __name__ == "__main__":

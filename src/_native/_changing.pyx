@@ -89,7 +89,7 @@ cdef class ChangingSlots(PreparedSlots):
         found = self.snapshot
         if found is None or found[0] != version:
             spans = in_order(self._state()["free"], "start", "node")
-            slots = self.table[spans["row"]]
+            slots = self.table.take(spans["row"])
             slots["start"], slots["end"] = spans["start"], spans["end"]
             slots.flags.writeable = False
             self.snapshot = found = version, slots, spans["row"]

@@ -40,7 +40,7 @@ cdef bint all_free(origin, state) except -1:
     free = state["free"]
     if len(free) != len(origin) or len(state["booked"]) or len(state["gone"]):
         return False
-    slots = origin[free["row"]]
+    slots = origin.take(free["row"])
     return all([np.array_equal(slots[name], free[name]) for name in ("node", "start", "end")])
 
 
@@ -133,7 +133,7 @@ cdef bint add(SlotPool pool, object slots) except -1:
     origin = np.concatenate([table, slots.astype(table.dtype)])
     order = row_order(origin["node"], origin["start"])
     try:
-        fresh = PreparedSlots(origin[order])
+        fresh = PreparedSlots(origin.take(order))
     except SlotError as error:
         row, other = int(order[error.row]), int(order[error.other])
         old = len(table)

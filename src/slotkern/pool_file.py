@@ -90,7 +90,7 @@ def _checked(
     spans = np.concatenate([state["free"], state["booked"]])
     if not ((spans["row"] >= 0) & (spans["row"] < len(origin))).all():
         raise Fault("a span is of no row")
-    slots = origin[spans["row"]]
+    slots = origin.take(spans["row"])
     inside = (
         (spans["node"] == slots["node"])
         & (slots["start"] <= spans["start"])

@@ -135,7 +135,8 @@ def in_order(table: NDArray[np.void], first: str, then: str) -> NDArray[np.void]
     before, after = table[:-1], table[1:]
     sure = before[first] < after[first]
     sure |= (before[first] == after[first]) & (before[then] <= after[then])
-    return table if sure.all() else table[row_order(table[then], table[first])]
+    # take: an index costs 20 times as much where rows are records.
+    return table if sure.all() else table.take(row_order(table[then], table[first]))
 
 
 def row_order(

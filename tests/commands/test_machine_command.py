@@ -206,8 +206,8 @@ def test_a_replay_is_blocked_by_dates(tmp_path: Path) -> None:
     assert len(set(outputs)) == 1
     for words, named in (
         ("soon/later:4", "blocked: row 0: 'soon' is no date"),
-        (f"{start}:4", "is neither START:END:PROCESSORS nor"),
-        ("5:9", "is neither START:END:PROCESSORS nor"),
+        (f"{start}:4", "is neither START:STOP:PROCESSORS nor"),
+        ("5:9", "is neither START:STOP:PROCESSORS nor"),
     ):
         done = run("replay", path, "--blocked", words)
         assert done.returncode == 2

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +16,10 @@ import slotkern as sk
 pytest.importorskip("typer")
 pytest.importorskip("rich")
 from command_line import JOB, python, run, strict
+from rich.markup import render
+from typer.main import get_command
+
+from slotkern.commands.main import app
 
 
 def test_version_and_help() -> None:
@@ -23,6 +29,20 @@ def test_version_and_help() -> None:
     for command in ("find", "slots-from-trace", "generate", "bench"):
         assert command in top.stdout
         assert run(command, "--help").exit_code == 0
+
+
+def texts(command: Any) -> Iterator[str]:
+    """What a command and its options say in their help."""
+    yield command.help or ""
+    for option in command.params:
+        yield getattr(option, "help", None) or ""
+    for inner in getattr(command, "commands", {}).values():
+        yield from texts(inner)
+
+
+def test_no_word_of_a_help_becomes_a_picture() -> None:
+    for text in texts(get_command(app)):  # rich takes :end: for one
+        assert render(text).plain == text
 
 
 def test_help_imports_nothing_heavy() -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import slotkern as sk
+from slotkern.files import whole
 from slotkern.files.whole import as_path, open_whole
 
 posix = pytest.mark.skipif(os.name != "posix", reason="POSIX modes, links and locks")
@@ -61,6 +62,23 @@ def test_an_error_in_the_block_leaves_the_old_file(tmp_path: Path) -> None:
             fail(error)
     assert path.read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["file"]
+
+
+def test_a_stop_while_dead_drafts_are_looked_for_leaves_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked = []
+
+    def stop(draft: Path) -> None:
+        looked.append(draft)
+        if len(looked) == 2:  # the draft is there
+            assert os.listdir(tmp_path) == [looked[0].name]
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(whole, "_remove_if_dead", stop)
+    with pytest.raises(KeyboardInterrupt):
+        write(tmp_path / "file")
+    assert os.listdir(tmp_path) == []
 
 
 def test_errors_name_the_file_that_was_asked_for(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ import slotkern as sk
 from slotkern._replay import BACKFILLING
 
 FLOW = [("submit", "f8"), ("run_time", "f8"), ("allocated", "i8")]
+SPAN = [("start", "f8"), ("end", "f8")]
 
 
 def random_flow(seed: int, count: int = 200, most: int = 16) -> Any:
@@ -372,11 +373,46 @@ def test_evalys_reads_the_csv(tmp_path: Path) -> None:
         ({"blocked": [(0, 5, 1, 3)]}, "blocked: row 0: .* names no site"),
         ({"blocked": [(0, 5)]}, "blocked: row 0 is not"),
         ({"blocked": [(0, 5, 9), (4, 6, 9)]}, "18 processors are blocked at once"),
+        ({"blocked": [(0, 5, 2**40)]}, "row 0: processors must be at most 16777216"),
+        ({"blocked": [(0, 5, 1, 2**70)]}, "blocked: row 0: site must be at most"),
+        ({"blocked": [7]}, "blocked: row 0 is not"),
+        (
+            {"blocked": np.array([(0, 5, 2**32 + 1)], [*SPAN, ("processors", "i8")])},
+            "blocked: row 0: processors must be at most 16777216, got 4294967297",
+        ),
         ({"more_processors": -16}, "cluster: row 0: processors 0 is not an integer"),
+        ({"more_processors": 2**70}, "more_processors must be at most 16777216"),
+        ({"estimates": 1e308}, "add up to more than 2"),
+        ({"load": 5e-324}, "add up to more than 2"),
+        (
+            {"policy": sk.WindowPolicy(budget=np.array([1.0, np.nan] + 7 * [1.0]))},
+            "budget: row 1 is nan",
+        ),
     ],
 )
 def test_wrong_options(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
+        sk.replay(random_flow(0, 9), **({"cluster": 16} | options))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"blocked": 7}, "blocked must be a sequence of spans, got 7"),
+        ({"blocked": [(0, 5, 1.5)]}, "blocked: row 0: processors must be an integer"),
+        (
+            {"blocked": np.array([(0, 5, 1.7)], [*SPAN, ("processors", "f8")])},
+            "blocked: row 0: processors must be an integer, got 1.7",
+        ),
+        (
+            {"cluster": {"site": [1.2, 1.7], "processors": [9, 9]}},
+            "cluster: row 0: site 1.2 is not an integer",
+        ),
+        ({"more_processors": 1.5}, "more_processors must be an integer, got 1.5"),
+    ],
+)
+def test_wrong_types(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(TypeError, match=message):
         sk.replay(random_flow(0, 9), **({"cluster": 16} | options))
 
 

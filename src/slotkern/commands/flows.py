@@ -136,8 +136,8 @@ def replay(
     blocked: Annotated[
         list[str] | None,
         typer.Option(
-            help="START:END:PROCESSORS, in which they serve no job; of dates "
-            "START/END:PROCESSORS, as in 1996-11-20T18:00/1996-11-21:64."
+            help="START:STOP:PROCESSORS, in which they serve no job; of dates "
+            "START/STOP:PROCESSORS, as in 1996-11-20T18:00/1996-11-21:64."
         ),
     ] = None,
     load: Annotated[
@@ -284,6 +284,6 @@ def _span(text: str) -> tuple[float | str, float | str, int]:
         )
     except ValueError:
         raise ValueError(
-            f"--blocked: {text!r} is neither START:END:PROCESSORS nor, of dates, "
-            "START/END:PROCESSORS"
+            f"--blocked: {text!r} is neither START:STOP:PROCESSORS nor, of dates, "
+            "START/STOP:PROCESSORS"
         ) from None

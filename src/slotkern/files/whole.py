@@ -102,9 +102,12 @@ def _drafted(target: Path, there: os.stat_result | None) -> Iterator[BinaryIO]:
     if there is not None:  # a file that may not be written is not replaced either
         os.close(os.open(target, os.O_WRONLY))
     mode = None if there is None else stat.S_IMODE(there.st_mode)
-    draft, handle = _new_draft(target, 0o666 if mode is None else mode & 0o666)
+    drafts = _drafts(target)
+    draft, handle = _new_draft(drafts, 0o666 if mode is None else mode & 0o666)
     file = os.fdopen(handle, "wb")
     try:
+        for other in itertools.islice(drafts, _MOST_AT_ONCE):
+            _remove_if_dead(other)
         yield file
         file.flush()
         if there is not None and mode is not None and fcntl:
@@ -125,21 +128,24 @@ def _drafted(target: Path, there: os.stat_result | None) -> Iterator[BinaryIO]:
     _flush_folder(target.parent)
 
 
-def _new_draft(target: Path, mode: int) -> tuple[Path, int]:
-    """Return a new draft of `target`, locked, and a handle to write it."""
+def _drafts(target: Path) -> Iterator[Path]:
+    """The names of drafts of `target`."""
     # Short whatever the target is called: names end at 255 bytes.
     name = hashlib.blake2b(os.fsencode(target.name), digest_size=8).hexdigest()
-    drafts = (target.with_name(f".slotkern-{name}-{i}.tmp") for i in itertools.count())
-    for draft in drafts:
+    for i in itertools.count():
+        yield target.with_name(f".slotkern-{name}-{i}.tmp")
+
+
+def _new_draft(drafts: Iterator[Path], mode: int) -> tuple[Path, int]:
+    """Return the first name that is free, as a file that is locked, and its handle."""
+    while True:
+        draft = next(drafts)
         _remove_if_dead(draft)
         with suppress(FileExistsError):
             handle = os.open(draft, _FLAGS | os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
             if _lock(handle, without=True) and _is_at(draft, handle):
-                break
+                return draft, handle
             os.close(handle)  # another writer took it for dead before it was locked
-    for other in itertools.islice(drafts, _MOST_AT_ONCE):
-        _remove_if_dead(other)
-    return draft, handle
 
 
 def _remove_if_dead(draft: Path) -> None:

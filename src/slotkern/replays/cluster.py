@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
 
+from slotkern.checks import integer, shown
 from slotkern.machine.frames import columns_of
 from slotkern.machine.nodes import Machine
 from slotkern.notes import log
@@ -67,7 +68,7 @@ class Cluster:
 
     def resized(self, more: int) -> Cluster:
         """The only site with processors added, or removed if `more` is negative."""
-        if more == 0:
+        if integer("more_processors", more, -MAX_PROCESSORS, MAX_PROCESSORS) == 0:
             return self
         if len(self.site) != 1:
             raise ValueError("more_processors needs a cluster of one site")
@@ -221,6 +222,8 @@ def _checked(
             what = "positive" if least else "at least 0"
             reason = f"{name} {column[wrong.argmax()]} is not finite and {what}"
             raise ValueError(f"cluster: row {wrong.argmax()}: {reason}")
+    if site.dtype.kind not in "iu":  # rounded, jobs would go elsewhere
+        raise TypeError(f"cluster: row 0: site {site[0]} is not an integer")
     if len(np.unique(site)) != len(site):
         raise ValueError("cluster: a site occurs twice")
     cluster = Cluster(
@@ -236,17 +239,20 @@ def _checked(
 
 def _blocked(given: Any, trace: Trace) -> NDArray[Any]:
     if isinstance(given, np.ndarray) and given.dtype.names is not None:
-        spans = np.zeros(len(given), BLOCKED)
-        spans["site"] = -1
-        for name in BLOCKED.names or ():
-            if name in given.dtype.names:
-                spans[name] = given[name]
-            elif name != "site":
+        names = [name for name in BLOCKED.names or () if name in given.dtype.names]
+        for name in ("start", "end", "processors"):
+            if name not in names:
                 raise ValueError(f"blocked has no field {name!r}")
-        return spans
-    rows = [tuple(row) for row in given]
+        given = given[names].tolist()
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise TypeError(f"blocked must be a sequence of spans, got {shown(given)}")
+    rows = list(given)
     spans = np.zeros(len(rows), BLOCKED)
-    for i, row in enumerate(rows):
+    for i, fields in enumerate(rows):
+        try:
+            row = tuple(fields)
+        except TypeError:
+            row = ()
         if len(row) not in (3, 4):
             raise ValueError(
                 f"blocked: row {i} is not (start, end, processors[, site])"
@@ -256,7 +262,11 @@ def _blocked(given: Any, trace: Trace) -> NDArray[Any]:
             second_of(trace, time, f"blocked: row {i}") if is_said(time) else time
             for time in (start, end)
         ]
-        spans[i] = (*times, operator.index(processors), operator.index(site))
+        spans[i] = (
+            *times,
+            integer(f"blocked: row {i}: processors", processors, 1, MAX_PROCESSORS),
+            integer(f"blocked: row {i}: site", site, -(2**63), 2**63 - 1),
+        )
     return spans
 
 

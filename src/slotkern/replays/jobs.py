@@ -96,18 +96,19 @@ def jobs_of(
 
     submit, run, asked = submit[row], run[row], asked[row]
     size, site = size[row], site[row]
-    if len(row) and load != 1:
-        submit = submit[0] + (submit - submit[0]) / load
     speed = cluster.performance[site]
     if unasked := int((asked <= 0).sum()):
         log.info("%d jobs ask for no time: their run time stands for it", unasked)
-    estimate = np.maximum(np.where(asked > 0, asked, run), 1.0)
-    if overrun == "kill":
-        run = np.minimum(run, estimate)
-    else:
-        estimate = np.maximum(run, estimate)
-    estimate = _estimates(estimate, run, estimates) / speed
-    run = np.minimum(run / speed, estimate)
+    with np.errstate(over="ignore"):  # endless times are refused below
+        if len(row) and load != 1:
+            submit = submit[0] + (submit - submit[0]) / load
+        estimate = np.maximum(np.where(asked > 0, asked, run), 1.0)
+        if overrun == "kill":
+            run = np.minimum(run, estimate)
+        else:
+            estimate = np.maximum(run, estimate)
+        estimate = _estimates(estimate, run, estimates) / speed
+        run = np.minimum(run / speed, estimate)
     _check_times(submit, run, estimate, cluster)
     return FlowJobs(
         row,

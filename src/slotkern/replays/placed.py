@@ -34,10 +34,10 @@ class Placed:
         names = ("start", "run", "cost", "first", "count")
         return replace(self, **{name: getattr(self, name)[kept] for name in names})
 
-    def put_nodes(self, nodes: list[tuple[int, ...]]) -> None:
+    def put_nodes(self, nodes: list[NDArray[np.int32]]) -> None:
         """Note the processors of every job, each ascending."""
         self.count = np.array([len(each) for each in nodes], np.int64)
-        flat = np.array([node for each in nodes for node in each], np.int32)
+        flat = np.concatenate(nodes)
         new = np.ones(len(flat), np.bool_)  # where a span begins
         new[1:] = np.diff(flat) != 1
         edge = np.cumsum(self.count)

@@ -69,8 +69,13 @@ class WindowPolicy:
             shape, dtype = self.budget.shape, self.budget.dtype
             reason = f"it needs one number for each of {total} jobs"
             raise ValueError(f"budget has shape {shape} and dtype {dtype}; {reason}")
-        found: list[float] = self.budget[rows].astype(np.float64).tolist()
-        return found
+        found = self.budget[rows].astype(np.float64)
+        wrong = ~(found >= 0)
+        if wrong.any():
+            row = rows[wrong.argmax()]
+            raise ValueError(f"budget: row {row} is {self.budget[row]}, not money")
+        money: list[float] = found.tolist()
+        return money
 
 
 def pooled(cluster: Cluster) -> Cluster:
@@ -101,7 +106,7 @@ def place_windows(
     performance = np.repeat(cluster.performance, cluster.processors)
     price = np.repeat(cluster.price, cluster.processors)
     placed = Placed.nowhere(count)
-    held: list[tuple[int, ...]] = [()] * count
+    held = [np.empty(0, np.int32)] * count  # the nodes of each job
     if count == 0:
         return placed
     pool = SlotPool(_free(flow, cluster, performance, price))
@@ -110,7 +115,8 @@ def place_windows(
     run, estimate = flow.run.tolist(), flow.estimate.tolist()
     windows: dict[int, Window] = {}  # of jobs that have not ended
     ends: list[tuple[float, int]] = []
-    waiting: list[int] = []
+    starts: list[tuple[float, int]] = []
+    waiting: dict[int, None] = {}  # in the order of submission
 
     def find(job: int, now: float, criterion: Any) -> Window | None:
         limits: dict[str, Any] = {"budget": budgets[job], "earliest": now}
@@ -126,9 +132,15 @@ def place_windows(
     def keep(job: int, window: Window) -> None:
         pool.book(window)
         windows[job] = window
-        length = float(max(run[job] / performance[node] for node in window.nodes))
+        held[job] = np.array(window.nodes, np.int32)
+        length = run[job] / float(performance[held[job]].min())
         placed.start[job], placed.run[job] = window.start, length
+        heapq.heappush(starts, (window.start, job))
         heapq.heappush(ends, (window.start + length, job))
+
+    def begin(now: float) -> None:
+        while starts and starts[0][0] <= now:  # windows are left for earlier ones
+            waiting.pop(heapq.heappop(starts)[1], None)
 
     coming = 0
     while coming < count or ends:
@@ -137,34 +149,33 @@ def place_windows(
             submit[coming] if coming < count else np.inf,
         )
         pool.advance(now)
-        waiting = [job for job in waiting if placed.start[job] > now]
+        begin(now)
         early = False
         while ends and ends[0][0] == now:
             end, job = heapq.heappop(ends)
             if job not in windows or placed.start[job] + placed.run[job] != end:
                 continue  # the end of a window that was left
             window = windows.pop(job)
-            parts = np.array(window.nodes)
-            used = price[parts] * (run[job] / performance[parts])
-            placed.cost[job], held[job] = used.sum(), window.nodes
+            parts = held[job]
+            placed.cost[job] = (price[parts] * (run[job] / performance[parts])).sum()
             if window.finish > now:
                 pool.release(window)
                 early = True
         if early and policy.compress == "start":
-            for job in waiting:
+            for job in list(waiting):
                 old = windows[job]
                 pool.release(old)
                 new = find(job, now, "start")
                 if new is None or (new.start, new.cost) >= (old.start, old.cost):
                     new = old
                 keep(job, new)
-            waiting = [job for job in waiting if placed.start[job] > now]
+            begin(now)
         while coming < count and submit[coming] == now:
             best = find(coming, now, policy.criterion)
             if best is not None:
                 keep(coming, best)
                 if best.start > now:
-                    waiting.append(coming)
+                    waiting[coming] = None
             coming += 1
         placed.most_waiting = max(placed.most_waiting, len(waiting))
         if progress is not None and coming % 256 == 0:
