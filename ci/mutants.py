@@ -126,7 +126,7 @@ def mutants_of(header: Path) -> Iterator[Mutant]:
             if word := WORDS.get(sign):
                 yield one(at, at, f"{sign} mutate::{word}<#>{{}} ", f"another {sign}")
             elif sign in ("&&", "||"):
-                ends = ("&& ", "|| ", "? ", ": ", ", ", "= ", ";", "return ")
+                ends = ("&& ", "|| ", "? ", ": ", ", ", " = ", ";", "return ")
                 left = closing(text, at - 1, -1, ends)
                 right = closing(text, at + 3, 1, tuple(f" {e}" for e in ends) + ends)
                 kind = "And" if sign == "&&" else "Or"
