@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from slotkern.plotting.neighbours import plot_neighbours
     from slotkern.plotting.steps import plot_steps
     from slotkern.replays.cluster import Cluster
+    from slotkern.replays.cycles import CyclePolicy
     from slotkern.replays.jobs import resample_weeks
     from slotkern.replays.policies import POLICIES, Multifactor, QueuePolicy
     from slotkern.replays.replay import replay
@@ -112,6 +113,7 @@ _LAZY = {
     "one_each": ("OneEach", "TradeOff", "choose_one_each", "trade_off"),
     "plotting.gantt": ("plot_gantt",),
     "replays.cluster": ("Cluster",),
+    "replays.cycles": ("CyclePolicy",),
     "replays.jobs": ("resample_weeks",),
     "replays.policies": ("POLICIES", "Multifactor", "QueuePolicy"),
     "replays.replay": ("replay",),
@@ -181,6 +183,7 @@ __all__ = [
     "Community",
     "CommunityRun",
     "CommunityWorkload",
+    "CyclePolicy",
     "Cycles",
     "Environment",
     "Explanation",

@@ -177,3 +177,127 @@ def test_compression_makes_no_start_later() -> None:
     kept = sk.replay(jobs, 6, sk.WindowPolicy("start"))
     moved = sk.replay(jobs, 6, sk.WindowPolicy("start", compress="start"))
     assert moved.jobs["wait"].mean() < kept.jobs["wait"].mean()
+
+
+def busy_times(done: Any, jobs: Any, shape: str) -> list[tuple[int, float, float]]:
+    """Node and span of every part, on GRID."""
+    busy = []
+    for index, job in enumerate(done.jobs):
+        nodes = done.nodes(index)
+        assert len(set(nodes.tolist())) == job["processors"]
+        slowest = np.where(nodes < 4, 1.0, 3.0).min()
+        assert job["run"] == jobs["run_time"][job["row"]] / slowest
+        for node in nodes.tolist():
+            speed = 1.0 if node < 4 else 3.0
+            length = job["run"] if shape == "square" else job["run"] * slowest / speed
+            busy.append((node, job["start"], job["start"] + length))
+    return sorted(busy)
+
+
+BATCHES = [sk.BatchSlicer(2), sk.Backfilling(), sk.Backfilling("easy"), sk.BSF(1)]
+
+
+@pytest.mark.parametrize("shape", ["square", "ragged"])
+@pytest.mark.parametrize("batch", BATCHES, ids=repr)
+def test_cycles_are_those_of_run_cycles_where_nothing_ends_early(
+    batch: Any, shape: Any
+) -> None:
+    jobs = random_flow(60)
+    jobs["requested_time"] = jobs["run_time"] = np.maximum(jobs["run_time"], 1)
+    first = float(jobs["submit"][0])
+    done = sk.replay(jobs, GRID, sk.CyclePolicy(50, batch, shape=shape, most=4))
+    slots = sk.make_slots(
+        node=range(8),
+        start=first,
+        end=first + jobs["run_time"].sum() + 100 * 60,
+        performance=[1.0] * 4 + [3.0] * 4,
+        price=[1.0] * 4 + [6.0] * 4,
+    )
+    slots["start"] -= first
+    slots["end"] -= first
+    requests = [
+        sk.Request(int(n), float(v), earliest=float(np.ceil(t / 50) * 50))
+        for n, v, t in zip(
+            jobs["allocated"], jobs["run_time"], jobs["submit"] - first, strict=True
+        )
+    ]
+    flow = sk.run_cycles(
+        slots,
+        requests,
+        jobs["submit"] - first,
+        length=50,
+        policy=batch,
+        options=lambda _: {"shape": shape, "most": 4},
+    )
+    assert flow.start.tolist() == (done.jobs["start"] - first).tolist()
+    assert (done.jobs["wait"] >= 0).all()
+
+
+@pytest.mark.parametrize("shape", ["square", "ragged"])
+@pytest.mark.parametrize("batch", BATCHES, ids=repr)
+def test_cycles_where_jobs_end_early(batch: Any, shape: Any) -> None:
+    jobs = random_flow()
+    policy = sk.CyclePolicy(40, batch, horizon=200, shape=shape)
+    blocked = [(100, 300, 4, 1), (50, 60, 1, 0)]
+    done = sk.replay(jobs, GRID, policy, blocked=blocked)
+    assert len(done) == len(jobs)  # who found none is in the next batch again
+    first = jobs["submit"][0]
+    assert (done.jobs["start"] >= done.jobs["submit"]).all()
+    cycles = (done.jobs["start"] - first) // 40
+    assert (cycles * 40 + first >= done.jobs["submit"] - 40).all()
+    busy = busy_times(done, jobs, shape)
+    for (node, _, end), (other, begin, _) in pairwise(busy):
+        assert node != other or end <= begin
+    for node, begin, end in busy:
+        assert node < 4 or end == begin or begin >= 300 or end <= 100
+    again = sk.replay(jobs, GRID, policy, blocked=blocked)
+    assert again.jobs.tobytes() == done.jobs.tobytes()
+    assert sk.replay(jobs, GRID, "batch-slicer").policy == "batch-slicer"
+
+
+def test_cycles_end_where_a_job_fits_in_none() -> None:
+    jobs = random_flow(30)
+    budget = np.full(len(jobs), np.inf)
+    budget[[3, 29]] = 1e-3
+    jobs["requested_time"][7] = 5000
+    policy = sk.CyclePolicy(40, budget=budget, horizon=500)
+    done = sk.replay(jobs, GRID, policy)
+    assert done.dropped == {"no window": 3}
+    assert not np.isin([3, 7, 29], done.jobs["row"]).any()
+    with pytest.raises(ValueError, match="cycles of 1e-12 s are too short: more"):
+        sk.replay(jobs, GRID, sk.CyclePolicy(1e-12))
+    for wrong, kind, text in (
+        ({"length": 0}, ValueError, "length must be more than 0"),
+        ({"horizon": -1}, ValueError, "horizon must be more than 0"),
+        ({"most": 0}, ValueError, "most must be at least 1"),
+        ({"policy": "easy"}, TypeError, "policy must be a policy of batches, got str"),
+        ({"shape": "round"}, ValueError, "shape must be one of"),
+    ):
+        with pytest.raises(kind, match=text):
+            sk.CyclePolicy(**wrong)
+
+
+def test_windows_of_the_most_of_a_column() -> None:
+    jobs = random_flow(40)
+    grid = GRID | {"memory": [16, 64], "name": ["a", "b"]}
+    most = sk.replay(jobs, grid, sk.WindowPolicy("memory", slack=300.0))
+    least = sk.replay(jobs, grid, sk.WindowPolicy(sk.minimize("memory"), slack=300.0))
+    large = [(done.nodes(0) >= 4).sum() for done in (most, least)]
+    assert large[0] > large[1]
+    machine = sk.Machine(
+        {
+            "name": [f"n{k}" for k in range(8)],
+            "site": [0] * 4 + [1] * 4,
+            "performance": [1.0] * 4 + [3.0] * 4,
+            "price": [1.0] * 4 + [6.0] * 4,
+            "memory": [16] * 4 + [64] * 4,
+            "rack": range(8),
+        }
+    )
+    same = sk.replay(jobs, machine, sk.WindowPolicy("memory", slack=300.0))
+    assert same.jobs["start"].tolist() == most.jobs["start"].tolist()
+    assert [same.nodes(k).tolist() for k in range(40)] == [
+        most.nodes(k).tolist() for k in range(40)
+    ]
+    with pytest.raises(ValueError, match="rack"):  # differs on a site
+        sk.replay(jobs, machine, sk.WindowPolicy("rack"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -25,6 +25,8 @@ BLOCKED = np.dtype(
     [("start", "f8"), ("end", "f8"), ("processors", "i4"), ("site", "i8")], align=True
 )
 MAX_PROCESSORS = 2**24
+#: What a slot is called by has the other names.
+_KNOWN = ("site", "processors", "performance", "price", "node", "start", "end")
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,8 @@ class Cluster:
         Money per processor and second.
     blocked : structured array of dtype `BLOCKED`
         Maintenance and advance reservations, known from the beginning.
+    columns : dict of ndarray
+        What else is known of a site's processors, for criteria of window policies.
     """
 
     site: NDArray[np.int64]
@@ -50,6 +54,7 @@ class Cluster:
     performance: NDArray[np.float64]
     price: NDArray[np.float64]
     blocked: NDArray[Any]
+    columns: dict[str, NDArray[Any]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         sites = "one site" if len(self.site) == 1 else f"{len(self.site)} sites"
@@ -78,6 +83,7 @@ class Cluster:
             self.performance,
             self.price,
             self.blocked,
+            self.columns,
         )
 
 
@@ -90,9 +96,9 @@ def cluster_of(given: Any, trace: Trace, blocked: Any = None) -> Cluster:
         How many equal processors; or a `Machine`, whose nodes are processors (or have
         as many as its column ``processors`` says) of the site in its column ``site``;
         or a table of sites, as `Machine` takes tables, with ``processors`` and, if
-        wanted, ``site``, ``performance``, ``price``; or ``"partitions"``: a site for
-        each value of field 16, as large as the most processors that its jobs use at
-        once in the trace.
+        wanted, ``site``, ``performance``, ``price`` and further numbers; or
+        ``"partitions"``: a site for each value of field 16, as large as the most
+        processors that its jobs use at once in the trace.
         None: the header's MaxProcs, else the most processors that the jobs use at once.
     trace : Trace
         The jobs.
@@ -108,7 +114,12 @@ def cluster_of(given: Any, trace: Trace, blocked: Any = None) -> Cluster:
     if isinstance(given, Cluster):
         spans = given.blocked if blocked is None else _blocked(blocked, trace)
         return _checked(
-            given.site, given.processors, given.performance, given.price, spans
+            given.site,
+            given.processors,
+            given.performance,
+            given.price,
+            spans,
+            given.columns,
         )
     spans = _blocked(() if blocked is None else blocked, trace)
     if isinstance(given, str):
@@ -145,6 +156,11 @@ def cluster_of(given: Any, trace: Trace, blocked: Any = None) -> Cluster:
         _column(columns, "performance", 1.0, count),
         _column(columns, "price", 0.0, count),
         spans,
+        {
+            name: column
+            for name, column in columns.items()
+            if name not in _KNOWN and np.asarray(column).dtype.kind in "biuf"
+        },
     )
 
 
@@ -164,10 +180,15 @@ def _sites(machine: Machine) -> dict[str, NDArray[Any]]:
                 f"cluster: {name} {column[k]:g} of node {machine.names[k]} differs "
                 f"from {column[other]:g} of {machine.names[other]} on its site"
             )
+    more = {  # of processors that are not told apart
+        name: column[first]
+        for name, column in machine.columns.items()
+        if column.dtype.kind in "biuf" and (column == column[first][row]).all()
+    }
     each = machine.columns.get("processors", np.ones(len(machine), np.int64))
     if each.dtype.kind not in "iu":
         raise TypeError("cluster: processors must be a column of integers")
-    return {
+    return more | {
         "site": site,
         "processors": np.bincount(row, each).astype(np.int64),
         "performance": machine.performance[first],
@@ -204,6 +225,7 @@ def _checked(
     performance: NDArray[Any],
     price: NDArray[Any],
     blocked: NDArray[Any],
+    columns: Mapping[str, Any],
 ) -> Cluster:
     if len(processors) == 0:
         raise ValueError("cluster has no row")
@@ -232,6 +254,7 @@ def _checked(
         performance.astype(np.float64),
         price.astype(np.float64),
         blocked,
+        {name: _column(columns, name, None, len(site)) for name in columns},
     )
     _check_blocked(cluster)
     return cluster

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from slotkern._replay import BACKFILLING, PRIORITY_SIGNATURE
 from slotkern.checks import number, one_of
 from slotkern.extras import extra
+from slotkern.replays.cycles import CyclePolicy
 from slotkern.replays.windows import WindowPolicy
 
 __all__ = ["POLICIES", "Multifactor", "QueuePolicy", "policy_of"]
@@ -132,7 +133,7 @@ ORDERS: dict[str, Callable[..., NDArray[np.float64] | None]] = {
 }
 
 #: Policies by name.
-POLICIES: dict[str, QueuePolicy | WindowPolicy] = {
+POLICIES: dict[str, QueuePolicy | WindowPolicy | CyclePolicy] = {
     "fcfs": QueuePolicy("none"),
     "easy": QueuePolicy("easy"),
     "conservative": QueuePolicy("conservative"),
@@ -151,11 +152,14 @@ POLICIES: dict[str, QueuePolicy | WindowPolicy] = {
     "window-cost": WindowPolicy("cost", slack=3600),
     "window-dependable": WindowPolicy("dependable", slack=3600),
     "window-coordinated": WindowPolicy("coordinated", slack=3600),
+    "batch-slicer": CyclePolicy(),
 }
 
 
-def policy_of(given: Any) -> tuple[str, QueuePolicy | WindowPolicy]:
+def policy_of(given: Any) -> tuple[str, QueuePolicy | WindowPolicy | CyclePolicy]:
     """Return the name and the policy that an argument stands for."""
+    if isinstance(given, CyclePolicy):
+        return f"cycles/{type(given.policy).__name__}", given
     if isinstance(given, WindowPolicy):
         return f"window/{given.criterion}", given
     if isinstance(given, QueuePolicy):

@@ -10,6 +10,7 @@ import numpy as np
 from slotkern import _replay
 from slotkern.notes import log
 from slotkern.replays.cluster import Cluster, cluster_of
+from slotkern.replays.cycles import CyclePolicy, place_cycles
 from slotkern.replays.jobs import FlowJobs, jobs_of, trace_of
 from slotkern.replays.placed import Placed
 from slotkern.replays.policies import QueuePolicy, policy_of
@@ -22,7 +23,7 @@ __all__ = ["replay"]
 def replay(
     jobs: Any,
     cluster: Any = None,
-    policy: str | QueuePolicy | WindowPolicy = "easy",
+    policy: str | QueuePolicy | WindowPolicy | CyclePolicy = "easy",
     *,
     blocked: Any = None,
     nodes: bool = True,
@@ -46,10 +47,10 @@ def replay(
         ``performance`` (a job's times are divided by it) and ``price`` (per processor
         and second); or ``"partitions"``: a site for each value of field 16. By default
         the header's MaxProcs, else the most processors that the jobs use at once.
-    policy : str, QueuePolicy or WindowPolicy
+    policy : str, QueuePolicy, WindowPolicy or CyclePolicy
         One of `POLICIES` (``"fcfs"``, ``"easy"``, ``"conservative"``, ``"sjf"``,
         ``"easy-sjf"``, ``"window-cost"``, ...), or a policy of your own. Under a
-        `WindowPolicy` all sites are one pool of nodes.
+        `WindowPolicy` or `CyclePolicy` all sites are one pool of nodes.
     blocked : sequence of (start, end, processors[, site]), optional
         Maintenance and advance reservations: in these spans so many processors serve
         no job. The scheduler knows them from the beginning. Start and end are seconds
@@ -113,7 +114,7 @@ def replay(
     trace = trace_of(jobs)
     machine = cluster_of(cluster, trace, blocked).resized(more_processors)
     name, chosen = policy_of(policy)
-    windows = isinstance(chosen, WindowPolicy)
+    windows = isinstance(chosen, (WindowPolicy, CyclePolicy))
     flow = jobs_of(
         trace,
         pooled(machine) if windows else machine,
@@ -122,7 +123,9 @@ def replay(
         estimates=estimates,
         load=load,
     )
-    place: Any = place_windows if windows else _in_queues
+    place: Any = _in_queues
+    if windows:
+        place = place_windows if isinstance(chosen, WindowPolicy) else place_cycles
     placed = place(flow, machine, chosen, len(trace), nodes, progress)
     if windows:
         machine = pooled(machine)

@@ -18,7 +18,7 @@ from slotkern.replays.jobs import FlowJobs
 from slotkern.replays.placed import Placed
 from slotkern.traces.free_slots import ranges
 
-__all__ = ["WindowPolicy", "place_windows", "pooled"]
+__all__ = ["Held", "WindowPolicy", "money_of", "place_windows", "pooled"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,8 @@ class WindowPolicy:
     ----------
     criterion
         What `find_window` takes: ``"start"``, ``"cost"``, ``"finish"``,
-        ``"dependable"``, ``"coordinated"``, ...
+        ``"dependable"``, ``"coordinated"``, ...; also a further column of the cluster,
+        of which the most is taken (or by `minimize` the least).
     shape : {"square", "ragged"}
         Whether all parts also finish together.
     method : {"exact", "lite"}
@@ -61,21 +62,24 @@ class WindowPolicy:
         if not isinstance(self.budget, np.ndarray):
             number("budget", self.budget, least=0, finite=False)
 
-    def budgets(self, rows: NDArray[np.int64], total: int) -> list[float]:
-        """The budget of each job."""
-        if not isinstance(self.budget, np.ndarray):
-            return [float(self.budget)] * len(rows)
-        if self.budget.shape != (total,) or self.budget.dtype.kind not in "iuf":
-            shape, dtype = self.budget.shape, self.budget.dtype
-            reason = f"it needs one number for each of {total} jobs"
-            raise ValueError(f"budget has shape {shape} and dtype {dtype}; {reason}")
-        found = self.budget[rows].astype(np.float64)
-        wrong = ~(found >= 0)
-        if wrong.any():
-            row = rows[wrong.argmax()]
-            raise ValueError(f"budget: row {row} is {self.budget[row]}, not money")
-        money: list[float] = found.tolist()
-        return money
+
+def money_of(
+    budget: float | NDArray[Any], rows: NDArray[np.int64], total: int
+) -> list[float]:
+    """The budget of each job, of one for all or of one for each row of the trace."""
+    if not isinstance(budget, np.ndarray):
+        return [float(budget)] * len(rows)
+    if budget.shape != (total,) or budget.dtype.kind not in "iuf":
+        shape, dtype = budget.shape, budget.dtype
+        reason = f"it needs one number for each of {total} jobs"
+        raise ValueError(f"budget has shape {shape} and dtype {dtype}; {reason}")
+    found = budget[rows].astype(np.float64)
+    wrong = ~(found >= 0)
+    if wrong.any():
+        row = rows[wrong.argmax()]
+        raise ValueError(f"budget: row {row} is {budget[row]}, not money")
+    money: list[float] = found.tolist()
+    return money
 
 
 def pooled(cluster: Cluster) -> Cluster:
@@ -87,6 +91,70 @@ def pooled(cluster: Cluster) -> Cluster:
         np.zeros(1),
         cluster.blocked,
     )
+
+
+class Held:
+    """The free time of a flow's nodes, and the windows that its jobs hold in it."""
+
+    def __init__(self, flow: FlowJobs, cluster: Cluster) -> None:
+        self.placed = Placed.nowhere(len(flow.row))
+        self.performance = np.repeat(cluster.performance, cluster.processors)
+        self.price = np.repeat(cluster.price, cluster.processors)
+        self.pool = SlotPool(_free(flow, cluster, self.performance, self.price))
+        self.windows: dict[int, Window] = {}  # of jobs that have not ended
+        self.waiting: dict[int, None] = {}  # whose windows begin later, as they came
+        self._run = flow.run.tolist()
+        self._nodes = [np.empty(0, np.int32)] * len(flow.row)
+        self._ends: list[tuple[float, int]] = []
+        self._starts: list[tuple[float, int]] = []
+
+    @property
+    def next_end(self) -> float:
+        """When the next job ends, infinite if none runs or waits."""
+        return self._ends[0][0] if self._ends else np.inf
+
+    def keep(self, job: int, window: Window) -> None:
+        """Give a job its window, or another one."""
+        placed = self.placed
+        self.pool.book(window)
+        self.windows[job] = window
+        nodes = self._nodes[job] = np.array(window.nodes, np.int32)
+        length = self._run[job] / float(self.performance[nodes].min())
+        placed.start[job], placed.run[job] = window.start, length
+        heapq.heappush(self._starts, (window.start, job))
+        heapq.heappush(self._ends, (window.start + length, job))
+
+    def pass_to(self, now: float) -> bool:
+        """Let time pass; whether a job has ended before its estimate."""
+        self.pool.advance(now)
+        self.begin(now)
+        early = False
+        while self._ends and self._ends[0][0] == now:
+            end, job = heapq.heappop(self._ends)
+            if job not in self.windows or self._end_of(job) != end:
+                continue  # the end of a window that was left
+            window, parts = self.windows.pop(job), self._nodes[job]
+            used = self._run[job] / self.performance[parts]
+            self.placed.cost[job] = (self.price[parts] * used).sum()
+            if window.finish > now:
+                self.pool.release(window)
+                early = True
+        return early
+
+    def begin(self, now: float) -> None:
+        """Note which jobs wait no more."""
+        while self._starts and self._starts[0][0] <= now:
+            # Windows are left for earlier ones alone.
+            self.waiting.pop(heapq.heappop(self._starts)[1], None)
+
+    def done(self, nodes: bool) -> Placed:
+        """Where all jobs have been placed."""
+        if nodes and self._nodes:
+            self.placed.put_nodes(self._nodes)
+        return self.placed
+
+    def _end_of(self, job: int) -> float:
+        return float(self.placed.start[job] + self.placed.run[job])
 
 
 def place_windows(
@@ -103,20 +171,13 @@ def place_windows(
     move), on the pool as it is then.
     """
     count = len(flow.row)
-    performance = np.repeat(cluster.performance, cluster.processors)
-    price = np.repeat(cluster.price, cluster.processors)
-    placed = Placed.nowhere(count)
-    held = [np.empty(0, np.int32)] * count  # the nodes of each job
     if count == 0:
-        return placed
-    pool = SlotPool(_free(flow, cluster, performance, price))
-    budgets = policy.budgets(flow.row, total)
+        return Placed.nowhere(0)
+    held = Held(flow, cluster)
+    pool, windows, waiting = held.pool, held.windows, held.waiting
+    budgets = money_of(policy.budget, flow.row, total)
     submit, width = flow.submit.tolist(), flow.width.tolist()
-    run, estimate = flow.run.tolist(), flow.estimate.tolist()
-    windows: dict[int, Window] = {}  # of jobs that have not ended
-    ends: list[tuple[float, int]] = []
-    starts: list[tuple[float, int]] = []
-    waiting: dict[int, None] = {}  # in the order of submission
+    estimate = flow.estimate.tolist()
 
     def find(job: int, now: float, criterion: Any) -> Window | None:
         limits: dict[str, Any] = {"budget": budgets[job], "earliest": now}
@@ -129,38 +190,10 @@ def place_windows(
         request = Request(width[job], estimate[job], **limits)
         return pool.find(request, criterion, shape=policy.shape, method=policy.method)
 
-    def keep(job: int, window: Window) -> None:
-        pool.book(window)
-        windows[job] = window
-        held[job] = np.array(window.nodes, np.int32)
-        length = run[job] / float(performance[held[job]].min())
-        placed.start[job], placed.run[job] = window.start, length
-        heapq.heappush(starts, (window.start, job))
-        heapq.heappush(ends, (window.start + length, job))
-
-    def begin(now: float) -> None:
-        while starts and starts[0][0] <= now:  # windows are left for earlier ones
-            waiting.pop(heapq.heappop(starts)[1], None)
-
     coming = 0
-    while coming < count or ends:
-        now = min(
-            ends[0][0] if ends else np.inf,
-            submit[coming] if coming < count else np.inf,
-        )
-        pool.advance(now)
-        begin(now)
-        early = False
-        while ends and ends[0][0] == now:
-            end, job = heapq.heappop(ends)
-            if job not in windows or placed.start[job] + placed.run[job] != end:
-                continue  # the end of a window that was left
-            window = windows.pop(job)
-            parts = held[job]
-            placed.cost[job] = (price[parts] * (run[job] / performance[parts])).sum()
-            if window.finish > now:
-                pool.release(window)
-                early = True
+    while coming < count or held.next_end < np.inf:
+        now = min(held.next_end, submit[coming] if coming < count else np.inf)
+        early = held.pass_to(now)
         if early and policy.compress == "start":
             for job in list(waiting):
                 old = windows[job]
@@ -168,21 +201,19 @@ def place_windows(
                 new = find(job, now, "start")
                 if new is None or (new.start, new.cost) >= (old.start, old.cost):
                     new = old
-                keep(job, new)
-            begin(now)
+                held.keep(job, new)
+            held.begin(now)
         while coming < count and submit[coming] == now:
             best = find(coming, now, policy.criterion)
             if best is not None:
-                keep(coming, best)
+                held.keep(coming, best)
                 if best.start > now:
                     waiting[coming] = None
             coming += 1
-        placed.most_waiting = max(placed.most_waiting, len(waiting))
+        held.placed.most_waiting = max(held.placed.most_waiting, len(waiting))
         if progress is not None and coming % 256 == 0:
             progress(coming)
-    if nodes:
-        placed.put_nodes(held)
-    return placed
+    return held.done(nodes)
 
 
 def _free(
@@ -223,6 +254,10 @@ def _free(
         end=free_to,
         performance=performance[of],
         price=price[of],
+        **{
+            name: np.repeat(column, cluster.processors)[of]
+            for name, column in cluster.columns.items()
+        },
     )
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from slotkern.replays.cycles import CyclePolicy
 from slotkern.replays.jobs import WEEK, resample_weeks
 from slotkern.replays.policies import POLICIES, QueuePolicy
 from slotkern.replays.replay import replay
@@ -164,7 +165,9 @@ def _options(setting: Setting) -> Mapping[str, Any]:
     }
 
 
-def _policy(algorithm: Algorithm) -> str | QueuePolicy | WindowPolicy:
+def _policy(
+    algorithm: Algorithm,
+) -> str | QueuePolicy | WindowPolicy | CyclePolicy:
     """Return the policy that an algorithm names: of `POLICIES`, or the user's own."""
     where = f"algorithms.{algorithm.name}"
     only_keys(where, algorithm.options, ("policy",))
@@ -172,8 +175,8 @@ def _policy(algorithm: Algorithm) -> str | QueuePolicy | WindowPolicy:
     if ":" not in name:
         return one_of(f"{where}.policy", name, POLICIES)
     found = named_object(f"{where}.policy", name)
-    if not isinstance(found, QueuePolicy | WindowPolicy):
-        raise ValueError(f"{where}.policy: {name!r} is no QueuePolicy or WindowPolicy")
+    if not isinstance(found, QueuePolicy | WindowPolicy | CyclePolicy):
+        raise ValueError(f"{where}.policy: {name!r} is no policy of replays")
     return found
 
 

@@ -1,10 +1,11 @@
 // Plain C functions on a pool, for callers that know nothing but addresses (numba, Cython).
 //
 // A request is as many doubles as RequestField names, of which a caller may know the first few
-// only: the rest mean no limit. Limits on sums over the parts are told by the number that the pool's
-// door knows them by, 0 for none; a number that it does not know is refused. A window is five totals (start, finish, runtime, cost, processor
-// time) and n parts: origin row, node, length, cost. Each function waits for its turn at the
-// pool and returns a Status as a number: 0 is success, and otherwise nothing has changed.
+// only: the rest mean no limit. Limits on sums over the parts are told by the number that the
+// pool's door knows them by, 0 for none; a number that it does not know is refused. A window is
+// five totals (start, finish, runtime, cost, processor time) and n parts: origin row, node,
+// length, cost. Each function waits for its turn at the pool and returns a Status as a number:
+// 0 is success, and otherwise nothing has changed.
 //
 // kInterface counts what callers are compiled against: the order and meaning of arguments and
 // fields. What is only added behind leaves it as it is; a request of more fields than are known here

@@ -96,7 +96,7 @@ class CheapestSweep {
           [](double w, const WithinScratch::Other& other) { return w < other.weight; });
       w_.others.insert(at, {weight, place});
     }
-    std::sort(w_.steps.begin(), w_.steps.end(), [](const WithinScratch::Step& a, const WithinScratch::Step& b) {
+    std::sort(w_.steps.begin(), w_.steps.end(), [](const auto& a, const auto& b) {
       return a.bound < b.bound || (a.bound == b.bound && a.place < b.place);
     });
   }
@@ -128,7 +128,7 @@ class CheapestSweep {
   // The cheapest set of all, of the earliest start: nothing is missed for the tolerance.
   void settle() {
     const Best& best = goal_.best;
-    std::sort(w_.ties.begin(), w_.ties.end(), [](const WithinScratch::Tie& a, const WithinScratch::Tie& b) {
+    std::sort(w_.ties.begin(), w_.ties.end(), [](const auto& a, const auto& b) {
       return a.start < b.start || (a.start == b.start && a.sum < b.sum);
     });
     double done = -kInfinity;

@@ -1,0 +1,157 @@
+"""Batches in cycles: what waits is scheduled together, now and again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slotkern import Request
+from slotkern.batch.policies import BSF, Backfilling, BatchSlicer
+from slotkern.batch.scheduling import schedule_batch
+from slotkern.checks import integer, number, one_of
+from slotkern.replays.cluster import Cluster
+from slotkern.replays.jobs import FlowJobs
+from slotkern.replays.placed import Placed
+from slotkern.replays.windows import Held, money_of
+
+__all__ = ["CyclePolicy", "place_cycles"]
+
+_SLICER = BatchSlicer(3)
+_MOST_CYCLES = 10**7
+
+
+@dataclass(frozen=True, eq=False)
+class CyclePolicy:
+    """A policy that schedules all jobs that wait as one batch, once a cycle.
+
+    Attributes
+    ----------
+    length : float
+        Seconds from one cycle to the next; the first begins with the first job.
+    policy : BatchSlicer, Backfilling or BSF
+        What `schedule_batch` takes; jobs stand in the order of submission.
+    horizon : float
+        How far ahead of its time a cycle may book: windows finish by then.
+    shape : {"square", "ragged"}
+        Whether all parts also finish together.
+    budget : float or array
+        The most money of a job; an array has one entry for each row of the trace.
+    most : int
+        The most alternatives a job.
+    options : mapping
+        Further arguments of `schedule_batch`: what is minimized or maximized, and under
+        which limit.
+
+    Notes
+    -----
+    "Cyclic scheduling scheme" (Toporkov et al. 2014, section 3.1): a job without a
+    window is in the next cycle's batch again, until nothing that is yet to come can
+    help it. Time that a job does not need is free for the cycles after its end. A cycle
+    without jobs is passed over. Beside the batch each takes O(m log m) for m free
+    slots.
+    """
+
+    length: float = 3600.0
+    policy: BatchSlicer | Backfilling | BSF = _SLICER
+    horizon: float = np.inf
+    shape: Literal["square", "ragged"] = "square"
+    budget: float | NDArray[np.float64] = np.inf
+    most: int = 10
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Check what can be checked without jobs."""
+        number("length", self.length, above=0)
+        number("horizon", self.horizon, above=0, finite=False)
+        one_of("shape", self.shape, ("square", "ragged"))
+        integer("most", self.most, least=1)
+        if not isinstance(self.policy, (BatchSlicer, Backfilling, BSF)):
+            kind = type(self.policy).__name__
+            raise TypeError(f"policy must be a policy of batches, got {kind}")
+        if not isinstance(self.budget, np.ndarray):
+            number("budget", self.budget, least=0, finite=False)
+
+
+def place_cycles(
+    flow: FlowJobs,
+    cluster: Cluster,
+    policy: CyclePolicy,
+    total: int,
+    nodes: bool,
+    progress: Callable[[int], object] | None,
+) -> Placed:
+    """Schedule what waits, cycle after cycle, as jobs come and end.
+
+    The times of jobs are those of performance 1.
+    """
+    count = len(flow.row)
+    if count == 0:
+        return Placed.nowhere(0)
+    span = float(flow.submit[-1] - flow.submit[0])
+    if not span / policy.length <= _MOST_CYCLES:
+        reason = f"more than {_MOST_CYCLES:,} of them in the {span:g} s of the flow"
+        raise ValueError(f"cycles of {policy.length} s are too short: {reason}")
+    held = Held(flow, cluster)
+    budgets = money_of(policy.budget, flow.row, total)
+    submit, width = flow.submit.tolist(), flow.width.tolist()
+    estimate = flow.estimate.tolist()
+    first, last_block = submit[0], float(cluster.blocked["end"].max(initial=-np.inf))
+
+    def schedule(now: float, jobs: list[int]) -> list[int]:
+        """Give windows to some of the jobs; return the others."""
+        requests = [
+            Request(
+                width[job],
+                estimate[job],
+                budget=budgets[job],
+                earliest=now,
+                deadline=now + policy.horizon,
+            )
+            for job in jobs
+        ]
+        found = schedule_batch(
+            held.pool,
+            requests,
+            policy.policy,
+            shape=policy.shape,
+            most=policy.most,
+            **policy.options,
+        )
+        left = []
+        for job, window in zip(jobs, found, strict=True):
+            if window is None:
+                left.append(job)
+                continue
+            held.keep(job, window)
+            if window.start > now:
+                held.waiting[job] = None
+        return left
+
+    queue: list[int] = []
+    coming, cycle = 0, 0
+    while coming < count or held.next_end < np.inf or queue:
+        begins = first + cycle * policy.length if queue else np.inf
+        now = min(held.next_end, submit[coming] if coming < count else np.inf, begins)
+        held.pass_to(now)
+        while coming < count and submit[coming] == now:
+            if not queue:  # cycles without jobs are passed over
+                cycle = max(cycle, int(np.ceil((now - first) / policy.length)))
+                begins = first + cycle * policy.length
+            queue.append(coming)
+            coming += 1
+        waiting = len(held.waiting) + len(queue)
+        held.placed.most_waiting = max(held.placed.most_waiting, waiting)
+        if queue and begins <= now:
+            idle = coming == count and held.next_end == np.inf and now >= last_block
+            asked = len(queue)
+            queue = schedule(now, queue)
+            cycle += 1
+            if idle and len(queue) == asked:  # nothing will ever be otherwise
+                break
+        if progress is not None and coming % 256 == 0:
+            progress(coming)
+    return held.done(nodes)
