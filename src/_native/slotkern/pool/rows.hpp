@@ -5,8 +5,8 @@
 // What makes a change cheap. A slot whose start moves stays in its block if its neighbours let
 // it: only the rows between are moved. The screen by price serves square searches alone and is
 // not kept before the first of them. What a screen says of a block may be too wide, never too
-// narrow (slots/screen.hpp): rows that join widen it, and it is folded anew, O(64), only when
-// kStale rows have left or shrunk since.
+// narrow (slots/screen.hpp): rows that join widen it; when some have left or shrunk, it is folded
+// anew, O(64), by the first search that comes to it in vain.
 //
 // A change costs O(log m + 64); every 32nd insertion splits a block, O(m / 64).
 #pragma once
@@ -56,7 +56,6 @@ class PoolRows {
     prepared.by_price.reset(prices_ ? blocks * kBlock : 0);
     prepared.firsts.assign(blocks, -kInfinity);
     prepared.order.clear();
-    stale_.assign(blocks, 0);
     for (std::size_t b = 0; b < blocks; ++b)
       prepared.order.push_back(static_cast<std::uint32_t>(b));
     for (std::size_t i = 0; i < slots.size(); ++i) {
@@ -113,8 +112,10 @@ class PoolRows {
     slot.end = end;
     prepared_->by_rate.set_end(row, PreparedSlots::room(slot) * slot.performance, end);
     if (prices_) prepared_->by_price.set_end(row, PreparedSlots::room(slot), end);
-    if (!shrinks) widen(here.block, row);
-    if (shrinks) grow_stale(here.block);
+    if (shrinks)
+      loosen(here.block);
+    else
+      widen(here.block, row);
   }
 
   // The slot of the node that starts at `start` becomes this one of the same node.
@@ -139,12 +140,11 @@ class PoolRows {
       return insert(slot, origin);
     }
     join({here.block, to}, slot, origin);
-    grow_stale(here.block);
+    loosen(here.block);
   }
 
  private:
   static constexpr std::size_t kBlock = 64, kFill = 48;
-  static constexpr std::uint8_t kStale = 16;
 
   struct RowAt {
     std::size_t block, offset;  // position of the block, place in it
@@ -196,7 +196,6 @@ class PoolRows {
 
   void fold(std::size_t block) {
     const std::size_t rows = prepared_->order[block] * kBlock;
-    stale_[prepared_->order[block]] = 0;
     mark_first(block);
     prepared_->by_rate.fold(block, rows);
     if (prices_) prepared_->by_price.fold(block, rows);
@@ -208,8 +207,10 @@ class PoolRows {
   }
 
   // A row has left the block or holds less than before.
-  void grow_stale(std::size_t block) {
-    if (++stale_[prepared_->order[block]] >= kStale) fold(block);
+  void loosen(std::size_t block) {
+    const std::size_t rows = prepared_->order[block] * kBlock;
+    prepared_->by_rate.loosen(rows);
+    if (prices_) prepared_->by_price.loosen(rows);
   }
 
   void mark_first(std::size_t block) {
@@ -252,7 +253,7 @@ class PoolRows {
       drop_block(block);
     } else {
       mark_first(block);
-      grow_stale(block);
+      loosen(block);
     }
   }
 
@@ -270,7 +271,6 @@ class PoolRows {
       prepared.slots.resize(prepared.slots.size() + kBlock);
       prepared.origins.resize(prepared.origins.size() + kBlock);
       prepared.counts.push_back(0);
-      stale_.push_back(0);
       prepared.by_rate.add_rows();
       if (prices_) prepared.by_price.add_rows();
     }
@@ -303,7 +303,6 @@ class PoolRows {
   PreparedSlots* prepared_ = nullptr;
   std::size_t size_ = 0;
   bool prices_ = false;              // whether the screen by price is kept
-  std::vector<std::uint8_t> stale_;  // by block of rows: how many have left it since its fold
   std::vector<std::uint32_t> spare_;  // blocks of rows that are empty
 };
 

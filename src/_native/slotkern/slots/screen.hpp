@@ -84,6 +84,7 @@ class Screen {
     const std::size_t blocks = (slots + 63) / 64;
     blocks_ = blocks - empty;
     fine_.reset(blocks * 64);
+    loose_.clear();
     coarse_.reset((blocks_ + 63) / 64 * 64);
   }
 
@@ -108,6 +109,7 @@ class Screen {
         if (block > last_block) return;
         const std::size_t rows = (order.empty() ? block : order[block]) * 64;
         std::uint64_t hits = fine_.pass(rows, thresholds);
+        if (!hits && !loose_.empty() && loose_[rows / 64]) fold(block, rows);
         if (block == first_block) hits &= ~std::uint64_t{0} << from % 64;
         for (; hits; hits &= hits - 1) {
           const auto offset = static_cast<std::size_t>(std::countr_zero(hits));
@@ -126,7 +128,10 @@ class Screen {
 
   // For rows that change (pool/pool.hpp): blocks of rows come and go, rows move within one.
   // `block` counts in the order of time, rows stand anywhere.
-  void add_rows() { fine_.resize(fine_.key.size() + 64); }
+  void add_rows() {
+    fine_.resize(fine_.key.size() + 64);
+    if (!loose_.empty()) loose_.push_back(0);
+  }
 
   void insert_block(std::size_t block) {
     if (++blocks_ > coarse_.key.size()) coarse_.resize(coarse_.key.size() + 64);
@@ -152,15 +157,16 @@ class Screen {
   // The row has joined the block.
   void widen(std::size_t block, std::size_t row) { coarse_.widen(block, fine_, row); }
 
-  // Whether the block would be narrower without the row.
-  bool bounds(std::size_t block, std::size_t row) const {
-    return fine_.key[row] <= coarse_.key[block] || fine_.room[row] >= coarse_.room[block] ||
-           fine_.performance[row] >= coarse_.performance[block] ||
-           fine_.end[row] >= coarse_.end[block];
+  // One of the 64 rows has left or holds less: the extremes of their block may be too wide. They
+  // are taken anew by the first pass that comes to the block in vain, not at each change.
+  void loosen(std::size_t rows) {
+    if (loose_.empty()) loose_.resize(fine_.key.size() / 64);
+    loose_[rows / 64] = 1;
   }
 
   // The extremes of a block, from its rows.
-  void fold(std::size_t block, std::size_t rows) {
+  void fold(std::size_t block, std::size_t rows) const {
+    if (!loose_.empty()) loose_[rows / 64] = 0;
     coarse_.put(block, detail::least64(fine_.key.data() + rows),
                 detail::most64(fine_.room.data() + rows),
                 detail::most64(fine_.performance.data() + rows),
@@ -205,7 +211,10 @@ class Screen {
   };
 
   std::size_t slots_ = 0, blocks_ = 0;
-  Columns fine_, coarse_;
+  Columns fine_;
+  // Searches write here only where slots change, and there they take turns.
+  mutable Columns coarse_;
+  mutable std::vector<std::uint8_t> loose_;  // by 64 rows; empty until one has left or shrunk
 };
 
 }  // namespace slotkern
