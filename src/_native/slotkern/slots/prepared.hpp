@@ -146,6 +146,9 @@ class PreparedSlots {
     order.clear();
   }
 
+  // Before several threads search at once.
+  void share() const { by_rate.fold_loose(order), by_price.fold_loose(order); }
+
   // Lower bound on the sum of the rates of any k live slots.
   double rates_of(std::size_t k) const { return cheapest_rates[k]; }
 

@@ -164,6 +164,13 @@ class Screen {
     loose_[rows / 64] = 1;
   }
 
+  // All blocks that are loose, so that passes write nothing until rows change again.
+  void fold_loose(const BlockOrder& order) const {
+    if (loose_.empty()) return;
+    for (std::size_t block = 0; block < order.size(); ++block)
+      if (loose_[order[block]]) fold(block, std::size_t{64} * order[block]);
+  }
+
   // The extremes of a block, from its rows.
   void fold(std::size_t block, std::size_t rows) const {
     if (!loose_.empty()) loose_[rows / 64] = 0;
@@ -212,7 +219,7 @@ class Screen {
 
   std::size_t slots_ = 0, blocks_ = 0;
   Columns fine_;
-  // Searches write here only where slots change, and there they take turns.
+  // Searches write here only where slots change, and there they take turns; see fold_loose().
   mutable Columns coarse_;
   mutable std::vector<std::uint8_t> loose_;  // by 64 rows; empty until one has left or shrunk
 };
