@@ -67,10 +67,10 @@ void screen_follows_rows_that_change() {
         screen.set(row, key, 10, 10, 10);
         screen.widen(at, row);
       } else {
-        const bool bounds = screen.bounds(at, row);
         key = NAN;
         screen.clear(row);
-        if (bounds) screen.fold(at, order[at] * std::size_t{64});
+        screen.loosen(order[at] * std::size_t{64});
+        if (below(4) == 0) screen.fold_loose(order);
       }
     }
     const double most = static_cast<double>(below(50));
