@@ -226,7 +226,8 @@ class LiveWithin {
       amounts[k] += 0x1p-50 * (std::fabs(amount) + std::fabs(taken)) - taken;
     };
     for (std::size_t k = 0; k < limits_.all.size(); ++k)
-      limit(w_.live.use[k], limits_.all[k].at_least ? -limits_.all[k].amount : limits_.all[k].amount);
+      limit(w_.live.use[k],
+            limits_.all[k].at_least ? -limits_.all[k].amount : limits_.all[k].amount);
     if (most_sum(most) < 1e300) limit(w_.live.key, most_sum(most));
     const bool anchored = forced && w_.live.anchor[at(newest)] < 0;
     if (kSquare && !anchored && std::count(w_.live.anchor.begin(), w_.live.anchor.end(), 0.0) > 0)
@@ -248,7 +249,8 @@ class LiveWithin {
   // The same for a set whose keys sum up to less than `incumbent`; see least_sum().
   bool solve_cheap(bool forced, double most, double incumbent, double gap, std::int64_t work) {
     // Huge keys are taken smaller, so that no sum overflows.
-    const double largest = w_.live.key.empty() ? 0 : *std::max_element(w_.live.key.begin(), w_.live.key.end());
+    const std::vector<double>& keys = w_.live.key;
+    const double largest = keys.empty() ? 0 : *std::max_element(keys.begin(), keys.end());
     unit_ = largest > kMostUse ? kHuge : 1;
     for (std::size_t j = 0; j < size(); ++j) w_.live.value[j] = -w_.live.key[j] / unit_;
     return solve(w_.live.value, false, forced, most, -incumbent / unit_, gap, work);
@@ -321,8 +323,8 @@ class LiveWithin {
   bool fits(const std::vector<int>& ids, int newest) const {
     w_.set = ids;
     if (newest >= 0) w_.set.push_back(newest);
-    if (std::none_of(w_.set.begin(), w_.set.end(), [&](int j) { return w_.live.anchor[at(j)] < 0; }))
-      return false;
+    const auto anchored = [&](int j) { return w_.live.anchor[at(j)] < 0; };
+    if (std::none_of(w_.set.begin(), w_.set.end(), anchored)) return false;
     if (!(total_of(w_.set) <= money_)) return false;
     for (std::size_t k = 0; k < limits_.all.size(); ++k) {
       const PartLimit& limit = limits_.all[k];
@@ -337,7 +339,8 @@ class LiveWithin {
     w_.order.resize(size());
     for (std::size_t j = 0; j < size(); ++j) w_.order[j] = static_cast<int>(j);
     std::sort(w_.order.begin(), w_.order.end(), [&](int a, int b) {
-      return cheaper(prepared_, {w_.live.key[at(a)], w_.live.row[at(a)]}, {w_.live.key[at(b)], w_.live.row[at(b)]});
+      return cheaper(prepared_, {w_.live.key[at(a)], w_.live.row[at(a)]},
+                     {w_.live.key[at(b)], w_.live.row[at(b)]});
     });
     w_.live.arrange(w_.order);
   }
