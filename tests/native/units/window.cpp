@@ -1,6 +1,9 @@
 // Tables of windows, the n cheapest and a tie, each against its plain definition.
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <new>
+#include <thread>
 #include <vector>
 
 #include "slotkern/window/cheapest.hpp"
@@ -281,7 +284,58 @@ void many_nodes_that_are_faster_are_waited_for() {
   CHECK(answer.parts[0].row == 2 && answer.parts[1].row == 3);
 }
 
+thread_local long left = -1;  // so many more requests for memory are met; -1: all
+
+// Where memory runs out within a search, at whichever request of it, the next search finds what
+// a first one does: nothing half made stands in the thread's scratch.
+void no_memory_leaves_nothing_behind() {
+  std::vector<Row> dear, cheap;
+  for (int node = 0; node < 60; ++node) {
+    const double performance = static_cast<double>(1 + node % 6);
+    dear.push_back({node, 0, 100, performance, static_cast<double>(5 + node % 7)});
+    cheap.push_back({node, 0, 100, performance, static_cast<double>(node % 5)});
+  }
+  PreparedSlots first, second;
+  CHECK(prepare_slots(first, view_of(dear), true, ShapeKind::square, 0).status == Status::ok);
+  CHECK(prepare_slots(second, view_of(cheap), true, ShapeKind::square, 0).status == Status::ok);
+  const int criterion = criterion_index("cost");
+  const auto asked = [](std::int64_t n) {
+    Query query;
+    query.n = n, query.volume = 60;
+    return query;
+  };
+  double costs[24] = {};
+  for (std::int64_t n = 1; n < 24; ++n)
+    costs[n] = find(second, asked(n), criterion, ShapeKind::square).found.cost;
+  int refused = 0;
+  for (long allowed = 0; allowed < 24; ++allowed)
+    std::thread([&] {  // with scratch of its own
+      for (std::int64_t n = 1; n < 12; ++n)
+        find(first, asked(n), criterion, ShapeKind::square);
+      left = allowed;
+      for (std::int64_t n = 23; n > 11; --n)
+        refused += find(second, asked(n), criterion, ShapeKind::square).status ==
+                   Status::no_memory;
+      left = -1;
+      for (std::int64_t n = 1; n < 24; ++n) {
+        const Answer answer = find(second, asked(n), criterion, ShapeKind::square);
+        CHECK(answer.status == Status::ok && answer.found.cost == costs[n]);
+      }
+    }).join();
+  CHECK(refused > 0);
+}
+
 }  // namespace
+
+// Not in line, where compilers take new and free for strangers.
+[[gnu::noinline]] void* operator new(std::size_t size) {
+  if (left == 0) throw std::bad_alloc{};
+  if (left > 0) --left;
+  if (void* found = std::malloc(size)) return found;
+  throw std::bad_alloc{};
+}
+[[gnu::noinline]] void operator delete(void* held) noexcept { std::free(held); }
+[[gnu::noinline]] void operator delete(void* held, std::size_t) noexcept { std::free(held); }
 
 int main() {
   tables_of_windows_hold_what_they_were_given();
@@ -292,5 +346,6 @@ int main() {
   a_slot_that_serves_nobody_changes_nothing();
   what_fell_out_comes_back();
   many_nodes_that_are_faster_are_waited_for();
+  no_memory_leaves_nothing_behind();
   return report();
 }

@@ -13,6 +13,8 @@
 #include <atomic>
 #include <csignal>
 
+#include "slotkern/base/numbers.hpp"
+
 namespace slotkern {
 
 struct Interrupted {};
@@ -123,7 +125,7 @@ inline void expect_long() {
   if (detail::watch) detail::watch->install();
 }
 
-inline void poll() {
+SLOTKERN_INLINE void poll() {
   const unsigned asked = detail::asked.load(std::memory_order_relaxed);
   if (asked != 0) [[unlikely]]
     if (detail::watch && detail::watch->stops(asked)) throw Interrupted{};

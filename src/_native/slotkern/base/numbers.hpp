@@ -19,6 +19,13 @@
 #define SLOTKERN_CLONES
 #endif
 
+// For a few lines that every row or step passes: a call costs as much as they do.
+#if defined(__GNUC__)
+#define SLOTKERN_INLINE __attribute__((always_inline)) inline
+#else
+#define SLOTKERN_INLINE inline
+#endif
+
 namespace slotkern {
 
 // For which processors this one runs the cloned loops.

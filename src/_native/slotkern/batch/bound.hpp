@@ -59,7 +59,7 @@ class BatchBound {
   double below(double lambda, double limit, double& expense) {
     double sum = 0;
     expense = 0;
-    for (const BatchJob& job : jobs_) sum += of_job(prepared_.by_performance(job.query), lambda, expense);
+    for (const BatchJob& job : jobs_) sum += of_job(prepared_.as_searched(job.query), lambda, expense);
     return sum - (rules_.limited ? lambda * limit : 0);
   }
 

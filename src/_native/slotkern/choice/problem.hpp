@@ -31,7 +31,7 @@ struct ValueScale {
   double least = 0, most = 0;  // 0 is always among them
   bool integers = true;
 
-  void add(double z) {
+  SLOTKERN_INLINE void add(double z) {
     least = std::min(least, z);
     most = std::max(most, z);
     integers = integers && z == std::floor(z);

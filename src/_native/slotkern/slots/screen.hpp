@@ -88,7 +88,8 @@ class Screen {
     coarse_.reset((blocks_ + 63) / 64 * 64);
   }
 
-  void put(std::size_t i, double key, double room, double performance, double end) {
+  SLOTKERN_INLINE void put(std::size_t i, double key, double room, double performance,
+                           double end) {
     fine_.put(i, round_down(key), round_up(room), round_up(performance), round_up(end));
     coarse_.widen(i / 64, fine_, i);
   }

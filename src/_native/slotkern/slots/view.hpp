@@ -120,19 +120,21 @@ inline Fault check_slots(const SlotView& view, CheckScratch& scratch) {
     double previous_start = -kInfinity;
     std::int32_t previous_node = -1;
     CheckScratch::Seen* const seen_at = scratch.seen.data();
-    for (std::size_t i = 0; i < view.size; ++i) {
-      if (i % kPollSlots == 0) poll();
-      const Record r = Record::of(view, i);
-      if (!r.sane()) return {r.fault(), i, i};
-      if (r.start <= previous_start && (r.start < previous_start || r.node < previous_node))
-        return {Status::not_sorted, i, i - 1};
-      previous_start = r.start;
-      previous_node = r.node;
-      CheckScratch::Seen& seen = seen_at[cell_of(r.node)];
-      if (r.performance != seen.performance && seen.performance != 0)
-        return clash(Status::performance_differs, i);
-      if (r.start < seen.end) return clash(Status::overlap, i);
-      seen = {r.end, r.performance};
+    for (std::size_t i = 0; i < view.size;) {
+      poll();
+      for (const std::size_t end = std::min(view.size, i + kPollSlots); i < end; ++i) {
+        const Record r = Record::of(view, i);
+        if (!r.sane()) return {r.fault(), i, i};
+        if (r.start <= previous_start && (r.start < previous_start || r.node < previous_node))
+          return {Status::not_sorted, i, i - 1};
+        previous_start = r.start;
+        previous_node = r.node;
+        CheckScratch::Seen& seen = seen_at[cell_of(r.node)];
+        if (r.performance != seen.performance && seen.performance != 0)
+          return clash(Status::performance_differs, i);
+        if (r.start < seen.end) return clash(Status::overlap, i);
+        seen = {r.end, r.performance};
+      }
     }
     return {};
   };

@@ -96,18 +96,32 @@ bool search_ragged(const PreparedSlots& prepared, const Query& query, double lea
   return true;
 }
 
-// Sums of node prices of the groups down to this performance, into work.group_prices. They stay
-// there for the next search for n of the same nodes: O(N log n) once, then nothing.
-inline void price_groups(const PreparedSlots& prepared, std::size_t n, double least,
-                         Workspace& work) {
-  auto& known = work.group_prices;
-  NCheapest& prices = work.prices;
-  if (work.priced != prepared.identity || prepared.identity == Identity{} || prices.n() != n) {
-    known.clear();
-    prices.reset(n, 0, false);
-    work.priced = prepared.identity;
+// Sums of node prices of the groups down to this performance. They stay in `work` for the next
+// searches of the same nodes for as many: O(N log n) once for each of a few n, then nothing.
+inline const std::vector<Workspace::GroupPrices>& price_groups(const PreparedSlots& prepared,
+                                                               std::size_t n, double least,
+                                                               Workspace& work) {
+  if (work.priced_of != prepared.identity || prepared.identity == Identity{}) {
+    work.priced_of = prepared.identity;
+    work.known = 0;
   }
-  for (std::size_t k = known.size(); k < prepared.groups.size(); ++k) {
+  std::size_t at = 0;
+  while (at < work.known && work.priced[at].prices.n() != n) ++at;
+  if (at == work.known) {
+    constexpr std::size_t room = 1 << 14;  // groups in all
+    const std::size_t most = std::clamp<std::size_t>(room / (prepared.groups.size() + 1), 1, 8);
+    if (at >= most) at = (work.replaced + 1) % most;
+    if (work.priced.size() <= at) work.priced.resize(at + 1);
+    work.priced[at].prices.reset(n, 0, false);  // last of what may fail
+    work.priced[at].groups.clear();
+    if (at == work.known)
+      ++work.known;
+    else
+      work.replaced = at;
+  }
+  auto& [prices, groups] = work.priced[at];
+  groups.reserve(prepared.groups.size());
+  for (std::size_t k = groups.size(); k < prepared.groups.size(); ++k) {
     if (prepared.groups[k].performance < least) break;
     double anchor = kInfinity;
     for (std::size_t i = k > 0 ? prepared.groups[k - 1].end : 0; i < prepared.groups[k].end; ++i) {
@@ -115,20 +129,23 @@ inline void price_groups(const PreparedSlots& prepared, std::size_t n, double le
       prices.offer(prepared.nodes[i].min_price, i);
     }
     const double nth = prices.full() ? prices[n - 1].key : kInfinity;
-    known.push_back({anchor, nth, prices.full() ? std::max(0.0, prices.lower() - nth) : kInfinity});
+    groups.push_back(
+        {anchor, nth, prices.full() ? std::max(0.0, prices.lower() - nth) : kInfinity});
   }
+  return groups;
 }
 
 // Fills work.bounds, fastest group first. Groups whose spans are equal in floating point are
 // one group; groups under the least performance or with fewer than n nodes are left out.
 inline void bound_groups(const PreparedSlots& prepared, const Query& query, Workspace& work) {
-  price_groups(prepared, static_cast<std::size_t>(query.n), query.min_performance, work);
+  const auto& group_prices =
+      price_groups(prepared, static_cast<std::size_t>(query.n), query.min_performance, work);
   work.bounds.clear();
   double anchor = kInfinity;
   for (std::size_t k = 0; k < prepared.groups.size(); ++k) {
     const Group& group = prepared.groups[k];
     if (group.performance < query.min_performance) break;
-    const auto& prices = work.group_prices[k];
+    const auto& prices = group_prices[k];
     anchor = std::min(anchor, prices.anchor);
     const double span = query.length(group.performance);
     if (std::isinf(span)) break;  // of this and all slower groups: it fits nowhere

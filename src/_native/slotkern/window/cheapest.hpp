@@ -31,7 +31,8 @@ struct ByKey {
 
 // Puts an entry among the first `size` of a sorted array that has room for it; says where.
 template <class Order>
-std::size_t insert_sorted(std::vector<Entry>& array, std::size_t size, Entry entry, Order order) {
+SLOTKERN_INLINE std::size_t insert_sorted(std::vector<Entry>& array, std::size_t size, Entry entry,
+                                          Order order) {
   std::size_t at = size;
   if (size <= 40) {  // beyond, halving finds the place sooner
     for (; at > 0 && order(entry, array[at - 1]); --at) array[at] = array[at - 1];
@@ -72,11 +73,11 @@ class SmallestOf {
   // Room for n smallest among at most `members`; with no reserve what falls out of the
   // array is gone, for sets that never lose a member.
   void reset(std::size_t n, std::size_t members, bool reserve = true) {
+    if (array_.size() < n + 4) array_.resize(n + 4);  // first what may fail
+    if (reserve && rest_.size() < members) rest_.resize(members);
     n_ = n;
     capacity_ = n + 4;
-    if (array_.size() < capacity_) array_.resize(capacity_);
     reserve_ = reserve;
-    if (reserve && rest_.size() < members) rest_.resize(members);
     lazy_ = reserve && n > 8;
     sorted_ = true;
     heaped_ = rest_size_ = 0;

@@ -7,7 +7,7 @@
 // `cut` stands for each that is missing. Only a sum that would win need be purged, and only when
 // purging leaves fewer than n of more than there were must the rest be looked for again.
 // What comes goes to an unsorted tail first and joins the array all at once (absorb): O(log n) a
-// slot where many come together, O(n) where one comes alone. No allocation after reset().
+// slot where many come together, O(n) where few do. No allocation after reset().
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ class Kept {
     n_ = n;
     capacity_ = n + spare;
     const std::size_t room = 2 * capacity_;
-    if (array_.size() < room) array_.resize(room), merged_.resize(room);
+    if (merged_.size() < room) array_.resize(room), merged_.resize(room);
     size_ = tail_ = 0;
     cut_ = kInfinity;
     sum_ = {};
@@ -41,10 +41,10 @@ class Kept {
 
   // Joins what was added; whether the n cheapest are others than at the last call of settled().
   bool absorb() {
-    if (tail_ == size_ + 1)
-      insert();
-    else if (tail_ > size_)
+    if (tail_ - size_ > kFew)
       merge();
+    else if (tail_ > size_)
+      insert_tail();
     return changed_;
   }
   void settled() { changed_ = false; }
@@ -88,14 +88,19 @@ class Kept {
   }
 
  private:
-  void insert() {
-    const Entry entry = array_[size_];
-    const std::size_t at = insert_sorted(array_, size_, entry, ByKey{});
-    trim(size_ + 1);
-    if (at >= n_) return;
-    changed_ = true;
-    sum_.add(entry.key);
-    if (tail_ > n_) sum_.drop(array_[n_].key);
+  void insert_tail() {
+    for (std::size_t i = size_; i < tail_; ++i) {
+      const Entry entry = array_[i];  // its place may be taken by now
+      if (!(entry.key < cut_)) continue;
+      const std::size_t at = insert_sorted(array_, size_, entry, ByKey{});
+      if (size_ < capacity_) ++size_;
+      if (size_ == capacity_) cut_ = array_[size_ - 1].key;
+      if (at >= n_) continue;
+      changed_ = true;
+      sum_.add(entry.key);
+      if (size_ > n_) sum_.drop(array_[n_].key);
+    }
+    tail_ = size_;
   }
 
   void merge() {
@@ -106,14 +111,12 @@ class Kept {
     changed_ = changed_ || middle->key < nth;
     std::merge(first, middle, middle, last, merged_.begin(), ByKey{});
     array_.swap(merged_);
-    trim(tail_);
+    size_ = tail_ = std::min(tail_, capacity_);
+    if (size_ == capacity_) cut_ = array_[size_ - 1].key;
     sum_.of(array_, std::min(n_, size_));
   }
 
-  void trim(std::size_t size) {
-    size_ = tail_ = std::min(size, capacity_);
-    if (size_ == capacity_) cut_ = array_[size_ - 1].key;
-  }
+  static constexpr std::size_t kFew = 8;  // are put into their places one by one
 
   std::size_t n_ = 0, capacity_ = 0;
   std::size_t size_ = 0, tail_ = 0;  // sorted; all of it

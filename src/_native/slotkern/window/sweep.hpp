@@ -42,7 +42,7 @@ struct Proof {
 struct Workspace {
   Proof proof;  // of the last search with limits
   Kept kept;
-  NCheapest top, rates, prices;
+  NCheapest top, rates;
   std::vector<Entry> chosen;
   std::vector<Part> parts, trial_parts;
   // Slots live at one time, in a list for each of `bounds`: the fastest they can serve.
@@ -53,12 +53,18 @@ struct Workspace {
   std::vector<std::size_t> last_joining;  // kNone: the list is empty
   static constexpr std::size_t kNone = ~std::size_t{0};
   // Of the nodes of a group: the least price; with all faster ones: the n-th least price, and
-  // what n - 1 of them cost at least (of PreparedSlots of this identity).
+  // what n - 1 of them cost at least.
   struct GroupPrices {
     double anchor, nth, least_others;
   };
-  std::vector<GroupPrices> group_prices;
-  Identity priced;
+  // The same of the groups so far, for windows of prices.n() nodes.
+  struct Priced {
+    NCheapest prices;
+    std::vector<GroupPrices> groups;
+  };
+  std::vector<Priced> priced;  // the first `known` are of PreparedSlots of this identity
+  std::size_t known = 0, replaced = 0;
+  Identity priced_of;
   // A group of the square search: its span, the least a window of it costs, the least sum of
   // prices of any n - 1 of its nodes.
   struct Bound {
@@ -105,7 +111,7 @@ class Sweep {
       : prepared_(prepared), query_(query), shape_(shape), least_others_(least_others),
         goal_(goal), work_(work), top_(work.kept), n_(static_cast<std::size_t>(query.n)),
         shortest_(shape.shortest(prepared)), thresholds_(first_thresholds(query, shape)) {
-    thresholds_.key = key_most();
+    thresholds_.key = most_ = key_most();
     thresholds_.end = std::max(thresholds_.end, round_down(query.earliest + shortest_));
     // No part starts later; the tests themselves are below.
     const double room = 4 * 0x1p-52 * (std::fabs(query.deadline) + shortest_);
@@ -170,10 +176,9 @@ class Sweep {
         if (!top_.full()) break;
         continue;
       }
-      const float most = key_most();
       if (top_.purge([&](std::size_t other) {
             const Slot& s = prepared_.slots[other];
-            return shape_.screen_key(s) <= most && live(query_, shape_, s, t_) &&
+            return shape_.screen_key(s) <= most_ && live(query_, shape_, s, t_) &&
                    goal_.useful(t_, shape_.length(s));
           }))
         continue;
@@ -205,7 +210,7 @@ class Sweep {
     spare_ = std::min(2 * spare_, n_ + kMostSpare);
     top_.reset(n_, spare_);
     Thresholds thresholds = thresholds_;
-    thresholds.key = key_most();
+    thresholds.key = most_;
     thresholds.end = std::max(thresholds.end, round_down(t_ + shortest_));
     double cut = kInfinity;
     Shape::screen(prepared_).each(
@@ -231,12 +236,13 @@ class Sweep {
 
   void tighten() {
     cut_ = top_.cut();
-    thresholds_.key = std::min(key_most(), key_kept());
+    thresholds_.key = std::min(most_, key_kept());
   }
   // After an improvement; false when nothing is better.
   bool tighten_all() {
     if constexpr (Shape::own_lengths && Goal::narrows)
       if (!narrow(prepared_, query_, shape_, goal_, t_, least_others_, work_.rates)) return false;
+    most_ = key_most();
     tighten();
     thresholds_.performance =
         std::max(thresholds_.performance,
@@ -255,9 +261,10 @@ class Sweep {
   Workspace& work_;
   Kept& top_;
   const std::size_t n_;
-  std::size_t spare_ = std::max<std::size_t>(16, n_ / 2);
+  std::size_t spare_ = std::max<std::size_t>(4, n_ / 2);
   const double shortest_;
   Thresholds thresholds_;
+  float most_ = 0;  // key_most() of the ceiling of now
   double last_ = 0, cut_ = kInfinity;
   std::size_t last_position_ = 0;
   double t_ = 0;             // of what is not judged yet, or was judged last
