@@ -2,11 +2,13 @@
 
 import numpy as np
 
+from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int32_t
+from libcpp.utility cimport move
 from libcpp.vector cimport vector
 
-from slotkern._base cimport Status, error_of
-from slotkern._changing cimport PoolState, check_status, open_pool, state_of
+from slotkern._base cimport Status, Watch, ask, hears
+from slotkern._changing cimport PoolState, check_status, extend_pool, open_pool, state_of
 from slotkern._core cimport PreparedSlots
 from slotkern._pool cimport SlotPool
 from slotkern._spans cimport Span, fill_spans, prices_of
@@ -49,17 +51,22 @@ cdef int restore(SlotPool pool, object origin, object arrays, double now) except
     cdef PoolState state
     cdef vector[double] prices = prices_of(origin)
     cdef PreparedSlots fresh = PreparedSlots(in_order(origin, "start", "node"))
-    cdef Status status
     origin = np.array(origin)
     origin.flags.writeable = False
     state.now, state.known = now, len(arrays["free"])
     fill_spans(arrays["free"], state.free_nodes, state.free)
     fill_spans(arrays["booked"], state.booked_nodes, state.booked)
     state.gone = arrays["gone"].tolist()
-    pool.lock()
-    status = become(pool, origin, fresh, prices, state)
-    pool.mutex.unlock()
-    return check_status(status)
+    cdef Status status = Status.interrupted
+    cdef Watch watch
+    watch.arm(hears())
+    pool.prepared = move(fresh.prepared)
+    while status == Status.interrupted:
+        ask(watch)
+        status = open_pool(pool.pool, pool.prepared, prices, &state)
+    check_status(status)
+    stand_on(pool, origin)
+    return 0
 
 
 cdef bint extend(SlotPool pool, size_t known, object origin, PreparedSlots fresh, size_t gone,
@@ -69,39 +76,44 @@ cdef bint extend(SlotPool pool, size_t known, object origin, PreparedSlots fresh
     cdef vector[double] prices = prices_of(origin)
     cdef vector[int32_t] nodes
     cdef vector[Span] spans
-    cdef Status status
+    cdef Status status = Status.interrupted
     cdef bint same = False
+    cdef Watch watch
+    watch.arm(hears())
     origin.flags.writeable = False
     added = np.empty(len(origin) - known, SPAN)
     added["row"] = np.arange(known, len(origin))
     for name in ("node", "start", "end"):
         added[name] = origin[name][known:]
     fill_spans(added, nodes, spans)
-    pool.start_change()
-    try:
-        status = state_of(pool.pool, state)
-        if status == Status.ok:
-            same = <size_t>len(pool.table) == known and state.gone.size() == gone and state.now == now
-        if same:
-            state.known = state.free.size()
-            state.free_nodes.insert(state.free_nodes.end(), nodes.begin(), nodes.end())
-            state.free.insert(state.free.end(), spans.begin(), spans.end())
-            status = become(pool, origin, fresh, prices, state)
-    finally:
-        pool.mutex.unlock()
+    while status == Status.interrupted:
+        ask(watch)
+        pool.start_change()
+        try:
+            status = state_of(pool.pool, state)
+            if status == Status.ok:
+                same = (<size_t>len(pool.table) == known and state.gone.size() == gone
+                        and state.now == now)
+            if same:
+                state.known = state.free.size()
+                state.free_nodes.insert(state.free_nodes.end(), nodes.begin(), nodes.end())
+                state.free.insert(state.free.end(), spans.begin(), spans.end())
+                status = extend_pool(pool.pool, fresh.prepared, prices, state)
+                if status == Status.ok:
+                    stand_on(pool, origin)
+        finally:
+            pool.mutex.unlock()
     check_status(status)
     return same
 
 
-cdef Status become(SlotPool pool, object origin, PreparedSlots fresh,
-                   const vector[double]& prices, PoolState& state):
-    """With the pool locked."""
-    pool.prepared = fresh.prepared
+cdef int stand_on(SlotPool pool, object origin) except -1:
+    """The array that a changed pool's slots come from."""
     pool.table = origin
     pool.masks.clear()
     pool.forget_limits()
     pool.changed = True
-    return open_pool(pool.pool, pool.prepared, prices, &state)
+    return 0
 
 
 def add_slots(SlotPool pool, slots):
@@ -130,10 +142,14 @@ cdef bint add(SlotPool pool, object slots) except -1:
         row = int(np.flatnonzero(early)[0])
         raise SlotError(f"start {slots['start'][row]} lies before the pool's now, "
                         f"{now}", row, "start", row)
-    origin = np.concatenate([table, slots.astype(table.dtype)])
+    PyErr_CheckSignals()  # here nobody else does, and each step may take long
+    origin = np.concatenate([table, slots.astype(table.dtype, copy=False)])
+    PyErr_CheckSignals()
     order = row_order(origin["node"], origin["start"])
+    in_time = origin.take(order)
+    PyErr_CheckSignals()
     try:
-        fresh = PreparedSlots(origin.take(order))
+        fresh = PreparedSlots(in_time)
     except SlotError as error:
         row, other = int(order[error.row]), int(order[error.other])
         old = len(table)

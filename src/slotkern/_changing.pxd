@@ -31,8 +31,11 @@ cdef extern from "slotkern/pool/embed.hpp" namespace "slotkern" nogil:
         const vector[uint8_t]& gone()
 
     Status open_pool(CSlotPool&, CPreparedSlots&, const vector[double]&, const PoolState*) noexcept
+    Status extend_pool(CSlotPool&, CPreparedSlots&, const vector[double]&,
+                       const PoolState&) noexcept
     Status copy_pool(CSlotPool&, CPreparedSlots&, const CSlotPool&, const CPreparedSlots&) noexcept
     Status state_of(const CSlotPool&, PoolState&) noexcept
+    Status free_between(const CSlotPool&, double, double, PoolState&) noexcept
 
 
 cdef class ChangingSlots(PreparedSlots):

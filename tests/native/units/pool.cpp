@@ -126,7 +126,15 @@ void what_was_learnt_outlives_added_slots() {
   state.free_nodes.push_back(2);
   rows.insert(rows.begin() + 1, {2, 20, 40, 1, 1});
   CHECK(prepare_slots(after, view_of(rows), true, ShapeKind::ragged, 0).status == Status::ok);
-  pool.open(after, {1, 1, 1}, &state);
+  Watch watch;
+  watch.arm(true);
+  detail::asked.fetch_or(detail::by_signal);  // stopped, it is what it was
+  CHECK(extend_pool(pool, after, {1, 1, 1}, state) == Status::interrupted);
+  watch.clear();
+  CHECK(pool.state().free.size() == 2 && pool.known(small, ShapeKind::ragged) == 100);
+  CHECK(pool.find(small, start, ShapeKind::ragged, work, found) == Status::ok &&
+        found.start == 100);
+  CHECK(extend_pool(pool, after, {1, 1, 1}, state) == Status::ok);
   CHECK(pool.known(small, ShapeKind::ragged) == 20);
   CHECK(pool.known(large, ShapeKind::ragged) == 100);
   CHECK(pool.find(small, start, ShapeKind::ragged, work, found) == Status::ok && found.start == 20);

@@ -10,6 +10,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 #include "slotkern/pool/hints.hpp"
@@ -49,12 +50,25 @@ class SlotPool {
   // A copy of another pool, whose slots have been copied to `prepared`.
   void copy(const SlotPool& other, PreparedSlots& prepared) {
     *this = other;
-    prepared_ = &prepared;
-    rows_.attach(prepared);
+    attach(prepared);
+  }
+
+  // The same pool with more slots, `fresh`: all of it or, where something fails, nothing.
+  void extend(PreparedSlots& fresh, const std::vector<double>& prices, const PoolState& state) {
+    SlotPool next;
+    next.version_ = version_;
+    next.hints_ = hints_;
+    next.open(fresh, prices, &state);
+    std::swap(*prepared_, fresh);
+    next.attach(*prepared_);
+    *this = std::move(next);
   }
 
   // What is free, booked and removed, nodes by id.
   PoolState state() const { return spans_.state(); }
+  PoolState free_between(double begin, double end) const {
+    return spans_.free_between(begin, end);
+  }
 
   // Call before a search for parts of this volume: the rows hold no slots too short for what
   // is usually asked, and serve ragged searches only until a square one comes.
@@ -157,7 +171,7 @@ class SlotPool {
 
   // No window for the query starts before this.
   double known(const Query& asked, ShapeKind shape) const {
-    Query from = prepared_->by_performance(asked);
+    Query from = prepared_->as_searched(asked);
     from.earliest = std::max(from.earliest, now());
     return std::max(from.earliest, hints_[table_of(from, shape)].bound(from));
   }
@@ -171,6 +185,11 @@ class SlotPool {
   const std::vector<std::uint8_t>& gone() const { return spans_.gone(); }
 
  private:
+  void attach(PreparedSlots& prepared) {
+    prepared_ = &prepared;
+    rows_.attach(prepared);
+  }
+
   static bool finds_earliest(int criterion) {
     return with_criterion(criterion, [](auto c) { return decltype(c)::earliest; });
   }
@@ -194,9 +213,8 @@ class SlotPool {
     if (!asked.sane() || criterion < 0 || criterion >= kBuiltins)
       return Status::request_not_valid;
     make_rows_for(asked.volume, shape == ShapeKind::square);
-    from = prepared_->by_performance(asked);
+    from = prepared_->as_searched(asked);
     from.earliest = std::max(from.earliest, now());
-    from.origins = prepared_->origins.data();
     return prepared_->check(from);
   }
 

@@ -68,6 +68,11 @@ inline Status open_pool(SlotPool& pool, PreparedSlots& prepared, const std::vect
   return guarded([&] { return pool.open(prepared, prices, state), Status::ok; });
 }
 
+inline Status extend_pool(SlotPool& pool, PreparedSlots& fresh, const std::vector<double>& prices,
+                          const PoolState& state) noexcept {
+  return guarded([&] { return pool.extend(fresh, prices, state), Status::ok; });
+}
+
 // A copy of what was opened on `from`, on a copy of that.
 inline Status copy_pool(SlotPool& pool, PreparedSlots& prepared, const SlotPool& other,
                         const PreparedSlots& from) noexcept {
@@ -76,6 +81,11 @@ inline Status copy_pool(SlotPool& pool, PreparedSlots& prepared, const SlotPool&
 
 inline Status state_of(const SlotPool& pool, PoolState& state) noexcept {
   return guarded([&] { return state = pool.state(), Status::ok; });
+}
+
+inline Status free_between(const SlotPool& pool, double begin, double end,
+                           PoolState& state) noexcept {
+  return guarded([&] { return state = pool.free_between(begin, end), Status::ok; });
 }
 
 inline Status make_rows_for(SlotPool& pool, double volume) noexcept {

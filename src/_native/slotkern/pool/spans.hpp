@@ -80,6 +80,19 @@ class PoolSpans {
     return out;
   }
 
+  // What is free of it at or after `begin` and has begun by `end`: spans as they are, not cut.
+  PoolState free_between(double begin, double end) const {
+    PoolState out;
+    for (const auto& [id, place] : ids_) {
+      const auto& spans = free_[static_cast<std::size_t>(place)];
+      auto span = std::lower_bound(spans.begin(), spans.end(), begin,
+                                   [](const Span& s, double t) { return s.end < t; });
+      for (; span != spans.end() && span->start <= end; ++span) out.free.push_back(*span);
+      out.free_nodes.resize(out.free.size(), id);
+    }
+    return out;
+  }
+
   // -1: there is no such node.
   std::int32_t place_of(std::int32_t node) const {
     if (!places_.empty())

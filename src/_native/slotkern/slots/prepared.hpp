@@ -158,10 +158,11 @@ class PreparedSlots {
     return static_cast<double>(slots.size()) * static_cast<double>(query.n) * sweeps > 0x1p26;
   }
 
-  // The same request, its most runtime said as a least performance: no part is shorter on a
-  // slower node. Searches look at the one limit only.
-  Query by_performance(const Query& asked) const {
+  // The same request as every search of these slots must read it: its mask by rows of origin, and
+  // its most runtime said as a least performance, for no part is shorter on a slower node.
+  Query as_searched(const Query& asked) const {
     Query query = asked;
+    query.origins = origins.empty() ? nullptr : origins.data();
     if (asked.max_runtime == kInfinity) return query;
     const auto slower =
         std::partition_point(groups.begin(), groups.end(), [&](const Group& group) {

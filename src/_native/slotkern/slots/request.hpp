@@ -46,7 +46,7 @@ struct Query {
   double setup = 0;                // constant part of a part's length
   double step = 0;                 // lengths are multiples of it; 0: any length
   double latest = kInfinity;       // start
-  double max_runtime = kInfinity;  // of the window; see PreparedSlots::by_performance
+  double max_runtime = kInfinity;  // of the window; see PreparedSlots::as_searched
   const std::uint8_t* mask = nullptr;  // one byte a slot, 0 = filtered out
   // For a mask by origin row (PreparedSlots::origins) of so many rows; those behind are filtered
   // out.
@@ -75,7 +75,7 @@ struct Query {
 
   double start_in(const Slot& slot) const { return std::max(slot.start, earliest); }
   double limit(const Slot& slot) const { return std::min(slot.end, deadline); }
-  bool admits(const Slot& slot, std::size_t row) const {
+  SLOTKERN_INLINE bool admits(const Slot& slot, std::size_t row) const {
     return slot.performance >= min_performance && slot.price <= max_price &&
            start_in(slot) <= latest && (!mask || passes(origins ? origins[row] : row));
   }

@@ -168,7 +168,7 @@ inline ValueAnswer find_by_value(const PreparedSlots& prepared, const Query& ask
                                  bool record) noexcept {
   ValueAnswer answer;
   answer.status = guarded([&] {
-    const Query query = prepared.by_performance(asked);
+    const Query query = prepared.as_searched(asked);
     ValueWorkspace& work = valued_workspace();
     work.chosen.clear();
     work.steps.clear();

@@ -276,14 +276,13 @@ class AlternativesSweep {
 }  // namespace detail
 
 // At most `limit` windows, in the order in which repeated search by "first" and cutting finds
-// them. Limits on sums are for repeated search: they want other sets than the cheapest. The mask of a pool that has changed is by origin row.
+// them. Limits on sums are for repeated search: they want other sets than the cheapest.
 inline Status find_alternatives(const PreparedSlots& prepared, const Query& asked, ShapeKind shape,
                                 std::size_t limit, WindowTable& out) noexcept {
   return guarded([&] {
     out = {};
-    Query query = prepared.by_performance(asked);
+    Query query = prepared.as_searched(asked);
     query.budget = detail::most_money(asked);
-    query.origins = prepared.origins.empty() ? nullptr : prepared.origins.data();
     const Status status = prepared.check(query, true);
     if (status != Status::ok) return status;
     if (query.limits) return Status::request_not_valid;

@@ -55,7 +55,7 @@ inline Status search_checked(const PreparedSlots& prepared, const Query& query, 
 // The same, or volume_too_small.
 inline Status search(const PreparedSlots& prepared, const Query& asked, int criterion,
                      ShapeKind shape, Workspace& work, Found& found) {
-  const Query query = prepared.by_performance(asked);
+  const Query query = prepared.as_searched(asked);
   if (criterion < 0 || criterion >= kBuiltins) return Status::request_not_valid;
   const Status status = prepared.check(query);
   if (status != Status::ok) return status;
