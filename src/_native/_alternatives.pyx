@@ -196,8 +196,7 @@ def searched_slots(slots):
     """What `gather` wants: the slots that are free now, and of which rows of origin they are."""
     if not isinstance(slots, PreparedSlots):
         return slots, None
-    cdef PreparedSlots pool = (<PreparedSlots>slots).settled()
-    return pool.slots, pool.origin
+    return slots._free()
 
 
 def rows_that_hold(slots, parts):

@@ -5,6 +5,7 @@ import os
 import numpy as np
 
 cimport cython
+from libc.float cimport DBL_MAX
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libcpp.vector cimport vector
 
@@ -88,23 +89,37 @@ cdef class ChangingSlots(PreparedSlots):
         cdef size_t version = self.pool.version()
         found = self.snapshot
         if found is None or found[0] != version:
-            spans = in_order(self._state()["free"], "start", "node")
-            slots = self.table.take(spans["row"])
-            slots["start"], slots["end"] = spans["start"], spans["end"]
-            slots.flags.writeable = False
-            self.snapshot = found = version, slots, spans["row"]
+            self.snapshot = found = version, *slots_of(self.table, self._state()["free"])
         return found[1], found[2]
 
     cdef PreparedSlots settled(self):
+        """A copy, also of a pool that has not changed yet: it may while the copy is in use."""
         cdef PreparedSlots current = self.current
-        if not self.changed:
-            return self
         slots, rows = self._free()
         if current is None or current.origin is not rows:
             current = PreparedSlots(slots)
             current.origin, current.terms = rows, self.terms
             self.current = current
         return current
+
+    # A copy of all that is free costs as much as the pool is large, after every change again: of
+    # a flow that has booked far ahead a search until a deadline looks at a small part.
+    cdef PreparedSlots settled_for(self, const Query& query):
+        cdef PoolState state
+        cdef PreparedSlots part
+        cdef Status status
+        cdef double end = min(query.deadline, query.latest)
+        if not self.changed or end == DBL_MAX:
+            return self.settled()
+        self.lock()
+        status = free_between(self.pool, query.earliest, end, state)
+        table = self.table
+        self.mutex.unlock()
+        check_status(status)
+        slots, rows = slots_of(table, span_table(state.free_nodes, state.free))
+        part = PreparedSlots(slots)
+        part.origin, part.terms = rows, self.terms
+        return part
 
     def _state(self):
         """What is free and booked, by (node, start), and what is gone, as arrays."""
@@ -205,6 +220,15 @@ cdef class ChangingSlots(PreparedSlots):
             if status != Status.ok:
                 self.mutex.unlock()
         return check_status(status)
+
+
+cdef tuple slots_of(table, spans):
+    """Spans as slots in the order of time, and the rows of the table that they come from."""
+    spans = in_order(spans, "start", "node")
+    slots = table.take(spans["row"])
+    slots["start"], slots["end"] = spans["start"], spans["end"]
+    slots.flags.writeable = False
+    return slots, spans["row"]
 
 
 cdef int check_status(Status status) except -1:

@@ -271,9 +271,17 @@ cdef class PreparedSlots:
         """The slots that are free now."""
         return self.table
 
+    def _free(self):
+        """The free slots and, unless they are its own, their rows of origin."""
+        return self.table, self.origin
+
     cdef PreparedSlots settled(self):
-        """These slots as they are now, rows in the order of `array`."""
+        """These slots as they are now and stay, rows in the order of `array`."""
         return self
+
+    cdef PreparedSlots settled_for(self, const Query& query):
+        """The same for one search, perhaps without slots that it cannot use."""
+        return self.settled()
 
     cdef void enter(self, double least_volume) noexcept:
         """Before a search for such volumes or larger, and `leave` after it."""
@@ -379,8 +387,11 @@ cdef object terms_of(object slots):
     return None if terms == (None, None) else terms
 
 
-cpdef Request in_numbers(object slots, Request request):
-    """The request in the numbers of the slots' clock, which is asked once."""
+cpdef Request in_numbers(object slots, Request request, object place=None):
+    """The request in the numbers of the slots' clock, which is asked once.
+
+    Errors name its `place` among other requests, unless it has a name.
+    """
     if request.said is None:
         return request
     terms = terms_of(slots)
@@ -389,6 +400,6 @@ cpdef Request in_numbers(object slots, Request request):
         plain = None if clock is None else numbers_of(request, clock.scale)
         if plain is None:  # what is rare, or wrong
             from slotkern.machine.terms import numbered as numbers
-            plain = numbers(request, clock)
+            plain = numbers(request, clock, place)
         request.plain = clock, plain
     return request.plain[1]

@@ -84,8 +84,8 @@ def find_window(slots, Request request not None, criterion="finish", *, str shap
     Notes
     -----
     A part so long or so dear that it overflows a float64 fits nowhere.
-    Expected O(m / 64 + candidates * n) time for m slots once prepared; scratch memory at
-    most 16 bytes a slot. AEP: Toporkov et al., "Slot Selection and Co-allocation
+    Expected O(m / 64 + candidates * n) time for m slots once prepared; scratch memory about
+    150 bytes a node and 400 a part. AEP: Toporkov et al., "Slot Selection and Co-allocation
     Algorithms for Economic Scheduling in Distributed Computing", section 2; square:
     "Optimization of Resources Selection for Jobs Scheduling in Heterogeneous Distributed
     Computing Environments", section 3.2.
@@ -114,25 +114,33 @@ def find_window(slots, Request request not None, criterion="finish", *, str shap
 cdef Window find_plain(slots, Request request, criterion, str shape, str method, str placement,
                        str span, gap, max_work, seed):
     cdef object index = INDEX.get(criterion) if type(criterion) is str else None
-    if (isinstance(slots, PreparedSlots) and (<PreparedSlots>slots).changed
-            and (index is None or method != "exact" or not lasting(request))):
-        return find_settled(<PreparedSlots>slots, request, criterion, dict(
-            shape=shape, method=method, placement=placement, span=span, gap=gap,
-            max_work=max_work, seed=seed))
+    cdef PreparedSlots pool
+    if isinstance(slots, PreparedSlots):
+        pool = <PreparedSlots>slots
+        if index is None or method != "exact" or (pool.changed and not lasting(request)):
+            pool = pool.settled()
+        if pool is not slots:
+            return find_settled(pool, request, criterion, dict(
+                shape=shape, method=method, placement=placement, span=span, gap=gap,
+                max_work=max_work, seed=seed))
     if (index is None or method != "exact" or placement != "slot-start" or span != "window"
             or gap != 0.0 or max_work is not None or type(seed) is not int or seed < 0):
         from slotkern.search import find_otherwise
         return find_otherwise(slots, request, criterion, shape, method, placement, span, gap,
                               max_work, seed)
-    return find_builtin(slots, request, <str>criterion, shape)
+    return found(slots, request, <str>criterion, index, shape)
 
 
 cpdef Window find_builtin(slots, Request request, str criterion, str shape):
     """The best window by one of CRITERIA, or None."""
+    return found(slots, request, criterion, INDEX[criterion], shape)
+
+
+cdef Window found(slots, Request request, str criterion, int which, str shape):
     cdef ShapeKind form = shape_of(shape)
     cdef PreparedSlots pool = pool_of(slots, False, form, request.query.n)
     request = pool.bound(request)
-    cdef Answer answer = pool.search(request.query, INDEX[criterion], form)
+    cdef Answer answer = pool.search(request.query, which, form)
     if answer.status == Status.ok:
         return wrap(answer, request.query.n, criterion, shape)
     if answer.status == Status.none:
@@ -143,16 +151,28 @@ cpdef Window find_builtin(slots, Request request, str criterion, str shape):
     raise search_error(answer.status, request.query)
 
 
-cdef object find_settled(PreparedSlots pool, Request request, object criterion, dict options):
-    """find_window on what a changed pool is now, with rows of its origin array."""
-    cdef PreparedSlots settled = pool.settled()
+cdef object find_settled(PreparedSlots settled, Request request, object criterion, dict options):
+    """find_window on what a pool was when it settled, with rows of its origin array."""
     cdef Window window = find_window(settled, request, criterion, **options)
     cdef Py_ssize_t i
-    if window is not None:
+    if window is not None and settled.origin is not None:
         for i in range(window.count):
             window.parts[i].row = settled.origin[window.parts[i].row]
         window.table = None
     return window
+
+
+def find_once(PreparedSlots pool not None, Request request not None, criterion, *, str shape,
+              str method):
+    """`find_window` for who changes the pool after each search.
+
+    Where a search runs on a copy of what is free, the copy is of no use to the next one: it
+    holds only what lies between the request's earliest start and its deadline.
+    """
+    if method == "exact" and type(criterion) is str and criterion in INDEX:
+        return find_window(pool, request, criterion, shape=shape)
+    return find_settled(pool.settled_for(request.query), request, criterion,
+                        dict(shape=shape, method=method))
 
 
 def find_windows(slots, requests, criterion="finish", *, str shape="square",
@@ -190,7 +210,7 @@ def find_windows(slots, requests, criterion="finish", *, str shape="square",
     for i, request in enumerate(asked):
         if not isinstance(request, Request):
             raise TypeError(f"requests[{i}] must be a Request, got {type(request).__name__}")
-        asked[i] = in_numbers(slots, request)
+        asked[i] = in_numbers(slots, request, i)
     cdef unsigned crew = min(integer("threads", threads, 1), 1024)
     if criterion.__class__ is not str or criterion not in INDEX or method != "exact":
         if not isinstance(slots, PreparedSlots):

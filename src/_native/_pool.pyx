@@ -85,18 +85,18 @@ cdef class SlotPool(ChangingSlots):
     earliest start also remembers that no such request, and no harder one, fits before the
     time found; booking keeps what is remembered true, and a release lowers only the times
     before which the freed slot could serve. Everything else (a filter that names start or
-    end, another criterion, the methods "lite" and "published", `explain`) runs on a copy
-    of the free slots that is prepared at the first such search after a change,
-    O(m log m), and kept until the next. Boolean filters and value arrays, also inside
-    `minimize`, are refused once the pool has changed, because their rows are no longer
-    its slots'.
+    end, another criterion, the methods "lite" and "published", `explain`, batches) runs on
+    a copy of the free slots that is prepared at the first such search, also before the
+    first change, O(m log m), and kept until the next change. Boolean filters and value
+    arrays, also inside `minimize`, are refused once the pool has changed, because their
+    rows are no longer its slots'.
 
     *Threads.* Searches may run in several threads at once while none writes. `book`,
     `release`, `schedule` and the other writers wait for each other and for searches, and
     never hold the interpreter while they wait; searches of a changed pool take turns.
 
     *Memory.* About 100 bytes a slot beside the copy; once changed 250 bytes a slot and 24 a
-    booked part.
+    booked part. As much as at first again for the copy that other searches run on.
 
     Examples
     --------
@@ -595,7 +595,7 @@ cdef class SlotPool(ChangingSlots):
             if not isinstance(request, Request):
                 raise TypeError(
                     f"requests[{i}] must be a Request, got {type(request).__name__}")
-            each = in_numbers(self, request)
+            each = in_numbers(self, request, i)
             names.append(each.name)
             if not lasting(each):
                 raise ValueError(

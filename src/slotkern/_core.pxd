@@ -22,6 +22,7 @@ cdef class PreparedSlots:
     cdef object uses_of(self, object of)
     cdef object array(self)
     cdef PreparedSlots settled(self)
+    cdef PreparedSlots settled_for(self, const Query& query)
     cdef void enter(self, double least_volume) noexcept
     cdef void leave(self) noexcept nogil
     # The sweeps are compiled here and for pools (_changing): each door that called them by
@@ -32,6 +33,6 @@ cdef class PreparedSlots:
                            bint heard) noexcept nogil
 
 
-cpdef Request in_numbers(object slots, Request request)
+cpdef Request in_numbers(object slots, Request request, object place=*)
 cdef object terms_of(object slots)
 cdef PreparedSlots pool_of(object slots, bint both, ShapeKind shape, size_t n)

@@ -1,6 +1,7 @@
 from collections.abc import Iterable
 from typing import Any, Literal, overload
 
+from slotkern._core import PreparedSlots
 from slotkern._request import Request
 from slotkern._windows import Window, WindowTable
 from slotkern.typing import (
@@ -86,6 +87,14 @@ def find_windows(
     threads: int = 1,
     **options: Any,
 ) -> WindowTable: ...
+def find_once(
+    pool: PreparedSlots,
+    request: Request,
+    criterion: Criterion,
+    *,
+    shape: Shape,
+    method: Literal["exact", "lite"],
+) -> Window | None: ...
 def find_builtin(
     slots: Slots, request: Request, criterion: BuiltIn, shape: Shape
 ) -> Window | None: ...

@@ -202,6 +202,49 @@ def test_what_was_booked_before_ctrl_c_comes_back():
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent by kill")
+def test_slots_are_added_whole_or_not_at_all_whenever_ctrl_c_comes():
+    process = run(
+        """
+        import os, threading, time
+
+        slots = queue(2_000, 200_000, True)
+        more = queue(2_000, 200_000, True)
+        more["start"], more["end"] = more["start"] + 3e6, more["end"] + 3e6
+        pool = sk.SlotPool(slots)
+        pool.book(pool.find(sk.Request(1, 5)))
+        whole, before = pool.copy(), pool.slots
+        began = time.perf_counter()
+        whole.add_slots(more)
+        took, after = time.perf_counter() - began, whole.slots
+        ready()
+        stopped = 0
+        for k in range(12):
+            copy = pool.copy()
+            try:
+                stop = (os.getpid(), signal.SIGINT)
+                kill = threading.Timer(took * k / 12, os.kill, stop)
+                kill.start()
+                copy.add_slots(more)
+                kill.join()
+            except KeyboardInterrupt:
+                pass
+            kill.join()
+            added = len(copy) > len(before)
+            stopped += not added
+            assert np.array_equal(copy.slots, after if added else before)
+            asked = sk.Request(1, 7, earliest=3e6)
+            assert (copy.find(asked) is None) != added
+            if not added:
+                copy.add_slots(more)
+                assert np.array_equal(copy.slots, after)
+        print(stopped > 0)
+        """,
+    )
+    out, _ = process.communicate(timeout=300)
+    assert out.split() == ["True"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are sent by kill")
 def test_a_handler_that_returns_lets_the_call_go_on():
     process = run(
         """

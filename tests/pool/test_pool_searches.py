@@ -9,6 +9,7 @@ import pytest
 from pools import assert_same_but_rows, random_request, random_slots
 
 import slotkern as sk
+from slotkern._find import find_once
 from slotkern.plotting.steps import step_values
 
 
@@ -118,6 +119,13 @@ def test_filters_after_bookings(where, shape):
         window = pool.find(request, criterion, shape=shape)
         plain = sk.find_window(pool.slots, request, criterion, shape=shape)
         assert_same_but_rows(window, plain)
+        both = [request, request.replace(where=None)]
+        for threads in (1, 2):
+            many = sk.find_windows(
+                pool, both * 40, criterion, shape=shape, threads=threads
+            )
+            assert many[0] == window
+            assert many == [pool.find(r, criterion, shape=shape) for r in both] * 40
         for scheme in ("first", "cost"):
             several = pool.find_alternatives(request, scheme, shape=shape)
             alone = sk.find_alternatives(pool.slots, request, scheme, shape=shape)
@@ -130,6 +138,39 @@ def test_filters_after_bookings(where, shape):
             if k % 3:
                 pool.book(window)
     assert found > 5
+
+
+@pytest.mark.parametrize("shape", ["square", "ragged"])
+@pytest.mark.parametrize("criterion", ["q", "dependable", "coordinated"])
+def test_sums_of_values_until_a_deadline(criterion, shape):
+    """Searched once, a part of what is free gives what all of it gives."""
+    found = 0
+    for seed in range(6):
+        pool = changed_pool(seed)
+        slots = pool.slots
+        times = np.concatenate([slots["start"], slots["end"][slots["end"] < np.inf]])
+        rng = np.random.default_rng(seed)
+        for _ in range(25):
+            first, last = np.sort(rng.choice(times, 2))
+            asked = sk.Request(
+                int(rng.integers(1, 4)),
+                float(rng.uniform(1, 9)),
+                budget=float(rng.uniform(5, 200)),
+                earliest=float(first),
+                deadline=float(last) if rng.random() < 0.7 else np.inf,
+                latest=float(rng.choice(times[times >= first])),
+            )
+            for how in ("exact", "lite"):
+                ours = find_once(pool, asked, criterion, shape=shape, method=how)
+                other = sk.find_window(slots, asked, criterion, shape=shape, method=how)
+                assert (ours is None) == (other is None)
+                if ours is None:
+                    continue
+                found += 1
+                assert ours.value == pytest.approx(other.value, rel=1e-12)
+                assert ours.proven == other.proven  # of equal sums any stands
+                assert_rows_are_of_the_origin(pool, ours)
+    assert found > 50
 
 
 @pytest.mark.parametrize("shape", ["square", "ragged"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import sys
 import threading
 
@@ -9,6 +10,24 @@ import numpy as np
 from pools import random_request, random_slots
 
 import slotkern as sk
+
+C_FUNCTION = ctypes.CFUNCTYPE(
+    ctypes.c_int, ctypes.c_void_p, ctypes.c_double, ctypes.POINTER(ctypes.c_double)
+)
+
+
+@C_FUNCTION
+def taken(slot, length, value):
+    value[0] = length
+    return 0
+
+
+def capsule_of(function):
+    new = ctypes.pythonapi.PyCapsule_New
+    new.restype = ctypes.py_object
+    new.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+    name = b"int (const void *, double, double *)"
+    return new(ctypes.cast(function, ctypes.c_void_p), name, None)
 
 
 def test_threads_that_read_and_write():
@@ -46,6 +65,25 @@ def test_threads_that_read_and_write():
     assert not any(thread.is_alive() for thread in threads)
     assert errors == []
     assert pool.slots.tolist() == slots.tolist()
+
+
+def test_a_search_by_value_while_the_pool_first_changes():
+    slots = random_slots(2, nodes=40, slots=20)
+    pool, request = sk.SlotPool(slots), sk.Request(3, 2.0)
+    best = sk.find_window(slots, request, sk.minimize(capsule_of(taken)))
+    window, asked = pool.find(request, "start"), []
+
+    @C_FUNCTION
+    def books(slot, length, value):
+        asked.append(length)
+        if len(asked) == 1:
+            pool.book(window)  # as another thread may
+        return taken(slot, length, value)
+
+    found = pool.find(request, sk.minimize(capsule_of(books)))
+    assert found == best
+    assert len(pool.booked) == 3
+    assert asked
 
 
 def test_slots_added_while_others_book():

@@ -253,8 +253,9 @@ def test_cycles_end_where_a_job_fits_in_none() -> None:
     done = sk.replay(jobs, GRID, policy)
     assert done.dropped == {"no window": 3}
     assert not np.isin([3, 7, 29], done.jobs["row"]).any()
-    with pytest.raises(ValueError, match="cycles of 1e-12 s are too short: more"):
-        sk.replay(jobs, GRID, sk.CyclePolicy(1e-12))
+    for length, kind in ((1e-12, "short: more"), (1e15, "long: 30 of them")):
+        with pytest.raises(ValueError, match=f"cycles of {length} s are too {kind}"):
+            sk.replay(jobs, GRID, sk.CyclePolicy(length))
     for wrong, kind, text in (
         ({"length": 0}, ValueError, "length must be more than 0"),
         ({"horizon": -1}, ValueError, "horizon must be more than 0"),
@@ -264,6 +265,46 @@ def test_cycles_end_where_a_job_fits_in_none() -> None:
     ):
         with pytest.raises(kind, match=text):
             sk.CyclePolicy(**wrong)
+
+
+def test_cycles_last_longer_than_all_work() -> None:
+    """Who comes just after a cycle waits for the next, when all else is long done."""
+    jobs = random_flow(4)
+    jobs["submit"] = [0, 1, 3601, 3601]
+    jobs["allocated"] = 4
+    jobs["run_time"] = jobs["requested_time"] = 10
+    done = sk.replay(jobs, 4, "batch-slicer")
+    assert done.jobs["start"].tolist() == [0, 3600, 7200, 7210]
+    long = sk.replay(jobs, 4, sk.CyclePolicy(1e6, horizon=15))
+    assert long.jobs["start"].tolist() == [0, 1e6, 2e6, 3e6]
+    once = sk.replay(jobs[:0], 4, "batch-slicer")
+    assert len(once) == 0
+
+
+@pytest.mark.parametrize("shape", ["square", "ragged"])
+@pytest.mark.parametrize("policy", [sk.WindowPolicy, sk.CyclePolicy])
+def test_what_runs_as_long_as_asked_costs_what_its_window_does(
+    policy: Any, shape: Any
+) -> None:
+    jobs = random_flow(1)
+    jobs["run_time"] = jobs["requested_time"] = 8
+    jobs["allocated"] = 5
+    slots = sk.make_slots(
+        node=range(8),
+        start=0,
+        end=99,
+        performance=[1.0] * 4 + [3.0] * 4,
+        price=[1.0] * 4 + [6.0] * 4,
+    )
+    window = sk.find_window(slots, sk.Request(5, 8), "first", shape=shape)
+    chosen = policy(shape=shape)
+    done = sk.replay(jobs, GRID, chosen)
+    assert window is not None
+    assert done.nodes(0).tolist() == list(window.nodes)
+    assert done.jobs["cost"].tolist() == pytest.approx([window.cost])
+    jobs["run_time"] = 4
+    half = sk.replay(jobs, GRID, chosen).jobs["cost"].tolist()
+    assert half == pytest.approx([window.cost / 2])
 
 
 def test_windows_of_the_most_of_a_column() -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from slotkern import _batch
+from slotkern._alternatives import rows_that_hold
 from slotkern._find import find_windows
 from slotkern._request import Request
 from slotkern._windows import Window, WindowTable
@@ -152,7 +153,7 @@ class Schedule(Drawn):
         measure = self._rules["target"]
         if isinstance(measure, str):
             return self.totals()[measure]
-        rows = np.searchsorted(np.arange(len(measure)), self.windows.parts["row"])
+        rows = rows_that_hold(self.slots, self.windows.parts)
         return math.fsum(measure[rows].tolist())
 
     def nodes(self) -> NDArray[np.void]:
@@ -241,8 +242,8 @@ class Schedule(Drawn):
         found = self.alternatives
         if isinstance(measure, str):
             return np.asarray(getattr(found, measure))
-        sums = np.concatenate([[0.0], np.cumsum(measure[found.parts["row"]])])
-        return np.asarray(np.diff(sums[found.first]))
+        rows = rows_that_hold(self.slots, found.parts)
+        return np.asarray(np.add.reduceat(measure[rows], found.first[:-1]))
 
     def execute(
         self,

@@ -95,7 +95,10 @@ def place_cycles(
     if not span / policy.length <= _MOST_CYCLES:
         reason = f"more than {_MOST_CYCLES:,} of them in the {span:g} s of the flow"
         raise ValueError(f"cycles of {policy.length} s are too short: {reason}")
-    held = Held(flow, cluster)
+    if not policy.length * count <= 2.0**53:
+        reason = f"{count:,} of them, one a job, add up to more than 2**53 seconds"
+        raise ValueError(f"cycles of {policy.length} s are too long: {reason}")
+    held = Held(flow, cluster, policy.shape, policy.length)
     budgets = money_of(policy.budget, flow.row, total)
     submit, width = flow.submit.tolist(), flow.width.tolist()
     estimate = flow.estimate.tolist()

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern import Request, SlotPool, Window, _replay, make_slots
+from slotkern._find import find_once
 from slotkern.checks import number, one_of
 from slotkern.machine.spans import gaps
 from slotkern.replays.cluster import Cluster
@@ -94,13 +95,20 @@ def pooled(cluster: Cluster) -> Cluster:
 
 
 class Held:
-    """The free time of a flow's nodes, and the windows that its jobs hold in it."""
+    """The free time of a flow's nodes, and the windows that its jobs hold in it.
 
-    def __init__(self, flow: FlowJobs, cluster: Cluster) -> None:
+    Time lasts until all jobs have run one after another, each after a `pause`.
+    """
+
+    def __init__(
+        self, flow: FlowJobs, cluster: Cluster, shape: str, pause: float = 0.0
+    ) -> None:
         self.placed = Placed.nowhere(len(flow.row))
         self.performance = np.repeat(cluster.performance, cluster.processors)
         self.price = np.repeat(cluster.price, cluster.processors)
-        self.pool = SlotPool(_free(flow, cluster, self.performance, self.price))
+        free = _free(flow, cluster, self.performance, self.price, pause)
+        self.pool = SlotPool(free)
+        self._square = shape == "square"
         self.windows: dict[int, Window] = {}  # of jobs that have not ended
         self.waiting: dict[int, None] = {}  # whose windows begin later, as they came
         self._run = flow.run.tolist()
@@ -117,6 +125,8 @@ class Held:
         """Give a job its window, or another one."""
         placed = self.placed
         self.pool.book(window)
+        if self.windows.get(job) is window:
+            return  # given back and taken again
         self.windows[job] = window
         nodes = self._nodes[job] = np.array(window.nodes, np.int32)
         length = self._run[job] / float(self.performance[nodes].min())
@@ -134,7 +144,9 @@ class Held:
             if job not in self.windows or self._end_of(job) != end:
                 continue  # the end of a window that was left
             window, parts = self.windows.pop(job), self._nodes[job]
-            used = self._run[job] / self.performance[parts]
+            used = self.placed.run[job]
+            if not self._square:
+                used = self._run[job] / self.performance[parts]
             self.placed.cost[job] = (self.price[parts] * used).sum()
             if window.finish > now:
                 self.pool.release(window)
@@ -173,7 +185,7 @@ def place_windows(
     count = len(flow.row)
     if count == 0:
         return Placed.nowhere(0)
-    held = Held(flow, cluster)
+    held = Held(flow, cluster, policy.shape)
     pool, windows, waiting = held.pool, held.windows, held.waiting
     budgets = money_of(policy.budget, flow.row, total)
     submit, width = flow.submit.tolist(), flow.width.tolist()
@@ -184,11 +196,15 @@ def place_windows(
         if policy.slack < np.inf:
             request = Request(width[job], estimate[job], **limits)
             soonest = pool.find(request, "finish", shape=policy.shape)
-            if soonest is None:
+            first = pool.find(request, "start", shape=policy.shape)
+            if soonest is None or first is None:
                 return None
             limits["deadline"] = soonest.finish + policy.slack
+            # No window starts sooner: sums of values look at what is free from then on.
+            limits["earliest"] = first.start
         request = Request(width[job], estimate[job], **limits)
-        return pool.find(request, criterion, shape=policy.shape, method=policy.method)
+        how: Any = {"shape": policy.shape, "method": policy.method}
+        return find_once(pool, request, criterion, **how)
 
     coming = 0
     while coming < count or held.next_end < np.inf:
@@ -221,10 +237,12 @@ def _free(
     cluster: Cluster,
     performance: NDArray[np.float64],
     price: NDArray[np.float64],
+    pause: float,
 ) -> NDArray[Any]:
     """The free slots of all nodes, without blocked time, until all can have ended."""
     begin = float(flow.submit[0])
     work = float(flow.estimate.sum()) / float(performance.min())
+    work += pause * len(flow.row)
     blocked = cluster.blocked
     until = float(max(flow.submit[-1], blocked["end"].max(initial=0))) + work + 1
     node, start, end = [], [], []

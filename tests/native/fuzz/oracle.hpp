@@ -166,12 +166,17 @@ class Oracle {
         lengths.push_back(lengths_[i]);
     Rows rows;
     for (const double most : lengths) {
+      double longest = 0;
       rows.clear();
       for (const auto i : known)
         if (lengths_[i] <= most && rows.size() < n_ &&
-            (!square_ || fits(rows_[i], t, most, asked_.query.deadline)))
+            (!square_ || fits(rows_[i], t, most, asked_.query.deadline))) {
           rows.push_back(i);
-      if (rows.size() == n_) visit_if(t, rows, visit);
+          longest = std::max(longest, lengths_[i]);
+        }
+      // For a length of their own, cheaper ones may be live: where rounding makes costs equal
+      // only these stand.
+      if (rows.size() == n_ && longest == most) visit_if(t, rows, visit);
     }
   }
 
