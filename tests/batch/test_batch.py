@@ -222,6 +222,25 @@ def test_conservative_runs_are_those_of_the_definition(slots, requests, shape, d
 
 
 @given(small_slots(), batches, shapes, st.data())
+def test_what_really_ran_never_overlaps(slots, requests, shape, data):
+    shares = [data.draw(shares_of) for _ in requests]
+    schedule = sk.schedule_batch(slots, requests, sk.Backfilling(), shape=shape)
+    execution = schedule.execute(shares)
+    runs = execution.runs()
+    assert [*runs] == [
+        name
+        for name, ran in zip(schedule.batch.names, execution.started, strict=True)
+        if ran
+    ]
+    finish = execution.finish[execution.started]
+    assert [run.finish for run in runs.values()] == finish.tolist()
+    parts = [part for run in runs.values() for part in run.slots.tolist()]
+    spans = sorted((node, start, end) for _, node, start, end, _ in parts)
+    for (node, _, end), (other, start, _) in itertools.pairwise(spans):
+        assert node != other or end <= start
+
+
+@given(small_slots(), batches, shapes, st.data())
 def test_easy_runs_are_those_of_the_definition(slots, requests, shape, data):
     shares = [data.draw(shares_of) for _ in requests]
     schedule = sk.schedule_batch(slots, requests, sk.Backfilling("easy"), shape=shape)
@@ -419,6 +438,42 @@ def test_a_pool_that_has_changed():
     pool.book(schedule)
 
 
+def test_a_schedule_keeps_the_slots_that_were_free_before():
+    asked = {"seed": 3, "reschedule": "backfill"}
+    for changed in (False, True):
+        pool = sk.SlotPool(SLOTS)
+        if changed:
+            pool.book(pool.find(sk.Request(1, 4)))
+        before = sk.schedule_batch(pool.slots, JOBS)
+        schedule = sk.schedule_batch(pool, JOBS)
+        pool.book(schedule)
+        assert schedule.slots.tolist() == before.slots.tolist()
+        assert schedule.nodes().tolist() == before.nodes().tolist()
+        assert schedule.bound == before.bound
+        starts = schedule.execute(**asked).windows.start
+        assert starts.tolist() == before.execute(**asked).windows.start.tolist()
+
+
+def test_a_column_of_a_pool_that_has_changed():
+    slots = sk.make_slots(
+        node=range(4),
+        start=0,
+        end=20,
+        performance=1,
+        price=1,
+        watt=[1.0, 2.0, 4.0, 8.0],
+    )
+    pool = sk.SlotPool(slots)
+    pool.book(pool.find(sk.Request(2, 3, where="node < 2")))  # their rests come last
+    jobs = [sk.Request(1, 8), sk.Request(2, 8)]
+    schedule = sk.schedule_batch(pool, jobs, maximize="watt")
+    assert schedule.value == sum(
+        2.0**node for window in schedule if window for node in window.nodes
+    )
+    curve = schedule.trade_off()
+    assert schedule.value in curve.value
+
+
 def test_a_schedule_pickles():
     pool = sk.SlotPool(SLOTS)
     schedule = sk.schedule_batch(pool, JOBS, sk.BSF(2))
@@ -450,7 +505,7 @@ def test_the_obvious_answers():
         ({"limit": math.nan}, "limit must not be NaN"),
         ({"names": ["a", "b", "a"]}, r"names\[2\] = 'a' is the name of job 0"),
         ({"criteria": ["cost", "best", "cost"]}, r"criteria\[1\] must be one of"),
-        ({"policy": "css"}, "policy must be a policy, got str"),
+        ({"policy": "css"}, "CSS, or a BatchSlicer, .* or BSF; got 'css'"),
         ({"policy": sk.BatchSlicer((1, 1))}, "sizes sum to 2, but 3 jobs"),
         ({"policy": sk.BatchSlicer(by=[1, 2])}, "by has 2 numbers for 3 jobs"),
         ({"most": 0}, "most must be at least 1"),

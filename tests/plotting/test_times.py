@@ -60,6 +60,25 @@ def test_ticks_are_whole_hours_of_the_zone_across_the_change(unit: str) -> None:
     assert free.clock.timedelta(high - low) == dt.timedelta(hours=31)
 
 
+@pytest.mark.parametrize(
+    ("start", "end", "common"),
+    [
+        ("2026-10-24 18:00", "2026-10-26", "2026-Oct"),
+        ("2026-10-25 08:00", "2026-10-25 17:00", "2026-Oct-25"),
+        ("2026-10-01", "2026-12-20", "2026"),
+        ("2026-12-20", "2027-01-10", ""),
+    ],
+)
+def test_at_the_end_of_an_axis_stands_what_all_ticks_have_in_common(
+    start: str, end: str, common: str
+) -> None:
+    machine = sk.Machine.homogeneous(2)
+    free = sk.free_slots(machine, start=start, end=end, zone="Europe/Berlin")
+    axes = sk.plot_gantt(free).axes[0]
+    axes.figure.draw_without_rendering()  # type: ignore[union-attr]
+    assert axes.xaxis.get_offset_text().get_text() == common
+
+
 def test_rows_are_named_and_captions_are_dates() -> None:
     free = night()
     job = sk.Request(3, walltime="4h", earliest="2026-10-25 00:00", name="$w")

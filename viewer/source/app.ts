@@ -129,9 +129,9 @@ export class App {
     const help = el(
       "p",
       { class: "help keys", id: "keys" },
-      ...["Drag or ", key("arrows"), " move; wheel or ", key("+"), " ", key("−"), " zoom the time, over the names the rows; ", key("Shift"), " and drag a range, or and arrows zoom; "],
+      ...["Drag or ", key("arrows"), " move; wheel or ", key("+"), " ", key("−"), " zoom the time, over the names the rows; ", key("Shift"), " and drag, or ", key("Shift"), " and ", key("arrows"), " zoom; "],
       ...(about.items.count ? [key("N"), " ", key("P"), ` next and previous ${noun}, `, key("Enter"), " zoom to it, "] : []),
-      ...[key("0"), " all, ", key("Esc"), " nothing selected."],
+      ...[key("0"), " all, ", key("Esc"), " nothing selected. Keys are for the picture: click it first, or reach it by ", key("Tab"), "."],
     );
     this.top.setAttribute("aria-label", `${about.title}: ${summary.join(", ")}`);
     this.top.setAttribute("aria-describedby", "keys");

@@ -34,7 +34,7 @@ left, right = figure.subplots(1, 2)
 left.plot(losses, 100 * np.array(completion), "o-", color="#0072B2")
 left.set(title="Jobs that complete", ylabel="%", ylim=(90, 100.5))
 right.plot(losses, messages, "o-", color="#D55E00")
-right.set(title="Messages a job", ylim=(0, None))
+right.set(title="Messages a job", ylim=(0, 1.1 * max(messages)))
 for ax in (left, right):
     ax.set_xlabel("share of messages that get lost")
     ax.spines[["top", "right"]].set_visible(False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,6 +21,17 @@ if TYPE_CHECKING:
     from slotkern.batch.schedule import Schedule
 
 __all__ = ["Execution", "execute", "true_shares"]
+
+
+class Run(NamedTuple):
+    """What of a window was really used, as pictures take it."""
+
+    start: float
+    finish: float
+    slots: NDArray[np.void]
+    runtime: float
+    cost: float
+    processor_time: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +82,28 @@ class Execution(Drawn):
     def finish(self) -> NDArray[np.float64]:
         """When each job's last part really ended."""
         return np.asarray(self.windows.start + self.windows.runtime * self.shares)
+
+    def runs(self) -> dict[str, Run]:
+        """Return what each job that ran really used, by name: no two of them overlap.
+
+        Costs are those of the reserved windows.
+        """
+        found = {}
+        names = self.schedule.batch.names
+        for name, window, share in zip(names, self.windows, self.shares, strict=True):
+            if window is None:
+                continue
+            parts = window.slots.copy()
+            parts["end"] = parts["start"] + share * (parts["end"] - parts["start"])
+            found[name] = Run(
+                window.start,
+                window.start + share * window.runtime,
+                parts,
+                share * window.runtime,
+                window.cost,
+                share * window.processor_time,
+            )
+        return found
 
     def _shown(self) -> Table:
         """One row a job: what it was promised and what came."""

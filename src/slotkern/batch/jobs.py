@@ -111,7 +111,7 @@ class Batch:
         """The same jobs, with dates and durations in numbers of the slots' clock."""
         if self._only_numbers:
             return self
-        asked = [in_numbers(slots, request) for request in self.requests]
+        asked = [in_numbers(slots, request) for request in self.named_requests]
         return Batch(asked, self.names, self.criteria)
 
     @staticmethod

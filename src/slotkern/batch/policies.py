@@ -130,19 +130,26 @@ def policy_of(text: str) -> Policy:
         if name == "css" and not numbers:
             return CSS
         if name == "slicer" and len(numbers) == 1:
-            sizes = [int(size) for size in numbers[0].split("+")]
+            sizes = [_whole(size) for size in numbers[0].split("+")]
             return BatchSlicer(sizes[0] if len(sizes) == 1 else tuple(sizes))
         if name in ("conservative", "easy") and not numbers:
             return Backfilling(name)
         if name == "bsf" and 1 <= len(numbers) <= 2:
-            n_css, k = int(numbers[0]), int(numbers[1]) if numbers[1:] else 1
-            return BSF(n_css, k)
+            n_css, *k = map(_whole, numbers)
+            return BSF(n_css, k[0] if k else 1)
     except ValueError as error:
         raise ValueError(f"policy {text!r}: {error}") from None
     raise ValueError(
         "a policy is css, slicer:K, slicer:SIZE+SIZE, conservative, easy, bsf:N or "
         f"bsf:N:K; got {text!r}"
     )
+
+
+def _whole(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is no whole number") from None
 
 
 def _check_slices(policy: BatchSlicer | BSF) -> None:

@@ -16,7 +16,7 @@ from slotkern._request import Request
 from slotkern.batch.jobs import Batch
 from slotkern.batch.policies import BSF, CSS, Backfilling, BatchSlicer, Policy, ranked
 from slotkern.batch.schedule import Schedule
-from slotkern.checks import integer, number, one_of
+from slotkern.checks import integer, number, one_of, shown
 from slotkern.notes import log
 
 if TYPE_CHECKING:
@@ -116,7 +116,10 @@ def schedule_batch(
         batch = Batch(batch.requests, names or batch.names, criteria or batch.criteria)
     batch = batch.in_numbers(slots)
     if not isinstance(policy, (BatchSlicer, Backfilling, BSF)):
-        raise TypeError(f"policy must be a policy, got {type(policy).__name__}")
+        raise TypeError(
+            "policy must be CSS, or a BatchSlicer, Backfilling or BSF; got "
+            f"{shown(policy)}"
+        )
     if minimize is not None and maximize is not None:
         raise ValueError(
             f"minimize={minimize!r} and maximize={maximize!r} contradict each other"

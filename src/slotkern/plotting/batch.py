@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from slotkern.extras import extra
 from slotkern.plotting.gantt import plot_gantt
-from slotkern.plotting.layout import AXES_TALL, ROW_TALL, row_edges
+from slotkern.plotting.layout import AXES_TALL, LETTER, ROW_TALL, WIDTH, row_edges
 from slotkern.plotting.style import (
     FAINT,
     FONT,
@@ -46,8 +47,8 @@ def plot_schedule(
 ) -> Figure:
     """Draw all alternatives of a batch in outline and the chosen ones filled.
 
-    This is figure 2 of the paper. Chosen parts carry the number of their job, counted
-    from 1 in the order of the batch.
+    This is figure 2 of the paper. Chosen parts carry the name of their job where it has
+    room; of a job without one the number, counted from 1 in the order of the batch.
 
     Parameters
     ----------
@@ -75,7 +76,8 @@ def plot_schedule(
     found = schedule.alternatives
     chosen = np.isin(np.arange(len(found)), schedule.chosen[schedule.scheduled])
     rows = _Rows.of(figure.axes[0], schedule.slots)
-    rows.draw(found.parts, found.first, schedule.owner, schedule.owner, chosen)
+    names = [schedule.batch.names[job] for job in schedule.owner.tolist()]
+    rows.draw(found.parts, found.first, schedule.owner, names, chosen)
     return save_figure(figure, target)
 
 
@@ -88,9 +90,10 @@ def plot_cycles(
     """Draw the windows of a flow of jobs, cycle after cycle, and what became of them.
 
     These are figures 1 and 3 of the paper. Each sub-batch has a colour; parts carry the
-    number of their job, counted from 1. Dotted lines are the times at which the cycles
-    were scheduled. Below, for each cycle, the jobs that got a window, and those that
-    returned to the next batch; where cycles are short, as +jobs and -jobs.
+    name of their job, or its number, as in `plot_schedule`. Dotted lines are the times
+    at which the cycles were scheduled. Below, for each cycle, the jobs that got a
+    window, and those that returned to the next batch; where cycles are short, as +jobs
+    and -jobs.
 
     Parameters
     ----------
@@ -124,10 +127,11 @@ def plot_cycles(
     wide = np.diff(flow.times).min(initial=np.inf) * across > COUNTS_WIDE
     counted = "{} scheduled\n{} returned" if wide else "+{}\n-{}"
     for at, jobs, schedule in zip(flow.times, flow.jobs, flow.schedules, strict=True):
-        ax.axvline(at, color=INK, ls="dotted", lw=1.2, zorder=8)
+        ax.axvline(at, color=INK, ls="dotted", lw=1.2, zorder=6.5)  # below the names
         windows, piece = schedule.windows, schedule.piece
         every = np.ones(len(jobs), np.bool_)
-        rows.draw(windows.parts, windows.first, colour + piece, jobs, every)
+        names = schedule.batch.names
+        rows.draw(windows.parts, windows.first, colour + piece, names, every)
         colour += int(piece.max(initial=0)) + 1
         done = int(schedule.scheduled.sum())
         ax.annotate(
@@ -140,7 +144,7 @@ def plot_cycles(
             fontsize=FONT,
             color=INK,
         )
-    ax.xaxis.labelpad = 24
+    ax.xaxis.labelpad = 30
     return save_figure(figure, target)
 
 
@@ -163,12 +167,15 @@ class _Rows:
         parts: NDArray[np.void],
         first: NDArray[np.int64],
         colour: NDArray[np.int64],
-        job: NDArray[np.int64],
+        names: Sequence[str],
         filled: NDArray[np.bool_],
     ) -> None:
         """Draw windows: the last three say how, and whose each is."""
         counts = np.diff(first)
-        look, name = np.repeat(colour, counts), np.repeat(job, counts) + 1
+        look = np.repeat(colour, counts)
+        # Those without a name of their own are called "job 1", "job 2" ...
+        short = [as_written(name.removeprefix("job ")) for name in names]
+        name = np.repeat(np.array(short, object), counts)
         full = np.repeat(filled, counts)
         row = np.searchsorted(self.nodes, parts["node"])
         for k, paint in enumerate(WINDOW_COLOURS):
@@ -178,11 +185,15 @@ class _Rows:
                 _boxes(self.ax, parts[some], row[some], self.edges, paint, kind)
         if not 0 < full.sum() <= LABELLED:
             return
+        inch = np.ptp(self.ax.get_xlim()) / (0.9 * WIDTH)
         labels = zip(parts[full], row[full], name[full].tolist(), strict=True)
-        for part, at, number in labels:
+        for part, at, words in labels:
+            room = inch * (4 + LETTER * (FONT - 2) * len(words)) / 72
+            if part["end"] - part["start"] < room and not words.isdecimal():
+                continue
             across = (part["start"] + part["end"]) / 2
             self.ax.annotate(
-                str(number),
+                words,
                 (across, (self.edges[at] + self.edges[at + 1]) / 2),
                 ha="center",
                 va="center_baseline",
@@ -264,8 +275,9 @@ def plot_trade_off(
         fontsize=FONT,
         color=INK,
     )
-    ax.set_xlabel(as_written(f"{schedule.under} of the chosen windows"), fontsize=FONT)
-    ax.set_ylabel(as_written(schedule.target), fontsize=FONT)
+    under = schedule.under.replace("_", " ")
+    ax.set_xlabel(as_written(f"{under} of the chosen windows"), fontsize=FONT)
+    ax.set_ylabel(as_written(schedule.target.replace("_", " ")), fontsize=FONT)
     ax.tick_params(labelsize=FONT - 1)
     ax.spines[["top", "right"]].set_visible(False)
     return save_figure(figure, target)

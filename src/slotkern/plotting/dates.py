@@ -65,13 +65,20 @@ class DateWords(Formatter):
 
     def __init__(self, dates: Dates) -> None:
         self.dates = dates
+        self.ends: list[dt.datetime | None] = []
         self.concise: Any = _formatter(_locator(tz=dates.zone), tz=dates.zone)
 
     def __call__(self, x: float, pos: int | None = None) -> str:
         return str(self.dates.clock.datetime(x))
 
     def format_ticks(self, values: Sequence[float]) -> list[str]:
+        self.ends = [self.dates.clock.datetime(x) for x in (*values[:1], *values[-1:])]
         return list(self.concise.format_ticks(self.dates.days(values).tolist()))
 
     def get_offset(self) -> str:
-        return str(self.concise.get_offset())
+        last = str(self.concise.get_offset())  # of the last tick alone
+        for form in ("%Y-%b-%d %H:%M", "%Y-%b-%d", "%Y-%b", "%Y"):
+            told = {end.strftime(form) for end in self.ends if end is not None}
+            if len(told) == 1 and last.startswith(common := told.pop()):
+                return common
+        return ""

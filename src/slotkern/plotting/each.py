@@ -70,7 +70,7 @@ def _environment(thing: Environment, windows: Any = None, **options: Any) -> Fig
 
 
 def _execution(thing: Execution, **options: Any) -> Figure:
-    return _windows(thing.windows, thing.schedule._jobs.prepared, **options)
+    return _windows(thing.runs(), thing.schedule._jobs.prepared, **options)
 
 
 def _replay(thing: Replay, **options: Any) -> Figure:

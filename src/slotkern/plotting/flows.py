@@ -51,11 +51,20 @@ def plot_trace(trace: Trace, *, path: str | os.PathLike[str] | None = None) -> F
     Returns
     -------
     matplotlib.figure.Figure
+
+    Raises
+    ------
+    ValueError
+        If no job of the trace says when it ran: nothing is known of its load.
     """
     target = checked_path(path)
+    edges, load = load_over_time(trace)
+    if edges[0] == edges[-1]:
+        raise ValueError(
+            "no job of the trace says when it ran: there is no load to draw"
+        )
     figure = new_figure(9, 3)
     ax = figure.add_subplot()
-    edges, load = load_over_time(trace)
     unit = _across(ax, trace.clock, edges)
     ax.stairs(load, edges / unit, fill=True, color=WINDOW_COLOURS[0], alpha=0.75)
     if trace.processors:

@@ -171,7 +171,7 @@ def items_of(thing: Any) -> Items:
         case Schedule():
             return _batch(thing)
         case Execution():
-            return _table(thing.windows)
+            return _windows(thing.runs())
         case WindowTable():
             return _table(thing)
         case SlotPool():
