@@ -83,7 +83,8 @@ def test_nothing_scheduled_is_exit_code_one(files):
     [
         (["--policy", "fast"], "a policy is css, slicer:K"),
         (["--policy", "slicer:0"], "policy 'slicer:0': k must be at least 1"),
-        (["--policy", "slicer:x"], "policy 'slicer:x'"),
+        (["--policy", "slicer:x"], "policy 'slicer:x': 'x' is no whole number"),
+        (["--policy", "bsf:1:x"], "policy 'bsf:1:x': 'x' is no whole number"),
         (["--output", "out.txt"], "does not end in .csv, .json, .parquet"),
         (["--minimize", "time", "--maximize", "cost"], "contradict"),
     ],
@@ -119,7 +120,12 @@ def test_a_picture_outlines_all_and_fills_the_chosen(files):
     chosen = len(schedule.windows.parts)
     assert drawn == {5: len(schedule.alternatives.parts) - chosen, 6: chosen}
     labels = [text.get_text() for text in axes.texts]
-    assert sorted(labels) == ["1", "1", "2"]
+    assert sorted(labels) == ["big", "big", "small"]
+    called = sk.schedule_batch(
+        slots, {"$a": sk.Request(1, 16), "long" * 99: sk.Request(1, 4)}
+    )
+    named = [text.get_text() for text in plot_schedule(called).axes[0].texts]
+    assert named == [r"\$a"]  # the other has no room
     line = plot_trade_off(schedule).axes[0].lines[0]
     assert (np.diff(line.get_ydata()) < 0).all()
     planned = sk.schedule_batch(slots, [sk.Request(1, 4)], sk.Backfilling())

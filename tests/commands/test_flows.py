@@ -58,6 +58,21 @@ def test_trace(trace_file: Path, tmp_path: Path) -> None:
     refused(run("trace", trace_file, "--clean", "all-of-it"), "clean must be one of")
 
 
+def test_a_trace_that_never_says_when_its_jobs_ran(
+    trace_file: Path, tmp_path: Path
+) -> None:
+    jobs = sk.read_trace(trace_file).jobs.copy()
+    jobs["wait"] = -1
+    sk.write_trace(trace_file, jobs, header={"MaxProcs": "8"})
+    result = run("trace", trace_file)
+    assert result.exit_code == 0, result.stderr
+    assert "no job says when it ran" in result.stdout
+    assert "nan" not in result.stdout
+    picture = tmp_path / "load.png"
+    refused(run("trace", trace_file, "--plot", picture), "no load to draw")
+    assert not picture.exists()
+
+
 def test_replay_compares_policies(trace_file: Path, tmp_path: Path) -> None:
     folder, pictures = tmp_path / "out", tmp_path / "pictures"
     words = ("--policy", "easy", "--policy", "conservative", "--policy", "sjf")
@@ -68,7 +83,8 @@ def test_replay_compares_policies(trace_file: Path, tmp_path: Path) -> None:
     for name in words[1::2]:
         done = sk.replay(trace, None, name)
         assert name in result.stdout
-        assert f"{done.metrics()['wait_mean']:,.2f}" in result.stdout
+        for metric in ("wait_mean", "wait_p95", "bounded_slowdown_p95"):
+            assert f"{done.metrics()[metric]:,.2f}" in result.stdout
         written = sk.read_trace(folder / f"{name}.swf").jobs
         starts = written["submit"] + written["wait"]
         assert starts.tolist() == done.jobs["start"].tolist()

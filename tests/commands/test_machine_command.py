@@ -69,8 +69,9 @@ def test_schedule_a_table_of_jobs(pool: Path, tmp_path: Path) -> None:
     done = run("schedule", pool, jobs, *options)
     assert done.returncode == 0, done.stderr
     assert '"names":["ocean"]' in page.read_text(encoding="ascii")
-    assert "ocean   booked   n01,n02   3.6    2026-10-24T20:00:00+02:00" in done.stdout
+    assert "ocean   booked   n01,n02   3.60   2026-10-24T20:00:00+02:00" in done.stdout
     assert "1 of 2 jobs booked" in done.stdout
+    assert "nan" not in done.stdout  # what the other would have cost is an empty cell
     later = sk.SlotPool.load(booked)
     assert [(w.name, w.names) for w in later.windows("bob")] == [
         ("ocean", ("n01", "n02"))
@@ -80,8 +81,8 @@ def test_schedule_a_table_of_jobs(pool: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "named"),
     [
-        (["--volume", 1, "--walltime", 2], "either --volume or --walltime"),
-        ([], "either --volume or --walltime"),
+        (["--volume", 1, "--walltime", 2], "one of --volume and --walltime"),
+        ([], "one of --volume and --walltime is needed, and only one"),
         (["--walltime", "4:00"], "walltime: '4:00' could be hours, minutes"),
         (["--walltime", "4h", "--deadline", "soon"], "--deadline: 'soon' is no date"),
         (["--walltime", "4h", "--max-runtime", "long"], "--max-runtime: 'long' is no"),
@@ -93,6 +94,25 @@ def test_bad_terms_take_one_line(pool: Path, words: list[object], named: str) ->
     assert done.returncode == 2
     assert named in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_what_is_wrong_with_a_job_of_a_table_names_it(
+    pool: Path, tmp_path: Path
+) -> None:
+    jobs = tmp_path / "jobs.csv"
+    for command, name, named in (
+        ("schedule", "late", "late"),
+        ("schedule", "", "requests[1]"),
+        ("batch", "late", "late"),
+        ("batch", "", "job 2"),
+    ):
+        jobs.write_text(
+            f"name,nodes,walltime,earliest\nfine,1,1h,\n{name},1,1h,2026-10-25 02:30\n"
+        )
+        done = run(command, pool, jobs)
+        assert done.returncode == 2
+        assert f"{named}: earliest: 2026-10-25 02:30 comes twice" in done.stderr
+        assert len(done.stderr.splitlines()) == 1
 
 
 def test_dates_need_a_clock(tmp_path: Path) -> None:

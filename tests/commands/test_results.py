@@ -8,6 +8,7 @@ import os
 import pty
 import subprocess
 import sys
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -184,6 +185,22 @@ def test_compare_shows_the_best_by_each_criterion(folder: Path) -> None:
     done = run("compare", folder / "pool.npz", *JOB, "--shape", "round")
     assert done.exit_code == 2
     assert "--shape must be one of ragged, square; got 'round'" in done.stderr
+
+
+def test_a_picture_of_the_comparison_names_each_window_once(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: dict[str, sk.Window] = {}
+    monkeypatch.setattr(
+        sk, "plot_gantt", lambda _, windows, **__: drawn.update(windows)
+    )
+    words = ["--plot", tmp_path / "compared.png", "--shape", "square"]
+    done = run("compare", folder / "pool.npz", *JOB, *words)
+    assert done.exit_code == 0, done.stderr
+    assert len({(w.start, w.nodes) for w in drawn.values()}) == len(drawn)
+    told = [name.removeprefix("square by ").split(", ") for name in drawn]
+    criteria = [*sk.CRITERIA, "processor time"]
+    assert sorted(chain.from_iterable(told)) == sorted(criteria)
 
 
 @pytest.mark.parametrize(

@@ -71,11 +71,15 @@ PAGES = [page for page in sorted((ROOT / "docs").glob("*.md")) if python_of(page
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
-def test_code_of_the_pages_runs(page, tmp_path, monkeypatch):
+def test_code_of_the_pages_runs(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "page.py"  # numba caches functions of files only
-    path.write_text(python_of(page).replace("5000", "5"), encoding="utf-8")
+    code = python_of(page).replace("5000", "5")
+    path.write_text(code, encoding="utf-8")
     runpy.run_path(str(path))
+    printed = {line.rstrip() for line in capsys.readouterr().out.splitlines()}
+    promised = set(re.findall(r"^# (.*)", code, re.M))  # comments below what prints
+    assert promised <= printed
 
 
 def test_the_five_commands_of_the_first_page(tmp_path):

@@ -337,7 +337,7 @@ DAY = {"start": "2026-10-25", "end": "2026-10-26", "zone": "Europe/Berlin"}
         ({}, {"end": 5}, TypeError, "must both be dates or both numbers"),
         ({}, {"end": "2026-10-24"}, ValueError, "end 2026-10-24 does not lie after"),
         ({}, {"clock": sk.Clock("2026-10-25T00Z")}, ValueError, "zone is for a clock"),
-        ({}, {"zone": None}, ValueError, "origin: 2026-10-25 has no time zone"),
+        ({}, {"zone": None}, ValueError, "start: 2026-10-25 has no time zone"),
         ({"start": [None]}, {}, ValueError, "busy: start, row 0: a time is missing"),
     ],
 )

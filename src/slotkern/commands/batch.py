@@ -190,11 +190,7 @@ def jobs_table(schedule: Schedule, seed: int | None) -> Table:
     clock: Any = windows.terms[0] if windows.terms else None
     for name, values in names.items():
         dated = clock is not None and name != "cost"
-        texts = clock.text(values).tolist() if dated else column(values)
-        columns[name] = [
-            text if done else ""
-            for text, done in zip(texts, np.isfinite(values), strict=True)
-        ]
+        columns[name] = clock.text(values).tolist() if dated else column(values)
     columns["nodes"] = [
         reason if window is None else " ".join(map(str, window.names or window.nodes))
         for window, reason in zip(schedule, schedule.reasons, strict=True)

@@ -79,7 +79,7 @@ def compare(
             how: Any = {"shape": form, "method": method}
             found[form][name] = search(free, request, name, **how)
     windows = [found[form][name] for form, name in asked]
-    there = [window for window in windows if window is not None]
+    there = _distinct(found)
     if output is not None:
         write_table(output, _columns(free, asked, windows))
     if plot is not None and there:
@@ -91,6 +91,22 @@ def compare(
         show(str(sk.explain(free, request, shape=shapes[0])))  # type: ignore[arg-type]
         raise typer.Exit(1)
     show(comparison_table(found))
+
+
+def _distinct(found: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """The windows for a picture: one that is best by several criteria is named once."""
+    windows: dict[Any, Any] = {}
+    names: dict[Any, list[str]] = {}
+    for form, by_criterion in found.items():
+        for name, window in by_criterion.items():
+            if window is not None:
+                same = form, window.start, window.nodes
+                windows[same] = window
+                names.setdefault(same, []).append(TOTALS.get(name, name))
+    return {
+        f"{same[0]} by {', '.join(names[same])}": window
+        for same, window in windows.items()
+    }
 
 
 def _columns(free: Any, asked: list[tuple[str, str]], windows: list[Any]) -> Any:

@@ -56,10 +56,10 @@ MaxBytes = Annotated[
 #: The metrics that the table shows, and their headings.
 SHOWN = {
     "wait_mean": "mean wait",
-    "wait_median": "median",
-    "wait_p95": "95%",
+    "wait_median": "median wait",
+    "wait_p95": "95% wait",
     "bounded_slowdown_mean": "mean bounded slowdown",
-    "bounded_slowdown_p95": "95%",
+    "bounded_slowdown_p95": "95% bounded slowdown",
     "utilization": "utilization %",
     "queue_max": "longest queue",
     "fairness": "fairness %",
@@ -94,7 +94,9 @@ def show_trace(
         f"{found['jobs']:,} jobs of {found['users']:,} users, submitted in "
         f"{found['days']:,.1f} days",
         f"{size:,} processors" if size else "the header names no processors",
-        f"at most {found['at_once']:,} processors in use at once",
+        f"at most {found['at_once']:,} processors in use at once"
+        if found["at_once"]
+        else "no job says when it ran",
     ]
     if math.isfinite(found["load"]):
         lines.append(f"load {100 * found['load']:.1f} %")

@@ -13,6 +13,7 @@ from slotkern.machine.jobs import read_jobs, requests_of
 
 from .about import about
 from .results import Html, check_output, check_page, dates, write_page, write_table
+from .tables import column
 from .terminal import show
 from .words import SHAPES, among
 
@@ -142,9 +143,11 @@ def schedule(
     names = [n for n in fields if f"{n}_time" not in fields]
     drawn = Table(box=SIMPLE_HEAD)
     for name in names:
-        drawn.add_column(Text(name), justify="left")
-    for row in table[names].tolist():
-        drawn.add_row(*(Text(f"{v:g}" if isinstance(v, float) else v) for v in row))
+        drawn.add_column(
+            Text(name), justify="right" if table[name].dtype.kind == "f" else "left"
+        )
+    for row in zip(*(column(table[name]) for name in names), strict=True):
+        drawn.add_row(*map(Text, row))
     show(drawn, f"{int(done.booked.sum())} of {len(done)} jobs booked")
     if not done.booked.any():
         raise typer.Exit(1)

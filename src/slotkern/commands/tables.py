@@ -45,13 +45,18 @@ SOME = 12
 
 
 def column(values: Any) -> list[str]:
-    """Write numbers so that they line up: all whole, or all with two decimals."""
+    """Write numbers so that they line up: all whole, or all with two decimals.
+
+    What is no number, NaN, is an empty cell.
+    """
     array = np.asarray(values)
     if array.dtype.kind not in "iuf":
         return [str(value) for value in array.tolist()]
     finite = array[np.isfinite(array)]
     decimals = 0 if bool((finite == np.rint(finite)).all()) else 2
-    return [f"{value:,.{decimals}f}" for value in array.tolist()]
+    return [
+        "" if value != value else f"{value:,.{decimals}f}" for value in array.tolist()
+    ]
 
 
 def window_table(slots: npt.NDArray[Any], window: Any) -> Table:

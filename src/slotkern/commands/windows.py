@@ -159,7 +159,7 @@ def requested(
 ) -> sk.Request:
     """The request that a command's options make, times as numbers or in words."""
     if (volume is None) == (walltime is None):
-        raise ValueError("either --volume or --walltime is needed")
+        raise ValueError("one of --volume and --walltime is needed, and only one")
     dates = {"earliest": earliest, "latest": latest, "deadline": deadline}
     lengths = {"setup": setup, "step": step, "max_runtime": max_runtime}
     times: dict[str, Any] = {

@@ -126,6 +126,18 @@ class Clock:
         zone: Any = None,
         tick: str | None = None,
     ) -> None:
+        self._begin(origin, "origin", unit, zone, tick)
+
+    @classmethod
+    def _from(cls, start: Any, name: str, unit: str, zone: Any) -> Clock:
+        """The clock that begins where something else does, which errors name."""
+        clock = cls.__new__(cls)
+        clock._begin(start, name, unit, zone, None)
+        return clock
+
+    def _begin(
+        self, origin: Any, name: str, unit: str, zone: Any, tick: str | None
+    ) -> None:
         one_of("unit", unit, _UNITS)
         tick = one_of("tick", tick or (unit if unit == "ns" else "us"), _TICKS)
         if _UNITS[tick] > _UNITS[unit]:
@@ -137,7 +149,7 @@ class Clock:
             and hasattr(origin.tzinfo, "key")
         ):
             info = origin.tzinfo  # a zone with a name, as if it had been given
-        for name, value in (
+        for field_name, value in (
             ("unit", unit),
             ("zone", None if info is None else _name(info)),
             ("tick", tick),
@@ -145,11 +157,11 @@ class Clock:
             ("_per", _UNITS[unit] // _UNITS[tick]),
             ("_zone", info),
         ):
-            object.__setattr__(self, name, value)
+            object.__setattr__(self, field_name, value)
         if is_number(origin):
-            raise TypeError(f"origin must be a date, got {shown(origin)}")
-        moment = moment_of(origin, "origin")
-        object.__setattr__(self, "_origin", self._ticks(moment, "origin"))
+            raise TypeError(f"{name} must be a date, got {shown(origin)}")
+        moment = moment_of(origin, name)
+        object.__setattr__(self, "_origin", self._ticks(moment, name))
         scale = Scale(self._origin, _UNITS[tick], self._per, info)
         object.__setattr__(self, "scale", scale)
         self.datetime(0.0)  # that there is such a date

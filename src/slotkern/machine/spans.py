@@ -115,7 +115,7 @@ def free_slots(
     if not isinstance(machine, Machine):
         raise TypeError(f"machine must be a Machine, got {type(machine).__name__}")
     if clock is None and not is_number(start):
-        clock = Clock(start, unit=unit, zone=zone)
+        clock = Clock._from(start, "start", unit, zone)
     elif zone is not None:
         raise ValueError("zone is for a clock that is made here; this one has its own")
     dated = not is_number(start)

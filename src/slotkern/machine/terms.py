@@ -31,34 +31,40 @@ def terms_of(slots: Any) -> Terms | None:
     return None if found == (None, None) else found
 
 
-def numbered(request: Request, clock: Clock | None) -> Request:
+def numbered(
+    request: Request, clock: Clock | None, place: int | None = None
+) -> Request:
     """Return the request in the numbers of a clock.
 
     Raises
     ------
     ValueError
-        Without a clock, and for what it cannot hold, naming the field and the value.
+        Without a clock, and for what it cannot hold, naming the request (or its place
+        among others), the field and the value.
     """
+    who = request.name or ("" if place is None else f"requests[{place}]")
+    at = f"{who}: " if who else ""
     fields = request._fields()
     known = request.said or {}
     said = {name: both for name, both in known.items() if both[1] is not None}
     if clock is None:
         name, (value, _) = next(iter(said.items()))
         raise ValueError(
-            f"{name} is said as {shown(value)}, but these slots have no clock; search "
-            "what free_slots returns, or SlotPool(slots, clock=Clock(origin, zone=...))"
+            f"{at}{name} is said as {shown(value)}, but these slots have no clock; "
+            "search what free_slots returns (a pool that `slotkern free` wrote), or "
+            "SlotPool(slots, clock=Clock(origin, zone=...))"
         )
     for name, (_, meant) in said.items():
         if name in ("earliest", "latest", "deadline"):
-            fields[name] = clock.time(meant, name)
+            fields[name] = clock.time(meant, f"{at}{name}")
         else:
-            fields[name] = clock.duration(meant, name)
+            fields[name] = clock.duration(meant, f"{at}{name}")
     if "walltime" in said:
         del fields["volume"]
     for name in ("latest", "deadline"):
         if fields["earliest"] > fields[name]:
             said_last = getattr(request, name)
             raise ValueError(
-                f"earliest {request.earliest} lies after {name} {said_last}"
+                f"{at}earliest {request.earliest} lies after {name} {said_last}"
             )
     return Request(**fields)
