@@ -11,6 +11,7 @@ import pytest
 from backfilling import conservative, easy
 from hypothesis import given
 from hypothesis import strategies as st
+from oracle import add
 
 import slotkern as sk
 from slotkern.published.batch import time_limit
@@ -133,9 +134,9 @@ def by_hand(slots, requests, criteria, sizes):
         within = [
             choice
             for choice in itertools.product(*own)
-            if sum(w.cost for w in choice) <= limit
+            if add(w.cost for w in choice) <= limit
         ]
-        least = min(sum(w.processor_time for w in choice) for choice in within)
+        least = min(add(w.processor_time for w in choice) for choice in within)
         values.append((limit, least, sorted(map(len, own))))
         rows = sk.choose_one_each(
             [w.processor_time for windows in own for w in windows],
@@ -159,7 +160,7 @@ def earliest_of_equals(own, chosen, limit):
             if (
                 window.processor_time == now.processor_time
                 and (window.start, row) < (now.start, chosen[c])
-                and sum(costs) <= limit
+                and add(costs) <= limit
             ):
                 chosen = trial
     return [windows[k] for windows, k in zip(own, chosen, strict=True)]
@@ -313,7 +314,7 @@ def every_schedule(slots, requests, best, spent, used):
                 continue
             times = [request.volume / slots["performance"][i] for i in rows]
             costs = [d * slots["price"][i] for d, i in zip(times, rows, strict=True)]
-            if sum(costs) > request.budget:
+            if add(costs) > request.budget:
                 continue
             left = [slot for i, slot in enumerate(slots.tolist()) if i not in rows]
             for d, i in zip(times, rows, strict=True):
@@ -321,7 +322,7 @@ def every_schedule(slots, requests, best, spent, used):
                 left += [(node, start, t, *others)] * bool(start < t)
                 left += [(node, t + d, end, *others)] * bool(t + d < end)
             free = np.array(sorted(left, key=lambda s: (s[1], s[0])), slots.dtype)
-            every_schedule(free, rest, best, spent + sum(costs), used + sum(times))
+            every_schedule(free, rest, best, spent + add(costs), used + add(times))
 
 
 @given(small_slots(3), st.lists(jobs_of, min_size=1, max_size=2), st.booleans())
@@ -372,7 +373,7 @@ def test_the_four_problems():
 def test_a_column_may_be_limited_or_optimized():
     schedule = sk.schedule_batch(SLOTS, JOBS, minimize="watt", under="cost")
     watts = {0: 1, 1: 5, 2: 2}
-    assert schedule.value == sum(
+    assert schedule.value == add(
         watts[node] for window in schedule if window for node in window.nodes
     )
     assert schedule.bound <= schedule.value
@@ -467,7 +468,7 @@ def test_a_column_of_a_pool_that_has_changed():
     pool.book(pool.find(sk.Request(2, 3, where="node < 2")))  # their rests come last
     jobs = [sk.Request(1, 8), sk.Request(2, 8)]
     schedule = sk.schedule_batch(pool, jobs, maximize="watt")
-    assert schedule.value == sum(
+    assert schedule.value == add(
         2.0**node for window in schedule if window for node in window.nodes
     )
     curve = schedule.trade_off()

@@ -12,12 +12,18 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import slotkern as sk
 from slotkern.machine.durations import duration_of
-from slotkern.machine.moments import Moments, instants, moment_of, offsets_of
+from slotkern.machine.moments import (
+    Moments,
+    instants,
+    moment_of,
+    moments_of,
+    offsets_of,
+)
 
 BERLIN = ZoneInfo("Europe/Berlin")
 ZONES = (
@@ -86,6 +92,63 @@ def test_a_column_means_what_each_value_means(ticks, form, tick, unit):
     else:
         assert found.tolist() == single
         assert (clock.utc(found) == column).all()
+
+
+NANOSECONDS = {
+    **{"W": 604_800 * 10**9, "D": 86_400 * 10**9, "h": 3_600 * 10**9, "m": 60 * 10**9},
+    **{"s": 10**9, "ms": 10**6, "us": 1000, "ns": 1},
+    **{f: Fraction(1, 1000**k) for k, f in enumerate(("ps", "fs", "as"), 1)},
+}
+
+
+def plain_nanoseconds(count, unit):
+    """What a datetime64 means, without numpy: months by the calendar's 400 years."""
+    if unit in NANOSECONDS:
+        return count * NANOSECONDS[unit]
+    since_1600 = count * (12 if unit == "Y" else 1) + 370 * 12
+    ages, months = divmod(since_1600, 400 * 12)
+    first = dt.date(1600 + months // 12, 1 + months % 12, 1)
+    days = (first - dt.date(1970, 1, 1)).days + 146_097 * ages
+    return days * NANOSECONDS["D"]
+
+
+@given(
+    counts=st.lists(
+        st.integers(-3000, 3000)
+        | st.integers(-(10**15), 10**15)
+        | st.integers(1 - 2**63, 2**63 - 1),
+        min_size=1,
+        max_size=8,
+    ),
+    unit=st.sampled_from(["Y", "M", *NANOSECONDS]),
+    step=st.sampled_from([1, 1, 7, 1000]),
+)
+@example([2**55], "h", 1)
+@example([2**55], "Y", 1)
+@example([10**10, 5], "D", 7)
+@example([-1000, 999], "ps", 1)
+def test_every_unit_of_numpy_is_exact_or_refused(counts, unit, step):
+    column = np.array(counts, "i8").view(f"M8[{step}{unit}]")
+    want = [plain_nanoseconds(count * step, unit) for count in counts]
+    base = (
+        unit if unit in ("s", "ms", "us", "ns") else "ns" if unit[-1:] == "s" else "s"
+    )
+    bad = [ns % 1 != 0 or abs(ns) >= 2**63 * NANOSECONDS[base] for ns in want]
+    for value, ns, wrong in zip(column, want, bad, strict=True):
+        if wrong:
+            with pytest.raises(
+                ValueError, match=r"^end: .* is (out of the range|finer)"
+            ):
+                moment_of(value, "end")
+        else:
+            assert moment_of(value, "end").ns == ns
+    if any(bad):
+        with pytest.raises(ValueError, match=f"^end, row {bad.index(True)}: "):
+            moments_of(column, "end")
+    else:
+        found = moments_of(column, "end").values
+        per = NANOSECONDS[np.datetime_data(found.dtype)[0]]
+        assert [int(value) * per for value in found.view("i8")] == want
 
 
 @given(
@@ -315,7 +378,9 @@ def test_without_a_zone_only_aware_times_are_taken():
     for value in ("2026-10-24", dt.datetime(2026, 10, 24), np.datetime64("2026-10-24")):
         with pytest.raises(ValueError, match="has no time zone; say one"):
             clock.time(value)
-    with pytest.raises(ValueError, match="times, row 0: 2026-10-24 has no time zone"):
+    with pytest.raises(
+        ValueError, match="times, row 0: 2026-10-24T00:00:00 has no time zone"
+    ):
         clock.times(np.array(["2026-10-24"], "M8[D]"))
 
 

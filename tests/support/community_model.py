@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from math import floor
 from typing import Any
 
+from oracle import add
+
 from slotkern.published.casa import Lots, Node
 
 CLASSES = (
@@ -262,7 +264,7 @@ class Direct:
         return bool(width <= self.nodes[k][0] and label in (-1, self.nodes[k][2]))
 
     def load(self, k: int) -> float:
-        total = sum(self.jobs[j][2] * self.jobs[j][3] for j in self.queues[k])
+        total = add(self.jobs[j][2] * self.jobs[j][3] for j in self.queues[k])
         return float(total / (self.nodes[k][0] * self.nodes[k][1]))
 
     def enqueue(self, k: int, job: int) -> None:

@@ -10,6 +10,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from oracle import add
+
 NODES = ((2, 1.0, 0), (4, 2.0, 0), (8, 1.0, 1), (1, 1.0, 0), (16, 0.5, 0))
 JOBS = ((1, 4.0, 0), (2, 8.0, 0), (4, 2.0, -1), (8, 16.0, 1), (1, 1.0, 0), (16, 4.0, 1))
 
@@ -133,7 +135,7 @@ class World:
             held = places[job] + self.started[job]
             assert held == 1 or (held == 0 and self.suspended[job] == 1), job
         for node in self.nodes:
-            assert node.queue_load == sum(
+            assert node.queue_load == add(
                 JOBS[job][0] * JOBS[job][1] for job, _, _ in node.waiting
             )
 

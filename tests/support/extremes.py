@@ -93,17 +93,9 @@ def items(pick: Picker, most: int = 8) -> Items:
     n = pick((*range(1, m + 1), m, m + 1))
     taken = list(range(m))
     rows = [taken.pop(pick(range(len(taken)))) for _ in range(min(n, m))]
-    spent = documented([cost[row] for row in sorted(rows, key=cost.__getitem__)])
+    spent = oracle.add([cost[row] for row in sorted(rows, key=cost.__getitem__)])
     budget = pick((*[near(pick, spent)] * 6, 0.0, TINY, INF))
     return Items(cost, value, n, budget)
-
-
-def documented(numbers: Any) -> float:
-    """The sum from left to right, as the documentation says."""
-    total = 0.0
-    for number in numbers:
-        total += number
-    return total
 
 
 def best_items(case: Items) -> Judged | None:
@@ -113,10 +105,10 @@ def best_items(case: Items) -> Judged | None:
     value = [case.value[row] for row in order]
     best = None
     for rows in combinations(range(len(order)), case.n):
-        if documented(cost[k] for k in rows) <= case.budget:
-            worth = documented(value[k] for k in rows)
+        if oracle.add(cost[k] for k in rows) <= case.budget:
+            worth = oracle.add(value[k] for k in rows)
             if best is None or worth > best.value:
-                best = Judged(worth, documented(abs(value[k]) for k in rows))
+                best = Judged(worth, oracle.add(abs(value[k]) for k in rows))
     return best
 
 
@@ -135,12 +127,12 @@ def judge_items(
     assert choice is not None
     rows = sorted(choice.rows.tolist(), key=lambda row: (case.cost[row], row))
     assert len(set(rows)) == case.n
-    assert choice.cost == documented(case.cost[row] for row in rows)
-    assert choice.value == documented(case.value[row] for row in rows)
+    assert choice.cost == oracle.add(case.cost[row] for row in rows)
+    assert choice.value == oracle.add(case.value[row] for row in rows)
     assert choice.cost <= case.budget
     assert choice.value <= best.value <= choice.bound
     if choice.proven:
-        size = documented(abs(case.value[row]) for row in rows)
+        size = oracle.add(abs(case.value[row]) for row in rows)
         more = allowance(choice.value, size + best.size, case.n, gap)
         assert best.value - choice.value <= more
 
@@ -292,7 +284,7 @@ def worth_of(source: Any, slots: Any, shape: str, volume: float, window: Any) ->
         if shape == "ragged":
             length = volume / float(slots["performance"][row])
         values.append(function(slots, row, window.start, length))
-    total, size = documented(values), documented(map(abs, values))
+    total, size = oracle.add(values), oracle.add(map(abs, values))
     return (
         Judged(total / len(values), size / len(values)) if mean else Judged(total, size)
     )

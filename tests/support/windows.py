@@ -28,7 +28,7 @@ def farthest(slots, row, start, length):
 
 
 def total(function, window, slots, shape, request):
-    return sum(
+    return oracle.add(
         function(slots, row, window.start, length)
         for row, length in zip(
             window.rows, lengths_of(window, slots, shape, request), strict=True

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracle import add
 
 import slotkern as sk
 
@@ -384,9 +385,9 @@ def value_by(criterion, window, slots):
     lengths = parts["end"] - parts["start"]
     pairs = zip(slots[rows], lengths, strict=True)
     if criterion is warmth:
-        return sum(s["q"] * length for s, length in pairs)
+        return add(s["q"] * length for s, length in pairs)
     if criterion is lateness:
-        return sum(s["q"] * (window.start + length) for s, length in pairs)
+        return add(s["q"] * (window.start + length) for s, length in pairs)
     return slots[criterion][rows].sum()
 
 

@@ -287,18 +287,28 @@ class Clock:
         gone = np.isnat(utc)
         if gone.any() and missing is None:
             raise ValueError(f"{name}, row {int(gone.argmax())}: a time is missing")
-        coarse = np.where(gone, np.datetime64(0, "s"), utc)
-        ticks = coarse.astype(f"M8[{self.tick}]")
-        lost = ticks.astype(coarse.dtype) != coarse  # also what is out of range
-        counts = ticks.astype(np.int64)
+        counts, lost = self._counted(np.where(gone, np.datetime64(0, "s"), utc))
         far = np.abs(counts.astype(np.float64) - self._origin) >= 2.0**62
         since = np.where(lost | far, 0, counts) - self._origin
         found = self._floats(since)
         wrong = lost | far | (np.rint(found * self._per).astype(np.int64) != since)
         for row in np.flatnonzero(wrong).tolist():  # far away, or an error
-            moment = Moment(moment_of(coarse[row]).ns, True, None, str(utc[row]))
+            moment = Moment(moment_of(utc[row]).ns, True, None, str(utc[row]))
             found[row] = self.time(moment, f"{name}, row {row}")
         return np.where(gone, 0.0 if missing is None else missing, found)
+
+    def _counted(
+        self, utc: NDArray[np.datetime64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Times as ticks, and which of them are none: between two, or out of range."""
+        counts = utc.view(np.int64)
+        have, want = _UNITS[np.datetime_data(utc.dtype)[0]], _UNITS[self.tick]
+        if have < want:
+            ticks, rest = np.divmod(counts, want // have)
+            return ticks, rest != 0
+        times = have // want
+        lost = np.abs(counts.astype(np.float64)) >= 2.0**63 / times
+        return np.where(lost, 0, counts) * times, lost
 
     # --- out
 
@@ -374,7 +384,8 @@ class Clock:
         local = flat[there] + offsets.astype("m8[s]")
         if ((local < flat[there]) != (offsets < 0)).any():  # beyond int64
             raise ValueError(f"a time lies beyond the range of {self.tick}")
-        whole = bool((local == local.astype("M8[s]").astype(local.dtype)).all())
+        seconds = local.view(np.int64) % (_UNITS["s"] // _UNITS[self.tick])
+        whole = not seconds.any()
         shown_as = np.datetime_as_string(local, unit="s" if whole else None)
         found = np.zeros(flat.shape, "U40")
         ends = {offset: _offset(offset) for offset in np.unique(offsets).tolist()}

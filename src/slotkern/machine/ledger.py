@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -137,7 +138,7 @@ def _reserved(
             "start": start,
             "finish": start + runtime,
             "runtime": runtime,
-            "cost": float(sum(part["cost"] for part in parts)),
+            "cost": math.fsum(part["cost"] for part in parts),
             "processor_time": float(lengths.sum()),
             "value": start,
             "bound": start,

@@ -46,11 +46,18 @@ _TWICE = (
     "comes twice in {}, when the clocks are put back; write it with its offset, as in "
     "+01:00"
 )
+_TOO_FINE = "is finer than a nanosecond"
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+#: Numpy's other units: seconds in the long ones, how many short ones are a nanosecond.
+_SECONDS = {"W": 7 * _DAY, "D": _DAY, "h": 3600, "m": 60}
+_FINE = {"ps": 10**3, "fs": 10**6, "as": 10**9}
 
 
 class Moments(NamedTuple):
-    """Many times: datetime64 of UTC if `aware`, or else of the clock on the wall."""
+    """Many times: datetime64 of UTC if `aware`, or else of the clock on the wall.
+
+    In s, ms, us or ns.
+    """
 
     values: NDArray[np.datetime64]
     aware: bool
@@ -123,7 +130,7 @@ def _of_text(text: str, name: str) -> Moment:
     fold = found.fold if found.aware else None  # text without offset says no fold
     rest = digits[2] if digits else ""
     if rest[3:].strip("0"):
-        raise ValueError(f"{name}: {shown(text)} is finer than a nanosecond")
+        raise ValueError(f"{name}: {shown(text)} {_TOO_FINE}")
     return Moment(found.ns + int(rest[:3].ljust(3, "0") or 0), found.aware, fold, text)
 
 
@@ -149,16 +156,10 @@ def _ns(naive: dt.datetime) -> int:
 def _of_numpy(value: np.datetime64, name: str) -> int:
     if np.isnat(value):
         raise ValueError(f"{name} is missing (NaT)")
-    unit, _ = np.datetime_data(value.dtype)
-    if unit in _NANOSECONDS:
-        base = value.astype(f"M8[{unit}]")
-        return int(base.astype(np.int64)) * _NANOSECONDS[unit]
-    if unit in ("ps", "fs", "as"):
-        ns = value.astype("M8[ns]")
-        if ns.astype(value.dtype) != value:
-            raise ValueError(f"{name}: {value} is finer than a nanosecond")
-        return int(ns.astype(np.int64))
-    return int(value.astype("M8[s]").astype(np.int64)) * 10**9
+    values, fault = _in_base_unit(np.array([value]))
+    if fault is not None:
+        raise ValueError(f"{name}: {value} {fault[1]}")
+    return int(values.view(np.int64)[0]) * _NANOSECONDS[_unit_of(values)]
 
 
 def instant_of(moment: Moment, zone: dt.tzinfo | None, name: str) -> int:
@@ -204,13 +205,54 @@ def moments_of(values: Any, name: str) -> Moments:
     if column.ndim != 1:
         raise ValueError(f"{name} has {column.ndim} dimensions instead of one")
     if column.dtype.kind == "M":
-        if np.datetime_data(column.dtype)[0] == "generic":  # only NaT has no unit
-            column = column.astype("M8[us]")
-        return Moments(column, False)
+        values, fault = _in_base_unit(column)
+        if fault is not None:
+            row, reason = fault
+            raise ValueError(f"{name}, row {row}: {column[row]} {reason}")
+        return Moments(values, False)
     if column.dtype.kind == "U" or column.dtype == object:
         found = _plain_text(column)
         return _one_by_one(column, name) if found is None else found
     raise TypeError(f"{name} must be a column of dates, got dtype {column.dtype}")
+
+
+def _unit_of(values: NDArray[np.datetime64]) -> str:
+    return np.datetime_data(values.dtype)[0]
+
+
+def _in_base_unit(
+    column: NDArray[Any],
+) -> tuple[NDArray[np.datetime64], tuple[int, str] | None]:
+    """The same times in s, ms, us or ns; and the first row that has none, and why.
+
+    In integers: where a unit cannot hold a time, numpy wraps or raises, by its version.
+    """
+    unit, step = np.datetime_data(column.dtype)
+    if unit == "generic":  # only NaT has no unit
+        return column.astype("M8[us]"), None
+    base = unit if unit in _NANOSECONDS else "ns" if unit in _FINE else "s"
+    # Numpy counts the days of months, of which int64 has room for those in range.
+    far = np.zeros(len(column), np.bool_)
+    if unit in ("Y", "M"):
+        far = np.abs(column.astype(np.int64).astype(np.float64) * step) > 2.0**50
+        far &= ~np.isnat(column)
+        unit, step = "D", 1
+        column = np.where(far, np.datetime64(0, "D"), column).astype("M8[D]")
+    counts = column.astype(np.int64)
+    there = ~np.isnat(column)
+    per = _FINE.get(unit, 1)
+    most = (2**63 - 1) // (step * _SECONDS.get(unit, 1))
+    far |= there & ((counts > most) | (counts < -most))
+    counts = np.where(there & ~far, counts, 0) * (step * _SECONDS.get(unit, 1))
+    fine = counts % per != 0
+    fault = None
+    if (far | fine).any():
+        row = int((far | fine).argmax())
+        reason = f"is out of the range of {base}" if far[row] else _TOO_FINE
+        fault = row, reason
+    values = (counts // per).view(f"M8[{base}]")
+    values[~there] = "NaT"
+    return values, fault
 
 
 def _plain_text(column: NDArray[Any]) -> Moments | None:
@@ -383,11 +425,9 @@ def instants(
 
     if zone is None:
         raise fault(int(there[0]), _NO_ZONE)
-    if np.datetime_data(values.dtype)[0] not in _NANOSECONDS:
-        values = values.astype("M8[s]")
     if zone in (dt.UTC, ZoneInfo("UTC")):
         return values
-    unit = np.datetime_data(values.dtype)[0]
+    unit = _unit_of(values)
     # Whole seconds decide: changes happen at those.
     seconds = values.astype("M8[s]").astype(np.int64)
     shift = np.zeros(len(values), np.int64)

@@ -18,6 +18,7 @@ Complexity: a message O(promises + jobs), with no care for speed.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from slotkern._community import Message
@@ -44,6 +45,14 @@ def _mix(z: int) -> int:
     z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
     z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
     return z ^ (z >> 31)
+
+
+def _added(numbers: Iterable[float]) -> float:
+    """Their sum from first to last; sum() rounds otherwise since Python 3.12."""
+    total = 0.0
+    for number in numbers:
+        total += number
+    return total
 
 
 class Rules(NamedTuple):
@@ -245,12 +254,12 @@ class Node:
     @property
     def queue_load(self) -> float:
         """Definition 1."""
-        return sum((self.jobs[job].load for job, _, _ in self.queue), 0.0)
+        return _added(self.jobs[job].load for job, _, _ in self.queue)
 
     @property
     def shadow_load(self) -> float:
         """Definition 2."""
-        return sum((load for load, _ in self.promises.values()), 0.0)
+        return _added(load for load, _ in self.promises.values())
 
     @property
     def negotiations(self) -> int:
@@ -260,8 +269,9 @@ class Node:
     def mean_wait(self, now: float) -> float:
         """Definition 4."""
         if self.queue:
-            return now - sum(entered for _, _, entered in self.queue) / len(self.queue)
-        return sum(self.waited) / len(self.waited) if self.waited else 0.0
+            entered = _added(entered for _, _, entered in self.queue)
+            return now - entered / len(self.queue)
+        return _added(self.waited) / len(self.waited) if self.waited else 0.0
 
     # --- how it does that
 
@@ -389,9 +399,7 @@ class Node:
 
     def _draw(self, responses: list[float]) -> int:
         """Definition 3, by one number in [0, 1)."""
-        total = 0.0  # sum() rounds otherwise since Python 3.12
-        for response in responses:
-            total += 1 / response
+        total = _added(1 / response for response in responses)
         left = self.lots.uniform() * total
         for k, response in enumerate(responses[:-1]):
             left -= 1 / response
