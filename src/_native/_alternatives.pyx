@@ -248,7 +248,8 @@ def first_alternatives(slots, Request request not None, str shape, limit):
     self.terms = terms_of(slots)
     cdef size_t k
     pool = pool_of(slots, False, form, request.query.n)
-    if pool.changed and not lasting(request):
+    cdef bint changed = pool.changed
+    if changed and not lasting(request):
         pool = pool.settled()
     request = pool.bound(request)
     query = request.query
@@ -258,12 +259,15 @@ def first_alternatives(slots, Request request not None, str shape, limit):
     while status == Status.interrupted:
         ask(watch)
         self.windows.clear()
-        pool.enter(query.volume)
-        with nogil:
-            status = find_alternatives(pool.prepared, query, form, most, self.windows)
-            pool.leave()
+        status = pool.enter(query.volume)
+        if status == Status.ok:
+            with nogil:
+                status = find_alternatives(pool.prepared, query, form, most, self.windows)
+                pool.leave()
     if status != Status.ok:
         raise error_of(status, "search", {"volume": request.volume, **crowd(self.n)})
+    if not changed and pool.changed and not lasting(request):  # changed before it was locked
+        return first_alternatives(slots, request, shape, limit)
     if pool.origin is not None:  # rows of the free slots, prepared anew
         for k in range(self.windows.parts.size()):
             self.windows.parts[k].row = pool.origin[self.windows.parts[k].row]

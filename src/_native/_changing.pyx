@@ -149,18 +149,22 @@ cdef class ChangingSlots(PreparedSlots):
     # The mutex is never held while a thread waits for the interpreter: it is taken with the
     # interpreter or waited for without both, and let go before the interpreter is asked for.
 
-    cdef void enter(self, double least_volume) noexcept:
+    cdef Status enter(self, double least_volume) noexcept:
+        cdef Status status
         while not self.changed:
             if self.mutex.try_lock_shared():
                 if not self.changed:
-                    return
+                    return Status.ok
                 self.mutex.unlock_shared()
             else:
                 with nogil:
                     self.mutex.lock_shared()
                     self.mutex.unlock_shared()
         self.lock()
-        make_rows_for(self.pool, least_volume)
+        status = make_rows_for(self.pool, least_volume)
+        if status != Status.ok:
+            self.mutex.unlock()
+        return status
 
     cdef void leave(self) noexcept nogil:
         if self.changed:
@@ -181,7 +185,9 @@ cdef class ChangingSlots(PreparedSlots):
         answer.status = Status.interrupted
         while answer.status == Status.interrupted:
             ask(watch)
-            self.enter(query.volume)
+            answer.status = self.enter(query.volume)
+            if answer.status != Status.ok:
+                break
             if self.changed:
                 answer = find_in(self.pool, query, criterion, shape)
                 self.leave()

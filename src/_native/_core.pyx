@@ -283,8 +283,9 @@ cdef class PreparedSlots:
         """The same for one search, perhaps without slots that it cannot use."""
         return self.settled()
 
-    cdef void enter(self, double least_volume) noexcept:
-        """Before a search for such volumes or larger, and `leave` after it."""
+    cdef Status enter(self, double least_volume) noexcept:
+        """Before a search for such volumes or larger, and `leave` after it: where it is ok."""
+        return Status.ok
 
     cdef void leave(self) noexcept nogil:
         pass

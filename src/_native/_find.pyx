@@ -115,9 +115,12 @@ cdef Window find_plain(slots, Request request, criterion, str shape, str method,
                        str span, gap, max_work, seed):
     cdef object index = INDEX.get(criterion) if type(criterion) is str else None
     cdef PreparedSlots pool
+    cdef bint changed = True
+    cdef Window window
     if isinstance(slots, PreparedSlots):
         pool = <PreparedSlots>slots
-        if index is None or method != "exact" or (pool.changed and not lasting(request)):
+        changed = pool.changed
+        if index is None or method != "exact" or (changed and not lasting(request)):
             pool = pool.settled()
         if pool is not slots:
             return find_settled(pool, request, criterion, dict(
@@ -128,7 +131,11 @@ cdef Window find_plain(slots, Request request, criterion, str shape, str method,
         from slotkern.search import find_otherwise
         return find_otherwise(slots, request, criterion, shape, method, placement, span, gap,
                               max_work, seed)
-    return found(slots, request, <str>criterion, index, shape)
+    window = found(slots, request, <str>criterion, index, shape)
+    if not changed and pool.changed and not lasting(request):  # changed before it was locked
+        return find_plain(slots, request, criterion, shape, method, placement, span, gap,
+                          max_work, seed)
+    return window
 
 
 cpdef Window find_builtin(slots, Request request, str criterion, str shape):
@@ -227,7 +234,8 @@ def find_windows(slots, requests, criterion="finish", *, str shape="square",
     for each in asked:
         most = max(most, <size_t>each.query.n)
     cdef PreparedSlots pool = pool_of(slots, False, form, most)
-    if pool.changed and not all([lasting(each) for each in asked]):
+    cdef bint changed = pool.changed
+    if changed and not all([lasting(each) for each in asked]):
         return named(WindowTable.of(
             [find_window(slots, each, criterion, shape=shape) for each in asked],
             criterion=criterion, shape=shape), asked, terms)
@@ -247,12 +255,15 @@ def find_windows(slots, requests, criterion="finish", *, str shape="square",
     cdef bint heard = hears()
     while status == Status.interrupted:
         PyErr_CheckSignals()
-        pool.enter(least_volume)
-        with nogil:
-            status = pool.search_all(queries, which, form, crew, out.windows, wrong, heard)
-            pool.leave()
+        status = pool.enter(least_volume)
+        if status == Status.ok:
+            with nogil:
+                status = pool.search_all(queries, which, form, crew, out.windows, wrong, heard)
+                pool.leave()
     if status != Status.ok:
-        raise search_error(status, queries[wrong])
+        raise search_error(status, queries[wrong]) if asked else error_of(status, "search")
+    if not changed and pool.changed and not all([lasting(each) for each in asked]):
+        return find_windows(slots, asked, criterion, shape=shape, threads=threads)  # as above
     return named(out, asked, terms)
 
 

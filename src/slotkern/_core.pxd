@@ -23,7 +23,7 @@ cdef class PreparedSlots:
     cdef object array(self)
     cdef PreparedSlots settled(self)
     cdef PreparedSlots settled_for(self, const Query& query)
-    cdef void enter(self, double least_volume) noexcept
+    cdef Status enter(self, double least_volume) noexcept
     cdef void leave(self) noexcept nogil
     # The sweeps are compiled here and for pools (_changing): each door that called them by
     # itself would hold half a megabyte of its own.

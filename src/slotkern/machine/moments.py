@@ -158,7 +158,7 @@ def _of_numpy(value: np.datetime64, name: str) -> int:
         raise ValueError(f"{name} is missing (NaT)")
     values, fault = _in_base_unit(np.array([value]))
     if fault is not None:
-        raise ValueError(f"{name}: {value} {fault[1]}")
+        raise ValueError(f"{name}: {_said(value)} {fault[1]}")
     return int(values.view(np.int64)[0]) * _NANOSECONDS[_unit_of(values)]
 
 
@@ -208,7 +208,7 @@ def moments_of(values: Any, name: str) -> Moments:
         values, fault = _in_base_unit(column)
         if fault is not None:
             row, reason = fault
-            raise ValueError(f"{name}, row {row}: {column[row]} {reason}")
+            raise ValueError(f"{name}, row {row}: {_said(column[row])} {reason}")
         return Moments(values, False)
     if column.dtype.kind == "U" or column.dtype == object:
         found = _plain_text(column)
@@ -218,6 +218,14 @@ def moments_of(values: Any, name: str) -> Moments:
 
 def _unit_of(values: NDArray[np.datetime64]) -> str:
     return np.datetime_data(values.dtype)[0]
+
+
+def _said(value: np.datetime64) -> str:
+    try:
+        return str(value)
+    except OverflowError:  # a year that numpy cannot count to
+        unit, step = np.datetime_data(value.dtype)
+        return f"datetime64({int(value.astype(np.int64)) * step}, {unit!r})"
 
 
 def _in_base_unit(
@@ -236,8 +244,9 @@ def _in_base_unit(
     if unit in ("Y", "M"):
         far = np.abs(column.astype(np.int64).astype(np.float64) * step) > 2.0**50
         far &= ~np.isnat(column)
-        unit, step = "D", 1
-        column = np.where(far, np.datetime64(0, "D"), column).astype("M8[D]")
+        column = column.copy()
+        column[far] = 0
+        unit, step, column = "D", 1, column.astype("M8[D]")
     counts = column.astype(np.int64)
     there = ~np.isnat(column)
     per = _FINE.get(unit, 1)

@@ -1,8 +1,10 @@
 // What a pool remembers, each against its plain definition.
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "slotkern/pool/embed.hpp"
+#include "memory.hpp"
 #include "support.hpp"
 
 using namespace slotkern;
@@ -229,6 +231,117 @@ void requests_of_callers_are_read_field_by_field() {
   CHECK(!detail::read_request(fields, kRequestFields + 1, read));
 }
 
+struct Pool {
+  PreparedSlots prepared;
+  SlotPool pool;
+  explicit Pool(const std::vector<Row>& rows) {
+    CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::ragged, 0).status ==
+          Status::ok);
+    std::vector<double> prices;
+    for (const Row& row : rows) prices.push_back(row.price);
+    CHECK(open_pool(pool, prepared, prices, nullptr) == Status::ok);
+  }
+};
+
+bool alike(const SlotPool& one, const SlotPool& other) {
+  const PoolState a = one.state(), b = other.state();
+  const auto same = [](const std::vector<Span>& x, const std::vector<Span>& y) {
+    return std::equal(x.begin(), x.end(), y.begin(), y.end(), [](const Span& s, const Span& t) {
+      return s.start == t.start && s.end == t.end && s.row == t.row;
+    });
+  };
+  return a.now == b.now && a.gone == b.gone && a.free_nodes == b.free_nodes &&
+         a.booked_nodes == b.booked_nodes && same(a.free, b.free) && same(a.booked, b.booked);
+}
+
+// Where memory runs out within a change, at whichever request of it, all of it is done or nothing,
+// and searches find what they find in a pool that always had enough.
+void changes_without_memory_are_done_or_not_done() {
+  std::vector<Row> rows;
+  for (int start = 0; start < 3; ++start)
+    for (int node = 0; node < 60; ++node)
+      rows.push_back({node, 100.0 * start, 100.0 * start + 90, static_cast<double>(1 + node % 5),
+                      static_cast<double>(1 + node % 7)});
+  int refused = 0;
+  for (int walk = 0; walk < 60; ++walk) {
+    Pool poor(rows), rich(rows);
+    struct Held {
+      double start;
+      std::vector<Part> parts;
+    };
+    std::vector<Held> held;
+    Workspace work;
+    // The same change of both: refused in the one by want of memory, it is not made in the other.
+    const auto change = [&](auto what) {
+      memory_left = below(3) ? static_cast<long>(below(6)) : -1;
+      const Status status = what(poor.pool);
+      memory_left = -1;
+      if (status == Status::no_memory)
+        ++refused;
+      else
+        CHECK(what(rich.pool) == status);
+      CHECK(alike(poor.pool, rich.pool));
+      return status == Status::ok;
+    };
+    for (int step = 0; step < 120; ++step) {
+      const Query query = ask(static_cast<std::int64_t>(1 + below(6)),
+                              static_cast<double>(below(8) ? 20 + below(40) : 1 + below(5)), 1e9);
+      const int criterion = static_cast<int>(below(kBuiltins));
+      const auto shape = below(2) ? ShapeKind::ragged : ShapeKind::square;
+      std::size_t bad = 0;
+      if (below(4) == 0) memory_left = static_cast<long>(below(8));
+      const Answer lean = find(poor.pool, query, criterion, shape);
+      memory_left = -1;
+      const Answer found = find(poor.pool, query, criterion, shape);
+      CHECK(lean.status == found.status || lean.status == Status::no_memory);
+      std::vector<Part> parts;
+      if (found.status == Status::ok) parts.assign(found.parts, found.parts + query.n);
+      const Answer other = find(rich.pool, query, criterion, shape);
+      CHECK(found.status == other.status && found.found.value == other.found.value &&
+            found.found.start == other.found.start);
+      const std::size_t kind = below(20);
+      if (kind == 0) {
+        const double now = rich.pool.now() == -kInfinity ? 0 : rich.pool.now();
+        const double later = now + static_cast<double>(below(9));
+        change([&](SlotPool& pool) { return advance(pool, later); });
+      } else if (kind == 1) {
+        const auto node = static_cast<std::int32_t>(below(60));
+        change([&](SlotPool& pool) { return remove_node(pool, node); });
+      } else if (kind < 8 && !held.empty()) {
+        const std::size_t which = below(held.size());
+        const Held some = held[which];
+        if (change([&](SlotPool& pool) {
+              return release(pool, some.start, some.parts.data(), some.parts.size(), bad);
+            }))
+          held.erase(held.begin() + static_cast<std::ptrdiff_t>(which));
+      } else if (kind < 11) {
+        WindowTable table;
+        std::vector<std::uint8_t> reasons;
+        const std::vector<Query> queries(3, query);
+        memory_left = static_cast<long>(below(30));
+        const Status status =
+            schedule(poor.pool, poor.prepared, queries, criterion, shape, table, reasons);
+        memory_left = -1;
+        CHECK(status == Status::ok || status == Status::no_memory);
+        refused += status == Status::no_memory;
+        for (std::size_t i = 0; i < table.size(); ++i)  // all that is booked, and nothing else
+          if (table.any(i)) {
+            const Part* first = table.parts_of(i);
+            held.push_back({table.found[i].start, {first, first + table.count(i)}});
+            CHECK(book(rich.pool, held.back().start, first, table.count(i), bad) == Status::ok);
+          }
+        CHECK(alike(poor.pool, rich.pool));
+      } else if (found.status == Status::ok) {
+        if (change([&](SlotPool& pool) {
+              return book(pool, found.found.start, parts.data(), parts.size(), bad);
+            }))
+          held.push_back({found.found.start, parts});
+      }
+    }
+  }
+  CHECK(refused > 500);
+}
+
 }  // namespace
 
 int main() {
@@ -240,5 +353,6 @@ int main() {
   what_is_not_booked_has_its_reason();
   what_is_no_request_is_not_searched_for();
   requests_of_callers_are_read_field_by_field();
+  changes_without_memory_are_done_or_not_done();
   return report();
 }

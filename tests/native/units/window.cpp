@@ -1,13 +1,12 @@
 // Tables of windows, the n cheapest and a tie, each against its plain definition.
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <new>
 #include <thread>
 #include <vector>
 
 #include "slotkern/window/cheapest.hpp"
 #include "slotkern/window/find.hpp"
+#include "memory.hpp"
 #include "support.hpp"
 
 using namespace slotkern;
@@ -284,8 +283,6 @@ void many_nodes_that_are_faster_are_waited_for() {
   CHECK(answer.parts[0].row == 2 && answer.parts[1].row == 3);
 }
 
-thread_local long left = -1;  // so many more requests for memory are met; -1: all
-
 // Where memory runs out within a search, at whichever request of it, the next search finds what
 // a first one does: nothing half made stands in the thread's scratch.
 void no_memory_leaves_nothing_behind() {
@@ -312,11 +309,11 @@ void no_memory_leaves_nothing_behind() {
     std::thread([&] {  // with scratch of its own
       for (std::int64_t n = 1; n < 12; ++n)
         find(first, asked(n), criterion, ShapeKind::square);
-      left = allowed;
+      memory_left = allowed;
       for (std::int64_t n = 23; n > 11; --n)
         refused += find(second, asked(n), criterion, ShapeKind::square).status ==
                    Status::no_memory;
-      left = -1;
+      memory_left = -1;
       for (std::int64_t n = 1; n < 24; ++n) {
         const Answer answer = find(second, asked(n), criterion, ShapeKind::square);
         CHECK(answer.status == Status::ok && answer.found.cost == costs[n]);
@@ -326,16 +323,6 @@ void no_memory_leaves_nothing_behind() {
 }
 
 }  // namespace
-
-// Not in line, where compilers take new and free for strangers.
-[[gnu::noinline]] void* operator new(std::size_t size) {
-  if (left == 0) throw std::bad_alloc{};
-  if (left > 0) --left;
-  if (void* found = std::malloc(size)) return found;
-  throw std::bad_alloc{};
-}
-[[gnu::noinline]] void operator delete(void* held) noexcept { std::free(held); }
-[[gnu::noinline]] void operator delete(void* held, std::size_t) noexcept { std::free(held); }
 
 int main() {
   tables_of_windows_hold_what_they_were_given();

@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "slotkern/base/room.hpp"
 #include "slotkern/slots/prepared.hpp"
 
 namespace slotkern {
@@ -85,6 +86,7 @@ class Hints {
     }
     const detail::HintRequest request(query);
     if (next_ == n_.size()) {
+      for (auto* column : columns()) room_for(8, *column);  // they stay equally long
       for (auto* column : columns()) column->resize(column->size() + 8, kInfinity);
       std::fill(start_.end() - 8, start_.end(), -kInfinity);
     }

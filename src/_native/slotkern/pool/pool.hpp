@@ -10,6 +10,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -82,8 +83,8 @@ class SlotPool {
               bool for_good = false) {
     const Status status = spans_.find_free(start, parts, n, bad);
     if (status != Status::ok) return status;
-    ++version_;
     spans_.cut(start, parts, for_good, rows_);
+    ++version_;
     rows_.tidy(spans_.free());
     return Status::ok;
   }
@@ -93,15 +94,16 @@ class SlotPool {
   Status release(double start, const Part* parts, std::size_t n, std::size_t& bad) {
     const Status status = spans_.find_booked(start, parts, n, bad);
     if (status != Status::ok) return status;
-    ++version_;
     spans_.give_back(rows_, [&](std::size_t k, const Span& grown) { lower_hints(k, grown); });
+    ++version_;
     return Status::ok;
   }
 
   // Between these two, searches for a start by `latest`, which is before `start`, see the booked
-  // parts as free.
+  // parts as free: in the rows alone, which must not be laid out meanwhile.
   void lend(double start, double latest, const Part* parts, std::size_t n) {
     spans_.lend(start, latest, parts, n, rows_);
+    if (rows_.were_lost()) throw std::bad_alloc{};
   }
   void take_back() { spans_.take_back(rows_); }
 

@@ -42,13 +42,21 @@ class PoolRows {
   // The same rows, of another PreparedSlots that has been copied.
   void attach(PreparedSlots& prepared) { prepared_ = &prepared; }
 
-  // All rows anew: slots in the order of (start, node), and the rows of the origin array.
+  // All rows anew: slots in the order of (start, node), and the rows of the origin array. Without
+  // memory they stay as they were.
   void lay_out(PreparedSlots& prepared, const std::vector<std::pair<Slot, std::size_t>>& slots,
                bool prices) {
+    const std::size_t blocks = std::max<std::size_t>(1, (slots.size() + kFill - 1) / kFill);
+    prepared.slots.reserve(blocks * kBlock);
+    prepared.origins.reserve(blocks * kBlock);
+    prepared.counts.reserve(blocks);
+    prepared.firsts.reserve(blocks);
+    prepared.order.reserve(blocks);
+    prepared.by_rate.reserve(blocks * kBlock);
+    if (prices) prepared.by_price.reserve(blocks * kBlock);
     prepared_ = &prepared;
     prices_ = prices;
     size_ = slots.size();
-    const std::size_t blocks = std::max<std::size_t>(1, (slots.size() + kFill - 1) / kFill);
     prepared.slots.assign(blocks * kBlock, Slot{});
     prepared.origins.assign(blocks * kBlock, 0);
     prepared.counts.assign(blocks, 0);
@@ -59,7 +67,6 @@ class PoolRows {
     for (std::size_t b = 0; b < blocks; ++b)
       prepared.order.push_back(static_cast<std::uint32_t>(b));
     for (std::size_t i = 0; i < slots.size(); ++i) {
-      poll();
       put(i / kFill * kBlock + i % kFill, slots[i].first, slots[i].second);
       ++prepared.counts[i / kFill];
     }
@@ -72,9 +79,9 @@ class PoolRows {
   // From here on square searches can be made.
   void keep_prices() {
     if (prices_) return;
-    prices_ = true;
     PreparedSlots& prepared = *prepared_;
     prepared.by_price.reset(prepared.slots.size(), spare_.size());
+    prices_ = true;
     for (const std::uint32_t block : prepared.order)
       for (std::size_t j = 0; j < prepared.counts[block]; ++j) {
         const std::size_t row = block * kBlock + j;

@@ -142,6 +142,7 @@ inline Status schedule(SlotPool& pool, const PreparedSlots& prepared,
   return guarded([&] {
     Workspace& work = workspace();
     if (queries.size() > kMany) expect_long();
+    reasons.reserve(queries.size());
     while (reasons.size() < queries.size()) {
       poll();
       const Query& query = queries[reasons.size()];
@@ -149,11 +150,17 @@ inline Status schedule(SlotPool& pool, const PreparedSlots& prepared,
       Reason reason = Reason::booked;
       const Status status = pool.find(query, criterion, shape, work, found);
       if (status == Status::ok) {
-        std::size_t bad;
-        if (pool.book(found.start, work.parts.data(), work.parts.size(), bad) != Status::ok)
-          return Status::internal;
+        // What is booked stands in `out`, whatever fails.
         out.add(found, work.parts.data(), work.parts.size());
-        if (query.limits && !work.proof.proven) out.set_bound(work.proof.bound, false);
+        std::size_t bad = 0;
+        const Status booked = guarded([&] {
+          if (query.limits && !work.proof.proven) out.set_bound(work.proof.bound, false);
+          return pool.book(found.start, work.parts.data(), work.parts.size(), bad);
+        });
+        if (booked != Status::ok) {
+          out.drop_last();
+          return booked == Status::not_free ? Status::internal : booked;
+        }
       } else if (status == Status::volume_too_small) {
         reason = Reason::volume;
       } else if (status != Status::none) {

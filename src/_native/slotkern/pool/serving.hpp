@@ -5,12 +5,17 @@
 // asked for lately stand in no row. Which these are changes with what is asked, and then all
 // rows are laid out anew.
 //
+// A change of free time is never undone because its row cannot be: where memory runs out, the
+// rows are lost, and laid out anew by the next that needs them.
+//
 // A change costs O(log m + 64); O(m log m) to lay out.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -29,6 +34,7 @@ class ServingRows {
     prepared_ = &prepared;
     prices_ = prices;
     rows_ = {};
+    were_lost_ = false;
     set_least(least * (1 - kMargin));
   }
 
@@ -60,60 +66,64 @@ class ServingRows {
 
   // Before a search for parts of this volume; ragged searches alone until a square one comes.
   void make_for(double volume, bool square, const FreeSpans& free) {
-    if (square) rows_.keep_prices();
     asked_ = std::min(asked_, volume);
-    if (!(volume * (1 - kMargin) < least_)) return;
-    const Undisturbed whole;
-    set_least(volume / 4);
-    lay_out(free);
+    if (!(volume * (1 - kMargin) >= least_)) lay_out_anew(volume / 4, free);
+    if (square) rows_.keep_prices();
   }
 
   // When the rows have doubled, those too short for anything that was asked since the last time
   // are left out.
   void tidy(const FreeSpans& free) {
-    if (rows_.size() <= 2 * laid_ + 1024) return;
-    const Undisturbed whole;
-    set_least(asked_ * (1 - kMargin));
-    lay_out(free);
+    if (lost() || rows_.size() <= 2 * laid_ + 1024) return;
+    try {
+      lay_out_anew(asked_ * (1 - kMargin), free);
+    } catch (const std::bad_alloc&) {  // some other time
+    }
   }
+
+  // Whether rows have been laid out anew, or are to be, because memory ran out.
+  bool were_lost() const { return were_lost_; }
 
   // Whether so many can leave one by one faster than by drop_past().
   bool moves_cheaply(std::size_t leaving) const { return rows_.moves_cheaply(leaving); }
 
   // In one pass, for the rows lie by time: those that are cut to now come before all others.
   void drop_past(double now) {
+    if (lost()) return;
     const Undisturbed whole;
-    std::vector<RowSlot> slots;
-    std::ptrdiff_t cut = 0;
-    prepared_->each_row([&](std::size_t row) {
-      Slot slot = prepared_->slots[row];
-      if (slot.end <= now) return;
-      slot.start = std::max(slot.start, now);
-      if (!serves(slot)) return;
-      cut += slot.start == now;
-      slots.push_back({slot, prepared_->origins[row]});
+    or_lose([&] {
+      std::vector<RowSlot> slots;
+      std::ptrdiff_t cut = 0;
+      prepared_->each_row([&](std::size_t row) {
+        Slot slot = prepared_->slots[row];
+        if (slot.end <= now) return;
+        slot.start = std::max(slot.start, now);
+        if (!serves(slot)) return;
+        cut += slot.start == now;
+        slots.push_back({slot, prepared_->origins[row]});
+      });
+      std::sort(slots.begin(), slots.begin() + cut, in_order);
+      lay_out(slots);
     });
-    std::sort(slots.begin(), slots.begin() + cut, in_order);
-    lay_out(slots);
   }
 
   // A free span of the node at place k has come, left, or changed.
   void insert(std::size_t k, const Span& span) {
-    if (serves(k, span)) rows_.insert(slot_of(k, span), span.row);
+    if (serves(k, span)) or_lose([&] { rows_.insert(slot_of(k, span), span.row); });
   }
   void erase(std::size_t k, const Span& span) {
-    if (serves(k, span)) rows_.erase(span.start, prepared_->nodes[k].id);
+    if (serves(k, span)) or_lose([&] { rows_.erase(span.start, prepared_->nodes[k].id); });
   }
   void set_end(std::size_t k, const Span& span, double end) {
     const Span wanted{span.start, end, span.row};
     if (!serves(k, span)) return insert(k, wanted);
     if (!serves(k, wanted)) return erase(k, span);
-    rows_.set_end(span.start, prepared_->nodes[k].id, end);
+    or_lose([&] { rows_.set_end(span.start, prepared_->nodes[k].id, end); });
   }
   void replace(std::size_t k, const Span& span, const Span& wanted) {
     if (!serves(k, span)) return insert(k, wanted);
     if (!serves(k, wanted)) return erase(k, span);
-    rows_.replace(span.start, slot_of(k, wanted), wanted.row);
+    or_lose([&] { rows_.replace(span.start, slot_of(k, wanted), wanted.row); });
   }
 
   Slot slot_of(std::size_t k, const Span& span) const {
@@ -143,6 +153,30 @@ class ServingRows {
     asked_ = kInfinity;
   }
 
+  // Nothing is at least NaN: no span has a row to change.
+  bool lost() const { return std::isnan(least_); }
+  template <class Change>
+  void or_lose(Change change) noexcept {
+    try {
+      change();
+    } catch (const std::bad_alloc&) {
+      least_ = std::numeric_limits<double>::quiet_NaN();
+      were_lost_ = true;
+    }
+  }
+
+  void lay_out_anew(double least, const FreeSpans& free) {
+    const Undisturbed whole;
+    const double before = least_;
+    set_least(least);
+    try {
+      lay_out(free);
+    } catch (...) {  // the rows are as they were
+      least_ = before;
+      throw;
+    }
+  }
+
   void lay_out(const std::vector<RowSlot>& slots) {
     rows_.lay_out(*prepared_, slots, rows_.keeps_prices());
     laid_ = slots.size();
@@ -151,6 +185,7 @@ class ServingRows {
   PreparedSlots* prepared_ = nullptr;
   std::vector<double> prices_;            // by row of the origin array
   double least_ = 0, asked_ = kInfinity;  // least work a row serves; asked for since then
+  bool were_lost_ = false;
   PoolRows rows_;
   std::size_t laid_ = 0;                  // how many, when they were laid out
 };

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "slotkern/base/room.hpp"
 #include "slotkern/slots/prepared.hpp"
 #include "slotkern/window/window.hpp"
 
@@ -127,9 +128,11 @@ class PoolSpans {
     return Status::ok;
   }
 
-  // Takes what find_free() has looked up, and books it unless it is taken for good.
+  // Takes what find_free() has looked up, and books it unless it is taken for good: all of it or,
+  // without memory, nothing.
   template <class Rows>
   void cut(double start, const Part* parts, bool for_good, Rows& rows) {
+    for (const SpanAt& place : found_) room_for(1, free_[place.node], booked_[place.node]);
     for (std::size_t j = 0; j < found_.size(); ++j)
       cut(found_[j].node, found_[j].span, start, start + parts[j].length, for_good, rows);
   }
@@ -154,9 +157,11 @@ class PoolSpans {
     return Status::ok;
   }
 
-  // Frees what find_booked() has looked up; `grown(place, span)` for each span that is larger now.
+  // Frees what find_booked() has looked up, all of it or nothing; `grown(place, span)` for each
+  // span that is larger now.
   template <class Rows, class Grown>
   void give_back(Rows& rows, Grown grown) {
+    for (const SpanAt& place : found_) room_for(1, free_[place.node]);
     for (const SpanAt& place : found_) {
       std::vector<Span>& spans = booked_[place.node];
       const Span span = spans[place.span];
@@ -184,8 +189,8 @@ class PoolSpans {
       const bool joined = before + 1 < spans.size() && spans[before + 1].start == booked.end &&
                           spans[before + 1].row == booked.row;
       const double end = joined ? spans[before + 1].end : booked.end;
-      rows.set_end(k, spans[before], end);
       lent_.push_back({k, before, end});
+      rows.set_end(k, spans[before], end);
     }
   }
   template <class Rows>

@@ -78,6 +78,13 @@ using BlockOrder = std::vector<std::uint32_t>;
 
 class Screen {
  public:
+  // Memory for so many rows, for reset().
+  void reserve(std::size_t slots) {
+    const std::size_t blocks = (slots + 63) / 64;
+    fine_.reserve(blocks * 64);
+    coarse_.reserve((blocks + 63) / 64 * 64);
+  }
+
   // Room for so many rows, in blocks of which the last `empty` stand in no order yet.
   void reset(std::size_t slots, std::size_t empty = 0) {
     slots_ = slots;
@@ -185,6 +192,9 @@ class Screen {
   struct Columns {
     std::vector<float> key, room, performance, end;
 
+    void reserve(std::size_t size) {
+      for (std::vector<float>* column : {&key, &room, &performance, &end}) column->reserve(size);
+    }
     void reset(std::size_t size) {
       for (std::vector<float>* column : {&key, &room, &performance, &end}) column->clear();
       resize(size);

@@ -10,6 +10,8 @@
 #include <limits>
 #include <vector>
 
+#include "slotkern/base/room.hpp"
+
 namespace slotkern {
 
 struct Part {
@@ -52,7 +54,11 @@ struct WindowTable {
     firsts.assign(1, 0);
   }
 
+  // Added, or, without memory, as they were before: this and all below.
   void add(const Found& window, const Part* from, std::size_t n) {
+    room_for(1, found, firsts);
+    room_for(n, parts);
+    if (!bounds.empty()) room_for(1, bounds, proven);
     found.push_back(window);
     parts.insert(parts.end(), from, from + n);
     firsts.push_back(parts.size());
@@ -64,10 +70,18 @@ struct WindowTable {
     add({nan, nan, nan, nan, nan}, nullptr, 0);
   }
 
+  void drop_last() {
+    found.pop_back();
+    firsts.pop_back();
+    parts.resize(firsts.back());
+    if (!bounds.empty()) bounds.pop_back(), proven.pop_back();
+  }
+
   // Says how good the last one is known to be.
   void set_bound(double bound, bool is_proven) {
     if (bounds.empty()) {
       if (is_proven && bound == found.back().value) return;
+      room_for(found.size(), bounds, proven);
       for (const Found& window : found) bounds.push_back(window.value);
       proven.assign(found.size(), 1);
     }
