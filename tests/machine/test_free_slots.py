@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import slotkern as sk
@@ -175,6 +175,7 @@ def test_gaps_are_what_no_span_covers(spans, endless):
         max_size=6,
     ),
 )
+@example([], [(0, 2.0, 6.0, 4.0), (0, 3.0, 3.0, 1.0)])
 def test_prices_by_node_and_time(busy, changes):
     machine = sk.Machine.homogeneous(3, price=1)
     busy = [(n, *sorted(t)) for n, *t in busy]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import slotkern as sk
@@ -174,6 +174,7 @@ spans = st.lists(
 
 
 @given(spans, spans)
+@example([(0, 0, 12)], [(0, 3, 2)])  # a node without any slot
 def test_reservations_take_what_was_free(busy, asked):
     busy = {
         name: [float(row[i]) if i else row[i] for row in busy]

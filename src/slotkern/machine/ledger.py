@@ -48,8 +48,9 @@ def reservation(
     first, last = (_time(pool.clock, t, n) for t, n in ((start, "start"), (end, "end")))
     if not first < last:
         raise ValueError(f"end {end} does not lie after start {start}")
-    ids = _ids(pool, nodes)
-    free = pool._state()["free"]  # by (node, start)
+    state = pool._state()
+    ids = _ids(pool, nodes, state["gone"])
+    free = state["free"]  # by (node, start)
     free = free[np.isin(free["node"], ids)]
     free = free[(free["start"] < last) & (free["end"] > first)]
     begin, until = free["start"].clip(min=first), free["end"].clip(max=last)
@@ -66,7 +67,7 @@ def reservation(
     return windows
 
 
-def _ids(pool: SlotPool, nodes: Any) -> NDArray[np.int32]:
+def _ids(pool: SlotPool, nodes: Any, gone: NDArray[np.int32]) -> NDArray[np.int32]:
     given: NDArray[Any] = np.atleast_1d(np.asarray(nodes))
     if given.ndim != 1 or not given.size:
         raise ValueError("nodes must be one node or more")
@@ -79,6 +80,8 @@ def _ids(pool: SlotPool, nodes: Any) -> NDArray[np.int32]:
     if ids.dtype.kind not in "iu":
         raise TypeError(f"nodes must be names or ids, got {shown(nodes)}")
     unknown = ~np.isin(ids, pool.nodes)
+    if pool.machine is not None:  # its nodes have no slot where they are always busy
+        unknown &= np.isin(ids, gone)
     if unknown.any():
         name = given[unknown.argmax()].item()
         raise ValueError(f"node {shown(name)} is not in the pool")

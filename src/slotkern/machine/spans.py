@@ -292,6 +292,7 @@ def _prices(
         columns["node"] = np.zeros(len(price), np.int64)
     node, start, end = _spans(machine, columns, clock, dated, "prices")
     rows = np.lexsort((start, node))
+    rows = rows[end[rows] > start[rows]]  # an empty one overlaps nothing
     node, start, end = node[rows], start[rows], end[rows]
     clash = (node[1:] == node[:-1]) & (end[:-1] > start[1:])
     if clash.any():
