@@ -165,8 +165,7 @@ cdef class PreparedSlots:
 
     def __repr__(self):
         when = "" if self.clock is None else f", {self.clock}"
-        nodes = self.prepared.nodes.size()
-        return f"{type(self).__name__}({len(self)} slots of {nodes} nodes{when})"
+        return f"{type(self).__name__}({len(self)} slots of {len(self.nodes)} nodes{when})"
 
     def __reduce__(self):
         return restored_slots, (self.table, self.terms)

@@ -265,6 +265,7 @@ def test_a_removed_node_serves_no_more():
     pool.remove_node(3)
     assert 3 not in pool.slots["node"]
     left = len(pool.nodes)
+    assert repr(pool) == f"SlotPool({len(pool.slots)} slots of {left} nodes)"
     assert pool.schedule([sk.Request(left + 1, 1)]).reasons == ["nodes"]
     for k in range(40):
         request = random_request(np.random.default_rng(k))
