@@ -127,6 +127,7 @@ def plain_nanoseconds(count, unit):
 @example([2**55], "Y", 1)
 @example([10**10, 5], "D", 7)
 @example([-1000, 999], "ps", 1)
+@example([2**53, 2**61], "ps", 1000)
 def test_every_unit_of_numpy_is_exact_or_refused(counts, unit, step):
     column = np.array(counts, "i8").view(f"M8[{step}{unit}]")
     want = [plain_nanoseconds(count * step, unit) for count in counts]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Iterable
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -249,17 +250,18 @@ def _in_base_unit(
         unit, step, column = "D", 1, column.astype("M8[D]")
     counts = column.astype(np.int64)
     there = ~np.isnat(column)
-    per = _FINE.get(unit, 1)
-    most = (2**63 - 1) // (step * _SECONDS.get(unit, 1))
+    exact = Fraction(step * _SECONDS.get(unit, 1), _FINE.get(unit, 1))
+    fine = there & (counts % exact.denominator != 0)
+    counts //= exact.denominator
+    most = (2**63 - 1) // exact.numerator
     far |= there & ((counts > most) | (counts < -most))
-    counts = np.where(there & ~far, counts, 0) * (step * _SECONDS.get(unit, 1))
-    fine = counts % per != 0
+    counts = np.where(there & ~far, counts, 0) * exact.numerator
     fault = None
     if (far | fine).any():
         row = int((far | fine).argmax())
         reason = f"is out of the range of {base}" if far[row] else _TOO_FINE
         fault = row, reason
-    values = (counts // per).view(f"M8[{base}]")
+    values = counts.view(f"M8[{base}]")
     values[~there] = "NaT"
     return values, fault
 
