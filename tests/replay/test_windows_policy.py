@@ -311,6 +311,22 @@ def test_cycles_end_where_a_job_fits_in_none() -> None:
             sk.CyclePolicy(**wrong)
 
 
+def test_cycles_are_counted_until_all_jobs_have_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Who fits in none is asked again as long as another runs, or time is blocked."""
+    monkeypatch.setattr("slotkern.replays.cycles._MOST_CYCLES", 1000)
+    jobs = random_flow(2)
+    jobs["submit"], jobs["allocated"] = [0, 1], 1
+    jobs["run_time"] = jobs["requested_time"] = [1, 40]
+    policy = sk.CyclePolicy(10, horizon=30)
+    assert len(sk.replay(jobs, 4, policy, blocked=[(0, 9000, 1)])) == 1
+    with pytest.raises(
+        ValueError, match="cycles of 10 s are too short: more than 1,000 of"
+    ):
+        sk.replay(jobs, 4, policy, blocked=[(0, 20_000, 1)])
+
+
 def test_cycles_last_longer_than_all_work() -> None:
     """Who comes just after a cycle waits for the next, when all else is long done."""
     jobs = random_flow(4)

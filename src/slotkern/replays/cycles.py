@@ -95,9 +95,9 @@ def place_cycles(
     if count == 0:
         return Placed.nowhere(0)
     span = float(flow.submit[-1] - flow.submit[0])
+    many = f"cycles of {policy.length} s are too short: more than {_MOST_CYCLES:,} of"
     if not span / policy.length <= _MOST_CYCLES:
-        reason = f"more than {_MOST_CYCLES:,} of them in the {span:g} s of the flow"
-        raise ValueError(f"cycles of {policy.length} s are too short: {reason}")
+        raise ValueError(f"{many} them in the {span:g} s of the flow")
     if not policy.length * count <= 2.0**53:
         reason = f"{count:,} of them, one a job, add up to more than 2**53 seconds"
         raise ValueError(f"cycles of {policy.length} s are too long: {reason}")
@@ -144,7 +144,7 @@ def place_cycles(
         return left
 
     queue: list[int] = []
-    coming, cycle = 0, 0
+    coming, cycle, used = 0, 0, 0
     while coming < count or held.next_end < np.inf or queue:
         begins = first + cycle * policy.length if queue else np.inf
         now = min(held.next_end, submit[coming] if coming < count else np.inf, begins)
@@ -162,7 +162,9 @@ def place_cycles(
             asked = len(queue)
             held.catch_up(now)
             queue = schedule(now, queue)
-            cycle += 1
+            cycle, used = cycle + 1, used + 1
+            if used > _MOST_CYCLES:
+                raise ValueError(f"{many} them, and {len(queue):,} jobs still wait")
             if idle and len(queue) == asked:  # nothing will ever be otherwise
                 break
         if progress is not None and coming % 256 == 0:
