@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -244,6 +245,49 @@ def test_cycles_where_jobs_end_early(batch: Any, shape: Any) -> None:
     assert sk.replay(jobs, GRID, "batch-slicer").policy == "batch-slicer"
 
 
+EQUAL = {**GRID, "performance": [3.0, 3.0], "price": [0.7, 0.7]}
+
+
+@pytest.mark.parametrize("shape", ["square", "ragged"])
+@pytest.mark.parametrize("criterion", ["own", "start", "runtime", "cost"])
+def test_on_equal_nodes_jobs_get_what_is_chosen_for_them(
+    criterion: str, shape: Any
+) -> None:
+    """A target named is chosen for, also where all alternatives are as good."""
+    jobs = random_flow()
+    jobs["requested_time"] += jobs["requested_time"] % 7 == 0
+    policy = sk.CyclePolicy(
+        40, sk.BatchSlicer(2, criterion), horizon=200, shape=shape, budget=40
+    )
+    chosen = replace(policy, options={"minimize": "processor_time"})
+    blocked = [(100, 300, 4, 1), (50, 60, 1, 0)]
+    done = sk.replay(jobs, EQUAL, policy, blocked=blocked)
+    slow = sk.replay(jobs, EQUAL, chosen, blocked=blocked)
+    assert done.dropped == slow.dropped
+    assert 0 < len(done) < len(jobs)
+    assert done.jobs.tobytes() == slow.jobs.tobytes()
+    assert all(
+        done.nodes(k).tolist() == slow.nodes(k).tolist() for k in range(len(done))
+    )
+
+
+def test_nothing_is_chosen_where_all_windows_are_as_good(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*_args: Any, **_options: Any) -> None:
+        raise AssertionError("chosen")
+
+    monkeypatch.setattr("slotkern.replays.cycles.schedule_batch", refuse)
+    jobs = random_flow()
+    assert len(sk.replay(jobs, EQUAL, "batch-slicer")) == len(jobs)
+    assert len(sk.replay(jobs, GRID, sk.CyclePolicy(40, sk.Backfilling()))) == len(jobs)
+    for policy in (sk.CSS, sk.BatchSlicer(2, by="cost"), sk.BSF(1)):
+        with pytest.raises(AssertionError, match="chosen"):
+            sk.replay(jobs, EQUAL, sk.CyclePolicy(40, policy))
+    with pytest.raises(AssertionError, match="chosen"):
+        sk.replay(jobs, GRID, "batch-slicer")
+
+
 def test_cycles_end_where_a_job_fits_in_none() -> None:
     jobs = random_flow(30)
     budget = np.full(len(jobs), np.inf)
@@ -265,6 +309,22 @@ def test_cycles_end_where_a_job_fits_in_none() -> None:
     ):
         with pytest.raises(kind, match=text):
             sk.CyclePolicy(**wrong)
+
+
+def test_cycles_are_counted_until_all_jobs_have_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Who fits in none is asked again as long as another runs, or time is blocked."""
+    monkeypatch.setattr("slotkern.replays.cycles._MOST_CYCLES", 1000)
+    jobs = random_flow(2)
+    jobs["submit"], jobs["allocated"] = [0, 1], 1
+    jobs["run_time"] = jobs["requested_time"] = [1, 40]
+    policy = sk.CyclePolicy(10, horizon=30)
+    assert len(sk.replay(jobs, 4, policy, blocked=[(0, 9000, 1)])) == 1
+    with pytest.raises(
+        ValueError, match="cycles of 10 s are too short: more than 1,000 of"
+    ):
+        sk.replay(jobs, 4, policy, blocked=[(0, 20_000, 1)])
 
 
 def test_cycles_last_longer_than_all_work() -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern import Request
+from slotkern import Request, Window
 from slotkern.batch.policies import BSF, Backfilling, BatchSlicer
 from slotkern.batch.scheduling import schedule_batch
 from slotkern.checks import integer, number, one_of
@@ -52,7 +52,10 @@ class CyclePolicy:
     window is in the next cycle's batch again, until nothing that is yet to come can
     help it. Time that a job does not need is free for the cycles after its end. A cycle
     without jobs is passed over. Beside the batch each takes O(m log m) for m free
-    slots.
+    slots, except where it is enough to book the earliest window of each job in turn:
+    for conservative backfilling; and for a `BatchSlicer` in the order of submission
+    with its default target on nodes of one performance and one price, where all windows
+    of a job are equally long and dear.
     """
 
     length: float = 3600.0
@@ -92,9 +95,9 @@ def place_cycles(
     if count == 0:
         return Placed.nowhere(0)
     span = float(flow.submit[-1] - flow.submit[0])
+    many = f"cycles of {policy.length} s are too short: more than {_MOST_CYCLES:,} of"
     if not span / policy.length <= _MOST_CYCLES:
-        reason = f"more than {_MOST_CYCLES:,} of them in the {span:g} s of the flow"
-        raise ValueError(f"cycles of {policy.length} s are too short: {reason}")
+        raise ValueError(f"{many} them in the {span:g} s of the flow")
     if not policy.length * count <= 2.0**53:
         reason = f"{count:,} of them, one a job, add up to more than 2**53 seconds"
         raise ValueError(f"cycles of {policy.length} s are too long: {reason}")
@@ -102,6 +105,7 @@ def place_cycles(
     budgets = money_of(policy.budget, flow.row, total)
     submit, width = flow.submit.tolist(), flow.width.tolist()
     estimate = flow.estimate.tolist()
+    in_turn = _earliest_in_turn(policy, held)
     first, last_block = submit[0], float(cluster.blocked["end"].max(initial=-np.inf))
 
     def schedule(now: float, jobs: list[int]) -> list[int]:
@@ -116,14 +120,19 @@ def place_cycles(
             )
             for job in jobs
         ]
-        found = schedule_batch(
-            held.pool,
-            requests,
-            policy.policy,
-            shape=policy.shape,
-            most=policy.most,
-            **policy.options,
-        )
+        found: Iterable[Window | None]
+        if in_turn:
+            found = held.pool.schedule(requests, "start", shape=policy.shape)
+        else:
+            found = schedule_batch(
+                held.pool,
+                requests,
+                policy.policy,
+                shape=policy.shape,
+                most=policy.most,
+                **policy.options,
+            )
+            held.pool.book(found)
         left = []
         for job, window in zip(jobs, found, strict=True):
             if window is None:
@@ -135,7 +144,7 @@ def place_cycles(
         return left
 
     queue: list[int] = []
-    coming, cycle = 0, 0
+    coming, cycle, used = 0, 0, 0
     while coming < count or held.next_end < np.inf or queue:
         begins = first + cycle * policy.length if queue else np.inf
         now = min(held.next_end, submit[coming] if coming < count else np.inf, begins)
@@ -151,10 +160,30 @@ def place_cycles(
         if queue and begins <= now:
             idle = coming == count and held.next_end == np.inf and now >= last_block
             asked = len(queue)
+            held.catch_up(now)
             queue = schedule(now, queue)
-            cycle += 1
+            cycle, used = cycle + 1, used + 1
+            if used > _MOST_CYCLES:
+                raise ValueError(f"{many} them, and {len(queue):,} jobs still wait")
             if idle and len(queue) == asked:  # nothing will ever be otherwise
                 break
         if progress is not None and coming % 256 == 0:
             progress(coming)
     return held.done(nodes)
+
+
+def _earliest_in_turn(policy: CyclePolicy, held: Held) -> bool:
+    """Whether each job in order gets its earliest window, so that none need be chosen.
+
+    On equal nodes all windows of a job take the same time and money: of alternatives
+    that are as good and as dear its earliest is chosen, which is found first.
+    """
+    batch = policy.policy
+    if policy.options:
+        return False
+    if not isinstance(batch, BatchSlicer):
+        return isinstance(batch, Backfilling) and batch.kind == "conservative"
+    equal = all(np.ptp(column) == 0 for column in (held.performance, held.price))
+    plain = not isinstance(batch.k, tuple) and batch.by == "order"
+    # "first" may take other nodes for the same start.
+    return equal and plain and batch.criterion != "first"

@@ -115,6 +115,7 @@ class Held:
         self._nodes = [np.empty(0, np.int32)] * len(flow.row)
         self._ends: list[tuple[float, int]] = []
         self._starts: list[tuple[float, int]] = []
+        self._early: list[Window] = []  # of jobs that have ended before their estimate
 
     @property
     def next_end(self) -> float:
@@ -122,9 +123,8 @@ class Held:
         return self._ends[0][0] if self._ends else np.inf
 
     def keep(self, job: int, window: Window) -> None:
-        """Give a job its window, or another one."""
+        """Give a job its window, which the pool has booked, or another one."""
         placed = self.placed
-        self.pool.book(window)
         if self.windows.get(job) is window:
             return  # given back and taken again
         self.windows[job] = window
@@ -135,8 +135,10 @@ class Held:
         heapq.heappush(self._ends, (window.start + length, job))
 
     def pass_to(self, now: float) -> bool:
-        """Let time pass; whether a job has ended before its estimate."""
-        self.pool.advance(now)
+        """Let time pass; whether a job has ended before its estimate.
+
+        The pool is told by `catch_up`, before it is searched.
+        """
         self.begin(now)
         early = False
         while self._ends and self._ends[0][0] == now:
@@ -149,9 +151,17 @@ class Held:
                 used = self._run[job] / self.performance[parts]
             self.placed.cost[job] = (self.price[parts] * used).sum()
             if window.finish > now:
-                self.pool.release(window)
+                self._early.append(window)
                 early = True
         return early
+
+    def catch_up(self, now: float) -> None:
+        """Tell the pool the time, and what has ended early since the last time."""
+        self.pool.advance(now)
+        for window in self._early:
+            if window.finish > now:
+                self.pool.release(window)
+        self._early.clear()
 
     def begin(self, now: float) -> None:
         """Note which jobs wait no more."""
@@ -209,19 +219,23 @@ def place_windows(
     coming = 0
     while coming < count or held.next_end < np.inf:
         now = min(held.next_end, submit[coming] if coming < count else np.inf)
-        early = held.pass_to(now)
-        if early and policy.compress == "start":
+        move = held.pass_to(now) and policy.compress == "start"
+        if move or (coming < count and submit[coming] == now):
+            held.catch_up(now)
+        if move:
             for job in list(waiting):
                 old = windows[job]
                 pool.release(old)
                 new = find(job, now, "start")
                 if new is None or (new.start, new.cost) >= (old.start, old.cost):
                     new = old
+                pool.book(new)
                 held.keep(job, new)
             held.begin(now)
         while coming < count and submit[coming] == now:
             best = find(coming, now, policy.criterion)
             if best is not None:
+                pool.book(best)
                 held.keep(coming, best)
                 if best.start > now:
                     waiting[coming] = None
