@@ -1,6 +1,7 @@
 """The command line: ``slotkern demo``, ``find``, ``alternatives``, ``compare``,
-``slots-from-trace``, ``free``, ``explain``, ``schedule``, ``batch``, ``trace``,
-``replay``, ``community``, ``generate``, ``bench``, ``reproduce``, ``study``, ``info``.
+``slots-from-trace``, ``free``, ``explain``, ``schedule``, ``bookings``, ``release``,
+``batch``, ``trace``, ``replay``, ``community``, ``generate``, ``bench``, ``reproduce``,
+``study``, ``info``.
 
 Exit codes: 0 when something was found or written, 1 when no window exists (the
 explanation is printed), 2 for bad input (one line on stderr), 130 when interrupted.
@@ -16,6 +17,7 @@ from typing import Annotated, Any
 from slotkern.commands import (
     batch,
     bench,
+    bookings,
     community,
     comparison,
     demo,
@@ -140,6 +142,7 @@ for commands in (
     comparison,
     environments,
     machine,
+    bookings,
     batch,
     flows,
     community,
