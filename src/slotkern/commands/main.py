@@ -28,15 +28,15 @@ from slotkern.commands import (
     windows,
 )
 from slotkern.commands.about import told
+from slotkern.commands.flags import Application, Group
 from slotkern.commands.terminal import drop_output, lost_output, show, write
 from slotkern.extras import EXTRAS, extra
 
 with extra():
     import typer
-    from typer.core import TyperGroup
 
 
-class OneLineErrors(TyperGroup):
+class OneLineErrors(Group):
     """A group of commands whose every complaint is one line on stderr."""
 
     def main(
@@ -110,7 +110,7 @@ def _complain(message: str, context: Any = None) -> int:
     return 2
 
 
-app = typer.Typer(
+app = Application(
     name="slotkern",
     cls=OneLineErrors,
     pretty_exceptions_enable=False,

@@ -157,7 +157,7 @@ def dates(clock: Clock, columns: Columns) -> dict[str, Dates]:
 
 def listing_columns(table: NDArray[Any], clock: Clock | None) -> dict[str, Any]:
     """A listing of windows as columns for a file, with dates that are such."""
-    columns = {name: table[name] for name in table.dtype.names or ()}
+    columns: dict[str, Any] = {name: table[name] for name in table.dtype.names or ()}
     if clock is not None:
         columns |= dates(clock, {name: table[name] for name in ("start", "finish")})
     return columns
