@@ -7,10 +7,13 @@ is never evaluated as Python. What the list lets through is computed column by c
 from __future__ import annotations
 
 import ast
+import io
 import itertools
 import operator
+import tokenize
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from functools import lru_cache, reduce
 from typing import Any
 
@@ -176,9 +179,7 @@ def _parse(text: str) -> ast.expr:
         raise _error(text, _MAX_LENGTH + 1, f"longer than {_MAX_LENGTH:,} characters")
     try:
         one_line = text.replace("\n", " ").replace("\r", " ")
-        with warnings.catch_warnings():  # of "\d" in a string, of "1if"
-            warnings.simplefilter("error")
-            tree = ast.parse(one_line.strip(), mode="eval").body
+        tree = _tree(one_line.strip())
         _check(tree, 0)
         leaves = (n for n in ast.walk(tree) if isinstance(n, ast.Name | ast.Constant))
         for one_more in itertools.islice(leaves, _MAX_TERMS, None):
@@ -188,6 +189,9 @@ def _parse(text: str) -> ast.expr:
             raise _Fault(one_more, reason)
     except SyntaxError as error:
         at_end = len(text.strip()) + 1  # where the parser may not say so
+        sign = _assignment(one_line.strip())
+        if sign is not None:
+            raise _error(text, sign + 1, "write '==' in place of '='") from None
         raise _error(text, error.offset or at_end, error.msg) from None
     except (RecursionError, MemoryError):
         raise _error(text, 1, "nested too deeply") from None
@@ -196,6 +200,25 @@ def _parse(text: str) -> ast.expr:
     except ValueError as error:  # a NUL character, an integer of too many digits
         raise _error(text, 1, str(error)) from None
     return tree
+
+
+def _tree(text: str) -> ast.expr:
+    with warnings.catch_warnings():  # of "\d" in a string, of "1if"
+        warnings.simplefilter("error")
+        return ast.parse(text, mode="eval").body
+
+
+def _assignment(text: str) -> int | None:
+    """Where the first '=' stands, if '==' in place of each is all that was wrong."""
+    with suppress(SyntaxError, tokenize.TokenError, RecursionError, MemoryError):
+        tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+        signs = [token.start[1] for token in tokens if token.string == "="]
+        pieces = [
+            text[i:j] for i, j in itertools.pairwise([0, *(k + 1 for k in signs), None])
+        ]
+        _tree("=".join(pieces))
+        return signs[0]
+    return None
 
 
 def _check(node: ast.expr, depth: int) -> None:

@@ -109,6 +109,27 @@ def test_a_page(files):
     assert run(files, "--html", str(files / "batch.pdf")).exit_code != 0
 
 
+@pytest.mark.parametrize(("nodes", "named"), [(40, True), (80, True), (150, False)])
+def test_names_stand_within_their_bars_however_low(nodes, named):
+    slots = sk.make_slots(
+        node=np.arange(nodes), start=0, end=90, performance=1, price=1
+    )
+    schedule = sk.schedule_batch(slots, {"gap": sk.Request(9, 60)})
+    figure = plot_schedule(schedule)
+    figure.draw_without_rendering()
+    axes = figure.axes[0]
+    assert len(axes.texts) == (9 if named else 0)
+    bars = [
+        path.get_extents(axes.transData)
+        for box in axes.collections
+        if box.get_zorder() == 6
+        for path in box.get_paths()
+    ]
+    for text in axes.texts:
+        drawn = text.get_window_extent()
+        assert any(bar.y0 <= drawn.y0 + 0.5 < drawn.y1 - 0.5 <= bar.y1 for bar in bars)
+
+
 def test_a_picture_outlines_all_and_fills_the_chosen(files):
     slots = sk.read_slots(files / "slots.csv")
     schedule = sk.schedule_batch(slots, sk.read_batch(files / "jobs.csv"))

@@ -235,3 +235,28 @@ def test_a_replay_is_blocked_by_dates(tmp_path: Path) -> None:
     path.write_text(f"; MaxProcs: 4\n{job}\n")
     done = run("replay", path, "--blocked", f"{start}/{end}:4")
     assert "does not say when the trace begins (UnixStartTime)" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("node,start,end\nn07,2026-10-25,\n", ": node, row 0: 'n07' is no node"),
+        ("node,start,end\nn00,2026-10-26,2026-10-25\n", ", row 0: the span ends at"),
+        ("node,start,end\nn00,soon,\n", ": start, row 0: 'soon' is no date"),
+        ("node,start\nn00,2026-10-26\n", " has no column 'end'"),
+    ],
+)
+def test_what_is_wrong_with_busy_spans_names_their_file(
+    tmp_path: Path, text: str, named: str
+) -> None:
+    machine, busy = tmp_path / "m.csv", tmp_path / "b.csv"
+    machine.write_text(MACHINE)
+    busy.write_text(text)
+    done = run(
+        *("free", machine, "--busy", busy, *HORIZON),
+        *("--zone", "Europe/Berlin", "--output", tmp_path / "pool.npz"),
+    )
+    assert done.returncode == 2
+    assert f"slotkern: {busy}{named}" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert not (tmp_path / "pool.npz").exists()

@@ -100,3 +100,12 @@ def test_a_reader_that_leaves_early_gives_no_traceback(tmp_path: Path) -> None:
         process.stdout.close()
         assert process.stderr.read() == ""
     assert process.returncode == 141
+
+
+@pytest.mark.parametrize(
+    "words", [(), ("find",), ("batch",), ("bench",), ("bench", "scaling")]
+)
+def test_flags_take_no_value_and_show_no_type(words: tuple[str, ...]) -> None:
+    told = run(*words, "--help").stdout
+    assert "--help" in told
+    assert "bool" not in told.lower()

@@ -45,6 +45,7 @@ def test_bad_files_are_named(tmp_path: Path) -> None:
         ([*JOB, "--method", "magic"], ["magic"]),
         ([*JOB, "--where", "memory >= 64"], ["memory"]),
         ([*JOB, "--where", "q >= "], ["q >="]),
+        ([*JOB, "--where", "q = 3"], ["q = 3", "write '==' in place of '='"]),
         ([*JOB, "--plot", "gantt.gif"], ["gantt.gif", ".png"]),
         ([*JOB, "--fast"], ["--fast"]),
     ],

@@ -119,8 +119,20 @@ def command(*arguments: Any) -> Any:
     return CliRunner().invoke(main.app, words)
 
 
-def test_the_command_compares_scenarios(tmp_path: Path) -> None:
+def test_the_command_compares_scenarios(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("matplotlib")
+    from slotkern.plotting import communities
+
+    titles = {}
+    save = communities.save_figure
+
+    def saved(figure: Any, target: Any) -> Any:
+        titles[target.name] = figure.axes[0].get_title()
+        return save(figure, target)
+
+    monkeypatch.setattr(communities, "save_figure", saved)
     options = ("--jobs", 300, "--seeds", 2, "--plot", tmp_path / "new")
     chosen = ("ind", "cen:central-scan", "dec:3", "dec-g")
     found = command(*options, *(word for s in chosen for word in ("--scenario", s)))
@@ -129,8 +141,30 @@ def test_the_command_compares_scenarios(tmp_path: Path) -> None:
         assert word in found.output
     pictures = {path.name for path in (tmp_path / "new").iterdir()}
     assert "communities.png" in pictures
-    assert "flow-dec-3.png" in pictures
     assert len(pictures) == 5
+    for name in chosen:
+        assert titles[f"flow-{name.replace(':', '-')}.png"] == name
+
+
+def test_the_table_of_all_scenarios_is_as_wide_as_a_page() -> None:
+    pytest.importorskip("rich")
+    found = command("--jobs", 100, "--seeds", 2)
+    assert found.exit_code == 0, found.output
+    lines = found.stdout.splitlines()
+    assert max(map(len, lines)) <= 120
+    figures = {
+        line[:26].strip(): line[26:].split() for line in lines[1:] if line.strip()
+    }
+    assert figures[""] == ["ind", "cen", "dec-g", "dec-p"]
+    jobs, nodes = sk.generate_community(jobs=100, seed=0)
+    other = sk.generate_community(jobs=100, seed=1)
+    done = [
+        100 * (sk.simulate_community(*work, "ind", seed=k).metrics()["completion"])
+        for k, work in enumerate(((jobs, nodes), other))
+    ]
+    assert float(figures["completed %"][0]) == pytest.approx(sum(done) / 2)
+    for name in ("waiting +-", "waiting, median", "waiting, of all's jobs", "messages"):
+        assert len(figures[name]) == 4
 
 
 def test_the_command_reads_traces(tmp_path: Path) -> None:

@@ -214,6 +214,54 @@ def test_names_of_many_windows_stand_on_bars_that_are_wide_enough() -> None:
         assert bar[0, 0] <= extent.x0 < extent.x1 <= bar[1, 0]
 
 
+def names_within_bars(figure: Figure) -> list[str]:
+    """The names on bars, each of which stands within one."""
+    axes = figure.axes[0]
+    figure.draw_without_rendering()
+    bars = [
+        axes.transData.transform(path.vertices[[0, 2]])
+        for box in axes.collections
+        if isinstance(box, PolyCollection) and box.get_zorder() == 4
+        for path in box.get_paths()
+    ]
+    found = [text for text in axes.texts if ":" not in text.get_text()]
+    for text in found:
+        drawn = text.get_window_extent()
+        assert any(
+            left <= drawn.x0 < drawn.x1 <= right
+            and min(low, high) <= drawn.y0 + 0.5 < drawn.y1 - 0.5 <= max(low, high)
+            for (left, low), (right, high) in bars
+        ), text
+    return [text.get_text() for text in found]
+
+
+@pytest.mark.parametrize("nodes", [8, 40, 55, 70, 120])
+def test_names_on_bars_stand_within_them_however_low(nodes: int) -> None:
+    windows = {f"gpj{i}": window_on(i, start=0, end=9) for i in range(nodes)}
+    names = names_within_bars(plot_gantt(slots_of(nodes), windows))
+    assert names == (list(windows) if nodes < 100 else [])
+
+
+@pytest.mark.parametrize(("lanes", "named"), [(1, True), (3, True), (4, False)])
+def test_names_in_lanes_of_a_row_stand_within_them(lanes: int, named: bool) -> None:
+    windows = {
+        f"gpj{i}": window_on(i // lanes, start=i % lanes, end=9)
+        for i in range(lanes * 7)
+    }
+    names = names_within_bars(plot_gantt(slots_of(7), windows))
+    assert names == (list(windows) if named else [])
+
+
+@pytest.mark.parametrize("tall", [1, 2, 3, 6])
+def test_names_on_bars_of_given_axes(tall: int) -> None:
+    figure = Figure(figsize=(9, tall))
+    ax = figure.add_axes((0.1, 0.1, 0.8, 0.7))
+    short = [window_on(9, start=i, end=i + 0.1) for i in range(9)]
+    wide = [window_on(i, start=0, end=9) for i in range(9)]
+    plot_gantt(slots_of(10), [*wide, *short], ax=ax)
+    assert bool(names_within_bars(figure)) == (tall == 6)
+
+
 def test_only_the_nodes_concerned() -> None:
     window = window_on(3, 7)
     figure = plot_gantt(slots_of(20), window, nodes="used")

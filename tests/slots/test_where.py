@@ -117,7 +117,12 @@ def test_result_is_writable_and_fresh() -> None:
     [
         ("", "character 1: invalid syntax"),
         ("memory >= 64 and", "character 17: invalid syntax"),
-        ("  memory = 3", "character 10: invalid syntax"),
+        ("  memory = 3", "character 10: write '==' in place of '='"),
+        ("'a=b' != 'é' and (gpu = True)", "character 23: write '==' in place"),
+        ("memory = 3 or site = 'a'", "character 8: write '==' in place of '='"),
+        ("memory = 3 or site =", "character 8: invalid syntax"),
+        ("memory = > 3", "character 8: invalid syntax"),
+        ("memory >= 3 gpu == '='", "character 13: invalid syntax"),
         ("(gpu", "character 1: '(' was never closed"),
         ("gpu\0", "null bytes"),
         ("site == 'é' and foo(1)", "character 17: a call is not supported"),

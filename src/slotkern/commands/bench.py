@@ -9,6 +9,7 @@ from typing import Annotated
 import numpy as np
 
 import slotkern as sk
+from slotkern.commands.flags import Application
 from slotkern.commands.terminal import show, written
 from slotkern.extras import extra
 
@@ -20,7 +21,7 @@ __all__ = ["register", "stream"]
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the application."""
-    bench = typer.Typer(help="Measure the searches on this machine.")
+    bench = Application(help="Measure the searches on this machine.")
     bench.callback()(_group)
     bench.command()(scaling)
     app.add_typer(bench, name="bench")

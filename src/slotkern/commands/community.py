@@ -159,7 +159,8 @@ def community(
         folder = make_folder(plot)
         plot_communities(first, path=folder / "communities.png")
         for name, run in first.items():
-            plot_flow(run, path=folder / f"flow-{name.replace(':', '-')}.png")
+            file = folder / f"flow-{name.replace(':', '-')}.png"
+            plot_flow(run, title=name, path=file)
     one = next(iter(first.values()))
     heading = f"{len(one):,} jobs on {len(one.nodes):,} nodes, {seeds:,} seeds"
     show(heading + ". Times in seconds.", _table(found, common), *_failed(failures))
@@ -197,17 +198,20 @@ def _homes(text: str) -> str | int:
 def _table(
     found: dict[str, list[dict[str, float]]], common: dict[str, list[float]]
 ) -> Table:
-    """One row a scenario."""
-    columns = {}
+    """One column a scenario, so that all figures stand within a page."""
+    rows = {}
     for metric, (heading, scale) in SHOWN.items():
-        values = [[each[metric] for each in rows] for rows in found.values()]
-        columns[heading] = column([scale * float(np.mean(each)) for each in values])
+        values = [[each[metric] for each in runs] for runs in found.values()]
+        rows[heading] = column([scale * float(np.mean(each)) for each in values])
         if metric == "waiting":
-            columns["+-"] = column([_error(each) for each in values])
-            columns["median"] = column([float(np.median(each)) for each in values])
+            rows["waiting +-"] = column([_error(each) for each in values])
+            rows["waiting, median"] = column(
+                [float(np.median(each)) for each in values]
+            )
             shared = [float(np.mean(each)) for each in common.values()]
-            columns["of all's jobs"] = column(shared)
-    return metrics_table("scenario", found, columns)
+            rows["waiting, of all's jobs"] = column(shared)
+    cells = zip(*rows.values(), strict=True)
+    return metrics_table("", rows, dict(zip(found, cells, strict=True)))
 
 
 def _error(values: list[float]) -> float:

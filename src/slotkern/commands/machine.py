@@ -12,16 +12,21 @@ from slotkern.machine.files import read_columns
 from slotkern.machine.jobs import read_jobs, requests_of
 
 from .about import about
-from .results import Html, check_output, check_page, dates, write_page, write_table
-from .tables import column
+from .results import (
+    Html,
+    check_output,
+    check_page,
+    dates,
+    listing_columns,
+    write_page,
+    write_table,
+)
+from .tables import listing_table
 from .terminal import show
 from .words import SHAPES, among
 
 with extra():
     import typer
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
 
 __all__ = ["number_or_text", "read_free", "register"]
 
@@ -119,7 +124,12 @@ def schedule(
     shape: Annotated[
         str, typer.Option(autocompletion=among(SHAPES), help="square or ragged.")
     ] = "square",
-    owner: Annotated[str | None, typer.Option(help="For whom all are booked.")] = None,
+    owner: Annotated[
+        str | None,
+        typer.Option(
+            help="For whom all are booked; the name of the table if not given."
+        ),
+    ] = None,
     html: Html = None,
     output: Annotated[
         list[Path] | None,
@@ -135,20 +145,12 @@ def schedule(
     free, _ = read_free(slots)
     pool = free if isinstance(free, sk.SlotPool) else sk.SlotPool(free)
     asked = requests_of(read_jobs(jobs), str(jobs))
-    done = pool.schedule(asked, criterion, shape=shape, owner=owner)  # type: ignore[arg-type]
+    whose = jobs.stem if owner is None else owner  # what has none cannot be released
+    done = pool.schedule(asked, criterion, shape=shape, owner=whose)  # type: ignore[arg-type]
     table = done.listing()
-    fields = table.dtype.names or ()
     write_all(output, pool, listing_columns(table, pool.clock))
     write_page(html, pool, done, f"{jobs.name} on {slots.name}")
-    names = [n for n in fields if f"{n}_time" not in fields]
-    drawn = Table(box=SIMPLE_HEAD)
-    for name in names:
-        drawn.add_column(
-            Text(name), justify="right" if table[name].dtype.kind == "f" else "left"
-        )
-    for row in zip(*(column(table[name]) for name in names), strict=True):
-        drawn.add_row(*map(Text, row))
-    show(drawn, f"{int(done.booked.sum())} of {len(done)} jobs booked")
+    show(listing_table(table), f"{int(done.booked.sum())} of {len(done)} jobs booked")
     if not done.booked.any():
         raise typer.Exit(1)
 
@@ -171,11 +173,3 @@ def write_all(paths: list[Path] | None, pool: sk.SlotPool, columns: Any) -> None
             pool.save(path)
         else:
             write_table(path, columns)
-
-
-def listing_columns(table: Any, clock: sk.Clock | None) -> dict[str, Any]:
-    """A listing of windows as columns for a file, with dates that are such."""
-    columns = {name: table[name] for name in table.dtype.names or ()}
-    if clock is not None:
-        columns |= dates(clock, {name: table[name] for name in ("start", "finish")})
-    return columns

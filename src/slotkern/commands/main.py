@@ -1,6 +1,7 @@
 """The command line: ``slotkern demo``, ``find``, ``alternatives``, ``compare``,
-``slots-from-trace``, ``free``, ``explain``, ``schedule``, ``batch``, ``trace``,
-``replay``, ``community``, ``generate``, ``bench``, ``reproduce``, ``study``, ``info``.
+``slots-from-trace``, ``free``, ``explain``, ``schedule``, ``bookings``, ``release``,
+``batch``, ``trace``, ``replay``, ``community``, ``generate``, ``bench``, ``reproduce``,
+``study``, ``info``.
 
 Exit codes: 0 when something was found or written, 1 when no window exists (the
 explanation is printed), 2 for bad input (one line on stderr), 130 when interrupted.
@@ -16,6 +17,7 @@ from typing import Annotated, Any
 from slotkern.commands import (
     batch,
     bench,
+    bookings,
     community,
     comparison,
     demo,
@@ -26,15 +28,15 @@ from slotkern.commands import (
     windows,
 )
 from slotkern.commands.about import told
+from slotkern.commands.flags import Application, Group
 from slotkern.commands.terminal import drop_output, lost_output, show, write
 from slotkern.extras import EXTRAS, extra
 
 with extra():
     import typer
-    from typer.core import TyperGroup
 
 
-class OneLineErrors(TyperGroup):
+class OneLineErrors(Group):
     """A group of commands whose every complaint is one line on stderr."""
 
     def main(
@@ -108,7 +110,7 @@ def _complain(message: str, context: Any = None) -> int:
     return 2
 
 
-app = typer.Typer(
+app = Application(
     name="slotkern",
     cls=OneLineErrors,
     pretty_exceptions_enable=False,
@@ -140,6 +142,7 @@ for commands in (
     comparison,
     environments,
     machine,
+    bookings,
     batch,
     flows,
     community,

@@ -29,6 +29,7 @@ __all__ = [
     "check_output",
     "check_page",
     "dates",
+    "listing_columns",
     "part_columns",
     "write_page",
     "write_table",
@@ -152,6 +153,14 @@ def dates(clock: Clock, columns: Columns) -> dict[str, Dates]:
         f"{name}_time": Dates(clock, np.asarray(values, np.float64))
         for name, values in columns.items()
     }
+
+
+def listing_columns(table: NDArray[Any], clock: Clock | None) -> dict[str, Any]:
+    """A listing of windows as columns for a file, with dates that are such."""
+    columns: dict[str, Any] = {name: table[name] for name in table.dtype.names or ()}
+    if clock is not None:
+        columns |= dates(clock, {name: table[name] for name in ("start", "finish")})
+    return columns
 
 
 def _cells(column: Any) -> list[Any]:

@@ -22,6 +22,7 @@ __all__ = [
     "TOTALS",
     "alternatives_table",
     "comparison_table",
+    "listing_table",
     "metrics_table",
     "totals",
     "window_table",
@@ -152,6 +153,25 @@ def alternatives_table(found: Any) -> Table:
         table.add_row(str(k + 1), *map(Text, (*(texts[k] for texts in columns), told)))
     if hidden:
         table.caption = f"{len(hidden):,} of {len(rows):,} windows left out"
+    return table
+
+
+def listing_table(listing: npt.NDArray[Any]) -> Table:
+    """One row a window of a listing, times as dates where it has them.
+
+    Parameters
+    ----------
+    listing : structured array
+        As `SlotPool.bookings` and `Bookings.listing` give it.
+    """
+    fields = listing.dtype.names or ()
+    names = [name for name in fields if f"{name}_time" not in fields]
+    table = Table(box=SIMPLE_HEAD)
+    for name in names:
+        number = listing[name].dtype.kind == "f"
+        table.add_column(Text(name), justify="right" if number else "left")
+    for row in zip(*(column(listing[name]) for name in names), strict=True):
+        table.add_row(*map(Text, row))
     return table
 
 

@@ -11,12 +11,12 @@ from slotkern.files.columns import Fault
 from slotkern.files.csv import BOM, FORMAT, check_cells, header_of
 from slotkern.files.whole import AnyPath, as_path
 
-from .frames import columns_of
+from .frames import FileColumns, columns_of
 
 __all__ = ["read_columns"]
 
 
-def read_columns(path: AnyPath, texts: Sequence[str] = ()) -> dict[str, Any]:
+def read_columns(path: AnyPath, texts: Sequence[str] = ()) -> FileColumns:
     """Return the columns of a table in a file.
 
     Parameters
@@ -44,7 +44,7 @@ def read_columns(path: AnyPath, texts: Sequence[str] = ()) -> dict[str, Any]:
             table = pyarrow("parquet").read_table(pa.BufferReader(data))
         else:
             table = _csv(data, texts)
-        return columns_of(table, str(path))
+        return FileColumns(columns_of(table, str(path)), str(path))
     except Fault as fault:
         place = partial(FORMAT.place, data)
         raise fault.error(str(path), place) from None

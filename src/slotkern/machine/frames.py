@@ -17,7 +17,15 @@ from slotkern.extras import extra
 
 from .moments import Moments
 
-__all__ = ["column_of", "columns_of"]
+__all__ = ["FileColumns", "column_of", "columns_of"]
+
+
+class FileColumns(dict[str, Any]):
+    """Columns of a table in a file: `source`, which errors name."""
+
+    def __init__(self, columns: Mapping[str, Any], source: str) -> None:
+        super().__init__(columns)
+        self.source = source
 
 
 def columns_of(table: Any, name: str) -> dict[str, Any]:

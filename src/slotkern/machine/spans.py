@@ -15,7 +15,7 @@ from slotkern.shown_table import Table
 from slotkern.slots import make_slots, row_order
 
 from .clock import Clock, is_number
-from .frames import columns_of
+from .frames import FileColumns, columns_of
 from .moments import Moments
 from .nodes import Machine, numbers_of
 
@@ -128,7 +128,8 @@ def free_slots(
     last = _time(clock, end, "end")
     if not first < last:
         raise ValueError(f"end {end} does not lie after start {start}")
-    node, begins, ends = _spans(machine, busy, clock, dated, "busy")
+    what = busy.source if isinstance(busy, FileColumns) else "busy"
+    node, begins, ends = _spans(machine, busy, clock, dated, what)
     outside = int(((ends <= first) | (begins >= last)).sum())
     for count, what in (
         (outside, "lie outside the horizon"),

@@ -11,7 +11,14 @@ import numpy as np
 
 from slotkern.extras import extra
 from slotkern.plotting.gantt import plot_gantt
-from slotkern.plotting.layout import AXES_TALL, LETTER, ROW_TALL, WIDTH, row_edges
+from slotkern.plotting.layout import (
+    AXES_TALL,
+    LETTER,
+    ROW_TALL,
+    WIDTH,
+    fonts_on,
+    row_edges,
+)
 from slotkern.plotting.style import (
     FAINT,
     FONT,
@@ -37,6 +44,8 @@ __all__ = ["plot_cycles", "plot_schedule", "plot_trade_off"]
 LABELLED = 400
 #: Inches that the counts below a cycle take in words.
 COUNTS_WIDE = 0.85
+#: The share of a row above a bar, and below it.
+PAD = 0.12
 
 
 def plot_schedule(
@@ -186,9 +195,13 @@ class _Rows:
         if not 0 < full.sum() <= LABELLED:
             return
         inch = np.ptp(self.ax.get_xlim()) / (0.9 * WIDTH)
+        fonts = fonts_on((1 - 2 * PAD) * np.diff(self.edges))
         labels = zip(parts[full], row[full], name[full].tolist(), strict=True)
         for part, at, words in labels:
-            room = inch * (4 + LETTER * (FONT - 2) * len(words)) / 72
+            font = float(fonts[at])
+            room = inch * (4 + LETTER * font * len(words)) / 72
+            if not font:
+                continue
             if part["end"] - part["start"] < room and not words.isdecimal():
                 continue
             across = (part["start"] + part["end"]) / 2
@@ -197,7 +210,7 @@ class _Rows:
                 (across, (self.edges[at] + self.edges[at + 1]) / 2),
                 ha="center",
                 va="center_baseline",
-                fontsize=FONT - 2,
+                fontsize=font,
                 color="white",
                 zorder=7,
             )
@@ -215,7 +228,7 @@ def _boxes(
     with extra():
         from matplotlib.collections import PolyCollection
 
-    pad = 0.12 * (edges[row + 1] - edges[row])
+    pad = PAD * (edges[row + 1] - edges[row])
     top, bottom = edges[row] + pad, edges[row + 1] - pad
     left, right = parts["start"], parts["end"]
     ax.add_collection(

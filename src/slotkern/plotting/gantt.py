@@ -22,11 +22,12 @@ from slotkern.plotting.layout import (
     LABELLED_PARTS,
     LANE,
     LETTER,
-    TEXT_FONT,
+    TEXT_LINE,
     WIDTH,
     Layout,
     WindowLike,
     Windows,
+    bar_edges,
     layout_of,
     named_windows,
     next_starts,
@@ -58,8 +59,8 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_gantt"]
 
-# Inches: gaps between rows and edges of boxes vanish in rows thinner than these.
-GAP_ROW, EDGE_ROW = 0.045, 0.1
+# Inches: edges of boxes vanish in rows thinner than this.
+EDGE_ROW = 0.1
 LINE, LABEL_GAP = 0.07, 0.125
 
 
@@ -85,11 +86,11 @@ def plot_gantt(
 
     Above the rows a line spans every window from start to finish and tells its name and
     both times; lines that leave each other room share one level. More than six windows
-    are named on their bars instead, where these are wide enough, or else above. The
-    first 42 windows differ in colour or hatch. Rows become thinner as nodes become
-    more, until the picture has reached its greatest height; the rows that hold parts of
-    a window stay tall enough to read and keep their node's name. Where windows overlap
-    on a node, its row is shared out between them.
+    are named on their bars instead, where these are wide and tall enough, or else
+    above. The first 42 windows differ in colour or hatch. Rows become thinner as nodes
+    become more, until the picture has reached its greatest height; the rows that hold
+    parts of a window stay tall enough to read and keep their node's name. Where windows
+    overlap on a node, its row is shared out between them.
 
     Slots with a clock have dates on the axis, in its zone, and those with a machine its
     names; what is drawn stays in the clock's numbers: ``clock.time("2026-10-25")``.
@@ -182,7 +183,7 @@ def plot_gantt(
     ax.set_ylim(plan.edges[-1], -plan.lanes * LANE)
     _dress(ax, plan)
     named_ones = len({c.window for c in plan.captions}) + len(
-        {int(plan.parts["window"][part]) for part, _ in plan.labels}
+        {int(plan.parts["window"][label.part]) for label in plan.labels}
     )
     _legend(ax, len(plan.named), named_ones)
     if title:
@@ -208,17 +209,10 @@ def _boxes(
     row: npt.NDArray[np.intp],
     look: Look,
     order: int,
-    lanes: tuple[npt.NDArray[Any], npt.NDArray[Any]] | None = None,
+    lanes: tuple[Any, Any] = (0, 1),
 ) -> None:
     """The boxes of some spans, each in its row, or in its lane of it."""
-    top, bottom = plan.edges[row], plan.edges[row + 1]
-    height = bottom - top
-    pad = np.where(height > GAP_ROW, 0.08 * height, 0.0)
-    top, bottom = top + pad, bottom - pad
-    if lanes is not None:
-        lane, of = lanes
-        step = (bottom - top) / of
-        top, bottom = top + lane * step, top + (lane + 1) * step
+    top, bottom = bar_edges(plan.edges, row, *lanes)
     left = np.clip(spans["start"], plan.first, plan.last)
     right = np.clip(spans["end"], plan.first, plan.last)
     _add_boxes(ax, left, right, top, bottom, look, order)
@@ -319,19 +313,24 @@ def _window_lanes(ax: Axes, plan: Layout, looks: list[Look]) -> None:
 
 def _names_on_bars(ax: Axes, plan: Layout, looks: list[Look]) -> None:
     """The names of many windows, each on its bars."""
-    for part, words in plan.labels:
-        row, look = plan.row[part], looks[plan.parts["window"][part]]
-        top, bottom = plan.edges[row], plan.edges[row + 1]
+    for part, words, font in plan.labels:
+        look = looks[plan.parts["window"][part]]
         begin, end = (plan.parts[name][part] for name in ("start", "end"))
-        height = (bottom - top) / plan.of[part]
+        lane = plan.lane[part], plan.of[part]
+        top, bottom = bar_edges(plan.edges, plan.row[part], *lane)
+        spare = 72 * (bottom - top) - TEXT_LINE * font  # points
         ax.annotate(
             words,
-            ((begin + min(end, plan.last)) / 2, top + (plan.lane[part] + 0.5) * height),
+            ((begin + min(end, plan.last)) / 2, (top + bottom) / 2),
             ha="center",
             va="center_baseline",
-            fontsize=TEXT_FONT,
+            fontsize=font,
             color=INK if look.colour in LIGHT else "white",
-            bbox={"facecolor": look.colour, "edgecolor": "none", "pad": 1},
+            bbox={
+                "facecolor": look.colour,
+                "edgecolor": "none",
+                "pad": min(1, spare / 2),
+            },
             zorder=5,
         )
 

@@ -21,8 +21,10 @@ __all__ = [
     "Layout",
     "WindowLike",
     "Windows",
+    "bar_edges",
     "by_name",
     "called_windows",
+    "fonts_on",
     "layout_of",
     "named_windows",
     "next_starts",
@@ -34,8 +36,8 @@ __all__ = [
 # Inches. Rows shrink from ROW_TALL until the picture has reached AXES_TALL; rows that
 # carry a window keep WINDOW_ROW as long as they take no more than WINDOW_SHARE of it.
 WIDTH, AXES_TALL, ROW_TALL, WINDOW_ROW, WINDOW_SHARE = 10.0, 8.4, 0.27, 0.17, 0.6
-# Gaps between rows and edges of boxes vanish in rows thinner than these.
-GAP_ROW, EDGE_ROW = 0.045, 0.1
+# Gaps between rows vanish in rows thinner than this.
+GAP_ROW = 0.045
 LANE, LINE, LABEL_GAP = 0.21, 0.07, 0.125
 LABELLED_PARTS = 24
 # A letter is about so many times as wide as its font is large.
@@ -44,8 +46,8 @@ LETTER = 0.64
 # named on its bars; only where none has room, and LANES suffice, it has such a line.
 # Each part is named as long as these are at most LABELS, else one of each window.
 GUIDED, LANES, LABELS = 6, 12, 600
-# Inches: what text on a bar needs.
-TEXT_ROW, TEXT_FONT = 0.1, FONT - 2
+# Text on a bar: the largest and the smallest font, and the line that it needs.
+TEXT_FONT, TEXT_LEAST, TEXT_LINE = FONT - 2, 4.5, 1.2
 
 
 class Caption(NamedTuple):
@@ -57,6 +59,14 @@ class Caption(NamedTuple):
     shift: float
     align: str
     level: int
+
+
+class Label(NamedTuple):
+    """A window's name on one of its parts, and the size of its font."""
+
+    part: int
+    words: str
+    font: float
 
 
 class WindowLike(Protocol):
@@ -93,7 +103,7 @@ class Layout:
     captions : list of Caption
     lanes : int
         Levels of lines above the rows.
-    labels : list of (int, str)
+    labels : list of Label
         The parts that carry the name of their window.
     times : Times
         How times are told.
@@ -115,7 +125,7 @@ class Layout:
     of: npt.NDArray[np.int64]
     captions: list[Caption]
     lanes: int
-    labels: list[tuple[int, str]]
+    labels: list[Label]
     times: Times
     machine: Machine | None
 
@@ -174,12 +184,14 @@ def layout_of(
         machine=terms[1],
     )
     tall = min(ROW_TALL * max(nodes.size, 1), AXES_TALL) if size is None else size[1]
-    labels = _labels(plan, row_edges(used, tall))
-    told = {int(parts["window"][part]) for part, _ in labels}
-    captions = _captions(plan, told)
-    lanes = max((caption.level for caption in captions), default=-1) + 1
-    if size is not None:
-        tall = max(size[1] - lanes * LANE, LANE)
+    while True:
+        labels = _labels(plan, row_edges(used, tall))
+        told = {int(parts["window"][label.part]) for label in labels}
+        captions = _captions(plan, told)
+        lanes = max((caption.level for caption in captions), default=-1) + 1
+        if size is None or size[1] - lanes * LANE >= tall or tall == LANE:
+            break
+        tall = max(size[1] - lanes * LANE, LANE)  # what the lines above leave
     return replace(
         plan,
         captions=captions,
@@ -319,19 +331,41 @@ def next_starts(plan: Layout, free: npt.NDArray[Any]) -> npt.NDArray[np.float64]
     return limits
 
 
-def _labels(plan: Layout, edges: npt.NDArray[np.float64]) -> list[tuple[int, str]]:
+def bar_edges(
+    edges: npt.NDArray[np.float64], row: Any, lane: Any = 0, of: Any = 1
+) -> tuple[Any, Any]:
+    """The top and the bottom of bars in lanes of rows."""
+    height = edges[np.add(row, 1)] - edges[row]
+    pad = np.where(height > GAP_ROW, 0.08 * height, 0.0)
+    step = (height - 2 * pad) / of
+    top = edges[row] + pad + lane * step
+    return top, top + step
+
+
+def fonts_on(heights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """The font of text on bars of these heights in inches; 0 where none has room."""
+    fonts = np.minimum(72 * heights / TEXT_LINE, TEXT_FONT)
+    return np.where(fonts < TEXT_LEAST, 0.0, fonts)
+
+
+def _labels(plan: Layout, edges: npt.NDArray[np.float64]) -> list[Label]:
     """The names that stand on bars which are wide and tall enough, of many windows."""
     if len(plan.named) <= GUIDED or not plan.parts.size:
         return []
     words = [name.removeprefix("window ") for name in plan.named]
     letters = np.array([len(each) for each in words])
-    parts, heights = plan.parts, np.diff(edges)[plan.row] / plan.of
+    parts = plan.parts
+    top, bottom = bar_edges(edges, plan.row, plan.lane, plan.of)
+    fonts = fonts_on(bottom - top)
     wide = (parts["end"].clip(max=plan.last) - parts["start"]) / plan.inch
-    need = (4 + LETTER * TEXT_FONT * letters[parts["window"]]) / 72
-    roomy = np.flatnonzero((wide >= need) & (heights >= TEXT_ROW))
+    need = (4 + LETTER * fonts * letters[parts["window"]]) / 72
+    roomy = np.flatnonzero((wide >= need) & (fonts > 0))
     if roomy.size > LABELS:  # the topmost bar of each
         roomy = roomy[np.unique(parts["window"][roomy], return_index=True)[1]]
-    return [(part, words[parts["window"][part]]) for part in roomy[:LABELS].tolist()]
+    return [
+        Label(part, words[parts["window"][part]], float(fonts[part]))
+        for part in roomy[:LABELS].tolist()
+    ]
 
 
 def _captions(plan: Layout, told: set[int]) -> list[Caption]:

@@ -1,0 +1,154 @@
+"""What is booked in the file of a pool: listed, and given back."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+import slotkern as sk
+
+pytest.importorskip("typer")
+pytest.importorskip("rich")
+from command_line import refused, run
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    machine = sk.Machine.homogeneous(4, price=2)
+    span = {"start": "2026-10-24", "end": "2026-10-27", "zone": "Europe/Berlin"}
+    pool = sk.SlotPool(sk.free_slots(machine, **span, unit="h"))
+    pool.schedule([sk.Request(2, 4, name="a"), sk.Request(1, 2)], owner="alice")
+    pool.schedule([sk.Request(4, 3, name="a")], owner="bob")
+    path = tmp_path / "pool.npz"
+    pool.save(path)
+    return path
+
+
+@pytest.fixture
+def plain(tmp_path: Path) -> Path:
+    """A pool of numbers, in which nobody has booked anything."""
+    slots = sk.make_slots(node=[3, 5], start=0, end=9, performance=1, price=1)
+    path = tmp_path / "plain.npz"
+    sk.SlotPool(slots).save(path)
+    return path
+
+
+def test_what_is_booked_is_listed_in_names_and_dates(path: Path) -> None:
+    before = path.read_bytes()
+    done = run("bookings", path)
+    assert done.exit_code == 0
+    heading, _, *rows = [
+        line.split() for line in done.stdout.split("\n") if line.strip()
+    ]
+    assert heading == ["owner", "name", "nodes", "cost", "start_time", "finish_time"]
+    hour = "2026-10-24T0{}:00:00+02:00".format
+    assert rows == [
+        ["alice", "a", "n0,n1", "16", hour(0), hour(4)],
+        ["alice", "n2", "4", hour(0), hour(2)],
+        ["bob", "a", "n0,n1,n2,n3", "24", hour(4), hour(7)],
+    ]
+    mine = run("bookings", path, "--owner", "bob").stdout
+    assert "n0,n1,n2,n3" in mine
+    assert "alice" not in mine
+    assert path.read_bytes() == before
+
+
+def test_what_is_booked_goes_to_a_file(path: Path, tmp_path: Path) -> None:
+    table = tmp_path / "booked.json"
+    assert run("bookings", path, "--owner", "bob", "--output", table).exit_code == 0
+    (row,) = json.loads(table.read_text())
+    assert (row["owner"], row["nodes"], row["start"]) == ("bob", "n0,n1,n2,n3", 4)
+    assert row["start_time"] == "2026-10-24T04:00:00+02:00"
+
+
+def test_a_pool_of_numbers(plain: Path, tmp_path: Path) -> None:
+    table = tmp_path / "booked.csv"
+    done = run("bookings", plain, "--output", table)
+    assert done.exit_code == 1
+    assert done.stdout == f"{plain}: nothing is booked\n"
+    assert table.read_text() == "owner,name,nodes,start,finish,cost\n"
+    pool = sk.SlotPool.load(plain)
+    pool.book(pool.find(sk.Request(2, 3)))
+    pool.save(plain)
+    done = run("bookings", plain)
+    assert done.exit_code == 0
+    assert done.stdout == f"{plain}: 2 booked parts have no owner\n"
+    pool.schedule([sk.Request(2, 3)], owner="eve")
+    pool.save(plain)
+    told = run("bookings", plain).stdout
+    assert "eve            3,5         3        6      6" in told
+    assert "2 booked parts have no owner" in told
+
+
+def test_an_owner_gives_everything_back(path: Path) -> None:
+    done = run("release", path, "--owner", "alice")
+    assert done.exit_code == 0
+    assert "n0,n1" in done.stdout
+    assert f"{path}: 2 of 3 windows released" in done.stdout
+    pool = sk.SlotPool.load(path)
+    assert pool.owners == ["bob"]
+    assert pool.booked["owner"].tolist() == ["bob"] * 4
+    assert run("release", path, "--owner", "bob").exit_code == 0
+    pool = sk.SlotPool.load(path)
+    assert pool.slots.tolist() == pool.origin.tolist()
+
+
+def test_one_job_is_given_back_and_the_pool_kept(path: Path, tmp_path: Path) -> None:
+    before, other = path.read_bytes(), tmp_path / "other.npz"
+    words = ("release", path, "--owner", "alice", "--name", "a", "--output", other)
+    assert f"{other}: 1 of 3 windows released" in run(*words).stdout
+    assert path.read_bytes() == before
+    left = sk.SlotPool.load(other).bookings()
+    assert left[["owner", "name"]].tolist() == [("alice", ""), ("bob", "a")]
+
+
+def test_a_schedule_without_an_owner_can_be_released(
+    plain: Path, tmp_path: Path
+) -> None:
+    jobs = tmp_path / "night.csv"
+    jobs.write_text("name,nodes,volume\nocean,2,4\n")
+    assert run("schedule", plain, jobs, "--output", plain).exit_code == 0
+    assert "night   ocean   3,5" in run("bookings", plain).stdout
+    assert run("release", plain, "--owner", "night").exit_code == 0
+    assert sk.SlotPool.load(plain).booked.size == 0
+
+
+def test_wrong_files_and_owners_are_named(path: Path, tmp_path: Path) -> None:
+    before, odd = path.read_bytes(), tmp_path / "odd.npz"
+    slots = tmp_path / "slots.npz"
+    sk.write_slots(slots, sk.SlotPool.load(path).slots)
+    odd.write_text("none")
+    for words in (("bookings",), ("release", "--owner", "bob")):
+        refused(run(*words, tmp_path / "none.npz"), tmp_path / "none.npz", "No such")
+        refused(run(*words, odd), odd, "not a whole slotkern pool")
+        refused(run(*words, slots), slots, "not a whole slotkern pool")
+    for command in ("bookings", "release"):
+        told = f"{path}: 'eve' has nothing booked, but alice, bob"
+        refused(run(command, path, "--owner", "eve"), told)
+    told = f"{path}: 'bob' has booked nothing for 'b'"
+    refused(run("release", path, "--owner", "bob", "--name", "b"), told)
+    refused(run("release", path), "--owner")
+    words = ("release", path, "--owner", "bob", "--output")
+    refused(run(*words, tmp_path / "a.csv"), "a pool is saved as .npz")
+    refused(
+        run(*words, tmp_path / "no" / "a.npz"), tmp_path / "no" / "a.npz", "No such"
+    )
+    refused(run("bookings", path, "--output", "a.txt"), "a.txt does not end in")
+    assert path.read_bytes() == before
+
+
+def test_a_full_disk_leaves_the_pool_as_it_was(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    before = path.read_bytes()
+    monkeypatch.setattr(os, "fsync", full)
+    refused(run("release", path, "--owner", "bob"), f"{path}: No space left on device")
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["pool.npz"]
