@@ -223,7 +223,8 @@ def gather(windows, n, criterion, shape, searched):
 
 cdef dict crowd(nodes):
     """How many alternatives are too many: more than MOST_PARTS parts."""
-    return {"nodes": nodes, "most": MOST_PARTS // nodes, "parts": MOST_PARTS, "live": kMostLive}
+    many = f"{MOST_PARTS // nodes:,} alternatives of {nodes} nodes, {MOST_PARTS:,} parts"
+    return {"many": many, "cap": "a limit", "asked": "request", "live": kMostLive}
 
 
 def too_many(nodes):

@@ -34,7 +34,7 @@ cdef extern from "slotkern/batch/bound.hpp" namespace "slotkern" nogil:
         cbool maximize, limited
         double limit, gap
         int64_t work
-        size_t most
+        size_t most, room
 
     cdef struct SliceAnswer:
         double limit, value, bound, expense
@@ -137,7 +137,8 @@ cdef class Jobs:
 cdef object failure(Status status, Jobs jobs, dict details=None):
     return error_of(status, "schedule the batch", {
         "volume": min([request.volume for request in jobs.asked[0]], default=0.0),
-        "what": "the schedule", "part": "a part", **(details or {}),
+        "what": "the schedule", "part": "a part", "many": "1 GiB of alternatives",
+        "cap": "most=", "asked": "jobs", **(details or {}),
     })
 
 
@@ -214,6 +215,7 @@ cdef BatchRules rules_of(dict rules, list kept) except *:
     out.limited = rules["limit"] is not None
     out.limit = rules["limit"] if rules["limit"] is not None else 0.0
     out.gap, out.work, out.most = rules["gap"], rules["work"], rules["most"]
+    out.room = rules["room"]
     return out
 
 

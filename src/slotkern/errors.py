@@ -96,8 +96,7 @@ TEXTS: dict[str, tuple[type[Exception], str]] = {
     "endless": (ValueError, _ENDLESS),
     "too_many": (
         ValueError,
-        "there are more than {most:,} alternatives of {nodes} nodes, {parts:,} parts; "
-        "give a limit, or the request a deadline",
+        "there are more than {many}; give {cap}, or the {asked} a deadline",
     ),
     "too_many_live": (
         ValueError,

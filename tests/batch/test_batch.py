@@ -577,6 +577,17 @@ def test_endless_slots_need_a_deadline_or_a_number():
     ).scheduled.all()
 
 
+def test_more_alternatives_than_there_is_room_for(monkeypatch):
+    monkeypatch.setattr("slotkern.batch.scheduling.ROOM", 1000)
+    slots = sk.make_slots(node=[0, 1], start=0, end=100, performance=1, price=1)
+    tiny = [sk.Request(2, 1e-3), sk.Request(1, 1e-3)]
+    words = "more than 1 GiB of alternatives; give most=, or the jobs a deadline"
+    with pytest.raises(ValueError, match=words):
+        sk.schedule_batch(slots, tiny)
+    assert sk.schedule_batch(slots, tiny, most=3).count.tolist() == [3, 3]
+    assert sk.schedule_batch(slots, tiny, sk.Backfilling()).scheduled.all()
+
+
 def test_cycles_of_a_flow():
     slots = sk.make_slots(node=[0, 1], start=0, end=100, performance=1, price=2)
     jobs = [sk.Request(2, 30), sk.Request(2, 30), sk.Request(1, 20), sk.Request(2, 9)]

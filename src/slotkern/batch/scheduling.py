@@ -27,6 +27,8 @@ __all__ = ["schedule_batch"]
 #: Other words for what is summed over a schedule.
 MEASURES = {"time": "processor_time", **{name: name for name in _batch.MEASURES}}
 WORK = 1 << 24
+#: Bytes that the alternatives may take.
+ROOM = 1 << 30
 
 
 def schedule_batch(
@@ -97,7 +99,8 @@ def schedule_batch(
     under time (eq. 6), minimize time under cost (7), minimize cost under time (8),
     maximize time under time (9). Filters look at the slots as they are given, not as
     they are cut. Time: a search and n cuts for each alternative; memory as two copies
-    of the slots and 120 bytes a part of an alternative.
+    of the slots and 120 bytes a part of an alternative; more alternatives than 1 GiB
+    holds are refused.
 
     Examples
     --------
@@ -157,6 +160,7 @@ def schedule_batch(
         "limit": None if limit is None else number("limit", limit, finite=False),
         "gap": number("gap", gap, least=0),
         "work": integer("max_work", max_work, least=0),
+        "room": ROOM,
         "most": 2**62 if most is None else integer("most", most, least=1),
     }
     if limit is None and len(rules["slices"]) > 1:

@@ -64,6 +64,7 @@ struct BatchRules {
   double gap = 1e-9;
   std::int64_t work = 1 << 24;
   std::size_t most = ~std::size_t{0};  // alternatives a job
+  std::size_t room = ~std::size_t{0};  // bytes that all of them may take
 };
 
 // From so many pairs of a job and a slot on a call may be long.
@@ -223,6 +224,9 @@ class Batch {
           if (round == 0) fail(cut_, j, status, work);
           continue;
         }
+        if (84 * out_->alternatives.size() + sizeof(Part) * out_->alternatives.parts.size() >
+            rules_->room)
+          return Status::too_many;
         add(j, found, work.parts.data(), work.parts.size());
         std::size_t bad;
         if (cut_.pool.book(found.start, work.parts.data(), work.parts.size(), bad, true) !=
