@@ -137,7 +137,12 @@ def test_schedules_are_those_of_the_definition(pick, of_jobs, how):
             return oracle.add(float(slots["watt"][row]) for row in window.rows)
         return MEASURES[name](window)
 
-    schedule = sk.schedule_batch(slots, jobs, policy, **options)
+    try:
+        schedule = sk.schedule_batch(slots, jobs, policy, **options)
+    except ValueError as error:  # far more than MOST of them
+        if "more than 1 GiB of alternatives" not in str(error):
+            raise
+        return
     if schedule.count.prod(where=schedule.count > 0, dtype=float) > MOST:
         return
     limit = a_limit(how, math.fsum(schedule.slices["expense"].tolist()))
