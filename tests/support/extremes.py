@@ -271,15 +271,15 @@ def searches(pick: Picker, more: Picker) -> Search:
 def worth_of(source: Any, slots: Any, shape: str, volume: float, window: Any) -> Judged:
     """The criterion's value of a window, summed in the order of cost."""
     _, function, _, mean, _ = source
-    key = dict(zip(window.rows, window.nodes, strict=True))
-    price = {
+    node = dict(zip(window.rows, window.nodes, strict=True))
+    cost = {
         row: float(slots["price"][row])
         if shape == "square"
-        else float(slots["price"][row] / slots["performance"][row])
+        else volume * float(slots["price"][row] / slots["performance"][row])
         for row in window.rows
     }
     values = []
-    for row in sorted(window.rows, key=lambda row: (price[row], key[row])):
+    for row in sorted(window.rows, key=lambda row: (cost[row], node[row])):
         length = window.runtime
         if shape == "ragged":
             length = volume / float(slots["performance"][row])
