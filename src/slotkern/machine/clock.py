@@ -351,7 +351,13 @@ class Clock:
         return dt.timedelta(microseconds=(ticks * _UNITS[self.tick] + 500) // 1000)
 
     def utc(self, times: ArrayLike) -> NDArray[np.datetime64]:
-        """Return numbers as datetime64 of UTC, in ticks; NaT for inf, -inf and NaN."""
+        """Return numbers as datetime64 of UTC, in ticks; NaT for inf, -inf and NaN.
+
+        Raises
+        ------
+        ValueError
+            For what is no int64 of ticks, as years after 2262 in nanoseconds.
+        """
         given = np.asarray(times, np.float64)
         found = np.full(given.shape, "NaT", f"M8[{self.tick}]")
         there = np.isfinite(given)
@@ -363,7 +369,8 @@ class Clock:
         for row in np.flatnonzero(far).tolist():
             exact = int(since[row]) + self._origin
             if abs(exact) >= 2**63:
-                raise ValueError(f"a time lies beyond the range of {self.tick}")
+                time = float(given[there][row])
+                raise ValueError(f"time {time!r} lies beyond the range of {self.tick}")
             ticks[row] = exact
         found[there] = ticks.view(found.dtype)
         return found
