@@ -79,8 +79,13 @@ def check_conservation(run: sk.CommunityRun) -> None:
 FALLBACKS = ["most-free", "least-load", "central-fcfs", "central-scan"]
 
 
+# The node that alone can run the first leaves, with nobody to follow.
+LEFT = [(0.0, 4.0, 4.0, 8, 0, 1), (1.0, 0.0, 1.0, 1, 0, 1), (2.0, 0.0, 1.0, 1, 0, 0)]
+
+
 @pytest.mark.parametrize("how", ["home", *FALLBACKS])
 @given(jobs=flows(), changes=CHANGES)
+@example(LEFT, [(3.0, 2, "leave")])
 def test_what_needs_no_protocol_is_as_in_the_slow_model(
     how: Any, jobs: list[tuple[Any, ...]], changes: list[Any]
 ) -> None:
@@ -127,9 +132,8 @@ LOCAL = ["fcfs", "easy", "conservative", "first-fit", "sjf", "easy-sjf"]
 def test_local_policies_are_those_of_replays(
     policy: str, jobs: list[tuple[Any, ...]]
 ) -> None:
-    # At one moment a replay looks once, a community after each submission.
-    apart = {job[0]: job for job in jobs}
-    jobs = [apart[submit] for submit in sorted(apart)]
+    # At one moment a replay looks once, a community after all ends and each submission.
+    jobs = [(submit + k / 1024, *job) for k, (submit, *job) in enumerate(jobs)]
     run = sk.simulate_community(columns(jobs), GRID, "ind", policy=policy)
     found = [None if np.isnan(t) else t for t in run.jobs["start"].tolist()]
     assert found == at_home(jobs, policy)

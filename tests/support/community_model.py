@@ -342,9 +342,9 @@ class Direct:
             self.look(k)
             if not self.how.startswith("central"):
                 again, self.centre = self.centre, []
-            else:
-                self.drain()
         elif self.how != "home":
             again, self.queues[k] = self.queues[k], []
         for job in again:
             self.place(job)
+        if self.how.startswith("central"):
+            self.drain()

@@ -146,17 +146,15 @@ class Direct {
     present_[change.node] = change.joins;
     LocalQueue& queue = queues_[change.node];
     sites_.serve(change.node, change.joins, queue, change.time);
+    std::vector<JobId> again;  // in the order in which they came
     if (change.joins) {
       look(change.node, change.time);
-      if (central()) return drain(change.time);
-      std::deque<JobId> again;
-      again.swap(waiting_);
-      for (const JobId job : again) place(job, change.time);
+      if (!central()) again.assign(waiting_.begin(), waiting_.end()), waiting_.clear();
     } else if (placing_ != Placing::home) {
-      std::vector<JobId> waiting;  // in the order in which they came
-      while (!queue.empty()) waiting.push_back(queue.take(0, jobs_.load(queue[0].job)).job);
-      for (const JobId job : waiting) place(job, change.time);
+      while (!queue.empty()) again.push_back(queue.take(0, jobs_.load(queue[0].job)).job);
     }
+    for (const JobId job : again) place(job, change.time);
+    if (central()) drain(change.time);  // whom only the node that left could run holds nobody up
   }
 
   Jobs jobs_;
