@@ -101,6 +101,13 @@ def test_what_needs_no_protocol_is_as_in_the_slow_model(
     check_conservation(run)
 
 
+def test_a_job_that_nobody_can_run_any_more_holds_nobody_up() -> None:
+    run = sk.simulate_community(
+        columns(LEFT), GRID, sk.Centralized("central-fcfs"), changes=[(3.0, 2, "leave")]
+    )
+    np.testing.assert_equal(run.jobs["start"], [0.0, np.nan, 3.0])
+
+
 def at_home(jobs: list[tuple[Any, ...]], policy: Any) -> list[Any]:
     """What `slotkern.replay` does with the jobs of each node."""
     start: list[Any] = [None] * len(jobs)

@@ -451,3 +451,11 @@ def test_clocks_are_values(clock):
     assert sk.Clock(dt.datetime(2026, 10, 24, tzinfo=BERLIN)) == clock
     assert sk.Clock("2026-10-24", zone="+02:00").time("2026-10-26") == 48 * 3600
     assert moment_of("2026-10-24").ns == moment_of(dt.date(2026, 10, 24)).ns
+
+
+def test_a_local_time_beyond_int64_is_named():
+    last = (2**63 - 1) // 10**9 - 60  # seconds; Berlin is an hour ahead
+    clock = sk.Clock("1970-01-01T00:00Z", zone="Europe/Berlin", tick="ns")
+    assert clock.utc([last]).astype("M8[s]").view("i8").tolist() == [last]
+    with pytest.raises(ValueError, match=f"time {last}.0 lies beyond the range of ns"):
+        clock.text([0.0, last])

@@ -389,8 +389,10 @@ class Clock:
         there = np.flatnonzero(~np.isnat(flat))
         offsets = offsets_of(flat[there], self._zone or dt.UTC)
         local = flat[there] + offsets.astype("m8[s]")
-        if ((local < flat[there]) != (offsets < 0)).any():  # beyond int64
-            raise ValueError(f"a time lies beyond the range of {self.tick}")
+        beyond = (local < flat[there]) != (offsets < 0)  # of int64
+        if beyond.any():
+            time = float(np.ravel(times)[there[beyond][0]])
+            raise ValueError(f"time {time!r} lies beyond the range of {self.tick}")
         seconds = local.view(np.int64) % (_UNITS["s"] // _UNITS[self.tick])
         whole = not seconds.any()
         shown_as = np.datetime_as_string(local, unit="s" if whole else None)
