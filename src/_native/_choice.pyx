@@ -4,6 +4,7 @@ import numpy as np
 
 cimport cython
 cimport numpy as cnp
+from cpython.long cimport PyLong_AsLongLongAndOverflow
 from libc.math cimport INFINITY
 from libc.stdint cimport INT64_MAX, int64_t
 from libcpp cimport bool as cbool
@@ -188,6 +189,12 @@ cdef tuple item_columns(object cost, object value):
 
 
 cdef int64_t whole(object value, str name, int64_t least) except? -1:
+    cdef int overflow = 0
+    cdef int64_t found
+    if type(value) is int:  # what nearly everybody gives needs no call of Python
+        found = PyLong_AsLongLongAndOverflow(value, &overflow)
+        if not overflow and found >= least:
+            return found
     return min(integer(name, value, least), INT64_MAX)
 
 
@@ -214,7 +221,8 @@ cdef object run(object cost, object value, object n, object budget, object gap, 
     cdef double money = number(budget, "budget", 0), slack = number(gap, "gap", 0, True)
     cdef double memory = number(memory_limit, "memory_limit", 0)
     cdef int64_t work = INT64_MAX if max_work is None else whole(max_work, "max_work", 0)
-    cdef int chosen = METHODS[one_of("method", method, METHODS)]
+    known = METHODS.get(method) if type(method) is str else None
+    cdef int chosen = METHODS[one_of("method", method, METHODS)] if known is None else known
     if each and pick > MOST_EACH:
         raise ValueError(f"n must be at most {MOST_EACH} for choose_each, got {n}")
     cdef const double* c = <const double*>cnp.PyArray_DATA(costs)
