@@ -11,7 +11,9 @@ pytest.importorskip("typer")
 pytest.importorskip("rich")
 from command_line import run
 
+import slotkern as sk
 from slotkern import studies
+from slotkern.commands import growth
 
 
 def test_bench_scaling(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,3 +60,60 @@ def test_bench_scaling(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(printed) == 2 * 7  # CSA twice, also per alternative; minProcTime
     assert all(float(cell) > 0 for row in printed for cell in row[-3:-1])
     assert {path.name for path in out.iterdir()} == {"figure-4a.png", "figure-4b.png"}
+
+
+SMALL = (
+    growth.Axis("more nodes", "nodes", nodes=(20, 40, 80)),
+    growth.Axis("more slots", "slots", nodes=(20,), intervals=(300, 600)),
+    growth.Axis("wider jobs", "n", nodes=(40,), wanted=(2, 5)),
+)
+
+
+def test_growth_far_beyond_the_papers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A table and a panel for what grows; impatience leaves the papers' way out."""
+    pytest.importorskip("numba")
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr(growth, "AXES", SMALL)
+    monkeypatch.setattr(growth, "_PATIENCE", 0.0)
+    result = run("bench", "scaling", "--far", "--cycles", 3, "--out", tmp_path)
+    assert result.exit_code == 0, result.stderr
+    lines = [line.split() for line in result.stdout.splitlines()]
+    assert ["search", "20", "40", "80", "growth"] in lines
+    assert ["search", "2", "5", "growth"] in lines
+    for name in ("start, ragged", "cost, square"):
+        assert sum(line[:2] == name.split() for line in lines) == len(SMALL)
+    printed = [line[3:] for line in lines if line[:2] == ["cost,", "as"]]
+    assert [len(cells) for cells in printed] == [2] * len(SMALL)  # one size, no growth
+    assert (tmp_path / "growth.png").stat().st_size > 10_000
+    assert lines[-1] == [str(tmp_path / "growth.png")]
+
+
+def test_growth_of_what_is_measured() -> None:
+    """Sizes are those that there were, and every time is one."""
+    pytest.importorskip("numba")
+    nodes, slots, wide = growth.measure_growth(SMALL, 3, seed=1)
+    assert (nodes.sizes, wide.sizes) == ([20, 40, 80], [2, 5])
+    assert slots.sizes == [
+        len(sk.generate_environment("aep", nodes=20, interval=each, seed=1).slots)
+        for each in (300, 600)
+    ]
+    for one in (nodes, slots, wide):
+        assert all(t > 0 for times in one.times.values() for t in times)
+        assert {len(times) for times in one.times.values()} == {len(one.sizes)}
+
+
+def test_growth_compares_what_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A window of another cost than the papers' ends the measurement."""
+    pytest.importorskip("numba")
+
+    def dearer(slots: Any, job: Any, *args: Any, **how: Any) -> Any:
+        if how.get("method") == "published":
+            job = job.replace(volume=2 * job.volume, budget=2 * job.budget)
+        return search(slots, job, *args, **how)
+
+    search = sk.find_window
+    monkeypatch.setattr(sk, "find_window", dearer)
+    with pytest.raises(AssertionError, match="published and exact differ"):
+        growth.measure_growth(SMALL[:1], 3, seed=1)

@@ -72,6 +72,14 @@ def scaling(
         "out"
     ),
     seed: Annotated[int, typer.Option(help="Seed of the environments.")] = 0,
+    far: Annotated[
+        bool,
+        typer.Option(
+            "--far",
+            help="Nodes to 200,000, slots to a million and jobs to 500 nodes instead: "
+            "as many jobs as --cycles says in one environment of each size.",
+        ),
+    ] = False,
 ) -> None:
     """Print working times by nodes and by interval, the paper's beside this machine's.
 
@@ -85,6 +93,15 @@ def scaling(
     from slotkern.studies.times import measure_times
 
     make_folder(out)  # before, and not after, all has been measured
+    if far:
+        from slotkern.commands import growth
+
+        measured = growth.measure_growth(growth.AXES, cycles, seed)
+        with written(width=150) as console:
+            for one in measured:
+                console.print(growth.growth_sheet(one).to_rich())
+        growth.draw_growth(measured, out / "growth.png")
+        return show(str(out / "growth.png"))
     study = load_study("aep", seed=seed)
     times = measure_times(study, twins=True, cycles=cycles)
     with written(width=150) as console:

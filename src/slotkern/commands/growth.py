@@ -1,0 +1,211 @@
+"""How the time of one search grows, far beyond the sizes of the papers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from statistics import median
+from time import thread_time
+from typing import Any
+
+import slotkern as sk
+from slotkern.commands.bench import stream
+from slotkern.plotting.style import FAINT, WINDOW_COLOURS, new_figure, save_figure
+from slotkern.studies.sheets import Sheet
+from slotkern.studies.times import growth_exponent
+
+__all__ = ["AXES", "Axis", "Growth", "draw_growth", "growth_sheet", "measure_growth"]
+
+#: Criterion and shape of what is timed; then the papers' algorithm for the cheapest.
+SEARCHES = (
+    ("start", "ragged"),
+    ("finish", "ragged"),
+    ("cost", "ragged"),
+    ("start", "square"),
+    ("cost", "square"),
+)
+PRINTED = "cost, as published"
+#: The papers' algorithm is not asked beyond the size at which it takes so many seconds.
+_PATIENCE = 1.0
+_VOLUME, _PAY = 310.0, 400.0
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What grows: nodes, the time that is planned, or the nodes that a job wants.
+
+    `unit` is what stands on the axis: "nodes", "slots" or "n".
+    """
+
+    title: str
+    unit: str
+    nodes: Sequence[int] = (100,)
+    intervals: Sequence[int] = (600,)
+    wanted: Sequence[int] = (5,)
+
+
+@dataclass(frozen=True)
+class Growth:
+    """Median seconds of one search, by name, for each size along an axis."""
+
+    axis: Axis
+    sizes: list[int]
+    times: dict[str, list[float]]
+
+
+AXES = (
+    Axis("more nodes, n = 5", "nodes", nodes=(100, 1_000, 10_000, 50_000, 200_000)),
+    Axis(
+        "more slots of 100 nodes, n = 5",
+        "slots",
+        intervals=(600, 6_000, 60_000, 600_000, 1_860_000),
+    ),
+    Axis(
+        "wider jobs on 4,000 nodes",
+        "n",
+        nodes=(4_000,),
+        wanted=(2, 5, 10, 20, 50, 100, 200, 500),
+    ),
+)
+
+
+def measure_growth(axes: Sequence[Axis], jobs: int, seed: int) -> list[Growth]:
+    """Measure searches in pools prepared once, on a stream of different jobs.
+
+    Parameters
+    ----------
+    axes : sequence of Axis
+        What grows.
+    jobs : int
+        How many jobs, of volumes and budgets within a fifth of each other.
+    seed : int
+        Of environments and jobs.
+
+    Returns
+    -------
+    list of Growth
+        NaN: the papers' algorithm was not asked, for it took too long on something
+        smaller.
+
+    Raises
+    ------
+    AssertionError
+        If the papers' algorithm finds a window of another cost.
+    """
+    return [_measured(axis, jobs, seed) for axis in axes]
+
+
+def _measured(axis: Axis, jobs: int, seed: int) -> Growth:
+    """Return the times along an axis."""
+    sizes: list[int] = []
+    times: dict[str, list[float]] = {}
+    for nodes, interval in product(axis.nodes, axis.intervals):
+        slots = sk.generate_environment(
+            "aep", nodes=nodes, interval=interval, seed=seed
+        ).slots
+        pool = sk.SlotPool(slots)
+        for n in axis.wanted:
+            asked = stream(jobs, seed, nodes=n, volume=_VOLUME, budget=n * _PAY)
+            sizes.append({"nodes": nodes, "slots": len(slots), "n": n}[axis.unit])
+            patient = not times or times[PRINTED][-1] < _PATIENCE
+            for name, seconds in _times(pool, asked, patient):
+                times.setdefault(name, []).append(seconds)
+    return Growth(axis, sizes, times)
+
+
+def _times(
+    pool: sk.SlotPool, asked: Sequence[sk.Request], patient: bool
+) -> Iterator[tuple[str, float]]:
+    """Yield the median seconds of each search, then of the papers' algorithm."""
+    cheapest: list[sk.Window | None] = []
+    for criterion, shape in SEARCHES:
+        took, found = _timed(pool, asked, criterion=criterion, shape=shape)
+        yield f"{criterion}, {shape}", took
+        if (criterion, shape) == ("cost", "ragged"):
+            cheapest = found
+    took = math.nan
+    if patient:
+        few = asked[:5]
+        took, printed = _timed(
+            pool, few, criterion="cost", shape="ragged", method="published"
+        )
+        for job, own, other in zip(few, cheapest, printed, strict=False):
+            same = (own and own.cost) == (other and other.cost)
+            assert same, f"{job}: published and exact differ: {own}, {other}"
+    yield PRINTED, took
+
+
+def _timed(
+    pool: sk.SlotPool, asked: Sequence[sk.Request], **how: Any
+) -> tuple[float, list[sk.Window | None]]:
+    """Return the median CPU seconds of a search once it is warm, and all windows."""
+    sk.find_window(pool, asked[0], **how)
+    took, found = [], []
+    for job in asked:
+        begin = thread_time()
+        found.append(sk.find_window(pool, job, **how))
+        took.append(thread_time() - begin)
+    return median(took), found
+
+
+def growth_sheet(growth: Growth) -> Sheet:
+    """Return the times of all sizes as a table, with their growth."""
+    rows = []
+    for name, seconds in growth.times.items():
+        known = [time for time in seconds if not math.isnan(time)]
+        power = growth_exponent(growth.sizes[: len(known)], known)
+        cells = ["" if math.isnan(time) else f"{1e3 * time:.4g}" for time in seconds]
+        rows.append([name, *cells, f"{power:.2f}"])
+    headings = ["search", *(f"{size:,}" for size in growth.sizes), "growth"]
+    title = f"Times in ms: {growth.axis.title}, by {growth.axis.unit}"
+    return Sheet(
+        f"growth-{growth.axis.unit}",
+        title,
+        "l" + "r" * (len(headings) - 1),
+        headings,
+        rows,
+    )
+
+
+def draw_growth(growths: Sequence[Growth], target: Path | None = None) -> Any:
+    """Draw the times on logarithmic axes, a panel for what grows.
+
+    Parameters
+    ----------
+    growths : sequence of Growth
+        What `measure_growth` returned.
+    target : Path, optional
+        A file to write.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    figure = new_figure(10.5, 4.0)
+    panels = figure.subplots(1, len(growths), sharey=True, squeeze=False)[0]
+    for panel, growth in zip(panels, growths, strict=True):
+        for index, (name, seconds) in enumerate(growth.times.items()):
+            printed = name == PRINTED
+            panel.loglog(
+                growth.sizes,
+                seconds,
+                marker="s" if printed else "o",
+                ms=4,
+                color=FAINT if printed else WINDOW_COLOURS[index],
+                ls="--" if name.endswith("square") else "-",
+                label="cost, ragged: the papers' algorithm" if printed else name,
+            )
+        panel.set_title(growth.axis.title, fontsize=9)
+        panel.set_xlabel(growth.axis.unit)
+        panel.grid(alpha=0.3)
+    panels[0].set_ylabel("CPU time of one search (s)")
+    figure.legend(
+        *panels[0].get_legend_handles_labels(),
+        loc="outside lower center",
+        ncols=3,
+        fontsize=8,
+    )
+    return save_figure(figure, target)
