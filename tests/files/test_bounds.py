@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import tracemalloc
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from memory_peak import peak_of
 from slot_files import COLUMNS, HEADER, R1, R2, SMALL, read_text
 
 import slotkern as sk
@@ -86,17 +86,12 @@ def zeros(count: int) -> bytes:
 def test_files_that_would_take_too_much(
     tmp_path: Path, suffix: str, make: Callable[[], Any], message: str
 ) -> None:
-    text = make()
-    tracemalloc.start()
-    try:
-        with pytest.raises(ValueError, match="max_bytes") as caught:
-            read_text(tmp_path, text, suffix)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert message in str(caught.value)
-    assert str(caught.value).startswith(str(tmp_path / f"slots{suffix}"))
-    assert len(str(caught.value)) < 500
+    error, peak = peak_of(read_text, tmp_path, make(), suffix)
+    assert isinstance(error, ValueError)
+    assert "max_bytes" in str(error)
+    assert message in str(error)
+    assert str(error).startswith(str(tmp_path / f"slots{suffix}"))
+    assert len(str(error)) < 500
     assert peak < 300_000_000
 
 
