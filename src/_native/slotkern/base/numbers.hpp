@@ -62,13 +62,12 @@ inline bool clock_moves(double t, double d) {
   return d > 0.5 * (std::nextafter(size, kInfinity) - size);
 }
 
-// The largest float not above x: one step of the bit pattern where rounding went up.
+// The largest float not above x: one step of the bit pattern where rounding went up, which no
+// branch could guess. Negative zero steps to the largest float below zero.
 inline float round_down(double x) {
   const float f = static_cast<float>(x);
-  if (!(f > x)) return f;
   const auto bits = std::bit_cast<std::int32_t>(f);
-  if (f == 0) return -std::numeric_limits<float>::denorm_min();
-  return std::bit_cast<float>(bits > 0 ? bits - 1 : bits + 1);
+  return std::bit_cast<float>(bits - (f > x) * (bits >> 31 | 1));
 }
 
 inline float round_up(double x) { return -round_down(-x); }
