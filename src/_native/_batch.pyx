@@ -68,12 +68,15 @@ cdef extern from "slotkern/batch/run.hpp" namespace "slotkern" nogil:
         BatchAnswer&) noexcept
     Status cpp_execute "slotkern::execute_batch"(
         const CPreparedSlots&, const vector[BatchJob]&, ShapeKind, Backfill, int, const CWindowTable&,
-        const uint8_t*, const double*, ExecutionAnswer&) noexcept
+        const int64_t*, size_t, const double*, ExecutionAnswer&) noexcept
 
 MEASURES = ("start", "finish", "runtime", "cost", "processor_time")
 REASONS = ("scheduled", "nodes", "budget", "time", "volume", "limit", "limits")
 SLICE = np.dtype([("limit", "f8"), ("value", "f8"), ("bound", "f8"), ("expense", "f8"),
                   ("proven", "?")])
+cdef packed struct SliceRow:
+    double limit, value, bound, expense
+    uint8_t proven
 cdef dict INDEX = {name: i for i, name in enumerate(CRITERIA)}
 cdef dict BACKFILL = {"none": <int>Backfill.none, "conservative": <int>Backfill.conservative,
                       "easy": <int>Backfill.easy}
@@ -84,29 +87,28 @@ cdef class Jobs:
 
     cdef PreparedSlots pool
     cdef vector[BatchJob] jobs
-    cdef list kept  # requests, with what the queries point at
-    cdef tuple asked
+    cdef tuple requests, criteria
+    cdef list kept  # requests that queries point at, beside these
 
     def __init__(self, slots, requests, criteria):
-        cdef Request request
-        cdef BatchJob job
-        cdef PreparedSlots pool
+        cdef Request request, bound
+        cdef Py_ssize_t i
         if isinstance(slots, PreparedSlots):
-            pool = (<PreparedSlots>slots).settled()
+            self.pool = (<PreparedSlots>slots).settled()
         else:
-            pool = PreparedSlots(slots)
-        self.pool, self.kept = pool, []
-        self.asked = list(requests), list(criteria)
-        self.jobs.reserve(len(requests))
-        for request, criterion in zip(requests, criteria):
-            request = pool.bound(request)
-            self.kept.append(request)
-            job.query = request.query
-            job.criterion = INDEX[criterion]
-            self.jobs.push_back(job)
+            self.pool = PreparedSlots(slots)
+        self.requests, self.criteria, self.kept = tuple(requests), tuple(criteria), []
+        self.jobs.resize(len(self.requests))
+        for i in range(len(self.requests)):
+            request = self.requests[i]
+            bound = self.pool.bound(request)
+            if bound is not request:
+                self.kept.append(bound)
+            self.jobs[i].query = bound.query
+            self.jobs[i].criterion = INDEX[self.criteria[i]]
 
     def __reduce__(self):
-        return Jobs, (self.pool, *self.asked)
+        return Jobs, (self.pool, self.requests, self.criteria)
 
     @property
     def endless(self):
@@ -136,7 +138,7 @@ cdef class Jobs:
 
 cdef object failure(Status status, Jobs jobs, dict details=None):
     return error_of(status, "schedule the batch", {
-        "volume": min([request.volume for request in jobs.asked[0]], default=0.0),
+        "volume": min([request.volume for request in jobs.requests], default=0.0),
         "what": "the schedule", "part": "a part", "many": "1 GiB of alternatives",
         "cap": "most=", "asked": "jobs", **(details or {}),
     })
@@ -153,27 +155,37 @@ cdef WindowTable table_of(CWindowTable& windows, str criterion, str shape, Jobs 
     table.windows.firsts.swap(windows.firsts)
     table.windows.parts.swap(windows.parts)
     table.criterion, table.shape, table.terms = criterion, shape, jobs.pool.terms
-    cdef list names = [request.name for request in jobs.asked[0]]
+    cdef Request request
     cdef size_t i
+    cdef list names = [request.name for request in jobs.requests]
     if any(names):
         table.names = names if owner == NULL else [
             names[owner[0][i]] for i in range(owner.size())]
     return table
 
 
-def picked(WindowTable found not None, const int64_t[::1] rows not None, list names=None):
+cdef const int64_t* rows_of(cnp.ndarray rows, WindowTable table) except NULL:
+    """Rows of the table, or -1 (int64), as a kernel reads them."""
+    cdef const int64_t* row = <const int64_t*>cnp.PyArray_DATA(rows)
+    cdef Py_ssize_t i
+    for i in range(cnp.PyArray_DIM(rows, 0)):
+        if row[i] >= <Py_ssize_t>table.windows.size():
+            raise IndexError(f"row {row[i]} of {table.windows.size()} windows")
+    return row
+
+
+def picked(WindowTable found not None, cnp.ndarray rows not None, list names=None):
     """The windows in these rows, of requests of these names; none where a row is -1."""
     cdef WindowTable some = WindowTable.__new__(WindowTable)
+    cdef const int64_t* row = rows_of(rows, found)
     cdef Py_ssize_t i
     some.criterion, some.shape, some.terms = found.criterion, found.shape, found.terms
     some.names = names
-    for i in range(rows.shape[0]):
-        if rows[i] >= <Py_ssize_t>found.windows.size():
-            raise IndexError(f"row {rows[i]} of {found.windows.size()} windows")
-        if rows[i] < 0:
+    for i in range(cnp.PyArray_DIM(rows, 0)):
+        if row[i] < 0:
             some.windows.add_none()
         else:
-            some.windows.add_from(found.windows, rows[i])
+            some.windows.add_from(found.windows, row[i])
     return some
 
 
@@ -200,9 +212,14 @@ cdef object array_of(int kind, const void* values, size_t size):
 
 
 cdef object slices_of(const vector[SliceAnswer]& slices):
+    cdef cnp.ndarray table = np.empty(slices.size(), SLICE)
+    cdef SliceRow* rows = <SliceRow*>cnp.PyArray_DATA(table)
     cdef size_t i
-    return np.array([(slices[i].limit, slices[i].value, slices[i].bound, slices[i].expense,
-                      slices[i].proven) for i in range(slices.size())], SLICE)
+    for i in range(slices.size()):
+        rows[i].limit, rows[i].value = slices[i].limit, slices[i].value
+        rows[i].bound, rows[i].expense = slices[i].bound, slices[i].expense
+        rows[i].proven = slices[i].proven
+    return table
 
 
 cdef BatchRules rules_of(dict rules, list kept) except *:
@@ -239,11 +256,12 @@ def schedule(Jobs jobs not None, dict rules, str backfill):
             status = cpp_schedule(jobs.pool.prepared, jobs.jobs, policy, mode, earliest, answer)
     if status in (Status.value_not_finite, Status.cost_not_valid, Status.sum_overflows):
         target, under = rules["names"]
+        job = answer.worst_of if rules["order"] is None else rules["order"][answer.worst_of]
         raise failure(status, jobs, {
             "name": f"{under if status == Status.cost_not_valid else target} of an alternative of job",
-            "row": rules["order"][answer.worst_of], "value": answer.worst, "cost": answer.worst,
+            "row": job, "value": answer.worst, "cost": answer.worst,
             "rule": "not finite", "what": f"{target} or {under} of the alternatives",
-            "largest": f"is {answer.worst}, of job {rules['order'][answer.worst_of]}",
+            "largest": f"is {answer.worst}, of job {job}",
         })
     if status != Status.ok:
         raise failure(status, jobs)
@@ -255,27 +273,38 @@ def schedule(Jobs jobs not None, dict rules, str backfill):
             slices_of(answer.slices))
 
 
-def execute(Jobs jobs not None, str shape, str backfill, WindowTable planned not None,
-            const uint8_t[::1] movable, const double[::1] shares):
+def first_not_share(cnp.ndarray values not None):
+    """The place of the first of float64 that is not within (0, 1], or -1."""
+    cdef const double* value = <const double*>cnp.PyArray_DATA(values)
+    cdef Py_ssize_t i
+    for i in range(cnp.PyArray_DIM(values, 0)):
+        if not (0 < value[i] <= 1):
+            return i
+    return -1
+
+
+def execute(Jobs jobs not None, str shape, str backfill, WindowTable alternatives not None,
+            cnp.ndarray planned not None, size_t fixed, cnp.ndarray shares not None):
     """Execute a plan of jobs in order of priority.
 
-    Returns the windows, the first promised starts, the reasons, and how many parts ended
-    and reservations moved.
+    `planned` (int64) tells each job's row of `alternatives`, or -1, `shares` (float64) what it
+    uses of it; the first `fixed` jobs do not move. Returns the windows, the first promised
+    starts, the reasons, and how many parts ended and reservations moved.
     """
     cdef ShapeKind form = shape_of(shape)
     cdef Backfill mode = <Backfill><int>BACKFILL[backfill]
     cdef int earliest = INDEX["start"]
     cdef ExecutionAnswer answer
     cdef Status status = Status.interrupted
-    cdef const uint8_t* may = &movable[0] if len(movable) else NULL
-    cdef const double* share = &shares[0] if len(shares) else NULL
+    cdef const int64_t* rows = rows_of(planned, alternatives)
+    cdef const double* share = <const double*>cnp.PyArray_DATA(shares)
     cdef Watch watch
     watch.arm(hears())
     while status == Status.interrupted:
         ask(watch)
         with nogil:
             status = cpp_execute(jobs.pool.prepared, jobs.jobs, form, mode, earliest,
-                                 planned.windows, may, share, answer)
+                                 alternatives.windows, rows, fixed, share, answer)
     if status != Status.ok:
         raise failure(status, jobs)
     jobs.origin_of(answer.windows)

@@ -38,12 +38,14 @@ def schedule(
     NDArray[np.uint8],
     NDArray[np.void],
 ]: ...
+def first_not_share(values: NDArray[np.float64]) -> int: ...
 def execute(
     jobs: Jobs,
     shape: str,
     backfill: str,
-    planned: WindowTable,
-    movable: NDArray[np.uint8],
+    alternatives: WindowTable,
+    planned: NDArray[np.int64],
+    fixed: int,
     shares: NDArray[np.float64],
 ) -> tuple[WindowTable, NDArray[np.float64], NDArray[np.uint8], int, int]: ...
 def bound(jobs: Jobs, rules: dict[str, Any]) -> float: ...

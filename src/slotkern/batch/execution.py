@@ -146,9 +146,8 @@ def true_shares(
             f"lengths must have one entry for each of {jobs} jobs, got shape "
             f"{shares.shape}"
         )
-    fine = (shares > 0) & (shares <= 1)
-    if not fine.all():
-        bad = int(np.argmin(fine))
+    bad = _batch.first_not_share(shares)
+    if bad >= 0:
         raise ValueError(
             f"lengths[{bad}] = {shares[bad]} is not a share of the reserved "
             "length in (0, 1]"
@@ -170,24 +169,21 @@ def execute(
     if reschedule is not None:
         one_of("reschedule", reschedule, ("backfill",))
     kind = "none" if isinstance(schedule.policy, BatchSlicer) else schedule.policy.kind
-    place = schedule._rules["place"]
-    planned = schedule.chosen[schedule.order]
-    movable = np.ones(len(shares), np.uint8)
-    if reschedule is None:
-        movable[:sliced] = 0
-    elif kind == "none":
-        kind = "conservative"
+    order = schedule._rules["order"]
+    planned, used = schedule.chosen, shares
+    if order is not None:
+        planned, used = planned[order], shares[order]
+    fixed = sliced
+    if reschedule is not None:
+        fixed = 0
+        kind = "conservative" if kind == "none" else kind
     if kind == "easy":
-        planned[sliced if reschedule is None else 0 :] = -1
+        planned = np.concatenate([planned[:fixed], np.full(len(planned) - fixed, -1)])
     windows, promised, reason, ends, moves = _batch.execute(
-        jobs,
-        schedule.shape,
-        kind,
-        _batch.picked(schedule.alternatives, planned),
-        movable,
-        shares[schedule.order],
+        jobs, schedule.shape, kind, schedule.alternatives, planned, fixed, used
     )
-    if place is not None:
+    if order is not None:
+        place = np.argsort(order)
         windows, promised, reason = windows[place], promised[place], reason[place]
     return Execution(
         schedule=schedule,

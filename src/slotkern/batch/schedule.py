@@ -41,7 +41,6 @@ class Schedule(Drawn):
     ----------
     batch : Batch
     policy : Policy
-    shape : str
     alternatives : WindowTable
         All windows that were found for any job, and those of backfilled jobs.
     owner : ndarray of int64
@@ -55,21 +54,17 @@ class Schedule(Drawn):
         organization's limit leaves nothing for it.
     slices : structured array
         Of each sub-batch's choice: limit, value, bound, expense, proven.
-    order : ndarray of int64
-        The jobs, those of highest priority first.
     target, under : str
         What the choice aims at, and what the limit is on.
     """
 
     batch: Batch
     policy: Policy
-    shape: Shape
     alternatives: WindowTable
     owner: NDArray[np.int64]
     chosen: NDArray[np.int64]
     reason: NDArray[np.uint8]
     slices: NDArray[np.void]
-    order: NDArray[np.int64]
     target: str
     under: str
     _rules: dict[str, Any] = field(repr=False)
@@ -89,6 +84,18 @@ class Schedule(Drawn):
             f"Schedule({int(self.scheduled.sum())} of {len(self)} jobs, "
             f"{len(self.alternatives)} alternatives, {self.policy})"
         )
+
+    @property
+    def shape(self) -> Shape:
+        """The shape of the windows."""
+        shape: Shape = self._rules["shape"]
+        return shape
+
+    @property
+    def order(self) -> NDArray[np.int64]:
+        """The jobs, those of highest priority first."""
+        order: NDArray[np.int64] | None = self._rules["order"]
+        return np.arange(len(self)) if order is None else order
 
     @property
     def scheduled(self) -> NDArray[np.bool_]:

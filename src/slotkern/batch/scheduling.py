@@ -134,15 +134,11 @@ def schedule_batch(
     criterion = "own" if isinstance(policy, Backfilling) else policy.criterion
     own = batch.criteria if criterion == "own" else [criterion] * len(batch)
     order = _order(slots, batch, policy, shape)
-    place = None  # of each job in the order of priority, where that is another
-    if order is None:
-        jobs = _batch.Jobs(slots, asked, own)
-        order = np.arange(len(batch))
-    else:
-        jobs = _batch.Jobs(
-            slots, [asked[i] for i in order.tolist()], [own[i] for i in order.tolist()]
-        )
-        place = np.argsort(order)
+    if order is not None:
+        places = order.tolist()
+        asked = tuple(asked[i] for i in places)
+        own = [own[i] for i in places]
+    jobs = _batch.Jobs(slots, asked, own)
     table = jobs.slots
     if most is None and not isinstance(policy, Backfilling) and jobs.endless:
         _check_ends(asked)
@@ -155,7 +151,6 @@ def schedule_batch(
         "expense": _measure(table, under, "under"),
         "names": (target, under),
         "order": order,
-        "place": place,
         "maximize": maximize is not None,
         "limit": None if limit is None else number("limit", limit, finite=False),
         "gap": number("gap", gap, least=0),
@@ -167,18 +162,17 @@ def schedule_batch(
         log.info("no limit on %s given: each sub-batch has that of eq. (5)", under)
     kind = "none" if isinstance(policy, BatchSlicer) else policy.kind
     found, owner, chosen, reason, slices = _batch.schedule(jobs, rules, kind)
-    if place is not None:
+    if order is not None:
+        place = np.argsort(order)
         owner, chosen, reason = order[owner], chosen[place], reason[place]
     return Schedule(
         batch=batch,
         policy=policy,
-        shape=shape,
         alternatives=found,
         owner=owner,
         chosen=chosen,
         reason=reason,
         slices=slices,
-        order=order,
         target=MEASURES.get(target, target),
         under=MEASURES.get(under, under),
         _rules=rules,

@@ -73,10 +73,11 @@ class Execution {
     ends_ = static_cast<std::int64_t>(coming_.size());
   }
 
-  Status run_conservative(const std::uint8_t* movable) {
+  // The first `fixed` jobs do not move.
+  Status run_conservative(std::size_t fixed) {
     const auto waits = [this](std::size_t j) { return windows_[j].state <= State::reserved; };
-    for (std::size_t j = 0; j < jobs_.size(); ++j)
-      if (movable[j] && waits(j))
+    for (std::size_t j = fixed; j < jobs_.size(); ++j)
+      if (waits(j))
         openings_.wait(j, windows_[j].state == State::reserved ? windows_[j].found.start : kInfinity);
     for (;;) {
       const double next = openings_.next_start();

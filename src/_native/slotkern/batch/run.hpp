@@ -50,12 +50,13 @@ inline Status schedule_batch(const PreparedSlots& base, const std::vector<BatchJ
   });
 }
 
-// Executes a schedule on all slots: `planned` by job; jobs that may move up by `movable`, or
-// that queue for EASY where they have no window.
+// Executes a schedule on all slots: `planned` tells each job's row of `windows`, or -1. All but the
+// first `fixed` jobs may move up, or queue for EASY where they have no window.
 inline Status execute_batch(const PreparedSlots& base, const std::vector<BatchJob>& jobs,
                             ShapeKind shape, Backfill backfill, int earliest,
-                            const WindowTable& planned, const std::uint8_t* movable,
-                            const double* shares, ExecutionAnswer& out) noexcept {
+                            const WindowTable& windows, const std::int64_t* planned,
+                            std::size_t fixed, const double* shares,
+                            ExecutionAnswer& out) noexcept {
   return guarded([&] {
     static thread_local BatchPool free;
     out.windows.clear(), out.promised.clear(), out.reasons.clear();
@@ -69,16 +70,17 @@ inline Status execute_batch(const PreparedSlots& base, const std::vector<BatchJo
     free.open(base, jobs, backfill != Backfill::none);
     Execution run(free, jobs, shape, earliest, shares);
     for (std::size_t j = 0; j < jobs.size(); ++j) {
-      if (planned.any(j)) {
-        const Status placed = run.place(j, planned.found[j], planned.parts_of(j), planned.count(j));
+      if (planned[j] >= 0) {
+        const auto i = static_cast<std::size_t>(planned[j]);
+        const Status placed = run.place(j, windows.found[i], windows.parts_of(i), windows.count(i));
         if (placed != Status::ok) return placed;
-      } else if (!movable[j]) {
+      } else if (j < fixed) {
         run.leave_out(j);
       }
     }
     Status status = Status::ok;
     if (backfill == Backfill::conservative)
-      status = run.run_conservative(movable);
+      status = run.run_conservative(fixed);
     else if (backfill == Backfill::easy)
       status = run.run_easy(base);
     else
