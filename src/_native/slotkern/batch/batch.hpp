@@ -134,7 +134,7 @@ struct BatchPool {
 
 class Batch {
  public:
-  BatchPool free;  // what the jobs so far have left
+  BatchPool free;  // what the jobs so far have left, while there are more
 
   Status run(const PreparedSlots& base, const std::vector<BatchJob>& jobs, const BatchRules& rules,
              BatchAnswer& out) {
@@ -166,18 +166,26 @@ class Batch {
         fail(free, j, status, work);
         continue;
       }
+      out_->chosen[j] = static_cast<std::int64_t>(out_->alternatives.size());
       add(j, found, work.parts.data(), work.parts.size());
-      if (const Status booked = take(j, out_->alternatives.size() - 1, true); booked != Status::ok)
-        return booked;
+      if (const Status booked = book(j, true); booked != Status::ok) return booked;
     }
     return Status::ok;
   }
 
  private:
+  // Of the last jobs of all nobody sees what they leave: it is not kept, nor booked.
   Status slice(std::size_t first, std::size_t last) {
     const std::size_t from = out_->alternatives.size();
-    if (const Status status = cut_alternatives(first, last); status != Status::ok) return status;
-    return choose(first, last, from);
+    const bool ends = last == jobs_->size();
+    if (!ends) scratch_.copy(free);
+    const Status cut = cut_alternatives(ends ? free : scratch_, first, last);
+    if (cut != Status::ok) return cut;
+    if (const Status status = choose(first, last, from); status != Status::ok) return status;
+    for (std::size_t j = first; j < last && !ends; ++j)
+      if (out_->chosen[j] >= 0)
+        if (const Status booked = book(j); booked != Status::ok) return booked;
+    return Status::ok;
   }
 
   void add(std::size_t job, const Found& found, const Part* parts, std::size_t n) {
@@ -193,19 +201,17 @@ class Batch {
     out_->reasons[job] = static_cast<std::uint8_t>(reason);
   }
 
-  // Books an alternative as the window of its job.
-  Status take(std::size_t job, std::size_t alternative, bool for_good = false) {
+  // Books the window that was chosen for the job.
+  Status book(std::size_t job, bool for_good = false) {
     const WindowTable& table = out_->alternatives;
+    const auto i = static_cast<std::size_t>(out_->chosen[job]);
     std::size_t bad;
-    if (free.pool.book(table.found[alternative].start, table.parts_of(alternative),
-                       table.count(alternative), bad, for_good) != Status::ok)
-      return Status::internal;
-    out_->chosen[job] = static_cast<std::int64_t>(alternative);
-    return Status::ok;
+    const Status status = free.pool.book(table.found[i].start, table.parts_of(i), table.count(i),
+                                         bad, for_good);
+    return status == Status::ok ? Status::ok : Status::internal;
   }
 
-  Status cut_alternatives(std::size_t first, std::size_t last) {
-    cut_.copy(free);
+  Status cut_alternatives(BatchPool& left, std::size_t first, std::size_t last) {
     Workspace& work = workspace();
     alive_.clear();
     newest_.assign(last - first, {});
@@ -216,12 +222,12 @@ class Batch {
         poll();
         const BatchJob& job = (*jobs_)[j];
         Found& found = newest_[j - first];
-        const Status status = round == 0 ? cut_.pool.find(job.query, job.criterion, rules_->shape,
+        const Status status = round == 0 ? left.pool.find(job.query, job.criterion, rules_->shape,
                                                           work, found)
-                                         : find_next(job, work, found);
+                                         : find_next(left.pool, job, work, found);
         if (status == Status::no_memory || status == Status::internal) return status;
         if (status != Status::ok) {
-          if (round == 0) fail(cut_, j, status, work);
+          if (round == 0) fail(left, j, status, work);
           continue;
         }
         if (84 * out_->alternatives.size() + sizeof(Part) * out_->alternatives.parts.size() >
@@ -229,7 +235,7 @@ class Batch {
           return Status::too_many;
         add(j, found, work.parts.data(), work.parts.size());
         std::size_t bad;
-        if (cut_.pool.book(found.start, work.parts.data(), work.parts.size(), bad, true) !=
+        if (left.pool.book(found.start, work.parts.data(), work.parts.size(), bad, true) !=
             Status::ok)
           return Status::internal;
         alive_[kept++] = j;
@@ -241,17 +247,17 @@ class Batch {
 
   // The job's next alternative. None is better than the one before, in `found`, and none as good
   // begins earlier: where many are as good, they are looked for first, among few slots.
-  Status find_next(const BatchJob& job, Workspace& work, Found& found) {
+  Status find_next(SlotPool& pool, const BatchJob& job, Workspace& work, Found& found) {
     static const int runtime = criterion_index(Runtime::name);
     const Found before = found;
     if (job.criterion == runtime && !job.query.limits) {
       Query same = job.query;
       same.max_runtime = std::min(same.max_runtime, before.value);
       same.earliest = std::max(same.earliest, before.start);
-      if (cut_.pool.find(same, runtime, rules_->shape, work, found) == Status::ok)
+      if (pool.find(same, runtime, rules_->shape, work, found) == Status::ok)
         return Status::ok;
     }
-    return cut_.pool.find(job.query, job.criterion, rules_->shape, work, found, before.value);
+    return pool.find(job.query, job.criterion, rules_->shape, work, found, before.value);
   }
 
   // One of the alternatives from place `from` on for each job that has some.
@@ -305,8 +311,7 @@ class Batch {
     spent_ += spent;
     for (std::size_t c = 0; c < kept_.size(); ++c) {
       const auto row = static_cast<std::size_t>(answer.rows[c]);
-      const Status booked = take(first + kept_[c], alternative(c, row));
-      if (booked != Status::ok) return booked;
+      out_->chosen[first + kept_[c]] = static_cast<std::int64_t>(alternative(c, row));
     }
     return Status::ok;
   }
@@ -361,7 +366,7 @@ class Batch {
   const BatchRules* rules_ = nullptr;
   BatchAnswer* out_ = nullptr;
   double spent_ = 0;
-  BatchPool cut_;  // scratch: of a sub-batch's alternatives
+  BatchPool scratch_;  // what a sub-batch's alternatives are cut from
   std::vector<std::size_t> alive_, firsts_, next_, rows_, kept_;
   std::vector<Found> newest_;  // of each job's alternatives
   std::vector<double> value_, expense_;
