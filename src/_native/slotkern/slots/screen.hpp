@@ -111,7 +111,8 @@ class Screen {
     std::uint64_t some = ~std::uint64_t{0} << first_block % 64;
     for (std::size_t base = first_block / 64 * 64; base <= last_block; base += 64) {
       poll();
-      std::uint64_t blocks = coarse_.pass(base, thresholds) & some;
+      // Two blocks are themselves looked at as fast as their extremes.
+      std::uint64_t blocks = blocks_ > 2 ? coarse_.pass(base, thresholds) & some : some;
       for (some = ~std::uint64_t{0}; blocks; blocks &= blocks - 1) {
         const std::size_t block = base + static_cast<std::size_t>(std::countr_zero(blocks));
         if (block > last_block) return;
