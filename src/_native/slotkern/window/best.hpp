@@ -232,7 +232,7 @@ void take_square(const PreparedSlots& prepared, const Query& query, const Best& 
   for (const auto& bound : work.bounds)
     if (bound.group == best.group)
       take_group<Criterion>(prepared, query, best, bound, best.nth_key, cost, work, found);
-  if (Criterion::SquareRules::best_group_only) return;
+  if (Criterion::SquareRules::best_group_only || !best.tied) return;
 
   const auto allowed = [&](const Workspace::Bound& bound) {
     return bound.group != best.group && Criterion::SquareRules::span_ok(best, bound.span) &&

@@ -16,6 +16,7 @@ namespace slotkern {
 // smallest key, which bounds the keys of the canonical window at this time.
 struct Best {
   bool found = false;
+  bool tied = true;  // another group may have the same value at the same time
   double start = 0, total = 0, longest = 0, finish = kInfinity, nth_key = 0;
   std::size_t step = 0, group = 0;
 };
@@ -66,9 +67,15 @@ struct EarliestFinishOfGroups : Goal {
 struct LowestCost : Goal {
   static constexpr bool times = false;
   double ceiling() const { return best.found ? best.total : budget; }
-  bool fits(double t, double total) const {
-    if (!best.found) return total <= budget;
-    return total < best.total || (total == best.total && t < best.start);
+  bool fits(double t, double total) {
+    const bool better = best.found
+                            ? total < best.total || (total == best.total && t < best.start)
+                            : total <= budget;
+    if (better)
+      best.tied = false;
+    else if (total == best.total && t == best.start)
+      best.tied = true;
+    return better;
   }
   bool enough() const { return best.total <= least; }
 };

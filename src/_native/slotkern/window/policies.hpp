@@ -7,10 +7,10 @@
 // margin of key_ceiling. No live part is shorter than `shortest`.
 //
 // A goal says which step is better. It starts with best.found = false, and the sweep fills `best`
-// with each step that `fits`. No total above `ceiling` is of use, and the ceiling only falls; no
-// step from t on is of use once `past`; no part that is not `useful` is in a better window, and
-// what is not useful stays so; `enough`: stop now. No slower node than `least_performance` is of
-// use. All of them keep equality as long as ties need it.
+// with each step that `fits`, which may note there that others tie. No total above `ceiling` is of
+// use, and the ceiling only falls; no step from t on is of use once `past`; no part that is not
+// `useful` is in a better window, and what is not useful stays so; `enough`: stop now. No slower
+// node than `least_performance` is of use. All of them keep equality as long as ties need it.
 //
 // A criterion names a goal for each shape of search, the rules by which the tie rule takes the
 // window out of the best step, and the value that the user sees, in one expression.
@@ -52,7 +52,7 @@ concept GoalPolicy = requires(const G& goal, G& changing, double x) {
   { goal.ceiling() } -> std::same_as<double>;
   { goal.past(x, x) } -> std::same_as<bool>;
   { goal.useful(x, x) } -> std::same_as<bool>;
-  { goal.fits(x, x) } -> std::same_as<bool>;
+  { changing.fits(x, x) } -> std::same_as<bool>;
   { goal.enough() } -> std::same_as<bool>;
   { goal.least_performance(x) } -> std::same_as<double>;
 };
