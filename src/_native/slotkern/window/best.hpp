@@ -238,21 +238,32 @@ void take_square(const PreparedSlots& prepared, const Query& query, const Best& 
     return bound.group != best.group && Criterion::SquareRules::span_ok(best, bound.span) &&
            !(bound.total > cost);
   };
-  // First the one that is cheapest by its bound: a low cost leaves few slots to look at.
-  const Workspace::Bound* promising = nullptr;
-  for (const auto& bound : work.bounds)
-    if (allowed(bound) && (!promising || bound.total < promising->total)) promising = &bound;
-  if (!promising) return;
-  take_group<Criterion>(prepared, query, best, *promising, (cost + kUnderflow) / promising->span,
-                        cost, work, found);
+  // First the one that is cheapest by its bound: a low cost leaves few groups to look at. Few are
+  // taken one by one: of each the screen lets some times n slots through. Through many goes, once,
+  // all that is live.
+  const std::size_t slots = prepared.slots.size(), taking = 8 * n + slots / 64;
+  work.order.clear();
+  for (std::size_t k = 0; k < work.bounds.size(); ++k)
+    if (allowed(work.bounds[k])) work.order.push_back(k);
+  do {
+    if (work.order.empty()) return;
+    const auto promising = std::min_element(
+        work.order.begin(), work.order.end(), [&work](std::size_t a, std::size_t b) {
+          return work.bounds[a].total < work.bounds[b].total;
+        });
+    const Workspace::Bound& bound = work.bounds[*promising];
+    work.order.erase(promising);
+    take_group<Criterion>(prepared, query, best, bound, (cost + kUnderflow) / bound.span, cost,
+                          work, found);
+    std::erase_if(work.order, [&](std::size_t k) { return !allowed(work.bounds[k]); });
+  } while (work.order.size() * taking <= slots);
   double shortest = kInfinity;
-  for (const auto& bound : work.bounds)
-    if (allowed(bound)) {
-      shortest = std::min(shortest, bound.span);
-      least_others = std::min(least_others, bound.least_others);
-      least = prepared.groups[bound.group].performance;
-    }
-  if (least == kInfinity) return;
+  for (const std::size_t k : work.order) {
+    const Workspace::Bound& bound = work.bounds[k];
+    shortest = std::min(shortest, bound.span);
+    least_others = std::min(least_others, bound.least_others);
+    least = prepared.groups[bound.group].performance;
+  }
 
   list_joining(prepared, query, best.start, cost, least, shortest, least_others, work);
   NCheapest& top = work.top;
