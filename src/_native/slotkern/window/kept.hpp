@@ -7,7 +7,8 @@
 // `cut` stands for each that is missing. Only a sum that would win need be purged, and only when
 // purging leaves fewer than n of more than there were must the rest be looked for again.
 // What comes goes to an unsorted tail first and joins the array all at once (absorb): O(log n) a
-// slot where many come together, O(n) where few do. No allocation after reset().
+// slot where many come together, O(n) where few do. Until it can make a sum that wins (hoped) it
+// may wait there. No allocation after reset().
 #pragma once
 
 #include <algorithm>
@@ -28,6 +29,7 @@ class Kept {
     size_ = tail_ = 0;
     cut_ = kInfinity;
     sum_ = {};
+    gain_ = 0, weighed_ = 0;
     changed_ = false;
   }
 
@@ -58,6 +60,15 @@ class Kept {
   // Whether no other slot can have the key of the n-th.
   bool distinct() const {
     return array_[n_ - 1].key < (size_ > n_ ? array_[n_].key : cut_);
+  }
+
+  // At most what absorb() would make of the sum; minus infinity where it tells as soon.
+  double hoped() {
+    if (tail_ - size_ <= kFew || !full()) return -kInfinity;
+    for (; weighed_ < tail_ - size_; ++weighed_)
+      gain_ += std::max(0.0, array_[n_ - 1].key - array_[size_ + weighed_].key);
+    const double known = sum_.lower();
+    return known - gain_ - (known + gain_) * kMargin;
   }
 
   // At most the sum of the n cheapest there are.
@@ -114,6 +125,7 @@ class Kept {
     size_ = tail_ = std::min(tail_, capacity_);
     if (size_ == capacity_) cut_ = array_[size_ - 1].key;
     sum_.of(array_, std::min(n_, size_));
+    gain_ = 0, weighed_ = 0;
   }
 
   static constexpr std::size_t kFew = 8;  // are put into their places one by one
@@ -122,6 +134,8 @@ class Kept {
   std::size_t size_ = 0, tail_ = 0;  // sorted; all of it
   double cut_ = kInfinity;
   RunningSum sum_;  // of the n cheapest
+  double gain_ = 0;  // what those of the tail that are weighed take off it at most
+  std::size_t weighed_ = 0;
   bool changed_ = false;
   std::vector<Entry> array_, merged_;
 };

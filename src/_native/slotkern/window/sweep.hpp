@@ -164,6 +164,8 @@ class Sweep {
   bool judge(std::size_t position) {
     pending_ = false;
     if (top_.few()) return true;
+    if constexpr (!Goal::by_step)  // else there is but one slot to absorb
+      if (shape_.total(top_.hoped()) > goal_.ceiling()) return true;
     const bool changed = top_.absorb();
     if (top_.cut() != cut_) tighten();
     if (!changed) return true;
