@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "slotkern/replay/events.hpp"
 #include "slotkern/replay/nodes.hpp"
 #include "slotkern/replay/profile.hpp"
 #include "slotkern/replay/promises.hpp"
@@ -156,6 +157,28 @@ void promises_come_in_order() {
   }
 }
 
+// By time, of equal ones by job, whatever came and went in between.
+void events_come_in_order() {
+  const auto later = [](const Event& a, const Event& b) { return b < a; };
+  for (int round = 0; round < 200; ++round) {
+    EventQueue queue;
+    std::vector<Event> kept;  // the next one last
+    for (JobId job = 0; job < 200 || !kept.empty(); ++job) {
+      if (job < 200 && below(3) > 0) {
+        const Event event{static_cast<double>(below(50)), job};
+        queue.push(event);
+        kept.insert(std::upper_bound(kept.begin(), kept.end(), event, later), event);
+      } else if (!kept.empty()) {
+        queue.pop();
+        kept.pop_back();
+      }
+      CHECK(queue.empty() == kept.empty());
+      CHECK(queue.time() == (kept.empty() ? kNever : kept.back().time));
+      if (!kept.empty()) CHECK(queue.top().job == kept.back().job);
+    }
+  }
+}
+
 // The lowest processors that are free, in as few spans as there can be.
 void jobs_take_the_lowest_processors() {
   for (int round = 0; round < 100; ++round) {
@@ -200,6 +223,7 @@ int main() {
   profiles_tell_what_is_free();
   spans_move_to_the_earliest_start();
   promises_come_in_order();
+  events_come_in_order();
   jobs_take_the_lowest_processors();
   return report();
 }
