@@ -214,10 +214,15 @@ def find_windows(slots, requests, criterion="finish", *, str shape="square",
         raise TypeError("find_windows has no required=: where nothing fits there is None")
     cdef list asked = list(requests)
     cdef object terms = terms_of(slots)
-    for i, request in enumerate(asked):
+    cdef Request each
+    cdef Py_ssize_t i
+    for i in range(len(asked)):
+        request = asked[i]
         if not isinstance(request, Request):
             raise TypeError(f"requests[{i}] must be a Request, got {type(request).__name__}")
-        asked[i] = in_numbers(slots, request, i)
+        each = in_numbers(slots, request, i)
+        if each is not request:
+            asked[i] = each
     cdef unsigned crew = min(integer("threads", threads, 1), 1024)
     if criterion.__class__ is not str or criterion not in INDEX or method != "exact":
         if not isinstance(slots, PreparedSlots):
@@ -230,9 +235,10 @@ def find_windows(slots, requests, criterion="finish", *, str shape="square",
         find_window(slots, Request(1, 1), criterion, shape=shape, **options)  # checks names
     cdef ShapeKind form = shape_of(shape)
     cdef size_t most = 1
-    cdef Request each
+    cdef double least_volume = INFINITY
     for each in asked:
         most = max(most, <size_t>each.query.n)
+        least_volume = min(least_volume, each.query.volume)
     cdef PreparedSlots pool = pool_of(slots, False, form, most)
     cdef bint changed = pool.changed
     if changed and not all([lasting(each) for each in asked]):
@@ -241,17 +247,18 @@ def find_windows(slots, requests, criterion="finish", *, str shape="square",
             criterion=criterion, shape=shape), asked, terms)
     cdef vector[Query] queries
     queries.reserve(len(asked))
-    keep = []
+    cdef list keep = []  # what queries point at, beside the requests
+    cdef Request bound
     for each in asked:
-        each = pool.bound(each)
-        keep.append(each)
-        queries.push_back(each.query)
+        bound = pool.bound(each)
+        if bound is not each:
+            keep.append(bound)
+        queries.push_back(bound.query)
     cdef WindowTable out = WindowTable.__new__(WindowTable)
     out.criterion, out.shape = criterion, shape
     cdef Status status = Status.interrupted
     cdef int which = INDEX[criterion]
     cdef size_t wrong = 0
-    cdef double least_volume = min([each.volume for each in asked], default=INFINITY)
     cdef bint heard = hears()
     while status == Status.interrupted:
         PyErr_CheckSignals()
@@ -269,7 +276,10 @@ def find_windows(slots, requests, criterion="finish", *, str shape="square",
 
 cdef WindowTable named(WindowTable table, list requests, object terms):
     """The table with the names of its requests, also of those that nothing fits."""
-    table.terms = terms
-    names = [request.name for request in requests]
-    table.names = names if any(names) else None
+    cdef Request request
+    table.terms, table.names = terms, None
+    for request in requests:
+        if request.name:
+            table.names = [other.name for other in requests]
+            break
     return table

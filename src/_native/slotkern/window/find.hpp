@@ -138,6 +138,9 @@ inline Status find_many(const PreparedSlots& prepared, const std::vector<Query>&
     helpers.join();
     if (failed != Status::ok) return failed;
     out.clear();
+    std::size_t parts = 0;
+    for (const WindowTable& some : chunks) parts += some.parts.size();
+    out.reserve(queries.size(), parts);
     for (WindowTable& some : chunks) {
       out.add_all(some);
       some = {};

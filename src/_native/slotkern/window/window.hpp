@@ -54,6 +54,10 @@ struct WindowTable {
     firsts.assign(1, 0);
   }
 
+  void reserve(std::size_t windows, std::size_t of_parts) {
+    found.reserve(windows), firsts.reserve(windows + 1), parts.reserve(of_parts);
+  }
+
   // Added, or, without memory, as they were before: this and all below.
   void add(const Found& window, const Part* from, std::size_t n) {
     room_for(1, found, firsts);
