@@ -164,9 +164,19 @@ cdef WindowTable table_of(CWindowTable& windows, str criterion, str shape, Jobs 
     return table
 
 
+cdef const void* column_of(cnp.ndarray values, int kind, str name) except NULL:
+    """The values of a column of one kind, without a copy."""
+    if (cnp.PyArray_TYPE(values) != kind or cnp.PyArray_NDIM(values) != 1
+            or not cnp.PyArray_ISCARRAY_RO(values)):
+        kinds = {cnp.NPY_INT64: "int64", cnp.NPY_DOUBLE: "float64"}
+        raise TypeError(f"{name} must be a contiguous column of {kinds[kind]}, "
+                        f"got {values.dtype} of shape {(<object>values).shape}")
+    return cnp.PyArray_DATA(values)
+
+
 cdef const int64_t* rows_of(cnp.ndarray rows, WindowTable table) except NULL:
-    """Rows of the table, or -1 (int64), as a kernel reads them."""
-    cdef const int64_t* row = <const int64_t*>cnp.PyArray_DATA(rows)
+    """Rows of the table, or -1, as a kernel reads them."""
+    cdef const int64_t* row = <const int64_t*>column_of(rows, cnp.NPY_INT64, "rows")
     cdef Py_ssize_t i
     for i in range(cnp.PyArray_DIM(rows, 0)):
         if row[i] >= <Py_ssize_t>table.windows.size():
@@ -275,7 +285,7 @@ def schedule(Jobs jobs not None, dict rules, str backfill):
 
 def first_not_share(cnp.ndarray values not None):
     """The place of the first of float64 that is not within (0, 1], or -1."""
-    cdef const double* value = <const double*>cnp.PyArray_DATA(values)
+    cdef const double* value = <const double*>column_of(values, cnp.NPY_DOUBLE, "shares")
     cdef Py_ssize_t i
     for i in range(cnp.PyArray_DIM(values, 0)):
         if not (0 < value[i] <= 1):
@@ -297,7 +307,9 @@ def execute(Jobs jobs not None, str shape, str backfill, WindowTable alternative
     cdef ExecutionAnswer answer
     cdef Status status = Status.interrupted
     cdef const int64_t* rows = rows_of(planned, alternatives)
-    cdef const double* share = <const double*>cnp.PyArray_DATA(shares)
+    cdef const double* share = <const double*>column_of(shares, cnp.NPY_DOUBLE, "shares")
+    if not len(planned) == len(shares) == <Py_ssize_t>jobs.jobs.size():
+        raise ValueError(f"{jobs.jobs.size()} jobs, but {len(planned)} rows and {len(shares)} shares")
     cdef Watch watch
     watch.arm(hears())
     while status == Status.interrupted:

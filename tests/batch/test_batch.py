@@ -11,6 +11,7 @@ from batches import check_schedule
 from oracle import add
 
 import slotkern as sk
+from slotkern import _batch
 
 SLOTS = sk.make_slots(
     node=[0, 1, 2],
@@ -142,6 +143,30 @@ def test_a_column_of_a_pool_that_has_changed():
     )
     curve = schedule.trade_off()
     assert schedule.value in curve.value
+
+
+def test_doors_read_no_columns_of_another_kind():
+    """They are read as they stand: what is no such column must never be come to."""
+    schedule = sk.schedule_batch(SLOTS, JOBS)
+    chosen, found = schedule.chosen, schedule.alternatives
+    jobs = _batch.Jobs(SLOTS, JOBS, ["start"] * len(JOBS))
+    names = [""] * len(JOBS)
+    for rows in (chosen.astype("i4"), chosen[:, None], np.repeat(chosen, 2)[::2]):
+        with pytest.raises(
+            TypeError, match="rows must be a contiguous column of int64"
+        ):
+            _batch.picked(found, rows, names)
+    with pytest.raises(IndexError, match=f"row {len(found)} of {len(found)} windows"):
+        _batch.picked(found, np.array([len(found)]), names)
+    for shares in (np.ones(3, "f4"), np.ones(6)[::2]):
+        with pytest.raises(TypeError, match=r"shares must be a contiguous .* float64"):
+            _batch.first_not_share(shares)
+        with pytest.raises(TypeError, match=r"shares must be a contiguous .* float64"):
+            _batch.execute(jobs, "ragged", "none", found, chosen, 0, shares)
+    with pytest.raises(ValueError, match="3 jobs, but 3 rows and 2 shares"):
+        _batch.execute(jobs, "ragged", "none", found, chosen, 0, np.ones(2))
+    with pytest.raises(ValueError, match="3 jobs, but 2 rows and 3 shares"):
+        _batch.execute(jobs, "ragged", "none", found, chosen[:2].copy(), 0, np.ones(3))
 
 
 def test_a_schedule_pickles():

@@ -68,9 +68,7 @@ def scaling(
     cycles: Annotated[
         int, typer.Option(min=1, help="Environments for each size.")
     ] = 20,
-    out: Annotated[Path, typer.Option(help="Folder for the two figures.")] = Path(
-        "out"
-    ),
+    out: Annotated[Path, typer.Option(help="Folder for the figures.")] = Path("out"),
     seed: Annotated[int, typer.Option(help="Seed of the environments.")] = 0,
     far: Annotated[
         bool,
@@ -84,7 +82,9 @@ def scaling(
     """Print working times by nodes and by interval, the paper's beside this machine's.
 
     The tables are Tables 1 and 2 of the paper on AEP, as ``reproduce aep`` prints
-    them, with the power of nodes or interval that fits the times best.
+    them, with the power of nodes or interval that fits the times best. With --far,
+    times of searches in pools prepared once, beside the papers' algorithm while one
+    search takes it no longer than a second.
     """
     from slotkern.files.whole import make_folder
     from slotkern.studies import load_study
