@@ -117,7 +117,7 @@ class SlotPool {
     } else {
       struct Unheard {
         void erase(std::size_t, const Span&) {}
-        void replace(std::size_t, const Span&, const Span&) {}
+        void set_start(std::size_t, const Span&, double) {}
       } unheard;
       spans_.drop_past(unheard);
       rows_.drop_past(spans_.now());

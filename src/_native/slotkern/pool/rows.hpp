@@ -1,27 +1,30 @@
 // The slots of a pool that changes, in the order of time: the rows of PreparedSlots itself, in
-// blocks of at most 64 with gaps at their ends, so that a change moves a few rows of one block
-// and every search and criterion runs on a changed pool as it does on a fresh one.
+// blocks of 64 with gaps among them, so that every search and criterion runs on a changed pool as
+// it does on a fresh one.
 //
-// What makes a change cheap. A slot whose start moves stays in its block if its neighbours let
-// it: only the rows between are moved. The screen by price serves square searches alone and is
-// not kept before the first of them. What a screen says of a block may be too wide, never too
-// narrow (slots/screen.hpp): rows that join widen it; when some have left or shrunk, it is folded
-// anew, O(64), by the first search that comes to it in vain.
+// What makes a change cheap. A slot that leaves becomes a gap where it stood, and one that comes
+// takes the nearest gap: only the rows between are moved, a few, because blocks are laid out with
+// gaps everywhere. The screen by price serves square searches alone and is not kept before the
+// first of them. What a screen says of a block may be too wide, never too narrow
+// (slots/screen.hpp): rows that join widen it; when some have left or shrunk, it is folded anew,
+// O(64), by the first search that comes to it in vain.
 //
-// A change costs O(log m + 64); every 32nd insertion splits a block, O(m / 64).
+// A change costs O(log m + 64); every 16th insertion or more splits a block, O(m / 64).
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "slotkern/slots/prepared.hpp"
 
 namespace slotkern {
+
+using RowSlot = std::pair<Slot, std::size_t>;  // and its row of the origin array
 
 class PoolRows {
  public:
@@ -44,12 +47,11 @@ class PoolRows {
 
   // All rows anew: slots in the order of (start, node), and the rows of the origin array. Without
   // memory they stay as they were.
-  void lay_out(PreparedSlots& prepared, const std::vector<std::pair<Slot, std::size_t>>& slots,
-               bool prices) {
+  void lay_out(PreparedSlots& prepared, const std::vector<RowSlot>& slots, bool prices) {
     const std::size_t blocks = std::max<std::size_t>(1, (slots.size() + kFill - 1) / kFill);
     prepared.slots.reserve(blocks * kBlock);
     prepared.origins.reserve(blocks * kBlock);
-    prepared.counts.reserve(blocks);
+    prepared.taken.reserve(blocks);
     prepared.firsts.reserve(blocks);
     prepared.order.reserve(blocks);
     prepared.by_rate.reserve(blocks * kBlock);
@@ -57,20 +59,18 @@ class PoolRows {
     prepared_ = &prepared;
     prices_ = prices;
     size_ = slots.size();
-    prepared.slots.assign(blocks * kBlock, Slot{});
-    prepared.origins.assign(blocks * kBlock, 0);
-    prepared.counts.assign(blocks, 0);
+    prepared.slots.resize(blocks * kBlock);
+    prepared.origins.resize(blocks * kBlock);
+    prepared.taken.resize(blocks);
     prepared.by_rate.reset(blocks * kBlock);
     prepared.by_price.reset(prices_ ? blocks * kBlock : 0);
-    prepared.firsts.assign(blocks, -kInfinity);
+    prepared.firsts.resize(blocks);
     prepared.order.clear();
-    for (std::size_t b = 0; b < blocks; ++b)
+    for (std::size_t b = 0; b < blocks; ++b) {
       prepared.order.push_back(static_cast<std::uint32_t>(b));
-    for (std::size_t i = 0; i < slots.size(); ++i) {
-      put(i / kFill * kBlock + i % kFill, slots[i].first, slots[i].second);
-      ++prepared.counts[i / kFill];
+      const std::size_t first = b * slots.size() / blocks;
+      fill(b, slots.data() + first, (b + 1) * slots.size() / blocks - first);
     }
-    for (std::size_t b = 0; b < blocks; ++b) fold(b);
     spare_.clear();
   }
 
@@ -82,130 +82,179 @@ class PoolRows {
     PreparedSlots& prepared = *prepared_;
     prepared.by_price.reset(prepared.slots.size(), spare_.size());
     prices_ = true;
-    for (const std::uint32_t block : prepared.order)
-      for (std::size_t j = 0; j < prepared.counts[block]; ++j) {
-        const std::size_t row = block * kBlock + j;
-        set(prepared.by_price, row, prepared.slots[row]);
-      }
+    prepared.each_row([&](std::size_t row) { set_price(row, prepared.slots[row]); });
     for (std::size_t b = 0; b < prepared.order.size(); ++b) fold(b);
   }
 
   void insert(const Slot& slot, std::size_t origin) {
     ++size_;
-    PreparedSlots& prepared = *prepared_;
-    RowAt here = spot(slot.start, slot.node);
-    if (prepared.counts[prepared.order[here.block]] == kBlock) {
-      split(here.block);
-      if (here.offset > kBlock / 2) here = {here.block + 1, here.offset - kBlock / 2};
+    std::size_t block = block_of(slot.start, slot.node);
+    if (taken(block) == kFull) {
+      split(block);
+      if (!before(slot, first_of(block + 1))) ++block;
     }
-    const std::size_t row = row_of(here);
-    std::uint8_t& count = prepared.counts[prepared.order[here.block]];
-    move_rows(row, row + 1, count - here.offset);
-    ++count;
-    join(here, slot, origin);
+    join(block, free_row(block, slot), slot, origin);
   }
 
-  void erase(double start, std::int32_t node) {
+  // Of the slot of the node that starts at `start`, which stands in row `at` perhaps: it leaves.
+  void erase(double start, std::int32_t node, std::size_t at) {
     --size_;
-    close_gap(spot(start, node));
+    const auto [block, row] = find(start, node, at);
+    vacate(block, row);
   }
 
-  // The slot of the node that starts at `start` ends there now.
-  void set_end(double start, std::int32_t node, double end) {
-    const RowAt here = spot(start, node);
-    const std::size_t row = row_of(here);
+  // It ends at `end` now.
+  void set_end(double start, std::int32_t node, double end, std::size_t at) {
+    const auto [block, row] = find(start, node, at);
     Slot& slot = prepared_->slots[row];
     const bool shrinks = end < slot.end;
     slot.end = end;
-    prepared_->by_rate.set_end(row, PreparedSlots::room(slot) * slot.performance, end);
-    if (prices_) prepared_->by_price.set_end(row, PreparedSlots::room(slot), end);
-    if (shrinks)
-      loosen(here.block);
-    else
-      widen(here.block, row);
+    const double room = PreparedSlots::room(slot);
+    prepared_->by_rate.set_end(row, room * slot.performance, end);
+    if (prices_) prepared_->by_price.set_end(row, room, end);
+    shrinks ? loosen(block) : widen(block, row);
   }
 
-  // The slot of the node that starts at `start` becomes this one of the same node.
-  void replace(double start, const Slot& slot, std::size_t origin) {
-    PreparedSlots& prepared = *prepared_;
-    const RowAt here = spot(start, slot.node);
-    const std::size_t block = prepared.order[here.block] * kBlock;
-    const std::size_t count = prepared.counts[prepared.order[here.block]];
-    std::size_t to = here.offset;
-    if (slot.start > start) {
-      while (to + 1 < count && before(prepared.slots[block + to + 1], slot)) ++to;
-      if (to + 1 == count && here.block + 1 < prepared.order.size()) to = count;
-      if (to < count) move_rows(block + here.offset + 1, block + here.offset, to - here.offset);
-    } else {
-      while (to > 0 && before(slot, prepared.slots[block + to - 1])) --to;
-      if (to == 0 && here.block > 0) to = count;
-      if (to < count) move_rows(block + to, block + to + 1, here.offset - to);
-    }
-    if (to == count) {  // perhaps into another block
-      close_gap(here);
+  // It starts at `to` now.
+  void set_start(double start, std::int32_t node, double to, std::size_t at) {
+    const auto [block, row] = find(start, node, at);
+    Slot slot = prepared_->slots[row];
+    const std::size_t origin = prepared_->origins[row];
+    slot.start = to;
+    if (!stays(block, to)) {
+      vacate(block, row);
       --size_;
       return insert(slot, origin);
     }
-    join({here.block, to}, slot, origin);
-    loosen(here.block);
+    const Screen::Row rate = prepared_->by_rate.row(row),
+                      price = prices_ ? prepared_->by_price.row(row) : rate;
+    taken(block) &= ~bit(row);
+    const std::size_t fresh = free_row(block, slot);
+    if (!(taken(block) & bit(row))) clear(row);
+    prepared_->slots[fresh] = slot;
+    prepared_->origins[fresh] = origin;
+    const double room = PreparedSlots::room(slot);
+    prepared_->by_rate.put(fresh, rate);
+    prepared_->by_rate.set_room(fresh, room * slot.performance);
+    if (prices_) {
+      prepared_->by_price.put(fresh, price);
+      prepared_->by_price.set_room(fresh, room);
+    }
+    mark_first(block);
+    start < to ? loosen(block) : widen(block, fresh);
   }
 
  private:
   static constexpr std::size_t kBlock = 64, kFill = 48;
+  static constexpr std::uint64_t kFull = ~std::uint64_t{0};
+
+  static std::uint64_t bit(std::size_t row) { return std::uint64_t{1} << row % kBlock; }
+
+  std::uint64_t& taken(std::size_t block) { return prepared_->taken[prepared_->order[block]]; }
+  std::size_t rows_of(std::size_t block) const { return prepared_->order[block] * kBlock; }
+  const Slot& first_of(std::size_t block) {
+    const auto row = static_cast<std::size_t>(std::countr_zero(taken(block)));
+    return prepared_->slots[rows_of(block) + row];
+  }
+
+  // Position of the block where (start, node) stands, or would.
+  std::size_t block_of(double start, std::int32_t node) {
+    std::size_t block = prepared_->block_at(start);
+    while (block > 0 && prepared_->firsts[block] == start && first_of(block).node > node) --block;
+    return block;
+  }
+
+  // Whether a slot of the block stands there still when it starts at `start`.
+  bool stays(std::size_t block, double start) const {
+    const std::vector<double>& firsts = prepared_->firsts;
+    return (block == 0 || firsts[block] < start) &&
+           (block + 1 == firsts.size() || start < firsts[block + 1]);
+  }
+
+  // How many rows of the block come before (start, node), gaps too. Counted: no step waits for
+  // the one before, and nothing is guessed.
+  std::size_t count_before(std::size_t block, double start, std::int32_t node) const {
+    const Slot* first = prepared_->slots.data() + rows_of(block);
+    std::size_t count = 0;
+    for (std::size_t k = 7; k < kBlock; k += 8) count += before(first[k], start, node) ? 8 : 0;
+    if (count == kBlock) return count;
+    const Slot* from = first + count;
+    for (std::size_t k = 0; k < 7; ++k) count += before(from[k], start, node);
+    return count;
+  }
 
   struct RowAt {
-    std::size_t block, offset;  // position of the block, place in it
+    std::size_t block, row;  // position of the block
   };
 
-  // Where (start, node) stands, or would.
-  RowAt spot(double start, std::int32_t node) const {
-    const PreparedSlots& prepared = *prepared_;
-    std::size_t block = prepared.block_at(start);
-    while (block > 0 && prepared.firsts[block] == start &&
-           prepared.slots[prepared.order[block] * kBlock].node > node)
-      --block;
-    const Slot* first = prepared.slots.data() + prepared.order[block] * kBlock;
-    const std::size_t count = prepared.counts[prepared.order[block]];
-    std::size_t offset = 0;  // counted: no step waits for the one before, and nothing is guessed
-    for (std::size_t k = 7; k < count; k += 8) offset += before(first[k], start, node) ? 8 : 0;
-    const std::size_t from = offset, most = std::min(from + 7, count);
-    for (std::size_t k = from; k < most; ++k) offset += before(first[k], start, node);
-    return {block, offset};
+  // Where the slot of the node that starts at `start` stands: in row `at`, or first of all rows
+  // of this time, for gaps that say the same are behind it.
+  RowAt find(double start, std::int32_t node, std::size_t at) {
+    PreparedSlots& prepared = *prepared_;
+    if (at < prepared.slots.size() && prepared.slots[at].node == node &&
+        prepared.slots[at].start == start && prepared.taken[at / kBlock] & bit(at)) {
+      std::size_t block = prepared.block_at(start);
+      while (prepared.order[block] != at / kBlock) --block;  // others begin at the same time
+      return {block, at};
+    }
+    const std::size_t block = block_of(start, node);
+    return {block, rows_of(block) + count_before(block, start, node)};
   }
 
-  std::size_t row_of(const RowAt& spot) const {
-    return prepared_->order[spot.block] * kBlock + spot.offset;
+  // A row for the slot, where the order wants it, in a block that is not full: the rows between
+  // there and the nearest gap move by one.
+  std::size_t free_row(std::size_t block, const Slot& slot) {
+    const std::size_t rows = rows_of(block), at = count_before(block, slot.start, slot.node);
+    const std::uint64_t gaps = ~taken(block);
+    const int right = at < kBlock ? std::countr_zero(gaps >> at) : 64,
+              left = at > 0 ? std::countl_zero(gaps << (kBlock - at)) : 64;
+    if (right <= left) {
+      const std::size_t gap = rows + at + static_cast<std::size_t>(right);
+      for (std::size_t row = gap; row > rows + at; --row) copy_row(row - 1, row);
+      taken(block) |= bit(gap);
+      return rows + at;
+    }
+    const std::size_t gap = rows + at - 1 - static_cast<std::size_t>(left);
+    for (std::size_t row = gap; row + 1 < rows + at; ++row) copy_row(row + 1, row);
+    taken(block) |= bit(gap);
+    return rows + at - 1;
   }
 
-  static void set(Screen& by_price, std::size_t row, const Slot& slot) {
-    by_price.set(row, slot.price, PreparedSlots::room(slot), slot.performance, slot.end);
+  void copy_row(std::size_t from, std::size_t to) {
+    PreparedSlots& prepared = *prepared_;
+    prepared.slots[to] = prepared.slots[from];
+    prepared.origins[to] = prepared.origins[from];
+    prepared.by_rate.put(to, prepared.by_rate.row(from));
+    if (prices_) prepared.by_price.put(to, prepared.by_price.row(from));
   }
 
-  void set_screens(std::size_t row, const Slot& slot) {
-    prepared_->by_rate.set(row, slot.rate, PreparedSlots::room(slot) * slot.performance,
-                           slot.performance, slot.end);
-    if (prices_) set(prepared_->by_price, row, slot);
+  void set_price(std::size_t row, const Slot& slot) {
+    prepared_->by_price.set(row, slot.price, PreparedSlots::room(slot), slot.performance, slot.end);
   }
 
   void put(std::size_t row, const Slot& slot, std::size_t origin) {
     prepared_->slots[row] = slot;
     prepared_->origins[row] = origin;
-    set_screens(row, slot);
+    prepared_->by_rate.set(row, slot.rate, PreparedSlots::room(slot) * slot.performance,
+                           slot.performance, slot.end);
+    if (prices_) set_price(row, slot);
   }
 
   // A row of the block has been made free for the slot.
-  void join(const RowAt& here, const Slot& slot, std::size_t origin) {
-    const std::size_t row = row_of(here);
+  void join(std::size_t block, std::size_t row, const Slot& slot, std::size_t origin) {
     put(row, slot, origin);
-    mark_first(here.block);
-    widen(here.block, row);
+    mark_first(block);
+    widen(block, row);
+  }
+
+  void clear(std::size_t row) {
+    prepared_->by_rate.clear(row);
+    if (prices_) prepared_->by_price.clear(row);
   }
 
   void fold(std::size_t block) {
-    const std::size_t rows = prepared_->order[block] * kBlock;
-    mark_first(block);
-    prepared_->by_rate.fold(block, rows);
-    if (prices_) prepared_->by_price.fold(block, rows);
+    prepared_->by_rate.fold(block, rows_of(block));
+    if (prices_) prepared_->by_price.fold(block, rows_of(block));
   }
 
   void widen(std::size_t block, std::size_t row) {
@@ -215,48 +264,48 @@ class PoolRows {
 
   // A row has left the block or holds less than before.
   void loosen(std::size_t block) {
-    const std::size_t rows = prepared_->order[block] * kBlock;
-    prepared_->by_rate.loosen(rows);
-    if (prices_) prepared_->by_price.loosen(rows);
+    prepared_->by_rate.loosen(rows_of(block));
+    if (prices_) prepared_->by_price.loosen(rows_of(block));
   }
 
   void mark_first(std::size_t block) {
-    const std::uint32_t rows = prepared_->order[block];
-    prepared_->firsts[block] =
-        prepared_->counts[rows] ? prepared_->slots[rows * kBlock].start : -kInfinity;
+    prepared_->firsts[block] = taken(block) ? first_of(block).start : -kInfinity;
   }
 
-  void move_rows(std::size_t from, std::size_t to, std::size_t count) {
-    if (count == 0) return;
-    PreparedSlots& prepared = *prepared_;
-    static_assert(std::is_trivially_copyable_v<Slot>);
-    std::memmove(&prepared.slots[to], &prepared.slots[from], count * sizeof(Slot));
-    std::memmove(&prepared.origins[to], &prepared.origins[from], count * sizeof(std::size_t));
-    prepared.by_rate.move(from, to, count);
-    if (prices_) prepared.by_price.move(from, to, count);
+  // The slots become all that the block holds, with gaps evenly among them.
+  void fill(std::size_t block, const RowSlot* slots, std::size_t count) {
+    const std::size_t rows = rows_of(block);
+    std::uint64_t mask = 0;
+    for (std::size_t row = rows, j = 0; row < rows + kBlock; ++row) {
+      if (j < count && (row - rows) * count >= j * kBlock) {
+        put(row, slots[j].first, slots[j].second);
+        mask |= bit(row);
+        ++j;
+      } else {
+        prepared_->slots[row] = j ? slots[j - 1].first : Slot{};
+        clear(row);
+      }
+    }
+    taken(block) = mask;
+    mark_first(block);
+    fold(block);
   }
 
-  // Takes a row out of a block, and the block when nothing is left or its neighbour can take
-  // the rest.
-  void close_gap(const RowAt& here) {
-    PreparedSlots& prepared = *prepared_;
-    const std::size_t block = here.block, rows = prepared.order[block] * kBlock;
-    std::uint8_t& count = prepared.counts[prepared.order[block]];
-    --count;
-    move_rows(rows + here.offset + 1, rows + here.offset, count - here.offset);
-    clear(rows + count, 1);
-    if (block + 1 < prepared.order.size() &&
-        count + prepared.counts[prepared.order[block + 1]] <= kFill) {
-      const std::size_t next = prepared.order[block + 1];
-      for (std::size_t j = 0; j < prepared.counts[next]; ++j)
-        put(rows + count + j, prepared.slots[next * kBlock + j],
-            prepared.origins[next * kBlock + j]);
-      count = static_cast<std::uint8_t>(count + prepared.counts[next]);
-      clear(next * kBlock, prepared.counts[next]);
-      prepared.counts[next] = 0;
+  // Takes a row out of a block, and the block when nothing is left or it can take the rest of its
+  // neighbour.
+  void vacate(std::size_t block, std::size_t row) {
+    taken(block) &= ~bit(row);
+    clear(row);
+    const bool last = block + 1 == prepared_->order.size();
+    const int count = std::popcount(taken(block));
+    if (!last && count + std::popcount(taken(block + 1)) <= static_cast<int>(kFill)) {
+      Gathered slots;
+      std::size_t all = gather(block, slots, 0);
+      all = gather(block + 1, slots, all);
+      empty(block + 1);
       drop_block(block + 1);
-      fold(block);
-    } else if (count == 0 && prepared.order.size() > 1) {
+      fill(block, slots.data(), all);
+    } else if (count == 0 && prepared_->order.size() > 1) {
       drop_block(block);
     } else {
       mark_first(block);
@@ -264,38 +313,43 @@ class PoolRows {
     }
   }
 
-  void clear(std::size_t row, std::size_t count) {
-    for (std::size_t j = row; j < row + count; ++j) {
-      prepared_->by_rate.clear(j);
-      if (prices_) prepared_->by_price.clear(j);
+  using Gathered = std::array<RowSlot, kBlock>;
+  // The slots of the block behind those that are there; returns how many there are then.
+  std::size_t gather(std::size_t block, Gathered& slots, std::size_t count) {
+    for (std::uint64_t rows = taken(block); rows; rows &= rows - 1) {
+      const std::size_t row = rows_of(block) + static_cast<std::size_t>(std::countr_zero(rows));
+      slots[count++] = {prepared_->slots[row], prepared_->origins[row]};
     }
+    return count;
+  }
+
+  void empty(std::size_t block) {
+    for (std::uint64_t rows = std::exchange(taken(block), 0); rows; rows &= rows - 1)
+      clear(rows_of(block) + static_cast<std::size_t>(std::countr_zero(rows)));
   }
 
   void split(std::size_t block) {
     PreparedSlots& prepared = *prepared_;
     if (spare_.empty()) {
-      spare_.push_back(static_cast<std::uint32_t>(prepared.counts.size()));
+      spare_.push_back(static_cast<std::uint32_t>(prepared.taken.size()));
       prepared.slots.resize(prepared.slots.size() + kBlock);
       prepared.origins.resize(prepared.origins.size() + kBlock);
-      prepared.counts.push_back(0);
+      prepared.taken.push_back(0);
       prepared.by_rate.add_rows();
       if (prices_) prepared.by_price.add_rows();
     }
-    const std::uint32_t fresh = spare_.back(), old = prepared.order[block];
+    const std::uint32_t fresh = spare_.back();
     spare_.pop_back();
     const auto next = static_cast<std::ptrdiff_t>(block) + 1;
     prepared.order.insert(prepared.order.begin() + next, fresh);
     prepared.firsts.insert(prepared.firsts.begin() + next, 0);
     prepared.by_rate.insert_block(block + 1);
     if (prices_) prepared.by_price.insert_block(block + 1);
+    Gathered slots;
+    gather(block, slots, 0);
     constexpr std::size_t half = kBlock / 2;
-    for (std::size_t j = 0; j < half; ++j)
-      put(fresh * kBlock + j, prepared.slots[old * kBlock + half + j],
-          prepared.origins[old * kBlock + half + j]);
-    clear(old * kBlock + half, half);
-    prepared.counts[old] = prepared.counts[fresh] = half;
-    fold(block);
-    fold(block + 1);
+    fill(block, slots.data(), half);
+    fill(block + 1, slots.data() + half, half);
   }
 
   void drop_block(std::size_t block) {

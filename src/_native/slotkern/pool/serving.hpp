@@ -92,38 +92,39 @@ class ServingRows {
     if (lost()) return;
     const Undisturbed whole;
     or_lose([&] {
-      std::vector<RowSlot> slots;
-      std::ptrdiff_t cut = 0;
-      prepared_->each_row([&](std::size_t row) {
-        Slot slot = prepared_->slots[row];
-        if (slot.end <= now) return;
-        slot.start = std::max(slot.start, now);
-        if (!serves(slot)) return;
-        cut += slot.start == now;
-        slots.push_back({slot, prepared_->origins[row]});
+      std::vector<RowSlot> slots = serving_rows(now);
+      const auto cut = std::partition_point(slots.begin(), slots.end(), [now](const RowSlot& row) {
+        return row.first.start <= now;
       });
-      std::sort(slots.begin(), slots.begin() + cut, in_order);
+      std::sort(slots.begin(), cut, in_order);
       lay_out(slots);
     });
   }
 
-  // A free span of the node at place k has come, left, or changed.
+  // A free span of the node at place k has come, left, or changed. `at`: perhaps its row.
   void insert(std::size_t k, const Span& span) {
     if (serves(k, span)) or_lose([&] { rows_.insert(slot_of(k, span), span.row); });
   }
-  void erase(std::size_t k, const Span& span) {
-    if (serves(k, span)) or_lose([&] { rows_.erase(span.start, prepared_->nodes[k].id); });
+  void erase(std::size_t k, const Span& span, std::size_t at = 0) {
+    if (serves(k, span)) or_lose([&] { rows_.erase(span.start, prepared_->nodes[k].id, at); });
   }
-  void set_end(std::size_t k, const Span& span, double end) {
+  void set_end(std::size_t k, const Span& span, double end, std::size_t at = 0) {
     const Span wanted{span.start, end, span.row};
     if (!serves(k, span)) return insert(k, wanted);
-    if (!serves(k, wanted)) return erase(k, span);
-    or_lose([&] { rows_.set_end(span.start, prepared_->nodes[k].id, end); });
+    if (!serves(k, wanted)) return erase(k, span, at);
+    or_lose([&] { rows_.set_end(span.start, prepared_->nodes[k].id, end, at); });
   }
-  void replace(std::size_t k, const Span& span, const Span& wanted) {
+  void set_start(std::size_t k, const Span& span, double start, std::size_t at = 0) {
+    const Span wanted{start, span.end, span.row};
     if (!serves(k, span)) return insert(k, wanted);
-    if (!serves(k, wanted)) return erase(k, span);
-    or_lose([&] { rows_.replace(span.start, slot_of(k, wanted), wanted.row); });
+    if (!serves(k, wanted)) return erase(k, span, at);
+    or_lose([&] { rows_.set_start(span.start, prepared_->nodes[k].id, start, at); });
+  }
+  // Its middle has left: it ends at `end` now, and `rest` is what comes behind.
+  void split(std::size_t k, const Span& span, double end, const Span& rest, std::size_t at) {
+    if (!serves(k, {span.start, end, span.row})) return set_start(k, span, rest.start, at);
+    set_end(k, span, end, at);
+    insert(k, rest);
   }
 
   Slot slot_of(std::size_t k, const Span& span) const {
@@ -134,8 +135,6 @@ class ServingRows {
   }
 
  private:
-  using RowSlot = std::pair<Slot, std::size_t>;  // and its row of origin
-
   static bool in_order(const RowSlot& a, const RowSlot& b) {
     poll();
     return PoolRows::before(a.first, b.first);
@@ -170,11 +169,26 @@ class ServingRows {
     const double before = least_;
     set_least(least);
     try {
-      lay_out(free);
+      if (least_ >= before)  // all that serve have rows
+        lay_out(serving_rows(-kInfinity));
+      else
+        lay_out(free);
     } catch (...) {  // the rows are as they were
       least_ = before;
       throw;
     }
+  }
+
+  // The rows that serve, in their order, of what is not past.
+  std::vector<RowSlot> serving_rows(double now) const {
+    std::vector<RowSlot> slots;
+    slots.reserve(rows_.size());
+    prepared_->each_row([&](std::size_t row) {
+      Slot slot = prepared_->slots[row];
+      slot.start = std::max(slot.start, now);
+      if (slot.end > now && serves(slot)) slots.push_back({slot, prepared_->origins[row]});
+    });
+    return slots;
   }
 
   void lay_out(const std::vector<RowSlot>& slots) {

@@ -134,7 +134,7 @@ class PoolSpans {
   void cut(double start, const Part* parts, bool for_good, Rows& rows) {
     for (const SpanAt& place : found_) room_for(1, free_[place.node], booked_[place.node]);
     for (std::size_t j = 0; j < found_.size(); ++j)
-      cut(found_[j].node, found_[j].span, start, start + parts[j].length, for_good, rows);
+      cut(found_[j], start, start + parts[j].length, parts[j].at, for_good, rows);
   }
 
   // Looks up the parts for give_back() as far as they are not past, or says which of them is not
@@ -221,7 +221,7 @@ class PoolSpans {
       if (spans.empty() || !(spans.front().start < now_)) continue;
       const Span whole = spans.front();
       spans.front().start = now_;
-      rows.replace(k, whole, spans.front());
+      rows.set_start(k, whole, now_);
     }
   }
 
@@ -296,9 +296,11 @@ class PoolSpans {
     booked.insert(at(booked, after == booked.size() ? 0 : after + 1), span);
   }
 
-  // Cuts [start, finish) out of the i-th free span of a node.
+  // Cuts [start, finish) out of a free span, which stands in row `at_row` perhaps.
   template <class Rows>
-  void cut(std::size_t k, std::size_t i, double start, double finish, bool for_good, Rows& rows) {
+  void cut(const SpanAt& place, double start, double finish, std::size_t at_row, bool for_good,
+           Rows& rows) {
+    const auto [k, i] = place;
     std::vector<Span>& spans = free_[k];
     const Span span = spans[i];
     finish = cut_finish(finish, span.end);
@@ -307,19 +309,18 @@ class PoolSpans {
     const Span rest{finish, span.end, span.row};
     if (span.start < start) {
       spans[i].end = start;
-      rows.set_end(k, span, start);
       if (finish < span.end) {
         spans.insert(at(spans, i + 1), rest);
-        rows.insert(k, rest);
+        rows.split(k, span, start, rest, at_row);
+      } else {
+        rows.set_end(k, span, start, at_row);
       }
-      return;
-    }
-    if (finish < span.end) {
+    } else if (finish < span.end) {
       spans[i] = rest;
-      rows.replace(k, span, rest);
+      rows.set_start(k, span, finish, at_row);
     } else {
       spans.erase(at(spans, i));
-      rows.erase(k, span);
+      rows.erase(k, span, at_row);
     }
   }
 
@@ -341,7 +342,7 @@ class PoolSpans {
         spans.erase(at(spans, i));
       }
     } else if (right) {
-      rows.replace(k, spans[i], span);
+      rows.set_start(k, spans[i], span.start);
       spans[i] = span;
     } else {
       spans.insert(at(spans, i), span);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -55,17 +56,18 @@ class PreparedSlots {
   Identity identity;                      // of the nodes and their prices; none before build()
   double latest_start = 0, latest_end = 0;  // largest absolute ones, of ends the finite ones
 
-  // A pool that has changed (pool/pool.hpp) keeps its slots in blocks of 64 rows with gaps at
-  // their ends. Empty while the rows stand in the order of time without gaps.
+  // A pool that has changed (pool/pool.hpp) keeps its slots in blocks of 64 rows with gaps among
+  // them. A gap has a start and a node too, by which all rows of its block stand in the order of
+  // time. Empty while there are none and all rows stand in it.
   BlockOrder order;                       // [position of a block]: its rows start at 64 times this
   std::vector<double> firsts;             // [position]: the start of its first slot
-  std::vector<std::uint8_t> counts;       // [order]: how many slots
+  std::vector<std::uint64_t> taken;       // [order]: bit j: row j of the block holds a slot
   std::vector<std::size_t> origins;       // [row]: the row of the array the slot came from
 
   std::size_t origin(std::size_t row) const { return origins.empty() ? row : origins[row]; }
 
-  // Position in the order of time: of a row, the last one, that of the last slot with a start
-  // not after t.
+  // Position in the order of time: of a row, the last one, that of the last row with a start not
+  // after t.
   std::size_t position(std::size_t row) const {
     if (order.empty()) return row;
     std::size_t block = block_at(slots[row].start);
@@ -80,7 +82,7 @@ class PreparedSlots {
     if (!order.empty()) {
       block = block_at(t);
       begin = order[block] * std::size_t{64};
-      count = counts[order[block]];
+      count = 64;
     }
     const auto first = slots.begin() + static_cast<std::ptrdiff_t>(begin);
     const auto after = std::upper_bound(first, first + static_cast<std::ptrdiff_t>(count), t,
@@ -100,9 +102,10 @@ class PreparedSlots {
   // The largest absolute start: of a pool that has changed, where slots are cut, as they are now.
   double farthest_start() const {
     if (order.empty()) return latest_start;
-    const std::size_t count = counts[order.back()];
-    if (count == 0) return 0;
-    const double last = slots[order.back() * std::size_t{64} + count - 1].start;
+    const std::uint64_t rows = taken[order.back()];
+    if (rows == 0) return 0;
+    const auto row = static_cast<std::size_t>(63 - std::countl_zero(rows));
+    const double last = slots[order.back() * std::size_t{64} + row].start;
     return std::max(std::fabs(firsts.front()), std::fabs(last));
   }
 
@@ -212,7 +215,8 @@ class PreparedSlots {
     if (order.empty())
       for (std::size_t row = 0; row < slots.size(); ++row) visit(row);
     for (const auto block : order)
-      for (std::size_t k = 0; k < counts[block]; ++k) visit(block * std::size_t{64} + k);
+      for (std::uint64_t rows = taken[block]; rows; rows &= rows - 1)
+        visit(block * std::size_t{64} + static_cast<std::size_t>(std::countr_zero(rows)));
   }
 
  private:

@@ -118,7 +118,7 @@ class Screen {
         if (block > last_block) return;
         const std::size_t rows = (order.empty() ? block : order[block]) * 64;
         std::uint64_t hits = fine_.pass(rows, thresholds);
-        if (!hits && !loose_.empty() && loose_[rows / 64]) fold(block, rows);
+        if (!hits && blocks_ > 2 && !loose_.empty() && loose_[rows / 64]) fold(block, rows);
         if (block == first_block) hits &= ~std::uint64_t{0} << from % 64;
         for (; hits; hits &= hits - 1) {
           const auto offset = static_cast<std::size_t>(std::countr_zero(hits));
@@ -152,7 +152,16 @@ class Screen {
     coarse_.clear(blocks_);
   }
 
-  void move(std::size_t from, std::size_t to, std::size_t count) { fine_.move(from, to, count); }
+  // What the screen says of one row.
+  struct Row {
+    float key, room, performance, end;
+  };
+  Row row(std::size_t i) const {
+    return {fine_.key[i], fine_.room[i], fine_.performance[i], fine_.end[i]};
+  }
+  void put(std::size_t i, const Row& row) {
+    fine_.put(i, row.key, row.room, row.performance, row.end);
+  }
   void clear(std::size_t row) { fine_.clear(row); }
 
   void set(std::size_t i, double key, double room, double performance, double end) {
@@ -162,6 +171,7 @@ class Screen {
   void set_end(std::size_t i, double room, double end) {
     fine_.room[i] = round_up(room), fine_.end[i] = round_up(end);
   }
+  void set_room(std::size_t i, double room) { fine_.room[i] = round_up(room); }
 
   // The row has joined the block.
   void widen(std::size_t block, std::size_t row) { coarse_.widen(block, fine_, row); }

@@ -35,7 +35,8 @@ void settle(const PreparedSlots& prepared, const Shape& shape, const std::vector
     sum += chosen[i].key;
     time += length;
     found.runtime = std::max(found.runtime, length);
-    parts.push_back({prepared.origin(chosen[i].row), s.node, length, shape.total(chosen[i].key)});
+    parts.push_back({prepared.origin(chosen[i].row), s.node, length, shape.total(chosen[i].key),
+                     static_cast<std::uint32_t>(chosen[i].row)});
   }
   found.cost = shape.total(sum);
   found.processor_time = time;

@@ -17,7 +17,12 @@ namespace slotkern {
 struct Part {
   std::size_t row;
   std::int32_t node;
+  std::uint32_t at;  // row of PreparedSlots where it was found: no more than a hint
   double length, cost;
+
+  Part() = default;
+  Part(std::size_t from, std::int32_t id, double time, double money, std::uint32_t found_at = 0)
+      : row(from), node(id), at(found_at), length(time), cost(money) {}
 };
 
 // The figures of a window.

@@ -1,0 +1,184 @@
+// The rows of a pool that changes, against a sorted list of the same slots.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "slotkern/pool/rows.hpp"
+#include "support.hpp"
+
+using namespace slotkern;
+using namespace unit;
+
+namespace {
+
+using Key = std::pair<double, std::int32_t>;  // start, node
+using List = std::map<Key, RowSlot>;
+
+Slot slot_of(double start, double end, std::int32_t node) {
+  const double performance = 1 + node % 4, price = 1 + node % 7;
+  return {start, end, performance, price, price / performance, node, node};
+}
+
+std::vector<std::size_t> passed(const PreparedSlots& prepared, const Screen& screen,
+                                const Thresholds& thresholds) {
+  std::vector<std::size_t> rows;
+  screen.each(prepared.order, thresholds, prepared.last_position(), [&](std::size_t row) {
+    rows.push_back(row);
+    return true;
+  });
+  return rows;
+}
+
+// Whatever has the key, the room, the performance and the end passes, in the order of time, and
+// no gap does.
+template <class KeyOf, class RoomOf>
+void check_screen(const PreparedSlots& prepared, const Screen& screen, KeyOf key, RoomOf room) {
+  Thresholds thresholds;
+  std::vector<std::size_t> all, wanted;
+  prepared.each_row([&](std::size_t row) { all.push_back(row); });
+  CHECK(passed(prepared, screen, Thresholds{}) == all);
+  // As one of them can just serve, perhaps the largest.
+  const auto smaller = [&](std::size_t a, std::size_t b) {
+    return room(prepared.slots[a]) < room(prepared.slots[b]);
+  };
+  const Slot& some = prepared.slots[below(2) ? all[below(all.size())]
+                                             : *std::max_element(all.begin(), all.end(), smaller)];
+  if (below(2)) thresholds.key = round_up(key(some));
+  if (below(4)) thresholds.room = round_down(room(some));
+  if (below(2)) thresholds.end = round_down(some.end);
+  for (const std::size_t row : all) {
+    const Slot& s = prepared.slots[row];
+    if (key(s) <= thresholds.key && room(s) >= thresholds.room && s.end >= thresholds.end)
+      wanted.push_back(row);
+  }
+  const std::vector<std::size_t> found = passed(prepared, screen, thresholds);
+  std::size_t at = 0;
+  for (const std::size_t row : found) at += at < wanted.size() && wanted[at] == row;
+  CHECK(at == wanted.size());
+}
+
+void check_rows(const PreparedSlots& prepared, const PoolRows& rows, const List& list) {
+  CHECK(rows.size() == list.size());
+  auto next = list.begin();
+  prepared.each_row([&](std::size_t row) {
+    if (next == list.end()) return CHECK(!"more rows than slots");
+    const Slot &s = prepared.slots[row], &wanted = next->second.first;
+    CHECK(s.start == wanted.start && s.end == wanted.end && s.node == wanted.node &&
+          s.rate == wanted.rate && prepared.origin(row) == next->second.second);
+    ++next;
+  });
+  CHECK(next == list.end());
+
+  std::size_t blocks = 0;
+  for (std::size_t b = 0; b < prepared.order.size(); ++b) {
+    const std::size_t id = prepared.order[b];
+    const Slot* first = prepared.slots.data() + id * 64;
+    for (std::size_t k = 1; k < 64; ++k)  // gaps of the same time are behind a slot
+      CHECK(prepared.taken[id] >> k & 1 ? PoolRows::before(first[k - 1], first[k])
+                                        : !PoolRows::before(first[k], first[k - 1]));
+    blocks += prepared.taken[id] != 0;
+    if (prepared.taken[id])
+      CHECK(prepared.firsts[b] == first[std::countr_zero(prepared.taken[id])].start);
+    else
+      CHECK(prepared.order.size() == 1 && prepared.firsts[b] == -kInfinity);
+  }
+  std::size_t taken = 0;
+  for (const std::uint64_t mask : prepared.taken) taken += mask != 0;
+  CHECK(taken == blocks);  // no slots stand in blocks that are out of order
+
+  if (list.empty()) return;
+  const double t = list.begin()->first.first + static_cast<double>(below(100));
+  prepared.each_row([&](std::size_t row) {
+    const std::size_t position = prepared.position(row);
+    CHECK(prepared.order[position / 64] * std::size_t{64} + position % 64 == row);
+    CHECK((prepared.slots[row].start <= t) == (position <= prepared.position_at(t)));
+  });
+  CHECK(prepared.farthest_start() == std::max(std::fabs(list.begin()->first.first),
+                                              std::fabs(list.rbegin()->first.first)));
+
+  check_screen(prepared, prepared.by_rate, [](const Slot& s) { return s.rate; },
+               [](const Slot& s) { return (s.end - s.start) * s.performance; });
+  if (rows.keeps_prices())
+    check_screen(prepared, prepared.by_price, [](const Slot& s) { return s.price; },
+                 [](const Slot& s) { return s.end - s.start; });
+}
+
+// `starts`: how many there are to draw from, so that few make many slots begin together. Many
+// more slots than starts have few nodes in common.
+void rows_are_the_sorted_slots(std::size_t first, std::size_t starts, std::size_t changes,
+                               std::size_t joining) {
+  List list;
+  std::size_t origin = 0;
+  const std::size_t nodes = 20000 / starts;
+  const auto start = [&] { return static_cast<double>(below(starts)) - 3; };
+  const auto fresh = [&] {
+    for (;;) {
+      const double from = start();
+      const auto node = static_cast<std::int32_t>(below(nodes));
+      if (!list.count({from, node})) return slot_of(from, from + 1 + 90 * real(), node);
+    }
+  };
+  while (list.size() < first) {
+    const Slot slot = fresh();
+    list[{slot.start, slot.node}] = {slot, origin++};
+  }
+  PreparedSlots prepared;
+  PoolRows rows;
+  std::vector<RowSlot> slots;
+  for (const auto& [key, row] : list) slots.push_back(row);
+  rows.lay_out(prepared, slots, false);
+  check_rows(prepared, rows, list);
+
+  for (std::size_t i = 0; i < changes; ++i) {
+    if (i == changes / 2) rows.keep_prices();
+    const bool comes = list.empty() || below(100) < joining;
+    if (comes) {
+      const Slot slot = fresh();
+      list[{slot.start, slot.node}] = {slot, origin};
+      rows.insert(slot, origin++);
+    } else {
+      auto it = std::next(list.begin(), static_cast<std::ptrdiff_t>(below(list.size())));
+      RowSlot found = it->second;
+      Slot& slot = found.first;
+      std::size_t at = below(prepared.slots.size() + 64);  // where it is not, nor anything
+      if (below(2))
+        prepared.each_row([&](std::size_t row) {
+          if (prepared.slots[row].node == slot.node) at = row;
+        });
+      const double before = slot.start;
+      switch (below(3)) {
+        case 0:
+          rows.erase(before, slot.node, at);
+          list.erase(it);
+          break;
+        case 1:
+          slot.end = before + 1 + 90 * real();
+          rows.set_end(before, slot.node, slot.end, at);
+          it->second = found;
+          break;
+        default:
+          slot.start = std::min(start(), slot.end - 0.5);
+          if (list.count({slot.start, slot.node})) break;
+          rows.set_start(before, slot.node, slot.start, at);
+          list.erase(it);
+          list[{slot.start, slot.node}] = found;
+      }
+    }
+    if (i % 3 == 0 || list.size() < 3) check_rows(prepared, rows, list);
+  }
+  check_rows(prepared, rows, list);
+}
+
+}  // namespace
+
+int main() {
+  for (const std::size_t starts : {1, 4, 60, 4000}) {
+    rows_are_the_sorted_slots(0, starts, 400, 50);
+    rows_are_the_sorted_slots(40, starts, 600, 33);
+    rows_are_the_sorted_slots(300, starts, 1500, 60);  // blocks split
+    rows_are_the_sorted_slots(300, starts, 1500, 5);   // and join
+  }
+  return report();
+}
