@@ -74,30 +74,39 @@ MEASURES = ("start", "finish", "runtime", "cost", "processor_time")
 REASONS = ("scheduled", "nodes", "budget", "time", "volume", "limit", "limits")
 SLICE = np.dtype([("limit", "f8"), ("value", "f8"), ("bound", "f8"), ("expense", "f8"),
                   ("proven", "?")])
+cdef object NO_SLICES = np.empty(0, SLICE)
 cdef packed struct SliceRow:
     double limit, value, bound, expense
     uint8_t proven
 cdef dict INDEX = {name: i for i, name in enumerate(CRITERIA)}
+cdef dict MEASURE = {name: i for i, name in enumerate(MEASURES)}
 cdef dict BACKFILL = {"none": <int>Backfill.none, "conservative": <int>Backfill.conservative,
                       "easy": <int>Backfill.easy}
 
 
 cdef class Jobs:
-    """Requests as the kernels read them, over slots prepared for one batch."""
+    """Requests as the kernels read them, over slots prepared for one batch.
+
+    `criteria`: of the alternatives of each; None where none are looked for.
+    """
 
     cdef PreparedSlots pool
     cdef vector[BatchJob] jobs
     cdef tuple requests, criteria
     cdef list kept  # requests that queries point at, beside these
+    cdef list names  # of the requests, or None where none has one
 
     def __init__(self, slots, requests, criteria):
         cdef Request request, bound
         cdef Py_ssize_t i
+        cdef bint named = False
         if isinstance(slots, PreparedSlots):
             self.pool = (<PreparedSlots>slots).settled()
         else:
             self.pool = PreparedSlots(slots)
-        self.requests, self.criteria, self.kept = tuple(requests), tuple(criteria), []
+        self.requests = tuple(requests)
+        self.criteria = None if criteria is None else tuple(criteria)
+        self.kept, self.names = [], []
         self.jobs.resize(len(self.requests))
         for i in range(len(self.requests)):
             request = self.requests[i]
@@ -105,7 +114,12 @@ cdef class Jobs:
             if bound is not request:
                 self.kept.append(bound)
             self.jobs[i].query = bound.query
-            self.jobs[i].criterion = INDEX[self.criteria[i]]
+            if self.criteria is not None:
+                self.jobs[i].criterion = INDEX[self.criteria[i]]
+            self.names.append(request.name)
+            named = named or request.name is not None
+        if not named:
+            self.names = None
 
     def __reduce__(self):
         return Jobs, (self.pool, self.requests, self.criteria)
@@ -155,12 +169,10 @@ cdef WindowTable table_of(CWindowTable& windows, str criterion, str shape, Jobs 
     table.windows.firsts.swap(windows.firsts)
     table.windows.parts.swap(windows.parts)
     table.criterion, table.shape, table.terms = criterion, shape, jobs.pool.terms
-    cdef Request request
     cdef size_t i
-    cdef list names = [request.name for request in jobs.requests]
-    if any(names):
-        table.names = names if owner == NULL else [
-            names[owner[0][i]] for i in range(owner.size())]
+    if jobs.names is not None:
+        table.names = list(jobs.names) if owner == NULL else [
+            jobs.names[owner[0][i]] for i in range(owner.size())]
     return table
 
 
@@ -204,7 +216,7 @@ cdef Measure measure_of(object what, list kept) except *:
     cdef Measure measure
     measure.values = NULL
     if isinstance(what, str):
-        measure.kind = MEASURES.index(what)
+        measure.kind = MEASURE[what]
         return measure
     kept.append(what)
     measure.kind = len(MEASURES)
@@ -222,6 +234,8 @@ cdef object array_of(int kind, const void* values, size_t size):
 
 
 cdef object slices_of(const vector[SliceAnswer]& slices):
+    if slices.empty():
+        return NO_SLICES
     cdef cnp.ndarray table = np.empty(slices.size(), SLICE)
     cdef SliceRow* rows = <SliceRow*>cnp.PyArray_DATA(table)
     cdef size_t i

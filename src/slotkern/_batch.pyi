@@ -17,7 +17,7 @@ class Jobs:
         self,
         slots: NDArray[np.void] | PreparedSlots,
         requests: Sequence[Request],
-        criteria: Iterable[str],
+        criteria: Iterable[str] | None,
     ) -> None: ...
     @property
     def endless(self) -> bool: ...

@@ -28,12 +28,7 @@ def integer(
         ...
     TypeError: threads must be an integer, got '2'
     """
-    if _is_bool(value):
-        raise TypeError(f"{name} must be an integer, got {value!r}")
-    try:
-        found = operator.index(value)
-    except TypeError:
-        raise TypeError(f"{name} must be an integer, got {shown(value)}") from None
+    found = value if type(value) is int else _integer(name, value)
     if least is not None and found < least:
         raise ValueError(f"{name} must be at least {least}, got {shown(found)}")
     if most is not None and found > most:
@@ -60,18 +55,12 @@ def number(
         ...
     ValueError: gap must not be negative, got -1
     """
-    if _is_bool(value) or isinstance(value, (str, bytes, complex)):
-        raise TypeError(f"{name} must be a number, got {shown(value)}")
-    try:
-        found = float(value)
-    except TypeError:
-        raise TypeError(f"{name} must be a number, got {shown(value)}") from None
-    except OverflowError:
-        raise ValueError(f"{name} is too large: {shown(value)}") from None
-    if math.isnan(found):
-        raise ValueError(f"{name} must not be NaN")
-    if finite and math.isinf(found):
-        raise ValueError(f"{name} must be finite, got {shown(value)}")
+    found = value if type(value) is float else _number(name, value)
+    if not math.isfinite(found):
+        if math.isnan(found):
+            raise ValueError(f"{name} must not be NaN")
+        if finite:
+            raise ValueError(f"{name} must be finite, got {shown(value)}")
     if least is not None and found < least:
         rule = "not be negative" if least == 0 else f"be at least {least:g}"
         raise ValueError(f"{name} must {rule}, got {shown(value)}")
@@ -114,6 +103,26 @@ def shown(value: Any) -> str:
         return f"an integer of {value.bit_length()} bits"
     text = " ".join(text.split())
     return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def _integer(name: str, value: Any) -> int:
+    if _is_bool(value):
+        raise TypeError(f"{name} must be an integer, got {value!r}")
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be an integer, got {shown(value)}") from None
+
+
+def _number(name: str, value: Any) -> float:
+    if _is_bool(value) or isinstance(value, (str, bytes, complex)):
+        raise TypeError(f"{name} must be a number, got {shown(value)}")
+    try:
+        return float(value)
+    except TypeError:
+        raise TypeError(f"{name} must be a number, got {shown(value)}") from None
+    except OverflowError:
+        raise ValueError(f"{name} is too large: {shown(value)}") from None
 
 
 def _is_bool(value: Any) -> bool:

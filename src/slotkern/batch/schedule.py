@@ -70,6 +70,35 @@ class Schedule(Drawn):
     _rules: dict[str, Any] = field(repr=False)
     _jobs: _batch.Jobs = field(repr=False)
 
+    # The generated one takes a microsecond: it unlocks a frozen class for each field.
+    def __init__(
+        self,
+        batch: Batch,
+        policy: Policy,
+        alternatives: WindowTable,
+        owner: NDArray[np.int64],
+        chosen: NDArray[np.int64],
+        reason: NDArray[np.uint8],
+        slices: NDArray[np.void],
+        target: str,
+        under: str,
+        _rules: dict[str, Any],
+        _jobs: _batch.Jobs,
+    ) -> None:
+        self.__dict__.update(
+            batch=batch,
+            policy=policy,
+            alternatives=alternatives,
+            owner=owner,
+            chosen=chosen,
+            reason=reason,
+            slices=slices,
+            target=target,
+            under=under,
+            _rules=_rules,
+            _jobs=_jobs,
+        )
+
     def __len__(self) -> int:
         return len(self.batch)
 

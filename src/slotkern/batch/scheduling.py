@@ -131,22 +131,26 @@ def schedule_batch(
     asked = batch.named_requests
     if alternatives == "alp":
         asked = tuple(_priced(i, request) for i, request in enumerate(asked))
-    criterion = "own" if isinstance(policy, Backfilling) else policy.criterion
-    own = batch.criteria if criterion == "own" else [criterion] * len(batch)
+    own: Sequence[str] | None
+    if isinstance(policy, Backfilling):  # the earliest window, whatever a user prefers
+        criterion, own, slices = "own", None, [0]
+    else:
+        criterion, slices = policy.criterion, policy.slices(len(batch))
+        own = batch.criteria if criterion == "own" else [criterion] * len(batch)
     order = _order(slots, batch, policy, shape)
     if order is not None:
         places = order.tolist()
         asked = tuple(asked[i] for i in places)
-        own = [own[i] for i in places]
+        own = None if own is None else [own[i] for i in places]
     jobs = _batch.Jobs(slots, asked, own)
     table = jobs.slots
-    if most is None and not isinstance(policy, Backfilling) and jobs.endless:
+    if most is None and own is not None and jobs.endless:
         _check_ends(asked)
     target = maximize or minimize or "processor_time"
     rules = {
         "shape": shape,
         "name": criterion,
-        "slices": [0] if isinstance(policy, Backfilling) else policy.slices(len(batch)),
+        "slices": slices,
         "target": _measure(table, target, "maximize" if maximize else "minimize"),
         "expense": _measure(table, under, "under"),
         "names": (target, under),
@@ -158,25 +162,16 @@ def schedule_batch(
         "room": ROOM,
         "most": 2**62 if most is None else integer("most", most, least=1),
     }
-    if limit is None and len(rules["slices"]) > 1:
+    if limit is None and len(slices) > 1:
         log.info("no limit on %s given: each sub-batch has that of eq. (5)", under)
     kind = "none" if isinstance(policy, BatchSlicer) else policy.kind
-    found, owner, chosen, reason, slices = _batch.schedule(jobs, rules, kind)
+    found, owner, chosen, reason, choices = _batch.schedule(jobs, rules, kind)
     if order is not None:
         place = np.argsort(order)
         owner, chosen, reason = order[owner], chosen[place], reason[place]
+    aim, beside = MEASURES.get(target, target), MEASURES.get(under, under)
     return Schedule(
-        batch=batch,
-        policy=policy,
-        alternatives=found,
-        owner=owner,
-        chosen=chosen,
-        reason=reason,
-        slices=slices,
-        target=MEASURES.get(target, target),
-        under=MEASURES.get(under, under),
-        _rules=rules,
-        _jobs=jobs,
+        batch, policy, found, owner, chosen, reason, choices, aim, beside, rules, jobs
     )
 
 
