@@ -168,6 +168,7 @@ class Batch {
       }
       out_->chosen[j] = static_cast<std::int64_t>(out_->alternatives.size());
       add(j, found, work.parts.data(), work.parts.size());
+      if (j + 1 == jobs_->size()) break;  // nobody sees what the last one leaves
       if (const Status booked = book(j, true); booked != Status::ok) return booked;
     }
     return Status::ok;

@@ -15,6 +15,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <vector>
 
@@ -126,7 +127,7 @@ class Hints {
            (query.budget == 0 || query.budget == kInfinity || usual(query.budget));
   }
 
-  std::vector<std::vector<double>*> columns() {
+  std::array<std::vector<double>*, 7> columns() {
     return {&n_, &volume_, &performance_, &earliest_, &rate_, &budget_, &start_};
   }
 

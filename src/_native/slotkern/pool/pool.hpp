@@ -19,7 +19,14 @@
 #include "slotkern/pool/spans.hpp"
 #include "slotkern/window/find.hpp"
 
+// So few rows are searched as fast as hints are asked. Tests, whose pools are small, ask always.
+#if !defined(SLOTKERN_FEW_ROWS)
+#define SLOTKERN_FEW_ROWS 128
+#endif
+
 namespace slotkern {
+
+inline constexpr std::size_t kFewRows = SLOTKERN_FEW_ROWS;
 
 class SlotPool {
  public:
@@ -148,10 +155,12 @@ class SlotPool {
     if (const Status status = ask(asked, criterion, shape, from); status != Status::ok)
       return status;
     Hints& hints = hints_[table_of(from, shape)];
-    const double floor = from.earliest, known = hints.bound(from);
+    const bool remembers = prepared_->slots.size() > kFewRows;
+    const double floor = from.earliest, known = remembers ? hints.bound(from) : -kInfinity;
     if (known == kInfinity) return Status::none;
     from.earliest = std::max(floor, known);
     const Status status = search_checked(*prepared_, from, criterion, shape, work, found, least);
+    if (!remembers) return status;
     const double earliest = floor <= prepared_->first_start() ? -kInfinity : floor;
     if (status == Status::none)
       hints.learn(from, fastest(), earliest, kInfinity);

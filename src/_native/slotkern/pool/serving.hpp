@@ -122,9 +122,15 @@ class ServingRows {
   }
   // Its middle has left: it ends at `end` now, and `rest` is what comes behind.
   void split(std::size_t k, const Span& span, double end, const Span& rest, std::size_t at) {
-    if (!serves(k, {span.start, end, span.row})) return set_start(k, span, rest.start, at);
-    set_end(k, span, end, at);
-    insert(k, rest);
+    const std::int32_t node = prepared_->nodes[k].id;
+    if (serves(k, {span.start, end, span.row})) {  // then all of it did
+      or_lose([&] { rows_.set_end(span.start, node, end, at); });
+      insert(k, rest);
+    } else if (serves(k, rest)) {
+      or_lose([&] { rows_.set_start(span.start, node, rest.start, at); });
+    } else {
+      erase(k, span, at);
+    }
   }
 
   Slot slot_of(std::size_t k, const Span& span) const {

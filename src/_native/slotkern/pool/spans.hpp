@@ -132,7 +132,10 @@ class PoolSpans {
   // without memory, nothing.
   template <class Rows>
   void cut(double start, const Part* parts, bool for_good, Rows& rows) {
-    for (const SpanAt& place : found_) room_for(1, free_[place.node], booked_[place.node]);
+    for (const SpanAt& place : found_) {
+      room_for(1, free_[place.node]);
+      if (!for_good) room_for(1, booked_[place.node]);
+    }
     for (std::size_t j = 0; j < found_.size(); ++j)
       cut(found_[j], start, start + parts[j].length, parts[j].at, for_good, rows);
   }
