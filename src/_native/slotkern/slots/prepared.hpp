@@ -223,6 +223,7 @@ class PreparedSlots {
   void load(const SlotView& view, CheckScratch& scratch) {
     std::vector<std::int32_t> places(scratch.index.size(), -1);
     nodes.clear();
+    reserve_far(slots, view.size);
     slots.resize(view.size);
     latest_start = latest_end = 0;
     for (std::size_t i = 0; i < view.size; ++i) {

@@ -18,6 +18,7 @@
 
 #include "slotkern/base/interrupt.hpp"
 #include "slotkern/base/numbers.hpp"
+#include "slotkern/base/room.hpp"
 
 namespace slotkern {
 
@@ -204,10 +205,12 @@ class Screen {
     std::vector<float> key, room, performance, end;
 
     void reserve(std::size_t size) {
-      for (std::vector<float>* column : {&key, &room, &performance, &end}) column->reserve(size);
+      for (std::vector<float>* column : {&key, &room, &performance, &end})
+        reserve_far(*column, size);
     }
     void reset(std::size_t size) {
       for (std::vector<float>* column : {&key, &room, &performance, &end}) column->clear();
+      reserve(size);
       resize(size);
     }
     void resize(std::size_t size) {  // padding has no room, so it never passes
