@@ -71,7 +71,8 @@ class Hints {
  public:
   // No window for `query` starts before this; -inf when nothing is known.
   double bound(const Query& query) const {
-    if (query.setup != setup_ || query.step != step_ || !rated(query)) return -kInfinity;
+    if (n_.empty() || query.setup != setup_ || query.step != step_ || !rated(query))
+      return -kInfinity;
     const detail::HintRequest request(query);
     return detail::latest_bound(n_.data(), volume_.data(), performance_.data(),
                                 earliest_.data(), rate_.data(), budget_.data(), start_.data(),

@@ -19,7 +19,8 @@
 #include "slotkern/pool/spans.hpp"
 #include "slotkern/window/find.hpp"
 
-// So few rows are searched as fast as hints are asked. Tests, whose pools are small, ask always.
+// So few rows are searched as fast as hints are asked: of them only failures are remembered. Tests,
+// whose pools are small, remember all.
 #if !defined(SLOTKERN_FEW_ROWS)
 #define SLOTKERN_FEW_ROWS 128
 #endif
@@ -155,16 +156,15 @@ class SlotPool {
     if (const Status status = ask(asked, criterion, shape, from); status != Status::ok)
       return status;
     Hints& hints = hints_[table_of(from, shape)];
-    const bool remembers = prepared_->slots.size() > kFewRows;
-    const double floor = from.earliest, known = remembers ? hints.bound(from) : -kInfinity;
+    const double floor = from.earliest, known = hints.bound(from);
     if (known == kInfinity) return Status::none;
     from.earliest = std::max(floor, known);
     const Status status = search_checked(*prepared_, from, criterion, shape, work, found, least);
-    if (!remembers) return status;
     const double earliest = floor <= prepared_->first_start() ? -kInfinity : floor;
     if (status == Status::none)
       hints.learn(from, fastest(), earliest, kInfinity);
-    else if (status == Status::ok && finds_earliest(criterion) && found.start > known)
+    else if (status == Status::ok && prepared_->slots.size() > kFewRows &&
+             finds_earliest(criterion) && found.start > known)
       hints.learn(from, fastest(), earliest, found.start);
     return status;
   }
