@@ -9,7 +9,7 @@
 // (slots/screen.hpp): rows that join widen it; when some have left or shrunk, it is folded anew,
 // O(64), by the first search that comes to it in vain.
 //
-// A change costs O(log m + 64); every 16th insertion or more splits a block, O(m / 64).
+// A change costs O(log m + 64). A block splits after 16 insertions at the soonest, O(m / 64).
 #pragma once
 
 #include <algorithm>

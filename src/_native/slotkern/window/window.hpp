@@ -17,7 +17,7 @@ namespace slotkern {
 struct Part {
   std::size_t row;
   std::int32_t node;
-  std::uint32_t at;  // row of PreparedSlots where it was found: no more than a hint
+  std::uint32_t at = 0;  // row of PreparedSlots where it was found: no more than a hint
   double length, cost;
 
   Part() = default;
