@@ -171,16 +171,10 @@ class PoolRows {
            (block + 1 == firsts.size() || start < firsts[block + 1]);
   }
 
-  // How many rows of the block come before (start, node), gaps too. Counted: no step waits for
-  // the one before, and nothing is guessed.
+  // How many rows of the block come before (start, node), gaps too.
   std::size_t count_before(std::size_t block, double start, std::int32_t node) const {
-    const Slot* first = prepared_->slots.data() + rows_of(block);
-    std::size_t count = 0;
-    for (std::size_t k = 7; k < kBlock; k += 8) count += before(first[k], start, node) ? 8 : 0;
-    if (count == kBlock) return count;
-    const Slot* from = first + count;
-    for (std::size_t k = 0; k < 7; ++k) count += before(from[k], start, node);
-    return count;
+    return prepared_->count_rows(rows_of(block),
+                                 [=](const Slot& slot) { return before(slot, start, node); });
   }
 
   struct RowAt {

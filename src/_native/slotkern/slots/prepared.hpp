@@ -78,16 +78,31 @@ class PreparedSlots {
     return (order.empty() ? slots.size() : order.size() * 64) - 1;
   }
   std::size_t position_at(double t) const {
-    std::size_t begin = 0, count = slots.size(), block = 0;
-    if (!order.empty()) {
-      block = block_at(t);
-      begin = order[block] * std::size_t{64};
-      count = 64;
+    const auto begun = [t](const Slot& s) { return s.start <= t; };
+    if (order.empty()) {
+      const auto after = std::partition_point(slots.begin(), slots.end(), begun);
+      return static_cast<std::size_t>(after - slots.begin()) - 1;
     }
-    const auto first = slots.begin() + static_cast<std::ptrdiff_t>(begin);
-    const auto after = std::upper_bound(first, first + static_cast<std::ptrdiff_t>(count), t,
-                                        [](double x, const Slot& s) { return x < s.start; });
-    return block * 64 + static_cast<std::size_t>(after - first) - 1;
+    const std::size_t block = block_at(t);
+    return block * 64 + count_rows(order[block] * std::size_t{64}, begun) - 1;
+  }
+  // Whether no slot behind that of this row begins by t, as far as its block tells.
+  bool last_by(double t, std::size_t row) const {
+    if (order.empty()) return row + 1 == slots.size() || slots[row + 1].start > t;
+    const std::uint64_t behind = taken[row / 64] >> row % 64 >> 1;
+    return behind && slots[row + 1 + static_cast<std::size_t>(std::countr_zero(behind))].start > t;
+  }
+  // Of how many rows of a block, the first ones, `holds` is true. Counted by eights: no step waits
+  // for the one before, and nothing is guessed.
+  template <class Holds>
+  std::size_t count_rows(std::size_t first, Holds holds) const {
+    const Slot* rows = slots.data() + first;
+    std::size_t count = 0;
+    for (std::size_t k = 7; k < 64; k += 8) count += holds(rows[k]) ? 8 : 0;
+    if (count == 64) return count;
+    rows += count;
+    for (std::size_t k = 0; k < 7; ++k) count += holds(rows[k]);
+    return count;
   }
   // The same or a later one of its block, found sooner.
   std::size_t position_near(double t) const {

@@ -70,15 +70,14 @@ bool search_ragged(const PreparedSlots& prepared, const Query& query, double lea
       Sweep(prepared, query, shape, least_others, goal, work).run();
       complete = goal.best.found &&
                  key_ceiling(shape.screened(goal.best.total), least_others) <= goal.probe;
+      if (!complete) goal.best.chosen = false;  // what is as cheap may not have been looked at
       goal.probe = std::numeric_limits<float>::infinity();
     }
   }
   if (!complete) Sweep(prepared, query, shape, least_others, goal, work).run();
   const Best& best = goal.best;
   if (!best.found) return false;
-  if (Criterion::RaggedRules::ends_there && work.kept.distinct()) {
-    work.chosen.clear();
-    for (std::size_t i = 0; i < n; ++i) work.chosen.push_back(work.kept[i]);
+  if (best.chosen) {
     std::sort(work.chosen.begin(), work.chosen.end(), [&prepared](const Entry& a, const Entry& b) {
       return cheaper(prepared, a, b);
     });

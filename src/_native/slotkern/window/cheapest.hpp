@@ -29,12 +29,20 @@ struct ByKey {
   bool operator()(const Entry& a, const Entry& b) const { return a.key < b.key; }
 };
 
+// So few are put into their places one by one.
+inline constexpr std::size_t kFewSorted = 12;
+
 // Puts an entry among the first `size` of a sorted array that has room for it; says where.
 template <class Order>
 SLOTKERN_INLINE std::size_t insert_sorted(std::vector<Entry>& array, std::size_t size, Entry entry,
                                           Order order) {
+  Entry* const entries = array.data();
   std::size_t at = size;
-  if (size <= 40) {  // beyond, halving finds the place sooner
+  if (size <= kFewSorted) {  // without a branch on keys, which would be guessed wrong
+    at = 0;
+    for (std::size_t i = 0; i < size; ++i) at += !order(entry, entries[i]);
+    for (std::size_t i = size; i > 0; --i) entries[i] = entries[i - (i > at)];
+  } else if (size <= 40) {  // beyond, halving finds the place sooner
     for (; at > 0 && order(entry, array[at - 1]); --at) array[at] = array[at - 1];
   } else {
     const auto first = array.begin(), last = first + static_cast<std::ptrdiff_t>(size);

@@ -18,7 +18,6 @@ struct CriterionDefaults {
   static constexpr bool earliest = false;    // nothing better starts earlier
 };
 struct RaggedDefaults {
-  static constexpr bool ends_there = false;  // the sweep ends with the n cheapest of the window
   static bool part_ok(const Best&, double, double) { return true; }
 };
 struct SquareDefaults {
@@ -34,7 +33,6 @@ struct First : CriterionDefaults {
   static constexpr bool up_to_step = true, earliest = true;
   struct RaggedRules : RaggedDefaults {
     using Goal = EarliestStep;
-    static constexpr bool ends_there = true;
   };
   struct SquareRules : SquareDefaults {
     using Goal = EarliestStep;
@@ -49,7 +47,6 @@ struct Start : CriterionDefaults {
   static constexpr bool earliest = true;
   struct RaggedRules : RaggedDefaults {
     using Goal = EarliestStart;
-    static constexpr bool ends_there = true;
   };
   struct SquareRules : SquareDefaults {
     using Goal = EarliestStart;
@@ -114,6 +111,11 @@ auto with_criterion(int index, F f) {
     if (index != I) return with_criterion<F, I + 1>(index, f);
   }
   return f(std::tuple_element_t<I, Builtin>{});
+}
+
+// Whether nothing better starts earlier.
+inline bool finds_earliest(int index) {
+  return with_criterion(index, [](auto c) { return decltype(c)::earliest; });
 }
 
 inline std::string_view criterion_name(int index) {

@@ -17,6 +17,7 @@ namespace slotkern {
 struct Best {
   bool found = false;
   bool tied = true;  // another group may have the same value at the same time
+  bool chosen = false;  // Workspace::chosen holds the window
   double start = 0, total = 0, longest = 0, finish = kInfinity, nth_key = 0;
   std::size_t step = 0, group = 0;
 };
@@ -32,6 +33,7 @@ struct Goal {
   static constexpr bool narrows = false;  // worth bounding the rest by fast nodes only
   static constexpr bool repeats = false;  // a better window may stand at the same time
   static constexpr bool by_step = false;  // judges after each slot, not after each time
+  static constexpr bool looks_on = false;  // slots behind the step may belong to its window
   double budget;
   Best best;
   double least = -kInfinity;  // no window has a lower value: what reaches it is the best
@@ -82,7 +84,7 @@ struct LowestCost : Goal {
 
 // The longest part only ever falls: drop all that are as long, look again.
 struct ShortestRuntime : Goal {
-  static constexpr bool narrows = true, repeats = true, by_step = true;
+  static constexpr bool narrows = true, repeats = true, by_step = true, looks_on = true;
   bool past(double, double shortest) const { return best.found && best.longest <= shortest; }
   bool useful(double, double length) const { return !best.found || length < best.longest; }
   bool enough() const { return best.longest <= least; }
@@ -91,7 +93,7 @@ struct ShortestRuntime : Goal {
 
 // The same with t + d; the sum is rounded, hence the extra room of an ulp of the finish.
 struct EarliestFinish : Goal {
-  static constexpr bool repeats = true, by_step = true;
+  static constexpr bool repeats = true, by_step = true, looks_on = true;
   bool past(double t, double shortest) const { return best.found && t + shortest >= best.finish; }
   bool useful(double t, double length) const { return !best.found || t + length < best.finish; }
   bool enough() const { return best.finish <= least; }

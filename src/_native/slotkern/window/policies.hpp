@@ -47,6 +47,7 @@ concept GoalPolicy = requires(const G& goal, G& changing, double x) {
   { G::narrows } -> std::convertible_to<bool>;
   { G::repeats } -> std::convertible_to<bool>;
   { G::by_step } -> std::convertible_to<bool>;
+  { G::looks_on } -> std::convertible_to<bool>;
   { changing.best } -> std::same_as<Best&>;
   { changing.probe } -> std::same_as<float&>;
   { goal.ceiling() } -> std::same_as<double>;
@@ -66,7 +67,6 @@ concept CriterionPolicy = requires(const Best& best, double x) {
   { C::up_to_step } -> std::convertible_to<bool>;
   { C::by_bound } -> std::convertible_to<bool>;
   { C::earliest } -> std::convertible_to<bool>;
-  { C::RaggedRules::ends_there } -> std::convertible_to<bool>;
   { C::RaggedRules::part_ok(best, x, x) } -> std::same_as<bool>;
   { C::SquareRules::first_group } -> std::convertible_to<bool>;
   { C::SquareRules::best_group_only } -> std::convertible_to<bool>;
