@@ -11,12 +11,15 @@
 #include <limits>
 
 // Cloned functions are written `SLOTKERN_CLONES static inline ...`: the form that compilers
-// take, and that the build probes.
+// take, and that the build probes. NARROW: without vectors of 512 bits, which make some processors
+// slower for a while: loops of a few rows between other work lose more by them than they gain.
 #if defined(SLOTKERN_MULTIVERSION) && SLOTKERN_MULTIVERSION
 #define SLOTKERN_CLONES \
   __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
+#define SLOTKERN_NARROW_CLONES __attribute__((target_clones("default", "arch=x86-64-v3")))
 #else
 #define SLOTKERN_CLONES
+#define SLOTKERN_NARROW_CLONES
 #endif
 
 // For a few lines that every row or step passes: a call costs as much as they do.

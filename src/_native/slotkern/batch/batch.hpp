@@ -251,14 +251,18 @@ class Batch {
   Status find_next(SlotPool& pool, const BatchJob& job, Workspace& work, Found& found) {
     static const int runtime = criterion_index(Runtime::name);
     const Found before = found;
-    if (job.criterion == runtime && !job.query.limits) {
-      Query same = job.query;
-      same.max_runtime = std::min(same.max_runtime, before.value);
-      same.earliest = std::max(same.earliest, before.start);
-      if (pool.find(same, runtime, rules_->shape, work, found) == Status::ok)
-        return Status::ok;
+    const auto find = [&](const Query& query) {
+      return pool.find(query, job.criterion, rules_->shape, work, found, before.value);
+    };
+    if (job.query.limits) return find(job.query);
+    Query behind = job.query;
+    behind.earliest = std::max(behind.earliest, before.start);
+    if (finds_earliest(job.criterion)) return find(behind);
+    if (job.criterion == runtime) {
+      behind.max_runtime = std::min(behind.max_runtime, before.value);
+      if (find(behind) == Status::ok) return Status::ok;
     }
-    return pool.find(job.query, job.criterion, rules_->shape, work, found, before.value);
+    return find(job.query);
   }
 
   // One of the alternatives from place `from` on for each job that has some.

@@ -51,7 +51,7 @@ struct Opening {
 
 // Lowers `since` to `index` where the opening serves the job. A leaf loop of its own, for the
 // per-CPU clones.
-SLOTKERN_CLONES static inline void mark_jobs(
+SLOTKERN_NARROW_CLONES static inline void mark_jobs(
     const double* __restrict volume, const double* __restrict earliest,
     const double* __restrict deadline, const double* __restrict latest, double* __restrict since,
     std::size_t jobs, double index, double now, Opening opening) {
@@ -62,7 +62,7 @@ SLOTKERN_CLONES static inline void mark_jobs(
   }
 }
 
-SLOTKERN_CLONES static inline double least_of(const double* x, std::size_t size) {
+SLOTKERN_NARROW_CLONES static inline double least_of(const double* x, std::size_t size) {
   double lane[8];
   for (double& each : lane) each = kInfinity;
   std::size_t i = 0;

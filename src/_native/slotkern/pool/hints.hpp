@@ -34,7 +34,7 @@ struct HintRequest {
 };
 
 // A leaf loop of its own, for the per-CPU clones.
-SLOTKERN_CLONES static inline double latest_bound(
+SLOTKERN_NARROW_CLONES static inline double latest_bound(
     const double* n, const double* volume, const double* performance, const double* earliest,
     const double* rate, const double* budget, const double* start, std::size_t size,
     const HintRequest& q) {
@@ -54,7 +54,7 @@ SLOTKERN_CLONES static inline double latest_bound(
 }
 
 // Lowers the starts that a slot can serve.
-SLOTKERN_CLONES static inline void lower_starts(
+SLOTKERN_NARROW_CLONES static inline void lower_starts(
     const double* n, const double* volume, const double* performance, const double* rate,
     double* start, std::size_t size, double capacity, const Slot& slot) {
   const double from = slot.start, fast = slot.performance, price = slot.rate;

@@ -201,10 +201,6 @@ class SlotPool {
     rows_.attach(prepared);
   }
 
-  static bool finds_earliest(int criterion) {
-    return with_criterion(criterion, [](auto c) { return decltype(c)::earliest; });
-  }
-
   double fastest() const {
     return prepared_->nodes.empty() ? 1 : prepared_->nodes.front().performance;
   }
