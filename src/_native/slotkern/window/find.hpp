@@ -5,10 +5,13 @@
 // the window and 400 kB of scratch a thread.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
+#include <memory>
 #include <mutex>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "slotkern/window/search.hpp"
@@ -85,6 +88,42 @@ struct Helpers {
   ~Helpers() { join(); }
 };
 
+// Tables of chunks, joined in the order of the chunks as soon as those before have come. What has
+// been joined lends its memory to chunks to come: tables that grow and go at each call cost as
+// much as short searches.
+class ChunksInOrder {
+ public:
+  using Chunk = std::unique_ptr<WindowTable>;
+
+  ChunksInOrder(std::size_t chunks, WindowTable& out) : waiting_(chunks), out_(out) {}
+
+  std::size_t size() const { return waiting_.size(); }
+
+  Chunk empty() {
+    const std::lock_guard lock(joining_);
+    if (spare_.empty()) return std::make_unique<WindowTable>();
+    Chunk chunk = std::move(spare_.back());
+    spare_.pop_back();
+    chunk->clear();
+    return chunk;
+  }
+
+  void put(std::size_t c, Chunk chunk) {
+    const std::lock_guard lock(joining_);
+    waiting_[c] = std::move(chunk);
+    for (; joined_ < size() && waiting_[joined_]; ++joined_) {
+      out_.add_all(*waiting_[joined_]);
+      spare_.push_back(std::move(waiting_[joined_]));
+    }
+  }
+
+ private:
+  std::mutex joining_;
+  std::vector<Chunk> waiting_, spare_;
+  std::size_t joined_ = 0;
+  WindowTable& out_;
+};
+
 // Many requests: one row of `out` each, in order. Every request is independent, so the result does
 // not depend on the number of threads; where the system gives no more of them, fewer do the work.
 // Of those that are wrong the first is told, as `wrong`.
@@ -92,8 +131,13 @@ inline Status find_many(const PreparedSlots& prepared, const std::vector<Query>&
                         int criterion, ShapeKind shape, unsigned threads, WindowTable& out,
                         std::size_t& wrong) noexcept {
   return guarded([&] {
-    constexpr std::size_t chunk = 64;
-    std::vector<WindowTable> chunks((queries.size() + chunk - 1) / chunk);
+    constexpr std::size_t chunk = 64, most = 1 << 20;  // parts to have room for beforehand
+    out.clear();
+    std::size_t parts = 0;
+    for (std::size_t k = 0; k < queries.size() && parts < most; ++k)
+      parts += std::min(static_cast<std::size_t>(queries[k].n), prepared.nodes.size());
+    out.reserve(queries.size(), std::min(parts, most));
+    ChunksInOrder chunks((queries.size() + chunk - 1) / chunk, out);
     std::atomic<std::size_t> next{0};
     std::mutex telling;
     Status failed = Status::ok;
@@ -104,17 +148,19 @@ inline Status find_many(const PreparedSlots& prepared, const std::vector<Query>&
         failed = status, wrong = k;
     };
     const auto fill = [&](std::size_t c) {
+      ChunksInOrder::Chunk table = chunks.empty();
       for (std::size_t k = c * chunk; k < std::min((c + 1) * chunk, queries.size()); ++k) {
         const Answer answer = find(prepared, queries[k], criterion, shape);
         if (answer.status == Status::ok) {
-          chunks[c].add(answer.found, answer.parts, static_cast<std::size_t>(queries[k].n));
-          if (!answer.proven) chunks[c].set_bound(answer.bound, false);
+          table->add(answer.found, answer.parts, static_cast<std::size_t>(queries[k].n));
+          if (!answer.proven) table->set_bound(answer.bound, false);
         } else if (answer.status == Status::none) {
-          chunks[c].add_none();
+          table->add_none();
         } else {
           return tell(answer.status, k), answer.status != Status::interrupted;
         }
       }
+      chunks.put(c, std::move(table));
       return true;
     };
     if (queries.size() > chunk) expect_long();
@@ -136,16 +182,7 @@ inline Status find_many(const PreparedSlots& prepared, const std::vector<Query>&
     }
     work();
     helpers.join();
-    if (failed != Status::ok) return failed;
-    out.clear();
-    std::size_t parts = 0;
-    for (const WindowTable& some : chunks) parts += some.parts.size();
-    out.reserve(queries.size(), parts);
-    for (WindowTable& some : chunks) {
-      out.add_all(some);
-      some = {};
-    }
-    return Status::ok;
+    return failed;
   });
 }
 
