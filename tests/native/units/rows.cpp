@@ -94,6 +94,11 @@ void check_rows(const PreparedSlots& prepared, const PoolRows& rows, const List&
     const std::size_t position = prepared.position(row);
     CHECK(prepared.order[position / 64] * std::size_t{64} + position % 64 == row);
     CHECK((prepared.slots[row].start <= t) == (position <= prepared.position_at(t)));
+    // Told by the next slot of the block; the last one may say that more come.
+    const std::uint64_t behind = prepared.taken[row / 64] >> row % 64 >> 1;
+    const auto next = list.upper_bound({prepared.slots[row].start, prepared.slots[row].node});
+    const bool last = next == list.end() || next->first.first > t;
+    CHECK(prepared.last_by(t, row) == (last && behind != 0));
   });
   CHECK(prepared.farthest_start() == std::max(std::fabs(list.begin()->first.first),
                                               std::fabs(list.rbegin()->first.first)));

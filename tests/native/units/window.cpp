@@ -170,6 +170,24 @@ void a_finish_within_an_ulp_is_a_tie() {
   CHECK(answer.status == Status::ok && answer.parts[0].node == 1);
 }
 
+// Cheap nodes alone are looked at first, up to a rate that is rounded to a float. One just beyond
+// it costs the same after rounding, and comes first.
+void a_tie_beyond_the_cheapest_nodes_counts() {
+  const double rate = 2 - 0x1p-23, beyond = std::nextafter(rate, 3);
+  double volume = 1.1;
+  while (volume * rate != volume * beyond) volume = std::nextafter(volume, 2);
+  std::vector<Row> rows;
+  for (int node = 0; node < 80; ++node)
+    rows.push_back({node, 0, 9, 1, node == 7 ? beyond : node == 60 ? rate : 3});
+  for (int node = 0; node < 3; ++node) rows[node].end = 0.5, rows[node].price = 0.5;
+  PreparedSlots prepared;
+  CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::ragged, 0).status == Status::ok);
+  Query query;
+  query.n = 1, query.volume = volume;
+  const Answer answer = find(prepared, query, criterion_index("cost"), ShapeKind::ragged);
+  CHECK(answer.status == Status::ok && answer.parts[0].node == 7);
+}
+
 // A start that no rounded difference reaches counts if the rounded sum is within the deadline.
 void a_deadline_is_met_by_the_sum_alone() {
   int beyond = 0;
@@ -329,6 +347,7 @@ int main() {
   smallest_of_follows_a_plain_list();
   what_is_kept_follows_a_plain_list();
   a_finish_within_an_ulp_is_a_tie();
+  a_tie_beyond_the_cheapest_nodes_counts();
   a_deadline_is_met_by_the_sum_alone();
   a_slot_that_serves_nobody_changes_nothing();
   what_fell_out_comes_back();
