@@ -122,28 +122,6 @@ def test_a_rest_of_rounding_is_no_time():
     assert pool.slots.tolist() == slots.tolist()
 
 
-def test_what_rounding_added_is_given_back():
-    """A part is past when what was booked for it is, not when its own time is over."""
-    start = 2.0**51  # where a rest of one second is rounding
-    slots = sk.make_slots(
-        node=[0, 1], start=start, end=start + 4, performance=1, price=1
-    )
-    pool = sk.SlotPool(slots)
-    window = pool.find(sk.Request(1, 3.0), "start", shape="ragged")
-    pool.book(window)
-    assert pool.booked["end"].tolist() == [start + 4]
-    pool.advance(start + 3)
-    pool.release(window)
-    assert len(pool.booked) == 0
-    assert pool.slots[FIELDS].tolist() == [
-        (0, start + 3, start + 4),
-        (1, start + 3, start + 4),
-    ]
-    pool.advance(start + 4)
-    pool.release(window)  # nothing is left of it
-    assert len(pool.slots) == 0
-
-
 def test_touching_slots_stay_apart():
     slots = sk.make_slots(
         node=0, start=[0, 5], end=[5, 10], performance=1, price=[1, 1]

@@ -65,10 +65,10 @@ class NaivePool:
         parts = []
         for part in window.slots:
             node, end = int(part["node"]), float(part["end"])
+            if end <= self.now:
+                continue
             held = self.booked.get((node, window.start))
             if held is None or abs(held[0] - end) > 1e-12 * abs(end):
-                if end <= self.now:
-                    continue
                 return False
             parts.append((node, held))
         for node, (end, row) in parts:

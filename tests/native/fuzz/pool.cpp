@@ -63,13 +63,12 @@ struct Model {
     std::vector<Piece> left = booked, given;
     for (const slotkern::Part& part : booking.parts) {
       const double finish = booking.start + part.length;
-      if (gone.count(part.node)) continue;
+      if (gone.count(part.node) || finish <= now) continue;
       const auto at = std::find_if(left.begin(), left.end(), [&](const Piece& piece) {
         return piece.node == part.node && piece.start == booking.start && finish <= piece.end &&
                piece.end == cut_at(finish, piece.end);
       });
-      if (at == left.end() && finish > now) return false;
-      if (at == left.end() || at->end <= now) continue;
+      if (at == left.end()) return false;
       given.push_back(*at);
       left.erase(at);
     }

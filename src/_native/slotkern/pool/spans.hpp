@@ -149,15 +149,13 @@ class PoolSpans {
       const std::int32_t k = place_of(part.node);
       if (k < 0 || (bad && parts[bad - 1].node >= part.node)) return Status::not_booked;
       const double finish = start + part.length;
-      if (gone_[static_cast<std::size_t>(k)]) continue;
+      if (gone_[static_cast<std::size_t>(k)] || finish <= now_) continue;
       const std::vector<Span>& spans = booked_[static_cast<std::size_t>(k)];
       const std::size_t i = last_at(spans, start);
       if (i == spans.size() || spans[i].start != start || !(finish <= spans[i].end) ||
-          spans[i].end != cut_finish(finish, spans[i].end)) {
-        if (finish <= now_) continue;  // it is past, and may have been forgotten
+          spans[i].end != cut_finish(finish, spans[i].end))
         return Status::not_booked;
-      }
-      if (spans[i].end > now_) found_.push_back({static_cast<std::size_t>(k), i});
+      found_.push_back({static_cast<std::size_t>(k), i});
     }
     return Status::ok;
   }
