@@ -188,6 +188,55 @@ void a_tie_beyond_the_cheapest_nodes_counts() {
   CHECK(answer.status == Status::ok && answer.parts[0].node == 7);
 }
 
+// Many requests in chunks, by any number of threads: each has the window it has alone, and of
+// those that are wrong the first is told.
+void many_are_as_one_by_one() {
+  std::vector<Row> rows;
+  for (int node = 0; node < 40; ++node) {
+    const double begin = static_cast<double>(below(9));
+    rows.push_back({node, begin, begin + 5 + 20 * real(), 1.0 + below(4), 1.0 + below(3)});
+  }
+  std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
+    return a.start < b.start || (a.start == b.start && a.node < b.node);
+  });
+  PreparedSlots prepared;
+  CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::ragged, 0).status == Status::ok);
+  const int cost = criterion_index("cost");
+  std::vector<Query> queries(1000);
+  for (Query& query : queries)  // some want more than there is
+    query.n = 1 + static_cast<std::int64_t>(below(50)), query.volume = 1 + 20 * real();
+  std::size_t none = 0, wrong = 0;
+  for (unsigned threads = 1; threads <= 4; ++threads) {
+    WindowTable table;
+    table.add_none();  // what it held before is gone
+    CHECK(find_many(prepared, queries, cost, ShapeKind::ragged, threads, table, wrong) ==
+          Status::ok);
+    CHECK(table.size() == queries.size());
+    CHECK(4 * table.parts.capacity() <= 5 * table.parts.size());
+    for (std::size_t k = 0; k < queries.size(); ++k) {
+      const Answer alone = find(prepared, queries[k], cost, ShapeKind::ragged);
+      CHECK(table.any(k) == (alone.status == Status::ok));
+      none += !table.any(k);
+      for (std::size_t i = 0; i < table.count(k); ++i)
+        CHECK(table.parts_of(k)[i].row == alone.parts[i].row &&
+              table.parts_of(k)[i].cost == alone.parts[i].cost);
+    }
+  }
+  CHECK(none > 100 && none < 4 * queries.size() - 100);
+  for (unsigned threads = 1; threads <= 4; ++threads) {
+    std::vector<Query> some = queries;
+    const std::size_t first = below(some.size());
+    for (std::size_t k = first; k < some.size(); k += 1 + below(200)) some[k].volume = -1;
+    WindowTable table;
+    CHECK(find_many(prepared, some, cost, ShapeKind::ragged, threads, table, wrong) ==
+          Status::request_not_valid);
+    CHECK(wrong == first);
+  }
+  WindowTable table;
+  CHECK(find_many(prepared, {}, cost, ShapeKind::ragged, 2, table, wrong) == Status::ok);
+  CHECK(table.size() == 0);
+}
+
 // A start that no rounded difference reaches counts if the rounded sum is within the deadline.
 void a_deadline_is_met_by_the_sum_alone() {
   int beyond = 0;
@@ -348,6 +397,7 @@ int main() {
   what_is_kept_follows_a_plain_list();
   a_finish_within_an_ulp_is_a_tie();
   a_tie_beyond_the_cheapest_nodes_counts();
+  many_are_as_one_by_one();
   a_deadline_is_met_by_the_sum_alone();
   a_slot_that_serves_nobody_changes_nothing();
   what_fell_out_comes_back();

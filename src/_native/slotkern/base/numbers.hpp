@@ -31,7 +31,7 @@
 
 namespace slotkern {
 
-// For which processors this one runs the cloned loops.
+// For which processors this one runs the cloned loops; narrow ones stop at x86-64-v3.
 inline const char* clones_in_use() {
 #if defined(SLOTKERN_MULTIVERSION) && SLOTKERN_MULTIVERSION
   // The features that tell the levels apart: not all compilers know their names here.

@@ -247,7 +247,8 @@ class Batch {
   }
 
   // The job's next alternative. None is better than the one before, in `found`, and none as good
-  // begins earlier: where many are as good, they are looked for first, among few slots.
+  // begins earlier: by start, nothing earlier need be looked at; by runtime, where many are as
+  // good, they are looked for first, among few slots.
   Status find_next(SlotPool& pool, const BatchJob& job, Workspace& work, Found& found) {
     static const int runtime = criterion_index(Runtime::name);
     const Found before = found;

@@ -149,7 +149,8 @@ class PoolSpans {
       const std::int32_t k = place_of(part.node);
       if (k < 0 || (bad && parts[bad - 1].node >= part.node)) return Status::not_booked;
       const double finish = start + part.length;
-      if (gone_[static_cast<std::size_t>(k)] || finish <= now_) continue;
+      if (gone_[static_cast<std::size_t>(k)]) continue;
+      if (finish <= now_) continue;  // what rounding has added to its booking is no time
       const std::vector<Span>& spans = booked_[static_cast<std::size_t>(k)];
       const std::size_t i = last_at(spans, start);
       if (i == spans.size() || spans[i].start != start || !(finish <= spans[i].end) ||

@@ -86,14 +86,18 @@ class PreparedSlots {
     const std::size_t block = block_at(t);
     return block * 64 + count_rows(order[block] * std::size_t{64}, begun) - 1;
   }
-  // Whether no slot behind that of this row begins by t, as far as its block tells.
+  // The same or a later one of its block, found sooner.
+  std::size_t position_near(double t) const {
+    return order.empty() ? position_at(t) : block_at(t) * 64 + 63;
+  }
+  // Whether no slot behind that of this row begins by t. False also where its block does not tell.
   bool last_by(double t, std::size_t row) const {
     if (order.empty()) return row + 1 == slots.size() || slots[row + 1].start > t;
     const std::uint64_t behind = taken[row / 64] >> row % 64 >> 1;
     return behind && slots[row + 1 + static_cast<std::size_t>(std::countr_zero(behind))].start > t;
   }
-  // Of how many rows of a block, the first ones, `holds` is true. Counted by eights: no step waits
-  // for the one before, and nothing is guessed.
+  // How many rows of a block `holds` is true of: of so many first ones, and of none behind them.
+  // Counted by eights: no step waits for the one before, and nothing is guessed.
   template <class Holds>
   std::size_t count_rows(std::size_t first, Holds holds) const {
     const Slot* rows = slots.data() + first;
@@ -103,10 +107,6 @@ class PreparedSlots {
     rows += count;
     for (std::size_t k = 0; k < 7; ++k) count += holds(rows[k]);
     return count;
-  }
-  // The same or a later one of its block, found sooner.
-  std::size_t position_near(double t) const {
-    return order.empty() ? position_at(t) : block_at(t) * 64 + 63;
   }
   // Position of the last block that begins at t or before, else of the first.
   std::size_t block_at(double t) const {

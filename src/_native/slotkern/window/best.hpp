@@ -1,6 +1,7 @@
 // The best window by a built-in criterion: a sweep finds the best (value, start), then the
 // canonical window is taken at that start by the tie rule (lowest cost, then the
-// lexicographically smallest node ids) from all slots that are live there.
+// lexicographically smallest node ids) from all slots that are live there. Where the sweep saw
+// that nothing else may belong to it, the window is what the best step had kept.
 //
 // Ragged: one sweep. Square (Toporkov et al. 2018, section 3.2): one sweep a group of
 // performance, but only in groups that can still win. A group's bound: T_k times its n
@@ -58,9 +59,11 @@ inline double most_money(const Query& query) {
 template <class Criterion, class Shape>
 bool search_ragged(const PreparedSlots& prepared, const Query& query, double least,
                    Workspace& work, Found& found) {
+  using Goal = typename Criterion::RaggedRules::Goal;
+  static_assert(!Goal::by_step || Goal::looks_on || Criterion::up_to_step);
   const std::size_t n = static_cast<std::size_t>(query.n);
   const Shape shape(query);
-  typename Criterion::RaggedRules::Goal goal{{most_money(query), {}, least}};
+  Goal goal{{most_money(query), {}, least}};
   const double least_others = prepared.rates_of(n - 1);
   bool complete = false;
   if (Criterion::by_bound) {  // a low ceiling early: first the slots of some cheap nodes only

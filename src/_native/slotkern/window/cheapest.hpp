@@ -29,7 +29,7 @@ struct ByKey {
   bool operator()(const Entry& a, const Entry& b) const { return a.key < b.key; }
 };
 
-// So few are put into their places one by one.
+// Among so few the place is counted, not looked for.
 inline constexpr std::size_t kFewSorted = 12;
 
 // Puts an entry among the first `size` of a sorted array that has room for it; says where.

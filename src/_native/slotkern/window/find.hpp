@@ -2,7 +2,8 @@
 //
 // find() leaves the parts of the window in scratch memory of the calling thread, valid until
 // its next call. Memory of a call without limits on sums: about 150 bytes a node, 400 a part of
-// the window and 400 kB of scratch a thread.
+// the window and 400 kB of scratch a thread; of many, their windows too, once more where all the
+// others wait for a slow one.
 #pragma once
 
 #include <algorithm>
@@ -89,7 +90,7 @@ struct Helpers {
 };
 
 // Tables of chunks, joined in the order of the chunks as soon as those before have come. What has
-// been joined lends its memory to chunks to come: tables that grow and go at each call cost as
+// been joined lends its memory to chunks to come: tables that grow and go with each chunk cost as
 // much as short searches.
 class ChunksInOrder {
  public:
@@ -99,7 +100,8 @@ class ChunksInOrder {
 
   std::size_t size() const { return waiting_.size(); }
 
-  Chunk empty() {
+  // An empty table.
+  Chunk take() {
     const std::lock_guard lock(joining_);
     if (spare_.empty()) return std::make_unique<WindowTable>();
     Chunk chunk = std::move(spare_.back());
@@ -113,11 +115,14 @@ class ChunksInOrder {
     waiting_[c] = std::move(chunk);
     for (; joined_ < size() && waiting_[joined_]; ++joined_) {
       out_.add_all(*waiting_[joined_]);
-      spare_.push_back(std::move(waiting_[joined_]));
+      if (spare_.size() < kSpare) spare_.push_back(std::move(waiting_[joined_]));
+      waiting_[joined_].reset();
     }
   }
 
  private:
+  static constexpr std::size_t kSpare = 16;
+
   std::mutex joining_;
   std::vector<Chunk> waiting_, spare_;
   std::size_t joined_ = 0;
@@ -131,7 +136,7 @@ inline Status find_many(const PreparedSlots& prepared, const std::vector<Query>&
                         int criterion, ShapeKind shape, unsigned threads, WindowTable& out,
                         std::size_t& wrong) noexcept {
   return guarded([&] {
-    constexpr std::size_t chunk = 64, most = 1 << 20;  // parts to have room for beforehand
+    constexpr std::size_t chunk = 64, most = 1 << 20;  // room is made for so many parts at once
     out.clear();
     std::size_t parts = 0;
     for (std::size_t k = 0; k < queries.size() && parts < most; ++k)
@@ -146,9 +151,10 @@ inline Status find_many(const PreparedSlots& prepared, const std::vector<Query>&
       if (failed == Status::ok || status == Status::interrupted ||
           (k < wrong && failed != Status::interrupted))
         failed = status, wrong = k;
+      next.store(chunks.size());  // what comes before has been handed out, and will be told too
     };
     const auto fill = [&](std::size_t c) {
-      ChunksInOrder::Chunk table = chunks.empty();
+      ChunksInOrder::Chunk table = chunks.take();
       for (std::size_t k = c * chunk; k < std::min((c + 1) * chunk, queries.size()); ++k) {
         const Answer answer = find(prepared, queries[k], criterion, shape);
         if (answer.status == Status::ok) {
@@ -157,19 +163,17 @@ inline Status find_many(const PreparedSlots& prepared, const std::vector<Query>&
         } else if (answer.status == Status::none) {
           table->add_none();
         } else {
-          return tell(answer.status, k), answer.status != Status::interrupted;
+          return tell(answer.status, k);
         }
       }
       chunks.put(c, std::move(table));
-      return true;
     };
     if (queries.size() > chunk) expect_long();
     const auto work = [&, watch = detail::watch] {
       detail::watch = watch;
       std::size_t c = 0;
       const Status status = guarded([&] {
-        while ((c = next.fetch_add(1)) < chunks.size() && fill(c)) {
-        }
+        while ((c = next.fetch_add(1)) < chunks.size()) fill(c);
         return Status::ok;
       });
       if (status != Status::ok) tell(status, c * chunk);
@@ -182,6 +186,7 @@ inline Status find_many(const PreparedSlots& prepared, const std::vector<Query>&
     }
     work();
     helpers.join();
+    if (4 * out.parts.capacity() > 5 * out.parts.size()) out.parts.shrink_to_fit();
     return failed;
   });
 }

@@ -206,8 +206,8 @@ class Sweep {
     best.nth_key = top_[n_ - 1].key;
     best.step = row_;
     if constexpr (Shape::own_lengths) {
-      work_.chosen.assign(&top_[0], &top_[0] + n_);
       best.chosen = top_.distinct() && (!Goal::looks_on || prepared_.last_by(t_, row_));
+      if (best.chosen) work_.chosen.assign(&top_[0], &top_[0] + n_);
     }
   }
 
