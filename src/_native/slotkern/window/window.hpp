@@ -1,8 +1,8 @@
 // A window and its parts, and many windows in arrays: what every search answers with.
 //
 // WindowTable: row i is a window, or none (no parts, figures NaN). Its parts lie at firsts[i] to
-// firsts[i + 1], ascending by node. Memory: 48 bytes a window and 32 a part, and 9 a window
-// where something is not proven.
+// firsts[i + 1], ascending by node. Memory: 48 bytes a window and 32 a part, of many perhaps a
+// quarter more (window/find.hpp), and 9 a window where something is not proven.
 #pragma once
 
 #include <cstddef>
