@@ -286,8 +286,8 @@ inline bool cheaper(const PreparedSlots& prepared, const Entry& a, const Entry& 
 
 // The tie rule: the n cheapest by (key, node) of the slots at positions 0..last that are live at t
 // and pass `useful`, in this order, into `chosen`; whether there are n. `nth_key` and
-// `least_performance` are bounds known before. Few stand sorted, many in a max-heap; the dearest
-// of n tightens the screen.
+// `least_performance` are bounds known before. Keeps a max-heap of n; its top tightens the
+// screen.
 template <class Shape, class Useful>
 bool cheapest_at(const PreparedSlots& prepared, const Query& query, const Shape& shape, double t,
                  std::size_t last, double nth_key, double least_performance, Useful useful,
@@ -296,11 +296,8 @@ bool cheapest_at(const PreparedSlots& prepared, const Query& query, const Shape&
   const auto before = [&prepared](const Entry& a, const Entry& b) {
     return cheaper(prepared, a, b);
   };
-  const bool few = n <= kFewSorted;
-  chosen.resize(n + 1);
-  Entry* const first = chosen.data();
-  const Entry& dearest = first[few ? n - 1 : 0];
-  std::size_t size = 0;
+  chosen.clear();
+  chosen.reserve(n + 1);
   Thresholds thresholds = first_thresholds(query, shape);
   thresholds.end = std::max(thresholds.end, round_down(t));
   thresholds.key = key_ceiling(shape.screen_key_of(nth_key), 0);
@@ -312,23 +309,21 @@ bool cheapest_at(const PreparedSlots& prepared, const Query& query, const Shape&
         s.performance < shape.performance() || !useful(s))
       return true;
     const Entry entry{shape.key(s), row};
-    if (size == n && !before(entry, dearest)) return true;
-    if (few) {
-      insert_sorted(chosen, size, entry, before);
-      size = std::min(size + 1, n);
+    if (chosen.size() == n) {
+      if (!before(entry, chosen.front())) return true;
+      std::pop_heap(chosen.begin(), chosen.end(), before);
+      chosen.back() = entry;
     } else {
-      if (size == n) std::pop_heap(first, first + size--, before);
-      first[size++] = entry;
-      std::push_heap(first, first + size, before);
+      chosen.push_back(entry);
     }
-    if (size == n)
+    std::push_heap(chosen.begin(), chosen.end(), before);
+    if (chosen.size() == n)
       thresholds.key =
-          std::min(thresholds.key, key_ceiling(shape.screen_key_of(dearest.key), 0));
+          std::min(thresholds.key, key_ceiling(shape.screen_key_of(chosen.front().key), 0));
     return true;
   });
-  chosen.resize(size);
-  if (!few) std::sort_heap(chosen.begin(), chosen.end(), before);
-  return size == n;
+  std::sort_heap(chosen.begin(), chosen.end(), before);
+  return chosen.size() == n;
 }
 
 }  // namespace slotkern
