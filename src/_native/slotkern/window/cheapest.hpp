@@ -29,28 +29,37 @@ struct ByKey {
   bool operator()(const Entry& a, const Entry& b) const { return a.key < b.key; }
 };
 
-// Among so few the place is counted, not looked for.
+// Among so few, entries that make room are moved one by one.
 inline constexpr std::size_t kFewSorted = 12;
+
+// How many of a sorted array an entry comes behind: counted in strides, then in one of them. No
+// step waits for the one before, and no branch on a key is guessed wrong.
+template <std::size_t stride, class Order>
+SLOTKERN_INLINE std::size_t count_not_behind(const Entry* entries, std::size_t size,
+                                             const Entry& entry, Order order) {
+  std::size_t first = 0, more = 0;
+  for (std::size_t i = stride - 1; i < size; i += stride)
+    first += order(entry, entries[i]) ? 0 : stride;
+  const std::size_t last = std::min(first + stride - 1, size);
+  for (std::size_t i = first; i < last; ++i) more += !order(entry, entries[i]);
+  return first + more;
+}
 
 // Puts an entry among the first `size` of a sorted array that has room for it; says where.
 template <class Order>
 SLOTKERN_INLINE std::size_t insert_sorted(std::vector<Entry>& array, std::size_t size, Entry entry,
                                           Order order) {
   Entry* const entries = array.data();
-  std::size_t at = size;
-  if (size <= kFewSorted) {  // without a branch on keys, which would be guessed wrong
-    at = 0;
-    for (std::size_t i = 0; i < size; ++i) at += !order(entry, entries[i]);
+  std::size_t at = 0;
+  if (size <= kFewSorted) {
+    at = count_not_behind<1>(entries, size, entry, order);
     for (std::size_t i = size; i > 0; --i) entries[i] = entries[i - (i > at)];
-  } else if (size <= 40) {  // beyond, halving finds the place sooner
-    for (; at > 0 && order(entry, array[at - 1]); --at) array[at] = array[at - 1];
   } else {
-    const auto first = array.begin(), last = first + static_cast<std::ptrdiff_t>(size);
-    const auto spot = std::upper_bound(first, last, entry, order);
-    std::move_backward(spot, last, last + 1);
-    at = static_cast<std::size_t>(spot - first);
+    at = size <= 128 ? count_not_behind<8>(entries, size, entry, order)
+                     : count_not_behind<16>(entries, size, entry, order);
+    std::move_backward(entries + at, entries + size, entries + size + 1);
   }
-  array[at] = entry;
+  entries[at] = entry;
   return at;
 }
 
