@@ -1,6 +1,13 @@
 // Screens, nodes and prepared rows, each against its plain definition.
+#if defined(__x86_64__) && defined(__linux__)
+#define SLOTKERN_MULTIVERSION 1  // all that this machine can run
+#endif
+
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
+#include <limits>
 #include <set>
 #include <vector>
 
@@ -11,6 +18,62 @@ using namespace slotkern;
 using namespace unit;
 
 namespace {
+
+void halves_stand_in_the_order_of_their_floats() {
+  std::vector<float> floats = {0.0f, -0.0f, 1e-45f, -1e-45f, 1.0f, -1.0f, 3e38f, -3e38f};
+  floats.push_back(std::numeric_limits<float>::infinity());
+  floats.push_back(-std::numeric_limits<float>::infinity());
+  for (int k = 0; k < 4000; ++k) {
+    const auto bits = static_cast<std::uint32_t>(below(1 << 16) << 16 | below(1 << 16));
+    const float x = std::bit_cast<float>(k % 2 ? bits : bits & 0xffff0000u);
+    if (!std::isnan(x)) floats.push_back(x);
+  }
+  std::sort(floats.begin(), floats.end());
+  for (std::size_t i = 0; i + 1 < floats.size(); ++i) {
+    const float x = floats[i], y = floats[i + 1];
+    CHECK(half_down(x) <= half_down(y) && half_up(x) <= half_up(y));
+    CHECK(x != y || (half_down(x) == half_down(y) && half_up(x) == half_up(y)));
+    const bool exact = x >= 0 && (std::bit_cast<std::uint32_t>(x + 0.0f) & 0xffff) == 0;
+    const int between = half_up(x) - half_down(x);
+    CHECK(exact ? between == 0 : between == 1 || (x < 0 && between == 0));
+  }
+  CHECK(half_down(0.0f) == 0 && half_up(-0.0f) == 0);
+}
+
+// Whatever instructions this machine has.
+void all_passes_find_the_same_rows() {
+  using Pass = std::uint64_t (*)(const Half*, const Half*, const Half*, const Half*,
+                                 const Thresholds&);
+  std::vector<Pass> passes = {detail::pass_any};
+#if defined(SLOTKERN_MULTIVERSION) && SLOTKERN_MULTIVERSION
+  if (__builtin_cpu_supports("avx2")) passes.push_back(detail::pass_avx2);
+  if (__builtin_cpu_supports("avx512bw")) passes.push_back(detail::pass_avx512);
+#endif
+  constexpr Half edges[] = {-32768, -32767, -1, 0, 1, 0x7f80, 32767};
+  for (int round = 0; round < 4000; ++round) {
+    const auto some = [&](bool edge) {
+      return edge ? edges[below(7)] : static_cast<Half>(below(6) - 2);
+    };
+    Half columns[4][64];
+    for (auto& column : columns)
+      for (Half& x : column) x = some(round % 2);
+    // Thresholds that are halves themselves: not a number is none.
+    const auto threshold = [&] {
+      const float floats[] = {-std::numeric_limits<float>::infinity(), -1e-39f, -0.0f, 0.0f, 1e-39f,
+                              std::numeric_limits<float>::infinity()};
+      return round % 2 ? floats[below(6)]
+                       : std::bit_cast<float>(static_cast<std::uint32_t>(below(6)) << 16);
+    };
+    const Thresholds least{threshold(), threshold(), threshold(), threshold()};
+    std::uint64_t expected = 0;
+    for (int j = 0; j < 64; ++j)
+      if (columns[0][j] <= half_down(least.key) && columns[1][j] >= half_up(least.room) &&
+          columns[2][j] >= half_up(least.performance) && columns[3][j] >= half_up(least.end))
+        expected |= std::uint64_t{1} << j;
+    for (const Pass pass : passes)
+      CHECK(pass(columns[0], columns[1], columns[2], columns[3], least) == expected);
+  }
+}
 
 void screen_keeps_what_a_plain_filter_keeps() {
   for (int round = 0; round < 60; ++round) {
@@ -147,6 +210,8 @@ void a_filter_knows_nothing_of_later_slots() {
 }  // namespace
 
 int main() {
+  halves_stand_in_the_order_of_their_floats();
+  all_passes_find_the_same_rows();
   screen_keeps_what_a_plain_filter_keeps();
   screen_follows_rows_that_change();
   cells_of_nodes_differ();
