@@ -263,30 +263,35 @@ class PreparedSlots {
     rates.reserve(nodes.size());
     for (const Node& node : nodes) rates.push_back(node.min_price / node.performance);
     const auto middle = rates.begin() + static_cast<std::ptrdiff_t>(most);
-    std::partial_sort(rates.begin(), middle, rates.end(), [](double a, double b) {
+    const auto less = [](double a, double b) {
       poll();
       return a < b;
-    });
+    };
+    std::nth_element(rates.begin(), middle, rates.end(), less);
+    std::sort(rates.begin(), middle, less);
     cheapest_rates.assign(1, 0.0);
     for (std::size_t k = 0; k < most; ++k)
       cheapest_rates.push_back(cheapest_rates.back() + rates[k]);
   }
 
   void order_nodes() {
-    std::vector<std::int32_t> rank(nodes.size());
-    std::vector<std::size_t> order(nodes.size());
-    for (std::size_t k = 0; k < order.size(); ++k) order[k] = k;
-    std::sort(order.begin(), order.end(), [this](std::size_t a, std::size_t b) {
+    struct Ranked {
+      double performance;
+      std::int32_t id, place;
+    };
+    std::vector<Ranked> ranked(nodes.size());
+    for (std::size_t k = 0; k < nodes.size(); ++k)
+      ranked[k] = {nodes[k].performance, nodes[k].id, static_cast<std::int32_t>(k)};
+    std::sort(ranked.begin(), ranked.end(), [](const Ranked& a, const Ranked& b) {
       poll();
-      if (nodes[a].performance != nodes[b].performance)
-        return nodes[a].performance > nodes[b].performance;
-      return nodes[a].id < nodes[b].id;
+      return a.performance != b.performance ? a.performance > b.performance : a.id < b.id;
     });
-    std::vector<Node> sorted;
-    sorted.reserve(nodes.size());
-    for (std::size_t k = 0; k < order.size(); ++k) {
-      rank[order[k]] = static_cast<std::int32_t>(k);
-      sorted.push_back(nodes[order[k]]);
+    std::vector<std::int32_t> rank(nodes.size());
+    std::vector<Node> sorted(nodes.size());
+    for (std::size_t k = 0; k < ranked.size(); ++k) {
+      const auto place = static_cast<std::size_t>(ranked[k].place);
+      rank[place] = static_cast<std::int32_t>(k);
+      sorted[k] = nodes[place];
     }
     nodes.swap(sorted);
     for (Slot& slot : slots) slot.place = rank[static_cast<std::size_t>(slot.place)];
