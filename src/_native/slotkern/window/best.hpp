@@ -131,9 +131,13 @@ inline const std::vector<Workspace::GroupPrices>& price_groups(const PreparedSlo
       anchor = std::min(anchor, prepared.nodes[i].min_price);
       prices.offer(prepared.nodes[i].min_price, i);
     }
-    const double nth = prices.full() ? prices[n - 1].key : kInfinity;
-    groups.push_back(
-        {anchor, nth, prices.full() ? std::max(0.0, prices.lower() - nth) : kInfinity});
+    if (!prices.full()) {
+      groups.push_back({anchor, kInfinity, kInfinity, 0});
+      continue;
+    }
+    const double nth = prices[n - 1].key;
+    groups.push_back({anchor, nth, std::max(0.0, prices.lower() - nth),
+                      std::max(nth - prices[n / 2].key, nth / 64)});
   }
   return groups;
 }
@@ -159,7 +163,7 @@ inline void bound_groups(const PreparedSlots& prepared, const Query& query, Work
     if (prices.nth < kInfinity)
       work.bounds.push_back(
           {span, span * (prices.least_others + std::max(prices.nth, anchor)) * (1 - kMargin),
-           prices.least_others, k});
+           prices.least_others, prices.nth, prices.rise, k});
     anchor = kInfinity;
   }
 }
@@ -306,6 +310,7 @@ bool search_square(const PreparedSlots& prepared, const Query& query, Workspace&
   typename Criterion::SquareRules::Goal goal{{most_money(query), {}}};
   const double first = std::max(prepared.first_start(), query.earliest);
   auto stop = work.order.end();
+  double rises = kInfinity;  // from the n-th price of nodes to that of the best window
   for (auto it = work.order.begin(); it != stop;) {
     std::size_t k = *it;
     if (Criterion::by_bound) {
@@ -322,8 +327,13 @@ bool search_square(const PreparedSlots& prepared, const Query& query, Workspace&
     }
     if (goal.past(first, bound.span)) continue;
     const Square shape{bound.span, prepared.groups[bound.group].performance};
-    if (Sweep(prepared, query, shape, bound.least_others, goal, work).run())
+    // About as many of the cheap nodes are busy in each group: prices well above are dear.
+    const double dear =
+        Criterion::by_bound ? bound.nth + 1.25 * (rises + 1) * bound.rise : kInfinity;
+    if (Sweep(prepared, query, shape, bound.least_others, goal, work, dear).run()) {
       goal.best.group = bound.group;
+      rises = (goal.best.nth_key - bound.nth) / bound.rise;
+    }
     if (Criterion::SquareRules::first_group && goal.best.found) break;
   }
   if (!goal.best.found) return false;

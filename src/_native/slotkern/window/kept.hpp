@@ -21,13 +21,14 @@ namespace slotkern {
 
 class Kept {
  public:
-  void reset(std::size_t n, std::size_t spare) {
+  // Keys from `cut` on may be missing from the first.
+  void reset(std::size_t n, std::size_t spare, double cut = kInfinity) {
     n_ = n;
     capacity_ = n + spare;
     const std::size_t room = 2 * capacity_;
     if (merged_.size() < room) array_.resize(room), merged_.resize(room);
     size_ = tail_ = 0;
-    cut_ = kInfinity;
+    cut_ = cut;
     sum_ = {};
     gain_ = 0, weighed_ = 0;
     changed_ = false;

@@ -8,9 +8,10 @@
 // Exact because (1) only a slot that enters the n cheapest can lower their sum, and only the sum
 // of all that start at one time is the window's; (2) with expired slots among them the sum is a
 // lower bound, so purging only the sums that would win misses nothing; (3) the screen drops a
-// slot only if it together with the n - 1 cheapest nodes is over the ceiling, or if more than n
-// cheaper ones are kept (window/kept.hpp); where so many of these expire that it may count, all
-// that is live is looked through again, and the slots behind are screened anew.
+// slot only if it together with the n - 1 cheapest nodes is over the ceiling, if more than n
+// cheaper ones are kept (window/kept.hpp), or if it is dear: n as dear ones are over the ceiling.
+// Where so few cheaper ones are left that it may count, all that is live is looked through again,
+// and the slots behind are screened anew.
 // Expected O(m / 64 + survivors * log n); looking again is O(m / 64) beside what is
 // live, and the spare doubles each time.
 #pragma once
@@ -53,9 +54,9 @@ struct Workspace {
   std::vector<std::size_t> last_joining;  // kNone: the list is empty
   static constexpr std::size_t kNone = ~std::size_t{0};
   // Of the nodes of a group: the least price; with all faster ones: the n-th least price, and
-  // what n - 1 of them cost at least.
+  // what n - 1 of them cost at least, and how far above the n / 2-th the n-th is.
   struct GroupPrices {
-    double anchor, nth, least_others;
+    double anchor, nth, least_others, rise;
   };
   // The same of the groups so far, for windows of prices.n() nodes.
   struct Priced {
@@ -66,9 +67,9 @@ struct Workspace {
   std::size_t known = 0, replaced = 0;
   Identity priced_of;
   // A group of the square search: its span, the least a window of it costs, the least sum of
-  // prices of any n - 1 of its nodes.
+  // prices of any n - 1 of its nodes, and how prices rise.
   struct Bound {
-    double span, total, least_others;
+    double span, total, least_others, nth, rise;
     std::size_t group;
   };
   std::vector<Bound> bounds;
@@ -105,13 +106,13 @@ bool narrow(const PreparedSlots& prepared, const Query& query, const Shape& shap
 template <class Shape, class Goal>
 class Sweep {
  public:
-  // `least_others`: lower bound on the screen keys of any n - 1 live slots together.
+  // `least_others`: lower bound on the screen keys of any n - 1 live slots together. `dear`: keys
+  // from here on are not looked at before a window may need one.
   Sweep(const PreparedSlots& prepared, const Query& query, const Shape& shape, double least_others,
-        Goal& goal, Workspace& work)
+        Goal& goal, Workspace& work, double dear = kInfinity)
       : prepared_(prepared), query_(query), shape_(shape), least_others_(least_others),
         goal_(goal), work_(work), top_(work.kept), n_(static_cast<std::size_t>(query.n)),
         shortest_(shape.shortest(prepared)), thresholds_(first_thresholds(query, shape)) {
-    thresholds_.key = most_ = key_most();
     thresholds_.end = std::max(thresholds_.end, round_down(query.earliest + shortest_));
     // No part starts later; the tests themselves are below.
     const double room = 4 * 0x1p-52 * (std::fabs(query.deadline) + shortest_);
@@ -119,7 +120,11 @@ class Sweep {
     last_position_ = prepared_.last_position();
     if (query.latest < kInfinity)  // where all begin later there may be no such position
       last_position_ = std::min(last_position_, prepared_.position_near(last_));
-    top_.reset(n_, spare_);
+    top_.reset(n_, spare_, dear);
+    // What is not looked at is not judged: no window may be of dear slots alone.
+    if (!(shape_.total(top_.lower()) > goal_.ceiling())) top_.reset(n_, spare_);
+    most_ = key_most();
+    tighten();
   }
 
   // Says whether it found something better than goal.best.
