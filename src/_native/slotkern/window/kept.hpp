@@ -65,7 +65,7 @@ class Kept {
 
   // At most what absorb() would make of the sum; minus infinity where it tells as soon.
   double hoped() {
-    if (tail_ - size_ <= kFew || !full()) return -kInfinity;
+    if (!full() || (n_ <= kSoon && tail_ - size_ <= kFew)) return -kInfinity;
     for (; weighed_ < tail_ - size_; ++weighed_)
       gain_ += std::max(0.0, array_[n_ - 1].key - array_[size_ + weighed_].key);
     const double known = sum_.lower();
@@ -113,6 +113,7 @@ class Kept {
       if (size_ > n_) sum_.drop(array_[n_].key);
     }
     tail_ = size_;
+    gain_ = 0, weighed_ = 0;
   }
 
   void merge() {
@@ -130,6 +131,7 @@ class Kept {
   }
 
   static constexpr std::size_t kFew = 8;  // are put into their places one by one
+  static constexpr std::size_t kSoon = 64;  // among so many as soon as they are weighed
 
   std::size_t n_ = 0, capacity_ = 0;
   std::size_t size_ = 0, tail_ = 0;  // sorted; all of it
