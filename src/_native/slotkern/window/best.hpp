@@ -327,7 +327,8 @@ bool search_square(const PreparedSlots& prepared, const Query& query, Workspace&
     }
     if (goal.past(first, bound.span)) continue;
     const Square shape{bound.span, prepared.groups[bound.group].performance};
-    // About as many of the cheap nodes are busy in each group: prices well above are dear.
+    // About as many of the cheap nodes are busy in each group: prices well above are dear. Where
+    // nodes are free this is not a number, and nothing is.
     const double dear =
         Criterion::by_bound ? bound.nth + 1.25 * (rises + 1) * bound.rise : kInfinity;
     if (Sweep(prepared, query, shape, bound.least_others, goal, work, dear).run()) {
