@@ -19,60 +19,52 @@ using namespace unit;
 
 namespace {
 
-void halves_stand_in_the_order_of_their_floats() {
-  std::vector<float> floats = {0.0f, -0.0f, 1e-45f, -1e-45f, 1.0f, -1.0f, 3e38f, -3e38f};
-  floats.push_back(std::numeric_limits<float>::infinity());
-  floats.push_back(-std::numeric_limits<float>::infinity());
-  for (int k = 0; k < 4000; ++k) {
-    const auto bits = static_cast<std::uint32_t>(below(1 << 16) << 16 | below(1 << 16));
-    const float x = std::bit_cast<float>(k % 2 ? bits : bits & 0xffff0000u);
-    if (!std::isnan(x)) floats.push_back(x);
-  }
-  std::sort(floats.begin(), floats.end());
-  for (std::size_t i = 0; i + 1 < floats.size(); ++i) {
-    const float x = floats[i], y = floats[i + 1];
-    CHECK(half_down(x) <= half_down(y) && half_up(x) <= half_up(y));
-    CHECK(x != y || (half_down(x) == half_down(y) && half_up(x) == half_up(y)));
-    const bool exact = x >= 0 && (std::bit_cast<std::uint32_t>(x + 0.0f) & 0xffff) == 0;
-    const int between = half_up(x) - half_down(x);
-    CHECK(exact ? between == 0 : between == 1 || (x < 0 && between == 0));
-  }
-  CHECK(half_down(0.0f) == 0 && half_up(-0.0f) == 0);
-}
-
-// Whatever instructions this machine has.
+// Whatever instructions this machine has, wherever the rows stand.
 void all_passes_find_the_same_rows() {
-  using Pass = std::uint64_t (*)(const Half*, const Half*, const Half*, const Half*,
+  using Pass = std::uint64_t (*)(const float*, const float*, const float*, const float*,
                                  const Thresholds&);
-  std::vector<Pass> passes = {detail::pass_any};
+  std::vector<Pass> passes = {detail::pass_any, detail::pass64};
 #if defined(SLOTKERN_MULTIVERSION) && SLOTKERN_MULTIVERSION
   if (__builtin_cpu_supports("avx2")) passes.push_back(detail::pass_avx2);
-  if (__builtin_cpu_supports("avx512bw")) passes.push_back(detail::pass_avx512);
+  if (__builtin_cpu_supports("avx512f")) passes.push_back(detail::pass_avx512);
 #endif
-  constexpr Half edges[] = {-32768, -32767, -1, 0, 1, 0x7f80, 32767};
+  constexpr float most = std::numeric_limits<float>::infinity();
+  constexpr float edges[] = {-most, -1e-45f, -0.0f, 0.0f, 1e-45f, 1.7e9f, 3e38f, most};
   for (int round = 0; round < 4000; ++round) {
-    const auto some = [&](bool edge) {
-      return edge ? edges[below(7)] : static_cast<Half>(below(6) - 2);
-    };
-    Half columns[4][64];
+    const auto some = [&] { return round % 2 ? edges[below(8)] : static_cast<float>(below(3)); };
+    float columns[4][65];
     for (auto& column : columns)
-      for (Half& x : column) x = some(round % 2);
-    // Thresholds that are halves themselves: not a number is none.
-    const auto threshold = [&] {
-      const float floats[] = {-std::numeric_limits<float>::infinity(), -1e-39f, -0.0f, 0.0f, 1e-39f,
-                              std::numeric_limits<float>::infinity()};
-      return round % 2 ? floats[below(6)]
-                       : std::bit_cast<float>(static_cast<std::uint32_t>(below(6)) << 16);
-    };
-    const Thresholds least{threshold(), threshold(), threshold(), threshold()};
+      for (float& x : column) x = some();
+    const float *key = columns[0] + round % 3 / 2, *room = columns[1] + round % 3 / 2,
+                *performance = columns[2] + round % 3 / 2, *end = columns[3] + round % 3 / 2;
+    const Thresholds thresholds{some(), some(), some(), some()};
     std::uint64_t expected = 0;
     for (int j = 0; j < 64; ++j)
-      if (columns[0][j] <= half_down(least.key) && columns[1][j] >= half_up(least.room) &&
-          columns[2][j] >= half_up(least.performance) && columns[3][j] >= half_up(least.end))
+      if (key[j] <= thresholds.key && room[j] >= thresholds.room &&
+          performance[j] >= thresholds.performance && end[j] >= thresholds.end)
         expected |= std::uint64_t{1} << j;
-    for (const Pass pass : passes)
-      CHECK(pass(columns[0], columns[1], columns[2], columns[3], least) == expected);
+    for (const Pass pass : passes) CHECK(pass(key, room, performance, end, thresholds) == expected);
   }
+}
+
+// The screen tells what differs by less than a thousandth, far from zero too.
+void screen_passes_little_that_is_just_beyond() {
+  Screen screen;
+  screen.reset(640);
+  for (std::size_t i = 0; i < 640; ++i) {
+    const double near = 1 + 1e-6 * static_cast<double>(i);
+    screen.put(i, near, near, near, 1.7e9 + 256 * static_cast<double>(i));
+  }
+  const auto count = [&](const Thresholds& thresholds) {
+    std::size_t rows = 0;
+    screen.each({}, thresholds, 639, [&](std::size_t) { return ++rows > 0; });
+    return rows;
+  };
+  const float half = static_cast<float>(1 + 320e-6);
+  CHECK(count({half, 0, 0, 0}) <= 322);
+  CHECK(count({2, half, 0, 0}) <= 322);
+  CHECK(count({2, 0, half, 0}) <= 322);
+  CHECK(count({2, 0, 0, static_cast<float>(1.7e9 + 256 * 320)}) <= 322);
 }
 
 void screen_keeps_what_a_plain_filter_keeps() {
@@ -210,8 +202,8 @@ void a_filter_knows_nothing_of_later_slots() {
 }  // namespace
 
 int main() {
-  halves_stand_in_the_order_of_their_floats();
   all_passes_find_the_same_rows();
+  screen_passes_little_that_is_just_beyond();
   screen_keeps_what_a_plain_filter_keeps();
   screen_follows_rows_that_change();
   cells_of_nodes_differ();

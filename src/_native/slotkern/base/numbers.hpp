@@ -31,7 +31,8 @@
 
 namespace slotkern {
 
-// For which processors this one runs the cloned loops; narrow ones stop at x86-64-v3.
+// For which processors this one runs the cloned loops; narrow ones stop at x86-64-v3, and the
+// screen asks for AVX2 or AVX-512F alone (slots/pass.hpp).
 inline const char* clones_in_use() {
 #if defined(SLOTKERN_MULTIVERSION) && SLOTKERN_MULTIVERSION
   // The features that tell the levels apart: not all compilers know their names here.

@@ -1,11 +1,11 @@
-// The screen: thresholds over all slots that throw out, 64 at a time, those that cannot be part
-// of a better window.
+// The screen: thresholds in float32 over all slots that throw out, 64 at a time, those that cannot
+// be part of a better window.
 //
-// Four columns of 16 bits a slot (slots/pass.hpp), each rounded to the side that keeps the slot
-// (keys down; room, performance and end up), and the same four as extremes of every block of 64
-// slots, so that one pass over 64 blocks looks at 4,096 slots. The screen only ever keeps too
-// much: every slot it passes is tested again in float64 with the expressions that define the
-// answer. Cost of a pass: O(m / 64) for the blocks, then the blocks that are left; 8 bytes a slot.
+// Four float columns a slot, each rounded to the side that keeps the slot (keys down; room,
+// performance and end up), and the same four as extremes of every block of 64 slots, so that
+// one pass over 64 blocks looks at 4,096 slots. The screen only ever keeps too much: every
+// slot it passes is tested again in float64 with the expressions that define the answer.
+// Cost of a pass: O(m / 64) for the blocks, then the blocks that are left; 16 bytes a slot.
 #pragma once
 
 #include <algorithm>
@@ -22,6 +22,28 @@
 #include "slotkern/slots/pass.hpp"
 
 namespace slotkern {
+
+namespace detail {
+
+// Eight lanes at a time, which compilers turn into vectors.
+static inline float least64(const float* x) {
+  float lane[8];
+  for (int k = 0; k < 8; ++k) lane[k] = x[k];
+  for (int j = 8; j < 64; j += 8)
+    for (int k = 0; k < 8; ++k) lane[k] = x[j + k] < lane[k] ? x[j + k] : lane[k];
+  for (int k = 1; k < 8; ++k) lane[0] = std::min(lane[0], lane[k]);
+  return lane[0];
+}
+static inline float most64(const float* x) {
+  float lane[8];
+  for (int k = 0; k < 8; ++k) lane[k] = x[k];
+  for (int j = 8; j < 64; j += 8)
+    for (int k = 0; k < 8; ++k) lane[k] = x[j + k] > lane[k] ? x[j + k] : lane[k];
+  for (int k = 1; k < 8; ++k) lane[0] = std::max(lane[0], lane[k]);
+  return lane[0];
+}
+
+}  // namespace detail
 
 // Where the blocks of 64 rows stand in the order of time: empty while they stand in it.
 using BlockOrder = std::vector<std::uint32_t>;
@@ -47,7 +69,7 @@ class Screen {
 
   SLOTKERN_INLINE void put(std::size_t i, double key, double room, double performance,
                            double end) {
-    fine_.put(i, {down(key), up(room), up(performance), up(end)});
+    fine_.put(i, round_down(key), round_up(room), round_up(performance), round_up(end));
     coarse_.widen(i / 64, fine_, i);
   }
 
@@ -104,24 +126,24 @@ class Screen {
 
   // What the screen says of one row.
   struct Row {
-    Half key, room, performance, end;
+    float key, room, performance, end;
   };
   Row row(std::size_t i) const {
     return {fine_.key[i], fine_.room[i], fine_.performance[i], fine_.end[i]};
   }
   void put(std::size_t i, const Row& row) {
-    fine_.put(i, row);
+    fine_.put(i, row.key, row.room, row.performance, row.end);
   }
   void clear(std::size_t row) { fine_.clear(row); }
 
   void set(std::size_t i, double key, double room, double performance, double end) {
-    fine_.put(i, {down(key), up(room), up(performance), up(end)});
+    fine_.put(i, round_down(key), round_up(room), round_up(performance), round_up(end));
   }
 
   void set_end(std::size_t i, double room, double end) {
-    fine_.room[i] = up(room), fine_.end[i] = up(end);
+    fine_.room[i] = round_up(room), fine_.end[i] = round_up(end);
   }
-  void set_room(std::size_t i, double room) { fine_.room[i] = up(room); }
+  void set_room(std::size_t i, double room) { fine_.room[i] = round_up(room); }
 
   // The row has joined the block.
   void widen(std::size_t block, std::size_t row) { coarse_.widen(block, fine_, row); }
@@ -143,58 +165,47 @@ class Screen {
   // The extremes of a block, from its rows.
   void fold(std::size_t block, std::size_t rows) const {
     if (!loose_.empty()) loose_[rows / 64] = 0;
-    coarse_.put(block, fine_.extremes(rows));
+    coarse_.put(block, detail::least64(fine_.key.data() + rows),
+                detail::most64(fine_.room.data() + rows),
+                detail::most64(fine_.performance.data() + rows),
+                detail::most64(fine_.end.data() + rows));
   }
 
  private:
-  static Half down(double x) { return half_down(round_down(x)); }
-  static Half up(double x) { return half_up(round_up(x)); }
-
-  // No slot: it has no room.
-  static constexpr Row kNone{32767, -1, 0, -32768};
-
   struct Columns {
-    std::vector<Half> key, room, performance, end;
+    std::vector<float> key, room, performance, end;
 
     void reserve(std::size_t size) {
-      for (std::vector<Half>* column : {&key, &room, &performance, &end})
+      for (std::vector<float>* column : {&key, &room, &performance, &end})
         reserve_far(*column, size);
     }
     void reset(std::size_t size) {
-      for (std::vector<Half>* column : {&key, &room, &performance, &end}) column->clear();
+      for (std::vector<float>* column : {&key, &room, &performance, &end}) column->clear();
       reserve(size);
       resize(size);
     }
     void resize(std::size_t size) {  // padding has no room, so it never passes
-      key.resize(size, kNone.key);
-      room.resize(size, kNone.room);
-      performance.resize(size, kNone.performance);
-      end.resize(size, kNone.end);
+      key.resize(size, std::numeric_limits<float>::infinity());
+      room.resize(size, -1.0f);
+      performance.resize(size, 0.0f);
+      end.resize(size, -std::numeric_limits<float>::infinity());
     }
-    void clear(std::size_t i) { put(i, kNone); }
+    void clear(std::size_t i) {
+      put(i, std::numeric_limits<float>::infinity(), -1.0f, 0.0f,
+          -std::numeric_limits<float>::infinity());
+    }
     void move(std::size_t from, std::size_t to, std::size_t count) {
-      for (std::vector<Half>* column : {&key, &room, &performance, &end})
-        std::memmove(column->data() + to, column->data() + from, count * sizeof(Half));
+      for (std::vector<float>* column : {&key, &room, &performance, &end})
+        std::memmove(column->data() + to, column->data() + from, count * sizeof(float));
     }
-    void put(std::size_t i, const Row& row) {
-      key[i] = row.key, room[i] = row.room, performance[i] = row.performance, end[i] = row.end;
+    void put(std::size_t i, float k, float r, float p, float e) {
+      key[i] = k, room[i] = r, performance[i] = p, end[i] = e;
     }
     void widen(std::size_t block, const Columns& from, std::size_t i) {
       key[block] = std::min(key[block], from.key[i]);
       room[block] = std::max(room[block], from.room[i]);
       performance[block] = std::max(performance[block], from.performance[i]);
       end[block] = std::max(end[block], from.end[i]);
-    }
-    // Of 64 rows.
-    Row extremes(std::size_t from) const {
-      Row most = kNone;
-      for (std::size_t i = from; i < from + 64; ++i) {
-        most.key = std::min(most.key, key[i]);
-        most.room = std::max(most.room, room[i]);
-        most.performance = std::max(most.performance, performance[i]);
-        most.end = std::max(most.end, end[i]);
-      }
-      return most;
     }
     std::uint64_t pass(std::size_t i, const Thresholds& thresholds) const {
       return detail::pass64(key.data() + i, room.data() + i, performance.data() + i,

@@ -29,34 +29,32 @@ struct ByKey {
   bool operator()(const Entry& a, const Entry& b) const { return a.key < b.key; }
 };
 
-// Among so few, entries that make room are moved one by one.
+// Among so few the place is counted, not looked for.
 inline constexpr std::size_t kFewSorted = 12;
 
-// How many of a sorted array an entry comes behind: counted in strides, then in one of them. No
-// step waits for the one before, and no branch on a key is guessed wrong.
-template <std::size_t stride, class Order>
-SLOTKERN_INLINE std::size_t count_not_behind(const Entry* entries, std::size_t size,
-                                             const Entry& entry, Order order) {
-  std::size_t first = 0, more = 0;
-  for (std::size_t i = stride - 1; i < size; i += stride)
-    first += order(entry, entries[i]) ? 0 : stride;
-  const std::size_t last = std::min(first + stride - 1, size);
-  for (std::size_t i = first; i < last; ++i) more += !order(entry, entries[i]);
-  return first + more;
-}
-
-// Puts an entry among the first `size` of a sorted array that has room for it; says where.
+// Puts an entry among the first `size` of a sorted array that has room for it; says where. Of the
+// ways to find its place each is the quickest at its sizes.
 template <class Order>
 SLOTKERN_INLINE std::size_t insert_sorted(std::vector<Entry>& array, std::size_t size, Entry entry,
                                           Order order) {
+  constexpr std::size_t stride = 8;
   Entry* const entries = array.data();
   std::size_t at = 0;
-  if (size <= kFewSorted) {
-    at = count_not_behind<1>(entries, size, entry, order);
+  if (size <= kFewSorted) {  // without a branch on keys, which would be guessed wrong
+    for (std::size_t i = 0; i < size; ++i) at += !order(entry, entries[i]);
     for (std::size_t i = size; i > 0; --i) entries[i] = entries[i - (i > at)];
+  } else if (size <= 40) {
+    for (at = size; at > 0 && order(entry, entries[at - 1]); --at) entries[at] = entries[at - 1];
   } else {
-    at = size <= 128 ? count_not_behind<8>(entries, size, entry, order)
-                     : count_not_behind<16>(entries, size, entry, order);
+    if (size <= 512) {  // counted in strides, then in one: no branch on keys either
+      for (std::size_t i = stride - 1; i < size; i += stride)
+        at += order(entry, entries[i]) ? 0 : stride;
+      const std::size_t first = at, last = std::min(first + stride - 1, size);
+      for (std::size_t i = first; i < last; ++i) at += !order(entry, entries[i]);
+    } else {
+      at = static_cast<std::size_t>(std::upper_bound(entries, entries + size, entry, order) -
+                                    entries);
+    }
     std::move_backward(entries + at, entries + size, entries + size + 1);
   }
   entries[at] = entry;
