@@ -95,7 +95,7 @@ cdef class SlotPool(ChangingSlots):
     `release`, `schedule` and the other writers wait for each other and for searches, and
     never hold the interpreter while they wait; searches of a changed pool take turns.
 
-    *Memory.* About 90 bytes a slot beside the copy; once changed 190 bytes a slot and 24 a
+    *Memory.* About 110 bytes a slot beside the copy; once changed 220 bytes a slot and 24 a
     booked part. As much as at first again for the copy that other searches run on.
 
     Examples
