@@ -125,7 +125,15 @@ void what_is_kept_follows_a_plain_list() {
       if (below(4) == 0) alive[below(row + 1)] = 0;
       if (below(3) != 0) continue;
       std::stable_sort(plain.begin(), plain.end(), ByKey{});
-      const double hoped = kept.hoped();
+      const double hoped = kept.hoped();  // dropping only raises the sum
+      if (below(3) == 0) {  // what is dead leaves from wherever it is; all others stay
+        kept.drop(keep);
+        std::erase_if(plain, [&](const Entry& entry) { return !alive[entry.row]; });
+        if (kept.cut() == kInfinity) CHECK(kept.few() == (plain.size() < n));
+        double cheapest = 0;
+        for (std::size_t i = 0; i < std::min(n, plain.size()); ++i) cheapest += plain[i].key;
+        if (kept.cut() == kInfinity) CHECK(kept.most() >= cheapest * (1 - 1e-9));
+      }
       if (below(2) == 0) {
         const bool less = plain.size() >= n && plain[n - 1].key < nth;
         CHECK(kept.absorb() || !less);

@@ -74,6 +74,7 @@ class RunningSum {
     for (std::size_t i = 0; i < count; ++i) add(array[i].key);
   }
   double lower() const { return sum_ - slack_; }
+  double upper() const { return sum_ + slack_; }
 
  private:
   double sum_ = 0, slack_ = 0;

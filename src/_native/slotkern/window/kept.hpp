@@ -30,7 +30,7 @@ class Kept {
     size_ = tail_ = 0;
     cut_ = cut;
     sum_ = {};
-    gain_ = 0, weighed_ = 0;
+    gain_ = waiting_ = 0, weighed_ = 0;
     changed_ = false;
   }
 
@@ -38,6 +38,7 @@ class Kept {
   bool add(double key, std::size_t row) {
     if (!(key < cut_)) return false;
     array_[tail_++] = {key, row};
+    waiting_ += key;
     if (tail_ == 2 * capacity_) absorb();
     return true;
   }
@@ -72,6 +73,9 @@ class Kept {
     return known - gain_ - (known + gain_) * kMargin;
   }
 
+  // About the most that the sum can be once all that came has joined.
+  double most() const { return sum_.upper() + (full() ? 0 : waiting_); }
+
   // At most the sum of the n cheapest there are.
   double lower() const {
     const double known = sum_.lower();
@@ -83,6 +87,24 @@ class Kept {
     double total = 0;
     for (std::size_t i = 0; i < n_; ++i) total += array_[i].key;
     return total;
+  }
+
+  // Drops whatever keep(row) refuses, also of what has not joined yet.
+  template <class Keep>
+  void drop(Keep keep) {
+    std::size_t kept = 0, sorted = 0;
+    waiting_ = 0;
+    for (std::size_t i = 0; i < tail_; ++i) {
+      if (!keep(array_[i].row)) continue;
+      if (i < size_)
+        ++sorted;
+      else
+        waiting_ += array_[i].key;
+      array_[kept++] = array_[i];
+    }
+    if (sorted < size_) sum_.of(array_, std::min(n_, sorted));
+    size_ = sorted, tail_ = kept;
+    gain_ = 0, weighed_ = 0;
   }
 
   // Drops what keep(row) refuses if any of it is among the n cheapest, and says whether it did.
@@ -113,7 +135,7 @@ class Kept {
       if (size_ > n_) sum_.drop(array_[n_].key);
     }
     tail_ = size_;
-    gain_ = 0, weighed_ = 0;
+    gain_ = waiting_ = 0, weighed_ = 0;
   }
 
   void merge() {
@@ -127,7 +149,7 @@ class Kept {
     size_ = tail_ = std::min(tail_, capacity_);
     if (size_ == capacity_) cut_ = array_[size_ - 1].key;
     sum_.of(array_, std::min(n_, size_));
-    gain_ = 0, weighed_ = 0;
+    gain_ = waiting_ = 0, weighed_ = 0;
   }
 
   static constexpr std::size_t kFew = 8;  // are put into their places one by one
@@ -137,6 +159,7 @@ class Kept {
   std::size_t size_ = 0, tail_ = 0;  // sorted; all of it
   double cut_ = kInfinity;
   RunningSum sum_;  // of the n cheapest
+  double waiting_ = 0;  // sum of the tail
   double gain_ = 0;  // what those of the tail that are weighed take off it at most
   std::size_t weighed_ = 0;
   bool changed_ = false;

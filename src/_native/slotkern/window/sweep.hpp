@@ -171,6 +171,16 @@ class Sweep {
     if (top_.few()) return true;
     if constexpr (!Goal::by_step)  // else there is but one slot to absorb
       if (shape_.total(top_.hoped()) > goal_.ceiling()) return true;
+    const auto keep = [&](std::size_t other) {
+      const Slot& s = prepared_.slots[other];
+      return shape_.screen_key(s) <= most_ && live(query_, shape_, s, t_) &&
+             goal_.useful(t_, shape_.length(s));
+    };
+    // Where whatever has come fits the ceiling no sum rules a window out, only how many are live.
+    if (top_.cut() == kInfinity && !(shape_.total(top_.most()) > goal_.ceiling())) {
+      top_.drop(keep);
+      if (top_.few()) return true;
+    }
     const bool changed = top_.absorb();
     if (top_.cut() != cut_) tighten();
     if (!changed) return true;
@@ -183,12 +193,7 @@ class Sweep {
         if (!top_.full()) break;
         continue;
       }
-      if (top_.purge([&](std::size_t other) {
-            const Slot& s = prepared_.slots[other];
-            return shape_.screen_key(s) <= most_ && live(query_, shape_, s, t_) &&
-                   goal_.useful(t_, shape_.length(s));
-          }))
-        continue;
+      if (top_.purge(keep)) continue;
       const double total = shape_.total(top_.sum());
       if (!goal_.fits(t_, total)) break;
       record(total);
