@@ -47,10 +47,11 @@ void check_screen(const PreparedSlots& prepared, const Screen& screen, KeyOf key
                                              : *std::max_element(all.begin(), all.end(), smaller)];
   if (below(2)) thresholds.key = round_up(key(some));
   if (below(4)) thresholds.room = round_down(room(some));
-  if (below(2)) thresholds.end = round_down(some.end);
+  double end = -kInfinity;
+  if (below(2)) end = some.end, thresholds.end = screen.ending(end);
   for (const std::size_t row : all) {
     const Slot& s = prepared.slots[row];
-    if (key(s) <= thresholds.key && room(s) >= thresholds.room && s.end >= thresholds.end)
+    if (key(s) <= thresholds.key && room(s) >= thresholds.room && s.end >= end)
       wanted.push_back(row);
   }
   const std::vector<std::size_t> found = passed(prepared, screen, thresholds);

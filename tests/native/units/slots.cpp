@@ -49,10 +49,10 @@ void all_passes_find_the_same_rows() {
 // The screen tells what differs by less than a thousandth, far from zero too.
 void screen_passes_little_that_is_just_beyond() {
   Screen screen;
-  screen.reset(640);
+  screen.reset(640, 1.7e9);
   for (std::size_t i = 0; i < 640; ++i) {
     const double near = 1 + 1e-6 * static_cast<double>(i);
-    screen.put(i, near, near, near, 1.7e9 + 256 * static_cast<double>(i));
+    screen.put(i, near, near, near, 1.7e9 + static_cast<double>(i));
   }
   const auto count = [&](const Thresholds& thresholds) {
     std::size_t rows = 0;
@@ -63,7 +63,7 @@ void screen_passes_little_that_is_just_beyond() {
   CHECK(count({half, 0, 0, 0}) <= 322);
   CHECK(count({2, half, 0, 0}) <= 322);
   CHECK(count({2, 0, half, 0}) <= 322);
-  CHECK(count({2, 0, 0, static_cast<float>(1.7e9 + 256 * 320)}) <= 322);
+  CHECK(count({2, 0, 0, screen.ending(1.7e9 + 320)}) <= 322);
 }
 
 void screen_keeps_what_a_plain_filter_keeps() {
@@ -71,7 +71,8 @@ void screen_keeps_what_a_plain_filter_keeps() {
     const std::size_t count = 1 + below(round % 4 == 0 ? 9000 : 300);
     std::vector<float> columns[4];
     Screen screen;
-    screen.reset(count);
+    const double origin = static_cast<double>(below(3)) - 1;
+    screen.reset(count, origin);
     for (std::size_t i = 0; i < count; ++i) {
       for (auto& column : columns) column.push_back(static_cast<float>(below(8)));
       screen.put(i, columns[0][i], columns[1][i], columns[2][i], columns[3][i]);
@@ -82,7 +83,7 @@ void screen_keeps_what_a_plain_filter_keeps() {
     std::vector<std::size_t> expected, seen;
     for (std::size_t i = 0; i <= last && expected.size() < most; ++i)
       if (columns[0][i] <= thresholds.key && columns[1][i] >= thresholds.room &&
-          columns[2][i] >= thresholds.performance && columns[3][i] >= thresholds.end)
+          columns[2][i] >= thresholds.performance && columns[3][i] - origin >= thresholds.end)
         expected.push_back(i);
     if (most > 0)
       screen.each({}, thresholds, last, [&](std::size_t row) {
@@ -96,7 +97,7 @@ void screen_keeps_what_a_plain_filter_keeps() {
 // Blocks inserted and erased, rows moved: the same as a screen that is made anew.
 void screen_follows_rows_that_change() {
   Screen screen;
-  screen.reset(64);
+  screen.reset(64, 0);
   std::vector<std::uint32_t> order{0};
   const auto open = [] { return std::vector<double>(64, NAN); };
   std::vector<std::vector<double>> keys{open()};  // of each block's rows, NaN where there is none

@@ -62,8 +62,9 @@ class PoolRows {
     prepared.slots.resize(blocks * kBlock);
     prepared.origins.resize(blocks * kBlock);
     prepared.taken.resize(blocks);
-    prepared.by_rate.reset(blocks * kBlock);
-    prepared.by_price.reset(prices_ ? blocks * kBlock : 0);
+    const double origin = slots.empty() ? 0 : slots.front().first.start;
+    prepared.by_rate.reset(blocks * kBlock, origin);
+    prepared.by_price.reset(prices_ ? blocks * kBlock : 0, origin);
     prepared.firsts.resize(blocks);
     prepared.order.clear();
     for (std::size_t b = 0; b < blocks; ++b) {
@@ -80,7 +81,7 @@ class PoolRows {
   void keep_prices() {
     if (prices_) return;
     PreparedSlots& prepared = *prepared_;
-    prepared.by_price.reset(prepared.slots.size(), spare_.size());
+    prepared.by_price.reset(prepared.slots.size(), prepared.by_rate.origin(), spare_.size());
     prices_ = true;
     prepared.each_row([&](std::size_t row) { set_price(row, prepared.slots[row]); });
     for (std::size_t b = 0; b < prepared.order.size(); ++b) fold(b);

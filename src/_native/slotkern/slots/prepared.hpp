@@ -139,8 +139,9 @@ class PreparedSlots {
     const bool ragged = all || shape == ShapeKind::ragged,
                square = all || shape == ShapeKind::square;
     load(view, scratch);
-    if (ragged) by_rate.reset(slots.size());
-    if (square) by_price.reset(slots.size());
+    const double origin = slots.empty() ? 0 : slots.front().start;
+    if (ragged) by_rate.reset(slots.size(), origin);
+    if (square) by_price.reset(slots.size(), origin);
     for (std::size_t i = 0; i < slots.size(); ++i) {
       if (i % kPollSlots == 0) poll();
       const Slot& s = slots[i];

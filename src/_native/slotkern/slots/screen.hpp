@@ -3,7 +3,8 @@
 //
 // Four float columns a slot, each rounded to the side that keeps the slot (keys down; room,
 // performance and end up), and the same four as extremes of every block of 64 slots, so that
-// one pass over 64 blocks looks at 4,096 slots. The screen only ever keeps too much: every
+// one pass over 64 blocks looks at 4,096 slots. Ends are counted from an origin near them: of
+// seconds since 1970 a float tells two minutes apart. The screen only ever keeps too much: every
 // slot it passes is tested again in float64 with the expressions that define the answer.
 // Cost of a pass: O(m / 64) for the blocks, then the blocks that are left; 16 bytes a slot.
 #pragma once
@@ -58,8 +59,9 @@ class Screen {
   }
 
   // Room for so many rows, in blocks of which the last `empty` stand in no order yet.
-  void reset(std::size_t slots, std::size_t empty = 0) {
+  void reset(std::size_t slots, double origin, std::size_t empty = 0) {
     slots_ = slots;
+    origin_ = origin;
     const std::size_t blocks = (slots + 63) / 64;
     blocks_ = blocks - empty;
     fine_.reset(blocks * 64);
@@ -67,9 +69,13 @@ class Screen {
     coarse_.reset((blocks_ + 63) / 64 * 64);
   }
 
+  double origin() const { return origin_; }
+  // The threshold of what ends at t or later.
+  float ending(double t) const { return round_down(t - origin_); }
+
   SLOTKERN_INLINE void put(std::size_t i, double key, double room, double performance,
                            double end) {
-    fine_.put(i, round_down(key), round_up(room), round_up(performance), round_up(end));
+    set(i, key, room, performance, end);
     coarse_.widen(i / 64, fine_, i);
   }
 
@@ -137,11 +143,11 @@ class Screen {
   void clear(std::size_t row) { fine_.clear(row); }
 
   void set(std::size_t i, double key, double room, double performance, double end) {
-    fine_.put(i, round_down(key), round_up(room), round_up(performance), round_up(end));
+    fine_.put(i, round_down(key), round_up(room), round_up(performance), round_up(end - origin_));
   }
 
   void set_end(std::size_t i, double room, double end) {
-    fine_.room[i] = round_up(room), fine_.end[i] = round_up(end);
+    fine_.room[i] = round_up(room), fine_.end[i] = round_up(end - origin_);
   }
   void set_room(std::size_t i, double room) { fine_.room[i] = round_up(room); }
 
@@ -214,6 +220,7 @@ class Screen {
   };
 
   std::size_t slots_ = 0, blocks_ = 0;
+  double origin_ = 0;
   Columns fine_;
   // Searches write here only where slots change, and there they take turns; see fold_loose().
   mutable Columns coarse_;

@@ -241,7 +241,7 @@ struct ValueGroups {
   // Calls visit(row) for the slots that a window of this shape may use, until it says false.
   template <class Visit>
   void each_possible(const Shape& shape, double least_others, Visit visit) {
-    Thresholds thresholds = first_thresholds(query, shape);
+    Thresholds thresholds = first_thresholds(prepared, query, shape);
     // Slots too dear for any window still make a step of Lite, and a group's time possible.
     if (!options.lite && !options.group_span)
       thresholds.key = key_ceiling(shape.screened(detail::most_money(query)), least_others);

@@ -93,13 +93,13 @@ class AlternativesSweep {
     poll();
     const float ceiling = key_ceiling(shape.screened(query_.budget), least_others);
     if (groups_.empty()) {
-      thresholds_ = first_thresholds(query_, shape);
+      thresholds_ = first_thresholds(prepared_, query_, shape);
       thresholds_.key = ceiling;
       shortest_ = shape.shortest(prepared_);
     }
     thresholds_.key = std::max(thresholds_.key, ceiling);
     thresholds_.performance =
-        std::min(thresholds_.performance, first_thresholds(query_, shape).performance);
+        std::min(thresholds_.performance, first_thresholds(prepared_, query_, shape).performance);
     groups_.push_back({shape, ceiling, SmallestOf<ByNode>(ByNode{this})});
     groups_.back().top.reset(n_, kFewLive);
     live_ += groups_.back().top.room();

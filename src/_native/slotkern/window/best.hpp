@@ -206,8 +206,8 @@ inline void list_joining(const PreparedSlots& prepared, const Query& query, doub
                          Workspace& work) {
   work.joining.clear();
   work.last_joining.assign(work.bounds.size(), Workspace::kNone);
-  Thresholds thresholds = first_thresholds(query, Square{0, least});
-  thresholds.end = std::max(thresholds.end, round_down(start));
+  Thresholds thresholds = first_thresholds(prepared, query, Square{0, least});
+  thresholds.end = std::max(thresholds.end, Square::screen(prepared).ending(start));
   thresholds.key = key_ceiling((cost + kUnderflow) / shortest, least_others);
   Square::screen(prepared).each(
       prepared.order, thresholds, prepared.position_at(start), [&](std::size_t row) {

@@ -113,11 +113,12 @@ inline float key_ceiling(double ceiling, double least_others) {
 }
 
 template <class Shape>
-Thresholds first_thresholds(const Query& query, const Shape& shape) {
+Thresholds first_thresholds(const PreparedSlots& prepared, const Query& query,
+                            const Shape& shape) {
   Thresholds thresholds;
   thresholds.room = round_down(shape.room() * (1 - kMargin));
   thresholds.performance = round_down(std::max(query.min_performance, shape.performance()));
-  thresholds.end = round_down(query.earliest);
+  thresholds.end = Shape::screen(prepared).ending(query.earliest);
   return thresholds;
 }
 

@@ -112,8 +112,10 @@ class Sweep {
         Goal& goal, Workspace& work, double dear = kInfinity)
       : prepared_(prepared), query_(query), shape_(shape), least_others_(least_others),
         goal_(goal), work_(work), top_(work.kept), n_(static_cast<std::size_t>(query.n)),
-        shortest_(shape.shortest(prepared)), thresholds_(first_thresholds(query, shape)) {
-    thresholds_.end = std::max(thresholds_.end, round_down(query.earliest + shortest_));
+        shortest_(shape.shortest(prepared)),
+        thresholds_(first_thresholds(prepared, query, shape)) {
+    thresholds_.end = std::max(thresholds_.end,
+                               Shape::screen(prepared).ending(query.earliest + shortest_));
     // No part starts later; the tests themselves are below.
     const double room = 4 * 0x1p-52 * (std::fabs(query.deadline) + shortest_);
     last_ = std::min(query.latest, query.deadline - shortest_ + room);
@@ -227,7 +229,8 @@ class Sweep {
     top_.reset(n_, spare_);
     Thresholds thresholds = thresholds_;
     thresholds.key = most_;
-    thresholds.end = std::max(thresholds.end, round_down(t_ + shortest_));
+    thresholds.end =
+        std::max(thresholds.end, Shape::screen(prepared_).ending(t_ + shortest_));
     double cut = kInfinity;
     Shape::screen(prepared_).each(
         prepared_.order, thresholds, 0, last, [&](std::size_t row, std::size_t) {
@@ -308,8 +311,8 @@ bool cheapest_at(const PreparedSlots& prepared, const Query& query, const Shape&
   };
   chosen.clear();
   chosen.reserve(n + 1);
-  Thresholds thresholds = first_thresholds(query, shape);
-  thresholds.end = std::max(thresholds.end, round_down(t));
+  Thresholds thresholds = first_thresholds(prepared, query, shape);
+  thresholds.end = std::max(thresholds.end, Shape::screen(prepared).ending(t));
   thresholds.key = key_ceiling(shape.screen_key_of(nth_key), 0);
   thresholds.performance =
       std::max(thresholds.performance, round_down(least_performance * (1 - kMargin)));
