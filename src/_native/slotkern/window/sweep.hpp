@@ -299,44 +299,49 @@ inline bool cheaper(const PreparedSlots& prepared, const Entry& a, const Entry& 
 
 // The tie rule: the n cheapest by (key, node) of the slots at positions 0..last that are live at t
 // and pass `useful`, in this order, into `chosen`; whether there are n. `nth_key` and
-// `least_performance` are bounds known before. Keeps a max-heap of n; its top tightens the
-// screen.
+// `least_performance` are bounds known before. The n-th of those so far tightens the screen: of
+// few after each slot, of many whenever about n more have come.
 template <class Shape, class Useful>
 bool cheapest_at(const PreparedSlots& prepared, const Query& query, const Shape& shape, double t,
                  std::size_t last, double nth_key, double least_performance, Useful useful,
                  std::vector<Entry>& chosen) {
-  const std::size_t n = static_cast<std::size_t>(query.n);
+  const std::size_t n = static_cast<std::size_t>(query.n), room = 2 * n + 8;
+  const bool sorts = n <= kFewSorted;
   const auto before = [&prepared](const Entry& a, const Entry& b) {
     return cheaper(prepared, a, b);
   };
-  chosen.clear();
-  chosen.reserve(n + 1);
+  chosen.resize(room);
+  std::size_t size = 0;
   Thresholds thresholds = first_thresholds(prepared, query, shape);
   thresholds.end = std::max(thresholds.end, Shape::screen(prepared).ending(t));
   thresholds.key = key_ceiling(shape.screen_key_of(nth_key), 0);
   thresholds.performance =
       std::max(thresholds.performance, round_down(least_performance * (1 - kMargin)));
+  double most = kInfinity;  // the key of the n-th
+  const auto drop_rest = [&] {
+    const auto first = chosen.begin(), nth = first + static_cast<std::ptrdiff_t>(n) - 1;
+    if (!sorts) std::nth_element(first, nth, first + static_cast<std::ptrdiff_t>(size), before);
+    size = n;
+    most = nth->key;
+    thresholds.key = std::min(thresholds.key, key_ceiling(shape.screen_key_of(most), 0));
+  };
   Shape::screen(prepared).each(prepared.order, thresholds, last, [&](std::size_t row) {
     const Slot& s = prepared.slots[row];
-    if (!live(query, shape, s, t) || !query.admits(s, row) ||
+    const Entry entry{shape.key(s), row};
+    if (entry.key > most || !live(query, shape, s, t) || !query.admits(s, row) ||
         s.performance < shape.performance() || !useful(s))
       return true;
-    const Entry entry{shape.key(s), row};
-    if (chosen.size() == n) {
-      if (!before(entry, chosen.front())) return true;
-      std::pop_heap(chosen.begin(), chosen.end(), before);
-      chosen.back() = entry;
-    } else {
-      chosen.push_back(entry);
-    }
-    std::push_heap(chosen.begin(), chosen.end(), before);
-    if (chosen.size() == n)
-      thresholds.key =
-          std::min(thresholds.key, key_ceiling(shape.screen_key_of(chosen.front().key), 0));
+    if (sorts)
+      insert_sorted(chosen, size++, entry, before);
+    else
+      chosen[size++] = entry;
+    if (size == room || (sorts && size >= n)) drop_rest();
     return true;
   });
-  std::sort_heap(chosen.begin(), chosen.end(), before);
-  return chosen.size() == n;
+  if (size > n) drop_rest();
+  chosen.resize(size);
+  if (!sorts) std::sort(chosen.begin(), chosen.end(), before);
+  return size == n;
 }
 
 }  // namespace slotkern
