@@ -217,7 +217,8 @@ cdef class PreparedSlots:
             part = no_limit
             part.amount, part.at_least = limit.amount, limit.side == ">="
             if isinstance(limit.of, (str, np.ndarray)):
-                weight, part.by_length = self.uses_of(limit.of)
+                weight, part.by_length, unit = self.uses_of(limit)
+                part.amount = limit.reachable(unit)
                 copy.tied_arrays.append(weight)
                 part.weight = <const double*>cnp.PyArray_DATA(weight)
             else:
@@ -236,8 +237,17 @@ cdef class PreparedSlots:
             request.tied = self.table, copy
         return copy
 
-    cdef object uses_of(self, object of):
-        """(weights, by_length) of a term over the columns, or of an array."""
+    cdef Request bound_one(self, Request request, i):
+        """The same of one of many requests: an error names it."""
+        try:
+            return self.bound(request)
+        except (ValueError, TypeError) as error:
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(f"{request.name or f'requests[{i}]'}: {error}") from None
+
+    cdef object uses_of(self, object limit):
+        """(weights, by_length, unit) of a term over the columns, or of an array."""
+        of = limit.of
         if not isinstance(of, str):
             self.check_rows("a limit")
             if len(of) != len(self.table):
@@ -245,12 +255,13 @@ cdef class PreparedSlots:
                     f"a limit has {len(of)} values for {len(self.table)} slots; "
                     "an array must match the searched array row by row"
                 )
-            return of, False
+            return of, False, limit.unit
         key = "sum", of
         uses = self.masks.get(key)
         if uses is None:
             from slotkern.limits import uses_of
             uses = uses_of(of, self.table)
+            uses = *uses, uses.unit()
             if len(self.masks) >= 64:
                 self.masks.clear()
             self.masks[key] = uses

@@ -249,8 +249,8 @@ def find_windows(slots, requests, criterion="finish", *, str shape="square",
     queries.reserve(len(asked))
     cdef list keep = []  # what queries point at, beside the requests
     cdef Request bound
-    for each in asked:
-        bound = pool.bound(each)
+    for i, each in enumerate(asked):
+        bound = pool.bound_one(each, i)
         if bound is not each:
             keep.append(bound)
         queries.push_back(bound.query)

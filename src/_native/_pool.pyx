@@ -602,7 +602,7 @@ cdef class SlotPool(ChangingSlots):
                     f"requests[{i}]: a filter must be an expression without start and end, which "
                     "change with every booking, and so must limits; find and book it by itself"
                 )
-            each = self.bound(each)
+            each = self.bound_one(each, i)
             masked.append(each)  # keeps the mask
             queries.push_back(each.query)
         cdef Bookings out = Bookings.__new__(Bookings)

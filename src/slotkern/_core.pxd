@@ -19,7 +19,8 @@ cdef class PreparedSlots:
     cdef bint borrowed  # the table is the user's own array, which may change
     cdef object mask_of(self, object where)
     cdef Request bound(self, Request request)
-    cdef object uses_of(self, object of)
+    cdef Request bound_one(self, Request request, i)
+    cdef object uses_of(self, object limit)
     cdef object array(self)
     cdef PreparedSlots settled(self)
     cdef PreparedSlots settled_for(self, const Query& query)

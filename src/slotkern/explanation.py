@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["Explanation", "explain"]
 
 
+#: As a share of a sum: amounts are told as near as that to the smallest change.
+_NEAR = 1e-8
 #: What `explain` lifts, but has no smallest change of.
 _OTHER_LIMITS = {
     "min_performance": "the least performance",
@@ -43,8 +45,8 @@ class Explanation(Shown):
     """Why a request has no window, or what limits the one it has.
 
     Every figure is the answer of an exact search over the same slots, so each "smallest
-    change" is known to work: make it, and `find_window` finds a window; change less,
-    and it finds none.
+    change" is known to work: make it, and `find_window` finds a window; change less
+    (a limit on a sum by more than a part in 10^8 less), and it finds none.
 
     Attributes
     ----------
@@ -233,14 +235,15 @@ def _nearest_amount(
     """The amount nearest to the limit's own that some window found with it keeps.
 
     What fits at an amount also fits at all beyond it, so that it is found by bisection;
-    every window that is met says by its own sum how far it would do.
+    every window that is met says by its own sum how far it would do. Amounts nearer to
+    that than `_NEAR` are not asked for: sets that differ by so little are many.
     """
     window = find(())
     if window is None:
         return None
     near, far = limit.amount, _sum_of(limit, window, pool, request)
     middle = near + (far - near) / 2
-    while near != middle != far:
+    while abs(far - near) > _NEAR * abs(far) and near != middle != far:
         window = find((replace(limit, amount=middle),))
         if window is None:
             near = middle
@@ -295,8 +298,10 @@ def explain(slots: Slots, request: Request, *, shape: Shape = "square") -> Expla
     Notes
     -----
     About 2 log2(N) searches for N nodes: fewer nodes never fit worse, so the largest
-    numbers are found by bisection. With limits on sums up to N more, and some 120 for
-    each limit. Preparing m slots takes O(m log m).
+    numbers are found by bisection. With limits on sums up to N more, and some 60 for
+    each limit: its amount is within a part in 10^8 of the smallest change, and just
+    that where all that parts use is a multiple of one number. Preparing m slots takes
+    O(m log m).
 
     Examples
     --------

@@ -9,7 +9,7 @@ import ast
 import math
 import warnings
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -26,6 +26,8 @@ _SIDES: dict[type[ast.cmpop], Literal["<=", ">="]] = {ast.LtE: "<=", ast.GtE: ">
 _TURNED: dict[str, Literal["<=", ">="]] = {"<=": ">=", ">=": "<="}
 _MOST_LENGTH = 10_000
 _MOST_USE = 1e290
+#: Sums of so small parts, up to so many of them, are exact.
+_UNITS, _WHOLE = 1024, 2.0**52
 _MOST_SUM = 2.0**31 * _MOST_USE  # of a part on each node that there can be
 
 
@@ -85,6 +87,32 @@ class Limit:
             return None
         return f"sum({self.of}) {self.side} {self.amount!r}"
 
+    @cached_property
+    def unit(self) -> float:
+        """The largest number that all sums of an array are a multiple of, or 0."""
+        return Uses(self.of, by_length=False).unit()
+
+    def reachable(self, unit: float) -> float:
+        """The amount that the same sums keep and that one of them may come to.
+
+        Sums are multiples of `unit`, or of nothing known where that is 0. Whatever lies
+        beyond what they come to, be it by an ulp, is as good as the next multiple: a
+        search that is told so need not try all sets that come near.
+
+        Examples
+        --------
+        >>> from slotkern import Limit
+        >>> Limit("memory", ">=", 513).reachable(64.0)
+        576.0
+        """
+        amount = self.amount
+        if unit == 0 or not abs(amount) * _UNITS < _WHOLE:
+            return amount
+        count = round(amount / unit)
+        if self.side == ">=":
+            return (count + (count * unit < amount)) * unit
+        return (count - (count * unit > amount)) * unit
+
     def __repr__(self) -> str:
         return f"Limit({shown(self.of)}, {self.side!r}, {self.amount!r})"
 
@@ -131,6 +159,22 @@ class Uses(NamedTuple):
 
     weight: NDArray[np.float64]
     by_length: bool
+
+    def unit(self) -> float:
+        """The largest number that all sums are a multiple of; 0 where none is known.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from slotkern.limits import Uses
+        >>> Uses(np.array([64.0, 256.0]), by_length=False).unit()
+        64.0
+        """
+        fine = self.weight * _UNITS
+        if self.by_length or not np.abs(fine).sum() < _WHOLE:
+            return 0.0
+        whole = fine.astype(np.int64)
+        return float(np.gcd.reduce(whole)) / _UNITS if (whole == fine).all() else 0.0
 
 
 def columns(of: str) -> frozenset[str]:

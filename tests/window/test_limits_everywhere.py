@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import math
+import operator
+from itertools import combinations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from strategies import SHAPES
 
 import slotkern as sk
@@ -235,3 +239,60 @@ def test_more_nodes_keep_a_limit_that_fewer_break():
     why = sk.explain(slots, job)
     assert why.together == why.most_nodes == 4
     assert sk.explain(slots, job.replace(budget=15)).most_nodes == 0
+
+
+def test_amounts_that_no_sum_comes_to_are_told_at_once():
+    # Hundreds of nodes of few sizes: sets that come near an amount are without number.
+    rng = np.random.default_rng(4)
+    slots = sk.make_slots(
+        node=np.arange(200),
+        start=rng.uniform(0, 5, 200),
+        end=60,
+        performance=rng.choice([1, 1.5, 2], 200),
+        price=rng.uniform(1, 2, 200),
+        memory=rng.choice([64, 128, 256], 200),
+    )
+    for n in (3, 20):
+        why = sk.explain(
+            slots, sk.Request(n, 8, limits=f"sum(memory) >= {256 * n + 1}")
+        )
+        assert why.beyond == why.sums == {0: 256.0 * n}
+
+
+@given(
+    st.lists(st.integers(-40, 40), min_size=2, max_size=6),
+    st.sampled_from([1, 3, 0.25, 64, 0.1]),
+    st.floats(-200, 200),
+    st.sampled_from(["<=", ">="]),
+)
+def test_reachable_amounts_are_kept_by_the_same_sums(values, unit, amount, side):
+    weights = np.array(values) * unit
+    limit = sk.Limit(weights, side, amount)
+    told = limit.reachable(limit.unit)
+    keeps = operator.le if side == "<=" else operator.ge
+    for size in range(len(values) + 1):
+        for some in combinations(weights.tolist(), size):
+            total = math.fsum(some)
+            assert keeps(total, amount) == keeps(total, told)
+            if limit.unit:
+                assert total % limit.unit == 0
+    if unit != 0.1:
+        assert (limit.unit > 0) == any(values)
+
+
+def test_an_error_in_one_of_many_requests_names_it():
+    slots = some_slots(3)
+    good, named = sk.Request(1, 1), sk.Request(1, 1, where="foo > 1", name="nightly")
+    wrong = [
+        sk.Request(1, 1, where="foo > 1"),
+        sk.Request(1, 1, limits="sum(foo) <= 1"),
+    ]
+    for many in (
+        lambda jobs: sk.find_windows(slots, jobs),
+        lambda jobs: sk.SlotPool(slots).schedule(jobs),
+    ):
+        for request in wrong:
+            with pytest.raises(ValueError, match=r"^requests\[1\]: .*no column 'foo'"):
+                many([good, request])
+        with pytest.raises(ValueError, match=r"^nightly: .*no column 'foo'"):
+            many([good, named])
