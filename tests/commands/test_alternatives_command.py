@@ -26,7 +26,7 @@ def test_alternatives_are_those_of_the_library(
     job = sk.Request(5, 310, budget=1500)
     for words, options in (
         ((), {}),
-        (("--shape", "ragged", "--limit", "3"), {"shape": "ragged", "limit": 3}),
+        (("--shape", "ragged", "--most", "3"), {"shape": "ragged", "limit": 3}),
         (("--criterion", "cost"), {"criterion": "cost"}),
     ):
         found = sk.find_alternatives(environment.slots, job, **options)
@@ -63,8 +63,8 @@ def test_no_alternatives_print_the_explanation(slots_file: Path) -> None:
     assert result.exit_code == 1
     assert strict(result.stdout)["windows"] == []
     assert "No window fits." in strict(result.stdout)["explanation"]["text"]
-    for limit in (0, -1):
-        refused(run("alternatives", slots_file, *JOB, "--limit", limit), "limit", limit)
+    for most in (0, -1):
+        refused(run("alternatives", slots_file, *JOB, "--most", most), "most", most)
 
 
 def test_many_alternatives_are_shown_in_part() -> None:

@@ -273,9 +273,7 @@ def alternatives(
     ] = "first",
     shape: Shape = "square",
     method: Method = "exact",
-    limit: Annotated[
-        int | None, typer.Option(help="No more windows than this.")
-    ] = None,
+    most: Annotated[int | None, typer.Option(help="No more windows than this.")] = None,
     pareto: Annotated[
         str | None,
         typer.Option(
@@ -293,11 +291,11 @@ def alternatives(
     Exits with 1 and the explanation when there is none.
     """
     check_results(plot, output, html)
-    if limit is not None and limit < 1:
-        raise ValueError(f"--limit must be at least 1, got {limit}")
+    if most is not None and most < 1:
+        raise ValueError(f"--most must be at least 1, got {most}")
     free, table = read_free(slots)
     how: Any = {"criterion": criterion, "shape": shape, "method": method}
-    found = sk.find_alternatives(free, request, limit=limit, **how)
+    found = sk.find_alternatives(free, request, limit=most, **how)
     if pareto is not None:
         names: Any = (name.strip() for name in pareto.split(","))
         found = found.pareto(*names)
