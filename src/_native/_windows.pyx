@@ -211,8 +211,8 @@ cdef class Window:
                 f"nodes=[{', '.join(self.names)}])"
             )
         return (
-            f"Window({self.shape} {self.criterion}: start={self.start:g}, "
-            f"finish={self.finish:g}, runtime={self.runtime:g}, cost={self.cost:g}, "
+            f"Window({self.shape} {self.criterion}: start={time_text(self.start)}, "
+            f"finish={time_text(self.finish)}, runtime={self.runtime:g}, cost={self.cost:g}, "
             f"nodes={list(self.nodes)})"
         )
 
@@ -235,6 +235,11 @@ cdef class Window:
 
     def __reduce__(self):
         return _restore_window, (*self._state(), self.name, self.terms)
+
+
+cdef str time_text(double t):
+    """In six digits; in all that matter where these would not tell one second from the next."""
+    return f"{t:g}" if abs(t) < 1e6 else f"{t:.12g}"
 
 
 cdef int hold(Window window, Py_ssize_t n) except -1:

@@ -21,6 +21,8 @@ pytest.importorskip("typer")
 import pyarrow.parquet as pq
 from command_line import run
 
+from slotkern.commands import tables
+
 JOB = ["--nodes", 2, "--walltime", "4h", "--earliest", "2026-10-25 00:00"]
 JOBS = "name,nodes,walltime,budget\nocean,2,4:00:00,10\nall,9,1h,\n"
 
@@ -84,7 +86,7 @@ def test_one_result_in_every_form(folder: Path, tmp_path: Path, ending: str) -> 
     first = {"node": 0, "name": "a", "cost": 2, "price": 0.5, "memory": 1}
     second = {"node": 1, "name": "b", "cost": 1, "price": 0.25, "memory": 2}
     assert result("find", pool, *JOB) == [window | first, window | second]
-    found = result("alternatives", pool, *JOB, "--limit", 2)
+    found = result("alternatives", pool, *JOB, "--most", 2)
     assert [row["window"] for row in found] == [1, 1, 2, 2]
     found = result("compare", pool, *JOB, "--criterion", "cost", "--shape", "square")
     assert [(r["criterion"], r["cost"], r["nodes"]) for r in found] == [
@@ -251,3 +253,9 @@ def test_bars_are_drawn_on_a_terminal_alone(folder: Path) -> None:
         assert process.stdout.read().decode() == quiet.stdout
     os.close(master)
     assert b"criteria" in drawn
+
+
+def test_small_prices_are_told():
+    assert tables.column([7.1e-5, 0.25, 12]) == ["0.000071", "0.250000", "12.000000"]
+    assert tables.column([0.5, 12]) == ["0.50", "12.00"]
+    assert tables.column([0, 3e-30]) == ["0.000000000", "0.000000000"]

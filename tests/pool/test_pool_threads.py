@@ -67,6 +67,33 @@ def test_threads_that_read_and_write():
     assert pool.slots.tolist() == slots.tolist()
 
 
+def test_owners_are_told_while_others_book():
+    pool, job, done = sk.SlotPool(random_slots(3, nodes=60, slots=30)), [], []
+    for window in sk.find_alternatives(pool, sk.Request(1, 2.0), limit=300):
+        pool.book(window, owner="first")
+        job.append(window)
+
+    def work():
+        while not done:
+            for window in job[:20]:
+                pool.release(window)
+                pool.book(window, owner="second")
+
+    thread = threading.Thread(target=work)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    thread.start()
+    try:
+        for _ in range(60):
+            assert {*pool.booked["owner"]} <= {"", "first", "second"}
+            assert len(pool.bookings()["owner"]) <= len(job)
+    finally:
+        done.append(True)
+        thread.join(60)
+        sys.setswitchinterval(interval)
+    assert {*pool.booked["owner"]} == {"first", "second"}
+
+
 def test_a_search_by_value_while_the_pool_first_changes():
     slots = random_slots(2, nodes=40, slots=20)
     pool, request = sk.SlotPool(slots), sk.Request(3, 2.0)

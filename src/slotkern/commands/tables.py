@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -41,20 +42,26 @@ TOTALS = {
 FEW = 4
 #: Of a window with more than twice as many parts, so many are shown at either end.
 ENDS = 100
+#: So many decimals at most.
+MOST_DECIMALS = 9
 #: Of the nodes of a window, so many are named in a row of a table.
 SOME = 12
 
 
 def column(values: Any) -> list[str]:
-    """Write numbers so that they line up: all whole, or all with two decimals.
+    """Write numbers so that they line up: all whole, or all with so many decimals.
 
-    What is no number, NaN, is an empty cell.
+    Two, or as many as the smallest has digits to show. What is no number, NaN, is an
+    empty cell.
     """
     array = np.asarray(values)
     if array.dtype.kind not in "iuf":
         return [str(value) for value in array.tolist()]
     finite = array[np.isfinite(array)]
     decimals = 0 if bool((finite == np.rint(finite)).all()) else 2
+    least = np.abs(finite[finite != 0]).min(initial=1)
+    if least < 0.01:
+        decimals = min(1 - math.floor(math.log10(least)), MOST_DECIMALS)
     return [
         "" if value != value else f"{value:,.{decimals}f}" for value in array.tolist()
     ]
