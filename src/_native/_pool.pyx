@@ -324,8 +324,6 @@ cdef class SlotPool(ChangingSlots):
 
     def _owners_of(self, spans):
         """The owner of each booked part, as text; empty where it has none."""
-        if not self.owner_of:
-            return np.zeros(len(spans), "U1")
         from slotkern.machine.ledger import owners_of
         return owners_of(self.owner_of, spans)
 

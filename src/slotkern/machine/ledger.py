@@ -26,7 +26,9 @@ __all__ = [
 
 def owners_of(owner_of: Mapping[Window, str], spans: NDArray[Any]) -> NDArray[np.str_]:
     """Return the owner of each booked part; empty where it has none."""
-    owner_of = dict(owner_of)  # other threads may book meanwhile
+    owner_of = dict(owner_of)  # other threads may book and release meanwhile
+    if not owner_of:
+        return np.zeros(len(spans), "U1")
     parts = np.concatenate([window.slots for window in owner_of])
     sizes = [len(window) for window in owner_of]
     owners = np.repeat([*owner_of.values()], sizes)
