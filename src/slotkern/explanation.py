@@ -300,8 +300,8 @@ def explain(slots: Slots, request: Request, *, shape: Shape = "square") -> Expla
     About 2 log2(N) searches for N nodes: fewer nodes never fit worse, so the largest
     numbers are found by bisection. With limits on sums up to N more, and some 60 for
     each limit: its amount is within a part in 10^8 of the smallest change, and just
-    that where all that parts use is a multiple of one number. Preparing m slots takes
-    O(m log m).
+    that where all that parts use is a multiple of one number, and this is more than a
+    part in 10^8 of their sum. Preparing m slots takes O(m log m).
 
     Examples
     --------

@@ -73,7 +73,7 @@ class Kept {
     return known - gain_ - (known + gain_) * kMargin;
   }
 
-  // About the most that the sum can be once all that came has joined.
+  // The most, but for rounding, that the sum can be once all that came has joined.
   double most() const { return sum_.upper() + (full() ? 0 : waiting_); }
 
   // At most the sum of the n cheapest there are.
