@@ -153,13 +153,14 @@ class Explanation(Shown):
     def __str__(self) -> str:
         asked = self.request
         lines = [
-            f"{self.nodes_total} nodes have slots, {self.nodes_fast} of them have "
+            f"{_counted(self.nodes_total, ' node has', ' nodes have')} slots, "
+            f"{_counted(self.nodes_fast, ' of them has', ' of them have')} "
             f"performance >= {asked.min_performance:g}, and {self.nodes_proper} of "
             "those also pass the filter and the price limit",
             f"{self.slots_long} of {self.slots_total} slots can hold a part of "
             + self._length(),
-            f"at most {self.together} nodes are ever free together; {asked.nodes} "
-            "are asked for",
+            f"at most {_counted(self.together, ' node is', ' nodes are')} ever free "
+            f"together; {_counted(asked.nodes, ' is', ' are')} asked for",
         ]
         if self.cheapest is not None:
             lines.append(
@@ -179,7 +180,7 @@ class Explanation(Shown):
             "deadline": "a deadline of {}",
             "latest": "a latest start of {}",
             "max_runtime": "a runtime of {}",
-            "nodes": "{} nodes instead",
+            "nodes": "{} node instead" if self.most_nodes == 1 else "{} nodes instead",
         }
         remedies |= {f"limits[{k}]": _words(asked.limits[k], "{}") for k in self.sums}
         either = [
@@ -218,6 +219,10 @@ class Explanation(Shown):
         if name == "max_runtime":
             return str(self.clock.timedelta(value))
         return str(self.clock.datetime(value))
+
+
+def _counted(count: int, one: str, many: str) -> str:
+    return f"{count}{one if count == 1 else many}"
 
 
 def _words(limit: Limit, amount: str) -> str:

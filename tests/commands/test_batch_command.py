@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import slotkern as sk
 from slotkern.commands.main import app
-from slotkern.plotting.batch import plot_schedule, plot_trade_off
+from slotkern.plotting.batch import CLEAR, plot_schedule, plot_trade_off
 
 JOBS = "name,nodes,volume,budget\nbig,2,8,\nsmall,1,4,9\nlong,1,900,\n"
 
@@ -128,6 +128,38 @@ def test_names_stand_within_their_bars_however_low(nodes, named):
     for text in axes.texts:
         drawn = text.get_window_extent()
         assert any(bar.y0 <= drawn.y0 + 0.5 < drawn.y1 - 0.5 <= bar.y1 for bar in bars)
+
+
+def test_of_too_many_alternatives_only_the_chosen_are_drawn():
+    slots = sk.make_slots(
+        node=np.arange(400), start=0, end=9, performance=1, price=np.arange(400) + 1.0
+    )
+    schedule = sk.schedule_batch(slots, {"a": sk.Request(1, 8)})
+    rest = len(schedule.alternatives) - 1
+    assert rest > CLEAR
+
+    def drawn(**options):
+        axes = plot_schedule(schedule, **options).axes[0]
+        outlines = [c for c in axes.collections if c.get_zorder() == 5]
+        return sum(len(box.get_paths()) for box in outlines), axes.get_title(loc="left")
+
+    assert drawn() == (
+        0,
+        f"1 of 1 jobs, {rest + 1} alternatives ({rest} not drawn)",
+    )
+    count, title = drawn(alternatives=True, title="all")
+    assert (count, title) == (rest, "all")
+    assert drawn(title="some")[1] == f"some ({rest} not drawn)"
+
+
+def test_a_table_names_some_nodes_and_counts_the_rest(files):
+    slots = sk.make_slots(node=range(50), start=0, end=9, performance=1, price=1)
+    sk.write_slots(files / "slots.csv", slots)
+    (files / "jobs.csv").write_text("nodes,volume\n50,8\n")
+    told = " ".join(run(files).output.split())
+    assert "0 1 2 3" in told
+    assert "... +38" in told
+    assert "12 13" not in told
 
 
 def test_a_picture_outlines_all_and_fills_the_chosen(files):

@@ -37,6 +37,19 @@ def plain(tmp_path: Path) -> Path:
     return path
 
 
+def test_a_table_names_some_nodes_and_the_file_all(tmp_path: Path) -> None:
+    slots = sk.make_slots(node=range(50), start=0, end=9, performance=1, price=1)
+    pool, out = tmp_path / "wide.npz", tmp_path / "out.csv"
+    wide = sk.SlotPool(slots)
+    wide.schedule([sk.Request(50, 4)], owner="all")
+    wide.save(pool)
+    run("bookings", pool, "--output", out)
+    told = run("bookings", pool).output
+    assert "... +38" in told
+    assert "12,13" not in told
+    assert ",".join(map(str, range(50))) in out.read_text()
+
+
 def test_what_is_booked_is_listed_in_names_and_dates(path: Path) -> None:
     before = path.read_bytes()
     done = run("bookings", path)

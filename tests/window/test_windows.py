@@ -197,6 +197,15 @@ def test_a_window_of_all_nodes_and_one_more():
             assert sk.find_window(slots, more, criterion, shape=shape) is None
 
 
+def test_an_explanation_counts_one_as_one():
+    slots = sk.make_slots(node=[3], start=0, end=9, performance=1, price=1)
+    why = str(sk.explain(slots, sk.Request(2, 5)))
+    assert "1 node has slots, 1 of them has performance" in why
+    assert "at most 1 node is ever free together; 2 are asked for" in why
+    assert "with 1 node instead" in why
+    assert "1 is asked for" in str(sk.explain(slots, sk.Request(1, 5)))
+
+
 @given(case=cases())
 @settings(max_examples=settings.default.max_examples)
 def test_every_claim_of_an_explanation_holds_when_the_change_is_made(case):

@@ -20,7 +20,7 @@ from slotkern.commands.results import (
     write_page,
     write_table,
 )
-from slotkern.commands.tables import column
+from slotkern.commands.tables import column, some_of
 from slotkern.commands.terminal import progress, show
 from slotkern.commands.words import SHAPES, among
 from slotkern.extras import extra
@@ -192,7 +192,7 @@ def jobs_table(schedule: Schedule, seed: int | None) -> Table:
         dated = clock is not None and name != "cost"
         columns[name] = clock.text(values).tolist() if dated else column(values)
     columns["nodes"] = [
-        reason if window is None else " ".join(map(str, window.names or window.nodes))
+        reason if window is None else some_of(window.names or window.nodes)
         for window, reason in zip(schedule, schedule.reasons, strict=True)
     ]
     for name in columns:

@@ -25,6 +25,7 @@ __all__ = [
     "comparison_table",
     "listing_table",
     "metrics_table",
+    "some_of",
     "totals",
     "window_table",
 ]
@@ -46,6 +47,18 @@ ENDS = 100
 MOST_DECIMALS = 9
 #: Of the nodes of a window, so many are named in a row of a table.
 SOME = 12
+
+
+def some_of(names: Sequence[Any], between: str = " ") -> str:
+    """Write the first names, and how many more there are: a row is no list.
+
+    Examples
+    --------
+    >>> some_of("abc"), some_of(range(50))
+    ('a b c', '0 1 2 3 4 5 6 7 8 9 10 11 ... +38')
+    """
+    told = between.join(map(str, names[:SOME]))
+    return told if len(names) <= SOME else f"{told} ... +{len(names) - SOME}"
 
 
 def column(values: Any) -> list[str]:
@@ -155,8 +168,7 @@ def alternatives_table(found: Any) -> Table:
     for k in [*rows[:ENDS], *rows[-ENDS:]] if hidden else rows:
         if hidden and k == rows[-ENDS]:
             table.add_row(*["..."] * (len(columns) + 2))
-        names = found[k].names
-        told = " ".join(names[:SOME]) + (" ..." if len(names) > SOME else "")
+        told = some_of(found[k].names)
         table.add_row(str(k + 1), *map(Text, (*(texts[k] for texts in columns), told)))
     if hidden:
         table.caption = f"{len(hidden):,} of {len(rows):,} windows left out"
@@ -165,6 +177,8 @@ def alternatives_table(found: Any) -> Table:
 
 def listing_table(listing: npt.NDArray[Any]) -> Table:
     """One row a window of a listing, times as dates where it has them.
+
+    Of a window's nodes the first 12 are named.
 
     Parameters
     ----------
@@ -177,7 +191,10 @@ def listing_table(listing: npt.NDArray[Any]) -> Table:
     for name in names:
         number = listing[name].dtype.kind == "f"
         table.add_column(Text(name), justify="right" if number else "left")
-    for row in zip(*(column(listing[name]) for name in names), strict=True):
+    columns = {name: column(listing[name]) for name in names}
+    if "nodes" in columns:
+        columns["nodes"] = [some_of(text.split(","), ",") for text in columns["nodes"]]
+    for row in zip(*columns.values(), strict=True):
         table.add_row(*map(Text, row))
     return table
 

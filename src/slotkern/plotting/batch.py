@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 __all__ = ["plot_cycles", "plot_schedule", "plot_trade_off"]
 
 LABELLED = 400
+#: Of more alternatives, those not chosen are left out: they would hide the chosen.
+CLEAR = 300
 #: Inches that the counts below a cycle take in words.
 COUNTS_WIDE = 0.85
 #: The share of a row above a bar, and below it.
@@ -51,6 +53,7 @@ PAD = 0.12
 def plot_schedule(
     schedule: Schedule,
     *,
+    alternatives: bool | None = None,
     path: str | os.PathLike[str] | None = None,
     title: str | None = None,
 ) -> Figure:
@@ -58,10 +61,14 @@ def plot_schedule(
 
     This is figure 2 of the paper. Chosen parts carry the name of their job where it has
     room; of a job without one the number, counted from 1 in the order of the batch.
+    When more than 300 alternatives were not chosen, only the chosen ones are drawn, and
+    the title says how many are not.
 
     Parameters
     ----------
     schedule : Schedule
+    alternatives : bool, optional
+        Whether those that were not chosen are drawn, however many they are.
     path : path, optional
         Save the picture there too: .png, .svg or .pdf.
     title : str, optional
@@ -80,13 +87,19 @@ def plot_schedule(
     """
     target = checked_path(path)
     done = int(schedule.scheduled.sum())
-    words = f"{done} of {len(schedule)} jobs, {len(schedule.alternatives)} alternatives"
-    figure = plot_gantt(schedule._jobs.prepared, title=title or words)
-    found = schedule.alternatives
+    found, owner = schedule.alternatives, schedule.owner
+    words = title or f"{done} of {len(schedule)} jobs, {len(found):,} alternatives"
     chosen = np.isin(np.arange(len(found)), schedule.chosen[schedule.scheduled])
+    rest = len(found) - done
+    if alternatives is None:
+        alternatives = rest <= CLEAR
+    if rest and not alternatives:
+        words += f" ({rest:,} not drawn)"
+        found, owner, chosen = found[chosen], owner[chosen], chosen[chosen]
+    figure = plot_gantt(schedule._jobs.prepared, title=words)
     rows = _Rows.of(figure.axes[0], schedule.slots)
-    names = [schedule.batch.names[job] for job in schedule.owner.tolist()]
-    rows.draw(found.parts, found.first, schedule.owner, names, chosen)
+    names = [schedule.batch.names[job] for job in owner.tolist()]
+    rows.draw(found.parts, found.first, owner, names, chosen)
     return save_figure(figure, target)
 
 
