@@ -164,6 +164,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return booking;
   };
 
+  const bool cheapest = bytes.one_in(3);  // nothing else is asked: what is known of costs is used
+
   for (int step = 0; step < 20 && bytes.left() > 0; ++step) {
     std::size_t bad = 0;
     switch (bytes.below(8)) {
@@ -208,8 +210,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         if (!(query.volume > 0) || std::isinf(query.volume)) query.volume = 1;
         if (!wanted.mask.empty()) query.mask = wanted.mask.data(), query.masked = rows.size();
         if (within) query.limits = &limited[which].limits;
-        const int criterion = static_cast<int>(bytes.below(kBuiltins));
-        const ShapeKind shape = bytes.below(2) ? ShapeKind::ragged : ShapeKind::square;
+        const int drawn = static_cast<int>(bytes.below(kBuiltins));
+        const int criterion = cheapest ? criterion_index("cost") : drawn;
+        const ShapeKind shape =
+            bytes.below(2) || cheapest ? ShapeKind::ragged : ShapeKind::square;
         const Answer answer = find(pool, query, criterion, shape);
         ++tally.searches;
         Booking found{answer.found.start, {}};

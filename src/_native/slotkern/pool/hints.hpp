@@ -22,7 +22,15 @@
 #include "slotkern/base/room.hpp"
 #include "slotkern/slots/prepared.hpp"
 
+// So few rows are searched as fast as hints are asked: of them only failures are remembered. Tests,
+// whose pools are small, remember all.
+#if !defined(SLOTKERN_FEW_ROWS)
+#define SLOTKERN_FEW_ROWS 128
+#endif
+
 namespace slotkern {
+
+inline constexpr std::size_t kFewRows = SLOTKERN_FEW_ROWS;
 
 namespace detail {
 

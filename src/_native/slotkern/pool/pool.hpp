@@ -14,20 +14,13 @@
 #include <utility>
 #include <vector>
 
+#include "slotkern/pool/cost_search.hpp"
 #include "slotkern/pool/hints.hpp"
 #include "slotkern/pool/serving.hpp"
 #include "slotkern/pool/spans.hpp"
 #include "slotkern/window/find.hpp"
 
-// So few rows are searched as fast as hints are asked: of them only failures are remembered. Tests,
-// whose pools are small, remember all.
-#if !defined(SLOTKERN_FEW_ROWS)
-#define SLOTKERN_FEW_ROWS 128
-#endif
-
 namespace slotkern {
-
-inline constexpr std::size_t kFewRows = SLOTKERN_FEW_ROWS;
 
 class SlotPool {
  public:
@@ -40,6 +33,7 @@ class SlotPool {
     if (prepared.slots.size() > kManySlots) expect_long();
     ++version_;
     prepared_ = &prepared;
+    costs_.forget();
     spans_.open(prepared.nodes);
     rows_.open(prepared, prices, least);
     if (!state) {
@@ -59,6 +53,7 @@ class SlotPool {
   // A copy of another pool, whose slots have been copied to `prepared`.
   void copy(const SlotPool& other, PreparedSlots& prepared) {
     *this = other;
+    costs_.forget();
     attach(prepared);
   }
 
@@ -93,6 +88,11 @@ class SlotPool {
     if (status != Status::ok) return status;
     spans_.cut(start, parts, for_good, rows_);
     ++version_;
+    if (costs_.known())
+      for (const Part* part = parts; part != parts + n; ++part) {
+        const std::size_t k = spans_.known_place(part->node);
+        costs_.took(k, spans_.free()[k], start, start + part->length);
+      }
     rows_.tidy(spans_.free());
     return Status::ok;
   }
@@ -102,7 +102,10 @@ class SlotPool {
   Status release(double start, const Part* parts, std::size_t n, std::size_t& bad) {
     const Status status = spans_.find_booked(start, parts, n, bad);
     if (status != Status::ok) return status;
-    spans_.give_back(rows_, [&](std::size_t k, const Span& grown) { lower_hints(k, grown); });
+    spans_.give_back(rows_, [&](std::size_t k, const Span& freed, const Span& grown) {
+      lower_hints(k, grown);
+      if (costs_.known()) costs_.gave(k, spans_.free()[k], freed, grown);
+    });
     ++version_;
     return Status::ok;
   }
@@ -145,6 +148,7 @@ class SlotPool {
     if (found < 0 || gone()[static_cast<std::size_t>(found)]) return false;
     ++version_;
     spans_.remove(static_cast<std::size_t>(found), rows_);
+    if (costs_.known()) costs_.lost(static_cast<std::size_t>(found));
     return true;
   }
 
@@ -159,7 +163,7 @@ class SlotPool {
     const double floor = from.earliest, known = hints.bound(from);
     if (known == kInfinity) return Status::none;
     from.earliest = std::max(floor, known);
-    const Status status = search_checked(*prepared_, from, criterion, shape, work, found, least);
+    const Status status = search(from, criterion, shape, work, found, least);
     const double earliest = floor <= prepared_->first_start() ? -kInfinity : floor;
     if (status == Status::none)
       hints.learn(from, fastest(), earliest, kInfinity);
@@ -225,8 +229,33 @@ class SlotPool {
     return prepared_->check(from);
   }
 
+  // search_checked(); for the cheapest ragged window, where that pays, among what is known of costs.
+  Status search(const Query& query, int criterion, ShapeKind shape, Workspace& work, Found& found,
+                double least) {
+    if (finds_cheapest(criterion) && shape == ShapeKind::ragged && !query.charged() &&
+        !query.mask && !query.limits && costs_.pays(*prepared_, query.volume))
+      return find_cheapest(query, work, found) ? Status::ok : Status::none;
+    return search_checked(*prepared_, query, criterion, shape, work, found, least);
+  }
+
+  bool find_cheapest(const Query& query, Workspace& work, Found& found) {
+    static thread_local CostScratch scratch;
+    const CostBounds::FreeSpans& free = spans_.free();
+    const std::vector<double>& prices = rows_.prices();
+    if (!costs_.tells(query.volume)) costs_.build(*prepared_, prices, spans_, query.volume);
+    LowestCost goal;
+    goal.budget = detail::most_money(query);
+    CostSearch search(costs_, *prepared_, prices, free, query, goal, scratch);
+    const bool all = search.run();
+    costs_.answered(all);
+    if (!all) return detail::search_on(*prepared_, query, goal.best, work, found);
+    if (goal.best.found) search.take(found, work.parts);
+    return goal.best.found;
+  }
+
   PreparedSlots* prepared_ = nullptr;
   std::size_t version_ = 0;
+  CostBounds costs_;
   PoolSpans spans_;
   ServingRows rows_;
   std::array<Hints, 4> hints_;  // by table_of()

@@ -133,6 +133,8 @@ class ServingRows {
     }
   }
 
+  const std::vector<double>& prices() const { return prices_; }
+
   Slot slot_of(std::size_t k, const Span& span) const {
     const Node& node = prepared_->nodes[k];
     const double price = prices_[span.row];

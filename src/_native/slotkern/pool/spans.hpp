@@ -108,6 +108,7 @@ class PoolSpans {
   }
 
   const std::vector<std::vector<Span>>& free() const { return free_; }
+  const std::vector<std::vector<Span>>& booked() const { return booked_; }
   const std::vector<std::uint8_t>& gone() const { return gone_; }
   double now() const { return now_; }
 
@@ -161,8 +162,8 @@ class PoolSpans {
     return Status::ok;
   }
 
-  // Frees what find_booked() has looked up, all of it or nothing; `grown(place, span)` for each
-  // span that is larger now.
+  // Frees what find_booked() has looked up, all of it or nothing; `grown(place, freed, span)` for
+  // each span that is larger now.
   template <class Rows, class Grown>
   void give_back(Rows& rows, Grown grown) {
     for (const SpanAt& place : found_) room_for(1, free_[place.node]);
@@ -171,7 +172,7 @@ class PoolSpans {
       const Span span = spans[place.span];
       spans.erase(at(spans, place.span));
       const Span free{std::max(span.start, now_), span.end, span.row};
-      grown(place.node, give_back(place.node, free, rows));
+      grown(place.node, free, give_back(place.node, free, rows));
     }
   }
 

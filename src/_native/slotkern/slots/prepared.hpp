@@ -113,6 +113,11 @@ class PreparedSlots {
     const auto after = std::upper_bound(firsts.begin(), firsts.end(), t);
     return static_cast<std::size_t>(std::max<std::ptrdiff_t>(after - firsts.begin(), 1)) - 1;
   }
+  // The same of the last that begins before t: no slot behind it is missed that begins at t.
+  std::size_t block_before(double t) const {
+    const auto at = std::lower_bound(firsts.begin(), firsts.end(), t);
+    return static_cast<std::size_t>(std::max<std::ptrdiff_t>(at - firsts.begin(), 1)) - 1;
+  }
   double first_start() const { return order.empty() ? slots.front().start : firsts.front(); }
   // The largest absolute start: of a pool that has changed, where slots are cut, as they are now.
   double farthest_start() const {

@@ -56,14 +56,15 @@ inline double most_money(const Query& query) {
   return std::min(query.budget, std::numeric_limits<double>::max());
 }
 
+// `known`: a window as good may be known already.
 template <class Criterion, class Shape>
 bool search_ragged(const PreparedSlots& prepared, const Query& query, double least,
-                   Workspace& work, Found& found) {
+                   Workspace& work, Found& found, const Best& known = {}) {
   using Goal = typename Criterion::RaggedRules::Goal;
   static_assert(!Goal::by_step || Goal::looks_on || Criterion::up_to_step);
   const std::size_t n = static_cast<std::size_t>(query.n);
   const Shape shape(query);
-  Goal goal{{most_money(query), {}, least}};
+  Goal goal{{most_money(query), known, least}};
   const double least_others = prepared.rates_of(n - 1);
   bool complete = false;
   if (Criterion::by_bound) {  // a low ceiling early: first the slots of some cheap nodes only
@@ -355,6 +356,15 @@ inline bool search_unlimited(const PreparedSlots& prepared, const Query& query, 
     if (any) found.value = Criterion::value(found.start, found.runtime, found.cost);
     return any;
   });
+}
+
+// The cheapest ragged window where one as good as `known` is known, perhaps none.
+inline bool search_on(const PreparedSlots& prepared, const Query& query, const Best& known,
+                      Workspace& work, Found& found) {
+  const bool any =
+      search_ragged<Cost, Ragged>(prepared, query, -kInfinity, work, found, known);
+  if (any) found.value = Cost::value(found.start, found.runtime, found.cost);
+  return any;
 }
 
 }  // namespace detail

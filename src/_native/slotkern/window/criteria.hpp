@@ -118,6 +118,11 @@ inline bool finds_earliest(int index) {
   return with_criterion(index, [](auto c) { return decltype(c)::earliest; });
 }
 
+// Whether nothing better costs less.
+inline bool finds_cheapest(int index) {
+  return with_criterion(index, [](auto c) { return decltype(c)::by_bound; });
+}
+
 inline std::string_view criterion_name(int index) {
   return with_criterion(index, [](auto c) { return decltype(c)::name; });
 }

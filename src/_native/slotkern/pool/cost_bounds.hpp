@@ -1,0 +1,351 @@
+// What a window costs at least in each stretch of time of a pool that changes.
+//
+// Time is cut into cells of some rows each. For each cell and node there is one byte: the class of
+// the largest work that the node may do from a start in the cell, never too small. The first n
+// nodes in the order of rising rates whose bytes reach the class of a volume bound what a window
+// of the cell costs. What has been found so is kept by n and class, and holds for all greater
+// volumes too: as long as free time is only taken it stays true, also where bytes fall.
+//
+// Where free time comes back the bytes of its cells rise, and what is kept of these begins anew.
+// Memory: at most 64 bytes a slot for the bytes, and as much for what is kept. A part taken or
+// given back costs O(cells in which its node can do less or more), looking through the nodes of a
+// cell O(nodes / 64 + n).
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "slotkern/pool/hints.hpp"
+#include "slotkern/pool/spans.hpp"
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+namespace slotkern {
+
+namespace detail {
+
+// Bit j of the result: byte j is at least so much.
+inline std::uint64_t at_least64(const std::uint8_t* bytes, std::uint8_t least) {
+  std::uint64_t bits = 0;
+#if defined(__SSE2__)
+  const __m128i wanted = _mm_set1_epi8(static_cast<char>(least));
+  for (int j = 0; j < 64; j += 16) {
+    const __m128i x = _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes + j));
+    const int some = _mm_movemask_epi8(_mm_cmpeq_epi8(_mm_max_epu8(x, wanted), x));
+    bits |= std::uint64_t{static_cast<std::uint32_t>(some)} << j;
+  }
+#else
+  for (int j = 0; j < 64; ++j) bits |= std::uint64_t{bytes[j] >= least} << j;
+#endif
+  return bits;
+}
+
+// The same of floats, of at most so much.
+inline std::uint64_t at_most64(const float* x, float most) {
+  std::uint64_t bits = 0;
+#if defined(__SSE2__)
+  const __m128 limit = _mm_set1_ps(most);
+  for (int j = 0; j < 64; j += 4) {
+    const int some = _mm_movemask_ps(_mm_cmple_ps(_mm_loadu_ps(x + j), limit));
+    bits |= std::uint64_t{static_cast<std::uint32_t>(some)} << j;
+  }
+#else
+  for (int j = 0; j < 64; ++j) bits |= std::uint64_t{x[j] <= most} << j;
+#endif
+  return bits;
+}
+
+}  // namespace detail
+
+class CostBounds {
+ public:
+  using FreeSpans = std::vector<std::vector<Span>>;  // by place of the node
+
+  struct RankedNode {  // by rising rate
+    double rate;       // the least
+    double performance, price;
+    std::size_t place;
+    bool one_price;  // of all its slots
+  };
+
+  // Nothing is known, and nothing need be told, until build().
+  void forget() {
+    known_ = false;
+    tables_.clear();
+    rows_ = spent_ = pause_ = rest_ = 0;
+  }
+  bool known() const { return known_; }
+  // Whether the class of this volume is told from others.
+  bool tells(double volume) const {
+    const std::int64_t c = bits_of(volume) - top_ + kClasses - 1;
+    return known_ && c >= 1 && c < kClasses;
+  }
+
+  // Whether it pays to ask for this volume: after so many searches without that they have looked
+  // through as much as build() would, and not for a while after it was too much work.
+  bool pays(const PreparedSlots& prepared, double volume) {
+    if (rest_ > 0) return --rest_, false;
+    if (tells(volume)) return true;
+    const std::size_t rows = prepared.slots.size();
+    if (rows < 8 * kFewRows || cells_for(prepared) < 2) return false;
+    spent_ += 2 * rows;
+    return spent_ >= (kFewRows > 0 ? cells_for(prepared) * width_for(prepared) : 0);
+  }
+  // Each time in a row it is longer until it pays again.
+  void answered(bool all) {
+    pause_ = all ? pause_ / 2 : std::min<std::size_t>(2 * pause_ + 1, kMostPause);
+    rest_ = all ? 0 : pause_;
+  }
+
+  // All of it or, without memory, nothing is known. `prices` by row of the origin array.
+  void build(const PreparedSlots& prepared, const std::vector<double>& prices,
+             const PoolSpans& spans, double volume) {
+    forget();
+    std::vector<double> starts;
+    starts.reserve(prepared.slots.size());
+    prepared.each_row([&](std::size_t row) { starts.push_back(prepared.slots[row].start); });
+    const std::size_t most = std::min(cells_for(prepared), starts.size());
+    edges_.assign(1, -kInfinity);
+    for (std::size_t j = 1; j < most; ++j) {
+      const double edge = starts[j * starts.size() / most];
+      if (edge > edges_.back()) edges_.push_back(edge);
+    }
+    width_ = width_for(prepared);
+    top_ = bits_of(volume) + kOctave;
+    rank(prepared, prices, spans);
+    bytes_.assign(edges_.size() * width_, 0);
+    for (std::size_t k = 0; k < prepared.nodes.size(); ++k) {
+      poll();
+      set_bytes(k, spans.free()[k], 0, 0, cells() - 1, [](std::size_t) {});
+    }
+    known_ = true;
+  }
+
+  // [begin, end) has been taken out of the free time of the node at place k, which is this now.
+  void took(std::size_t k, const std::vector<Span>& free, double begin, double end) {
+    const auto after = std::partition_point(free.begin(), free.end(),
+                                            [begin](const Span& s) { return s.start < begin; });
+    const bool left = after != free.begin() && std::prev(after)->end == begin;
+    const std::size_t at = cell_at(begin);
+    set_bytes(k, free, left ? cell_at(std::prev(after)->start) : at, at, cell_at(end),
+              [](std::size_t) {});
+  }
+  // The span `freed` has come back and is a part of `grown` now.
+  void gave(std::size_t k, const std::vector<Span>& free, const Span& freed, const Span& grown) {
+    set_bytes(k, free, cell_at(grown.start), cell_at(freed.start), cell_at(freed.end),
+              [this](std::size_t j) {
+                for (Table& table : tables_)
+                  for (Row& row : table.rows)
+                    if (!row.least.empty()) row.least[j] = 0, row.before[j] = 0;
+              });
+  }
+  // All its time has left.
+  void lost(std::size_t k) { set_bytes(k, {}, 0, 0, cells() - 1, [](std::size_t) {}); }
+
+  std::size_t cells() const { return edges_.size(); }
+  // When a cell begins and ends.
+  double begin(std::size_t j) const { return edges_[j]; }
+  double end(std::size_t j) const { return j + 1 < edges_.size() ? edges_[j + 1] : kInfinity; }
+  std::size_t cell_at(double t) const {
+    return static_cast<std::size_t>(std::upper_bound(edges_.begin() + 1, edges_.end(), t) -
+                                    edges_.begin()) - 1;
+  }
+
+  const RankedNode& node(std::size_t rank) const { return nodes_[rank]; }
+  double rate(std::size_t rank) const { return rates_[rank]; }
+
+  std::uint8_t class_of(double work) const {
+    const std::int64_t c = bits_of(work) - top_ + kClasses - 1;
+    return static_cast<std::uint8_t>(std::clamp<std::int64_t>(c, 0, kClasses - 1));
+  }
+
+  // The nodes that may do work of a class in a cell, by rank.
+  class Walk {
+   public:
+    static constexpr std::size_t kEnd = ~std::size_t{0};
+
+    // All nodes before so many times 64 can do less.
+    Walk(const CostBounds& bounds, std::size_t cell, std::uint8_t least, std::size_t before)
+        : bytes_(bounds.bytes_.data() + cell * bounds.width_), width_(bounds.width_),
+          least_(least), base_(64 * before), hits_(detail::at_least64(bytes_ + base_, least)) {}
+
+    std::size_t next() {
+      while (!hits_) {
+        if ((base_ += 64) >= width_) return kEnd;
+        hits_ = detail::at_least64(bytes_ + base_, least_);
+      }
+      const std::size_t rank = base_ + static_cast<std::size_t>(std::countr_zero(hits_));
+      hits_ &= hits_ - 1;
+      return rank;
+    }
+
+   private:
+    const std::uint8_t* bytes_;
+    std::size_t width_;
+    std::uint8_t least_;
+    std::size_t base_;
+    std::uint64_t hits_;
+  };
+
+  // A walk from there comes soon.
+  void fetch(std::size_t cell, std::size_t before) const {
+#if defined(__GNUC__)
+    const std::uint8_t* const at = bytes_.data() + cell * width_ + 64 * before;
+    __builtin_prefetch(at);
+    __builtin_prefetch(at + 64);
+#endif
+  }
+
+  // What is kept of windows of n parts of a class or a higher one, by cell, and nothing can be of
+  // the cells behind the last: at least so much they cost for each unit of work, and all nodes
+  // before so many times 64 can do less.
+  struct Row {
+    std::vector<float> least;
+    std::vector<std::uint8_t> before;
+  };
+  // By class. Bounds are no less in a higher one.
+  struct Table {
+    std::int64_t n;
+    std::array<Row, 256> rows;              // empty: as the next lower one that is not
+    std::array<std::uint8_t, 256> above{};  // the next higher class that has a row; 0: none
+
+    void raise(std::size_t c, std::size_t cell, float least, std::uint8_t before) {
+      do {
+        Row& row = rows[c];
+        if (!(row.least[cell] < least)) return;
+        row.least[cell] = least;
+        row.before[cell] = before;
+      } while ((c = above[c]) != 0);
+    }
+  };
+
+  // The table for windows of n parts, with a row of this class.
+  Table& table(std::int64_t n, std::uint8_t c) {
+    auto found = std::find_if(tables_.begin(), tables_.end(),
+                              [n](const Table& t) { return t.n == n; });
+    if (found != tables_.end() && !found->rows[c].least.empty()) return *found;
+    if (rows_ >= kMostRows) rows_ = 0, tables_.clear(), found = tables_.end();
+    Row row = first_row(n, c);
+    if (found == tables_.end()) found = tables_.insert(tables_.end(), Table{n, {}, {}});
+    found->rows[c] = std::move(row);
+    ++rows_;
+    std::uint8_t next = 0;
+    for (std::size_t k = kClasses; k-- > 0;) {
+      found->above[k] = next;
+      if (!found->rows[k].least.empty()) next = static_cast<std::uint8_t>(k);
+    }
+    return *found;
+  }
+
+ private:
+  // So many classes an octave of work, and in all: what is as much as the last is not told apart.
+  static constexpr std::int64_t kOctave = 32, kClasses = 256;
+  static constexpr std::size_t kMostBytes = 64, kCellRows = kFewRows > 0 ? 16 : 2,
+                               kMostRows = kMostBytes * kCellRows / sizeof(float), kMostPause = 63;
+
+  static std::int64_t bits_of(double x) {
+    return static_cast<std::int64_t>(std::bit_cast<std::uint64_t>(x) >> 47);
+  }
+  // What lower classes and fewer parts tell of a new row: all parts together cost no less than
+  // so many times the mean of the cheapest.
+  Row first_row(std::int64_t n, std::size_t c) const {
+    Row row;
+    row.least.assign((cells() + 63) / 64 * 64, std::numeric_limits<float>::infinity());
+    std::fill_n(row.least.begin(), cells(), 0.0f);
+    row.before.assign(cells(), 0);
+    for (const Table& table : tables_) {
+      std::size_t below = c;
+      while (below > 0 && table.rows[below].least.empty()) --below;
+      const Row& known = table.rows[below];
+      if (table.n > n || known.least.empty()) continue;
+      const double times = static_cast<double>(n) / static_cast<double>(table.n);
+      for (std::size_t j = 0; j < cells(); ++j) {
+        const float least = table.n == n ? known.least[j]
+                                         : round_down(known.least[j] * times * (1 - kMargin));
+        if (!(row.least[j] < least)) continue;
+        row.least[j] = least;
+        row.before[j] = known.before[j];
+      }
+    }
+    return row;
+  }
+
+  static std::size_t width_for(const PreparedSlots& prepared) {
+    return (prepared.nodes.size() + 63) / 64 * 64;
+  }
+  static std::size_t cells_for(const PreparedSlots& prepared) {
+    const std::size_t rows = prepared.slots.size();
+    return std::min(rows / kCellRows, kMostBytes * rows / width_for(prepared));
+  }
+
+  void rank(const PreparedSlots& prepared, const std::vector<double>& prices,
+            const PoolSpans& spans) {
+    nodes_.clear();
+    for (std::size_t k = 0; k < prepared.nodes.size(); ++k) {
+      const Node& node = prepared.nodes[k];
+      bool one = true;  // also what is booked may be free again
+      for (const auto* all : {&spans.free(), &spans.booked()})
+        for (const Span& span : (*all)[k]) one = one && prices[span.row] == node.min_price;
+      nodes_.push_back({node.min_price / node.performance, node.performance, node.min_price, k, one});
+    }
+    std::sort(nodes_.begin(), nodes_.end(), [](const RankedNode& a, const RankedNode& b) {
+      return a.rate != b.rate ? a.rate < b.rate : a.place < b.place;
+    });
+    ranks_.resize(nodes_.size());
+    rates_.clear();
+    for (const RankedNode& node : nodes_) {
+      ranks_[node.place] = rates_.size();
+      rates_.push_back(node.rate);
+    }
+  }
+
+  // The bytes of a node in cells first..last, whose free time from cell `at` on is another;
+  // changed(j) where a byte is. Before `at` a span ends earlier or later than it did: from the
+  // first cell back in which any work can be done, then as now, nothing changes.
+  template <class Changed>
+  void set_bytes(std::size_t k, const std::vector<Span>& free, std::size_t first, std::size_t at,
+                 std::size_t last, Changed changed) {
+    const std::size_t rank = ranks_[k];
+    const double until = end(last), speed = nodes_[rank].performance * (1 + kMargin);
+    auto behind = std::partition_point(free.begin(), free.end(),
+                                       [until](const Span& s) { return s.start < until; });
+    for (std::size_t j = last + 1; j-- > first;) {
+      std::uint8_t c = 0;
+      while (behind != free.begin() && std::prev(behind)->start >= end(j)) --behind;
+      for (auto span = behind; span != free.begin() && std::prev(span)->end > edges_[j]; --span)
+        c = std::max(c, class_of(room(*std::prev(span), edges_[j]) * speed));
+      std::uint8_t& byte = bytes_[j * width_ + rank];
+      if (j < at && byte == kClasses - 1 && c == kClasses - 1) return;
+      if (byte != c) changed(j);
+      byte = c;
+    }
+  }
+
+  // At least the length of a part that may begin in the span at t or later.
+  static double room(const Span& span, double t) {
+    const double ulps = std::isinf(span.end) ? 0.0 : std::fabs(span.end) * 0x1p-50;
+    return span.end - std::max(span.start, t) + ulps;
+  }
+
+  std::size_t width_ = 0, spent_ = 0, rows_ = 0;
+  std::size_t pause_ = 0, rest_ = 0;  // searches
+  std::int64_t top_ = 0;  // bits_of() the highest class
+  bool known_ = false;
+  std::vector<double> edges_;        // [j]: when cell j begins
+  std::vector<std::uint8_t> bytes_;  // [j * width_ + rank]
+  std::vector<RankedNode> nodes_;
+  std::vector<double> rates_;        // [rank]
+  std::vector<std::size_t> ranks_;  // [place]
+  std::vector<Table> tables_;
+};
+
+}  // namespace slotkern

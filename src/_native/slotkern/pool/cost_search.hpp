@@ -1,0 +1,331 @@
+// The cheapest window of a pool that changes: looked for only in those cells of time where what is
+// known of them (pool/cost_bounds.hpp) lets it be.
+//
+// The cells of the least bounds are examined first, for a low ceiling, then all others in the
+// order of time that may hold a window as cheap. First bytes tell what a window there costs at
+// least for the volume asked; then the free spans of its cheapest nodes are looked up, until n of
+// them can serve and the next one is too dear beside n - 1 of them. These spans are judged at each
+// time of the cell at which one begins, by the expressions that define the answer.
+//
+// Exact: sums over ascending keys that are no larger one by one are no larger, also as they are
+// rounded. So a cell is left out only where each window is dearer, or as dear and no earlier; what
+// is kept has a margin. The window is the one by the tie rule: all spans with a key of at most the
+// n-th are among those looked up. It may turn out to be too much work (all windows cost the same,
+// say): then it says so, and what it has found is a ceiling for whoever goes on.
+// Expected O(cells / 8), some walks, and O(n) spans looked up in some cells.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "slotkern/pool/cost_bounds.hpp"
+#include "slotkern/window/best.hpp"
+
+namespace slotkern {
+
+// A free span that may hold a part of a window.
+struct CostCandidate {
+  double from, until, length;
+  std::size_t row;  // of the origin array
+  std::size_t place;
+};
+
+struct CostScratch {
+  std::vector<float> least;  // of 64 cells
+  std::vector<std::size_t> examined;
+  std::vector<std::size_t> ranks;
+  std::vector<const Span*> spans;
+  std::vector<double> times;
+  std::vector<CostCandidate> candidates;
+  std::vector<Entry> order;  // of the candidates, by key: what a part costs
+  std::vector<Entry> chosen;
+  std::vector<Part> parts;  // of the best window so far, in cost order
+};
+
+class CostSearch {
+ public:
+  // `prices` by row of the origin array.
+  CostSearch(CostBounds& bounds, const PreparedSlots& prepared, const std::vector<double>& prices,
+             const CostBounds::FreeSpans& free, const Query& query, LowestCost& goal,
+             CostScratch& scratch)
+      : bounds_(bounds), prepared_(prepared), prices_(prices), free_(free), query_(query),
+        goal_(goal), w_(scratch), n_(static_cast<std::size_t>(query.n)), volume_(query.volume),
+        class_(bounds.class_of(query.volume)), table_(bounds.table(query.n, class_)),
+        known_(table_.rows[class_]), first_(bounds.cell_at(query.earliest)),
+        last_(bounds.cell_at(query.latest)),
+        work_left_(kWork + prepared.slots.size() * (n_ + 8) / 256) {
+    w_.ranks.resize(n_ + n_ / 8 + kBatch);
+    w_.spans.resize(w_.ranks.size());
+    w_.examined.clear();
+  }
+
+  // Raises goal.best to the cheapest window, then the earliest, by the tie rule in `chosen`. False:
+  // it was too much work.
+  bool run() {
+    if (first_ > last_) return true;
+    const std::size_t blocks = (last_ + 64) / 64;
+    ceiling_ = of_unit(goal_.ceiling());
+    w_.least.resize(blocks);
+    for (std::size_t block = first_ / 64; block < blocks; ++block) bound_block(block);
+    for (std::size_t few = 0; few < kFirst || !goal_.best.found; ++few) {
+      const auto least = std::min_element(w_.least.begin() + first_ / 64, w_.least.end());
+      if (!(*least <= ceiling_) || *least == kNothing) return true;
+      const auto block = static_cast<std::size_t>(least - w_.least.begin());
+      const std::size_t cell = block * 64 + std::countr_zero(left_of(block, *least));
+      w_.examined.push_back(cell);
+      if (!examine(cell)) return false;
+      bound_block(block);
+    }
+    for (std::size_t block = first_ / 64; block < blocks; ++block) {
+      if (!(w_.least[block] <= ceiling_)) continue;
+      for (std::uint64_t left = left_of(block, ceiling_); left; left &= left - 1) {
+        const std::size_t cell = block * 64 + static_cast<std::size_t>(std::countr_zero(left));
+        if (const std::uint64_t rest = left & (left - 1)) {
+          const std::size_t next = block * 64 + static_cast<std::size_t>(std::countr_zero(rest));
+          bounds_.fetch(next, known_.before[next]);
+        }
+        if (known_.least[cell] <= ceiling_ && !examine(cell)) return false;
+      }
+    }
+    return true;
+  }
+
+  // The window that was found.
+  void take(Found& found, std::vector<Part>& parts) const {
+    found = {};
+    found.start = goal_.best.start;
+    for (const Part& part : w_.parts) {
+      found.cost += part.cost;
+      found.processor_time += part.length;
+      found.runtime = std::max(found.runtime, part.length);
+    }
+    parts = w_.parts;
+    found.value = found.cost;
+    std::sort(parts.begin(), parts.end(),
+              [](const Part& a, const Part& b) { return a.node < b.node; });
+  }
+
+ private:
+  using Walk = CostBounds::Walk;
+
+  // The cells of 64 that are asked for, not examined yet, and known to cost no more than `most`.
+  std::uint64_t left_of(std::size_t block, float most) const {
+    std::uint64_t left = detail::at_most64(&known_.least[block * 64], most);
+    if (block == first_ / 64) left &= ~std::uint64_t{0} << first_ % 64;
+    if (block == last_ / 64) left &= ~std::uint64_t{0} >> (63 - last_ % 64);
+    for (const std::size_t cell : w_.examined)
+      if (cell / 64 == block) left &= ~(std::uint64_t{1} << cell % 64);
+    return left;
+  }
+  void bound_block(std::size_t block) {
+    float least = detail::least64(&known_.least[block * 64]);
+    std::uint64_t left = left_of(block, least);
+    if (!left) {  // the least is none of those
+      least = kNothing;
+      for (left = left_of(block, ceiling_); left; left &= left - 1)
+        least = std::min(least, known_.least[block * 64 + std::countr_zero(left)]);
+    }
+    w_.least[block] = least;
+  }
+
+  // At least what a total pays for each unit of work.
+  float of_unit(double total) const {
+    return round_up((total + kUnderflow) / volume_ * (1 + 2 * kMargin));
+  }
+
+  // Looks for a better window that begins in the cell. False: too much work.
+  bool examine(std::size_t cell) {
+    Walk walk(bounds_, cell, class_, known_.before[cell]);
+    double sum = 0;
+    for (std::size_t i = 0; i < n_; ++i) {
+      const std::size_t rank = walk.next();
+      if (rank == Walk::kEnd) {
+        table_.raise(class_, cell, kNothing, 0);
+        return true;
+      }
+      w_.ranks[i] = rank;
+      sum += volume_ * bounds_.rate(rank);
+    }
+    if (work_left_ < n_) return false;
+    work_left_ -= n_ / 8 + 1;
+    table_.raise(class_, cell, round_down(sum / volume_ * (1 - kMargin)),
+                 static_cast<std::uint8_t>(std::min<std::size_t>(w_.ranks[0] / 64, 255)));
+    const Best& best = goal_.best;
+    if (sum > goal_.ceiling() ||
+        (best.found && sum == best.total && bounds_.begin(cell) >= best.start))
+      return true;
+    return evaluate(cell, walk, sum);
+  }
+
+  // The same by free spans. A window of the cell holds one that begins there, or begins at the
+  // earliest start of all: of these the cheapest, and what n - 1 nodes cost at least, rule out
+  // most cells, and most nodes of the others. `sum`: what the n nodes listed cost.
+  bool evaluate(std::size_t cell, Walk& walk, double sum) {
+    begin_ = bounds_.begin(cell), end_ = bounds_.end(cell);
+    const double last_key = volume_ * bounds_.rate(w_.ranks[n_ - 1]);
+    list_newest(sum - last_key);
+    const bool any = begin_ <= query_.earliest && query_.earliest < end_;
+    if (!any && w_.candidates.empty()) return true;
+    const double newest = any ? 0 : w_.order.front().key;
+    if ((sum - last_key + newest) * (1 - kMargin) > goal_.ceiling() + kUnderflow) return true;
+    w_.times.clear();
+    if (any) w_.times.push_back(query_.earliest);
+    for (const CostCandidate& part : w_.candidates) w_.times.push_back(part.from);
+
+    const Best before = goal_.best;
+    const std::size_t batch = std::max(kBatch, n_ / 8);
+    double next = last_key;  // all nodes that are not listed cost as much
+    for (std::size_t listed = n_;; listed = 0) {
+      while (next < kInfinity && listed < batch) {
+        const std::size_t rank = walk.next();
+        next = rank == Walk::kEnd ? kInfinity : volume_ * bounds_.rate(rank);
+        if (next < kInfinity) w_.ranks[listed++] = rank;
+      }
+      if (listed > work_left_) return false;
+      work_left_ -= listed;
+      look_up(listed);
+      if (!judge(next)) break;
+    }
+    const Best& best = goal_.best;
+    if (best.found && (!before.found || best.total != before.total || best.start != before.start))
+      choose();
+    return true;
+  }
+
+  // Candidates that begin in the cell, by the rows of the searches, beside others of so much.
+  void list_newest(double others) {
+    w_.candidates.clear();
+    const Ragged shape(query_);
+    Thresholds thresholds = first_thresholds(prepared_, query_, shape);
+    thresholds.key = key_ceiling(shape.screened(goal_.ceiling()), others / volume_);
+    const std::size_t from = prepared_.block_before(begin_) * 64,
+                      last = prepared_.block_before(end_) * 64 + 63;
+    prepared_.by_rate.each(
+        prepared_.order, thresholds, from, last,
+        [&](std::size_t row, std::size_t) {
+          const Slot& slot = prepared_.slots[row];
+          const double start = query_.start_in(slot), length = query_.length(slot.performance),
+                       until = query_.limit(slot);
+          if (slot.start >= begin_ && slot.start < end_ && start + length <= until &&
+              query_.admits(slot, row))
+            insert(volume_ * slot.rate, {start, until, length, prepared_.origin(row),
+                                         static_cast<std::size_t>(slot.place)});
+          return true;
+        });
+  }
+
+  // Candidates of the nodes in w_.ranks that are free when the cell begins.
+  void look_up(std::size_t count) {
+    // First where they are, without a branch: their misses overlap.
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::vector<Span>& spans = free_[bounds_.node(w_.ranks[i]).place];
+#if defined(__GNUC__)
+      __builtin_prefetch(spans.data() + spans.size() / 2);
+#endif
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::vector<Span>& spans = free_[bounds_.node(w_.ranks[i]).place];
+      const Span* at = spans.data();
+      for (std::size_t size = spans.size(); size > 1; size -= size / 2)
+        at += (at[size / 2].start < begin_) * (size / 2);
+      w_.spans[i] = spans.empty() ? nullptr : at;
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      const Span* span = w_.spans[i];
+      if (!span || !(span->start < begin_)) continue;
+      const CostBounds::RankedNode& node = bounds_.node(w_.ranks[i]);
+      const double length = query_.length(node.performance);
+      const double price = node.one_price ? node.price : prices_[span->row],
+                   rate = node.one_price ? node.rate : price / node.performance;
+      const Slot slot{span->start, span->end, node.performance, price, rate, 0, 0};
+      const double from = query_.start_in(slot), until = query_.limit(slot);
+      if (std::max(from, begin_) + length <= until && query_.admits(slot, 0))
+        insert(volume_ * rate, {from, until, length, span->row, node.place});
+    }
+  }
+
+  void insert(double key, const CostCandidate& fresh) {
+    if (w_.order.size() <= w_.candidates.size()) w_.order.resize(2 * w_.order.size() + 64);
+    insert_sorted(w_.order, w_.candidates.size(), {key, w_.candidates.size()}, ByKey{});
+    w_.candidates.push_back(fresh);
+  }
+
+  static bool live(const CostCandidate& part, double t) {
+    return (part.from <= t) & (t + part.length <= part.until);
+  }
+
+  // The n cheapest at each time of the cell at which a window may begin, where any number of others
+  // costs as much as `next`. Whether they may change a window that is no dearer than the best.
+  bool judge(double next) {
+    std::size_t open = 0;
+    for (const double t : w_.times) {
+      double sum = 0, nth = 0;
+      std::size_t count = 0;
+      for (std::size_t i = 0; i < w_.candidates.size() && w_.order[i].key < next; ++i) {
+        // Without a branch: whether it is live is hard to guess.
+        const bool counts = live(w_.candidates[w_.order[i].row], t);
+        const double key = w_.order[i].key;
+        sum += counts ? key : 0;
+        nth = counts ? key : nth;
+        if ((count += counts) == n_) break;
+      }
+      if (count < n_) {
+        for (; count < n_ && sum <= goal_.ceiling(); ++count) sum += next;
+        if (sum <= goal_.ceiling()) w_.times[open++] = t;
+      } else if (goal_.fits(t, sum)) {
+        goal_.best.found = true;
+        goal_.best.start = t;
+        goal_.best.total = sum;
+        goal_.best.nth_key = nth;
+        ceiling_ = of_unit(sum);
+      }
+    }
+    w_.times.resize(open);
+    return open > 0;
+  }
+
+  // The window at goal.best, whose candidates are all there.
+  void choose() {
+    w_.chosen.clear();
+    for (std::size_t i = 0; i < w_.candidates.size(); ++i)
+      if (live(w_.candidates[w_.order[i].row], goal_.best.start)) w_.chosen.push_back(w_.order[i]);
+    std::sort(w_.chosen.begin(), w_.chosen.end(), [this](const Entry& a, const Entry& b) {
+      return a.key != b.key ? a.key < b.key : node_of(a) < node_of(b);
+    });
+    w_.chosen.resize(n_);
+    w_.parts.clear();
+    for (const Entry& entry : w_.chosen) {
+      const CostCandidate& part = w_.candidates[entry.row];
+      w_.parts.push_back({part.row, node_of(entry), part.length, entry.key});
+    }
+  }
+  std::int32_t node_of(const Entry& entry) const {
+    return prepared_.nodes[w_.candidates[entry.row].place].id;
+  }
+
+  static constexpr float kNothing = std::numeric_limits<float>::infinity();
+  static constexpr std::size_t kBatch = 4, kFirst = 8, kWork = 64;
+
+  CostBounds& bounds_;
+  const PreparedSlots& prepared_;
+  const std::vector<double>& prices_;
+  const CostBounds::FreeSpans& free_;
+  const Query& query_;
+  LowestCost& goal_;
+  CostScratch& w_;
+  const std::size_t n_;
+  const double volume_;
+  const std::uint8_t class_;
+  CostBounds::Table& table_;
+  const CostBounds::Row& known_;
+  const std::size_t first_, last_;
+  std::size_t work_left_;
+  double begin_ = 0, end_ = 0;  // of the cell that is examined
+  float ceiling_ = std::numeric_limits<float>::infinity();
+};
+
+}  // namespace slotkern

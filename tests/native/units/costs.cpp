@@ -1,0 +1,269 @@
+// What a pool knows of costs: bytes and bounds against their definitions, and the cheapest window
+// against a search of slots that are prepared anew.
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "slotkern/pool/schedule.hpp"
+#include "support.hpp"
+
+using namespace slotkern;
+using namespace unit;
+
+namespace {
+
+// Spans of some nodes; perhaps many ties, and prices that differ within a node.
+std::vector<Row> rows_of(int nodes, bool ties, bool several_prices, double scale) {
+  std::vector<Row> rows;
+  for (int k = 0; k < nodes; ++k) {
+    const double speed = ties ? 1.0 + double(below(3)) : 0.5 + 3 * real();
+    const double price = ties ? double(below(4)) : speed * (1 + real());
+    double t = 5 * real();
+    for (std::size_t i = below(9); i > 0; --i) {
+      t = ties ? std::floor(t) + double(below(4)) : t + 4 * real();
+      const double end = t + (ties ? 1 + double(below(25)) : 0.01 + 25 * real());
+      const double own = several_prices ? price * (0.5 + real()) : price;
+      rows.push_back({3 * k, t, below(40) ? end : kInfinity, speed, own * scale});
+      if (std::isinf(rows.back().end)) break;
+      t = end;
+    }
+  }
+  std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
+    return a.start != b.start ? a.start < b.start : a.node < b.node;
+  });
+  return rows;
+}
+
+struct Pool {
+  std::vector<Row> rows;
+  std::vector<double> prices;
+  PreparedSlots prepared;
+  SlotPool pool;
+
+  explicit Pool(std::vector<Row> given) : rows(std::move(given)) {
+    for (const Row& row : rows) prices.push_back(row.price);
+    CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::square, 0).status == Status::ok);
+    CHECK(open_pool(pool, prepared, prices, nullptr) == Status::ok);
+  }
+};
+
+struct Booked {
+  double start;
+  std::vector<Part> parts;
+};
+
+bool same(const Answer& mine, const std::vector<Part>& parts, const Answer& other,
+          const std::vector<std::size_t>& origins, std::size_t n) {
+  if (mine.status != other.status) return false;
+  if (mine.status != Status::ok) return true;
+  const Found &a = mine.found, &b = other.found;
+  bool equal = a.start == b.start && a.cost == b.cost && a.runtime == b.runtime &&
+               a.processor_time == b.processor_time && a.value == b.value;
+  for (std::size_t i = 0; i < n; ++i)
+    equal = equal && parts[i].node == other.parts[i].node &&
+            parts[i].row == origins[other.parts[i].row] &&
+            parts[i].length == other.parts[i].length && parts[i].cost == other.parts[i].cost;
+  return equal;
+}
+
+Query some_query(const std::vector<double>& volumes, int nodes, double scale) {
+  Query query;
+  query.n = std::int64_t(1 + below(std::size_t(below(4) ? std::min(nodes, 6) : nodes)));
+  query.volume = volumes[below(volumes.size())];
+  if (!below(5)) query.volume *= 0.25 + 2 * real();
+  if (!below(3)) query.budget = double(query.n) * query.volume * 2 * real() * scale;
+  if (!below(3)) query.budget = std::floor(query.budget);
+  if (!below(7)) query.earliest = 40 * real();
+  if (!below(9)) query.latest = 60 * real();
+  if (!below(9)) query.deadline = 80 * real();
+  if (!below(9)) query.min_performance = 3 * real();
+  if (!below(9)) query.max_price = 2 * scale * real();
+  return query;
+}
+
+// Every answer on a pool that changes is the one on what is free then, bit for bit.
+void the_cheapest_window_is_that_of_the_free_slots() {
+  const int cost = criterion_index("cost");
+  std::size_t found = 0, booked_in_all = 0;
+  for (int round = 0; round < 400; ++round) {
+    const int nodes = int(1 + below(below(3) ? 20 : 150));
+    const double scale = below(9) ? 1 : below(2) ? 1e150 : 1e-150;
+    Pool p(rows_of(nodes, below(2) == 0, below(3) == 0, scale));
+    if (p.rows.empty()) continue;
+    std::vector<double> volumes;
+    for (int i = 0; i < 5; ++i) volumes.push_back(below(2) ? double(1 + below(9)) : 1 + 15 * real());
+    std::vector<Booked> booked;
+    for (int step = 0; step < 60; ++step) {
+      std::size_t bad = 0;
+      if (!booked.empty() && !below(8)) {
+        const std::size_t i = below(booked.size());
+        CHECK(release(p.pool, booked[i].start, booked[i].parts.data(), booked[i].parts.size(),
+                      bad) == Status::ok);
+        booked.erase(booked.begin() + std::ptrdiff_t(i));
+      } else if (!below(40)) {
+        CHECK(advance(p.pool, step * real()) == Status::ok);
+      } else if (!below(60)) {
+        CHECK(remove_node(p.pool, p.rows[below(p.rows.size())].node) != Status::internal);
+      }
+      Query query = some_query(volumes, nodes, scale);
+      const Answer mine = find(p.pool, query, cost, ShapeKind::ragged);
+      const auto n = static_cast<std::size_t>(query.n);
+      const std::vector<Part> parts(mine.parts, mine.parts + (mine.status == Status::ok ? n : 0));
+
+      PoolState state;
+      CHECK(state_of(p.pool, state) == Status::ok);
+      std::vector<Row> now;
+      std::vector<std::size_t> order(state.free.size()), origins;
+      for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+      std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        return state.free[a].start != state.free[b].start
+                   ? state.free[a].start < state.free[b].start
+                   : state.free_nodes[a] < state.free_nodes[b];
+      });
+      for (const std::size_t i : order) {
+        now.push_back(p.rows[state.free[i].row]);
+        now.back().start = state.free[i].start, now.back().end = state.free[i].end;
+        origins.push_back(state.free[i].row);
+      }
+      query.earliest = std::max(query.earliest, state.now);
+      PreparedSlots fresh;
+      CHECK(prepare_slots(fresh, view_of(now), true, ShapeKind::ragged, 0).status == Status::ok);
+      const Answer other = find(fresh, query, cost, ShapeKind::ragged);
+      CHECK(same(mine, parts, other, origins, n));
+      if (mine.status != Status::ok) continue;
+      ++found;
+      if (below(4)) {
+        CHECK(book(p.pool, mine.found.start, parts.data(), n, bad) == Status::ok);
+        booked.push_back({mine.found.start, parts});
+        ++booked_in_all;
+      }
+    }
+  }
+  CHECK(found > 5000 && booked_in_all > 4000);
+}
+
+// Which nodes may do work of a class in a cell, by the definition.
+std::vector<std::size_t> able(const CostBounds& bounds, const PoolSpans& spans,
+                              const PreparedSlots& prepared, std::size_t cell, std::uint8_t c) {
+  std::vector<std::size_t> ranks;
+  for (std::size_t rank = 0; rank < prepared.nodes.size(); ++rank) {
+    const CostBounds::RankedNode& node = bounds.node(rank);
+    bool any = false;
+    for (const Span& span : spans.free()[node.place])
+      if (span.start < bounds.end(cell) && span.end > bounds.begin(cell)) {
+        const double from = std::max(span.start, bounds.begin(cell));
+        any = any || bounds.class_of((span.end - from) * node.performance) >= c;
+      }
+    if (any) ranks.push_back(rank);
+  }
+  return ranks;
+}
+
+// Rows are not asked here.
+struct Unheard {
+  template <class... Any>
+  void insert(Any...) {}
+  template <class... Any>
+  void erase(Any...) {}
+  template <class... Any>
+  void set_start(Any...) {}
+  template <class... Any>
+  void set_end(Any...) {}
+  template <class... Any>
+  void split(Any...) {}
+};
+
+// After any change no byte is too small for what its node can do, and none is larger than what
+// a new build would say.
+void bytes_follow_what_is_free() {
+  std::size_t compared = 0;
+  for (int round = 0; round < 60; ++round) {
+    const bool ties = below(2) == 0;
+    Pool p(rows_of(int(2 + below(90)), ties, false, 1));
+    if (p.rows.size() < 8) continue;
+    PoolSpans spans;
+    spans.open(p.prepared.nodes);
+    for (std::size_t i = 0; i < p.rows.size(); ++i)
+      spans.add(spans.known_place(p.rows[i].node), {p.rows[i].start, p.rows[i].end, i});
+    CostBounds bounds;
+    bounds.build(p.prepared, p.prices, spans, 8);
+    Unheard rows;
+    std::vector<Booked> booked;
+    for (int step = 0; step < 40; ++step) {
+      std::size_t bad = 0;
+      if (!booked.empty() && !below(3)) {
+        const Booked last = booked.back();
+        booked.pop_back();
+        CHECK(spans.find_booked(last.start, last.parts.data(), 1, bad) == Status::ok);
+        spans.give_back(rows, [&](std::size_t k, const Span& freed, const Span& grown) {
+          bounds.gave(k, spans.free()[k], freed, grown);
+        });
+      } else {
+        const std::size_t k = below(p.prepared.nodes.size());
+        if (spans.free()[k].empty()) continue;
+        const Span& span = spans.free()[k][below(spans.free()[k].size())];
+        const double room = std::min(span.end - span.start, 40.0);
+        const double start = span.start + (below(3) ? room * real() / 2 : 0);
+        const double length = below(3) ? (room - (start - span.start)) * real() : room / 2;
+        const Part part(0, p.prepared.nodes[k].id, length, 0);
+        if (spans.find_free(start, &part, 1, bad) != Status::ok) continue;
+        spans.cut(start, &part, false, rows);
+        bounds.took(k, spans.free()[k], start, start + length);
+        booked.push_back({start, {part}});
+      }
+      CostBounds anew;
+      anew.build(p.prepared, p.prices, spans, 8);
+      CHECK(anew.cells() == bounds.cells());
+      for (std::size_t cell = 0; cell < bounds.cells(); ++cell)
+        for (const double volume : {0.5, 3.0, 8.0, 15.0}) {
+          const std::uint8_t c = bounds.class_of(volume);
+          std::vector<std::size_t> mine, built;
+          CostBounds::Walk walk(bounds, cell, c, 0), other(anew, cell, c, 0);
+          for (std::size_t r; (r = walk.next()) != CostBounds::Walk::kEnd;) mine.push_back(r);
+          for (std::size_t r; (r = other.next()) != CostBounds::Walk::kEnd;) built.push_back(r);
+          const auto able_now = able(bounds, spans, p.prepared, cell, c);
+          CHECK(std::includes(mine.begin(), mine.end(), able_now.begin(), able_now.end()));
+          CHECK(mine == built);
+          compared += mine.size();
+        }
+    }
+  }
+  CHECK(compared > 100000);
+}
+
+// A row of a higher class or of more parts begins with what lower ones know, and hears of more.
+void what_is_known_holds_for_more_work_and_more_parts() {
+  Pool p(rows_of(40, false, false, 1));
+  PoolSpans spans;
+  spans.open(p.prepared.nodes);
+  for (std::size_t i = 0; i < p.rows.size(); ++i)
+    spans.add(spans.known_place(p.rows[i].node), {p.rows[i].start, p.rows[i].end, i});
+  CostBounds bounds;
+  bounds.build(p.prepared, p.prices, spans, 8);
+  const std::uint8_t low = bounds.class_of(4), high = bounds.class_of(6);
+  CHECK(low < high && bounds.tells(4) && bounds.tells(15) && !bounds.tells(17) && !bounds.tells(.01));
+  bounds.table(3, low).raise(low, 1, 6, 0);
+  CHECK(bounds.table(3, high).rows[high].least[1] == 6);
+  bounds.table(3, low).raise(low, 2, 7, 0);
+  CHECK(bounds.table(3, high).rows[high].least[2] == 7);
+  bounds.table(3, high).raise(high, 3, 9, 0);
+  CHECK(bounds.table(3, low).rows[low].least[3] == 0);
+  const float five = bounds.table(5, high).rows[high].least[1];
+  CHECK(five <= 10 && five > 9.999f);
+  CHECK(bounds.table(2, high).rows[high].least[1] == 0);
+  // What comes back makes all that is known of its cells void.
+  const std::size_t k = spans.known_place(p.rows[0].node);
+  std::vector<Span> long_free{{bounds.begin(1), bounds.end(3), 0}};
+  bounds.gave(k, {}, long_free[0], long_free[0]);
+  bounds.gave(k, long_free, long_free[0], long_free[0]);
+  CHECK(bounds.table(3, high).rows[high].least[1] == 0 && bounds.table(3, low).rows[low].least[2] == 0);
+}
+
+}  // namespace
+
+int main() {
+  the_cheapest_window_is_that_of_the_free_slots();
+  bytes_follow_what_is_free();
+  what_is_known_holds_for_more_work_and_more_parts();
+  return report();
+}
