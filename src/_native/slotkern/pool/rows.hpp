@@ -49,8 +49,8 @@ class PoolRows {
   // memory they stay as they were.
   void lay_out(PreparedSlots& prepared, const std::vector<RowSlot>& slots, bool prices) {
     const std::size_t blocks = std::max<std::size_t>(1, (slots.size() + kFill - 1) / kFill);
-    reserve_far(prepared.slots, blocks * kBlock);
-    reserve_far(prepared.origins, blocks * kBlock);
+    prepared.slots.reserve(blocks * kBlock);
+    prepared.origins.reserve(blocks * kBlock);
     prepared.taken.reserve(blocks);
     prepared.firsts.reserve(blocks);
     prepared.order.reserve(blocks);

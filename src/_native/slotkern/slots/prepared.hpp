@@ -9,10 +9,12 @@
 #include <atomic>
 #include <bit>
 #include <cmath>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "slotkern/base/sort_by_key.hpp"
 #include "slotkern/slots/request.hpp"
 #include "slotkern/slots/screen.hpp"
 #include "slotkern/slots/view.hpp"
@@ -47,7 +49,7 @@ struct Identity {
 
 class PreparedSlots {
  public:
-  std::vector<Slot> slots;
+  LargeVector<Slot> slots;
   std::vector<Node> nodes;                // by falling performance, then id
   std::vector<Group> groups;              // by falling performance
   std::vector<double> cheapest_rates;     // [k]: sum of the k smallest node rates
@@ -62,7 +64,7 @@ class PreparedSlots {
   BlockOrder order;                       // [position of a block]: its rows start at 64 times this
   std::vector<double> firsts;             // [position]: the start of its first slot
   std::vector<std::uint64_t> taken;       // [order]: bit j: row j of the block holds a slot
-  std::vector<std::size_t> origins;       // [row]: the row of the array the slot came from
+  LargeVector<std::size_t> origins;       // [row]: the row of the array the slot came from
 
   std::size_t origin(std::size_t row) const { return origins.empty() ? row : origins[row]; }
 
@@ -127,8 +129,7 @@ class PreparedSlots {
   // At least the length of a part that the slot can hold: t + d <= end is a test on rounded
   // sums and can hold for d a little over end - t.
   static double room(const Slot& s) {
-    const double ulp = std::isinf(s.end) ? 0.0 : std::fabs(s.end) * 0x1p-52;
-    return s.end - s.start + 4 * ulp;
+    return s.end - s.start + 4 * 0x1p-52 * std::fabs(s.end);
   }
 
   // Checks and prepares. `all` prepares both shapes; else only `shape` for n parts.
@@ -138,19 +139,14 @@ class PreparedSlots {
     if (fault.status != Status::ok) return fault;
     const bool ragged = all || shape == ShapeKind::ragged,
                square = all || shape == ShapeKind::square;
-    load(view, scratch);
-    const double origin = slots.empty() ? 0 : slots.front().start;
-    if (ragged) by_rate.reset(slots.size(), origin);
-    if (square) by_price.reset(slots.size(), origin);
-    for (std::size_t i = 0; i < slots.size(); ++i) {
-      if (i % kPollSlots == 0) poll();
-      const Slot& s = slots[i];
-      const double length = room(s);
-      if (ragged) by_rate.put(i, s.rate, length * s.performance, s.performance, s.end);
-      if (square) by_price.put(i, s.price, length, s.performance, s.end);
-    }
+    rank_nodes(scratch);
+    const std::int32_t* places = scratch.places.data();
+    if (scratch.index.dense())
+      load(view, ragged, square, [=](std::int32_t id) { return places[id]; });
+    else
+      load(view, ragged, square,
+           [&](std::int32_t id) { return places[scratch.index.number(id)]; });
     if (ragged) sum_cheapest(all ? nodes.size() : n);
-    order_nodes();
     static std::atomic<std::uint64_t> built{0};
     identity = {&built, ++built};
     return fault;
@@ -236,72 +232,96 @@ class PreparedSlots {
   }
 
  private:
-  void load(const SlotView& view, CheckScratch& scratch) {
-    std::vector<std::int32_t> places(scratch.index.size(), -1);
-    nodes.clear();
-    reserve_far(slots, view.size);
-    slots.resize(view.size);
-    latest_start = latest_end = 0;
-    for (std::size_t i = 0; i < view.size; ++i) {
-      if (i % kPollSlots == 0) poll();
-      const Record r = Record::of(view, i);
-      std::int32_t& place = places[scratch.index.cell(r.node)];
-      if (place < 0) {
-        place = static_cast<std::int32_t>(nodes.size());
-        nodes.push_back({r.node, r.performance, r.price});
-      }
-      Node& node = nodes[static_cast<std::size_t>(place)];
-      node.min_price = std::min(node.min_price, r.price);
-      slots[i] = {r.start, r.end, r.performance, r.price, r.price / r.performance, r.node, place};
-      latest_start = std::max(latest_start, std::fabs(r.start));
-      if (!std::isinf(r.end)) latest_end = std::max(latest_end, std::fabs(r.end));
+  // The nodes by falling performance, then id, and the place of each.
+  void rank_nodes(CheckScratch& scratch) {
+    struct Ranked {
+      std::uint64_t key;
+      std::int32_t id, number;
+      auto operator<=>(const Ranked&) const = default;
+    };
+    std::vector<Ranked> ranked;
+    for (std::size_t k = 0; k < scratch.seen.size(); ++k) {
+      const std::int32_t id = scratch.seen[k].id;
+      if (id >= 0)
+        ranked.push_back({static_cast<std::uint64_t>(id), id, static_cast<std::int32_t>(k)});
     }
+    if (!scratch.index.dense()) sort_by_key(ranked);
+    for (Ranked& node : ranked)
+      node.key = ~key_of(scratch.seen[static_cast<std::size_t>(node.number)].performance);
+    sort_by_key(ranked);
+
+    scratch.places.resize(scratch.seen.size());
+    nodes.clear(), groups.clear();
+    for (const Ranked& node : ranked) {
+      const auto number = static_cast<std::size_t>(node.number);
+      const CheckScratch::Seen& seen = scratch.seen[number];
+      scratch.places[number] = static_cast<std::int32_t>(nodes.size());
+      nodes.push_back({seen.id, seen.performance, seen.min_price});
+      if (groups.empty() || groups.back().performance != seen.performance)
+        groups.push_back({seen.performance, 0});
+      groups.back().end = nodes.size();
+    }
+  }
+
+  // In one pass, block by block: what is large is written once and not read again.
+  template <class PlaceOf>
+  void load(const SlotView& view, bool ragged, bool square, PlaceOf place_of) {
+    const double origin = view.size == 0 ? 0 : Record::of(view, 0).start;
+    slots.clear();
+    slots.reserve(view.size);
+    by_rate.open(ragged ? view.size : 0, origin);
+    by_price.open(square ? view.size : 0, origin);
+    latest_end = 0;
+    ScreenRows rows;
+    for (std::size_t first = 0; first < view.size; first += 64) {
+      poll();
+      const std::size_t count = std::min<std::size_t>(64, view.size - first);
+      for (std::size_t i = first; i < first + count; ++i) {
+        const Record r = Record::of(view, i);
+        slots.push_back({r.start, r.end, r.performance, r.price, r.price / r.performance, r.node,
+                         place_of(r.node)});
+        latest_end = std::max(latest_end, std::isinf(r.end) ? 0 : std::fabs(r.end));
+      }
+      if (ragged) by_rate.append(rows_by<ShapeKind::ragged>(first, count, rows));
+      if (square) by_price.append(rows_by<ShapeKind::square>(first, count, rows));
+    }
+    latest_start = slots.empty() ? 0 : std::max(std::fabs(origin), std::fabs(slots.back().start));
+  }
+
+  template <ShapeKind shape>
+  const ScreenRows& rows_by(std::size_t first, std::size_t count, ScreenRows& rows) const {
+    for (std::size_t j = 0; j < count; ++j) {
+      const Slot& s = slots[first + j];
+      if constexpr (shape == ShapeKind::ragged)
+        rows.put(j, s.rate, room(s) * s.performance, s.performance, s.end);
+      else
+        rows.put(j, s.price, room(s), s.performance, s.end);
+    }
+    rows.end_at(count);
+    return rows;
   }
 
   void sum_cheapest(std::size_t most) {
-    most = std::min(most, nodes.size());
-    std::vector<double> rates;
+    struct Rate {
+      std::uint64_t key;
+      auto operator<=>(const Rate&) const = default;
+    };
+    std::vector<Rate> rates;
     rates.reserve(nodes.size());
-    for (const Node& node : nodes) rates.push_back(node.min_price / node.performance);
-    const auto middle = rates.begin() + static_cast<std::ptrdiff_t>(most);
-    const auto less = [](double a, double b) {
-      poll();
-      return a < b;
-    };
-    std::nth_element(rates.begin(), middle, rates.end(), less);
-    std::sort(rates.begin(), middle, less);
+    for (const Node& node : nodes) rates.push_back({key_of(node.min_price / node.performance)});
+    if (most < rates.size()) {
+      std::nth_element(rates.begin(), rates.begin() + static_cast<std::ptrdiff_t>(most),
+                       rates.end(), [](const Rate& a, const Rate& b) {
+                         poll();
+                         return a < b;
+                       });
+      rates.resize(most);
+    }
+    sort_by_key(rates);
     cheapest_rates.assign(1, 0.0);
-    for (std::size_t k = 0; k < most; ++k)
-      cheapest_rates.push_back(cheapest_rates.back() + rates[k]);
-  }
-
-  void order_nodes() {
-    struct Ranked {
-      double performance;
-      std::int32_t id, place;
-    };
-    std::vector<Ranked> ranked(nodes.size());
-    for (std::size_t k = 0; k < nodes.size(); ++k)
-      ranked[k] = {nodes[k].performance, nodes[k].id, static_cast<std::int32_t>(k)};
-    std::sort(ranked.begin(), ranked.end(), [](const Ranked& a, const Ranked& b) {
-      poll();
-      return a.performance != b.performance ? a.performance > b.performance : a.id < b.id;
-    });
-    std::vector<std::int32_t> rank(nodes.size());
-    std::vector<Node> sorted(nodes.size());
-    for (std::size_t k = 0; k < ranked.size(); ++k) {
-      const auto place = static_cast<std::size_t>(ranked[k].place);
-      rank[place] = static_cast<std::int32_t>(k);
-      sorted[k] = nodes[place];
-    }
-    nodes.swap(sorted);
-    for (Slot& slot : slots) slot.place = rank[static_cast<std::size_t>(slot.place)];
-    groups.clear();
-    for (std::size_t k = 0; k < nodes.size(); ++k) {
-      if (groups.empty() || groups.back().performance != nodes[k].performance)
-        groups.push_back({nodes[k].performance, k});
-      groups.back().end = k + 1;
-    }
+    cheapest_rates.reserve(rates.size() + 1);
+    for (const Rate& rate : rates)
+      cheapest_rates.push_back(cheapest_rates.back() + std::bit_cast<double>(rate.key));
   }
 };
 
