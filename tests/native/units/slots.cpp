@@ -201,6 +201,36 @@ void prepared_rows_know_their_place() {
   CHECK(cut_finish(9.5 - 0x1p-50, 9.5) == 9.5 && cut_finish(9, 9.5) == 9);
 }
 
+// What nodes are called changes nothing but their names: few and many, some alike.
+void gaps_between_ids_change_nothing() {
+  for (const int count : {3, 200, 900}) {
+    std::vector<Row> rows;
+    for (int k = 0; k < 3 * count; ++k)
+      rows.push_back({k % count, k / count + 0.1, k / count + 0.5, 1.0 + k % count % 50,
+                      k % 11 ? real() : 0});
+    std::vector<Row> far = rows;
+    for (Row& row : far) row.node = row.node * 2'000'003 + 5;
+    PreparedSlots near_ids, far_ids;
+    CHECK(prepare_slots(near_ids, view_of(rows), true, ShapeKind::square, 0).status == Status::ok);
+    CHECK(prepare_slots(far_ids, view_of(far), true, ShapeKind::square, 0).status == Status::ok);
+    CHECK(near_ids.nodes.size() == static_cast<std::size_t>(count));
+    CHECK(near_ids.cheapest_rates == far_ids.cheapest_rates);
+    for (std::size_t k = 0; k < near_ids.nodes.size(); ++k) {
+      const Node &near = near_ids.nodes[k], &wide = far_ids.nodes[k];
+      CHECK(near.id * 2'000'003 + 5 == wide.id && near.min_price == wide.min_price);
+      if (k == 0) continue;
+      const Node& before = near_ids.nodes[k - 1];
+      CHECK(before.performance > near.performance ||
+            (before.performance == near.performance && before.id < near.id));
+    }
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const Slot& slot = near_ids.slots[i];
+      CHECK(slot.place == far_ids.slots[i].place && slot.start == rows[i].start);
+      CHECK(near_ids.nodes[static_cast<std::size_t>(slot.place)].id == rows[i].node);
+    }
+  }
+}
+
 // A filter was made for the slots that there were: those that came later do not pass.
 void a_filter_knows_nothing_of_later_slots() {
   const std::uint8_t mask[] = {1, 0, 1, 1};
@@ -221,6 +251,7 @@ int main() {
   screen_follows_rows_that_change();
   numbers_of_nodes_differ();
   prepared_rows_know_their_place();
+  gaps_between_ids_change_nothing();
   a_filter_knows_nothing_of_later_slots();
   return report();
 }

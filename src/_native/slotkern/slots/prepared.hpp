@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "slotkern/base/made_once.hpp"
 #include "slotkern/base/sort_by_key.hpp"
 #include "slotkern/slots/request.hpp"
 #include "slotkern/slots/screen.hpp"
@@ -54,7 +55,6 @@ class PreparedSlots {
   std::vector<Group> groups;              // by falling performance
   std::vector<double> cheapest_rates;     // [k]: sum of the k smallest node rates
   Screen by_rate;                         // ragged: room = capacity in work
-  Screen by_price;                        // square: room = length in time
   Identity identity;                      // of the nodes and their prices; none before build()
   double latest_start = 0, latest_end = 0;  // largest absolute ones, of ends the finite ones
 
@@ -65,6 +65,12 @@ class PreparedSlots {
   std::vector<double> firsts;             // [position]: the start of its first slot
   std::vector<std::uint64_t> taken;       // [order]: bit j: row j of the block holds a slot
   LargeVector<std::size_t> origins;       // [row]: the row of the array the slot came from
+
+  // For square searches, made when the first comes: room = length in time.
+  const Screen& by_price() const {
+    return prices_.get([this] { return screen_by_price(); });
+  }
+  Screen* prices() const { return prices_.kept(); }  // null: none has come
 
   std::size_t origin(std::size_t row) const { return origins.empty() ? row : origins[row]; }
 
@@ -132,20 +138,18 @@ class PreparedSlots {
     return s.end - s.start + 4 * 0x1p-52 * std::fabs(s.end);
   }
 
-  // Checks and prepares. `all` prepares both shapes; else only `shape` for n parts.
+  // Checks and prepares for both shapes, or only for n parts of this one.
   Fault build(const SlotView& view, bool all, ShapeKind shape, std::size_t n,
               CheckScratch& scratch) {
     const Fault fault = check_slots(view, scratch);
     if (fault.status != Status::ok) return fault;
-    const bool ragged = all || shape == ShapeKind::ragged,
-               square = all || shape == ShapeKind::square;
+    const bool ragged = all || shape == ShapeKind::ragged;
     rank_nodes(scratch);
     const std::int32_t* places = scratch.places.data();
     if (scratch.index.dense())
-      load(view, ragged, square, [=](std::int32_t id) { return places[id]; });
+      load(view, ragged, [=](std::int32_t id) { return places[id]; });
     else
-      load(view, ragged, square,
-           [&](std::int32_t id) { return places[scratch.index.number(id)]; });
+      load(view, ragged, [&](std::int32_t id) { return places[scratch.index.number(id)]; });
     if (ragged) sum_cheapest(all ? nodes.size() : n);
     static std::atomic<std::uint64_t> built{0};
     identity = {&built, ++built};
@@ -159,10 +163,14 @@ class PreparedSlots {
     identity = other.identity;
     latest_start = other.latest_start, latest_end = other.latest_end;
     order.clear();
+    prices_.drop();
   }
 
   // Before several threads search at once.
-  void share() const { by_rate.fold_loose(order), by_price.fold_loose(order); }
+  void share() const {
+    by_rate.fold_loose(order);
+    if (prices()) prices()->fold_loose(order);
+  }
 
   // Lower bound on the sum of the rates of any k live slots.
   double rates_of(std::size_t k) const { return cheapest_rates[k]; }
@@ -265,40 +273,59 @@ class PreparedSlots {
 
   // In one pass, block by block: what is large is written once and not read again.
   template <class PlaceOf>
-  void load(const SlotView& view, bool ragged, bool square, PlaceOf place_of) {
+  void load(const SlotView& view, bool ragged, PlaceOf place_of) {
     const double origin = view.size == 0 ? 0 : Record::of(view, 0).start;
     slots.clear();
     slots.reserve(view.size);
     by_rate.open(ragged ? view.size : 0, origin);
-    by_price.open(square ? view.size : 0, origin);
+    prices_.drop();
     latest_end = 0;
     ScreenRows rows;
     for (std::size_t first = 0; first < view.size; first += 64) {
       poll();
-      const std::size_t count = std::min<std::size_t>(64, view.size - first);
-      for (std::size_t i = first; i < first + count; ++i) {
+      const std::size_t end = std::min(view.size, first + 64);
+      for (std::size_t i = first; i < end; ++i) {
         const Record r = Record::of(view, i);
         slots.push_back({r.start, r.end, r.performance, r.price, r.price / r.performance, r.node,
                          place_of(r.node)});
         latest_end = std::max(latest_end, std::isinf(r.end) ? 0 : std::fabs(r.end));
       }
-      if (ragged) by_rate.append(rows_by<ShapeKind::ragged>(first, count, rows));
-      if (square) by_price.append(rows_by<ShapeKind::square>(first, count, rows));
+      if (!ragged) continue;
+      for (std::size_t i = first; i < end; ++i) {
+        const Slot& s = slots[i];
+        rows.put(i - first, s.rate, room(s) * s.performance, s.performance, s.end);
+      }
+      rows.end_at(end - first);
+      by_rate.append(rows);
     }
     latest_start = slots.empty() ? 0 : std::max(std::fabs(origin), std::fabs(slots.back().start));
   }
 
-  template <ShapeKind shape>
-  const ScreenRows& rows_by(std::size_t first, std::size_t count, ScreenRows& rows) const {
-    for (std::size_t j = 0; j < count; ++j) {
-      const Slot& s = slots[first + j];
-      if constexpr (shape == ShapeKind::ragged)
-        rows.put(j, s.rate, room(s) * s.performance, s.performance, s.end);
-      else
-        rows.put(j, s.price, room(s), s.performance, s.end);
+  Screen screen_by_price() const {
+    Screen screen;
+    if (slots.size() > kManySlots) expect_long();
+    if (order.empty()) {
+      screen.open(slots.size(), by_rate.origin());
+      ScreenRows rows;
+      for (std::size_t first = 0; first < slots.size(); first += 64) {
+        poll();
+        const std::size_t end = std::min(slots.size(), first + 64);
+        for (std::size_t i = first; i < end; ++i) {
+          const Slot& s = slots[i];
+          rows.put(i - first, s.price, room(s), s.performance, s.end);
+        }
+        rows.end_at(end - first);
+        screen.append(rows);
+      }
+    } else {
+      screen.reset(slots.size(), by_rate.origin(), slots.size() / 64 - order.size());
+      each_row([&](std::size_t row) {
+        const Slot& s = slots[row];
+        screen.set(row, s.price, room(s), s.performance, s.end);
+      });
+      for (std::size_t b = 0; b < order.size(); ++b) screen.fold(b, order[b] * std::size_t{64});
     }
-    rows.end_at(count);
-    return rows;
+    return screen;
   }
 
   void sum_cheapest(std::size_t most) {
@@ -323,6 +350,8 @@ class PreparedSlots {
     for (const Rate& rate : rates)
       cheapest_rates.push_back(cheapest_rates.back() + std::bit_cast<double>(rate.key));
   }
+
+  MadeOnce<Screen> prices_;
 };
 
 }  // namespace slotkern
