@@ -1,8 +1,15 @@
-// The rules of floating point and of signals, each against its plain definition.
+// The rules of floating point, of signals and of memory, each against its plain definition.
+#include <algorithm>
 #include <cmath>
+#include <compare>
+#include <thread>
+#include <vector>
 
 #include "slotkern/base/interrupt.hpp"
+#include "slotkern/base/made_once.hpp"
 #include "slotkern/base/numbers.hpp"
+#include "slotkern/base/room.hpp"
+#include "slotkern/base/sort_by_key.hpp"
 #include "support.hpp"
 
 using namespace slotkern;
@@ -34,10 +41,66 @@ void each_call_stops_for_what_it_hears() {
   }
 }
 
+void sorts_like_any_other() {
+  struct Item {
+    std::uint64_t key;
+    std::int32_t number;
+    auto operator<=>(const Item&) const = default;
+  };
+  for (const std::size_t count : {0, 1, 2, 255, 256, 257, 3000}) {
+    for (int shift = 0; shift < 64; shift += 9) {
+      std::vector<Item> items;
+      for (std::size_t i = 0; i < count; ++i)
+        items.push_back({shift ? source() >> shift : below(7), static_cast<std::int32_t>(i)});
+      std::vector<Item> expected = items;
+      std::sort(expected.begin(), expected.end());
+      sort_by_key(items);
+      CHECK(items == expected);
+    }
+  }
+  CHECK(key_of(-0.0) == key_of(0.0) && key_of(0) < key_of(5e-324));
+  CHECK(key_of(1) < key_of(1.5) && key_of(1e300) < key_of(kInfinity));
+}
+
+void several_may_make_what_one_keeps() {
+  using Kept = MadeOnce<std::vector<int>>;
+  Kept kept;
+  CHECK(!kept.kept());
+  const std::vector<int>* seen[4];
+  std::vector<std::thread> threads;
+  for (auto& found : seen)
+    threads.emplace_back([&] { found = &kept.get([] { return std::vector<int>(1000, 7); }); });
+  for (std::thread& thread : threads) thread.join();
+  for (const auto* found : seen) CHECK(found == kept.kept() && found->size() == 1000);
+
+  Kept copy(kept);
+  CHECK(copy.kept() != kept.kept() && *copy.kept() == *kept.kept());
+  copy.kept()->push_back(1);
+  kept = copy;
+  CHECK(kept.kept()->back() == 1);
+  Kept moved(std::move(copy));
+  CHECK(moved.kept()->size() == 1001);
+  moved = Kept{};
+  kept.drop();
+  copy = kept;
+  CHECK(!kept.kept() && !copy.kept());
+}
+
+void large_vectors_hold_what_others_do() {
+  LargeVector<int> numbers;
+  for (int i = 0; i < 3'000'000; ++i) numbers.push_back(i);
+  const LargeVector<int> copy = numbers;
+  numbers.clear(), numbers.shrink_to_fit();
+  CHECK(copy.size() == 3'000'000 && copy.front() == 0 && copy[2'999'999] == 2'999'999);
+}
+
 }  // namespace
 
 int main() {
   rounds_to_the_safe_side();
   each_call_stops_for_what_it_hears();
+  sorts_like_any_other();
+  several_may_make_what_one_keeps();
+  large_vectors_hold_what_others_do();
   return report();
 }

@@ -106,8 +106,8 @@ void check_rows(const PreparedSlots& prepared, const PoolRows& rows, const List&
 
   check_screen(prepared, prepared.by_rate, [](const Slot& s) { return s.rate; },
                [](const Slot& s) { return (s.end - s.start) * s.performance; });
-  if (rows.keeps_prices())
-    check_screen(prepared, prepared.by_price, [](const Slot& s) { return s.price; },
+  if (prepared.prices())
+    check_screen(prepared, prepared.by_price(), [](const Slot& s) { return s.price; },
                  [](const Slot& s) { return s.end - s.start; });
 }
 
@@ -134,11 +134,11 @@ void rows_are_the_sorted_slots(std::size_t first, std::size_t starts, std::size_
   PoolRows rows;
   std::vector<RowSlot> slots;
   for (const auto& [key, row] : list) slots.push_back(row);
-  rows.lay_out(prepared, slots, false);
+  rows.lay_out(prepared, slots);
   check_rows(prepared, rows, list);
 
   for (std::size_t i = 0; i < changes; ++i) {
-    if (i == changes / 2) rows.keep_prices();
+    if (i == changes / 2) prepared.by_price();
     const bool comes = list.empty() || below(100) < joining;
     if (comes) {
       const Slot slot = fresh();

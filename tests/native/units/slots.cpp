@@ -46,14 +46,27 @@ void all_passes_find_the_same_rows() {
   }
 }
 
+// A screen of so many rows, of which put(rows, j, i) says row i as the j-th of its block.
+template <class Put>
+Screen screen_of(std::size_t count, double origin, Put put) {
+  Screen screen;
+  screen.open(count, origin);
+  ScreenRows rows;
+  for (std::size_t first = 0; first < count; first += 64) {
+    const std::size_t here = std::min<std::size_t>(64, count - first);
+    for (std::size_t j = 0; j < here; ++j) put(rows, j, first + j);
+    rows.end_at(here);
+    screen.append(rows);
+  }
+  return screen;
+}
+
 // The screen tells what differs by less than a thousandth, far from zero too.
 void screen_passes_little_that_is_just_beyond() {
-  Screen screen;
-  screen.reset(640, 1.7e9);
-  for (std::size_t i = 0; i < 640; ++i) {
+  const Screen screen = screen_of(640, 1.7e9, [](ScreenRows& rows, std::size_t j, std::size_t i) {
     const double near = 1 + 1e-6 * static_cast<double>(i);
-    screen.put(i, near, near, near, 1.7e9 + static_cast<double>(i));
-  }
+    rows.put(j, near, near, near, 1.7e9 + static_cast<double>(i));
+  });
   const auto count = [&](const Thresholds& thresholds) {
     std::size_t rows = 0;
     screen.each({}, thresholds, 639, [&](std::size_t) { return ++rows > 0; });
@@ -70,13 +83,13 @@ void screen_keeps_what_a_plain_filter_keeps() {
   for (int round = 0; round < 60; ++round) {
     const std::size_t count = 1 + below(round % 4 == 0 ? 9000 : 300);
     std::vector<float> columns[4];
-    Screen screen;
     const double origin = static_cast<double>(below(3)) - 1;
-    screen.reset(count, origin);
-    for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t i = 0; i < count; ++i)
       for (auto& column : columns) column.push_back(static_cast<float>(below(8)));
-      screen.put(i, columns[0][i], columns[1][i], columns[2][i], columns[3][i]);
-    }
+    const Screen screen = screen_of(count, origin, [&](ScreenRows& rows, std::size_t j,
+                                                       std::size_t i) {
+      rows.put(j, columns[0][i], columns[1][i], columns[2][i], columns[3][i]);
+    });
     const auto some = [] { return static_cast<float>(below(9)); };
     const Thresholds thresholds{some(), some(), some(), some()};
     const std::size_t last = below(count), most = below(3) == 0 ? below(5) : count;
@@ -142,12 +155,12 @@ void screen_follows_rows_that_change() {
   }
 }
 
-void cells_of_nodes_differ() {
+void numbers_of_nodes_differ() {
   for (const std::int32_t largest : {100, 2'000'000'000}) {
     NodeIndex index;
     index.reset(largest, 50);
     CHECK(index.dense() == (largest == 100));
-    std::set<std::size_t> cells;
+    std::set<std::size_t> numbers;
     std::vector<std::int32_t> ids{0, largest, largest - 1};
     while (ids.size() < 50) {
       const auto id = static_cast<std::int32_t>(below(static_cast<std::size_t>(largest)));
@@ -155,12 +168,12 @@ void cells_of_nodes_differ() {
     }
     std::vector<std::size_t> first;
     for (const auto id : ids) {
-      first.push_back(index.cell(id));
+      first.push_back(index.number(id));
       CHECK(first.back() < index.size());
-      cells.insert(first.back());
+      numbers.insert(first.back());
     }
-    CHECK(cells.size() == ids.size());
-    for (std::size_t k = 0; k < ids.size(); ++k) CHECK(index.cell(ids[k]) == first[k]);
+    CHECK(numbers.size() == ids.size());
+    for (std::size_t k = 0; k < ids.size(); ++k) CHECK(index.number(ids[k]) == first[k]);
   }
 }
 
@@ -188,6 +201,36 @@ void prepared_rows_know_their_place() {
   CHECK(cut_finish(9.5 - 0x1p-50, 9.5) == 9.5 && cut_finish(9, 9.5) == 9);
 }
 
+// What nodes are called changes nothing but their names: few and many, some alike.
+void gaps_between_ids_change_nothing() {
+  for (const int count : {3, 200, 900}) {
+    std::vector<Row> rows;
+    for (int k = 0; k < 3 * count; ++k)
+      rows.push_back({k % count, k / count + 0.1, k / count + 0.5, 1.0 + k % count % 50,
+                      k % 11 ? real() : 0});
+    std::vector<Row> far = rows;
+    for (Row& row : far) row.node = row.node * 2'000'003 + 5;
+    PreparedSlots near_ids, far_ids;
+    CHECK(prepare_slots(near_ids, view_of(rows), true, ShapeKind::square, 0).status == Status::ok);
+    CHECK(prepare_slots(far_ids, view_of(far), true, ShapeKind::square, 0).status == Status::ok);
+    CHECK(near_ids.nodes.size() == static_cast<std::size_t>(count));
+    CHECK(near_ids.cheapest_rates == far_ids.cheapest_rates);
+    for (std::size_t k = 0; k < near_ids.nodes.size(); ++k) {
+      const Node &near = near_ids.nodes[k], &wide = far_ids.nodes[k];
+      CHECK(near.id * 2'000'003 + 5 == wide.id && near.min_price == wide.min_price);
+      if (k == 0) continue;
+      const Node& before = near_ids.nodes[k - 1];
+      CHECK(before.performance > near.performance ||
+            (before.performance == near.performance && before.id < near.id));
+    }
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const Slot& slot = near_ids.slots[i];
+      CHECK(slot.place == far_ids.slots[i].place && slot.start == rows[i].start);
+      CHECK(near_ids.nodes[static_cast<std::size_t>(slot.place)].id == rows[i].node);
+    }
+  }
+}
+
 // A filter was made for the slots that there were: those that came later do not pass.
 void a_filter_knows_nothing_of_later_slots() {
   const std::uint8_t mask[] = {1, 0, 1, 1};
@@ -206,8 +249,9 @@ int main() {
   screen_passes_little_that_is_just_beyond();
   screen_keeps_what_a_plain_filter_keeps();
   screen_follows_rows_that_change();
-  cells_of_nodes_differ();
+  numbers_of_nodes_differ();
   prepared_rows_know_their_place();
+  gaps_between_ids_change_nothing();
   a_filter_knows_nothing_of_later_slots();
   return report();
 }

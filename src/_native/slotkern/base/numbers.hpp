@@ -22,11 +22,14 @@
 #define SLOTKERN_NARROW_CLONES
 #endif
 
-// For a few lines that every row or step passes: a call costs as much as they do.
+// For a few lines that every row or step passes: a call costs as much as they do. APART: for what
+// is rare, and would make those lines many.
 #if defined(__GNUC__)
 #define SLOTKERN_INLINE __attribute__((always_inline)) inline
+#define SLOTKERN_APART __attribute__((noinline))
 #else
 #define SLOTKERN_INLINE inline
+#define SLOTKERN_APART
 #endif
 
 namespace slotkern {

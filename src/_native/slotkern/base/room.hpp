@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
+#include <memory>
+#include <new>
 #include <vector>
 
 #if defined(__linux__)
@@ -22,20 +23,46 @@ void room_for(std::size_t more, Vectors&... vectors) {
   (one(vectors), ...);
 }
 
-// Room for so many, in large pages where they are many and the system has such: searches that
-// look here and there wait for addresses of pages as long as for what stands there.
+// Memory of what may be large: from 1 MB on in large pages where the system has such. To be given
+// the small ones costs more than to fill them, and searches that look here and there wait for
+// addresses of pages as long as for what stands there.
 template <class T>
-void reserve_far(std::vector<T>& vector, std::size_t size) {
-  if (size <= vector.capacity()) return;
-  vector.reserve(size);
+struct LargePages {
+  using value_type = T;
+
+  LargePages() = default;
+  template <class U>
+  LargePages(const LargePages<U>&) {}
+  friend bool operator==(const LargePages&, const LargePages&) { return true; }
+
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
-  constexpr std::size_t page = std::size_t{1} << 21;
-  const auto begin = reinterpret_cast<std::uintptr_t>(vector.data());
-  const std::uintptr_t first = (begin + page - 1) & ~(page - 1),
-                       end = (begin + vector.capacity() * sizeof(T)) & ~(page - 1);
-  if (first + page < end)  // advice: it may be refused
-    madvise(reinterpret_cast<void*>(first), end - first, MADV_HUGEPAGE);
+  T* allocate(std::size_t size) {
+    const std::size_t large = in_large_pages(size);
+    if (large == 0) return std::allocator<T>{}.allocate(size);
+    void* const found = ::operator new(std::max(large, size * sizeof(T)), std::align_val_t{kPage});
+    madvise(found, large, MADV_HUGEPAGE);  // advice: it may be refused
+    return static_cast<T*>(found);
+  }
+  void deallocate(T* held, std::size_t size) {
+    if (in_large_pages(size) == 0) return std::allocator<T>{}.deallocate(held, size);
+    ::operator delete(held, std::align_val_t{kPage});
+  }
+
+ private:
+  static constexpr std::size_t kPage = std::size_t{1} << 21;
+  static_assert(alignof(T) <= alignof(std::max_align_t));
+
+  // How many bytes of so many items: a page that would be half empty is not worth it.
+  static std::size_t in_large_pages(std::size_t size) {
+    return (size * sizeof(T) + kPage / 2) / kPage * kPage;
+  }
+#else
+  T* allocate(std::size_t size) { return std::allocator<T>{}.allocate(size); }
+  void deallocate(T* held, std::size_t size) { std::allocator<T>{}.deallocate(held, size); }
 #endif
-}
+};
+
+template <class T>
+using LargeVector = std::vector<T, LargePages<T>>;
 
 }  // namespace slotkern

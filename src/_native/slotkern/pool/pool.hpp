@@ -75,10 +75,8 @@ class SlotPool {
   }
 
   // Call before a search for parts of this volume: the rows hold no slots too short for what
-  // is usually asked, and serve ragged searches only until a square one comes.
-  void make_rows_for(double volume, bool square = true) {
-    rows_.make_for(volume, square, spans_.free());
-  }
+  // is usually asked.
+  void make_rows_for(double volume) { rows_.make_for(volume, spans_.free()); }
 
   // Books the parts (ascending by node), or changes nothing and says which part is not free.
   // `for_good`: they will never be given back.
@@ -157,7 +155,7 @@ class SlotPool {
   Status find(const Query& asked, int criterion, ShapeKind shape, Workspace& work, Found& found,
               double least = -kInfinity) {
     Query from;
-    if (const Status status = ask(asked, criterion, shape, from); status != Status::ok)
+    if (const Status status = ask(asked, criterion, from); status != Status::ok)
       return status;
     Hints& hints = hints_[table_of(from, shape)];
     const double floor = from.earliest, known = hints.bound(from);
@@ -177,7 +175,7 @@ class SlotPool {
   Status find_between(double first, double latest, const Query& asked, int criterion,
                       ShapeKind shape, Workspace& work, Found& found) {
     Query from;
-    if (const Status status = ask(asked, criterion, shape, from); status != Status::ok)
+    if (const Status status = ask(asked, criterion, from); status != Status::ok)
       return status;
     from.earliest = std::max(from.earliest, first);
     from.latest = std::min(from.latest, latest);
@@ -220,10 +218,10 @@ class SlotPool {
   }
 
   // What is searched for on the rows as they are.
-  Status ask(const Query& asked, int criterion, ShapeKind shape, Query& from) {
+  Status ask(const Query& asked, int criterion, Query& from) {
     if (!asked.sane() || criterion < 0 || criterion >= kBuiltins)
       return Status::request_not_valid;
-    make_rows_for(asked.volume, shape == ShapeKind::square);
+    make_rows_for(asked.volume);
     from = prepared_->as_searched(asked);
     from.earliest = std::max(from.earliest, now());
     return prepared_->check(from);

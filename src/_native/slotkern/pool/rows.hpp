@@ -4,7 +4,7 @@
 //
 // What makes a change cheap. A slot that leaves becomes a gap where it stood, and one that comes
 // takes the nearest gap: only the rows between are moved, a few, because blocks are laid out with
-// gaps everywhere. The screen by price serves square searches alone and is not kept before the
+// gaps everywhere. The screen by price serves square searches alone and is not there before the
 // first of them. What a screen says of a block may be too wide, never too narrow
 // (slots/screen.hpp): rows that join widen it; when some have left or shrunk, it is folded anew,
 // O(64), by the first search that comes to it in vain.
@@ -47,24 +47,21 @@ class PoolRows {
 
   // All rows anew: slots in the order of (start, node), and the rows of the origin array. Without
   // memory they stay as they were.
-  void lay_out(PreparedSlots& prepared, const std::vector<RowSlot>& slots, bool prices) {
+  void lay_out(PreparedSlots& prepared, const std::vector<RowSlot>& slots) {
     const std::size_t blocks = std::max<std::size_t>(1, (slots.size() + kFill - 1) / kFill);
-    reserve_far(prepared.slots, blocks * kBlock);
-    reserve_far(prepared.origins, blocks * kBlock);
+    prepared.slots.reserve(blocks * kBlock);
+    prepared.origins.reserve(blocks * kBlock);
     prepared.taken.reserve(blocks);
     prepared.firsts.reserve(blocks);
     prepared.order.reserve(blocks);
-    prepared.by_rate.reserve(blocks * kBlock);
-    if (prices) prepared.by_price.reserve(blocks * kBlock);
     prepared_ = &prepared;
-    prices_ = prices;
+    each_screen([&](Screen& screen) { screen.reserve(blocks * kBlock); });
     size_ = slots.size();
     prepared.slots.resize(blocks * kBlock);
     prepared.origins.resize(blocks * kBlock);
     prepared.taken.resize(blocks);
     const double origin = slots.empty() ? 0 : slots.front().first.start;
-    prepared.by_rate.reset(blocks * kBlock, origin);
-    prepared.by_price.reset(prices_ ? blocks * kBlock : 0, origin);
+    each_screen([&](Screen& screen) { screen.reset(blocks * kBlock, origin); });
     prepared.firsts.resize(blocks);
     prepared.order.clear();
     for (std::size_t b = 0; b < blocks; ++b) {
@@ -73,18 +70,6 @@ class PoolRows {
       fill(b, slots.data() + first, (b + 1) * slots.size() / blocks - first);
     }
     spare_.clear();
-  }
-
-  bool keeps_prices() const { return prices_; }
-
-  // From here on square searches can be made.
-  void keep_prices() {
-    if (prices_) return;
-    PreparedSlots& prepared = *prepared_;
-    prepared.by_price.reset(prepared.slots.size(), prepared.by_rate.origin(), spare_.size());
-    prices_ = true;
-    prepared.each_row([&](std::size_t row) { set_price(row, prepared.slots[row]); });
-    for (std::size_t b = 0; b < prepared.order.size(); ++b) fold(b);
   }
 
   void insert(const Slot& slot, std::size_t origin) {
@@ -112,7 +97,7 @@ class PoolRows {
     slot.end = end;
     const double room = PreparedSlots::room(slot);
     prepared_->by_rate.set_end(row, room * slot.performance, end);
-    if (prices_) prepared_->by_price.set_end(row, room, end);
+    if (Screen* prices = prepared_->prices()) prices->set_end(row, room, end);
     shrinks ? loosen(block) : widen(block, row);
   }
 
@@ -127,8 +112,8 @@ class PoolRows {
       --size_;
       return insert(slot, origin);
     }
-    const Screen::Row rate = prepared_->by_rate.row(row),
-                      price = prices_ ? prepared_->by_price.row(row) : rate;
+    Screen* const prices = prepared_->prices();
+    const Screen::Row rate = prepared_->by_rate.row(row), price = prices ? prices->row(row) : rate;
     taken(block) &= ~bit(row);
     const std::size_t fresh = free_row(block, slot);
     if (!(taken(block) & bit(row))) clear(row);
@@ -137,9 +122,9 @@ class PoolRows {
     const double room = PreparedSlots::room(slot);
     prepared_->by_rate.put(fresh, rate);
     prepared_->by_rate.set_room(fresh, room * slot.performance);
-    if (prices_) {
-      prepared_->by_price.put(fresh, price);
-      prepared_->by_price.set_room(fresh, room);
+    if (prices) {
+      prices->put(fresh, price);
+      prices->set_room(fresh, room);
     }
     mark_first(block);
     start < to ? loosen(block) : widen(block, fresh);
@@ -156,6 +141,12 @@ class PoolRows {
   const Slot& first_of(std::size_t block) {
     const auto row = static_cast<std::size_t>(std::countr_zero(taken(block)));
     return prepared_->slots[rows_of(block) + row];
+  }
+
+  template <class Change>
+  void each_screen(Change change) {
+    change(prepared_->by_rate);
+    if (Screen* prices = prepared_->prices()) change(*prices);
   }
 
   // Position of the block where (start, node) stands, or would.
@@ -219,20 +210,16 @@ class PoolRows {
     PreparedSlots& prepared = *prepared_;
     prepared.slots[to] = prepared.slots[from];
     prepared.origins[to] = prepared.origins[from];
-    prepared.by_rate.put(to, prepared.by_rate.row(from));
-    if (prices_) prepared.by_price.put(to, prepared.by_price.row(from));
-  }
-
-  void set_price(std::size_t row, const Slot& slot) {
-    prepared_->by_price.set(row, slot.price, PreparedSlots::room(slot), slot.performance, slot.end);
+    each_screen([=](Screen& screen) { screen.put(to, screen.row(from)); });
   }
 
   void put(std::size_t row, const Slot& slot, std::size_t origin) {
     prepared_->slots[row] = slot;
     prepared_->origins[row] = origin;
-    prepared_->by_rate.set(row, slot.rate, PreparedSlots::room(slot) * slot.performance,
-                           slot.performance, slot.end);
-    if (prices_) set_price(row, slot);
+    const double room = PreparedSlots::room(slot);
+    prepared_->by_rate.set(row, slot.rate, room * slot.performance, slot.performance, slot.end);
+    if (Screen* prices = prepared_->prices())
+      prices->set(row, slot.price, room, slot.performance, slot.end);
   }
 
   // A row of the block has been made free for the slot.
@@ -243,24 +230,20 @@ class PoolRows {
   }
 
   void clear(std::size_t row) {
-    prepared_->by_rate.clear(row);
-    if (prices_) prepared_->by_price.clear(row);
+    each_screen([=](Screen& screen) { screen.clear(row); });
   }
 
   void fold(std::size_t block) {
-    prepared_->by_rate.fold(block, rows_of(block));
-    if (prices_) prepared_->by_price.fold(block, rows_of(block));
+    each_screen([=, rows = rows_of(block)](Screen& screen) { screen.fold(block, rows); });
   }
 
   void widen(std::size_t block, std::size_t row) {
-    prepared_->by_rate.widen(block, row);
-    if (prices_) prepared_->by_price.widen(block, row);
+    each_screen([=](Screen& screen) { screen.widen(block, row); });
   }
 
   // A row has left the block or holds less than before.
   void loosen(std::size_t block) {
-    prepared_->by_rate.loosen(rows_of(block));
-    if (prices_) prepared_->by_price.loosen(rows_of(block));
+    each_screen([rows = rows_of(block)](Screen& screen) { screen.loosen(rows); });
   }
 
   void mark_first(std::size_t block) {
@@ -330,16 +313,14 @@ class PoolRows {
       prepared.slots.resize(prepared.slots.size() + kBlock);
       prepared.origins.resize(prepared.origins.size() + kBlock);
       prepared.taken.push_back(0);
-      prepared.by_rate.add_rows();
-      if (prices_) prepared.by_price.add_rows();
+      each_screen([](Screen& screen) { screen.add_rows(); });
     }
     const std::uint32_t fresh = spare_.back();
     spare_.pop_back();
     const auto next = static_cast<std::ptrdiff_t>(block) + 1;
     prepared.order.insert(prepared.order.begin() + next, fresh);
     prepared.firsts.insert(prepared.firsts.begin() + next, 0);
-    prepared.by_rate.insert_block(block + 1);
-    if (prices_) prepared.by_price.insert_block(block + 1);
+    each_screen([=](Screen& screen) { screen.insert_block(block + 1); });
     Gathered slots;
     gather(block, slots, 0);
     constexpr std::size_t half = kBlock / 2;
@@ -352,13 +333,11 @@ class PoolRows {
     spare_.push_back(prepared.order[block]);
     prepared.order.erase(prepared.order.begin() + static_cast<std::ptrdiff_t>(block));
     prepared.firsts.erase(prepared.firsts.begin() + static_cast<std::ptrdiff_t>(block));
-    prepared.by_rate.erase_block(block);
-    if (prices_) prepared.by_price.erase_block(block);
+    each_screen([=](Screen& screen) { screen.erase_block(block); });
   }
 
   PreparedSlots* prepared_ = nullptr;
   std::size_t size_ = 0;
-  bool prices_ = false;              // whether the screen by price is kept
   std::vector<std::uint32_t> spare_;  // blocks of rows that are empty
 };
 

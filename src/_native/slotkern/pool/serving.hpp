@@ -64,11 +64,10 @@ class ServingRows {
     lay_out(slots);
   }
 
-  // Before a search for parts of this volume; ragged searches alone until a square one comes.
-  void make_for(double volume, bool square, const FreeSpans& free) {
+  // Before a search for parts of this volume.
+  void make_for(double volume, const FreeSpans& free) {
     asked_ = std::min(asked_, volume);
     if (!(volume * (1 - kMargin) >= least_)) lay_out_anew(volume / 4, free);
-    if (square) rows_.keep_prices();
   }
 
   // When the rows have doubled, those too short for anything that was asked since the last time
@@ -200,7 +199,7 @@ class ServingRows {
   }
 
   void lay_out(const std::vector<RowSlot>& slots) {
-    rows_.lay_out(*prepared_, slots, rows_.keeps_prices());
+    rows_.lay_out(*prepared_, slots);
     laid_ = slots.size();
   }
 

@@ -9,10 +9,13 @@
 #include <atomic>
 #include <bit>
 #include <cmath>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "slotkern/base/made_once.hpp"
+#include "slotkern/base/sort_by_key.hpp"
 #include "slotkern/slots/request.hpp"
 #include "slotkern/slots/screen.hpp"
 #include "slotkern/slots/view.hpp"
@@ -47,12 +50,11 @@ struct Identity {
 
 class PreparedSlots {
  public:
-  std::vector<Slot> slots;
+  LargeVector<Slot> slots;
   std::vector<Node> nodes;                // by falling performance, then id
   std::vector<Group> groups;              // by falling performance
   std::vector<double> cheapest_rates;     // [k]: sum of the k smallest node rates
   Screen by_rate;                         // ragged: room = capacity in work
-  Screen by_price;                        // square: room = length in time
   Identity identity;                      // of the nodes and their prices; none before build()
   double latest_start = 0, latest_end = 0;  // largest absolute ones, of ends the finite ones
 
@@ -62,7 +64,13 @@ class PreparedSlots {
   BlockOrder order;                       // [position of a block]: its rows start at 64 times this
   std::vector<double> firsts;             // [position]: the start of its first slot
   std::vector<std::uint64_t> taken;       // [order]: bit j: row j of the block holds a slot
-  std::vector<std::size_t> origins;       // [row]: the row of the array the slot came from
+  LargeVector<std::size_t> origins;       // [row]: the row of the array the slot came from
+
+  // For square searches, made when the first comes: room = length in time.
+  const Screen& by_price() const {
+    return prices_.get([this] { return screen_by_price(); });
+  }
+  Screen* prices() const { return prices_.kept(); }  // null: none has come
 
   std::size_t origin(std::size_t row) const { return origins.empty() ? row : origins[row]; }
 
@@ -132,30 +140,22 @@ class PreparedSlots {
   // At least the length of a part that the slot can hold: t + d <= end is a test on rounded
   // sums and can hold for d a little over end - t.
   static double room(const Slot& s) {
-    const double ulp = std::isinf(s.end) ? 0.0 : std::fabs(s.end) * 0x1p-52;
-    return s.end - s.start + 4 * ulp;
+    return s.end - s.start + 4 * 0x1p-52 * std::fabs(s.end);
   }
 
-  // Checks and prepares. `all` prepares both shapes; else only `shape` for n parts.
+  // Checks and prepares for both shapes, or only for n parts of this one.
   Fault build(const SlotView& view, bool all, ShapeKind shape, std::size_t n,
               CheckScratch& scratch) {
     const Fault fault = check_slots(view, scratch);
     if (fault.status != Status::ok) return fault;
-    const bool ragged = all || shape == ShapeKind::ragged,
-               square = all || shape == ShapeKind::square;
-    load(view, scratch);
-    const double origin = slots.empty() ? 0 : slots.front().start;
-    if (ragged) by_rate.reset(slots.size(), origin);
-    if (square) by_price.reset(slots.size(), origin);
-    for (std::size_t i = 0; i < slots.size(); ++i) {
-      if (i % kPollSlots == 0) poll();
-      const Slot& s = slots[i];
-      const double length = room(s);
-      if (ragged) by_rate.put(i, s.rate, length * s.performance, s.performance, s.end);
-      if (square) by_price.put(i, s.price, length, s.performance, s.end);
-    }
+    const bool ragged = all || shape == ShapeKind::ragged;
+    rank_nodes(scratch);
+    const std::int32_t* places = scratch.places.data();
+    if (scratch.index.dense())
+      load(view, ragged, [=](std::int32_t id) { return places[id]; });
+    else
+      load(view, ragged, [&](std::int32_t id) { return places[scratch.index.number(id)]; });
     if (ragged) sum_cheapest(all ? nodes.size() : n);
-    order_nodes();
     static std::atomic<std::uint64_t> built{0};
     identity = {&built, ++built};
     return fault;
@@ -168,10 +168,13 @@ class PreparedSlots {
     identity = other.identity;
     latest_start = other.latest_start, latest_end = other.latest_end;
     order.clear();
+    prices_.drop();
   }
 
   // Before several threads search at once.
-  void share() const { by_rate.fold_loose(order), by_price.fold_loose(order); }
+  void share(ShapeKind shape) const {
+    (shape == ShapeKind::square ? by_price() : by_rate).fold_loose(order);
+  }
 
   // Lower bound on the sum of the rates of any k live slots.
   double rates_of(std::size_t k) const { return cheapest_rates[k]; }
@@ -241,73 +244,118 @@ class PreparedSlots {
   }
 
  private:
-  void load(const SlotView& view, CheckScratch& scratch) {
-    std::vector<std::int32_t> places(scratch.index.size(), -1);
-    nodes.clear();
-    reserve_far(slots, view.size);
-    slots.resize(view.size);
-    latest_start = latest_end = 0;
-    for (std::size_t i = 0; i < view.size; ++i) {
-      if (i % kPollSlots == 0) poll();
-      const Record r = Record::of(view, i);
-      std::int32_t& place = places[scratch.index.cell(r.node)];
-      if (place < 0) {
-        place = static_cast<std::int32_t>(nodes.size());
-        nodes.push_back({r.node, r.performance, r.price});
-      }
-      Node& node = nodes[static_cast<std::size_t>(place)];
-      node.min_price = std::min(node.min_price, r.price);
-      slots[i] = {r.start, r.end, r.performance, r.price, r.price / r.performance, r.node, place};
-      latest_start = std::max(latest_start, std::fabs(r.start));
-      if (!std::isinf(r.end)) latest_end = std::max(latest_end, std::fabs(r.end));
+  // The nodes by falling performance, then id, and the place of each.
+  void rank_nodes(CheckScratch& scratch) {
+    struct Ranked {
+      std::uint64_t key;
+      std::int32_t id, number;
+      auto operator<=>(const Ranked&) const = default;
+    };
+    std::vector<Ranked> ranked;
+    for (std::size_t k = 0; k < scratch.seen.size(); ++k) {
+      const std::int32_t id = scratch.seen[k].id;
+      if (id >= 0)
+        ranked.push_back({static_cast<std::uint64_t>(id), id, static_cast<std::int32_t>(k)});
     }
+    if (!scratch.index.dense()) sort_by_key(ranked);
+    for (Ranked& node : ranked)
+      node.key = ~key_of(scratch.seen[static_cast<std::size_t>(node.number)].performance);
+    sort_by_key(ranked);
+
+    scratch.places.resize(scratch.seen.size());
+    nodes.clear(), groups.clear();
+    for (const Ranked& node : ranked) {
+      const auto number = static_cast<std::size_t>(node.number);
+      const CheckScratch::Seen& seen = scratch.seen[number];
+      scratch.places[number] = static_cast<std::int32_t>(nodes.size());
+      nodes.push_back({seen.id, seen.performance, seen.min_price});
+      if (groups.empty() || groups.back().performance != seen.performance)
+        groups.push_back({seen.performance, 0});
+      groups.back().end = nodes.size();
+    }
+  }
+
+  // In one pass, block by block: what is large is written once and not read again.
+  template <class PlaceOf>
+  void load(const SlotView& view, bool ragged, PlaceOf place_of) {
+    const double origin = view.size == 0 ? 0 : Record::of(view, 0).start;
+    slots.clear();
+    slots.reserve(view.size);
+    by_rate.open(ragged ? view.size : 0, origin);
+    prices_.drop();
+    latest_end = 0;
+    ScreenRows rows;
+    for (std::size_t first = 0; first < view.size; first += 64) {
+      poll();
+      const std::size_t end = std::min(view.size, first + 64);
+      for (std::size_t i = first; i < end; ++i) {
+        const Record r = Record::of(view, i);
+        slots.push_back({r.start, r.end, r.performance, r.price, r.price / r.performance, r.node,
+                         place_of(r.node)});
+        latest_end = std::max(latest_end, std::isinf(r.end) ? 0 : std::fabs(r.end));
+      }
+      if (!ragged) continue;
+      for (std::size_t i = first; i < end; ++i) {
+        const Slot& s = slots[i];
+        rows.put(i - first, s.rate, room(s) * s.performance, s.performance, s.end);
+      }
+      rows.end_at(end - first);
+      by_rate.append(rows);
+    }
+    latest_start = slots.empty() ? 0 : std::max(std::fabs(origin), std::fabs(slots.back().start));
+  }
+
+  Screen screen_by_price() const {
+    Screen screen;
+    if (slots.size() > kManySlots) expect_long();
+    if (order.empty()) {
+      screen.open(slots.size(), by_rate.origin());
+      ScreenRows rows;
+      for (std::size_t first = 0; first < slots.size(); first += 64) {
+        poll();
+        const std::size_t end = std::min(slots.size(), first + 64);
+        for (std::size_t i = first; i < end; ++i) {
+          const Slot& s = slots[i];
+          rows.put(i - first, s.price, room(s), s.performance, s.end);
+        }
+        rows.end_at(end - first);
+        screen.append(rows);
+      }
+    } else {
+      screen.reset(slots.size(), by_rate.origin(), slots.size() / 64 - order.size());
+      each_row([&](std::size_t row) {
+        const Slot& s = slots[row];
+        screen.set(row, s.price, room(s), s.performance, s.end);
+      });
+      for (std::size_t b = 0; b < order.size(); ++b) screen.fold(b, order[b] * std::size_t{64});
+    }
+    return screen;
   }
 
   void sum_cheapest(std::size_t most) {
-    most = std::min(most, nodes.size());
-    std::vector<double> rates;
-    rates.reserve(nodes.size());
-    for (const Node& node : nodes) rates.push_back(node.min_price / node.performance);
-    const auto middle = rates.begin() + static_cast<std::ptrdiff_t>(most);
-    const auto less = [](double a, double b) {
-      poll();
-      return a < b;
+    struct Rate {
+      std::uint64_t key;
+      auto operator<=>(const Rate&) const = default;
     };
-    std::nth_element(rates.begin(), middle, rates.end(), less);
-    std::sort(rates.begin(), middle, less);
+    std::vector<Rate> rates;
+    rates.reserve(nodes.size());
+    for (const Node& node : nodes) rates.push_back({key_of(node.min_price / node.performance)});
+    if (most < rates.size()) {
+      std::nth_element(rates.begin(), rates.begin() + static_cast<std::ptrdiff_t>(most),
+                       rates.end(), [](const Rate& a, const Rate& b) {
+                         poll();
+                         return a < b;
+                       });
+      rates.resize(most);
+    }
+    sort_by_key(rates);
     cheapest_rates.assign(1, 0.0);
-    for (std::size_t k = 0; k < most; ++k)
-      cheapest_rates.push_back(cheapest_rates.back() + rates[k]);
+    cheapest_rates.reserve(rates.size() + 1);
+    for (const Rate& rate : rates)
+      cheapest_rates.push_back(cheapest_rates.back() + std::bit_cast<double>(rate.key));
   }
 
-  void order_nodes() {
-    struct Ranked {
-      double performance;
-      std::int32_t id, place;
-    };
-    std::vector<Ranked> ranked(nodes.size());
-    for (std::size_t k = 0; k < nodes.size(); ++k)
-      ranked[k] = {nodes[k].performance, nodes[k].id, static_cast<std::int32_t>(k)};
-    std::sort(ranked.begin(), ranked.end(), [](const Ranked& a, const Ranked& b) {
-      poll();
-      return a.performance != b.performance ? a.performance > b.performance : a.id < b.id;
-    });
-    std::vector<std::int32_t> rank(nodes.size());
-    std::vector<Node> sorted(nodes.size());
-    for (std::size_t k = 0; k < ranked.size(); ++k) {
-      const auto place = static_cast<std::size_t>(ranked[k].place);
-      rank[place] = static_cast<std::int32_t>(k);
-      sorted[k] = nodes[place];
-    }
-    nodes.swap(sorted);
-    for (Slot& slot : slots) slot.place = rank[static_cast<std::size_t>(slot.place)];
-    groups.clear();
-    for (std::size_t k = 0; k < nodes.size(); ++k) {
-      if (groups.empty() || groups.back().performance != nodes[k].performance)
-        groups.push_back({nodes[k].performance, k});
-      groups.back().end = k + 1;
-    }
-  }
+  MadeOnce<Screen> prices_;
 };
 
 }  // namespace slotkern

@@ -44,7 +44,27 @@ static inline float most64(const float* x) {
   return lane[0];
 }
 
+// 64 numbers to floats on one side of them. These loops are half of what a screen costs to make.
+SLOTKERN_CLONES static inline void round64_down(const double* from, float* to) {
+  for (int j = 0; j < 64; ++j) to[j] = round_down(from[j]);
+}
+SLOTKERN_CLONES static inline void round64_up(const double* from, double origin, float* to) {
+  for (int j = 0; j < 64; ++j) to[j] = round_up(from[j] - origin);
+}
+
 }  // namespace detail
+
+// What 64 rows say, before it is rounded for the screen. Rows that are not there never pass.
+struct ScreenRows {
+  double key[64], room[64], performance[64], end[64];
+
+  void put(std::size_t j, double k, double r, double p, double e) {
+    key[j] = k, room[j] = r, performance[j] = p, end[j] = e;
+  }
+  void end_at(std::size_t count) {
+    for (std::size_t j = count; j < 64; ++j) put(j, kInfinity, -1, 0, -kInfinity);
+  }
+};
 
 // Where the blocks of 64 rows stand in the order of time: empty while they stand in it.
 using BlockOrder = std::vector<std::uint32_t>;
@@ -73,10 +93,26 @@ class Screen {
   // The threshold of what ends at t or later.
   float ending(double t) const { return round_down(t - origin_); }
 
-  SLOTKERN_INLINE void put(std::size_t i, double key, double room, double performance,
-                           double end) {
-    set(i, key, room, performance, end);
-    coarse_.widen(i / 64, fine_, i);
+  // The same of no rows yet, with memory for so many: 64 at a time follow.
+  void open(std::size_t slots, double origin) {
+    slots_ = slots;
+    origin_ = origin;
+    blocks_ = 0;
+    fine_.clear_all(), coarse_.clear_all(), loose_.clear();
+    reserve(slots);
+  }
+
+  // Memory is written once, and the extremes of the block are taken while its rows are near.
+  void append(const ScreenRows& rows) {
+    alignas(64) float key[64], room[64], performance[64], end[64];
+    detail::round64_down(rows.key, key);
+    detail::round64_up(rows.room, 0, room);
+    detail::round64_up(rows.performance, 0, performance);
+    detail::round64_up(rows.end, origin_, end);
+    fine_.append(key, room, performance, end);
+    if (blocks_ % 64 == 0) coarse_.resize(blocks_ + 64);
+    fold(blocks_, blocks_ * 64);
+    ++blocks_;
   }
 
   // Calls visit(row, position) for the slots at positions from..last of the order that pass, in
@@ -179,14 +215,21 @@ class Screen {
 
  private:
   struct Columns {
-    std::vector<float> key, room, performance, end;
+    LargeVector<float> key, room, performance, end;
 
     void reserve(std::size_t size) {
-      for (std::vector<float>* column : {&key, &room, &performance, &end})
-        reserve_far(*column, size);
+      for (LargeVector<float>* column : {&key, &room, &performance, &end})
+        column->reserve(size);
+    }
+    void clear_all() {
+      for (LargeVector<float>* column : {&key, &room, &performance, &end}) column->clear();
+    }
+    void append(const float* k, const float* r, const float* p, const float* e) {
+      key.insert(key.end(), k, k + 64), room.insert(room.end(), r, r + 64);
+      performance.insert(performance.end(), p, p + 64), end.insert(end.end(), e, e + 64);
     }
     void reset(std::size_t size) {
-      for (std::vector<float>* column : {&key, &room, &performance, &end}) column->clear();
+      clear_all();
       reserve(size);
       resize(size);
     }
@@ -201,7 +244,7 @@ class Screen {
           -std::numeric_limits<float>::infinity());
     }
     void move(std::size_t from, std::size_t to, std::size_t count) {
-      for (std::vector<float>* column : {&key, &room, &performance, &end})
+      for (LargeVector<float>* column : {&key, &room, &performance, &end})
         std::memmove(column->data() + to, column->data() + from, count * sizeof(float));
     }
     void put(std::size_t i, float k, float r, float p, float e) {

@@ -36,43 +36,51 @@ struct SlotView {
   }
 };
 
-// Node ids may have any gaps: a flat table while they are dense, open addressing otherwise.
+// Node ids may have any gaps: they are their own numbers while they are dense; otherwise open
+// addressing tells in which order they came.
 class NodeIndex {
  public:
   void reset(std::int32_t largest, std::size_t slots) {
     const auto ids = static_cast<std::size_t>(largest) + 1;
     dense_ = ids <= 2 * slots + 1024;
-    size_ = dense_ ? ids : std::bit_ceil(2 * slots + 64);
-    if (!dense_) ids_.assign(size_, -1);
+    size_ = dense_ ? ids : 0;
+    cells_.clear();
+    if (!dense_) cells_.resize(std::bit_ceil(2 * slots + 64));
   }
 
   std::size_t size() const { return size_; }
-  bool dense() const { return dense_; }  // a cell is the id itself
+  bool dense() const { return dense_; }  // a number is the id itself
 
-  // The cell of a node, below size().
-  std::size_t cell(std::int32_t id) {
+  // The number of a node, below size() then.
+  std::size_t number(std::int32_t id) {
     auto at = static_cast<std::size_t>(id);
     if (dense_) return at;
-    const std::size_t mask = size_ - 1;
+    const std::size_t mask = cells_.size() - 1;
     at = (static_cast<std::uint64_t>(at) * 0x9E3779B97F4A7C15u >> 32) & mask;
-    while (ids_[at] != -1 && ids_[at] != id) at = (at + 1) & mask;
-    ids_[at] = id;
-    return at;
+    while (cells_[at].id != -1 && cells_[at].id != id) at = (at + 1) & mask;
+    if (cells_[at].id == -1) cells_[at] = {id, static_cast<std::int32_t>(size_++)};
+    return static_cast<std::size_t>(cells_[at].number);
   }
 
  private:
+  struct Cell {
+    std::int32_t id = -1, number = 0;
+  };
   bool dense_ = true;
   std::size_t size_ = 0;
-  std::vector<std::int32_t> ids_;
+  std::vector<Cell> cells_;
 };
 
 struct CheckScratch {
   struct Seen {
     double end = -kInfinity;  // of the node's slot before
     double performance = 0;   // 0: no slot yet
+    double min_price = kInfinity;
+    std::int32_t id = -1;
   };
   NodeIndex index;
-  std::vector<Seen> seen;
+  std::vector<Seen> seen;            // by number of the node
+  std::vector<std::int32_t> places;  // the same, for what comes behind the check
 };
 
 // One row's fields.
@@ -102,7 +110,7 @@ struct Record {
 };
 
 // Returns the first row that breaks a rule: its own fields, then the order, then the rules
-// about one node. On success scratch.index knows every node.
+// about one node. On success the scratch knows every node.
 inline Fault check_slots(const SlotView& view, CheckScratch& scratch) {
   if (view.size > kManySlots) expect_long();
   std::int32_t largest = 0;
@@ -116,10 +124,9 @@ inline Fault check_slots(const SlotView& view, CheckScratch& scratch) {
     while (view.load<std::int32_t>(other, view.node) != id) --other;
     return Fault{status, row, other};
   };
-  const auto scan = [&](auto cell_of) -> Fault {
+  const auto scan = [&](auto seen_of) -> Fault {
     double previous_start = -kInfinity;
     std::int32_t previous_node = -1;
-    CheckScratch::Seen* const seen_at = scratch.seen.data();
     for (std::size_t i = 0; i < view.size;) {
       poll();
       for (const std::size_t end = std::min(view.size, i + kPollSlots); i < end; ++i) {
@@ -129,17 +136,24 @@ inline Fault check_slots(const SlotView& view, CheckScratch& scratch) {
           return {Status::not_sorted, i, i - 1};
         previous_start = r.start;
         previous_node = r.node;
-        CheckScratch::Seen& seen = seen_at[cell_of(r.node)];
+        CheckScratch::Seen& seen = seen_of(r.node);
         if (r.performance != seen.performance && seen.performance != 0)
           return clash(Status::performance_differs, i);
         if (r.start < seen.end) return clash(Status::overlap, i);
-        seen = {r.end, r.performance};
+        seen = {r.end, r.performance, std::min(seen.min_price, r.price), r.node};
       }
     }
     return {};
   };
-  if (scratch.index.dense()) return scan([](std::int32_t id) { return static_cast<std::size_t>(id); });
-  return scan([&](std::int32_t id) { return scratch.index.cell(id); });
+  if (scratch.index.dense())
+    return scan([seen = scratch.seen.data()](std::int32_t id) -> CheckScratch::Seen& {
+      return seen[id];
+    });
+  return scan([&](std::int32_t id) -> CheckScratch::Seen& {
+    const std::size_t number = scratch.index.number(id);
+    if (number == scratch.seen.size()) scratch.seen.emplace_back();
+    return scratch.seen[number];
+  });
 }
 
 }  // namespace slotkern

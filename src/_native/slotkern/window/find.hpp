@@ -178,7 +178,7 @@ inline Status find_many(const PreparedSlots& prepared, const std::vector<Query>&
       });
       if (status != Status::ok) tell(status, c * chunk);
     };
-    if (threads > 1) prepared.share();
+    if (threads > 1) prepared.share(shape);
     Helpers helpers;
     try {
       for (unsigned k = 1; k < threads && k < chunks.size(); ++k) helpers.threads.emplace_back(work);

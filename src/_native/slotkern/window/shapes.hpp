@@ -88,7 +88,7 @@ struct Square {
   static constexpr bool own_lengths = false;
   double span, least;
 
-  static const Screen& screen(const PreparedSlots& prepared) { return prepared.by_price; }
+  static const Screen& screen(const PreparedSlots& prepared) { return prepared.by_price(); }
   double length(const Slot&) const { return span; }
   double key(const Slot& s) const { return s.price; }
   double screen_key(const Slot& s) const { return s.price; }
