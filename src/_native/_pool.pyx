@@ -84,7 +84,9 @@ cdef class SlotPool(ChangingSlots):
     is, also with a filter expression, whose rows are evaluated once. A search for the
     earliest start also remembers that no such request, and no harder one, fits before the
     time found; booking keeps what is remembered true, and a release lowers only the times
-    before which the freed slot could serve. Everything else (a filter that names start or
+    before which the freed slot could serve. Searches for the cheapest ragged window remember
+    what windows cost at least in each stretch of time, once some have come; a release makes
+    that of its time void. Everything else (a filter that names start or
     end, another criterion, the methods "lite" and "published", `explain`, batches) runs on
     a copy of the free slots that is prepared at the first such search, also before the
     first change, O(m log m), and kept until the next change. Boolean filters and value

@@ -144,8 +144,8 @@ class CostBounds {
     set_bytes(k, free, cell_at(grown.start), cell_at(freed.start), cell_at(freed.end),
               [this](std::size_t j) {
                 for (Table& table : tables_)
-                  for (Row& row : table.rows)
-                    if (!row.least.empty()) row.least[j] = 0, row.before[j] = 0;
+                  for (std::size_t c = table.above[0]; c != 0; c = table.above[c])
+                    table.rows[c].least[j] = 0, table.rows[c].before[j] = 0;
               });
   }
   // All its time has left.
