@@ -81,7 +81,7 @@ def find_alternatives(
     Notes
     -----
     One sweep: O((m + k n) log m) expected for k windows of n parts from m slots, square
-    times the performance groups that can fit the budget; 48 bytes for each slot and
+    times the performance groups that can fit the budget; 56 bytes for each slot and
     part and at most 32 for each live slot of each such group. The general scheme: k
     searches in a `SlotPool` that is a copy of the slots, where each window is booked.
     CSA: "Slot Selection and Co-allocation Algorithms for Economic Scheduling in

@@ -4,6 +4,7 @@
 #include <thread>
 #include <vector>
 
+#include "slotkern/window/alternatives.hpp"
 #include "slotkern/window/cheapest.hpp"
 #include "slotkern/window/find.hpp"
 #include "memory.hpp"
@@ -47,7 +48,7 @@ void tables_of_windows_hold_what_they_were_given() {
   CHECK(other.size() == 0 && other.firsts.size() == 1 && other.bounds.empty());
 }
 
-// Offers, purges, drops and compactions against a plain list.
+// Offers and purges against a plain list.
 void smallest_of_follows_a_plain_list() {
   for (int round = 0; round < 80; ++round) {
     const std::size_t n = 1 + below(round % 5 == 0 ? 60 : 10), members = 400;
@@ -76,7 +77,6 @@ void smallest_of_follows_a_plain_list() {
       if (!reserve || below(5) != 0) continue;
       std::erase_if(plain, [&](const Entry& entry) { return !alive[entry.row]; });
       sort();
-      if (below(3) == 0) cheapest.compact(keep);
       cheapest.purge(keep);
       CHECK(cheapest.full() == (plain.size() >= n));
       if (!cheapest.full()) continue;
@@ -87,19 +87,88 @@ void smallest_of_follows_a_plain_list() {
       }
       CHECK(cheapest.sum() == sum);
       CHECK(cheapest.lower() <= sum && cheapest.lower() >= sum - 1e-9 * (1 + sum));
-      if (below(10) == 0 && !ties) {
-        cheapest.drop_front(keep);
-        cheapest.purge(keep);  // what moved up may have been dead
-        plain.erase(plain.begin(), plain.begin() + static_cast<std::ptrdiff_t>(n));
-        CHECK(cheapest.full() == (plain.size() >= n));
-        if (cheapest.full()) CHECK(cheapest[n - 1].key == plain[n - 1].key);
-      }
     }
     if (!reserve) {
       sort();
       CHECK(cheapest.full());
       for (std::size_t i = 0; i < n; ++i) CHECK(cheapest[i].key == plain[i].key);
     }
+  }
+}
+
+// Offers, purges, windows taken and room made against a plain list, ties by node.
+void a_front_follows_a_plain_list() {
+  using slotkern::detail::Front;
+  for (int round = 0; round < 120; ++round) {
+    const std::size_t n = 1 + below(round % 5 == 0 ? 60 : 10), members = 400;
+    const bool ties = below(2) == 0;
+    Front front(n, 4);
+    std::vector<Front::Member> plain;
+    std::vector<char> alive(members, 1);
+    const auto keep = [&](std::uint32_t piece) { return alive[piece] != 0; };
+    for (std::uint32_t piece = 0; piece < members; ++piece) {
+      const auto node = static_cast<std::int32_t>(7 * piece % members);
+      const Front::Member member{ties ? static_cast<double>(below(20)) : 100 * real(), node, piece};
+      if (front.crowded()) front.make_room(keep);
+      CHECK(!front.offer({kInfinity, node, piece}));
+      front.offer(member);
+      plain.insert(std::upper_bound(plain.begin(), plain.end(), member), member);
+      if (below(6) == 0) alive[below(piece + 1)] = 0;
+      if (below(5) != 0) continue;
+      std::erase_if(plain, [&](const Front::Member& one) { return !keep(one.piece); });
+      while (front.full() && front.purge(keep)) {
+      }
+      CHECK(front.full() == (plain.size() >= n));
+      if (!front.full()) continue;
+      double sum = 0;
+      for (std::size_t i = 0; i < n; ++i) {
+        CHECK(front[i].piece == plain[i].piece && front[i].key == plain[i].key);
+        std::size_t lower = 0;
+        for (std::size_t k = 0; k < n; ++k) lower += plain[k].node < plain[i].node;
+        CHECK(front.rank(i) == lower);
+        sum += plain[i].key;
+      }
+      CHECK(front.sum() == sum);
+      CHECK(front.lower() <= sum && front.lower() >= sum - 1e-9 * (1 + sum));
+      if (below(3) != 0) continue;
+      front.drop_front(keep);
+      plain.erase(plain.begin(), plain.begin() + static_cast<std::ptrdiff_t>(n));
+    }
+  }
+}
+
+// What comes from a calendar is what a sorted list gives, whatever its days are.
+void a_calendar_follows_a_sorted_list() {
+  using slotkern::detail::Calendar, slotkern::detail::Coming;
+  static Calendar calendar;
+  for (int round = 0; round < 200; ++round) {
+    const double first = round % 3 == 0 ? -50 : 0,
+                 last = round % 4 == 0 ? first : round % 4 == 1 ? kInfinity : first + 100 * real();
+    calendar.reset(first, last);
+    std::vector<Coming> plain;
+    double now = first;
+    for (std::uint32_t k = 0; k < 300; ++k) {
+      const double ahead = below(2) ? static_cast<double>(below(8)) : 40 * real();
+      const Coming coming{now + ahead, static_cast<std::int32_t>(k * 11 % 300), k};
+      calendar.add(coming);
+      plain.insert(std::upper_bound(plain.begin(), plain.end(), coming), coming);
+      const double until = below(9) == 0 ? kInfinity : now + 5 * real() - 1;
+      while (below(3) != 0) {
+        const Coming* next = calendar.first(until);
+        CHECK(next || plain.empty() || plain.front().start > until);
+        if (!next) break;
+        CHECK(next->piece == plain.front().piece);
+        now = std::max(now, next->start);
+        calendar.drop_first();
+        plain.erase(plain.begin());
+      }
+    }
+    for (const Coming& coming : plain) {
+      const Coming* next = calendar.first(kInfinity);
+      CHECK(next && next->piece == coming.piece);
+      calendar.drop_first();
+    }
+    CHECK(!calendar.first(kInfinity));
   }
 }
 
@@ -404,6 +473,8 @@ void no_memory_leaves_nothing_behind() {
 int main() {
   tables_of_windows_hold_what_they_were_given();
   smallest_of_follows_a_plain_list();
+  a_front_follows_a_plain_list();
+  a_calendar_follows_a_sorted_list();
   what_is_kept_follows_a_plain_list();
   a_finish_within_an_ulp_is_a_tie();
   a_tie_beyond_the_cheapest_nodes_counts();

@@ -11,10 +11,13 @@
 // A group that found nothing at t finds nothing after a cut, so no group is looked at twice.
 //
 // Ragged O((m + k n) log m) expected for k alternatives of n parts, square that times the
-// groups that can fit the budget. Memory: 48 bytes for each slot and part taken, kept for the
+// groups that can fit the budget. Memory: 56 bytes for each slot and part taken, kept for the
 // next search of the thread, and at most 32 bytes for each slot of each group that is live at once,
 // in all those of kMostLive; no more than kMostParts parts are given, for a long slot holds any
 // number of short ones.
+//
+// Among random keys and times every branch on them is guessed wrong half of the time, which is
+// most of what a search costs: window/coming.hpp and window/front.hpp are made to have few.
 #pragma once
 
 #include <algorithm>
@@ -23,11 +26,13 @@
 #include <type_traits>
 #include <vector>
 
+#include "slotkern/window/coming.hpp"
 #include "slotkern/window/find.hpp"
+#include "slotkern/window/front.hpp"
 
 namespace slotkern {
 
-// The most parts that one search gives: 320 MB of them and of scratch.
+// The most parts that one search gives: 350 MB of them and of scratch.
 inline constexpr std::size_t kMostParts = 4'000'000;
 
 // The most live slots that all groups together have room for: 256 MB.
@@ -35,35 +40,22 @@ inline constexpr std::size_t kMostLive = std::size_t{1} << 24;
 
 namespace detail {
 
-// What is left of a slot: from `start` to the end of the slot.
+// What is left of a slot.
 struct Piece {
-  double start, limit;  // of a part on it: the earliest start, the latest finish
-  double own;           // ragged: how long the part runs
+  double end;   // of the slot; minus infinity once it is taken: it lives no more
+  double key;   // the same for all groups
+  double own;   // ragged: how long the part runs
   std::size_t row;
-  std::int32_t node;
-  bool taken;
-};
-
-// A right remnant that has not come yet, in the order of slots. Small, for the heap.
-struct Coming {
-  double start;
-  std::int32_t node;
-  std::uint32_t piece;
-  bool operator<(const Coming& other) const {  // the heap gives the largest
-    return start != other.start ? start > other.start : node > other.node;
-  }
 };
 
 // Scratch of one thread; it only grows.
 struct AlternativesScratch {
   std::vector<Piece> pieces;
   std::vector<std::uint32_t> step;  // pieces that start at this t
-  std::vector<Coming> coming;       // a heap
-  std::vector<Entry> chosen;
-  std::vector<Part> parts;
+  Calendar coming;
 
   AlternativesScratch& cleared() {
-    pieces.clear(), step.clear(), coming.clear();
+    pieces.clear(), step.clear();
     return *this;
   }
 };
@@ -100,8 +92,7 @@ class AlternativesSweep {
     thresholds_.key = std::max(thresholds_.key, ceiling);
     thresholds_.performance =
         std::min(thresholds_.performance, first_thresholds(prepared_, query_, shape).performance);
-    groups_.push_back({shape, ceiling, SmallestOf<ByNode>(ByNode{this})});
-    groups_.back().top.reset(n_, kFewLive);
+    groups_.push_back({shape, ceiling, Front(n_, kFewLive)});
     live_ += groups_.back().top.room();
     return live_ <= kMostLive;
   }
@@ -112,6 +103,8 @@ class AlternativesSweep {
     const bool endless = limit_ == ~std::size_t{0} &&
                          query_.deadline == std::numeric_limits<double>::max() &&
                          query_.latest == kInfinity;
+    coming_.reset(std::max(prepared_.first_start(), query_.earliest),
+                  std::min(prepared_.latest_end, query_.deadline));
     Shape::screen(prepared_).each(
         prepared_.order, thresholds_, prepared_.last_position(), [&](std::size_t row) {
           const Slot& s = prepared_.slots[row];
@@ -120,137 +113,144 @@ class AlternativesSweep {
             status_ = Status::endless;
             return going_ = false;
           }
-          const Piece slot{s.start, query_.limit(s), groups_.front().shape.length(s),
-                           row,     s.node,          false};
-          return take_until(&slot);
+          const Shape& shape = groups_.front().shape;
+          pieces_.push_back({s.end, shape.key(s), shape.length(s), row});
+          const auto piece = static_cast<std::uint32_t>(pieces_.size() - 1);
+          return take_until({s.start, s.node, piece}, false);
         });
-    if (going_) take_until(nullptr);
+    if (going_) take_until({kInfinity, 0, 0}, true);
     return status_;
   }
 
  private:
-  // Key, then node: the tie rule.
-  struct ByNode {
-    const AlternativesSweep* sweep = nullptr;
-    bool operator()(const Entry& a, const Entry& b) const {
-      if (a.key != b.key) return a.key < b.key;
-      return sweep->pieces_[a.row].node < sweep->pieces_[b.row].node;
-    }
-  };
-
   struct Group {
     Shape shape;
     float ceiling;  // of the screen keys of its parts
-    SmallestOf<ByNode> top;
+    Front top;
   };
 
   // live(), without a division.
   bool lives(const Shape& shape, const Piece& piece, double t) const {
-    double length = piece.own;
-    if constexpr (std::is_same_v<Shape, Square>) length = shape.span;
-    return t + length <= piece.limit;
+    return t + length(shape, piece) <= std::min(piece.end, query_.deadline);
+  }
+  static double length(const Shape& shape, const Piece& piece) {
+    if constexpr (Shape::own_lengths)
+      return piece.own;
+    else
+      return shape.span;
   }
 
-  const Slot& slot_of(std::size_t piece) const { return prepared_.slots[pieces_[piece].row]; }
-
-  // Takes in all remnants that come before `slot`, then the slot (or all that are left).
-  bool take_until(const Piece* slot) {
+  // Takes in all remnants that come before `slot`, then the slot. `last`: there is none, take all.
+  bool take_until(Coming slot, bool last) {
     for (;;) {
-      const bool remnant =
-          !coming_.empty() && (!slot || Coming{slot->start, slot->node, 0} < coming_.front());
-      const bool none = !remnant && !slot;
+      const Coming* first = coming_.first(slot.start);
+      const bool remnant = first && *first < slot, none = !remnant && last;
       if (none && step_.empty()) return true;
-      const double start = none ? kInfinity : remnant ? coming_.front().start : slot->start;
-      const double t = std::max(start, query_.earliest);
-      if (t != t_ && !step_.empty()) {
-        if (!search_step()) return false;
-        continue;  // the step may have queued what comes before
-      }
+      const Coming next = remnant ? *first : slot;
+      const double t = std::max(next.start, query_.earliest);
+      if constexpr (!Shape::own_lengths)
+        if (t != t_ && !step_.empty()) {
+          if (!search_step()) return false;
+          continue;  // the step may have queued what comes before
+        }
       t_ = t;
       poll();
       if (t + shortest_ > query_.deadline || t > query_.latest) return going_ = false;
-      if (!remnant) {
-        step_.push_back(static_cast<std::uint32_t>(pieces_.size()));
-        pieces_.push_back(*slot);
-        return true;
+      if (remnant) coming_.drop_first();
+      if constexpr (Shape::own_lengths) {
+        if (!offer(groups_.front(), next.node, next.piece)) return going_ = false;
+      } else {
+        step_.push_back(next.piece);
       }
-      step_.push_back(coming_.front().piece);
-      std::pop_heap(coming_.begin(), coming_.end());
-      coming_.pop_back();
+      if (!remnant) return true;
     }
   }
 
   // Offers the pieces of this t to each group, and takes every window that fits.
   bool search_step() {
-    for (Group& group : groups_) {
-      const Shape& shape = group.shape;
+    for (Group& group : groups_)
       for (const std::uint32_t id : step_) {
-        if (pieces_[id].taken) continue;
         const Slot& slot = prepared_.slots[pieces_[id].row];
-        if (slot.performance < shape.performance() || !lives(shape, pieces_[id], t_) ||
-            shape.screen_key(slot) > static_cast<double>(group.ceiling))
+        if (slot.performance < group.shape.performance() ||
+            pieces_[id].key > static_cast<double>(group.ceiling))
           continue;
-        const auto usable = [&](std::size_t other) {
-          return !pieces_[other].taken && lives(shape, pieces_[other], t_);
-        };
-        if (group.top.crowded()) {
-          live_ -= group.top.room();
-          group.top.make_room(usable);
-          live_ += group.top.room();
-          if (live_ > kMostLive) {
-            status_ = Status::too_many_live;
-            return going_ = false;
-          }
-        }
-        if (!group.top.offer(shape.key(slot), id)) continue;
-        while (group.top.full() && !(shape.total(group.top.lower()) > query_.budget)) {
-          if (group.top.purge(usable)) continue;
-          if (!(shape.total(group.top.sum()) <= query_.budget)) break;
-          if (!take(group)) return going_ = false;
-          group.top.drop_front(usable);
-        }
+        if (!offer(group, slot.node, id)) return going_ = false;
+      }
+    step_.clear();
+    return true;
+  }
+
+  bool offer(Group& group, std::int32_t node, std::uint32_t id) {
+    const Shape& shape = group.shape;
+    Front& top = group.top;
+    const Piece& piece = pieces_[id];
+    if (!lives(shape, piece, t_)) return true;
+    const auto usable = [&](std::uint32_t other) { return lives(shape, pieces_[other], t_); };
+    if (top.crowded()) [[unlikely]] {
+      live_ -= top.room();
+      top.make_room(usable);
+      live_ += top.room();
+      if (live_ > kMostLive) {
+        status_ = Status::too_many_live;
+        return false;
       }
     }
-    step_.clear();
+    if (!top.offer({piece.key, node, id})) return true;
+    while (top.full() && !(shape.total(top.lower()) > query_.budget)) {
+      if (top.purge(usable)) continue;
+      if (!(shape.total(top.sum()) <= query_.budget)) break;
+      if (!take(group)) return false;
+      top.drop_front(usable);
+    }
     return true;
   }
 
   // Moves the n cheapest of a group into the result and queues their right remnants.
   bool take(Group& group) {
-    work_.chosen.clear();
-    for (std::size_t i = 0; i < n_; ++i) {
-      Piece& piece = pieces_[group.top[i].row];
-      piece.taken = true;
-      work_.chosen.push_back({group.top[i].key, piece.row});
-    }
-    Found found;
-    settle(prepared_, group.shape, work_.chosen, n_, t_, found, work_.parts);
-    if constexpr (std::is_same_v<Shape, Square>)
-      found.processor_time = static_cast<double>(n_) * found.runtime;
-    found.value = found.start;
-    for (std::size_t i = 0; i < n_; ++i) {
-      Piece rest = pieces_[group.top[i].row];
-      const double end = prepared_.slots[rest.row].end;
-      double length = rest.own;
-      if constexpr (std::is_same_v<Shape, Square>) length = group.shape.span;
-      rest.start = cut_finish(t_ + length, end);
-      if (!(rest.start > t_)) {
-        status_ = Status::volume_too_small;
-        return false;
-      }
-      if (!(rest.start < end) || !lives(groups_.front().shape, rest, rest.start)) continue;
-      rest.taken = false;
-      coming_.push_back({rest.start, rest.node, static_cast<std::uint32_t>(pieces_.size())});
-      std::push_heap(coming_.begin(), coming_.end());
-      pieces_.push_back(rest);
-    }
     if (out_.found.size() == kLong) expect_long();
     if (out_.parts.size() + n_ > kMostParts) {
       status_ = Status::too_many;
-      pieces_ = {}, coming_ = {};  // nobody needs so much again
+      work_ = {};  // nobody needs so much again
       return false;
     }
-    out_.add(found, work_.parts.data(), n_);
+    const Shape& shape = group.shape;
+    const Front& top = group.top;
+    Found found;
+    found.start = found.value = t_;
+    for (std::size_t i = 0; i < n_; ++i) {
+      const double length = this->length(shape, pieces_[top[i].piece]);
+      found.runtime = std::max(found.runtime, length);
+      found.processor_time += length;
+      found.cost += top[i].key;
+    }
+    found.cost = shape.total(found.cost);
+    if constexpr (!Shape::own_lengths)
+      found.processor_time = static_cast<double>(n_) * found.runtime;
+    Part* const parts = out_.add_row(found, n_);
+    for (std::size_t i = 0; i < n_; ++i) {
+      const Front::Member& member = top[i];
+      const Piece piece = pieces_[member.piece];
+      const double length = this->length(shape, piece),
+                   finish = cut_finish(t_ + length, piece.end);
+      parts[n_ <= kFewSorted ? top.rank(i) : i] = {
+          prepared_.origin(piece.row), member.node, length, shape.total(member.key),
+          static_cast<std::uint32_t>(piece.row)};
+      if (!(finish > t_)) {
+        status_ = Status::volume_too_small;
+        out_.drop_last();
+        return false;
+      }
+      const bool more = (finish < piece.end) & lives(groups_.front().shape, piece, finish);
+      std::uint32_t rest = member.piece;
+      if constexpr (!Shape::own_lengths) {  // other groups hold the one that is taken
+        pieces_[rest].end = -kInfinity;
+        rest = static_cast<std::uint32_t>(pieces_.size());
+        if (more) pieces_.push_back(piece);
+      }
+      if (more) coming_.add({finish, member.node, rest});
+    }
+    if (n_ > kFewSorted)
+      std::sort(parts, parts + n_, [](const Part& a, const Part& b) { return a.node < b.node; });
     return out_.size() < limit_;
   }
 
@@ -270,7 +270,7 @@ class AlternativesSweep {
   AlternativesScratch& work_;
   std::vector<Piece>& pieces_;
   std::vector<std::uint32_t>& step_;
-  std::vector<Coming>& coming_;
+  Calendar& coming_;
 };
 
 }  // namespace detail

@@ -7,7 +7,7 @@
 // The reserve is a min-heap with an unsorted tail: what arrives costs one append, and joins
 // the heap only if it is still alive when the array runs short. Offers are O(K) in the array
 // (K = n + 4), each member joins and leaves the heap at most once, O(log m). No allocation
-// after reset(), but where make_room() is asked for it.
+// after reset().
 #pragma once
 
 #include <algorithm>
@@ -157,43 +157,6 @@ class SmallestOf {
     size_ = kept;
     settle(keep);
     return true;
-  }
-
-  // Takes the n smallest out. What moves up from the reserve is what keep(row) takes; of the few
-  // behind the n smallest, purge() tells.
-  template <class Keep>
-  void drop_front(Keep keep) {
-    const auto first = array_.begin();
-    std::copy(first + static_cast<std::ptrdiff_t>(n_), first + static_cast<std::ptrdiff_t>(size_),
-              first);
-    size_ -= n_;
-    settle(keep);
-  }
-
-  // Drops whatever keep(row) refuses, wherever it is: O(members).
-  template <class Keep>
-  void compact(Keep keep) {
-    std::size_t kept = 0;
-    for (std::size_t i = 0; i < rest_size_; ++i)
-      if (keep(rest_[i].row)) rest_[kept++] = rest_[i];
-    rest_size_ = kept;
-    heaped_ = 0;  // all of it is tail again
-    kept = 0;
-    for (std::size_t i = 0; i < size_; ++i)
-      if (keep(array_[i].row)) array_[kept++] = array_[i];
-    size_ = kept;
-    settle(keep);
-  }
-
-  std::size_t room() const { return array_.size() + rest_.size(); }
-  bool crowded() const { return rest_size_ == rest_.size(); }
-
-  // For a set whose size is not known before: drops what keep(row) refuses, and makes twice the
-  // room when most of it stays. O(1) a member in the mean.
-  template <class Keep>
-  void make_room(Keep keep) {
-    compact(keep);
-    if (2 * rest_size_ > rest_.size()) rest_.resize(2 * rest_.size());
   }
 
  private:

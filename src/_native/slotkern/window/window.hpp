@@ -5,6 +5,7 @@
 // quarter more (window/find.hpp), and 9 a window where something is not proven.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -65,13 +66,19 @@ struct WindowTable {
 
   // Added, or, without memory, as they were before: this and all below.
   void add(const Found& window, const Part* from, std::size_t n) {
+    std::copy(from, from + n, add_row(window, n));
+  }
+
+  // The same, of n parts that the caller writes.
+  Part* add_row(const Found& window, std::size_t n) {
     room_for(1, found, firsts);
     room_for(n, parts);
     if (!bounds.empty()) room_for(1, bounds, proven);
     found.push_back(window);
-    parts.insert(parts.end(), from, from + n);
+    parts.resize(parts.size() + n);
     firsts.push_back(parts.size());
     if (!bounds.empty()) bounds.push_back(window.value), proven.push_back(1);
+    return parts.data() + (parts.size() - n);
   }
 
   void add_none() {
