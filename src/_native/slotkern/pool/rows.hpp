@@ -49,13 +49,15 @@ class PoolRows {
   // memory they stay as they were.
   void lay_out(PreparedSlots& prepared, const std::vector<RowSlot>& slots, bool prices) {
     const std::size_t blocks = std::max<std::size_t>(1, (slots.size() + kFill - 1) / kFill);
-    reserve_far(prepared.slots, blocks * kBlock);
-    reserve_far(prepared.origins, blocks * kBlock);
-    prepared.taken.reserve(blocks);
-    prepared.firsts.reserve(blocks);
-    prepared.order.reserve(blocks);
-    prepared.by_rate.reserve(blocks * kBlock);
-    if (prices) prepared.by_price.reserve(blocks * kBlock);
+    // More can come without all being moved. Until they do, they cost no more than addresses.
+    const std::size_t most = blocks + blocks / 4;
+    reserve_far(prepared.slots, most * kBlock);
+    reserve_far(prepared.origins, most * kBlock);
+    prepared.taken.reserve(most);
+    prepared.firsts.reserve(most);
+    prepared.order.reserve(most);
+    prepared.by_rate.reserve(most * kBlock);
+    if (prices) prepared.by_price.reserve(most * kBlock);
     prepared_ = &prepared;
     prices_ = prices;
     size_ = slots.size();
