@@ -65,8 +65,8 @@ class PoolRows {
     prepared.origins.resize(blocks * kBlock);
     prepared.taken.resize(blocks);
     const double origin = slots.empty() ? 0 : slots.front().first.start;
-    prepared.by_rate.reset(blocks * kBlock, origin);
-    prepared.by_price.reset(prices_ ? blocks * kBlock : 0, origin);
+    prepared.by_rate.reset(blocks * kBlock, origin, 0, true);
+    prepared.by_price.reset(prices_ ? blocks * kBlock : 0, origin, 0, true);
     prepared.firsts.resize(blocks);
     prepared.order.clear();
     for (std::size_t b = 0; b < blocks; ++b) {
@@ -83,7 +83,7 @@ class PoolRows {
   void keep_prices() {
     if (prices_) return;
     PreparedSlots& prepared = *prepared_;
-    prepared.by_price.reset(prepared.slots.size(), prepared.by_rate.origin(), spare_.size());
+    prepared.by_price.reset(prepared.slots.size(), prepared.by_rate.origin(), spare_.size(), true);
     prices_ = true;
     prepared.each_row([&](std::size_t row) { set_price(row, prepared.slots[row]); });
     for (std::size_t b = 0; b < prepared.order.size(); ++b) fold(b);
