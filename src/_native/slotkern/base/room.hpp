@@ -38,4 +38,11 @@ void reserve_far(std::vector<T>& vector, std::size_t size) {
 #endif
 }
 
+// It will be read soon: it is on its way from memory meanwhile.
+inline void fetch([[maybe_unused]] const void* what) {
+#if defined(__GNUC__)
+  __builtin_prefetch(what);
+#endif
+}
+
 }  // namespace slotkern

@@ -79,6 +79,23 @@ class PoolRows {
 
   bool keeps_prices() const { return prices_; }
 
+  // A slot that stands in row `at` will start at `to`. Its row, and where it will stand, are on
+  // their way from memory while others are looked up: only where rows are many.
+  void expect(std::size_t at, double to) const {
+    if (size_ < kFar) return;
+    const PreparedSlots& prepared = *prepared_;
+    const std::size_t rows = rows_of(prepared.block_at(to));
+    for (std::size_t row = rows + 7; row < rows + kBlock; row += 8) fetch(&prepared.slots[row]);
+    fetch(&prepared.taken[rows / kBlock]);
+    prepared.by_rate.expect(rows);
+    if (at < prepared.slots.size()) {
+      fetch(&prepared.slots[at]);
+      fetch(&prepared.origins[at]);
+      fetch(&prepared.taken[at / kBlock]);
+      prepared.by_rate.expect(at);
+    }
+  }
+
   // From here on square searches can be made.
   void keep_prices() {
     if (prices_) return;
@@ -148,7 +165,7 @@ class PoolRows {
   }
 
  private:
-  static constexpr std::size_t kBlock = 64, kFill = 48;
+  static constexpr std::size_t kBlock = 64, kFill = 48, kFar = 1 << 16;
   static constexpr std::uint64_t kFull = ~std::uint64_t{0};
 
   static std::uint64_t bit(std::size_t row) { return std::uint64_t{1} << row % kBlock; }
@@ -189,11 +206,8 @@ class PoolRows {
   RowAt find(double start, std::int32_t node, std::size_t at) {
     PreparedSlots& prepared = *prepared_;
     if (at < prepared.slots.size() && prepared.slots[at].node == node &&
-        prepared.slots[at].start == start && prepared.taken[at / kBlock] & bit(at)) {
-      std::size_t block = prepared.block_at(start);
-      while (prepared.order[block] != at / kBlock) --block;  // others begin at the same time
-      return {block, at};
-    }
+        prepared.slots[at].start == start && prepared.taken[at / kBlock] & bit(at))
+      return {prepared.position_of(at / kBlock, start), at};
     const std::size_t block = block_of(start, node);
     return {block, rows_of(block) + count_before(block, start, node)};
   }
