@@ -139,7 +139,7 @@ $(FUZZ)/%: tests/native/fuzz/%.cpp $(wildcard tests/native/fuzz/*.hpp) $(shell f
 	$(CLANG) -std=c++20 -O2 -g1 -Wall -Wextra -Werror -ffp-contract=off \
 	    -fsanitize=fuzzer,address,undefined,float-cast-overflow -fno-sanitize-recover=all \
 	    -fno-sanitize-coverage=trace-cmp,trace-gep,trace-div,indirect-calls \
-	    -DSLOTKERN_FEW_ROWS=0 -Isrc/_native $< -o $@
+	    -DSLOTKERN_FEW_ROWS=0 -DSLOTKERN_FEW_BLOCKS=0 -Isrc/_native $< -o $@
 
 fuzz-briefly: $(TARGETS:%=$(FUZZ)/%)
 	@for target in $^; do $$target -seed=1 -runs=$(BRIEF_RUNS) -max_len=256 -len_control=0 \

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 COMPILER = os.environ.get("CXX") or shutil.which("c++")
 UNITS = sorted((ROOT / "tests" / "native" / "units").glob("*.cpp"))
 FLAGS = ["-std=c++20", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off", "-pthread"]
-FLAGS += ["-DSLOTKERN_FEW_ROWS=0"]  # pools of any size remember all
+FLAGS += ["-DSLOTKERN_FEW_ROWS=0", "-DSLOTKERN_FEW_BLOCKS=0"]  # as large pools do
 
 
 def build(

@@ -162,6 +162,8 @@ std::vector<std::size_t> able(const CostBounds& bounds, const PoolSpans& spans,
 // Rows are not asked here.
 struct Unheard {
   template <class... Any>
+  void expect(Any...) {}
+  template <class... Any>
   void insert(Any...) {}
   template <class... Any>
   void erase(Any...) {}

@@ -61,6 +61,37 @@ Screen screen_of(std::size_t count, double origin, Put put) {
   return screen;
 }
 
+// Rows come, leave, grow and shrink: a block that does not pass has no row that would.
+void least_keys_hide_no_row() {
+  constexpr std::size_t blocks = 1024;  // fewer are not remembered
+  std::vector<float> key(blocks * 64), room(key.size());
+  LeastKeys keys;
+  keys.reset(blocks, true);
+  std::size_t hidden = 0, shown = 0;
+  for (int round = 0; round < 20000; ++round) {
+    const std::size_t block = below(8), row = block * 64 + below(64);
+    const float before = room[row];
+    room[row] = below(3) ? 100 * static_cast<float>(below(1000)) / 999 : 0;
+    if (room[row] > before || below(2)) {
+      key[row] = static_cast<float>(below(1000));
+      keys.widen(block, key[row], room[row]);
+    }
+    keys.loosen(block);
+    if (below(500) == 0) keys.forget(block);
+    const float most = static_cast<float>(below(40)), least = 20 + static_cast<float>(below(60));
+    const std::size_t size = keys.size_for(least);
+    if (size == LeastKeys::kNone) continue;
+    bool some = false;
+    for (std::size_t j = block * 64; j < block * 64 + 64; ++j)
+      some |= key[j] <= most && room[j] >= least;
+    const bool passes = keys.pass(block, size, most);
+    CHECK(passes || !some);
+    passes ? ++shown : ++hidden;
+    if (passes && !some) keys.learn(block, size, &key[block * 64], &room[block * 64]);
+  }
+  CHECK(hidden > 1000 && shown > 1000);
+}
+
 // The screen tells what differs by less than a thousandth, far from zero too.
 void screen_passes_little_that_is_just_beyond() {
   const Screen screen = screen_of(640, 1.7e9, [](ScreenRows& rows, std::size_t j, std::size_t i) {
@@ -246,6 +277,7 @@ void a_filter_knows_nothing_of_later_slots() {
 
 int main() {
   all_passes_find_the_same_rows();
+  least_keys_hide_no_row();
   screen_passes_little_that_is_just_beyond();
   screen_keeps_what_a_plain_filter_keeps();
   screen_follows_rows_that_change();

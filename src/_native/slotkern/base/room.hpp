@@ -65,4 +65,11 @@ struct LargePages {
 template <class T>
 using LargeVector = std::vector<T, LargePages<T>>;
 
+// It will be read soon: it is on its way from memory meanwhile.
+inline void fetch([[maybe_unused]] const void* what) {
+#if defined(__GNUC__)
+  __builtin_prefetch(what);
+#endif
+}
+
 }  // namespace slotkern

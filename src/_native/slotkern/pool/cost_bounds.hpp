@@ -197,12 +197,9 @@ class CostBounds {
   };
 
   // A walk from there comes soon.
-  void fetch(std::size_t cell, std::size_t before) const {
-#if defined(__GNUC__)
+  void expect(std::size_t cell, std::size_t before) const {
     const std::uint8_t* const at = bytes_.data() + cell * width_ + 64 * before;
-    __builtin_prefetch(at);
-    __builtin_prefetch(at + 64);
-#endif
+    slotkern::fetch(at), slotkern::fetch(at + 64);
   }
 
   // What is kept of windows of n parts of a class or a higher one, by cell, and nothing can be of

@@ -86,7 +86,7 @@ class CostSearch {
         const std::size_t cell = block * 64 + static_cast<std::size_t>(std::countr_zero(left));
         if (const std::uint64_t rest = left & (left - 1)) {
           const std::size_t next = block * 64 + static_cast<std::size_t>(std::countr_zero(rest));
-          bounds_.fetch(next, known_.before[next]);
+          bounds_.expect(next, known_.before[next]);
         }
         if (known_.least[cell] <= ceiling_ && !examine(cell)) return false;
       }
@@ -223,9 +223,7 @@ class CostSearch {
     // First where they are, without a branch: their misses overlap.
     for (std::size_t i = 0; i < count; ++i) {
       const std::vector<Span>& spans = free_[bounds_.node(w_.ranks[i]).place];
-#if defined(__GNUC__)
-      __builtin_prefetch(spans.data() + spans.size() / 2);
-#endif
+      fetch(spans.data() + spans.size() / 2);
     }
     for (std::size_t i = 0; i < count; ++i) {
       const std::vector<Span>& spans = free_[bounds_.node(w_.ranks[i]).place];

@@ -49,19 +49,21 @@ class PoolRows {
   // memory they stay as they were.
   void lay_out(PreparedSlots& prepared, const std::vector<RowSlot>& slots) {
     const std::size_t blocks = std::max<std::size_t>(1, (slots.size() + kFill - 1) / kFill);
-    prepared.slots.reserve(blocks * kBlock);
-    prepared.origins.reserve(blocks * kBlock);
-    prepared.taken.reserve(blocks);
-    prepared.firsts.reserve(blocks);
-    prepared.order.reserve(blocks);
+    // More can come without all being moved. Until they do, they cost no more than addresses.
+    const std::size_t most = blocks + blocks / 4;
+    prepared.slots.reserve(most * kBlock);
+    prepared.origins.reserve(most * kBlock);
+    prepared.taken.reserve(most);
+    prepared.firsts.reserve(most);
+    prepared.order.reserve(most);
     prepared_ = &prepared;
-    each_screen([&](Screen& screen) { screen.reserve(blocks * kBlock); });
+    each_screen([&](Screen& screen) { screen.reserve(most * kBlock); });
     size_ = slots.size();
     prepared.slots.resize(blocks * kBlock);
     prepared.origins.resize(blocks * kBlock);
     prepared.taken.resize(blocks);
     const double origin = slots.empty() ? 0 : slots.front().first.start;
-    each_screen([&](Screen& screen) { screen.reset(blocks * kBlock, origin); });
+    each_screen([&](Screen& screen) { screen.reset(blocks * kBlock, origin, 0, true); });
     prepared.firsts.resize(blocks);
     prepared.order.clear();
     for (std::size_t b = 0; b < blocks; ++b) {
@@ -70,6 +72,23 @@ class PoolRows {
       fill(b, slots.data() + first, (b + 1) * slots.size() / blocks - first);
     }
     spare_.clear();
+  }
+
+  // A slot that stands in row `at` will start at `to`. Its row, and where it will stand, are on
+  // their way from memory while others are looked up: only where rows are many.
+  void expect(std::size_t at, double to) const {
+    if (size_ < kFar) return;
+    const PreparedSlots& prepared = *prepared_;
+    const std::size_t rows = rows_of(prepared.block_at(to));
+    for (std::size_t row = rows + 7; row < rows + kBlock; row += 8) fetch(&prepared.slots[row]);
+    fetch(&prepared.taken[rows / kBlock]);
+    prepared.by_rate.expect(rows);
+    if (at < prepared.slots.size()) {
+      fetch(&prepared.slots[at]);
+      fetch(&prepared.origins[at]);
+      fetch(&prepared.taken[at / kBlock]);
+      prepared.by_rate.expect(at);
+    }
   }
 
   void insert(const Slot& slot, std::size_t origin) {
@@ -131,7 +150,7 @@ class PoolRows {
   }
 
  private:
-  static constexpr std::size_t kBlock = 64, kFill = 48;
+  static constexpr std::size_t kBlock = 64, kFill = 48, kFar = 1 << 16;
   static constexpr std::uint64_t kFull = ~std::uint64_t{0};
 
   static std::uint64_t bit(std::size_t row) { return std::uint64_t{1} << row % kBlock; }
@@ -178,11 +197,8 @@ class PoolRows {
   RowAt find(double start, std::int32_t node, std::size_t at) {
     PreparedSlots& prepared = *prepared_;
     if (at < prepared.slots.size() && prepared.slots[at].node == node &&
-        prepared.slots[at].start == start && prepared.taken[at / kBlock] & bit(at)) {
-      std::size_t block = prepared.block_at(start);
-      while (prepared.order[block] != at / kBlock) --block;  // others begin at the same time
-      return {block, at};
-    }
+        prepared.slots[at].start == start && prepared.taken[at / kBlock] & bit(at))
+      return {prepared.position_of(at / kBlock, start), at};
     const std::size_t block = block_of(start, node);
     return {block, rows_of(block) + count_before(block, start, node)};
   }

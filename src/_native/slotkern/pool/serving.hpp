@@ -54,6 +54,7 @@ class ServingRows {
   }
 
   void lay_out(const FreeSpans& free) {
+    if (prepared_->order.empty()) return lay_out_parts(free);
     std::vector<RowSlot> slots;
     for (std::size_t k = 0; k < free.size(); ++k) {
       poll();
@@ -100,6 +101,13 @@ class ServingRows {
     });
   }
 
+  // Before set_start(): see PoolRows::expect().
+  void expect(std::size_t k, const Span& span, double start, std::size_t at) const {
+    fetch(&prepared_->nodes[k]);
+    fetch(&prices_[span.row]);
+    if (!lost()) rows_.expect(at, start);
+  }
+
   // A free span of the node at place k has come, left, or changed. `at`: perhaps its row.
   void insert(std::size_t k, const Span& span) {
     if (serves(k, span)) or_lose([&] { rows_.insert(slot_of(k, span), span.row); });
@@ -142,6 +150,36 @@ class ServingRows {
   }
 
  private:
+  // The same of a pool just built, whose slots stand in the order of time: so do what is free from
+  // their starts on, and only what begins later is sorted.
+  void lay_out_parts(const FreeSpans& free) {
+    const LargeVector<Slot>& whole = prepared_->slots;
+    std::vector<RowSlot> slots, later;
+    slots.reserve(whole.size());
+    std::vector<std::size_t> next(free.size(), 0);  // of the spans of a node
+    for (std::size_t i = 0; i < whole.size(); ++i, poll()) {
+      if (i + 2 * kAhead < whole.size())
+        fetch(&free[static_cast<std::size_t>(whole[i + 2 * kAhead].place)]);
+      if (i + kAhead < whole.size())
+        fetch(free[static_cast<std::size_t>(whole[i + kAhead].place)].data());
+      const auto k = static_cast<std::size_t>(whole[i].place);
+      for (; next[k] < free[k].size() && free[k][next[k]].start < whole[i].end; ++next[k]) {
+        const Span& span = free[k][next[k]];
+        Slot part = whole[i];
+        part.start = span.start, part.end = span.end;
+        if (!serves(part)) continue;
+        (part.start == whole[i].start ? slots : later).push_back({part, span.row});
+      }
+    }
+    std::sort(later.begin(), later.end(), in_order);
+    const auto middle = static_cast<std::ptrdiff_t>(slots.size());
+    slots.insert(slots.end(), later.begin(), later.end());
+    std::inplace_merge(slots.begin(), slots.begin() + middle, slots.end(), in_order);
+    lay_out(slots);
+  }
+
+  static constexpr std::size_t kAhead = 8;  // slots from here on their spans are fetched
+
   static bool in_order(const RowSlot& a, const RowSlot& b) {
     poll();
     return PoolRows::before(a.first, b.first);

@@ -56,13 +56,12 @@ class PoolSpans {
   void restore(const PoolState& state) {
     now_ = state.now;
     for (const std::int32_t node : state.gone) gone_[known_place(node)] = 1;
-    for (std::size_t i = 0; i < state.booked.size(); ++i)
-      booked_[known_place(state.booked_nodes[i])].push_back(state.booked[i]);
-    for (std::size_t i = 0; i < state.free.size(); ++i)
-      free_[known_place(state.free_nodes[i])].push_back(state.free[i]);
+    add_all(state.booked_nodes, state.booked, booked_);
+    add_all(state.free_nodes, state.free, free_);
+    const auto sooner = [](const Span& a, const Span& b) { return a.start < b.start; };
     for (std::vector<Span>& spans : free_)
-      std::sort(spans.begin(), spans.end(),
-                [](const Span& a, const Span& b) { return a.start < b.start; });
+      if (!std::is_sorted(spans.begin(), spans.end(), sooner))
+        std::sort(spans.begin(), spans.end(), sooner);
   }
 
   // Nodes by id.
@@ -115,6 +114,7 @@ class PoolSpans {
   // Looks up the parts (ascending by node) for cut(), or says which of them is not free.
   Status find_free(double start, const Part* parts, std::size_t n, std::size_t& bad) {
     found_.clear();
+    expect(parts, n);
     for (bad = 0; bad < n; ++bad) {
       const Part& part = parts[bad];
       const std::int32_t k = place_of(part.node);
@@ -133,6 +133,10 @@ class PoolSpans {
   // without memory, nothing.
   template <class Rows>
   void cut(double start, const Part* parts, bool for_good, Rows& rows) {
+    for (std::size_t j = 0; j < found_.size(); ++j) {
+      const auto [k, i] = found_[j];
+      rows.expect(k, free_[k][i], start + parts[j].length, parts[j].at);
+    }
     for (const SpanAt& place : found_) {
       room_for(1, free_[place.node]);
       if (!for_good) room_for(1, booked_[place.node]);
@@ -244,10 +248,39 @@ class PoolSpans {
     std::size_t node, span;  // indices
   };
 
+  static constexpr std::size_t kFar = 1 << 14;  // so many nodes stand far apart
+
   struct Lent {
     std::size_t node, span;
     double end;
   };
+
+  // What is free and booked of the nodes is on its way from memory while others are looked up.
+  void expect(const Part* parts, std::size_t n) const {
+    if (free_.size() < kFar) return;
+    for (const int step : {0, 1})
+      for (std::size_t j = 0; j < n; ++j) {
+        const std::int32_t place = place_of(parts[j].node);
+        if (place < 0) continue;
+        const auto k = static_cast<std::size_t>(place);
+        if (step == 0) {
+          fetch(&free_[k]), fetch(&booked_[k]);
+        } else {
+          fetch(free_[k].data()), fetch(booked_[k].data());
+        }
+      }
+  }
+
+  // Most often all of a node stand together.
+  void add_all(const std::vector<std::int32_t>& nodes, const std::vector<Span>& spans,
+               std::vector<std::vector<Span>>& lists) const {
+    for (std::size_t i = 0, next = 0; i < spans.size(); i = next) {
+      while (next < spans.size() && nodes[next] == nodes[i]) ++next;
+      std::vector<Span>& list = lists[known_place(nodes[i])];
+      list.insert(list.end(), spans.begin() + static_cast<std::ptrdiff_t>(i),
+                  spans.begin() + static_cast<std::ptrdiff_t>(next));
+    }
+  }
 
   // Which id has which place.
   void name(const std::vector<Node>& nodes) {

@@ -78,9 +78,17 @@ class PreparedSlots {
   // after t.
   std::size_t position(std::size_t row) const {
     if (order.empty()) return row;
-    std::size_t block = block_at(slots[row].start);
-    while (order[block] != row / 64) --block;  // others begin at the same time
-    return block * 64 + row % 64;
+    return position_of(row / 64, slots[row].start) * 64 + row % 64;
+  }
+  // Of a block of rows with a slot that starts at t. Where many begin then it is looked for from
+  // where it was laid out: others have come or gone before it, but few.
+  std::size_t position_of(std::size_t block, double t) const {
+    const std::size_t last = block_at(t), guess = std::min(block, last);
+    if (order[last] == block) return last;
+    for (std::size_t away = 0;; ++away) {
+      if (away <= guess && order[guess - away] == block) return guess - away;
+      if (away <= last - guess && order[guess + away] == block) return guess + away;
+    }
   }
   std::size_t last_position() const {
     return (order.empty() ? slots.size() : order.size() * 64) - 1;
@@ -322,7 +330,7 @@ class PreparedSlots {
         screen.append(rows);
       }
     } else {
-      screen.reset(slots.size(), by_rate.origin(), slots.size() / 64 - order.size());
+      screen.reset(slots.size(), by_rate.origin(), slots.size() / 64 - order.size(), true);
       each_row([&](std::size_t row) {
         const Slot& s = slots[row];
         screen.set(row, s.price, room(s), s.performance, s.end);

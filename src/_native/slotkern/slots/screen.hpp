@@ -20,6 +20,7 @@
 #include "slotkern/base/interrupt.hpp"
 #include "slotkern/base/numbers.hpp"
 #include "slotkern/base/room.hpp"
+#include "slotkern/slots/least_keys.hpp"
 #include "slotkern/slots/pass.hpp"
 
 namespace slotkern {
@@ -76,16 +77,19 @@ class Screen {
     const std::size_t blocks = (slots + 63) / 64;
     fine_.reserve(blocks * 64);
     coarse_.reserve((blocks + 63) / 64 * 64);
+    least_keys_.reserve(blocks);
   }
 
   // Room for so many rows, in blocks of which the last `empty` stand in no order yet.
-  void reset(std::size_t slots, double origin, std::size_t empty = 0) {
+  // `changing`: searches will come between changes of rows.
+  void reset(std::size_t slots, double origin, std::size_t empty = 0, bool changing = false) {
     slots_ = slots;
     origin_ = origin;
     const std::size_t blocks = (slots + 63) / 64;
     blocks_ = blocks - empty;
     fine_.reset(blocks * 64);
     loose_.clear();
+    least_keys_.reset(blocks, changing);
     coarse_.reset((blocks_ + 63) / 64 * 64);
   }
 
@@ -99,6 +103,7 @@ class Screen {
     origin_ = origin;
     blocks_ = 0;
     fine_.clear_all(), coarse_.clear_all(), loose_.clear();
+    least_keys_.reset(0, false);
     reserve(slots);
   }
 
@@ -122,6 +127,7 @@ class Screen {
             std::size_t last, Visit visit) const {
     if (slots_ == 0 || from > last) return;
     const std::size_t first_block = from / 64, last_block = last / 64;
+    const std::size_t size = shared_ ? LeastKeys::kNone : least_keys_.size_for(thresholds.room);
     std::uint64_t some = ~std::uint64_t{0} << first_block % 64;
     for (std::size_t base = first_block / 64 * 64; base <= last_block; base += 64) {
       poll();
@@ -131,8 +137,12 @@ class Screen {
         const std::size_t block = base + static_cast<std::size_t>(std::countr_zero(blocks));
         if (block > last_block) return;
         const std::size_t rows = (order.empty() ? block : order[block]) * 64;
+        const bool asks = size != LeastKeys::kNone;
+        if (asks && !least_keys_.pass(rows / 64, size, thresholds.key)) continue;
         std::uint64_t hits = fine_.pass(rows, thresholds);
-        if (!hits && blocks_ > 2 && !loose_.empty() && loose_[rows / 64]) fold(block, rows);
+        if (!hits && blocks_ > 2 && !loose_.empty() && loose_[rows / 64]) refold(block, rows);
+        if (!hits && asks)
+          least_keys_.learn(rows / 64, size, fine_.key.data() + rows, fine_.room.data() + rows);
         if (block == first_block) hits &= ~std::uint64_t{0} << from % 64;
         for (; hits; hits &= hits - 1) {
           const auto offset = static_cast<std::size_t>(std::countr_zero(hits));
@@ -154,6 +164,7 @@ class Screen {
   void add_rows() {
     fine_.resize(fine_.key.size() + 64);
     if (!loose_.empty()) loose_.push_back(0);
+    least_keys_.add_block();
   }
 
   void insert_block(std::size_t block) {
@@ -177,6 +188,11 @@ class Screen {
     fine_.put(i, row.key, row.room, row.performance, row.end);
   }
   void clear(std::size_t row) { fine_.clear(row); }
+  // It will change.
+  void expect(std::size_t row) const {
+    fetch(&fine_.key[row]), fetch(&fine_.room[row]);
+    fetch(&fine_.performance[row]), fetch(&fine_.end[row]);
+  }
 
   void set(std::size_t i, double key, double room, double performance, double end) {
     fine_.put(i, round_down(key), round_up(room), round_up(performance), round_up(end - origin_));
@@ -188,24 +204,39 @@ class Screen {
   void set_room(std::size_t i, double room) { fine_.room[i] = round_up(room); }
 
   // The row has joined the block.
-  void widen(std::size_t block, std::size_t row) { coarse_.widen(block, fine_, row); }
+  void widen(std::size_t block, std::size_t row) {
+    coarse_.widen(block, fine_, row);
+    least_keys_.widen(row / 64, fine_.key[row], fine_.room[row]);
+    shared_ = false;
+  }
 
   // One of the 64 rows has left or holds less: the extremes of their block may be too wide. They
   // are taken anew by the first pass that comes to the block in vain, not at each change.
   void loosen(std::size_t rows) {
     if (loose_.empty()) loose_.resize(fine_.key.size() / 64);
     loose_[rows / 64] = 1;
+    least_keys_.loosen(rows / 64);
+    shared_ = false;
   }
 
   // All blocks that are loose, so that passes write nothing until rows change again.
   void fold_loose(const BlockOrder& order) const {
+    shared_ = true;
     if (loose_.empty()) return;
     for (std::size_t block = 0; block < order.size(); ++block)
-      if (loose_[order[block]]) fold(block, std::size_t{64} * order[block]);
+      if (loose_[order[block]]) refold(block, std::size_t{64} * order[block]);
   }
 
+  // The rows of a block are others.
+  void fold(std::size_t block, std::size_t rows) {
+    refold(block, rows);
+    least_keys_.forget(rows / 64);
+    shared_ = false;
+  }
+
+ private:
   // The extremes of a block, from its rows.
-  void fold(std::size_t block, std::size_t rows) const {
+  void refold(std::size_t block, std::size_t rows) const {
     if (!loose_.empty()) loose_[rows / 64] = 0;
     coarse_.put(block, detail::least64(fine_.key.data() + rows),
                 detail::most64(fine_.room.data() + rows),
@@ -213,7 +244,6 @@ class Screen {
                 detail::most64(fine_.end.data() + rows));
   }
 
- private:
   struct Columns {
     LargeVector<float> key, room, performance, end;
 
@@ -268,6 +298,8 @@ class Screen {
   // Searches write here only where slots change, and there they take turns; see fold_loose().
   mutable Columns coarse_;
   mutable std::vector<std::uint8_t> loose_;  // by 64 rows; empty until one has left or shrunk
+  mutable LeastKeys least_keys_;
+  mutable bool shared_ = false;              // several threads search
 };
 
 }  // namespace slotkern
