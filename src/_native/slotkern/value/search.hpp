@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "slotkern/value/newest.hpp"
+#include "slotkern/value/ranges.hpp"
 #include "slotkern/value/steps.hpp"
 
 namespace slotkern {
@@ -25,6 +26,7 @@ template <class Shape, class Source>
 class ValueSearch {
   using State = ValueIncumbent<Shape, Source>;
   using Plan = typename State::Plan;
+  using Ranges = GroupRanges<Shape, Source>;
 
  public:
   ValueSearch(const PreparedSlots& prepared, const Query& query, const Source& source,
@@ -36,6 +38,13 @@ class ValueSearch {
 
   // The rows of the best window are in work.chosen. False if there is none, or at a fault.
   bool run() {
+    state_.list_groups();
+    if constexpr (Ranges::apply)
+      if (ranges_.worth_it()) {
+        ranges_.run([this](const Plan& plan) { sweep(plan); });
+        conclude();
+        return !state_.work.chosen.empty();
+      }
     if (!state_.plan()) return false;
     const ValueOptions& options = state_.options;
     std::vector<Plan>& plans = state_.work.plans;
@@ -51,12 +60,7 @@ class ValueSearch {
         state_.give_up(plan.bound);
         break;
       }
-      if (++state_.effort.groups == State::kLong) expect_long();
-      poll();
-      if (Source::moving || options.lite)
-        steps_.run(state_.shape_of(plan), plan);
-      else
-        newest_.run(state_.shape_of(plan), plan);
+      sweep(plan);
       if (state_.fault.status != Status::ok) return false;
     }
     conclude();
@@ -65,6 +69,7 @@ class ValueSearch {
 
   // The best total of each step by itself, in work.steps; up to the first that is not proven.
   bool record() {
+    state_.list_groups();
     if (!state_.plan()) return false;
     state_.work.steps.clear();
     state_.recording = true;
@@ -77,6 +82,15 @@ class ValueSearch {
   }
 
  private:
+  void sweep(const Plan& plan) {
+    if (++state_.effort.groups == State::kLong) expect_long();
+    poll();
+    if (Source::moving || state_.options.lite)
+      steps_.run(state_.shape_of(plan), plan);
+    else
+      newest_.run(state_.shape_of(plan), plan);
+  }
+
   void conclude() {
     state_.effort.work = state_.knapsack.work;
     const double best = state_.best;
@@ -93,6 +107,7 @@ class ValueSearch {
   State state_;
   NewestSweep<Shape, Source> newest_{state_};
   StepSweep<Shape, Source> steps_{state_};
+  Ranges ranges_{state_};
 };
 
 }  // namespace slotkern
