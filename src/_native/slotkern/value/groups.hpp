@@ -232,7 +232,7 @@ struct ValueGroups {
       most = std::max(most, z);
       return true;
     };
-    if (Source::by_length || listed) {  // only slots that this group may use
+    if (Source::by_length) {  // only slots that this group may use
       each_possible(shape, plan.least_others, visit);
     } else {
       prepared.each_row([&](std::size_t row) {
@@ -272,7 +272,10 @@ struct ValueGroups {
   Lagrange dual_;
   int n;
   double reach = 0;  // more than the keys of any window sum to
-  const std::vector<std::size_t>* listed = nullptr;  // all that may matter, by time, where known
+  // Of the group to sweep next, where known: the only slots that a better window may use, by
+  // time, and the weights of their n - 1 heaviest nodes under the plan's multiplier.
+  const std::vector<std::size_t>* listed = nullptr;
+  double listed_heaviest = 0;
 
  private:
   std::vector<double> heaviest_;  // weights, while planning

@@ -46,9 +46,12 @@ struct ValueIncumbent : ValueGroups<Shape, Source> {
 
   // The group's own multiplier, and the weights of its n - 1 heaviest nodes under it.
   bool tighten(Plan& plan, double& heaviest, const Shape& shape) {
+    if (this->listed) {
+      heaviest = this->listed_heaviest;
+      return plan.bound > this->beat(best, plan.lambda);
+    }
     // Ragged windows have one group, whose nodes plan() has valued.
-    if (kSquare && (Source::by_length || this->listed) && !this->value_nodes(shape, plan))
-      return false;
+    if (kSquare && Source::by_length && !this->value_nodes(shape, plan)) return false;
     this->list_nodes(0, prepared.groups[plan.group].end);
     const Items items{work.node_key.data(), work.node_value.data(),
                       static_cast<int>(work.node_value.size())};

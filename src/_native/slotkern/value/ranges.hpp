@@ -15,8 +15,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <functional>
-#include <type_traits>
+#include <cstdint>
 #include <vector>
 
 #include "slotkern/value/incumbent.hpp"
@@ -37,57 +36,68 @@ class GroupRanges {
     return w_.plans.size() >= kMany && !state_.options.lite && !state_.options.group_span;
   }
 
-  // Calls sweep(plan) for the groups that may hold a better window than the best so far.
+  // A good window makes the ranges small: any of a few groups, far from each other, which
+  // sweep_listed() sweeps. It need not be their best one, for all ranges hold them again, so
+  // that little work is enough. False at a fault.
+  template <class Sweep>
+  bool try_few(Sweep sweep_listed) {
+    groups_.swap(w_.plans);
+    w_.plans.clear();
+    for (std::size_t k = 0; k < kFew; ++k)
+      w_.plans.push_back(groups_[(2 * k + 1) * groups_.size() / (2 * kFew)]);
+    std::int64_t& limit = state_.knapsack.limits.work;
+    limit = std::min(limit, kLittleWork);
+    const bool fine = sweep_listed();
+    limit = state_.options.limits.work;
+    state_.proven = true, state_.bound = -kInfinity;
+    return fine;
+  }
+
+  // Calls sweep(plan) for the groups, few or not, that may hold a better window than the best.
   template <class Sweep>
   void run(Sweep sweep) {
-    const std::vector<Plan>& plans = w_.plans;
-    Range all{0, plans.size() - 1, kInfinity, 0, {}};
-    const Plan& slowest = plans.back();
-    state_.each_possible(relaxed(all), slowest.least_others, [&](std::size_t row) {
+    Range all{0, groups_.size() - 1, kInfinity, 0, 0, {}};
+    state_.each_possible(relaxed(all), groups_.back().least_others, [&](std::size_t row) {
       all.rows.push_back(row);
       return true;
     });
-    // Any good window makes the ranges small: that of a few groups, far from each other.
-    state_.listed = &all.rows;
-    for (std::size_t k = 0; k < kFirst; ++k) {
-      Plan plan = plans[(2 * k + 1) * plans.size() / (2 * kFirst)];
-      plan.budget = state_.key_budget(state_.shape_of(plan));
-      if (!state_.out_of_work()) sweep(plan);
-    }
     if (relax(all)) divide(all, sweep);
     state_.listed = nullptr;
   }
 
  private:
   struct Range {
-    std::size_t first, last;  // places in work.plans
-    double bound, lambda;
+    std::size_t first, last;  // places in groups_
+    double bound, lambda, heaviest;  // under the multiplier, the n - 1 heaviest nodes
     std::vector<std::size_t> rows;  // by time: no others are in a better window of the range
   };
+  static constexpr std::int64_t kLittleWork = 20000;
+
   struct Live {
     double weight, until;
   };
 
-  static constexpr std::size_t kNone = State::kNone, kMany = 256, kFirst = 8;
+  static constexpr std::size_t kNone = State::kNone, kMany = 256, kFew = 8;
 
   Square relaxed(const Range& range) const {
-    return {w_.plans[range.first].span,
-            state_.prepared.groups[w_.plans[range.last].group].performance};
+    return {groups_[range.first].span,
+            state_.prepared.groups[groups_[range.last].group].performance};
   }
 
   template <class Sweep>
   void divide(Range& range, Sweep sweep) {
     if (state_.out_of_work()) return state_.give_up(range.bound);
     if (range.first == range.last) {
-      Plan plan = w_.plans[range.first];
+      Plan plan = groups_[range.first];
       plan.bound = range.bound, plan.lambda = range.lambda;
       plan.budget = state_.key_budget(state_.shape_of(plan));
       state_.listed = &range.rows;
+      state_.listed_heaviest = range.heaviest;
       return sweep(plan);
     }
     const std::size_t middle = range.first + (range.last - range.first) / 2;
-    Range halves[] = {{range.first, middle, range.bound, range.lambda, range.rows},
-                      {middle + 1, range.last, range.bound, range.lambda, range.rows}};
+    Range halves[] = {{range.first, middle, range.bound, range.lambda, 0, range.rows},
+                      {middle + 1, range.last, range.bound, range.lambda, 0, range.rows}};
     bool open[] = {relax(halves[0]), relax(halves[1])};
     const int better = open[1] && (!open[0] || halves[1].bound > halves[0].bound);
     for (const int half : {better, 1 - better}) {
@@ -101,7 +111,7 @@ class GroupRanges {
   bool relax(Range& range) {
     poll();
     const Square shape = relaxed(range);
-    Plan plan = w_.plans[range.first];
+    Plan plan = groups_[range.first];
     plan.budget = state_.key_budget(shape);
     if (!list(range, shape, plan.budget)) return false;
     const Items items{w_.node_key.data(), w_.node_value.data(),
@@ -111,19 +121,19 @@ class GroupRanges {
     const double money = plan.lambda * plan.budget, least = state_.beat(state_.best, plan.lambda);
     range.bound = std::min(range.bound, plan.bound);
     if (!(range.bound > least)) return false;
-    double heaviest = 0;
+    range.heaviest = 0;
     if (n_ > 1) {
       Lagrange::top(items, n_ - 1, 1, plan.lambda, w_.side);
-      heaviest = w_.side.weight;
+      range.heaviest = w_.side.weight;
     }
-    meet(range, shape, plan.lambda, money, least, heaviest);
+    meet(range, shape, plan.lambda, money, least);
     return !range.rows.empty() && range.bound > least;
   }
 
   // Keeps the rows that a window of the range may use, with their values, and lists their nodes.
   bool list(Range& range, const Square& shape, double budget) {
     const double valued =
-        w_.plans[Source::longer == Longer::no_worse ? range.last : range.first].span;
+        groups_[Source::longer == Longer::no_worse ? range.last : range.first].span;
     const PreparedSlots& prepared = state_.prepared;
     node_.resize(prepared.nodes.size(), kNone);
     value_.clear(), w_.node_value.clear(), w_.node_key.clear();
@@ -154,8 +164,7 @@ class GroupRanges {
   }
 
   // Lets the slots come one after the other; keeps those that are live where one may win.
-  void meet(Range& range, const Square& shape, double lambda, double money, double least,
-            double heaviest) {
+  void meet(Range& range, const Square& shape, double lambda, double money, double least) {
     const Query& query = state_.query;
     const std::size_t others = static_cast<std::size_t>(n_) - 1;
     live_.clear(), left_.clear(), until_.clear();
@@ -165,7 +174,7 @@ class GroupRanges {
       const std::size_t row = range.rows[k];
       const Slot& s = state_.prepared.slots[row];
       const double weight = value_[k] - lambda * s.price;
-      if (!(weight + heaviest + money > least)) continue;
+      if (!(weight + range.heaviest + money > least)) continue;
       const double t = query.start_in(s), until = expired_after(s, shape.span);
       range.rows[kept++] = row;
       until_.push_back(until);
@@ -210,6 +219,7 @@ class GroupRanges {
   State& state_;
   ValueWorkspace& w_;
   const int n_;
+  std::vector<Plan> groups_;  // fastest first
   std::vector<std::size_t> node_, places_;  // by place of the node: where it is listed
   std::vector<double> value_, until_;       // by place in the range's rows
   std::vector<Live> live_;                  // by falling weight

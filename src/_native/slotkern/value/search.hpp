@@ -41,28 +41,12 @@ class ValueSearch {
     state_.list_groups();
     if constexpr (Ranges::apply)
       if (ranges_.worth_it()) {
+        if (!ranges_.try_few([this] { return sweep_listed(); })) return false;
         ranges_.run([this](const Plan& plan) { sweep(plan); });
         conclude();
         return !state_.work.chosen.empty();
       }
-    if (!state_.plan()) return false;
-    const ValueOptions& options = state_.options;
-    std::vector<Plan>& plans = state_.work.plans;
-    std::sort(plans.begin(), plans.end(), [](const Plan& a, const Plan& b) {
-      return a.bound > b.bound || (a.bound == b.bound && a.group < b.group);
-    });
-    for (const Plan& plan : plans) {
-      // A Lite window shorter than its group's time may be worth more than the group's bound.
-      const bool sure =
-          !options.lite || !State::kSquare || !Source::by_length || options.group_span;
-      if (sure && !(plan.bound > state_.beat(state_.best, plan.lambda))) continue;
-      if (state_.out_of_work()) {
-        state_.give_up(plan.bound);
-        break;
-      }
-      sweep(plan);
-      if (state_.fault.status != Status::ok) return false;
-    }
+    if (!sweep_listed()) return false;
     conclude();
     return !state_.work.chosen.empty();
   }
@@ -82,6 +66,29 @@ class ValueSearch {
   }
 
  private:
+  // The groups in work.plans by falling bound. False at a fault.
+  bool sweep_listed() {
+    if (!state_.plan()) return false;
+    const ValueOptions& options = state_.options;
+    std::vector<Plan>& plans = state_.work.plans;
+    std::sort(plans.begin(), plans.end(), [](const Plan& a, const Plan& b) {
+      return a.bound > b.bound || (a.bound == b.bound && a.group < b.group);
+    });
+    for (const Plan& plan : plans) {
+      // A Lite window shorter than its group's time may be worth more than the group's bound.
+      const bool sure =
+          !options.lite || !State::kSquare || !Source::by_length || options.group_span;
+      if (sure && !(plan.bound > state_.beat(state_.best, plan.lambda))) continue;
+      if (state_.out_of_work()) {
+        state_.give_up(plan.bound);
+        break;
+      }
+      sweep(plan);
+      if (state_.fault.status != Status::ok) return false;
+    }
+    return true;
+  }
+
   void sweep(const Plan& plan) {
     if (++state_.effort.groups == State::kLong) expect_long();
     poll();

@@ -42,7 +42,15 @@ class StepSweep {
       });
     };
     std::size_t next = 0, record = 0;
-    for (const double t : w_.times) {
+    const bool all = options_.lite || state_.recording;  // steps without a window count too
+    for (auto step = w_.times.begin(); step != w_.times.end(); ++step) {
+      if (!all && (w_.row.empty() || *step > anchored)) {  // none before another slot comes
+        if (next == w_.candidates.size()) return;
+        step = std::lower_bound(step, w_.times.end(),
+                                query_.start_in(prepared_.slots[w_.candidates[next]]));
+        if (step == w_.times.end()) return;
+      }
+      const double t = *step;
       poll();
       if (options_.lite) drop_expired(t);
       const std::size_t before = next;
