@@ -46,7 +46,7 @@ class GroupRanges {
     for (std::size_t k = 0; k < kFew; ++k)
       w_.plans.push_back(groups_[(2 * k + 1) * groups_.size() / (2 * kFew)]);
     std::int64_t& limit = state_.knapsack.limits.work;
-    limit = std::min(limit, kLittleWork);
+    limit = std::min(limit / 4, kLittleWork);
     const bool fine = sweep_listed();
     limit = state_.options.limits.work;
     state_.proven = true, state_.bound = -kInfinity;
