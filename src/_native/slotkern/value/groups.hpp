@@ -243,9 +243,10 @@ struct ValueGroups {
   }
 
   // Calls visit(row) for the slots that a window of this shape may use, until it says false.
-  template <class Visit>
+  // Two loops, each with its own copy of what is done: neither slows the other.
+  template <bool kListed = false, class Visit>
   void each_possible(const Shape& shape, double least_others, Visit visit) {
-    if (listed) {
+    if constexpr (kListed) {
       for (const std::size_t row : *listed)
         if (possible(shape, prepared.slots[row], row) && !visit(row)) return;
       return;

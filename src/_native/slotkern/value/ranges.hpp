@@ -144,6 +144,7 @@ class GroupRanges {
       if (s.price > budget || !state_.possible(shape, s, row)) continue;
       double z = 0;
       state_.source.upper_bound(s, row, valued, z);
+      z = std::min(z, Source::most);
       state_.note(z);
       range.rows[kept++] = row;
       value_.push_back(z);

@@ -4,7 +4,8 @@
 // Budgets are in units of the key (square: prices, budget / T; ragged: money), so that only the
 // budget changes from group to group. Exact, because
 //   - a group's Lagrange bound over its nodes (best value, least price) holds for all its steps;
-//     groups are swept by falling bound until that is no better than the incumbent;
+//     groups are swept by falling bound until that is no better than the incumbent, of many
+//     groups only those that value/ranges.hpp leaves;
 //   - when values do not move with time, only sets that hold the newest slot are new at a step
 //     (value/newest.hpp); when they move, every step is bounded anew (value/steps.hpp).
 // A group's set without a slot of its performance P_k has its true length in a faster group. It

@@ -56,7 +56,7 @@ enum class Longer { unknown, no_better, no_worse };
 //   needs_end  z counts to the slot's end, which must be finite
 //   whole      z may be integers, whose sums are exact
 //   longer     what a longer part does to z, rounded as it is: with it one bound holds for all
-//              groups of a range (value/ranges.hpp)
+//              groups of a range (value/ranges.hpp); `most`: z is no more, however long
 // A source of distances is a function of the times before and after the part (`between`). What
 // has no name is brought by the user.
 template <class S>
@@ -73,6 +73,7 @@ concept Source = requires(const S& source, const Slot& slot, std::size_t row, do
   requires std::same_as<decltype(S::mean), const bool>;
   requires std::same_as<decltype(S::bounded), const bool>;
   requires std::same_as<decltype(S::longer), const Longer>;
+  requires std::same_as<decltype(S::most), const double>;
   { source.sign } -> std::convertible_to<double>;
   { source.value(slot, row, t, length, z) } -> std::same_as<bool>;
   { source.upper_bound(slot, row, length, z) } -> std::same_as<bool>;
@@ -84,6 +85,7 @@ struct SourceDefaults {
   static constexpr bool moving = false, by_length = true, anchored = true, dear = false;
   static constexpr bool needs_end = false, whole = false, mean = false, bounded = true;
   static constexpr Longer longer = Longer::unknown;
+  static constexpr double most = kInfinity;
 };
 
 // A column of values within kMostValue, from an extra field or an array.
@@ -205,6 +207,7 @@ struct CoordinatedSource : SourceDefaults {
       "the smallest mean time to the farthest neighbouring task";
   static constexpr bool moving = true, needs_end = true, mean = true;
   static constexpr Longer longer = Longer::no_worse;
+  static constexpr double most = 0;
   static constexpr double sign = -1;
 
   CoordinatedSource(const PreparedSlots&, const Valuation&) {}
@@ -216,7 +219,7 @@ struct CoordinatedSource : SourceDefaults {
     return true;
   }
   bool upper_bound(const Slot& s, std::size_t, double length, double& out) const {
-    out = std::min(0.0, -0.5 * (s.end - s.start - length) + rounding(s));
+    out = -0.5 * (s.end - s.start - length) + rounding(s);
     return true;
   }
 };
