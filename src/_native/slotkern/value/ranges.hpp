@@ -9,7 +9,8 @@
 // shortest span, so that its weight and the n - 1 heaviest then live bound the window, under any
 // multiplier of the budget. Where no slot's bound beats the incumbent the range is done; else
 // its halves are looked at with only the slots that are live at a start that was left, the better
-// half first; one group by itself is swept. O(slots log) for a range, with fewer slots in each.
+// half first; one group by itself is swept, and so are the groups of a small range that lost
+// hardly a slot. O(slots log) for a range, with fewer slots in each.
 #pragma once
 
 #include <algorithm>
@@ -70,6 +71,7 @@ class GroupRanges {
     std::size_t first, last;  // places in groups_
     double bound, lambda, heaviest;  // under the multiplier, the n - 1 heaviest nodes
     std::vector<std::size_t> rows;  // by time: no others are in a better window of the range
+    bool stays = false;             // hardly a slot was dropped
   };
   static constexpr std::int64_t kLittleWork = 20000;
 
@@ -77,7 +79,7 @@ class GroupRanges {
     double weight, until;
   };
 
-  static constexpr std::size_t kNone = State::kNone, kMany = 256, kFew = 8;
+  static constexpr std::size_t kNone = State::kNone, kMany = 256, kFew = 8, kBunch = 16;
 
   Square relaxed(const Range& range) const {
     return {groups_[range.first].span,
@@ -87,13 +89,15 @@ class GroupRanges {
   template <class Sweep>
   void divide(Range& range, Sweep sweep) {
     if (state_.out_of_work()) return state_.give_up(range.bound);
-    if (range.first == range.last) {
-      Plan plan = groups_[range.first];
-      plan.bound = range.bound, plan.lambda = range.lambda;
-      plan.budget = state_.key_budget(state_.shape_of(plan));
-      state_.listed = &range.rows;
-      state_.listed_heaviest = range.heaviest;
-      return sweep(plan);
+    if (range.first == range.last) return sweep_one(range, sweep);
+    if (range.stays && range.last - range.first < kBunch) {  // halving goes on to lose little
+      for (std::size_t k = range.first; k <= range.last; ++k) {
+        Range one{k, k, range.bound, range.lambda, 0, range.rows};
+        if (!relax(one)) continue;
+        if (state_.out_of_work()) return state_.give_up(range.bound);
+        sweep_one(one, sweep);
+      }
+      return;
     }
     const std::size_t middle = range.first + (range.last - range.first) / 2;
     Range halves[] = {{range.first, middle, range.bound, range.lambda, 0, range.rows},
@@ -107,9 +111,21 @@ class GroupRanges {
     }
   }
 
+  template <class Sweep>
+  void sweep_one(const Range& range, Sweep sweep) {
+    Plan plan = groups_[range.first];
+    plan.bound = range.bound, plan.lambda = range.lambda;
+    plan.budget = state_.key_budget(state_.shape_of(plan));
+    state_.listed = &range.rows;
+    state_.listed_heaviest = range.heaviest;
+    sweep(plan);
+  }
+
   // Bounds the range and drops the slots that are in no better window. False if there is none.
+  // What one group's slots meet its sweep finds out.
   bool relax(Range& range) {
     poll();
+    const std::size_t before = range.rows.size();
     const Square shape = relaxed(range);
     Plan plan = groups_[range.first];
     plan.budget = state_.key_budget(shape);
@@ -126,7 +142,9 @@ class GroupRanges {
       Lagrange::top(items, n_ - 1, 1, plan.lambda, w_.side);
       range.heaviest = w_.side.weight;
     }
+    if (range.first == range.last) return true;
     meet(range, shape, plan.lambda, money, least);
+    range.stays = 16 * range.rows.size() > 15 * before;
     return !range.rows.empty() && range.bound > least;
   }
 
