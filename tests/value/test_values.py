@@ -477,3 +477,68 @@ def test_picture_of_the_steps(tmp_path):
     assert np.nanmax(line.get_ydata()) == pytest.approx(window.value)
     with pytest.raises(ValueError, match="no value at every step"):
         sk.plot_steps(slots, PAPER, "cost")
+
+
+def many_speeds(rng, nodes=300):
+    """Slots of nodes all of their own speed; many times and values are equal."""
+    start = np.floor(rng.uniform(0, 60, nodes))
+    performance = rng.uniform(1, 10, nodes)
+    return sk.make_slots(
+        node=np.arange(nodes),
+        start=start,
+        end=start + 5 * np.floor(rng.uniform(2, 12, nodes)),
+        performance=performance,
+        price=performance * rng.uniform(0.5, 1.5, nodes),
+        q=np.floor(rng.uniform(0, 9, nodes)) * rng.choice([1, 0.37], nodes),
+    )
+
+
+def best_pairs(slots, volume, budget):
+    """The largest value of any two slots by each criterion, at all starts."""
+    one, two = np.triu_indices(len(slots), 1)
+    start, end, speed, price, q = (
+        slots[f] for f in ("start", "end", "performance", "price", "q")
+    )
+    length = volume / np.minimum(speed[one], speed[two])
+    fits = length * (price[one] + price[two]) <= budget
+    one, two, length = one[fits], two[fits], length[fits]
+    best = dict.fromkeys(("q", "minimum", *PLACEMENTS), -np.inf)
+    for t in np.unique(start):
+        live = np.maximum(start[one], start[two]) <= t
+        live &= t + length <= np.minimum(end[one], end[two])
+        pairs = [(s[live], end[s[live]] - t - length[live]) for s in (one, two)]
+        if not live.any():
+            continue
+        values = {
+            "q": sum(q[s] for s, _ in pairs),
+            "minimum": -sum(q[s] for s, _ in pairs),
+            "dependable": sum(np.minimum(t - start[s], d) for s, d in pairs) / 2,
+            "coordinated": -sum(np.maximum(t - start[s], d) for s, d in pairs) / 2,
+        }
+        for name, value in values.items():
+            best[name] = max(best[name], value.max())
+    return best
+
+
+@pytest.mark.parametrize("budget", [24.0, 32.0, 80.0])
+def test_many_speeds_equal_exhaustive_search_of_pairs(budget):
+    for seed in range(4):
+        slots = many_speeds(np.random.default_rng([seed, int(budget)]))
+        request = sk.Request(2, 20.0, budget=budget)
+        for name, best in best_pairs(slots, 20.0, budget).items():
+            criterion = sk.minimize("q") if name == "minimum" else name
+            sign = -1 if name in ("minimum", "coordinated") else 1
+            window = sk.find_window(slots, request, criterion)
+            judge(window, sign * best, sign, window and window.value)
+
+
+@pytest.mark.parametrize("criterion", ["q", *PLACEMENTS])
+def test_many_speeds_equal_the_best_of_all_steps(criterion):
+    sign = -1 if criterion == "coordinated" else 1
+    for seed, nodes in enumerate((2, 3, 5)):
+        slots = many_speeds(np.random.default_rng(seed), 280)
+        request = sk.Request(nodes, 20.0, budget=14.0 * nodes)
+        window = sk.find_window(slots, request, criterion)
+        _, values = sk.step_values(slots, request, criterion)
+        assert window.proven
+        assert np.isclose(window.value, sign * np.nanmax(sign * values), rtol=1e-12)

@@ -112,8 +112,8 @@ struct ValueGroups {
     return knapsack.beat(n, incumbent, lambda * reach);
   }
 
-  // Fills work.plans. False at a fault.
-  bool plan() {
+  // The groups that may hold a window into work.plans, fastest first, not bounded yet.
+  void list_groups() {
     work.plans.clear();
     work.memo.clear();
     if constexpr (kSquare) {
@@ -125,6 +125,10 @@ struct ValueGroups {
       work.plans.push_back(
           {0, 0, kInfinity, 0, prepared.rates_of(n - 1u), prepared.groups.size() - 1, kNone});
     }
+  }
+
+  // Bounds the groups that are listed. False at a fault.
+  bool plan() {
     double lambda = 0;
     std::size_t kept = 0, from = 0;
     const std::size_t every = std::max<std::size_t>(16, work.plans.size() / 16);
@@ -239,8 +243,14 @@ struct ValueGroups {
   }
 
   // Calls visit(row) for the slots that a window of this shape may use, until it says false.
-  template <class Visit>
+  // Two loops, each with its own copy of what is done: neither slows the other.
+  template <bool kListed = false, class Visit>
   void each_possible(const Shape& shape, double least_others, Visit visit) {
+    if constexpr (kListed) {
+      for (const std::size_t row : *listed)
+        if (possible(shape, prepared.slots[row], row) && !visit(row)) return;
+      return;
+    }
     Thresholds thresholds = first_thresholds(prepared, query, shape);
     // Slots too dear for any window still make a step of Lite, and a group's time possible.
     if (!options.lite && !options.group_span)
@@ -263,6 +273,10 @@ struct ValueGroups {
   Lagrange dual_;
   int n;
   double reach = 0;  // more than the keys of any window sum to
+  // Of the group to sweep next, where known: the only slots that a better window may use, by
+  // time, and the weights of their n - 1 heaviest nodes under the plan's multiplier.
+  const std::vector<std::size_t>* listed = nullptr;
+  double listed_heaviest = 0;
 
  private:
   std::vector<double> heaviest_;  // weights, while planning

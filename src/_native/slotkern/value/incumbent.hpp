@@ -46,6 +46,10 @@ struct ValueIncumbent : ValueGroups<Shape, Source> {
 
   // The group's own multiplier, and the weights of its n - 1 heaviest nodes under it.
   bool tighten(Plan& plan, double& heaviest, const Shape& shape) {
+    if (this->listed) {
+      heaviest = this->listed_heaviest;
+      return plan.bound > this->beat(best, plan.lambda);
+    }
     // Ragged windows have one group, whose nodes plan() has valued.
     if (kSquare && Source::by_length && !this->value_nodes(shape, plan)) return false;
     this->list_nodes(0, prepared.groups[plan.group].end);

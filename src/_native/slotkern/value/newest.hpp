@@ -24,6 +24,19 @@ class NewestSweep {
         options_(state.options), w_(state.work), knapsack_(state.knapsack), n_(state.n) {}
 
   void run(const Shape& shape, const Plan& from) {
+    if (state_.listed)
+      sweep<true>(shape, from);
+    else
+      sweep<false>(shape, from);
+  }
+
+ private:
+  static constexpr std::size_t kNone = State::kNone;
+  static constexpr std::int64_t kLong = State::kLong;
+  static std::size_t at(int j) { return State::at(j); }
+
+  template <bool kListed>
+  void sweep(const Shape& shape, const Plan& from) {
     Plan plan = from;
     double heaviest = 0;  // the n - 1 heaviest nodes
     if (!state_.tighten(plan, heaviest, shape)) return;
@@ -32,7 +45,7 @@ class NewestSweep {
     w_.clear();
     double soonest = kInfinity;  // no live slot expires before
     std::size_t place = plan.memo;
-    state_.each_possible(shape, plan.least_others, [&](std::size_t row) {
+    state_.template each_possible<kListed>(shape, plan.least_others, [&](std::size_t row) {
       const Slot& s = prepared_.slots[row];
       const double t = query_.start_in(s), length = shape.length(s);
       double z = 0;
@@ -66,11 +79,6 @@ class NewestSweep {
       return true;
     });
   }
-
- private:
-  static constexpr std::size_t kNone = State::kNone;
-  static constexpr std::int64_t kLong = State::kLong;
-  static std::size_t at(int j) { return State::at(j); }
 
   void solve_newest(const Shape& shape, const Plan& plan, std::size_t row, double key, double z,
                     double t) {

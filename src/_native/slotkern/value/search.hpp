@@ -4,7 +4,8 @@
 // Budgets are in units of the key (square: prices, budget / T; ragged: money), so that only the
 // budget changes from group to group. Exact, because
 //   - a group's Lagrange bound over its nodes (best value, least price) holds for all its steps;
-//     groups are swept by falling bound until that is no better than the incumbent;
+//     groups are swept by falling bound until that is no better than the incumbent, of many
+//     groups only those that value/ranges.hpp leaves;
 //   - when values do not move with time, only sets that hold the newest slot are new at a step
 //     (value/newest.hpp); when they move, every step is bounded anew (value/steps.hpp).
 // A group's set without a slot of its performance P_k has its true length in a faster group. It
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "slotkern/value/newest.hpp"
+#include "slotkern/value/ranges.hpp"
 #include "slotkern/value/steps.hpp"
 
 namespace slotkern {
@@ -25,6 +27,7 @@ template <class Shape, class Source>
 class ValueSearch {
   using State = ValueIncumbent<Shape, Source>;
   using Plan = typename State::Plan;
+  using Ranges = GroupRanges<Shape, Source>;
 
  public:
   ValueSearch(const PreparedSlots& prepared, const Query& query, const Source& source,
@@ -36,6 +39,36 @@ class ValueSearch {
 
   // The rows of the best window are in work.chosen. False if there is none, or at a fault.
   bool run() {
+    state_.list_groups();
+    if constexpr (Ranges::apply)
+      if (ranges_.worth_it()) {
+        if (!ranges_.try_few([this] { return sweep_listed(); })) return false;
+        ranges_.run([this](const Plan& plan) { sweep(plan); });
+        conclude();
+        return !state_.work.chosen.empty();
+      }
+    if (!sweep_listed()) return false;
+    conclude();
+    return !state_.work.chosen.empty();
+  }
+
+  // The best total of each step by itself, in work.steps; up to the first that is not proven.
+  bool record() {
+    state_.list_groups();
+    if (!state_.plan()) return false;
+    state_.work.steps.clear();
+    state_.recording = true;
+    for (const Plan& plan : state_.work.plans) {
+      steps_.run(state_.shape_of(plan), plan);
+      if (state_.fault.status != Status::ok) return false;
+      if (!state_.proven) break;
+    }
+    return true;
+  }
+
+ private:
+  // The groups in work.plans by falling bound. False at a fault.
+  bool sweep_listed() {
     if (!state_.plan()) return false;
     const ValueOptions& options = state_.options;
     std::vector<Plan>& plans = state_.work.plans;
@@ -51,32 +84,21 @@ class ValueSearch {
         state_.give_up(plan.bound);
         break;
       }
-      if (++state_.effort.groups == State::kLong) expect_long();
-      poll();
-      if (Source::moving || options.lite)
-        steps_.run(state_.shape_of(plan), plan);
-      else
-        newest_.run(state_.shape_of(plan), plan);
+      sweep(plan);
       if (state_.fault.status != Status::ok) return false;
-    }
-    conclude();
-    return !state_.work.chosen.empty();
-  }
-
-  // The best total of each step by itself, in work.steps; up to the first that is not proven.
-  bool record() {
-    if (!state_.plan()) return false;
-    state_.work.steps.clear();
-    state_.recording = true;
-    for (const Plan& plan : state_.work.plans) {
-      steps_.run(state_.shape_of(plan), plan);
-      if (state_.fault.status != Status::ok) return false;
-      if (!state_.proven) break;
     }
     return true;
   }
 
- private:
+  void sweep(const Plan& plan) {
+    if (++state_.effort.groups == State::kLong) expect_long();
+    poll();
+    if (Source::moving || state_.options.lite)
+      steps_.run(state_.shape_of(plan), plan);
+    else
+      newest_.run(state_.shape_of(plan), plan);
+  }
+
   void conclude() {
     state_.effort.work = state_.knapsack.work;
     const double best = state_.best;
@@ -93,6 +115,7 @@ class ValueSearch {
   State state_;
   NewestSweep<Shape, Source> newest_{state_};
   StepSweep<Shape, Source> steps_{state_};
+  Ranges ranges_{state_};
 };
 
 }  // namespace slotkern

@@ -42,6 +42,8 @@ struct Valuation {
 
 inline constexpr double kMostValue = 1e290;
 
+enum class Longer { unknown, no_better, no_worse };
+
 // What a search relies on. `value` gives z of a part of that length that starts at t, larger is
 // better, the same whenever it is asked; false where there is none. `upper_bound` is no less than
 // any of them at that length, whatever t; infinite where it is not `bounded`. The user sees sign *
@@ -53,6 +55,8 @@ inline constexpr double kMostValue = 1e290;
 //   dear       asking for z takes long: it is asked once a slot and group, and remembered
 //   needs_end  z counts to the slot's end, which must be finite
 //   whole      z may be integers, whose sums are exact
+//   longer     what a longer part does to z, rounded as it is: with it one bound holds for all
+//              groups of a range (value/ranges.hpp); `most`: z is no more, however long
 // A source of distances is a function of the times before and after the part (`between`). What
 // has no name is brought by the user.
 template <class S>
@@ -68,6 +72,8 @@ concept Source = requires(const S& source, const Slot& slot, std::size_t row, do
   requires std::same_as<decltype(S::whole), const bool>;
   requires std::same_as<decltype(S::mean), const bool>;
   requires std::same_as<decltype(S::bounded), const bool>;
+  requires std::same_as<decltype(S::longer), const Longer>;
+  requires std::same_as<decltype(S::most), const double>;
   { source.sign } -> std::convertible_to<double>;
   { source.value(slot, row, t, length, z) } -> std::same_as<bool>;
   { source.upper_bound(slot, row, length, z) } -> std::same_as<bool>;
@@ -78,11 +84,14 @@ struct SourceDefaults {
   static constexpr std::string_view name = "", doc = "";
   static constexpr bool moving = false, by_length = true, anchored = true, dear = false;
   static constexpr bool needs_end = false, whole = false, mean = false, bounded = true;
+  static constexpr Longer longer = Longer::unknown;
+  static constexpr double most = kInfinity;
 };
 
 // A column of values within kMostValue, from an extra field or an array.
 struct ColumnSource : SourceDefaults {
   static constexpr bool by_length = false, anchored = false, whole = true;
+  static constexpr Longer longer = Longer::no_better;
   const PreparedSlots& prepared;
   const double* z;
   double sign;
@@ -103,6 +112,7 @@ struct ColumnSource : SourceDefaults {
 struct PartTimeSource : SourceDefaults {
   static constexpr std::string_view name = "processor_time";
   static constexpr std::string_view doc = "the least sum of the parts' lengths";
+  static constexpr Longer longer = Longer::no_better;
   static constexpr double sign = -1;
 
   PartTimeSource(const PreparedSlots&, const Valuation&) {}
@@ -172,6 +182,7 @@ struct DependableSource : SourceDefaults {
   static constexpr std::string_view name = "dependable";
   static constexpr std::string_view doc = "the largest mean time to the nearest neighbouring task";
   static constexpr bool moving = true, anchored = false, needs_end = true, mean = true;
+  static constexpr Longer longer = Longer::no_better;
   static constexpr double sign = 1;
 
   DependableSource(const PreparedSlots&, const Valuation&) {}
@@ -195,6 +206,8 @@ struct CoordinatedSource : SourceDefaults {
   static constexpr std::string_view doc =
       "the smallest mean time to the farthest neighbouring task";
   static constexpr bool moving = true, needs_end = true, mean = true;
+  static constexpr Longer longer = Longer::no_worse;
+  static constexpr double most = 0;
   static constexpr double sign = -1;
 
   CoordinatedSource(const PreparedSlots&, const Valuation&) {}
@@ -217,6 +230,7 @@ struct LeftoverSource : SourceDefaults {
   static constexpr std::string_view doc =
       "the least sum of the free time left over in the slots used (best fit)";
   static constexpr bool needs_end = true;
+  static constexpr Longer longer = Longer::no_worse;
   static constexpr double sign = -1;
 
   LeftoverSource(const PreparedSlots&, const Valuation&) {}

@@ -32,7 +32,7 @@ class StepSweep {
 
   void run(const Shape& shape, const Plan& from) {
     Plan plan = from;
-    if (!gather(shape, plan)) return;
+    if (!(state_.listed ? gather<true>(shape, plan) : gather<false>(shape, plan))) return;
     fill_times(shape);
     w_.clear();
     double soonest = kInfinity, anchored = -kInfinity, lambda = plan.lambda;
@@ -42,7 +42,15 @@ class StepSweep {
       });
     };
     std::size_t next = 0, record = 0;
-    for (const double t : w_.times) {
+    const bool few = state_.listed != nullptr;  // slots: most steps then have no window
+    for (auto step = w_.times.begin(); step != w_.times.end(); ++step) {
+      if (few && (w_.row.empty() || *step > anchored)) {  // none before another slot comes
+        if (next == w_.candidates.size()) return;
+        step = std::lower_bound(step, w_.times.end(),
+                                query_.start_in(prepared_.slots[w_.candidates[next]]));
+        if (step == w_.times.end()) return;
+      }
+      const double t = *step;
       poll();
       if (options_.lite) drop_expired(t);
       const std::size_t before = next;
@@ -83,6 +91,7 @@ class StepSweep {
   static std::size_t at(int j) { return State::at(j); }
 
   // The slots that may be in a window of this group, into work.candidates; whether there are n.
+  template <bool kListed>
   bool gather(const Shape& shape, Plan& plan) {
     // A slot that cannot win even with the heaviest others of the group is never kept. Lite
     // keeps all, for the cheapest are its choice; so does a record, for every step counts.
@@ -93,7 +102,7 @@ class StepSweep {
     const double money = plan.lambda * plan.budget;
     const double least = state_.beat(state_.best, plan.lambda);
     w_.candidates.clear();
-    state_.each_possible(shape, plan.least_others, [&](std::size_t row) {
+    state_.template each_possible<kListed>(shape, plan.least_others, [&](std::size_t row) {
       const Slot& s = prepared_.slots[row];
       const double key = shape.key(s);
       if (!options_.lite && !keep_anchors && key > plan.budget) return true;

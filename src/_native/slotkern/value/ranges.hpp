@@ -1,0 +1,248 @@
+// Square windows of many groups: which groups can hold a better window at all, found by halving
+// ranges of groups, so that most are never swept.
+//
+// A range of groups is relaxed: its windows last no less than the fastest group's, cost no less
+// than the same prices do there, use no node slower than the slowest group's, and what a slot is
+// worth is bounded at whichever end of the lengths it is worth more (`Source::longer`). These
+// hold for rounded numbers too: sums, products and differences round without changing order.
+// Of a window's slots the one that starts last meets all others while they are live for the
+// shortest span, so that its weight and the n - 1 heaviest then live bound the window, under any
+// multiplier of the budget. Where no slot's bound beats the incumbent the range is done; else
+// its halves are looked at with only the slots that are live at a start that was left, the better
+// half first; one group by itself is swept, and so are the groups of a small range that lost
+// hardly a slot. O(slots log) for a range, with fewer slots in each.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "slotkern/value/incumbent.hpp"
+
+namespace slotkern {
+
+template <class Shape, class Source>
+class GroupRanges {
+  using State = ValueIncumbent<Shape, Source>;
+  using Plan = typename State::Plan;
+
+ public:
+  static constexpr bool apply = State::kSquare && Source::longer != Longer::unknown;
+
+  explicit GroupRanges(State& state) : state_(state), w_(state.work), n_(state.n) {}
+
+  bool worth_it() const {
+    return w_.plans.size() >= kMany && !state_.options.lite && !state_.options.group_span;
+  }
+
+  // A good window makes the ranges small: any of a few groups, far from each other, which
+  // sweep_listed() sweeps. It need not be their best one, for all ranges hold them again, so
+  // that little work is enough. False at a fault.
+  template <class Sweep>
+  bool try_few(Sweep sweep_listed) {
+    groups_.swap(w_.plans);
+    w_.plans.clear();
+    for (std::size_t k = 0; k < kFew; ++k)
+      w_.plans.push_back(groups_[(2 * k + 1) * groups_.size() / (2 * kFew)]);
+    std::int64_t& limit = state_.knapsack.limits.work;
+    limit = std::min(limit / 4, kLittleWork);
+    const bool fine = sweep_listed();
+    limit = state_.options.limits.work;
+    state_.proven = true, state_.bound = -kInfinity;
+    return fine;
+  }
+
+  // Calls sweep(plan) for the groups, few or not, that may hold a better window than the best.
+  template <class Sweep>
+  void run(Sweep sweep) {
+    Range all{0, groups_.size() - 1, kInfinity, 0, 0, {}};
+    state_.each_possible(relaxed(all), groups_.back().least_others, [&](std::size_t row) {
+      all.rows.push_back(row);
+      return true;
+    });
+    if (relax(all)) divide(all, sweep);
+    state_.listed = nullptr;
+  }
+
+ private:
+  struct Range {
+    std::size_t first, last;  // places in groups_
+    double bound, lambda, heaviest;  // under the multiplier, the n - 1 heaviest nodes
+    std::vector<std::size_t> rows;  // by time: no others are in a better window of the range
+    bool stays = false;             // hardly a slot was dropped
+  };
+  static constexpr std::int64_t kLittleWork = 20000;
+
+  struct Live {
+    double weight, until;
+  };
+
+  static constexpr std::size_t kNone = State::kNone, kMany = 256, kFew = 8, kBunch = 16;
+
+  Square relaxed(const Range& range) const {
+    return {groups_[range.first].span,
+            state_.prepared.groups[groups_[range.last].group].performance};
+  }
+
+  template <class Sweep>
+  void divide(Range& range, Sweep sweep) {
+    if (state_.out_of_work()) return state_.give_up(range.bound);
+    if (range.first == range.last) return sweep_one(range, sweep);
+    if (range.stays && range.last - range.first < kBunch) {  // halving goes on to lose little
+      for (std::size_t k = range.first; k <= range.last; ++k) {
+        Range one{k, k, range.bound, range.lambda, 0, range.rows};
+        if (!relax(one)) continue;
+        if (state_.out_of_work()) return state_.give_up(range.bound);
+        sweep_one(one, sweep);
+      }
+      return;
+    }
+    const std::size_t middle = range.first + (range.last - range.first) / 2;
+    Range halves[] = {{range.first, middle, range.bound, range.lambda, 0, range.rows},
+                      {middle + 1, range.last, range.bound, range.lambda, 0, range.rows}};
+    bool open[] = {relax(halves[0]), relax(halves[1])};
+    const int better = open[1] && (!open[0] || halves[1].bound > halves[0].bound);
+    for (const int half : {better, 1 - better}) {
+      Range& one = halves[half];
+      if (open[half] && one.bound > state_.beat(state_.best, one.lambda)) divide(one, sweep);
+      one.rows = {};
+    }
+  }
+
+  template <class Sweep>
+  void sweep_one(const Range& range, Sweep sweep) {
+    Plan plan = groups_[range.first];
+    plan.bound = range.bound, plan.lambda = range.lambda;
+    plan.budget = state_.key_budget(state_.shape_of(plan));
+    state_.listed = &range.rows;
+    state_.listed_heaviest = range.heaviest;
+    sweep(plan);
+  }
+
+  // Bounds the range and drops the slots that are in no better window. False if there is none.
+  // What one group's slots meet its sweep finds out.
+  bool relax(Range& range) {
+    poll();
+    const std::size_t before = range.rows.size();
+    const Square shape = relaxed(range);
+    Plan plan = groups_[range.first];
+    plan.budget = state_.key_budget(shape);
+    if (!list(range, shape, plan.budget)) return false;
+    const Items items{w_.node_key.data(), w_.node_value.data(),
+                      static_cast<int>(w_.node_value.size())};
+    if (!state_.solve_dual(items, plan, range.lambda)) return false;
+    range.lambda = plan.lambda;
+    const double money = plan.lambda * plan.budget, least = state_.beat(state_.best, plan.lambda);
+    range.bound = std::min(range.bound, plan.bound);
+    if (!(range.bound > least)) return false;
+    range.heaviest = 0;
+    if (n_ > 1) {
+      Lagrange::top(items, n_ - 1, 1, plan.lambda, w_.side);
+      range.heaviest = w_.side.weight;
+    }
+    if (range.first == range.last) return true;
+    meet(range, shape, plan.lambda, money, least);
+    range.stays = 16 * range.rows.size() > 15 * before;
+    return !range.rows.empty() && range.bound > least;
+  }
+
+  // Keeps the rows that a window of the range may use, with their values, and lists their nodes.
+  bool list(Range& range, const Square& shape, double budget) {
+    const double valued =
+        groups_[Source::longer == Longer::no_worse ? range.last : range.first].span;
+    const PreparedSlots& prepared = state_.prepared;
+    node_.resize(prepared.nodes.size(), kNone);
+    value_.clear(), w_.node_value.clear(), w_.node_key.clear();
+    places_.clear();
+    std::size_t kept = 0;
+    for (const std::size_t row : range.rows) {
+      const Slot& s = prepared.slots[row];
+      if (s.price > budget || !state_.possible(shape, s, row)) continue;
+      double z = 0;
+      state_.source.upper_bound(s, row, valued, z);
+      z = std::min(z, Source::most);
+      state_.note(z);
+      range.rows[kept++] = row;
+      value_.push_back(z);
+      const auto place = static_cast<std::size_t>(s.place);
+      std::size_t& at = node_[place];
+      if (at == kNone) {
+        at = w_.node_value.size();
+        places_.push_back(place);
+        w_.node_value.push_back(z), w_.node_key.push_back(s.price);
+      } else {
+        w_.node_value[at] = std::max(w_.node_value[at], z);
+        w_.node_key[at] = std::min(w_.node_key[at], s.price);
+      }
+    }
+    for (const std::size_t place : places_) node_[place] = kNone;
+    range.rows.resize(kept);
+    return static_cast<int>(w_.node_value.size()) >= n_;
+  }
+
+  // Lets the slots come one after the other; keeps those that are live where one may win.
+  void meet(Range& range, const Square& shape, double lambda, double money, double least) {
+    const Query& query = state_.query;
+    const std::size_t others = static_cast<std::size_t>(n_) - 1;
+    live_.clear(), left_.clear(), until_.clear();
+    double most = -kInfinity;
+    std::size_t kept = 0;
+    for (std::size_t k = 0; k < range.rows.size(); ++k) {
+      const std::size_t row = range.rows[k];
+      const Slot& s = state_.prepared.slots[row];
+      const double weight = value_[k] - lambda * s.price;
+      if (!(weight + range.heaviest + money > least)) continue;
+      const double t = query.start_in(s), until = expired_after(s, shape.span);
+      range.rows[kept++] = row;
+      until_.push_back(until);
+      double top = weight + money;
+      std::size_t count = 0, dead = 0;
+      for (std::size_t j = 0; j < live_.size() && count < others; ++j) {
+        if (live_[j].until < t) {
+          ++dead;
+        } else {
+          top += live_[j].weight;
+          live_[count++] = live_[j];
+        }
+      }
+      live_.erase(live_.begin() + static_cast<std::ptrdiff_t>(count),
+                  live_.begin() + static_cast<std::ptrdiff_t>(count + dead));
+      if (count == others && top > least) {
+        most = std::max(most, top);
+        left_.push_back(t);
+      }
+      const auto lighter = std::upper_bound(
+          live_.begin(), live_.end(), weight,
+          [](double x, const Live& slot) { return x > slot.weight; });
+      live_.insert(lighter, {weight, until});
+    }
+    range.rows.resize(kept);
+    range.bound = std::min(range.bound, most + state_.knapsack.noise(n_, lambda * state_.reach));
+    kept = 0;
+    for (std::size_t k = 0; k < range.rows.size(); ++k) {
+      const double t = query.start_in(state_.prepared.slots[range.rows[k]]);
+      const auto next = std::lower_bound(left_.begin(), left_.end(), t);
+      if (next != left_.end() && *next <= until_[k]) range.rows[kept++] = range.rows[k];
+    }
+    range.rows.resize(kept);
+  }
+
+  // No slot is live later, however the sum of its test is rounded.
+  double expired_after(const Slot& s, double length) const {
+    const double limit = state_.query.limit(s);
+    return limit - length + 4 * 0x1p-52 * (std::fabs(limit) + length);
+  }
+
+  State& state_;
+  ValueWorkspace& w_;
+  const int n_;
+  std::vector<Plan> groups_;  // fastest first
+  std::vector<std::size_t> node_, places_;  // by place of the node: where it is listed
+  std::vector<double> value_, until_;       // by place in the range's rows
+  std::vector<Live> live_;                  // by falling weight
+  std::vector<double> left_;                // starts of slots whose bound beats the incumbent
+};
+
+}  // namespace slotkern
