@@ -70,6 +70,7 @@ Query some_query(const std::vector<double>& volumes, int nodes, double scale) {
   Query query;
   query.n = std::int64_t(1 + below(std::size_t(below(4) ? std::min(nodes, 6) : nodes)));
   query.volume = volumes[below(volumes.size())];
+  if (!below(20)) query.n = std::int64_t(nodes) + (below(2) ? 1 : std::int64_t{1} << 31);
   if (!below(5)) query.volume *= 0.25 + 2 * real();
   if (!below(3)) query.budget = double(query.n) * query.volume * 2 * real() * scale;
   if (!below(3)) query.budget = std::floor(query.budget);
@@ -93,8 +94,14 @@ void the_cheapest_window_is_that_of_the_free_slots() {
     std::vector<double> volumes;
     for (int i = 0; i < 5; ++i) volumes.push_back(below(2) ? double(1 + below(9)) : 1 + 15 * real());
     std::vector<Booked> booked;
+    std::size_t bad = 0;
+    for (std::size_t i = below(3) ? p.rows.size() : 0; i < p.rows.size(); ++i) {
+      const Row& row = p.rows[i];  // whole slots, before anything is known
+      if (std::isinf(row.end) || !below(2)) continue;
+      const Part part(i, row.node, row.end - row.start, 0);
+      if (book(p.pool, row.start, &part, 1, bad) == Status::ok) booked.push_back({row.start, {part}});
+    }
     for (int step = 0; step < 60; ++step) {
-      std::size_t bad = 0;
       if (!booked.empty() && !below(8)) {
         const std::size_t i = below(booked.size());
         CHECK(release(p.pool, booked[i].start, booked[i].parts.data(), booked[i].parts.size(),
@@ -140,6 +147,29 @@ void the_cheapest_window_is_that_of_the_free_slots() {
     }
   }
   CHECK(found > 5000 && booked_in_all > 4000);
+}
+
+// What a volume costs may overflow where a smaller one of its class does not.
+void what_overflows_is_not_nothing() {
+  std::vector<Row> rows;
+  for (int k = 0; k < 40; ++k)
+    for (int i = 0; i < 4; ++i) rows.push_back({k, 0.5 * k + 100 * i, 0.5 * k + 100 * i + 90, 1, 0});
+  std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
+    return a.start != b.start ? a.start < b.start : a.node < b.node;
+  });
+  const int cost = criterion_index("cost");
+  for (const double price : {1.77e308, 8.85e307, 1.7e308, 1e308, 9e306, 5e-324}) {
+    for (Row& row : rows) row.price = price;
+    Pool p(rows);
+    for (int k = 0; k < 60; ++k) {
+      Query query;
+      query.n = 1 + k / 2 % 4;
+      query.volume = k % 2 ? 1.001 : 1.02;
+      if (k > 30) query.volume /= 2;
+      const Answer mine = find(p.pool, query, cost, ShapeKind::ragged);
+      CHECK(mine.status == find(p.prepared, query, cost, ShapeKind::ragged).status);
+    }
+  }
 }
 
 // Which nodes may do work of a class in a cell, by the definition.
@@ -245,26 +275,27 @@ void what_is_known_holds_for_more_work_and_more_parts() {
   const std::uint8_t low = bounds.class_of(4), high = bounds.class_of(6);
   CHECK(low < high && bounds.tells(4) && bounds.tells(15) && !bounds.tells(17) && !bounds.tells(.01));
   bounds.table(3, low).raise(low, 1, 6, 0);
-  CHECK(bounds.table(3, high).rows[high].least[1] == 6);
+  CHECK(bounds.table(3, high).rows[high]->least[1] == 6);
   bounds.table(3, low).raise(low, 2, 7, 0);
-  CHECK(bounds.table(3, high).rows[high].least[2] == 7);
+  CHECK(bounds.table(3, high).rows[high]->least[2] == 7);
   bounds.table(3, high).raise(high, 3, 9, 0);
-  CHECK(bounds.table(3, low).rows[low].least[3] == 0);
-  const float five = bounds.table(5, high).rows[high].least[1];
+  CHECK(bounds.table(3, low).rows[low]->least[3] == 0);
+  const float five = bounds.table(5, high).rows[high]->least[1];
   CHECK(five <= 10 && five > 9.999f);
-  CHECK(bounds.table(2, high).rows[high].least[1] == 0);
+  CHECK(bounds.table(2, high).rows[high]->least[1] == 0);
   // What comes back makes all that is known of its cells void.
   const std::size_t k = spans.known_place(p.rows[0].node);
-  std::vector<Span> long_free{{bounds.begin(1), bounds.end(3), 0}};
+  std::vector<Span> long_free{{bounds.begin(1), kInfinity, 0}};
   bounds.gave(k, {}, long_free[0], long_free[0]);
   bounds.gave(k, long_free, long_free[0], long_free[0]);
-  CHECK(bounds.table(3, high).rows[high].least[1] == 0 && bounds.table(3, low).rows[low].least[2] == 0);
+  CHECK(bounds.table(3, high).rows[high]->least[1] == 0 && bounds.table(3, low).rows[low]->least[2] == 0);
 }
 
 }  // namespace
 
 int main() {
   the_cheapest_window_is_that_of_the_free_slots();
+  what_overflows_is_not_nothing();
   bytes_follow_what_is_free();
   what_is_known_holds_for_more_work_and_more_parts();
   return report();

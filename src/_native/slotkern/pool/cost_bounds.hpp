@@ -6,10 +6,11 @@
 // of the cell costs. What has been found so is kept by n and class, and holds for all greater
 // volumes too: as long as free time is only taken it stays true, also where bytes fall.
 //
-// Where free time comes back the bytes of its cells rise, and what is kept of these begins anew.
-// Memory: at most 64 bytes a slot for the bytes, and as much for what is kept. A part taken or
-// given back costs O(cells in which its node can do less or more), looking through the nodes of a
-// cell O(nodes / 64 + n).
+// Where free time comes back the bytes of its cells rise, and what is kept of these cells and the
+// classes that they reach now begins anew.
+// Memory: at most 64 bytes a slot for the bytes, as much for what is kept, and 3 kB for each n. A
+// part taken or given back costs O(cells in which its node can do less or more), and where they can
+// do more as much for each class kept; looking through the nodes of a cell O(nodes / 64 + n).
 #pragma once
 
 #include <algorithm>
@@ -19,6 +20,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -77,11 +79,20 @@ class CostBounds {
     bool one_price;  // of all its slots
   };
 
+  CostBounds() = default;
+  // A copy knows nothing.
+  CostBounds(const CostBounds&) {}
+  CostBounds& operator=(const CostBounds&) { return forget(), *this; }
+  CostBounds(CostBounds&&) = default;
+  CostBounds& operator=(CostBounds&&) = default;
+
   // Nothing is known, and nothing need be told, until build().
   void forget() {
     known_ = false;
+    bytes_ = {};
     tables_.clear();
     rows_ = spent_ = pause_ = rest_ = 0;
+    price_ = kPrice;
   }
   bool known() const { return known_; }
   // Whether the class of this volume is told from others.
@@ -90,15 +101,20 @@ class CostBounds {
     return known_ && c >= 1 && c < kClasses;
   }
 
-  // Whether it pays to ask for this volume: after so many searches without that they have looked
-  // through as much as build() would, and not for a while after it was too much work.
+  // Whether it pays to ask for this volume: after so many searches without that they have taken as
+  // long as build() will, and not for a while after it was too much work.
   bool pays(const PreparedSlots& prepared, double volume) {
     if (rest_ > 0) return --rest_, false;
     if (tells(volume)) return true;
-    const std::size_t rows = prepared.slots.size();
-    if (rows < 8 * kFewRows || cells_for(prepared) < 2) return false;
-    spent_ += 2 * rows;
-    return spent_ >= (kFewRows > 0 ? cells_for(prepared) * width_for(prepared) : 0);
+    const std::size_t rows = prepared.slots.size(), nodes = prepared.nodes.size();
+    if (rows < 8 * kFewRows || nodes == 0 || nodes > kMostNodes || cells_for(prepared) < 2)
+      return false;
+    const std::size_t bytes = cells_for(prepared) * width_for(prepared);
+    // Lengths and costs so small that margins do not hold are left to others.
+    const double least = volume / prepared.nodes.front().performance;
+    if (bytes > kMostInAll || !(least > 1e-100 && volume > 1e-100 && volume < 1e100)) return false;
+    spent_ += rows;
+    return spent_ >= price_ * bytes;
   }
   // Each time in a row it is longer until it pays again.
   void answered(bool all) {
@@ -109,7 +125,9 @@ class CostBounds {
   // All of it or, without memory, nothing is known. `prices` by row of the origin array.
   void build(const PreparedSlots& prepared, const std::vector<double>& prices,
              const PoolSpans& spans, double volume) {
+    const std::size_t price = 2 * price_;  // of building for other volumes again
     forget();
+    price_ = price;
     std::vector<double> starts;
     starts.reserve(prepared.slots.size());
     prepared.each_row([&](std::size_t row) { starts.push_back(prepared.slots[row].start); });
@@ -123,9 +141,9 @@ class CostBounds {
     top_ = bits_of(volume) + kOctave;
     rank(prepared, prices, spans);
     bytes_.assign(edges_.size() * width_, 0);
-    for (std::size_t k = 0; k < prepared.nodes.size(); ++k) {
+    for (std::size_t rank = 0; rank < nodes_.size(); rank += 64) {
       poll();
-      set_bytes(k, spans.free()[k], 0, 0, cells() - 1, [](std::size_t) {});
+      set_line(spans.free(), rank, std::min(nodes_.size(), rank + 64));
     }
     known_ = true;
   }
@@ -137,19 +155,19 @@ class CostBounds {
     const bool left = after != free.begin() && std::prev(after)->end == begin;
     const std::size_t at = cell_at(begin);
     set_bytes(k, free, left ? cell_at(std::prev(after)->start) : at, at, cell_at(end),
-              [](std::size_t) {});
+              [](std::size_t, std::size_t, std::size_t) {});
   }
   // The span `freed` has come back and is a part of `grown` now.
   void gave(std::size_t k, const std::vector<Span>& free, const Span& freed, const Span& grown) {
     set_bytes(k, free, cell_at(grown.start), cell_at(freed.start), cell_at(freed.end),
-              [this](std::size_t j) {
-                for (Table& table : tables_)
-                  for (std::size_t c = table.above[0]; c != 0; c = table.above[c])
-                    table.rows[c].least[j] = 0, table.rows[c].before[j] = 0;
+              [this](std::size_t j, std::size_t before, std::size_t now) {
+                for (Table& table : tables_)  // of other classes nothing changes
+                  for (std::size_t c = table.above[before]; c != 0 && c <= now; c = table.above[c])
+                    table.rows[c]->least[j] = 0, table.rows[c]->before[j] = 0;
               });
   }
   // All its time has left.
-  void lost(std::size_t k) { set_bytes(k, {}, 0, 0, cells() - 1, [](std::size_t) {}); }
+  void lost(std::size_t k) { set_bytes(k, {}, 0, 0, cells() - 1, [](std::size_t, std::size_t, std::size_t) {}); }
 
   std::size_t cells() const { return edges_.size(); }
   // When a cell begins and ends.
@@ -202,9 +220,9 @@ class CostBounds {
     slotkern::fetch(at), slotkern::fetch(at + 64);
   }
 
-  // What is kept of windows of n parts of a class or a higher one, by cell, and nothing can be of
-  // the cells behind the last: at least so much they cost for each unit of work, and all nodes
-  // before so many times 64 can do less.
+  // What is kept of windows of n parts of a class or a higher one, by cell: at least so much they
+  // cost for each unit of work (infinite behind the last cell, up to a multiple of 64), and all
+  // nodes before so many times 64 can do less.
   struct Row {
     std::vector<float> least;
     std::vector<std::uint8_t> before;
@@ -212,12 +230,12 @@ class CostBounds {
   // By class. Bounds are no less in a higher one.
   struct Table {
     std::int64_t n;
-    std::array<Row, 256> rows;              // empty: as the next lower one that is not
-    std::array<std::uint8_t, 256> above{};  // the next higher class that has a row; 0: none
+    std::array<std::unique_ptr<Row>, 256> rows;  // none: as the next lower one
+    std::array<std::uint8_t, 256> above{};       // the next higher class that has a row; 0: none
 
     void raise(std::size_t c, std::size_t cell, float least, std::uint8_t before) {
       do {
-        Row& row = rows[c];
+        Row& row = *rows[c];
         if (!(row.least[cell] < least)) return;
         row.least[cell] = least;
         row.before[cell] = before;
@@ -229,16 +247,17 @@ class CostBounds {
   Table& table(std::int64_t n, std::uint8_t c) {
     auto found = std::find_if(tables_.begin(), tables_.end(),
                               [n](const Table& t) { return t.n == n; });
-    if (found != tables_.end() && !found->rows[c].least.empty()) return *found;
-    if (rows_ >= kMostRows) rows_ = 0, tables_.clear(), found = tables_.end();
-    Row row = first_row(n, c);
+    if (found != tables_.end() && found->rows[c]) return *found;
+    if (rows_ >= kMostRows || tables_.size() >= kMostTables)
+      rows_ = 0, tables_.clear(), found = tables_.end();
+    auto row = std::make_unique<Row>(first_row(n, c));
     if (found == tables_.end()) found = tables_.insert(tables_.end(), Table{n, {}, {}});
     found->rows[c] = std::move(row);
     ++rows_;
     std::uint8_t next = 0;
     for (std::size_t k = kClasses; k-- > 0;) {
       found->above[k] = next;
-      if (!found->rows[k].least.empty()) next = static_cast<std::uint8_t>(k);
+      if (found->rows[k]) next = static_cast<std::uint8_t>(k);
     }
     return *found;
   }
@@ -246,34 +265,42 @@ class CostBounds {
  private:
   // So many classes an octave of work, and in all: what is as much as the last is not told apart.
   static constexpr std::int64_t kOctave = 32, kClasses = 256;
-  static constexpr std::size_t kMostBytes = 64, kCellRows = kFewRows > 0 ? 16 : 2,
-                               kMostRows = kMostBytes * kCellRows / sizeof(float), kMostPause = 63;
+  // Rows stand with gaps, 64 for 48 slots. Tests, whose pools are small, build at once.
+  static constexpr bool kTests = kFewRows == 0;
+  static constexpr std::size_t kMostBytes = 48, kCellRows = kTests ? 2 : 16,
+                               kMostRows = kMostBytes * kCellRows / 5, kMostTables = 32,
+                               kPrice = kTests ? 0 : 4, kMostPause = 63;
+  static constexpr std::size_t kMostNodes = 4096, kMostInAll = 1 << 24;  // beyond, sweeps are left
 
   static std::int64_t bits_of(double x) {
     return static_cast<std::int64_t>(std::bit_cast<std::uint64_t>(x) >> 47);
   }
-  // What lower classes and fewer parts tell of a new row: all parts together cost no less than
-  // so many times the mean of the cheapest.
+  // What is known for a lower class, and for the most parts that are fewer, tells of a new row: all
+  // parts together cost no less than so many times the mean of the cheapest.
   Row first_row(std::int64_t n, std::size_t c) const {
     Row row;
     row.least.assign((cells() + 63) / 64 * 64, std::numeric_limits<float>::infinity());
     std::fill_n(row.least.begin(), cells(), 0.0f);
     row.before.assign(cells(), 0);
+    const Table* fewer = nullptr;
     for (const Table& table : tables_) {
-      std::size_t below = c;
-      while (below > 0 && table.rows[below].least.empty()) --below;
-      const Row& known = table.rows[below];
-      if (table.n > n || known.least.empty()) continue;
-      const double times = static_cast<double>(n) / static_cast<double>(table.n);
-      for (std::size_t j = 0; j < cells(); ++j) {
-        const float least = table.n == n ? known.least[j]
-                                         : round_down(known.least[j] * times * (1 - kMargin));
-        if (!(row.least[j] < least)) continue;
-        row.least[j] = least;
-        row.before[j] = known.before[j];
-      }
+      if (table.n == n) learn(table, c, 1, row);
+      if (table.n < n && (!fewer || fewer->n < table.n)) fewer = &table;
     }
+    if (fewer) learn(*fewer, c, static_cast<double>(n) / static_cast<double>(fewer->n), row);
     return row;
+  }
+  static void learn(const Table& table, std::size_t c, double times, Row& row) {
+    while (c > 0 && !table.rows[c]) --c;
+    if (!table.rows[c]) return;
+    const Row& known = *table.rows[c];
+    for (std::size_t j = 0; j < row.before.size(); ++j) {
+      const float least =
+          times > 1 ? round_down(known.least[j] * times * (1 - kMargin)) : known.least[j];
+      if (!(row.least[j] < least)) continue;
+      row.least[j] = least;
+      row.before[j] = known.before[j];
+    }
   }
 
   static std::size_t width_for(const PreparedSlots& prepared) {
@@ -305,26 +332,47 @@ class CostBounds {
     }
   }
 
+  // The class of what a node may do from a start in cell j, whose spans from `behind` on begin later.
+  std::uint8_t byte_of(const std::vector<Span>& free, std::size_t& behind, std::size_t j,
+                       double speed) const {
+    std::uint8_t c = 0;
+    while (behind > 0 && free[behind - 1].start >= end(j)) --behind;
+    for (std::size_t i = behind; i > 0 && free[i - 1].end > edges_[j]; --i)
+      c = std::max(c, class_of(room(free[i - 1], edges_[j]) * speed));
+    return c;
+  }
+
+  double speed(std::size_t rank) const { return nodes_[rank].performance * (1 + kMargin); }
+
   // The bytes of a node in cells first..last, whose free time from cell `at` on is another;
-  // changed(j) where a byte is. Before `at` a span ends earlier or later than it did: from the
-  // first cell back in which any work can be done, then as now, nothing changes.
+  // changed(j, before, now) where a byte is. Before `at` a span ends earlier or later than it did:
+  // from the first cell back in which any work can be done, then as now, nothing changes.
   template <class Changed>
   void set_bytes(std::size_t k, const std::vector<Span>& free, std::size_t first, std::size_t at,
                  std::size_t last, Changed changed) {
     const std::size_t rank = ranks_[k];
-    const double until = end(last), speed = nodes_[rank].performance * (1 + kMargin);
-    auto behind = std::partition_point(free.begin(), free.end(),
-                                       [until](const Span& s) { return s.start < until; });
+    const double until = end(last);
+    const auto begun = std::partition_point(free.begin(), free.end(),
+                                            [until](const Span& s) { return s.start < until; });
+    auto behind = static_cast<std::size_t>(begun - free.begin());
     for (std::size_t j = last + 1; j-- > first;) {
-      std::uint8_t c = 0;
-      while (behind != free.begin() && std::prev(behind)->start >= end(j)) --behind;
-      for (auto span = behind; span != free.begin() && std::prev(span)->end > edges_[j]; --span)
-        c = std::max(c, class_of(room(*std::prev(span), edges_[j]) * speed));
+      const std::uint8_t c = byte_of(free, behind, j, speed(rank));
       std::uint8_t& byte = bytes_[j * width_ + rank];
       if (j < at && byte == kClasses - 1 && c == kClasses - 1) return;
-      if (byte != c) changed(j);
+      if (byte != c) changed(j, byte, c);
       byte = c;
     }
+  }
+
+  // The bytes of up to 64 nodes, cell by cell: they stand together.
+  void set_line(const FreeSpans& free, std::size_t first, std::size_t last) {
+    std::array<std::size_t, 64> behind;
+    for (std::size_t rank = first; rank < last; ++rank)
+      behind[rank - first] = free[nodes_[rank].place].size();
+    for (std::size_t j = cells(); j-- > 0;)
+      for (std::size_t rank = first; rank < last; ++rank)
+        bytes_[j * width_ + rank] =
+            byte_of(free[nodes_[rank].place], behind[rank - first], j, speed(rank));
   }
 
   // At least the length of a part that may begin in the span at t or later.
@@ -335,10 +383,11 @@ class CostBounds {
 
   std::size_t width_ = 0, spent_ = 0, rows_ = 0;
   std::size_t pause_ = 0, rest_ = 0;  // searches
+  std::size_t price_ = kPrice;        // of a byte, in rows looked through
   std::int64_t top_ = 0;  // bits_of() the highest class
   bool known_ = false;
   std::vector<double> edges_;        // [j]: when cell j begins
-  std::vector<std::uint8_t> bytes_;  // [j * width_ + rank]
+  LargeVector<std::uint8_t> bytes_;  // [j * width_ + rank]
   std::vector<RankedNode> nodes_;
   std::vector<double> rates_;        // [rank]
   std::vector<std::size_t> ranks_;  // [place]

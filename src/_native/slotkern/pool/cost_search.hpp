@@ -12,7 +12,8 @@
 // is kept has a margin. The window is the one by the tie rule: all spans with a key of at most the
 // n-th are among those looked up. It may turn out to be too much work (all windows cost the same,
 // say): then it says so, and what it has found is a ceiling for whoever goes on.
-// Expected O(cells / 8), some walks, and O(n) spans looked up in some cells.
+// Expected O(cells / 8), some walks, and O(n) spans looked up in some cells; at most as much as a
+// sweep takes. A new row of bounds is made in O(cells).
 #pragma once
 
 #include <algorithm>
@@ -55,7 +56,7 @@ class CostSearch {
       : bounds_(bounds), prepared_(prepared), prices_(prices), free_(free), query_(query),
         goal_(goal), w_(scratch), n_(static_cast<std::size_t>(query.n)), volume_(query.volume),
         class_(bounds.class_of(query.volume)), table_(bounds.table(query.n, class_)),
-        known_(table_.rows[class_]), first_(bounds.cell_at(query.earliest)),
+        known_(*table_.rows[class_]), first_(bounds.cell_at(query.earliest)),
         last_(bounds.cell_at(query.latest)),
         work_left_(kWork + prepared.slots.size() * (n_ + 8) / 256) {
     w_.ranks.resize(n_ + n_ / 8 + kBatch);
@@ -75,17 +76,17 @@ class CostSearch {
       const auto least = std::min_element(w_.least.begin() + first_ / 64, w_.least.end());
       if (!(*least <= ceiling_) || *least == kNothing) return true;
       const auto block = static_cast<std::size_t>(least - w_.least.begin());
-      const std::size_t cell = block * 64 + std::countr_zero(left_of(block, *least));
+      const std::size_t cell = block * 64 + place_of(left_of(block, *least));
       w_.examined.push_back(cell);
-      if (!examine(cell)) return false;
+      if (!works(w_.examined.size() / 8) || !examine(cell)) return false;
       bound_block(block);
     }
     for (std::size_t block = first_ / 64; block < blocks; ++block) {
       if (!(w_.least[block] <= ceiling_)) continue;
       for (std::uint64_t left = left_of(block, ceiling_); left; left &= left - 1) {
-        const std::size_t cell = block * 64 + static_cast<std::size_t>(std::countr_zero(left));
+        const std::size_t cell = block * 64 + place_of(left);
         if (const std::uint64_t rest = left & (left - 1)) {
-          const std::size_t next = block * 64 + static_cast<std::size_t>(std::countr_zero(rest));
+          const std::size_t next = block * 64 + place_of(rest);
           bounds_.expect(next, known_.before[next]);
         }
         if (known_.least[cell] <= ceiling_ && !examine(cell)) return false;
@@ -127,9 +128,13 @@ class CostSearch {
     if (!left) {  // the least is none of those
       least = kNothing;
       for (left = left_of(block, ceiling_); left; left &= left - 1)
-        least = std::min(least, known_.least[block * 64 + std::countr_zero(left)]);
+        least = std::min(least, known_.least[block * 64 + place_of(left)]);
     }
     w_.least[block] = least;
+  }
+
+  static std::size_t place_of(std::uint64_t bits) {
+    return static_cast<std::size_t>(std::countr_zero(bits));
   }
 
   // At least what a total pays for each unit of work.
@@ -137,8 +142,16 @@ class CostSearch {
     return round_up((total + kUnderflow) / volume_ * (1 + 2 * kMargin));
   }
 
+  // False: this is too much.
+  bool works(std::size_t steps) {
+    if (steps > work_left_) return false;
+    work_left_ -= steps;
+    return true;
+  }
+
   // Looks for a better window that begins in the cell. False: too much work.
   bool examine(std::size_t cell) {
+    poll();
     Walk walk(bounds_, cell, class_, known_.before[cell]);
     double sum = 0;
     for (std::size_t i = 0; i < n_; ++i) {
@@ -150,9 +163,9 @@ class CostSearch {
       w_.ranks[i] = rank;
       sum += volume_ * bounds_.rate(rank);
     }
-    if (work_left_ < n_) return false;
-    work_left_ -= n_ / 8 + 1;
-    table_.raise(class_, cell, round_down(sum / volume_ * (1 - kMargin)),
+    if (!works(n_ / 8 + 1)) return false;
+    // What overflows is dear, but not nothing.
+    table_.raise(class_, cell, std::min(round_down(sum / volume_ * (1 - kMargin)), kMostFloat),
                  static_cast<std::uint8_t>(std::min<std::size_t>(w_.ranks[0] / 64, 255)));
     const Best& best = goal_.best;
     if (sum > goal_.ceiling() ||
@@ -172,9 +185,11 @@ class CostSearch {
     if (!any && w_.candidates.empty()) return true;
     const double newest = any ? 0 : w_.order.front().key;
     if ((sum - last_key + newest) * (1 - kMargin) > goal_.ceiling() + kUnderflow) return true;
+    if (!works(w_.candidates.size() / 4)) return false;
     w_.times.clear();
     if (any) w_.times.push_back(query_.earliest);
-    for (const CostCandidate& part : w_.candidates) w_.times.push_back(part.from);
+    for (const CostCandidate& part : w_.candidates)  // in the order of time
+      if (w_.times.empty() || w_.times.back() != part.from) w_.times.push_back(part.from);
 
     const Best before = goal_.best;
     const std::size_t batch = std::max(kBatch, n_ / 8);
@@ -185,9 +200,9 @@ class CostSearch {
         next = rank == Walk::kEnd ? kInfinity : volume_ * bounds_.rate(rank);
         if (next < kInfinity) w_.ranks[listed++] = rank;
       }
-      if (listed > work_left_) return false;
-      work_left_ -= listed;
+      if (!works(listed)) return false;
       look_up(listed);
+      if (!works(w_.times.size() * w_.candidates.size() / 16)) return false;
       if (!judge(next)) break;
     }
     const Best& best = goal_.best;
@@ -210,12 +225,17 @@ class CostSearch {
           const Slot& slot = prepared_.slots[row];
           const double start = query_.start_in(slot), length = query_.length(slot.performance),
                        until = query_.limit(slot);
-          if (slot.start >= begin_ && slot.start < end_ && start + length <= until &&
-              query_.admits(slot, row))
-            insert(volume_ * slot.rate, {start, until, length, prepared_.origin(row),
-                                         static_cast<std::size_t>(slot.place)});
+          if (!(slot.start >= begin_ && slot.start < end_ && start + length <= until) ||
+              !query_.admits(slot, row))
+            return true;
+          make_room();
+          w_.order[w_.candidates.size()] = {volume_ * slot.rate, w_.candidates.size()};
+          w_.candidates.push_back({start, until, length, prepared_.origin(row),
+                                   static_cast<std::size_t>(slot.place)});
           return true;
         });
+    std::sort(w_.order.begin(),
+              w_.order.begin() + static_cast<std::ptrdiff_t>(w_.candidates.size()), ByKey{});
   }
 
   // Candidates of the nodes in w_.ranks that are free when the cell begins.
@@ -246,8 +266,11 @@ class CostSearch {
     }
   }
 
-  void insert(double key, const CostCandidate& fresh) {
+  void make_room() {
     if (w_.order.size() <= w_.candidates.size()) w_.order.resize(2 * w_.order.size() + 64);
+  }
+  void insert(double key, const CostCandidate& fresh) {
+    make_room();
     insert_sorted(w_.order, w_.candidates.size(), {key, w_.candidates.size()}, ByKey{});
     w_.candidates.push_back(fresh);
   }
@@ -305,7 +328,8 @@ class CostSearch {
     return prepared_.nodes[w_.candidates[entry.row].place].id;
   }
 
-  static constexpr float kNothing = std::numeric_limits<float>::infinity();
+  static constexpr float kNothing = std::numeric_limits<float>::infinity(),
+                         kMostFloat = std::numeric_limits<float>::max();
   static constexpr std::size_t kBatch = 4, kFirst = 8, kWork = 64;
 
   CostBounds& bounds_;

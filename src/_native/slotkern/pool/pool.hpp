@@ -3,7 +3,8 @@
 // What is free and booked is told in pool/spans.hpp, the slots in the order of time for the
 // searches in pool/serving.hpp, and what no search need look for again in pool/hints.hpp.
 //
-// A part costs O(log m + 64 + spans of its node) to book or release.
+// A part costs O(log m + 64 + spans of its node) to book or release, and where costs are known
+// what pool/cost_bounds.hpp says.
 #pragma once
 
 #include <algorithm>
@@ -53,7 +54,6 @@ class SlotPool {
   // A copy of another pool, whose slots have been copied to `prepared`.
   void copy(const SlotPool& other, PreparedSlots& prepared) {
     *this = other;
-    costs_.forget();
     attach(prepared);
   }
 
@@ -231,22 +231,39 @@ class SlotPool {
   Status search(const Query& query, int criterion, ShapeKind shape, Workspace& work, Found& found,
                 double least) {
     if (finds_cheapest(criterion) && shape == ShapeKind::ragged && !query.charged() &&
-        !query.mask && !query.limits && costs_.pays(*prepared_, query.volume))
-      return find_cheapest(query, work, found) ? Status::ok : Status::none;
+        !query.mask && !query.limits &&
+        query.n <= static_cast<std::int64_t>(prepared_->nodes.size()) && knows_costs(query)) {
+      if (prepared_->heavy(query, shape)) expect_long();
+      return find_cheapest(query, least, work, found) ? Status::ok : Status::none;
+    }
     return search_checked(*prepared_, query, criterion, shape, work, found, least);
   }
 
-  bool find_cheapest(const Query& query, Workspace& work, Found& found) {
+  // Whether it pays to ask what is known of costs, which is made ready. Without memory: some other
+  // time.
+  bool knows_costs(const Query& query) {
+    if (!costs_.pays(*prepared_, query.volume)) return false;
+    try {
+      if (!costs_.tells(query.volume)) {
+        if (prepared_->slots.size() > kManySlots) expect_long();
+        costs_.build(*prepared_, rows_.prices(), spans_, query.volume);
+      }
+      costs_.table(query.n, costs_.class_of(query.volume));
+      return true;
+    } catch (const std::bad_alloc&) {
+      costs_.forget();
+      return false;
+    }
+  }
+
+  bool find_cheapest(const Query& query, double least, Workspace& work, Found& found) {
     static thread_local CostScratch scratch;
-    const CostBounds::FreeSpans& free = spans_.free();
-    const std::vector<double>& prices = rows_.prices();
-    if (!costs_.tells(query.volume)) costs_.build(*prepared_, prices, spans_, query.volume);
     LowestCost goal;
     goal.budget = detail::most_money(query);
-    CostSearch search(costs_, *prepared_, prices, free, query, goal, scratch);
+    CostSearch search(costs_, *prepared_, rows_.prices(), spans_.free(), query, goal, scratch);
     const bool all = search.run();
     costs_.answered(all);
-    if (!all) return detail::search_on(*prepared_, query, goal.best, work, found);
+    if (!all) return detail::search_on(*prepared_, query, least, goal.best, work, found);
     if (goal.best.found) search.take(found, work.parts);
     return goal.best.found;
   }

@@ -359,10 +359,10 @@ inline bool search_unlimited(const PreparedSlots& prepared, const Query& query, 
 }
 
 // The cheapest ragged window where one as good as `known` is known, perhaps none.
-inline bool search_on(const PreparedSlots& prepared, const Query& query, const Best& known,
-                      Workspace& work, Found& found) {
+inline bool search_on(const PreparedSlots& prepared, const Query& query, double least,
+                      const Best& known, Workspace& work, Found& found) {
   const bool any =
-      search_ragged<Cost, Ragged>(prepared, query, -kInfinity, work, found, known);
+      search_ragged<Cost, Ragged>(prepared, query, least, work, found, known);
   if (any) found.value = Cost::value(found.start, found.runtime, found.cost);
   return any;
 }

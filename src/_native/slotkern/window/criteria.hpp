@@ -5,6 +5,7 @@
 
 #include <string_view>
 #include <tuple>
+#include <type_traits>
 
 #include "slotkern/window/policies.hpp"
 #include "slotkern/window/sweep.hpp"
@@ -118,9 +119,8 @@ inline bool finds_earliest(int index) {
   return with_criterion(index, [](auto c) { return decltype(c)::earliest; });
 }
 
-// Whether nothing better costs less.
 inline bool finds_cheapest(int index) {
-  return with_criterion(index, [](auto c) { return decltype(c)::by_bound; });
+  return with_criterion(index, [](auto c) { return std::is_same_v<decltype(c), Cost>; });
 }
 
 inline std::string_view criterion_name(int index) {
