@@ -105,6 +105,7 @@ class CostBounds {
   // long as build() will, and not for a while after it was too much work.
   bool pays(const PreparedSlots& prepared, double volume) {
     if (rest_ > 0) return --rest_, false;
+    if (known_ && credit_ < 0) forget_but(price_);  // what is asked is too unlike
     if (tells(volume)) return true;
     const std::size_t rows = prepared.slots.size(), nodes = prepared.nodes.size();
     if (rows < 8 * kFewRows || nodes == 0 || nodes > kMostNodes || cells_for(prepared) < 2)
@@ -125,9 +126,7 @@ class CostBounds {
   // All of it or, without memory, nothing is known. `prices` by row of the origin array.
   void build(const PreparedSlots& prepared, const std::vector<double>& prices,
              const PoolSpans& spans, double volume) {
-    const std::size_t price = 2 * price_;  // of building for other volumes again
-    forget();
-    price_ = price;
+    forget_but(2 * price_);  // of building again
     std::vector<double> starts;
     starts.reserve(prepared.slots.size());
     prepared.each_row([&](std::size_t row) { starts.push_back(prepared.slots[row].start); });
@@ -146,6 +145,7 @@ class CostBounds {
       set_line(spans.free(), rank, std::min(nodes_.size(), rank + 64));
     }
     known_ = true;
+    credit_ = kCredit * static_cast<std::int64_t>(kMostRows);
   }
 
   // [begin, end) has been taken out of the free time of the node at place k, which is this now.
@@ -159,6 +159,7 @@ class CostBounds {
   }
   // The span `freed` has come back and is a part of `grown` now.
   void gave(std::size_t k, const std::vector<Span>& free, const Span& freed, const Span& grown) {
+    --credit_;
     set_bytes(k, free, cell_at(grown.start), cell_at(freed.start), cell_at(freed.end),
               [this](std::size_t j, std::size_t before, std::size_t now) {
                 for (Table& table : tables_)  // of other classes nothing changes
@@ -247,7 +248,11 @@ class CostBounds {
   Table& table(std::int64_t n, std::uint8_t c) {
     auto found = std::find_if(tables_.begin(), tables_.end(),
                               [n](const Table& t) { return t.n == n; });
-    if (found != tables_.end() && found->rows[c]) return *found;
+    if (found != tables_.end() && found->rows[c]) {
+      credit_ = std::min(credit_ + kCredit, kCredit * kMostCredit);
+      return *found;
+    }
+    credit_ -= kCredit;
     if (rows_ >= kMostRows || tables_.size() >= kMostTables)
       rows_ = 0, tables_.clear(), found = tables_.end();
     auto row = std::make_unique<Row>(first_row(n, c));
@@ -263,6 +268,11 @@ class CostBounds {
   }
 
  private:
+  void forget_but(std::size_t price) {
+    forget();
+    price_ = price;
+  }
+
   // So many classes an octave of work, and in all: what is as much as the last is not told apart.
   static constexpr std::int64_t kOctave = 32, kClasses = 256;
   // Rows stand with gaps, 64 for 48 slots. Tests, whose pools are small, build at once.
@@ -270,6 +280,8 @@ class CostBounds {
   static constexpr std::size_t kMostBytes = 48, kCellRows = kTests ? 2 : 16,
                                kMostRows = kMostBytes * kCellRows / 5, kMostTables = 32,
                                kPrice = kTests ? 0 : 4, kMostPause = 63;
+  // A row that is there is worth as much as one that is made costs, or so many parts given back.
+  static constexpr std::int64_t kCredit = 64, kMostCredit = 256;
   static constexpr std::size_t kMostNodes = 4096, kMostInAll = 1 << 24;  // beyond, sweeps are left
 
   static std::int64_t bits_of(double x) {
@@ -384,6 +396,7 @@ class CostBounds {
   std::size_t width_ = 0, spent_ = 0, rows_ = 0;
   std::size_t pause_ = 0, rest_ = 0;  // searches
   std::size_t price_ = kPrice;        // of a byte, in rows looked through
+  std::int64_t credit_ = 0;           // below zero what is kept is not worth its keep
   std::int64_t top_ = 0;  // bits_of() the highest class
   bool known_ = false;
   std::vector<double> edges_;        // [j]: when cell j begins

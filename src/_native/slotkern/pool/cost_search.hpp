@@ -49,13 +49,13 @@ struct CostScratch {
 
 class CostSearch {
  public:
-  // `prices` by row of the origin array.
-  CostSearch(CostBounds& bounds, const PreparedSlots& prepared, const std::vector<double>& prices,
-             const CostBounds::FreeSpans& free, const Query& query, LowestCost& goal,
-             CostScratch& scratch)
+  // `known` for n parts, with a row of the class of the volume; `prices` by row of the origin array.
+  CostSearch(const CostBounds& bounds, CostBounds::Table& known, const PreparedSlots& prepared,
+             const std::vector<double>& prices, const CostBounds::FreeSpans& free,
+             const Query& query, LowestCost& goal, CostScratch& scratch)
       : bounds_(bounds), prepared_(prepared), prices_(prices), free_(free), query_(query),
         goal_(goal), w_(scratch), n_(static_cast<std::size_t>(query.n)), volume_(query.volume),
-        class_(bounds.class_of(query.volume)), table_(bounds.table(query.n, class_)),
+        class_(bounds.class_of(query.volume)), table_(known),
         known_(*table_.rows[class_]), first_(bounds.cell_at(query.earliest)),
         last_(bounds.cell_at(query.latest)),
         work_left_(kWork + prepared.slots.size() * (n_ + 8) / 256) {
@@ -332,7 +332,7 @@ class CostSearch {
                          kMostFloat = std::numeric_limits<float>::max();
   static constexpr std::size_t kBatch = 4, kFirst = 8, kWork = 64;
 
-  CostBounds& bounds_;
+  const CostBounds& bounds_;
   const PreparedSlots& prepared_;
   const std::vector<double>& prices_;
   const CostBounds::FreeSpans& free_;

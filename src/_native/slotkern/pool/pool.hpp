@@ -232,35 +232,36 @@ class SlotPool {
                 double least) {
     if (finds_cheapest(criterion) && shape == ShapeKind::ragged && !query.charged() &&
         !query.mask && !query.limits &&
-        query.n <= static_cast<std::int64_t>(prepared_->nodes.size()) && knows_costs(query)) {
-      if (prepared_->heavy(query, shape)) expect_long();
-      return find_cheapest(query, least, work, found) ? Status::ok : Status::none;
-    }
+        query.n <= static_cast<std::int64_t>(prepared_->nodes.size()))
+      if (CostBounds::Table* const known = known_costs(query)) {
+        if (prepared_->heavy(query, shape)) expect_long();
+        return find_cheapest(query, *known, least, work, found) ? Status::ok : Status::none;
+      }
     return search_checked(*prepared_, query, criterion, shape, work, found, least);
   }
 
-  // Whether it pays to ask what is known of costs, which is made ready. Without memory: some other
-  // time.
-  bool knows_costs(const Query& query) {
-    if (!costs_.pays(*prepared_, query.volume)) return false;
+  // What is known of costs; null: it does not pay to ask, or there is no memory now.
+  CostBounds::Table* known_costs(const Query& query) {
+    if (!costs_.pays(*prepared_, query.volume)) return nullptr;
     try {
       if (!costs_.tells(query.volume)) {
         if (prepared_->slots.size() > kManySlots) expect_long();
         costs_.build(*prepared_, rows_.prices(), spans_, query.volume);
       }
-      costs_.table(query.n, costs_.class_of(query.volume));
-      return true;
+      return &costs_.table(query.n, costs_.class_of(query.volume));
     } catch (const std::bad_alloc&) {
       costs_.forget();
-      return false;
+      return nullptr;
     }
   }
 
-  bool find_cheapest(const Query& query, double least, Workspace& work, Found& found) {
+  bool find_cheapest(const Query& query, CostBounds::Table& known, double least, Workspace& work,
+                     Found& found) {
     static thread_local CostScratch scratch;
     LowestCost goal;
     goal.budget = detail::most_money(query);
-    CostSearch search(costs_, *prepared_, rows_.prices(), spans_.free(), query, goal, scratch);
+    CostSearch search(costs_, known, *prepared_, rows_.prices(), spans_.free(), query, goal,
+                      scratch);
     const bool all = search.run();
     costs_.answered(all);
     if (!all) return detail::search_on(*prepared_, query, least, goal.best, work, found);
