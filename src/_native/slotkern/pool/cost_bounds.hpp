@@ -27,46 +27,7 @@
 #include "slotkern/pool/hints.hpp"
 #include "slotkern/pool/spans.hpp"
 
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
-
 namespace slotkern {
-
-namespace detail {
-
-// Bit j of the result: byte j is at least so much.
-inline std::uint64_t at_least64(const std::uint8_t* bytes, std::uint8_t least) {
-  std::uint64_t bits = 0;
-#if defined(__SSE2__)
-  const __m128i wanted = _mm_set1_epi8(static_cast<char>(least));
-  for (int j = 0; j < 64; j += 16) {
-    const __m128i x = _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes + j));
-    const int some = _mm_movemask_epi8(_mm_cmpeq_epi8(_mm_max_epu8(x, wanted), x));
-    bits |= std::uint64_t{static_cast<std::uint32_t>(some)} << j;
-  }
-#else
-  for (int j = 0; j < 64; ++j) bits |= std::uint64_t{bytes[j] >= least} << j;
-#endif
-  return bits;
-}
-
-// The same of floats, of at most so much.
-inline std::uint64_t at_most64(const float* x, float most) {
-  std::uint64_t bits = 0;
-#if defined(__SSE2__)
-  const __m128 limit = _mm_set1_ps(most);
-  for (int j = 0; j < 64; j += 4) {
-    const int some = _mm_movemask_ps(_mm_cmple_ps(_mm_loadu_ps(x + j), limit));
-    bits |= std::uint64_t{static_cast<std::uint32_t>(some)} << j;
-  }
-#else
-  for (int j = 0; j < 64; ++j) bits |= std::uint64_t{x[j] <= most} << j;
-#endif
-  return bits;
-}
-
-}  // namespace detail
 
 class CostBounds {
  public:

@@ -263,11 +263,10 @@ class PoolSpans {
         const std::int32_t place = place_of(parts[j].node);
         if (place < 0) continue;
         const auto k = static_cast<std::size_t>(place);
-        if (step == 0) {
+        if (step == 0)
           fetch(&free_[k]), fetch(&booked_[k]);
-        } else {
+        else
           fetch(free_[k].data()), fetch(booked_[k].data());
-        }
       }
   }
 

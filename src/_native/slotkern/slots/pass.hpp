@@ -1,4 +1,4 @@
-// Which of 64 rows of the screen pass four thresholds.
+// Which of 64 rows of the screen pass four thresholds, and of 64 numbers one.
 //
 // What a pass costs is to read them: performance and end are read only where key and room let a
 // row pass. They stay floats: half as many bytes would let 0.8% more pass, which is nothing of a
@@ -14,6 +14,9 @@
 
 #if defined(SLOTKERN_MULTIVERSION) && SLOTKERN_MULTIVERSION
 #include <immintrin.h>
+#endif
+#if defined(__SSE2__)
+#include <emmintrin.h>
 #endif
 
 namespace slotkern {
@@ -105,6 +108,37 @@ SLOTKERN_INLINE std::uint64_t pass64(const float* key, const float* room, const 
   if (__builtin_cpu_supports("avx2")) return pass_avx2(key, room, performance, end, thresholds);
 #endif
   return pass_any(key, room, performance, end, thresholds);
+}
+
+// The same of 64 bytes, of at least so much.
+inline std::uint64_t at_least64(const std::uint8_t* bytes, std::uint8_t least) {
+  std::uint64_t bits = 0;
+#if defined(__SSE2__)
+  const __m128i wanted = _mm_set1_epi8(static_cast<char>(least));
+  for (int j = 0; j < 64; j += 16) {
+    const __m128i x = _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes + j));
+    const int some = _mm_movemask_epi8(_mm_cmpeq_epi8(_mm_max_epu8(x, wanted), x));
+    bits |= std::uint64_t{static_cast<std::uint32_t>(some)} << j;
+  }
+#else
+  for (int j = 0; j < 64; ++j) bits |= std::uint64_t{bytes[j] >= least} << j;
+#endif
+  return bits;
+}
+
+// The same of 64 floats, of at most so much.
+inline std::uint64_t at_most64(const float* x, float most) {
+  std::uint64_t bits = 0;
+#if defined(__SSE2__)
+  const __m128 limit = _mm_set1_ps(most);
+  for (int j = 0; j < 64; j += 4) {
+    const int some = _mm_movemask_ps(_mm_cmple_ps(_mm_loadu_ps(x + j), limit));
+    bits |= std::uint64_t{static_cast<std::uint32_t>(some)} << j;
+  }
+#else
+  for (int j = 0; j < 64; ++j) bits |= std::uint64_t{x[j] <= most} << j;
+#endif
+  return bits;
 }
 
 }  // namespace detail
