@@ -129,7 +129,9 @@ class CostBounds {
               });
   }
   // All its time has left.
-  void lost(std::size_t k) { set_bytes(k, {}, 0, 0, cells() - 1, [](std::size_t, std::size_t, std::size_t) {}); }
+  void lost(std::size_t k) {
+    set_bytes(k, {}, 0, 0, cells() - 1, [](std::size_t, std::size_t, std::size_t) {});
+  }
 
   std::size_t cells() const { return edges_.size(); }
   // When a cell begins and ends.
