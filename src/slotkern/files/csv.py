@@ -58,8 +58,12 @@ def _decode(data: bytes, room: Room) -> Columns:
     try:
         table = arrow_csv.read_csv(
             pa.BufferReader(body),
+            # One block: threads would win nothing, and may start while a process ends.
             arrow_csv.ReadOptions(
-                column_names=names, skip_rows_after_names=1, block_size=len(body) + 1
+                column_names=names,
+                skip_rows_after_names=1,
+                block_size=len(body) + 1,
+                use_threads=False,
             ),
             arrow_csv.ParseOptions(newlines_in_values=True),
             arrow_csv.ConvertOptions(
