@@ -64,7 +64,7 @@ class CostSearch {
     w_.examined.clear();
   }
 
-  // Raises goal.best to the cheapest window, then the earliest, by the tie rule in `chosen`. False:
+  // Raises goal.best to the cheapest window, then the earliest; take() has it by the tie rule. False:
   // it was too much work.
   bool run() {
     if (first_ > last_) return true;
