@@ -72,19 +72,21 @@ void check_rows(const PreparedSlots& prepared, const PoolRows& rows, const List&
   });
   CHECK(next == list.end());
 
-  std::size_t blocks = 0;
-  for (std::size_t b = 0; b < prepared.order.size(); ++b) {
-    const std::size_t id = prepared.order[b];
+  std::size_t blocks = 0, all = 0;
+  prepared.order.each([&](std::size_t seat) {
+    const std::size_t id = prepared.order.block(seat);
     const Slot* first = prepared.slots.data() + id * 64;
     for (std::size_t k = 1; k < 64; ++k)  // gaps of the same time are behind a slot
       CHECK(prepared.taken[id] >> k & 1 ? PoolRows::before(first[k - 1], first[k])
                                         : !PoolRows::before(first[k], first[k - 1]));
+    ++all;
     blocks += prepared.taken[id] != 0;
     if (prepared.taken[id])
-      CHECK(prepared.firsts[b] == first[std::countr_zero(prepared.taken[id])].start);
+      CHECK(prepared.order.first(seat) == first[std::countr_zero(prepared.taken[id])].start);
     else
-      CHECK(prepared.order.size() == 1 && prepared.firsts[b] == -kInfinity);
-  }
+      CHECK(list.empty() && prepared.order.first(seat) == -kInfinity);
+  });
+  CHECK(blocks == all || (blocks == 0 && all == 1));
   std::size_t taken = 0;
   for (const std::uint64_t mask : prepared.taken) taken += mask != 0;
   CHECK(taken == blocks);  // no slots stand in blocks that are out of order
@@ -93,8 +95,10 @@ void check_rows(const PreparedSlots& prepared, const PoolRows& rows, const List&
   const double t = list.begin()->first.first + static_cast<double>(below(100));
   prepared.each_row([&](std::size_t row) {
     const std::size_t position = prepared.position(row);
-    CHECK(prepared.order[position / 64] * std::size_t{64} + position % 64 == row);
+    const std::size_t seat = prepared.order.seat_at(position / 64);
+    CHECK(prepared.order.block(seat) * 64 + position % 64 == row);
     CHECK((prepared.slots[row].start <= t) == (position <= prepared.position_at(t)));
+    if (prepared.slots[row].start >= t) CHECK(position >= prepared.position_before(t));
     // Told by the next slot of the block; the last one may say that more come.
     const std::uint64_t behind = prepared.taken[row / 64] >> row % 64 >> 1;
     const auto next = list.upper_bound({prepared.slots[row].start, prepared.slots[row].node});

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <set>
 #include <vector>
@@ -66,7 +67,7 @@ void least_keys_hide_no_row() {
   constexpr std::size_t blocks = 1024;  // fewer are not remembered
   std::vector<float> key(blocks * 64), room(key.size());
   LeastKeys keys;
-  keys.reset(blocks, true);
+  keys.reset(blocks, blocks, true);
   std::size_t hidden = 0, shown = 0;
   for (int round = 0; round < 20000; ++round) {
     const std::size_t block = below(8), row = block * 64 + below(64);
@@ -78,16 +79,16 @@ void least_keys_hide_no_row() {
     }
     keys.loosen(block);
     if (below(500) == 0) keys.forget(block);
-    const float most = static_cast<float>(below(40)), least = 20 + static_cast<float>(below(60));
+    const float most = static_cast<float>(below(40)), least = 12 + static_cast<float>(below(80));
     const std::size_t size = keys.size_for(least);
     if (size == LeastKeys::kNone) continue;
     bool some = false;
     for (std::size_t j = block * 64; j < block * 64 + 64; ++j)
       some |= key[j] <= most && room[j] >= least;
-    const bool passes = keys.pass(block, size, most);
+    const bool passes = keys.pass(0, size, most) >> block & 1;
     CHECK(passes || !some);
     passes ? ++shown : ++hidden;
-    if (passes && !some) keys.learn(block, size, &key[block * 64], &room[block * 64]);
+    if (passes && !some) keys.learn(block, &key[block * 64], &room[block * 64]);
   }
   CHECK(hidden > 1000 && shown > 1000);
 }
@@ -138,52 +139,136 @@ void screen_keeps_what_a_plain_filter_keeps() {
   }
 }
 
-// Blocks inserted and erased, rows moved: the same as a screen that is made anew.
+// Blocks come and go: they stand in order, and what moves with their seats stays with them.
+void blocks_stand_in_order() {
+  struct Labels {
+    std::vector<std::size_t>* of_seats;
+    void resize(std::size_t seats) const { of_seats->resize(seats, Blocks::kNone); }
+    void move(std::size_t from, std::size_t to, std::size_t count) const {
+      std::memmove(of_seats->data() + to, of_seats->data() + from, count * sizeof(std::size_t));
+    }
+    void clear(std::size_t seat) const { (*of_seats)[seat] = Blocks::kNone; }
+  };
+  for (const std::size_t first : {1, 2, 60, 61, 500}) {
+    Blocks order;
+    order.reserve(first);
+    order.lay_out(first);
+    std::vector<std::size_t> label(order.seats(), Blocks::kNone), spare;
+    std::vector<std::pair<double, std::size_t>> wanted;  // first start and block
+    order.each([&](std::size_t seat) {
+      const auto start = static_cast<double>(wanted.size() / 3);  // several begin together
+      label[seat] = wanted.size();
+      order.set_first(seat, start);
+      wanted.push_back({start, order.block(seat)});
+      CHECK(order.block(seat) + 1 == wanted.size());
+    });
+    CHECK(wanted.size() == first);
+    std::size_t next = first;
+    for (int step = 0; step < 6000; ++step) {
+      const bool adds = wanted.size() == 1 || below(step / 1000 % 2 == 0 ? 4 : 8) < 3;
+      const std::size_t at = below(wanted.size());
+      const std::size_t seat = order.seat_of(wanted[at].second);
+      if (adds) {
+        std::size_t block = next;
+        if (spare.empty()) ++next;
+        else block = spare.back(), spare.pop_back();
+        const std::size_t fresh = order.add(seat, block, Labels{&label});
+        order.set_first(fresh, wanted[at].first);
+        label[fresh] = block;
+        wanted.insert(wanted.begin() + static_cast<std::ptrdiff_t>(at) + 1,
+                      {wanted[at].first, block});
+        CHECK(order.previous(fresh) == order.seat_of(wanted[at].second));
+      } else {
+        spare.push_back(wanted[at].second);
+        order.take(seat, Labels{&label});
+        wanted.erase(wanted.begin() + static_cast<std::ptrdiff_t>(at));
+      }
+      if (step % 16 != 0) continue;
+      std::size_t j = 0, before = Blocks::kNone, labels = 0;
+      order.each([&](std::size_t s) {
+        CHECK(order.block(s) == wanted[j].second && label[s] == wanted[j].second);
+        CHECK(order.first(s) == wanted[j].first && order.seat_of(wanted[j].second) == s);
+        CHECK(order.seat_at(order.position_of(s)) == s && order.previous(s) == before);
+        if (before != Blocks::kNone)
+          CHECK(order.next(before) == s && order.position_of(before) < order.position_of(s));
+        before = s, ++j;
+      });
+      CHECK(j == wanted.size() && order.last_seat() == before && order.next(before) == Blocks::kNone);
+      for (const std::size_t one : label) labels += one != Blocks::kNone;
+      CHECK(labels == wanted.size());  // nothing is said of seats that are empty
+      const double t = static_cast<double>(below(wanted.size() / 2 + 2)) - 1;
+      std::size_t by = 0, earlier = 0;
+      for (std::size_t k = 0; k < wanted.size(); ++k) {
+        if (wanted[k].first <= t) by = k;
+        if (wanted[k].first < t) earlier = k;
+      }
+      CHECK(order.block(order.last_by(t)) == wanted[by].second);
+      CHECK(order.block(order.last_before(t)) == wanted[earlier].second);
+    }
+  }
+}
+
+// Blocks come and go, rows come and leave: the same as a screen that is made anew.
 void screen_follows_rows_that_change() {
+  struct Seats {
+    Screen* screen;
+    void resize(std::size_t seats) const { screen->resize(seats); }
+    void move(std::size_t from, std::size_t to, std::size_t count) const {
+      screen->move(from, to, count);
+    }
+    void clear(std::size_t seat) const { screen->clear_seat(seat); }
+  };
+  Blocks order;
+  order.lay_out(1);
   Screen screen;
-  screen.reset(64, 0);
-  std::vector<std::uint32_t> order{0};
-  const auto open = [] { return std::vector<double>(64, NAN); };
-  std::vector<std::vector<double>> keys{open()};  // of each block's rows, NaN where there is none
-  for (int step = 0; step < 400; ++step) {
-    const bool grow = order.size() < 2 || below(3) == 0;
-    const std::size_t at = below(order.size() + (grow ? 1 : 0));
+  screen.reset(64, 0, 1, order.seats());
+  std::vector<std::vector<double>> keys{std::vector<double>(64, NAN)};  // NaN: there is no row
+  std::vector<std::size_t> blocks{0};  // in order
+  std::size_t most_blocks = 0;
+  for (int step = 0; step < 4000; ++step) {
+    const bool grow = blocks.size() < 2 || below(step < 2000 ? 3 : 40) == 0;
+    const std::size_t at = below(blocks.size());
+    const std::size_t seat = order.seat_of(blocks[at]);
     if (grow) {
-      const auto block = static_cast<std::uint32_t>(keys.size());
+      const std::size_t block = keys.size();
       screen.add_rows();
-      screen.insert_block(at);
-      order.insert(order.begin() + static_cast<std::ptrdiff_t>(at), block);
-      keys.push_back(open());
-      screen.fold(at, block * std::size_t{64});
+      const std::size_t fresh = order.add(seat, block, Seats{&screen});
+      blocks.insert(blocks.begin() + static_cast<std::ptrdiff_t>(at) + 1, block);
+      keys.emplace_back(64, NAN);
+      screen.fold(fresh, block * 64);
     } else if (below(8) == 0) {
-      screen.erase_block(at);
-      order.erase(order.begin() + static_cast<std::ptrdiff_t>(at));
+      order.take(seat, Seats{&screen});
+      blocks.erase(blocks.begin() + static_cast<std::ptrdiff_t>(at));
     } else {
-      const std::size_t row = order[at] * std::size_t{64} + below(64);
-      double& key = keys[order[at]][row % 64];
+      const std::size_t row = blocks[at] * 64 + below(64);
+      double& key = keys[blocks[at]][row % 64];
       if (std::isnan(key)) {
         key = static_cast<double>(below(50));
         screen.set(row, key, 10, 10, 10);
-        screen.widen(at, row);
+        screen.widen(seat, row);
       } else {
         key = NAN;
         screen.clear(row);
-        screen.loosen(order[at] * std::size_t{64});
+        screen.loosen(seat);
         if (below(4) == 0) screen.fold_loose(order);
       }
     }
+    const std::size_t last = order.position_of(order.last_seat());
+    screen.count_blocks(last + 1);
+    most_blocks = std::max(most_blocks, blocks.size());
     const double most = static_cast<double>(below(50));
     const Thresholds thresholds{static_cast<float>(most), 1, 1, 1};
     std::vector<std::size_t> expected, seen;
-    for (const auto block : order)
+    for (const std::size_t block : blocks)
       for (std::size_t k = 0; k < 64; ++k)
-        if (keys[block][k] <= most) expected.push_back(block * std::size_t{64} + k);
-    screen.each(order, thresholds, order.size() * 64 - 1, [&](std::size_t row) {
+        if (keys[block][k] <= most) expected.push_back(block * 64 + k);
+    screen.each(order, thresholds, last * 64 + 63, [&](std::size_t row) {
       seen.push_back(row);
       return true;
     });
     CHECK(seen == expected);
   }
+  CHECK(most_blocks > 128);  // some pages
 }
 
 void numbers_of_nodes_differ() {
@@ -280,6 +365,7 @@ int main() {
   least_keys_hide_no_row();
   screen_passes_little_that_is_just_beyond();
   screen_keeps_what_a_plain_filter_keeps();
+  blocks_stand_in_order();
   screen_follows_rows_that_change();
   numbers_of_nodes_differ();
   prepared_rows_know_their_place();

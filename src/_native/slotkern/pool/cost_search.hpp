@@ -217,8 +217,8 @@ class CostSearch {
     const Ragged shape(query_);
     Thresholds thresholds = first_thresholds(prepared_, query_, shape);
     thresholds.key = key_ceiling(shape.screened(goal_.ceiling()), others / volume_);
-    const std::size_t from = prepared_.block_before(begin_) * 64,
-                      last = prepared_.block_before(end_) * 64 + 63;
+    const std::size_t from = prepared_.position_before(begin_),
+                      last = prepared_.position_before(end_) + 63;
     prepared_.by_rate.each(
         prepared_.order, thresholds, from, last,
         [&](std::size_t row, std::size_t) {

@@ -9,7 +9,8 @@
 // (slots/screen.hpp): rows that join widen it; when some have left or shrunk, it is folded anew,
 // O(64), by the first search that comes to it in vain.
 //
-// A change costs O(log m + 64). A block splits after 16 insertions at the soonest, O(m / 64).
+// A change costs O(log m + 64). A block splits after 16 insertions at the soonest, O(64); see
+// slots/blocks.hpp.
 #pragma once
 
 #include <algorithm>
@@ -35,12 +36,8 @@ class PoolRows {
   }
   static bool before(const Slot& a, const Slot& b) { return before(a, b.start, b.node); }
 
-  // Whether so many can leave one by one faster than all rows are laid out anew: a block that
-  // goes moves all behind it.
-  bool moves_cheaply(std::size_t leaving) const {
-    const std::size_t blocks = size_ / kFill + 1;
-    return leaving * (1 + blocks / 4096) <= 8 * blocks;
-  }
+  // Whether so many can leave one by one faster than all rows are laid out anew.
+  bool moves_cheaply(std::size_t leaving) const { return leaving <= 8 * (size_ / kFill + 1); }
 
   // The same rows, of another PreparedSlots that has been copied.
   void attach(PreparedSlots& prepared) { prepared_ = &prepared; }
@@ -51,26 +48,28 @@ class PoolRows {
     const std::size_t blocks = std::max<std::size_t>(1, (slots.size() + kFill - 1) / kFill);
     // More can come without all being moved. Until they do, they cost no more than addresses.
     const std::size_t most = blocks + blocks / 4;
+    Blocks order;
+    order.reserve(most);
+    order.lay_out(blocks);
     prepared.slots.reserve(most * kBlock);
     prepared.origins.reserve(most * kBlock);
     prepared.taken.reserve(most);
-    prepared.firsts.reserve(most);
-    prepared.order.reserve(most);
     prepared_ = &prepared;
-    each_screen([&](Screen& screen) { screen.reserve(most * kBlock); });
+    each_screen([&](Screen& screen) { screen.reserve(most * kBlock, order.seats() * 5 / 4); });
     size_ = slots.size();
     prepared.slots.resize(blocks * kBlock);
     prepared.origins.resize(blocks * kBlock);
     prepared.taken.resize(blocks);
     const double origin = slots.empty() ? 0 : slots.front().first.start;
-    each_screen([&](Screen& screen) { screen.reset(blocks * kBlock, origin, 0, true); });
-    prepared.firsts.resize(blocks);
-    prepared.order.clear();
-    for (std::size_t b = 0; b < blocks; ++b) {
-      prepared.order.push_back(static_cast<std::uint32_t>(b));
+    each_screen([&](Screen& screen) {
+      screen.reset(blocks * kBlock, origin, blocks, order.seats());
+    });
+    prepared.order = std::move(order);
+    std::size_t b = 0;
+    prepared.order.each([&](std::size_t seat) {
       const std::size_t first = b * slots.size() / blocks;
-      fill(b, slots.data() + first, (b + 1) * slots.size() / blocks - first);
-    }
+      fill(seat, slots.data() + first, ++b * slots.size() / blocks - first);
+    });
     spare_.clear();
   }
 
@@ -79,7 +78,7 @@ class PoolRows {
   void expect(std::size_t at, double to) const {
     if (size_ < kFar) return;
     const PreparedSlots& prepared = *prepared_;
-    const std::size_t rows = rows_of(prepared.block_at(to));
+    const std::size_t rows = rows_of(prepared.order.last_by(to));
     for (std::size_t row = rows + 7; row < rows + kBlock; row += 8) fetch(&prepared.slots[row]);
     fetch(&prepared.taken[rows / kBlock]);
     prepared.by_rate.expect(rows);
@@ -93,49 +92,49 @@ class PoolRows {
 
   void insert(const Slot& slot, std::size_t origin) {
     ++size_;
-    std::size_t block = block_of(slot.start, slot.node);
-    if (taken(block) == kFull) {
-      split(block);
-      if (!before(slot, first_of(block + 1))) ++block;
+    std::size_t seat = seat_for(slot.start, slot.node);
+    if (taken(seat) == kFull) {
+      const std::size_t second = split(seat);
+      seat = before(slot, first_of(second)) ? prepared_->order.previous(second) : second;
     }
-    join(block, free_row(block, slot), slot, origin);
+    join(seat, free_row(seat, slot), slot, origin);
   }
 
   // Of the slot of the node that starts at `start`, which stands in row `at` perhaps: it leaves.
   void erase(double start, std::int32_t node, std::size_t at) {
     --size_;
-    const auto [block, row] = find(start, node, at);
-    vacate(block, row);
+    const auto [seat, row] = find(start, node, at);
+    vacate(seat, row);
   }
 
   // It ends at `end` now.
   void set_end(double start, std::int32_t node, double end, std::size_t at) {
-    const auto [block, row] = find(start, node, at);
+    const auto [seat, row] = find(start, node, at);
     Slot& slot = prepared_->slots[row];
     const bool shrinks = end < slot.end;
     slot.end = end;
     const double room = PreparedSlots::room(slot);
     prepared_->by_rate.set_end(row, room * slot.performance, end);
     if (Screen* prices = prepared_->prices()) prices->set_end(row, room, end);
-    shrinks ? loosen(block) : widen(block, row);
+    shrinks ? loosen(seat) : widen(seat, row);
   }
 
   // It starts at `to` now.
   void set_start(double start, std::int32_t node, double to, std::size_t at) {
-    const auto [block, row] = find(start, node, at);
+    const auto [seat, row] = find(start, node, at);
     Slot slot = prepared_->slots[row];
     const std::size_t origin = prepared_->origins[row];
     slot.start = to;
-    if (!stays(block, to)) {
-      vacate(block, row);
+    if (!stays(seat, to)) {
+      vacate(seat, row);
       --size_;
       return insert(slot, origin);
     }
     Screen* const prices = prepared_->prices();
     const Screen::Row rate = prepared_->by_rate.row(row), price = prices ? prices->row(row) : rate;
-    taken(block) &= ~bit(row);
-    const std::size_t fresh = free_row(block, slot);
-    if (!(taken(block) & bit(row))) clear(row);
+    taken(seat) &= ~bit(row);
+    const std::size_t fresh = free_row(seat, slot);
+    if (!(taken(seat) & bit(row))) clear(row);
     prepared_->slots[fresh] = slot;
     prepared_->origins[fresh] = origin;
     const double room = PreparedSlots::room(slot);
@@ -145,8 +144,8 @@ class PoolRows {
       prices->put(fresh, price);
       prices->set_room(fresh, room);
     }
-    mark_first(block);
-    start < to ? loosen(block) : widen(block, fresh);
+    mark_first(seat);
+    start < to ? loosen(seat) : widen(seat, fresh);
   }
 
  private:
@@ -155,11 +154,11 @@ class PoolRows {
 
   static std::uint64_t bit(std::size_t row) { return std::uint64_t{1} << row % kBlock; }
 
-  std::uint64_t& taken(std::size_t block) { return prepared_->taken[prepared_->order[block]]; }
-  std::size_t rows_of(std::size_t block) const { return prepared_->order[block] * kBlock; }
-  const Slot& first_of(std::size_t block) {
-    const auto row = static_cast<std::size_t>(std::countr_zero(taken(block)));
-    return prepared_->slots[rows_of(block) + row];
+  std::uint64_t& taken(std::size_t seat) { return prepared_->taken[prepared_->order.block(seat)]; }
+  std::size_t rows_of(std::size_t seat) const { return prepared_->order.block(seat) * kBlock; }
+  const Slot& first_of(std::size_t seat) {
+    const auto row = static_cast<std::size_t>(std::countr_zero(taken(seat)));
+    return prepared_->slots[rows_of(seat) + row];
   }
 
   template <class Change>
@@ -168,28 +167,34 @@ class PoolRows {
     if (Screen* prices = prepared_->prices()) change(*prices);
   }
 
-  // Position of the block where (start, node) stands, or would.
-  std::size_t block_of(double start, std::int32_t node) {
-    std::size_t block = prepared_->block_at(start);
-    while (block > 0 && prepared_->firsts[block] == start && first_of(block).node > node) --block;
-    return block;
+  // The block where (start, node) stands, or would.
+  std::size_t seat_for(double start, std::int32_t node) {
+    const Blocks& order = prepared_->order;
+    std::size_t seat = order.last_by(start);
+    while (order.first(seat) == start && first_of(seat).node > node) {
+      const std::size_t before = order.previous(seat);
+      if (before == Blocks::kNone) break;
+      seat = before;
+    }
+    return seat;
   }
 
   // Whether a slot of the block stands there still when it starts at `start`.
-  bool stays(std::size_t block, double start) const {
-    const std::vector<double>& firsts = prepared_->firsts;
-    return (block == 0 || firsts[block] < start) &&
-           (block + 1 == firsts.size() || start < firsts[block + 1]);
+  bool stays(std::size_t seat, double start) const {
+    const Blocks& order = prepared_->order;
+    const std::size_t next = order.next(seat);
+    return (order.first(seat) < start || seat == order.first_seat()) &&
+           (next == Blocks::kNone || start < order.first(next));
   }
 
   // How many rows of the block come before (start, node), gaps too.
-  std::size_t count_before(std::size_t block, double start, std::int32_t node) const {
-    return prepared_->count_rows(rows_of(block),
+  std::size_t count_before(std::size_t seat, double start, std::int32_t node) const {
+    return prepared_->count_rows(rows_of(seat),
                                  [=](const Slot& slot) { return before(slot, start, node); });
   }
 
   struct RowAt {
-    std::size_t block, row;  // position of the block
+    std::size_t seat, row;
   };
 
   // Where the slot of the node that starts at `start` stands: in row `at`, or first of all rows
@@ -198,27 +203,27 @@ class PoolRows {
     PreparedSlots& prepared = *prepared_;
     if (at < prepared.slots.size() && prepared.slots[at].node == node &&
         prepared.slots[at].start == start && prepared.taken[at / kBlock] & bit(at))
-      return {prepared.position_of(at / kBlock, start), at};
-    const std::size_t block = block_of(start, node);
-    return {block, rows_of(block) + count_before(block, start, node)};
+      return {prepared.order.seat_of(at / kBlock), at};
+    const std::size_t seat = seat_for(start, node);
+    return {seat, rows_of(seat) + count_before(seat, start, node)};
   }
 
   // A row for the slot, where the order wants it, in a block that is not full: the rows between
   // there and the nearest gap move by one.
-  std::size_t free_row(std::size_t block, const Slot& slot) {
-    const std::size_t rows = rows_of(block), at = count_before(block, slot.start, slot.node);
-    const std::uint64_t gaps = ~taken(block);
+  std::size_t free_row(std::size_t seat, const Slot& slot) {
+    const std::size_t rows = rows_of(seat), at = count_before(seat, slot.start, slot.node);
+    const std::uint64_t gaps = ~taken(seat);
     const int right = at < kBlock ? std::countr_zero(gaps >> at) : 64,
               left = at > 0 ? std::countl_zero(gaps << (kBlock - at)) : 64;
     if (right <= left) {
       const std::size_t gap = rows + at + static_cast<std::size_t>(right);
       for (std::size_t row = gap; row > rows + at; --row) copy_row(row - 1, row);
-      taken(block) |= bit(gap);
+      taken(seat) |= bit(gap);
       return rows + at;
     }
     const std::size_t gap = rows + at - 1 - static_cast<std::size_t>(left);
     for (std::size_t row = gap; row + 1 < rows + at; ++row) copy_row(row + 1, row);
-    taken(block) |= bit(gap);
+    taken(seat) |= bit(gap);
     return rows + at - 1;
   }
 
@@ -239,36 +244,36 @@ class PoolRows {
   }
 
   // A row of the block has been made free for the slot.
-  void join(std::size_t block, std::size_t row, const Slot& slot, std::size_t origin) {
+  void join(std::size_t seat, std::size_t row, const Slot& slot, std::size_t origin) {
     put(row, slot, origin);
-    mark_first(block);
-    widen(block, row);
+    mark_first(seat);
+    widen(seat, row);
   }
 
   void clear(std::size_t row) {
     each_screen([=](Screen& screen) { screen.clear(row); });
   }
 
-  void fold(std::size_t block) {
-    each_screen([=, rows = rows_of(block)](Screen& screen) { screen.fold(block, rows); });
+  void fold(std::size_t seat) {
+    each_screen([=, rows = rows_of(seat)](Screen& screen) { screen.fold(seat, rows); });
   }
 
-  void widen(std::size_t block, std::size_t row) {
-    each_screen([=](Screen& screen) { screen.widen(block, row); });
+  void widen(std::size_t seat, std::size_t row) {
+    each_screen([=](Screen& screen) { screen.widen(seat, row); });
   }
 
   // A row has left the block or holds less than before.
-  void loosen(std::size_t block) {
-    each_screen([rows = rows_of(block)](Screen& screen) { screen.loosen(rows); });
+  void loosen(std::size_t seat) {
+    each_screen([=](Screen& screen) { screen.loosen(seat); });
   }
 
-  void mark_first(std::size_t block) {
-    prepared_->firsts[block] = taken(block) ? first_of(block).start : -kInfinity;
+  void mark_first(std::size_t seat) {
+    prepared_->order.set_first(seat, taken(seat) ? first_of(seat).start : -kInfinity);
   }
 
   // The slots become all that the block holds, with gaps evenly among them.
-  void fill(std::size_t block, const RowSlot* slots, std::size_t count) {
-    const std::size_t rows = rows_of(block);
+  void fill(std::size_t seat, const RowSlot* slots, std::size_t count) {
+    const std::size_t rows = rows_of(seat);
     std::uint64_t mask = 0;
     for (std::size_t row = rows, j = 0; row < rows + kBlock; ++row) {
       if (j < count && (row - rows) * count >= j * kBlock) {
@@ -280,49 +285,55 @@ class PoolRows {
         clear(row);
       }
     }
-    taken(block) = mask;
-    mark_first(block);
-    fold(block);
+    taken(seat) = mask;
+    mark_first(seat);
+    fold(seat);
   }
 
   // Takes a row out of a block, and the block when nothing is left or it can take the rest of its
   // neighbour.
-  void vacate(std::size_t block, std::size_t row) {
-    taken(block) &= ~bit(row);
+  void vacate(std::size_t seat, std::size_t row) {
+    taken(seat) &= ~bit(row);
     clear(row);
-    const bool last = block + 1 == prepared_->order.size();
-    const int count = std::popcount(taken(block));
-    if (!last && count + std::popcount(taken(block + 1)) <= static_cast<int>(kFill)) {
+    const std::size_t next = prepared_->order.next(seat);
+    const int count = std::popcount(taken(seat));
+    if (next != Blocks::kNone &&
+        count + std::popcount(taken(next)) <= static_cast<int>(kFill)) {
       Gathered slots;
-      std::size_t all = gather(block, slots, 0);
-      all = gather(block + 1, slots, all);
-      empty(block + 1);
-      drop_block(block + 1);
-      fill(block, slots.data(), all);
-    } else if (count == 0 && prepared_->order.size() > 1) {
-      drop_block(block);
+      std::size_t all = gather(seat, slots, 0);
+      all = gather(next, slots, all);
+      empty(next);
+      drop(next);
+      fill(seat, slots.data(), all);
+    } else if (count == 0 && !only(seat)) {
+      drop(seat);
     } else {
-      mark_first(block);
-      loosen(block);
+      mark_first(seat);
+      loosen(seat);
     }
+  }
+  bool only(std::size_t seat) const {
+    return prepared_->order.next(seat) == Blocks::kNone &&
+           prepared_->order.previous(seat) == Blocks::kNone;
   }
 
   using Gathered = std::array<RowSlot, kBlock>;
   // The slots of the block behind those that are there; returns how many there are then.
-  std::size_t gather(std::size_t block, Gathered& slots, std::size_t count) {
-    for (std::uint64_t rows = taken(block); rows; rows &= rows - 1) {
-      const std::size_t row = rows_of(block) + static_cast<std::size_t>(std::countr_zero(rows));
+  std::size_t gather(std::size_t seat, Gathered& slots, std::size_t count) {
+    for (std::uint64_t rows = taken(seat); rows; rows &= rows - 1) {
+      const std::size_t row = rows_of(seat) + static_cast<std::size_t>(std::countr_zero(rows));
       slots[count++] = {prepared_->slots[row], prepared_->origins[row]};
     }
     return count;
   }
 
-  void empty(std::size_t block) {
-    for (std::uint64_t rows = std::exchange(taken(block), 0); rows; rows &= rows - 1)
-      clear(rows_of(block) + static_cast<std::size_t>(std::countr_zero(rows)));
+  void empty(std::size_t seat) {
+    for (std::uint64_t rows = std::exchange(taken(seat), 0); rows; rows &= rows - 1)
+      clear(rows_of(seat) + static_cast<std::size_t>(std::countr_zero(rows)));
   }
 
-  void split(std::size_t block) {
+  // Half of a full block becomes one behind it, whose seat this is: others may have changed.
+  std::size_t split(std::size_t seat) {
     PreparedSlots& prepared = *prepared_;
     if (spare_.empty()) {
       spare_.push_back(static_cast<std::uint32_t>(prepared.taken.size()));
@@ -331,26 +342,41 @@ class PoolRows {
       prepared.taken.push_back(0);
       each_screen([](Screen& screen) { screen.add_rows(); });
     }
-    const std::uint32_t fresh = spare_.back();
-    spare_.pop_back();
-    const auto next = static_cast<std::ptrdiff_t>(block) + 1;
-    prepared.order.insert(prepared.order.begin() + next, fresh);
-    prepared.firsts.insert(prepared.firsts.begin() + next, 0);
-    each_screen([=](Screen& screen) { screen.insert_block(block + 1); });
     Gathered slots;
-    gather(block, slots, 0);
+    gather(seat, slots, 0);
+    const std::size_t second = prepared.order.add(seat, spare_.back(), SeatsOfScreens{this});
+    spare_.pop_back();
+    count_blocks();
     constexpr std::size_t half = kBlock / 2;
-    fill(block, slots.data(), half);
-    fill(block + 1, slots.data() + half, half);
+    fill(prepared.order.previous(second), slots.data(), half);
+    fill(second, slots.data() + half, half);
+    return second;
   }
 
-  void drop_block(std::size_t block) {
-    PreparedSlots& prepared = *prepared_;
-    spare_.push_back(prepared.order[block]);
-    prepared.order.erase(prepared.order.begin() + static_cast<std::ptrdiff_t>(block));
-    prepared.firsts.erase(prepared.firsts.begin() + static_cast<std::ptrdiff_t>(block));
-    each_screen([=](Screen& screen) { screen.erase_block(block); });
+  void drop(std::size_t seat) {
+    spare_.push_back(static_cast<std::uint32_t>(prepared_->order.block(seat)));
+    prepared_->order.take(seat, SeatsOfScreens{this});
+    count_blocks();
   }
+  void count_blocks() {
+    each_screen([blocks = prepared_->last_position() / kBlock + 1](Screen& screen) {
+      screen.count_blocks(blocks);
+    });
+  }
+
+  // What Blocks tells of seats.
+  struct SeatsOfScreens {
+    PoolRows* rows;
+    void resize(std::size_t seats) const {
+      rows->each_screen([=](Screen& screen) { screen.resize(seats); });
+    }
+    void move(std::size_t from, std::size_t to, std::size_t count) const {
+      rows->each_screen([=](Screen& screen) { screen.move(from, to, count); });
+    }
+    void clear(std::size_t seat) const {
+      rows->each_screen([=](Screen& screen) { screen.clear_seat(seat); });
+    }
+  };
 
   PreparedSlots* prepared_ = nullptr;
   std::size_t size_ = 0;

@@ -61,9 +61,8 @@ class PreparedSlots {
   // A pool that has changed (pool/pool.hpp) keeps its slots in blocks of 64 rows with gaps among
   // them. A gap has a start and a node too, by which all rows of its block stand in the order of
   // time. Empty while there are none and all rows stand in it.
-  BlockOrder order;                       // [position of a block]: its rows start at 64 times this
-  std::vector<double> firsts;             // [position]: the start of its first slot
-  std::vector<std::uint64_t> taken;       // [order]: bit j: row j of the block holds a slot
+  Blocks order;                           // the rows of a block start at 64 times its number
+  std::vector<std::uint64_t> taken;       // [block]: bit j: row j of it holds a slot
   LargeVector<std::size_t> origins;       // [row]: the row of the array the slot came from
 
   // For square searches, made when the first comes: room = length in time.
@@ -78,20 +77,11 @@ class PreparedSlots {
   // after t.
   std::size_t position(std::size_t row) const {
     if (order.empty()) return row;
-    return position_of(row / 64, slots[row].start) * 64 + row % 64;
-  }
-  // Of a block of rows with a slot that starts at t. Where many begin then it is looked for from
-  // where it was laid out: others have come or gone before it, but few.
-  std::size_t position_of(std::size_t block, double t) const {
-    const std::size_t last = block_at(t), guess = std::min(block, last);
-    if (order[last] == block) return last;
-    for (std::size_t away = 0;; ++away) {
-      if (away <= guess && order[guess - away] == block) return guess - away;
-      if (away <= last - guess && order[guess + away] == block) return guess + away;
-    }
+    return order.position_of(order.seat_of(row / 64)) * 64 + row % 64;
   }
   std::size_t last_position() const {
-    return (order.empty() ? slots.size() : order.size() * 64) - 1;
+    if (order.empty()) return slots.size() - 1;
+    return order.position_of(order.last_seat()) * 64 + 63;
   }
   std::size_t position_at(double t) const {
     const auto begun = [t](const Slot& s) { return s.start <= t; };
@@ -99,12 +89,16 @@ class PreparedSlots {
       const auto after = std::partition_point(slots.begin(), slots.end(), begun);
       return static_cast<std::size_t>(after - slots.begin()) - 1;
     }
-    const std::size_t block = block_at(t);
-    return block * 64 + count_rows(order[block] * std::size_t{64}, begun) - 1;
+    const std::size_t seat = order.last_by(t);
+    return order.position_of(seat) * 64 + count_rows(order.block(seat) * 64, begun) - 1;
   }
   // The same or a later one of its block, found sooner.
   std::size_t position_near(double t) const {
-    return order.empty() ? position_at(t) : block_at(t) * 64 + 63;
+    return order.empty() ? position_at(t) : order.position_of(order.last_by(t)) * 64 + 63;
+  }
+  // Position of the first row of a block before which none begins at t or later.
+  std::size_t position_before(double t) const {
+    return order.position_of(order.last_before(t)) * 64;
   }
   // Whether no slot behind that of this row begins by t. False also where its block does not tell.
   bool last_by(double t, std::size_t row) const {
@@ -124,25 +118,17 @@ class PreparedSlots {
     for (std::size_t k = 0; k < 7; ++k) count += holds(rows[k]);
     return count;
   }
-  // Position of the last block that begins at t or before, else of the first.
-  std::size_t block_at(double t) const {
-    const auto after = std::upper_bound(firsts.begin(), firsts.end(), t);
-    return static_cast<std::size_t>(std::max<std::ptrdiff_t>(after - firsts.begin(), 1)) - 1;
+  double first_start() const {
+    return order.empty() ? slots.front().start : order.first(order.first_seat());
   }
-  // The same of the last that begins before t: no slot behind it is missed that begins at t.
-  std::size_t block_before(double t) const {
-    const auto at = std::lower_bound(firsts.begin(), firsts.end(), t);
-    return static_cast<std::size_t>(std::max<std::ptrdiff_t>(at - firsts.begin(), 1)) - 1;
-  }
-  double first_start() const { return order.empty() ? slots.front().start : firsts.front(); }
   // The largest absolute start: of a pool that has changed, where slots are cut, as they are now.
   double farthest_start() const {
     if (order.empty()) return latest_start;
-    const std::uint64_t rows = taken[order.back()];
+    const std::size_t block = order.block(order.last_seat());
+    const std::uint64_t rows = taken[block];
     if (rows == 0) return 0;
     const auto row = static_cast<std::size_t>(63 - std::countl_zero(rows));
-    const double last = slots[order.back() * std::size_t{64} + row].start;
-    return std::max(std::fabs(firsts.front()), std::fabs(last));
+    return std::max(std::fabs(first_start()), std::fabs(slots[block * 64 + row].start));
   }
 
   // At least the length of a part that the slot can hold: t + d <= end is a test on rounded
@@ -246,9 +232,11 @@ class PreparedSlots {
   void each_row(Visit visit) const {
     if (order.empty())
       for (std::size_t row = 0; row < slots.size(); ++row) visit(row);
-    for (const auto block : order)
+    order.each([&](std::size_t seat) {
+      const std::size_t block = order.block(seat);
       for (std::uint64_t rows = taken[block]; rows; rows &= rows - 1)
-        visit(block * std::size_t{64} + static_cast<std::size_t>(std::countr_zero(rows)));
+        visit(block * 64 + static_cast<std::size_t>(std::countr_zero(rows)));
+    });
   }
 
  private:
@@ -330,12 +318,12 @@ class PreparedSlots {
         screen.append(rows);
       }
     } else {
-      screen.reset(slots.size(), by_rate.origin(), slots.size() / 64 - order.size(), true);
+      screen.reset(slots.size(), by_rate.origin(), last_position() / 64 + 1, order.seats());
       each_row([&](std::size_t row) {
         const Slot& s = slots[row];
         screen.set(row, s.price, room(s), s.performance, s.end);
       });
-      for (std::size_t b = 0; b < order.size(); ++b) screen.fold(b, order[b] * std::size_t{64});
+      order.each([&](std::size_t seat) { screen.fold(seat, order.block(seat) * 64); });
     }
     return screen;
   }

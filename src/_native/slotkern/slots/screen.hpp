@@ -20,6 +20,7 @@
 #include "slotkern/base/interrupt.hpp"
 #include "slotkern/base/numbers.hpp"
 #include "slotkern/base/room.hpp"
+#include "slotkern/slots/blocks.hpp"
 #include "slotkern/slots/least_keys.hpp"
 #include "slotkern/slots/pass.hpp"
 
@@ -67,44 +68,41 @@ struct ScreenRows {
   }
 };
 
-// Where the blocks of 64 rows stand in the order of time: empty while they stand in it.
-using BlockOrder = std::vector<std::uint32_t>;
-
+// Extremes of blocks stand by seat (slots/blocks.hpp): in a pool that has not changed, in order.
 class Screen {
  public:
   // Memory for so many rows, for reset().
-  void reserve(std::size_t slots) {
+  void reserve(std::size_t slots, std::size_t seats) {
     const std::size_t blocks = (slots + 63) / 64;
     fine_.reserve(blocks * 64);
-    coarse_.reserve((blocks + 63) / 64 * 64);
-    least_keys_.reserve(blocks);
+    coarse_.reserve((seats + 63) / 64 * 64);
+    least_keys_.reserve(blocks, seats);
   }
 
-  // Room for so many rows, in blocks of which the last `empty` stand in no order yet.
-  // `changing`: searches will come between changes of rows.
-  void reset(std::size_t slots, double origin, std::size_t empty = 0, bool changing = false) {
+  // Room for so many rows, the blocks of which stand on so many seats, some of them perhaps empty.
+  // Searches will come between changes of rows.
+  void reset(std::size_t slots, double origin, std::size_t blocks, std::size_t seats) {
     slots_ = slots;
     origin_ = origin;
-    const std::size_t blocks = (slots + 63) / 64;
-    blocks_ = blocks - empty;
-    fine_.reset(blocks * 64);
+    blocks_ = blocks;
+    fine_.reset(slots);
+    coarse_.reset(seats);
     loose_.clear();
-    least_keys_.reset(blocks, changing);
-    coarse_.reset((blocks_ + 63) / 64 * 64);
+    least_keys_.reset(blocks, seats, true);
   }
 
   double origin() const { return origin_; }
   // The threshold of what ends at t or later.
   float ending(double t) const { return round_down(t - origin_); }
 
-  // The same of no rows yet, with memory for so many: 64 at a time follow.
+  // The same of no rows yet, with memory for so many: 64 at a time follow, and none will change.
   void open(std::size_t slots, double origin) {
     slots_ = slots;
     origin_ = origin;
     blocks_ = 0;
     fine_.clear_all(), coarse_.clear_all(), loose_.clear();
-    least_keys_.reset(0, false);
-    reserve(slots);
+    least_keys_.reset(0, 0, false);
+    reserve(slots, (slots + 63) / 64);
   }
 
   // Memory is written once, and the extremes of the block are taken while its rows are near.
@@ -123,26 +121,23 @@ class Screen {
   // Calls visit(row, position) for the slots at positions from..last of the order that pass, in
   // order, until it returns false. `thresholds` may tighten meanwhile: the next block sees it.
   template <class Visit>
-  void each(const BlockOrder& order, const Thresholds& thresholds, std::size_t from,
-            std::size_t last, Visit visit) const {
+  void each(const Blocks& order, const Thresholds& thresholds, std::size_t from, std::size_t last,
+            Visit visit) const {
     if (slots_ == 0 || from > last) return;
     const std::size_t first_block = from / 64, last_block = last / 64;
     const std::size_t size = shared_ ? LeastKeys::kNone : least_keys_.size_for(thresholds.room);
     std::uint64_t some = ~std::uint64_t{0} << first_block % 64;
-    for (std::size_t base = first_block / 64 * 64; base <= last_block; base += 64) {
+    for (std::size_t page = first_block / 64; page <= last_block / 64; ++page) {
       poll();
-      // Two blocks are themselves looked at as fast as their extremes.
-      std::uint64_t blocks = blocks_ > 2 ? coarse_.pass(base, thresholds) & some : some;
+      const std::size_t seats = order.empty() ? page * 64 : order.seat_at(page * 64);
+      std::uint64_t blocks = pass_blocks(seats, size, thresholds) & some;
       for (some = ~std::uint64_t{0}; blocks; blocks &= blocks - 1) {
-        const std::size_t block = base + static_cast<std::size_t>(std::countr_zero(blocks));
+        const auto j = static_cast<std::size_t>(std::countr_zero(blocks));
+        const std::size_t seat = seats + j, block = page * 64 + j;
         if (block > last_block) return;
-        const std::size_t rows = (order.empty() ? block : order[block]) * 64;
-        const bool asks = size != LeastKeys::kNone;
-        if (asks && !least_keys_.pass(rows / 64, size, thresholds.key)) continue;
+        const std::size_t rows = 64 * (order.empty() ? seat : order.block(seat));
         std::uint64_t hits = fine_.pass(rows, thresholds);
-        if (!hits && blocks_ > 2 && !loose_.empty() && loose_[rows / 64]) refold(block, rows);
-        if (!hits && asks)
-          least_keys_.learn(rows / 64, size, fine_.key.data() + rows, fine_.room.data() + rows);
+        if (!hits && blocks_ > 2) seen_in_vain(seat, rows, size);
         if (block == first_block) hits &= ~std::uint64_t{0} << from % 64;
         for (; hits; hits &= hits - 1) {
           const auto offset = static_cast<std::size_t>(std::countr_zero(hits));
@@ -154,28 +149,27 @@ class Screen {
   }
   // The same of all up to `last`: visit(row).
   template <class Visit>
-  void each(const BlockOrder& order, const Thresholds& thresholds, std::size_t last,
+  void each(const Blocks& order, const Thresholds& thresholds, std::size_t last,
             Visit visit) const {
     each(order, thresholds, 0, last, [&](std::size_t row, std::size_t) { return visit(row); });
   }
 
   // For rows that change (pool/pool.hpp): blocks of rows come and go, rows move within one.
-  // `block` counts in the order of time, rows stand anywhere.
-  void add_rows() {
-    fine_.resize(fine_.key.size() + 64);
-    if (!loose_.empty()) loose_.push_back(0);
-    least_keys_.add_block();
-  }
+  void add_rows() { fine_.resize(fine_.key.size() + 64); }
+  void count_blocks(std::size_t blocks) { blocks_ = blocks; }
 
-  void insert_block(std::size_t block) {
-    if (++blocks_ > coarse_.key.size()) coarse_.resize(coarse_.key.size() + 64);
-    coarse_.move(block, block + 1, blocks_ - 1 - block);
+  // For Blocks, whose seats these are.
+  void resize(std::size_t seats) {
+    coarse_.resize(seats);
+    if (!loose_.empty()) loose_.resize(seats);
+    least_keys_.resize(seats);
   }
-
-  void erase_block(std::size_t block) {
-    coarse_.move(block + 1, block, --blocks_ - block);
-    coarse_.clear(blocks_);
+  void move(std::size_t from, std::size_t to, std::size_t count) {
+    coarse_.move(from, to, count);
+    if (!loose_.empty()) std::memmove(loose_.data() + to, loose_.data() + from, count);
+    least_keys_.move(from, to, count);
   }
+  void clear_seat(std::size_t seat) { coarse_.clear(seat); }
 
   // What the screen says of one row.
   struct Row {
@@ -203,42 +197,58 @@ class Screen {
   }
   void set_room(std::size_t i, double room) { fine_.room[i] = round_up(room); }
 
-  // The row has joined the block.
-  void widen(std::size_t block, std::size_t row) {
-    coarse_.widen(block, fine_, row);
-    least_keys_.widen(row / 64, fine_.key[row], fine_.room[row]);
+  // The row has joined the block on the seat.
+  void widen(std::size_t seat, std::size_t row) {
+    coarse_.widen(seat, fine_, row);
+    least_keys_.widen(seat, fine_.key[row], fine_.room[row]);
     shared_ = false;
   }
 
-  // One of the 64 rows has left or holds less: the extremes of their block may be too wide. They
-  // are taken anew by the first pass that comes to the block in vain, not at each change.
-  void loosen(std::size_t rows) {
-    if (loose_.empty()) loose_.resize(fine_.key.size() / 64);
-    loose_[rows / 64] = 1;
-    least_keys_.loosen(rows / 64);
+  // A row of the block has left or holds less: its extremes may be too wide. They are taken anew by
+  // the first pass that comes to the block in vain, not at each change.
+  void loosen(std::size_t seat) {
+    if (loose_.empty()) loose_.resize(coarse_.key.size());
+    loose_[seat] = 1;
+    least_keys_.loosen(seat);
     shared_ = false;
   }
 
   // All blocks that are loose, so that passes write nothing until rows change again.
-  void fold_loose(const BlockOrder& order) const {
+  void fold_loose(const Blocks& order) const {
     shared_ = true;
     if (loose_.empty()) return;
-    for (std::size_t block = 0; block < order.size(); ++block)
-      if (loose_[order[block]]) refold(block, std::size_t{64} * order[block]);
+    order.each([&](std::size_t seat) {
+      if (loose_[seat]) refold(seat, 64 * order.block(seat));
+    });
   }
 
   // The rows of a block are others.
-  void fold(std::size_t block, std::size_t rows) {
-    refold(block, rows);
-    least_keys_.forget(rows / 64);
+  void fold(std::size_t seat, std::size_t rows) {
+    refold(seat, rows);
+    least_keys_.forget(seat);
     shared_ = false;
   }
 
  private:
+  // The blocks of a page that may have rows that pass. Two are themselves looked at as fast.
+  std::uint64_t pass_blocks(std::size_t seats, std::size_t size,
+                            const Thresholds& thresholds) const {
+    std::uint64_t blocks = ~std::uint64_t{0};
+    if (blocks_ <= 2) return blocks;
+    if (size != LeastKeys::kNone) blocks = least_keys_.pass(seats, size, thresholds.key);
+    return blocks ? blocks & coarse_.pass(seats, thresholds) : 0;
+  }
+
+  void seen_in_vain(std::size_t seat, std::size_t rows, std::size_t size) const {
+    if (!loose_.empty() && loose_[seat]) refold(seat, rows);
+    if (size != LeastKeys::kNone)
+      least_keys_.learn(seat, fine_.key.data() + rows, fine_.room.data() + rows);
+  }
+
   // The extremes of a block, from its rows.
-  void refold(std::size_t block, std::size_t rows) const {
-    if (!loose_.empty()) loose_[rows / 64] = 0;
-    coarse_.put(block, detail::least64(fine_.key.data() + rows),
+  void refold(std::size_t seat, std::size_t rows) const {
+    if (!loose_.empty()) loose_[seat] = 0;
+    coarse_.put(seat, detail::least64(fine_.key.data() + rows),
                 detail::most64(fine_.room.data() + rows),
                 detail::most64(fine_.performance.data() + rows),
                 detail::most64(fine_.end.data() + rows));
@@ -297,7 +307,7 @@ class Screen {
   Columns fine_;
   // Searches write here only where slots change, and there they take turns; see fold_loose().
   mutable Columns coarse_;
-  mutable std::vector<std::uint8_t> loose_;  // by 64 rows; empty until one has left or shrunk
+  mutable std::vector<std::uint8_t> loose_;  // by seat; empty until a row has left or shrunk
   mutable LeastKeys least_keys_;
   mutable bool shared_ = false;              // several threads search
 };
