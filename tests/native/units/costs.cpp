@@ -189,6 +189,14 @@ std::vector<std::size_t> able(const CostBounds& bounds, const PoolSpans& spans,
   return ranks;
 }
 
+// Whether a free span of a node begins in a cell.
+bool begins(const CostBounds& bounds, const PoolSpans& spans, std::size_t rank, std::size_t cell) {
+  bool any = false;
+  for (const Span& span : spans.free()[bounds.node(rank).place])
+    any = any || (span.start >= bounds.begin(cell) && span.start < bounds.end(cell));
+  return any;
+}
+
 // Rows are not asked here.
 struct Unheard {
   template <class... Any>
@@ -256,6 +264,15 @@ void bytes_follow_what_is_free() {
           const auto able_now = able(bounds, spans, p.prepared, cell, c);
           CHECK(std::includes(mine.begin(), mine.end(), able_now.begin(), able_now.end()));
           CHECK(mine == built);
+          // Which of them begin in the cell, by the definition.
+          std::vector<std::size_t> fresh, others;
+          CostBounds::Walk begun(bounds, cell, c, 0), old(bounds, cell, c, 0);
+          constexpr std::size_t none = CostBounds::Walk::kEnd;
+          for (std::size_t r; (r = begun.next_fresh()) != none;) fresh.push_back(r);
+          for (std::size_t r; (r = old.next_old()) != none;) others.push_back(r);
+          CHECK(fresh.size() + others.size() == mine.size());
+          for (const std::size_t r : fresh) CHECK(begins(bounds, spans, r, cell));
+          for (const std::size_t r : others) CHECK(!begins(bounds, spans, r, cell));
           compared += mine.size();
         }
     }

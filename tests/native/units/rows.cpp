@@ -98,7 +98,6 @@ void check_rows(const PreparedSlots& prepared, const PoolRows& rows, const List&
     const std::size_t seat = prepared.order.seat_at(position / 64);
     CHECK(prepared.order.block(seat) * 64 + position % 64 == row);
     CHECK((prepared.slots[row].start <= t) == (position <= prepared.position_at(t)));
-    if (prepared.slots[row].start >= t) CHECK(position >= prepared.position_before(t));
     // Told by the next slot of the block; the last one may say that more come.
     const std::uint64_t behind = prepared.taken[row / 64] >> row % 64 >> 1;
     const auto next = list.upper_bound({prepared.slots[row].start, prepared.slots[row].node});

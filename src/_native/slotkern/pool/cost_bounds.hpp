@@ -3,14 +3,16 @@
 // Time is cut into cells of some rows each. For each cell and node there is one byte: the class of
 // the largest work that the node may do from a start in the cell, never too small. The first n
 // nodes in the order of rising rates whose bytes reach the class of a volume bound what a window
-// of the cell costs. What has been found so is kept by n and class, and holds for all greater
-// volumes too: as long as free time is only taken it stays true, also where bytes fall.
+// of the cell costs. One bit more tells whether a free span of the node begins in the cell: each
+// window but those at the earliest start holds such a one. What has been found so is kept by n and
+// class, and holds for all greater volumes too: as long as free time is only taken it stays true,
+// also where bytes fall.
 //
 // Where free time comes back the bytes of its cells rise, and what is kept of these cells and the
 // classes that they reach now begins anew.
-// Memory: at most 64 bytes a slot for the bytes, as much for what is kept, and 3 kB for each n. A
-// part taken or given back costs O(cells in which its node can do less or more), and where they can
-// do more as much for each class kept; looking through the nodes of a cell O(nodes / 64 + n).
+// Memory: at most 72 bytes a slot for bytes and bits, 64 for what is kept, and 3 kB for each n. A
+// part taken or given back costs O(cells in which its node can do less or more), and where they
+// can do more as much for each class kept; looking through the nodes of a cell O(nodes / 64 + n).
 #pragma once
 
 #include <algorithm>
@@ -50,7 +52,7 @@ class CostBounds {
   // Nothing is known, and nothing need be told, until build().
   void forget() {
     known_ = false;
-    bytes_ = {};
+    bytes_ = {}, begins_ = {};
     tables_.clear();
     rows_ = spent_ = pause_ = rest_ = 0;
     price_ = kPrice;
@@ -101,6 +103,7 @@ class CostBounds {
     top_ = bits_of(volume) + kOctave;
     rank(prepared, prices, spans);
     bytes_.assign(edges_.size() * width_, 0);
+    begins_.assign(bytes_.size() / 64, 0);
     for (std::size_t rank = 0; rank < nodes_.size(); rank += 64) {
       poll();
       set_line(spans.free(), rank, std::min(nodes_.size(), rank + 64));
@@ -115,8 +118,11 @@ class CostBounds {
                                             [begin](const Span& s) { return s.start < begin; });
     const bool left = after != free.begin() && std::prev(after)->end == begin;
     const std::size_t at = cell_at(begin);
-    set_bytes(k, free, left ? cell_at(std::prev(after)->start) : at, at, cell_at(end),
+    const std::size_t last = cell_at(end);
+    set_bytes(k, free, left ? cell_at(std::prev(after)->start) : at, at, last,
               [](std::size_t, std::size_t, std::size_t) {});
+    if (!left) set_begins(k, free, at);
+    if (left || last != at) set_begins(k, free, last);
   }
   // The span `freed` has come back and is a part of `grown` now.
   void gave(std::size_t k, const std::vector<Span>& free, const Span& freed, const Span& grown) {
@@ -127,10 +133,13 @@ class CostBounds {
                   for (std::size_t c = table.above[before]; c != 0 && c <= now; c = table.above[c])
                     table.rows[c]->least[j] = 0, table.rows[c]->before[j] = 0;
               });
+    set_begins(k, free, cell_at(freed.start));
+    set_begins(k, free, cell_at(freed.end));
   }
   // All its time has left.
   void lost(std::size_t k) {
     set_bytes(k, {}, 0, 0, cells() - 1, [](std::size_t, std::size_t, std::size_t) {});
+    for (std::size_t j = 0; j < cells(); ++j) set_begins(k, {}, j);
   }
 
   std::size_t cells() const { return edges_.size(); }
@@ -142,6 +151,7 @@ class CostBounds {
                                     edges_.begin()) - 1;
   }
 
+  std::size_t nodes() const { return nodes_.size(); }
   const RankedNode& node(std::size_t rank) const { return nodes_[rank]; }
   double rate(std::size_t rank) const { return rates_[rank]; }
 
@@ -157,7 +167,8 @@ class CostBounds {
 
     // All nodes before so many times 64 can do less.
     Walk(const CostBounds& bounds, std::size_t cell, std::uint8_t least, std::size_t before)
-        : bytes_(bounds.bytes_.data() + cell * bounds.width_), width_(bounds.width_),
+        : bytes_(bounds.bytes_.data() + cell * bounds.width_),
+          begins_(bounds.begins_.data() + cell * bounds.width_ / 64), width_(bounds.width_),
           least_(least), base_(64 * before), hits_(detail::at_least64(bytes_ + base_, least)) {}
 
     std::size_t next() {
@@ -165,13 +176,35 @@ class CostBounds {
         if ((base_ += 64) >= width_) return kEnd;
         hits_ = detail::at_least64(bytes_ + base_, least_);
       }
+      return take();
+    }
+    // The same among those of which a span begins in the cell, and among the others.
+    std::size_t next_fresh() {
+      hits_ &= begins_[base_ / 64];
+      while (!hits_) {
+        if ((base_ += 64) >= width_) return kEnd;
+        if (begins_[base_ / 64])
+          hits_ = detail::at_least64(bytes_ + base_, least_) & begins_[base_ / 64];
+      }
+      return take();
+    }
+    std::size_t next_old() {
+      std::size_t rank;
+      do rank = next();
+      while (rank != kEnd && fresh(rank));
+      return rank;
+    }
+    bool fresh(std::size_t rank) const { return begins_[rank / 64] >> rank % 64 & 1; }
+
+   private:
+    std::size_t take() {
       const std::size_t rank = base_ + static_cast<std::size_t>(std::countr_zero(hits_));
       hits_ &= hits_ - 1;
       return rank;
     }
 
-   private:
     const std::uint8_t* bytes_;
+    const std::uint64_t* begins_;
     std::size_t width_;
     std::uint8_t least_;
     std::size_t base_;
@@ -339,6 +372,21 @@ class CostBounds {
     }
   }
 
+  // The bit of a node and cell j. Where the clock has moved a start it is not told: all that is
+  // asked for then begins at the earliest start or behind the cell.
+  void set_begins(std::size_t k, const std::vector<Span>& free, std::size_t j) {
+    const double until = end(j);
+    const auto after = std::partition_point(free.begin(), free.end(),
+                                            [until](const Span& s) { return s.start < until; });
+    const bool any = after != free.begin() && std::prev(after)->start >= edges_[j];
+    mark(ranks_[k], j, any);
+  }
+  void mark(std::size_t rank, std::size_t j, bool begins) {
+    const std::uint64_t bit = std::uint64_t{1} << rank % 64;
+    std::uint64_t& word = begins_[(j * width_ + rank) / 64];
+    word = begins ? word | bit : word & ~bit;
+  }
+
   // The bytes of up to 64 nodes, cell by cell: they stand together.
   void set_line(const FreeSpans& free, std::size_t first, std::size_t last) {
     std::array<std::size_t, 64> behind;
@@ -348,6 +396,8 @@ class CostBounds {
       for (std::size_t rank = first; rank < last; ++rank)
         bytes_[j * width_ + rank] =
             byte_of(free[nodes_[rank].place], behind[rank - first], j, speed(rank));
+    for (std::size_t rank = first; rank < last; ++rank)
+      for (const Span& span : free[nodes_[rank].place]) mark(rank, cell_at(span.start), true);
   }
 
   // At least the length of a part that may begin in the span at t or later.
@@ -363,7 +413,8 @@ class CostBounds {
   std::int64_t top_ = 0;  // bits_of() the highest class
   bool known_ = false;
   std::vector<double> edges_;        // [j]: when cell j begins
-  LargeVector<std::uint8_t> bytes_;  // [j * width_ + rank]
+  LargeVector<std::uint8_t> bytes_;    // [j * width_ + rank]
+  LargeVector<std::uint64_t> begins_;  // the same, a bit each
   std::vector<RankedNode> nodes_;
   std::vector<double> rates_;        // [rank]
   std::vector<std::size_t> ranks_;  // [place]

@@ -1,11 +1,12 @@
 // The cheapest window of a pool that changes: looked for only in those cells of time where what is
 // known of them (pool/cost_bounds.hpp) lets it be.
 //
-// The cells of the least bounds are examined first, for a low ceiling, then all others in the
-// order of time that may hold a window as cheap. First bytes tell what a window there costs at
-// least for the volume asked; then the free spans of its cheapest nodes are looked up, until n of
-// them can serve and the next one is too dear beside n - 1 of them. These spans are judged at each
-// time of the cell at which one begins, by the expressions that define the answer.
+// First bytes tell what a window of a cell costs at least for the volume asked; then the free spans
+// of its cheapest nodes are looked up, until n of them can serve and the next one is too dear
+// beside n - 1 of them. These spans are judged at each time of the cell at which one begins, by the
+// expressions that define the answer. The cells of the least bounds come first, for a low ceiling;
+// then the bytes of all that may hold a window as cheap, in the order of time, and the spans of
+// those that are left, by what bytes have told: spans cost ten times as much as bytes.
 //
 // Exact: sums over ascending keys that are no larger one by one are no larger, also as they are
 // rounded. So a cell is left out only where each window is dearer, or as dear and no earlier; what
@@ -38,6 +39,7 @@ struct CostCandidate {
 struct CostScratch {
   std::vector<float> least;  // of 64 cells
   std::vector<std::size_t> examined;
+  std::vector<Entry> cells;  // that are left, by what their n cheapest nodes cost
   std::vector<std::size_t> ranks;
   std::vector<const Span*> spans;
   std::vector<double> times;
@@ -59,8 +61,8 @@ class CostSearch {
         known_(*table_.rows[class_]), first_(bounds.cell_at(query.earliest)),
         last_(bounds.cell_at(query.latest)),
         work_left_(kWork + prepared.slots.size() * (n_ + 8) / 256) {
-    w_.ranks.resize(n_ + n_ / 8 + kBatch);
-    w_.spans.resize(w_.ranks.size());
+    if (w_.ranks.size() < bounds.nodes()) w_.ranks.resize(bounds.nodes());
+    if (w_.spans.size() < bounds.nodes()) w_.spans.resize(bounds.nodes());
     w_.examined.clear();
   }
 
@@ -72,15 +74,24 @@ class CostSearch {
     ceiling_ = of_unit(goal_.ceiling());
     w_.least.resize(blocks);
     for (std::size_t block = first_ / 64; block < blocks; ++block) bound_block(block);
-    for (std::size_t few = 0; few < kFirst || !goal_.best.found; ++few) {
+    for (std::size_t few = 0; few < kFirst || !goal_.best.found;) {
       const auto least = std::min_element(w_.least.begin() + first_ / 64, w_.least.end());
       if (!(*least <= ceiling_) || *least == kNothing) return true;
       const auto block = static_cast<std::size_t>(least - w_.least.begin());
-      const std::size_t cell = block * 64 + place_of(left_of(block, *least));
-      w_.examined.push_back(cell);
-      if (!works(w_.examined.size() / 8) || !examine(cell)) return false;
+      const float known = *least;
+      const std::size_t cell = block * 64 + place_of(left_of(block, known));
+      double sum;
+      if (!works(n_ / 8 + 1)) return false;
+      const bool may = look_through(cell, sum);
+      if (!may || !(known_.least[cell] > known)) {
+        w_.examined.push_back(cell);
+        ++few;
+        if (!works(w_.examined.size() / 8)) return false;
+        if (may && !evaluate(cell, sum)) return false;
+      }
       bound_block(block);
     }
+    std::size_t count = 0;
     for (std::size_t block = first_ / 64; block < blocks; ++block) {
       if (!(w_.least[block] <= ceiling_)) continue;
       for (std::uint64_t left = left_of(block, ceiling_); left; left &= left - 1) {
@@ -89,9 +100,16 @@ class CostSearch {
           const std::size_t next = block * 64 + place_of(rest);
           bounds_.expect(next, known_.before[next]);
         }
-        if (known_.least[cell] <= ceiling_ && !examine(cell)) return false;
+        double sum;
+        if (!works(n_ / 8 + 1)) return false;
+        if (!look_through(cell, sum)) continue;
+        if (w_.cells.size() <= count) w_.cells.resize(2 * count + 64);
+        insert_sorted(w_.cells, count++, {sum, cell}, ByKey{});
       }
     }
+    for (std::size_t i = 0; i < count; ++i)
+      if (may_hold(w_.cells[i].row, w_.cells[i].key) && !evaluate(w_.cells[i].row, w_.cells[i].key))
+        return false;
     return true;
   }
 
@@ -149,61 +167,70 @@ class CostSearch {
     return true;
   }
 
-  // Looks for a better window that begins in the cell. False: too much work.
-  bool examine(std::size_t cell) {
+  // Whether a better window may begin in the cell, and what its n cheapest nodes cost.
+  bool look_through(std::size_t cell, double& sum) {
     poll();
     Walk walk(bounds_, cell, class_, known_.before[cell]);
-    double sum = 0;
+    sum = 0;
+    std::size_t first = 0;
     for (std::size_t i = 0; i < n_; ++i) {
       const std::size_t rank = walk.next();
       if (rank == Walk::kEnd) {
         table_.raise(class_, cell, kNothing, 0);
-        return true;
+        return false;
       }
-      w_.ranks[i] = rank;
+      if (i == 0) first = rank;
       sum += volume_ * bounds_.rate(rank);
     }
-    if (!works(n_ / 8 + 1)) return false;
     // What overflows is dear, but not nothing.
     table_.raise(class_, cell, std::min(round_down(sum / volume_ * (1 - kMargin)), kMostFloat),
-                 static_cast<std::uint8_t>(std::min<std::size_t>(w_.ranks[0] / 64, 255)));
+                 static_cast<std::uint8_t>(std::min<std::size_t>(first / 64, 255)));
+    return may_hold(cell, sum);
+  }
+  bool may_hold(std::size_t cell, double sum) const {
     const Best& best = goal_.best;
-    if (sum > goal_.ceiling() ||
-        (best.found && sum == best.total && bounds_.begin(cell) >= best.start))
-      return true;
-    return evaluate(cell, walk, sum);
+    return !(sum > goal_.ceiling()) &&
+           !(best.found && sum == best.total && bounds_.begin(cell) >= best.start);
   }
 
-  // The same by free spans. A window of the cell holds one that begins there, or begins at the
-  // earliest start of all: of these the cheapest, and what n - 1 nodes cost at least, rule out
-  // most cells, and most nodes of the others. `sum`: what the n nodes listed cost.
-  bool evaluate(std::size_t cell, Walk& walk, double sum) {
+  // Looks for it by free spans. False: too much work. A window of the cell holds a span that begins
+  // there, or begins at the earliest start of all: so all nodes with such a span are listed that
+  // are not too dear beside the n - 1 cheapest. `sum`: what the n cheapest cost.
+  bool evaluate(std::size_t cell, double sum) {
+    poll();
+    Walk walk(bounds_, cell, class_, known_.before[cell]);
+    for (std::size_t i = 0; i < n_; ++i) w_.ranks[i] = walk.next();
     begin_ = bounds_.begin(cell), end_ = bounds_.end(cell);
-    const double last_key = volume_ * bounds_.rate(w_.ranks[n_ - 1]);
-    list_newest(sum - last_key);
+    share_ = static_cast<double>(cell) / static_cast<double>(bounds_.cells());
+    const double last_key = volume_ * bounds_.rate(w_.ranks[n_ - 1]), others = sum - last_key;
     const bool any = begin_ <= query_.earliest && query_.earliest < end_;
-    if (!any && w_.candidates.empty()) return true;
-    const double newest = any ? 0 : w_.order.front().key;
-    if ((sum - last_key + newest) * (1 - kMargin) > goal_.ceiling() + kUnderflow) return true;
-    if (!works(w_.candidates.size() / 4)) return false;
+    bool fresh = any;
+    for (std::size_t i = 0; i < n_; ++i) fresh |= walk.fresh(w_.ranks[i]);
+    std::size_t listed = n_;
+    for (Walk more = walk;;) {
+      const std::size_t rank = more.next_fresh();
+      if (rank == Walk::kEnd || dear(others + volume_ * bounds_.rate(rank))) break;
+      w_.ranks[listed++] = rank;
+    }
+    if (!fresh && listed == n_) return true;
+    if (!works(n_ + (listed - n_) / 4)) return false;
+    w_.candidates.clear();
     w_.times.clear();
     if (any) w_.times.push_back(query_.earliest);
-    for (const CostCandidate& part : w_.candidates)  // in the order of time
-      if (w_.times.empty() || w_.times.back() != part.from) w_.times.push_back(part.from);
 
     const Best before = goal_.best;
     const std::size_t batch = std::max(kBatch, n_ / 8);
     double next = last_key;  // all nodes that are not listed cost as much
-    for (std::size_t listed = n_;; listed = 0) {
-      while (next < kInfinity && listed < batch) {
-        const std::size_t rank = walk.next();
+    for (std::size_t most = std::max(listed, batch);; listed = 0, most = batch) {
+      while (next < kInfinity && listed < most) {
+        const std::size_t rank = walk.next_old();
         next = rank == Walk::kEnd ? kInfinity : volume_ * bounds_.rate(rank);
         if (next < kInfinity) w_.ranks[listed++] = rank;
       }
-      if (!works(listed)) return false;
-      look_up(listed);
+      if (!look_up(listed)) return false;
       if (!works(w_.times.size() * w_.candidates.size() / 16)) return false;
       if (!judge(next)) break;
+      if (!works(batch)) return false;
     }
     const Best& best = goal_.best;
     if (best.found && (!before.found || best.total != before.total || best.start != before.start))
@@ -211,59 +238,61 @@ class CostSearch {
     return true;
   }
 
-  // Candidates that begin in the cell, by the rows of the searches, beside others of so much.
-  void list_newest(double others) {
-    w_.candidates.clear();
-    const Ragged shape(query_);
-    Thresholds thresholds = first_thresholds(prepared_, query_, shape);
-    thresholds.key = key_ceiling(shape.screened(goal_.ceiling()), others / volume_);
-    const std::size_t from = prepared_.position_before(begin_),
-                      last = prepared_.position_before(end_) + 63;
-    prepared_.by_rate.each(
-        prepared_.order, thresholds, from, last,
-        [&](std::size_t row, std::size_t) {
-          const Slot& slot = prepared_.slots[row];
-          const double start = query_.start_in(slot), length = query_.length(slot.performance),
-                       until = query_.limit(slot);
-          if (!(slot.start >= begin_ && slot.start < end_ && start + length <= until) ||
-              !query_.admits(slot, row))
-            return true;
-          make_room();
-          w_.order[w_.candidates.size()] = {volume_ * slot.rate, w_.candidates.size()};
-          w_.candidates.push_back({start, until, length, prepared_.origin(row),
-                                   static_cast<std::size_t>(slot.place)});
-          return true;
-        });
-    std::sort(w_.order.begin(),
-              w_.order.begin() + static_cast<std::ptrdiff_t>(w_.candidates.size()), ByKey{});
-  }
+  // Beyond what may be rounded.
+  bool dear(double total) const { return total * (1 - kMargin) > goal_.ceiling() + kUnderflow; }
 
-  // Candidates of the nodes in w_.ranks that are free when the cell begins.
-  void look_up(std::size_t count) {
-    // First where they are, without a branch: their misses overlap.
+  // Candidates of the nodes in w_.ranks: free when the cell begins, or from a time in it. False: too
+  // much work, as in cells in which thousands begin.
+  bool look_up(std::size_t count) {
+    // Most nodes have as large a share of their spans before the cell as there are cells: what
+    // stands there is on its way while others are looked for.
     for (std::size_t i = 0; i < count; ++i) {
       const std::vector<Span>& spans = free_[bounds_.node(w_.ranks[i]).place];
-      fetch(spans.data() + spans.size() / 2);
+      const auto guess = static_cast<std::size_t>(share_ * static_cast<double>(spans.size()));
+      w_.spans[i] = spans.data() + guess;
+      fetch(w_.spans[i]), fetch(spans.data() + std::min(guess + 2, spans.size()));
     }
     for (std::size_t i = 0; i < count; ++i) {
       const std::vector<Span>& spans = free_[bounds_.node(w_.ranks[i]).place];
-      const Span* at = spans.data();
-      for (std::size_t size = spans.size(); size > 1; size -= size / 2)
-        at += (at[size / 2].start < begin_) * (size / 2);
-      w_.spans[i] = spans.empty() ? nullptr : at;
+      const Span* const at = first_from(spans, w_.spans[i], begin_);
+      w_.spans[i] = at == spans.data() ? at : at - 1;
     }
     for (std::size_t i = 0; i < count; ++i) {
-      const Span* span = w_.spans[i];
-      if (!span || !(span->start < begin_)) continue;
       const CostBounds::RankedNode& node = bounds_.node(w_.ranks[i]);
-      const double length = query_.length(node.performance);
-      const double price = node.one_price ? node.price : prices_[span->row],
-                   rate = node.one_price ? node.rate : price / node.performance;
-      const Slot slot{span->start, span->end, node.performance, price, rate, 0, 0};
-      const double from = query_.start_in(slot), until = query_.limit(slot);
-      if (std::max(from, begin_) + length <= until && query_.admits(slot, 0))
-        insert(volume_ * rate, {from, until, length, span->row, node.place});
+      const std::vector<Span>& spans = free_[node.place];
+      const Span* const end = spans.data() + spans.size();
+      const Span* span = w_.spans[i];
+      for (std::size_t count = 0; span != end && span->start < end_; ++span, ++count) {
+        if (count >= kUsual && !works(1 + w_.candidates.size() / 64)) return false;
+        add(node, *span);
+      }
     }
+    return true;
+  }
+  // The first that starts at t or later: near the guess, or by halves.
+  static const Span* first_from(const std::vector<Span>& spans, const Span* guess, double t) {
+    const Span *const first = spans.data(), *const end = first + spans.size();
+    const Span *const low = guess - std::min<std::ptrdiff_t>(guess - first, kNear),
+               *const high = guess + std::min<std::ptrdiff_t>(end - guess, kNear);
+    const Span* at = guess;
+    while (at != high && at->start < t) ++at;
+    while (at != low && !(at[-1].start < t)) --at;
+    if ((at != high || at == end || !(at->start < t)) &&
+        (at != low || at == first || at[-1].start < t))
+      return at;
+    return std::partition_point(first, end, [t](const Span& s) { return s.start < t; });
+  }
+  void add(const CostBounds::RankedNode& node, const Span& span) {
+    const double length = query_.length(node.performance);
+    const double price = node.one_price ? node.price : prices_[span.row],
+                 rate = node.one_price ? node.rate : price / node.performance;
+    const Slot slot{span.start, span.end, node.performance, price, rate, 0, 0};
+    const double from = query_.start_in(slot), until = query_.limit(slot);
+    if (!(std::max(from, begin_) + length <= until && query_.admits(slot, 0))) return;
+    insert(volume_ * rate, {from, until, length, span.row, node.place});
+    if (span.start < begin_) return;
+    if (std::find(w_.times.begin(), w_.times.end(), from) == w_.times.end())
+      w_.times.push_back(from);
   }
 
   void make_room() {
@@ -331,6 +360,8 @@ class CostSearch {
   static constexpr float kNothing = std::numeric_limits<float>::infinity(),
                          kMostFloat = std::numeric_limits<float>::max();
   static constexpr std::size_t kBatch = 4, kFirst = 8, kWork = 64;
+  static constexpr std::size_t kUsual = 3;  // spans of a node that begin in a cell
+  static constexpr std::ptrdiff_t kNear = 16;  // spans: farther, halving is faster
 
   const CostBounds& bounds_;
   const PreparedSlots& prepared_;
@@ -346,7 +377,7 @@ class CostSearch {
   const CostBounds::Row& known_;
   const std::size_t first_, last_;
   std::size_t work_left_;
-  double begin_ = 0, end_ = 0;  // of the cell that is examined
+  double share_ = 0, begin_ = 0, end_ = 0;  // of the cell that is examined
   float ceiling_ = std::numeric_limits<float>::infinity();
 };
 

@@ -99,11 +99,14 @@ class Blocks {
   }
   // Seat of the last block that begins at t or before, else of the first.
   std::size_t last_by(double t) const {
-    return last_of([t](double first) { return first <= t; });
-  }
-  // The same of the last that begins before t: no slot behind it is missed that begins at t.
-  std::size_t last_before(double t) const {
-    return last_of([t](double first) { return first < t; });
+    const auto begun = [t](double first) { return first <= t; };
+    const auto page_firsts = page_firsts_.begin();
+    const auto after = std::partition_point(page_firsts, page_firsts_.end(), begun);
+    const std::size_t page =
+        pages_[static_cast<std::size_t>(std::max<std::ptrdiff_t>(after - page_firsts, 1)) - 1];
+    const auto firsts = firsts_.begin() + static_cast<std::ptrdiff_t>(64 * page);
+    const auto behind = std::partition_point(firsts, firsts + counts_[page], begun);
+    return 64 * page + static_cast<std::size_t>(std::max<std::ptrdiff_t>(behind - firsts, 1)) - 1;
   }
 
   // A block, perhaps a new one, gets the seat behind this one, which may change. Its new seat.
@@ -137,17 +140,6 @@ class Blocks {
   static constexpr std::uint32_t kEmpty = std::numeric_limits<std::uint32_t>::max();
 
   static std::size_t pages_for(std::size_t blocks) { return (blocks + kFill - 1) / kFill; }
-
-  template <class Begun>
-  std::size_t last_of(Begun begun) const {
-    const auto page_firsts = page_firsts_.begin();
-    const auto after = std::partition_point(page_firsts, page_firsts_.end(), begun);
-    const std::size_t page =
-        pages_[static_cast<std::size_t>(std::max<std::ptrdiff_t>(after - page_firsts, 1)) - 1];
-    const auto firsts = firsts_.begin() + static_cast<std::ptrdiff_t>(64 * page);
-    const auto behind = std::partition_point(firsts, firsts + counts_[page], begun);
-    return 64 * page + static_cast<std::size_t>(std::max<std::ptrdiff_t>(behind - firsts, 1)) - 1;
-  }
 
   template <class Moves>
   void move(std::size_t from, std::size_t to, std::size_t count, const Moves& moves) {

@@ -96,10 +96,6 @@ class PreparedSlots {
   std::size_t position_near(double t) const {
     return order.empty() ? position_at(t) : order.position_of(order.last_by(t)) * 64 + 63;
   }
-  // Position of the first row of a block before which none begins at t or later.
-  std::size_t position_before(double t) const {
-    return order.position_of(order.last_before(t)) * 64;
-  }
   // Whether no slot behind that of this row begins by t. False also where its block does not tell.
   bool last_by(double t, std::size_t row) const {
     if (order.empty()) return row + 1 == slots.size() || slots[row + 1].start > t;
