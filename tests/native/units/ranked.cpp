@@ -1,0 +1,158 @@
+// The quick sweep of alternatives against the plain one, and its ring against a sorted list.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "slotkern/pool/pool.hpp"
+#include "slotkern/window/alternatives.hpp"
+#include "support.hpp"
+
+using namespace slotkern;
+using namespace unit;
+
+namespace {
+
+// Whatever the days are: parts of equal lengths, and some much shorter than the longest.
+void a_ring_follows_a_sorted_list() {
+  using slotkern::detail::Arrival, slotkern::detail::ArrivalRing;
+  static ArrivalRing ring;
+  for (int round = 0; round < 300; ++round) {
+    const double first = round % 3 == 0 ? -50 : round % 3 == 1 ? 0 : 0x1p40,
+                 longest = round % 5 == 0 ? 400 : 40;
+    const std::size_t nodes = 1 + below(300);
+    ring.reset(first, longest, std::fabs(first) + 100, nodes);
+    std::vector<Arrival> plain;
+    double now = first;
+    for (std::uint32_t k = 0; k < 400; ++k) {
+      const double ahead = below(2) ? 1 + static_cast<double>(below(8)) : 40 * real();
+      const Arrival one{now + ahead, 0, static_cast<std::int32_t>(k * 11 % 400), k, k, 0};
+      const bool really = plain.size() < nodes && below(5) != 0;
+      ring.expect(1);
+      ring.add(one.start, one.end, one.node, one.rank, one.row, really);
+      if (really) plain.insert(std::upper_bound(plain.begin(), plain.end(), one), one);
+      const double until = below(9) == 0 ? now + 300 : now + 5 * real();
+      for (;;) {
+        if (!(ring.next() < Arrival{until, 0, 0, 0, 0, 0})) break;
+        if (ring.day_is_over()) {
+          ring.turn(until);
+          continue;
+        }
+        CHECK(!plain.empty() && ring.next().rank == plain.front().rank);
+        ring.drop(true);
+        plain.erase(plain.begin());
+      }
+      CHECK(plain.empty() || !(plain.front().start < until));
+      now = std::max(now, until);
+    }
+    for (; !plain.empty(); plain.erase(plain.begin())) {
+      while (ring.day_is_over()) ring.turn(kInfinity);
+      CHECK(!ring.empty() && ring.next().rank == plain.front().rank);
+      ring.drop(true);
+    }
+    CHECK(ring.empty());
+  }
+}
+
+bool equal(const WindowTable& a, const WindowTable& b) {
+  if (a.size() != b.size() || a.firsts != b.firsts || a.parts.size() != b.parts.size())
+    return false;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if (std::memcmp(&a.found[i], &b.found[i], sizeof(Found)) != 0) return false;
+  for (std::size_t i = 0; i < a.parts.size(); ++i) {
+    const Part &x = a.parts[i], &y = b.parts[i];
+    if (x.row != y.row || x.node != y.node || x.at != y.at || x.length != y.length ||
+        x.cost != y.cost)
+      return false;
+  }
+  return true;
+}
+
+// Ties of prices, starts and ends, budgets just met or missed, prices that change on a node, free
+// slots that never end, times so late that the clock hardly moves, limits of all kinds; also in
+// pools of which some is booked.
+void ranked_sweeps_find_what_plain_ones_do() {
+  std::size_t ranked = 0, windows = 0;
+  for (int round = 0; round < 600; ++round) {
+    const bool whole = below(2) != 0, changing = below(6) == 0;
+    const double money = round % 7 == 0 ? 1e150 : round % 7 == 1 ? 1e-310 : 1,
+                 clock = round % 5 == 0 ? 0x1p40 : round % 5 == 1 ? 1e9 : 0;
+    std::vector<Row> rows;
+    const std::size_t nodes = 1 + below(90);
+    for (std::size_t k = 0; k < nodes; ++k) {
+      const double performance = whole ? 1 + static_cast<double>(below(4)) : 1 + 9 * real();
+      double price = money * (whole ? static_cast<double>(below(4)) : performance * (1 + real())),
+             t = clock + static_cast<double>(below(9));
+      while (t < clock + 150) {
+        const double end = below(200) == 0 ? kInfinity
+                                           : t + 1 + (whole ? static_cast<double>(below(40))
+                                                            : 40 * real());
+        if (changing && below(4) == 0) price *= 1.25;
+        rows.push_back({static_cast<std::int32_t>(k * 3), t, end, performance, price});
+        t = end + (below(3) ? static_cast<double>(below(9)) : 0);
+      }
+    }
+    std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
+      return a.start != b.start ? a.start < b.start : a.node < b.node;
+    });
+    PreparedSlots prepared;
+    const std::size_t most = std::min<std::size_t>(nodes, 12);
+    CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::ragged, most).status ==
+          Status::ok);
+    SlotPool pool;
+    if (round % 2) {
+      std::vector<double> prices;
+      for (const Row& row : rows) prices.push_back(row.price);
+      pool.open(prepared, prices, nullptr);
+    }
+    double cost = 0;
+    for (int k = 0; k < 8; ++k) {
+      Query query;
+      query.n = static_cast<std::int64_t>(1 + below(most));
+      query.volume = whole ? 1 + static_cast<double>(below(60)) : 60 * real() + 0x1p-13;
+      query.budget = static_cast<double>(query.n) * query.volume * money * 2 * real();
+      if (cost > 0 && below(2)) query.budget = std::nextafter(cost, below(2) ? 0 : kInfinity);
+      if (below(8) == 0) query.budget = std::numeric_limits<double>::max();
+      if (below(5) == 0) query.earliest = clock + 100 * real();
+      if (below(5) == 0) query.deadline = clock + 200 * real();
+      if (below(5) == 0) query.latest = clock + 150 * real();
+      if (below(8) == 0) query.max_price = 2 * money;
+      if (below(8) == 0) query.min_performance = 2;
+      if (below(8) == 0) query.setup = 2;
+      if (prepared.check(query, true) != Status::ok) continue;
+      const std::size_t limit = 64 + below(300);
+      const auto compare = [&](const auto& shape) {
+        using Shape = std::remove_cvref_t<decltype(shape)>;
+        const double others = prepared.rates_of(static_cast<std::size_t>(query.n) - 1);
+        WindowTable quick, plain;
+        Status status = Status::ok;
+        if (!detail::find_ranked(prepared, query, shape, limit, quick, status)) return;
+        detail::AlternativesSweep<Shape> sweep(prepared, query, limit, plain);
+        sweep.add_group(shape, others);
+        const Status same = sweep.run();
+        CHECK(status == same);
+        CHECK(status != Status::ok || equal(quick, plain));
+        ++ranked, windows += plain.size();
+        if (plain.size() > 0) cost = plain.found.front().cost;
+        std::size_t bad = 0;
+        if (round % 2 && status == Status::ok)
+          for (std::size_t i = 0; i < plain.size(); i += 3)
+            CHECK(pool.book(plain.found[i].start, plain.parts_of(i), plain.count(i), bad) ==
+                  Status::ok);
+      };
+      if (query.charged())
+        compare(Charged(query));
+      else
+        compare(Ragged(query));
+    }
+  }
+  CHECK(ranked > 1000 && windows > 10000);
+}
+
+}  // namespace
+
+int main() {
+  a_ring_follows_a_sorted_list();
+  ranked_sweeps_find_what_plain_ones_do();
+  return report();
+}
