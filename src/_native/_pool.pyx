@@ -98,7 +98,7 @@ cdef class SlotPool(ChangingSlots):
     never hold the interpreter while they wait; searches of a changed pool take turns.
 
     *Memory.* About 90 bytes a slot beside the copy; once changed 180 bytes a slot, 24 a booked
-    part and, where the cheapest windows are searched for, up to 130 a slot for what is
+    part and, where the cheapest windows are searched for, up to 140 a slot for what is
     remembered of costs. As much as at first again for the copy that other searches run on.
 
     Examples
