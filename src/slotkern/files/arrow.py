@@ -30,6 +30,18 @@ def pyarrow(module: str = "") -> Any:
         return import_module(f"pyarrow.{module}" if module else "pyarrow")
 
 
+def arrow_file(data: bytes) -> Any:
+    """Return what Arrow reads like a file: a copy of the data that is its own.
+
+    Arrow's threads may let go of it last, while a process ends: nobody may touch what
+    is Python's then.
+    """
+    pa = pyarrow()
+    copy = pa.BufferOutputStream()
+    copy.write(data)
+    return pa.BufferReader(copy.getvalue())
+
+
 def arrow_columns(table: Any, room: Room) -> Columns:
     """Return the columns of a pyarrow.Table."""
     names = column_names(table.column_names)
@@ -95,9 +107,9 @@ def to_table(slots: NDArray[Any] | Columns) -> Any:
 
 
 def _decode(data: bytes, room: Room) -> Columns:
-    pa, pq = pyarrow(), pyarrow("parquet")
+    pq = pyarrow("parquet")
     try:
-        source = pa.BufferReader(data)
+        source = arrow_file(data)
         file = pq.ParquetFile(source)
         words = _check_sizes(file, Room(room.limit, 0))
         file = pq.ParquetFile(

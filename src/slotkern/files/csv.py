@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .arrow import pyarrow, to_numpy
+from .arrow import arrow_file, pyarrow, to_numpy
 from .columns import (
     FIELDS,
     Columns,
@@ -49,29 +49,19 @@ _CELL = re.compile(r'(?:"((?:[^"]++|"")*+)("?))?([^,\r\n]*)(,?)')
 
 
 def _decode(data: bytes, room: Room) -> Columns:
-    pa, arrow_csv = pyarrow(), pyarrow("csv")
-    text = utf8(data)
-    names = column_names(_header(text))
+    pa = pyarrow()
+    names = column_names(_header(utf8(data)))
     # A row of our own is the last one, unless a cell before it is not closed.
     last = ",".join("0" * len(names)).encode()
     body = data.removeprefix(BOM).lstrip(b"\r\n") + b"\n" + last
     try:
-        table = arrow_csv.read_csv(
-            pa.BufferReader(body),
-            # One block: threads would win nothing, and may start while a process ends.
-            arrow_csv.ReadOptions(
-                column_names=names,
-                skip_rows_after_names=1,
-                block_size=len(body) + 1,
-                use_threads=False,
-            ),
-            arrow_csv.ParseOptions(newlines_in_values=True),
-            arrow_csv.ConvertOptions(
-                column_types=dict.fromkeys(names, pa.string()),
-                null_values=[""],
-                strings_can_be_null=True,
-                quoted_strings_can_be_null=False,
-            ),
+        table = read_table(
+            body,
+            names,
+            column_types=dict.fromkeys(names, pa.string()),
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
         )
     except pa.ArrowInvalid as error:
         check_cells(data, len(names))
@@ -83,6 +73,23 @@ def _decode(data: bytes, room: Room) -> Columns:
     numbers = {name: _numbers(name, columns.pop(name)) for name in FIELDS}
     found = numbers | _guess(columns, rows, room)
     return {name: found[name] for name in names}
+
+
+def read_table(data: bytes, names: list[str], **convert: Any) -> Any:
+    """Return the table of a csv file, of which the first line is left out."""
+    csv = pyarrow("csv")
+    return csv.read_csv(
+        arrow_file(data),
+        # One block: threads would win nothing, and types are guessed from all rows.
+        csv.ReadOptions(
+            column_names=names,
+            skip_rows_after_names=1,
+            block_size=len(data) + 1,
+            use_threads=False,
+        ),
+        csv.ParseOptions(newlines_in_values=True),
+        csv.ConvertOptions(**convert),
+    )
 
 
 def header_of(data: bytes) -> list[str]:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from slotkern.files.arrow import pyarrow
+from slotkern.files.arrow import arrow_file, pyarrow
 from slotkern.files.columns import Fault
-from slotkern.files.csv import BOM, FORMAT, check_cells, header_of
+from slotkern.files.csv import BOM, FORMAT, check_cells, header_of, read_table
 from slotkern.files.whole import AnyPath, as_path
 
 from .frames import FileColumns, columns_of
@@ -41,7 +41,7 @@ def read_columns(path: AnyPath, texts: Sequence[str] = ()) -> FileColumns:
     pa = pyarrow()
     try:
         if suffix == ".parquet":
-            table = pyarrow("parquet").read_table(pa.BufferReader(data))
+            table = pyarrow("parquet").read_table(arrow_file(data))
         else:
             table = _csv(data, texts)
         return FileColumns(columns_of(table, str(path)), str(path))
@@ -55,16 +55,14 @@ def read_columns(path: AnyPath, texts: Sequence[str] = ()) -> FileColumns:
 
 def _csv(data: bytes, texts: Sequence[str]) -> Any:
     """A table of a csv file. Dates stay text: a clock says what they mean."""
-    pa, csv = pyarrow(), pyarrow("csv")
+    pa = pyarrow()
     names = header_of(data)
-    kinds = {name: pa.string() for name in texts}
     try:
-        return csv.read_csv(
-            pa.BufferReader(data.removeprefix(BOM).lstrip(b"\r\n")),
-            csv.ReadOptions(column_names=names, skip_rows_after_names=1),
-            convert_options=csv.ConvertOptions(
-                column_types=kinds, timestamp_parsers=["-"]
-            ),
+        return read_table(
+            data.removeprefix(BOM).lstrip(b"\r\n"),
+            names,
+            column_types=dict.fromkeys(texts, pa.string()),
+            timestamp_parsers=["-"],
         )
     except pa.ArrowInvalid:
         check_cells(data, len(names))  # which names the line
