@@ -8,10 +8,55 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, Self
 
-__all__ = ["integer", "number", "one_of", "shown"]
+__all__ = [
+    "Source",
+    "integer",
+    "number",
+    "of_column",
+    "one_of",
+    "row_of",
+    "shown",
+]
+
+
+class Source(str):
+    """What a table is called in errors; its rows are not known by their numbers.
+
+    Parameters
+    ----------
+    name : str
+    place : function
+        From the number of a row, from 0, to where it stands, such as "line 5".
+
+    Examples
+    --------
+    >>> row_of("jobs", 3), row_of(Source("a.csv", lambda row: f"line {row + 2}"), 3)
+    ('row 3', 'line 5')
+    """
+
+    __slots__ = ("place",)
+
+    place: Callable[[int], str]
+
+    def __new__(cls, name: str, place: Callable[[int], str]) -> Self:
+        """A name like any, with a place for each row."""
+        source = super().__new__(cls, name)
+        source.place = place
+        return source
+
+
+def row_of(table: str, row: int) -> str:
+    """Return what a row is called, given what its table is called."""
+    return table.place(row) if isinstance(table, Source) else f"row {row}"
+
+
+def of_column(table: str, column: str) -> str:
+    """Return what a column is called, given what its table is called."""
+    name = f"{table}: {column}"
+    return Source(name, table.place) if isinstance(table, Source) else name
 
 
 def integer(

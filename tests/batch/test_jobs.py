@@ -97,7 +97,7 @@ def test_jobs_may_say_times_in_words(tmp_path):
     told = sk.read_batch(tmp_path / "j.csv").requests
     assert told == (sk.Request(1, walltime=90), sk.Request(2, walltime=4.5))
     (tmp_path / "j.csv").write_text("nodes,walltime\n1,90\n2,4:00:00\n")
-    with pytest.raises(ValueError, match="row 0: walltime: '90' could be hours"):
+    with pytest.raises(ValueError, match="line 2: walltime: '90' could be hours"):
         sk.read_batch(tmp_path / "j.csv")
 
 
@@ -152,6 +152,18 @@ def test_files_that_are_wrong_are_named(tmp_path):
         ("e.json", "[1]", "row 0 is no object: 1"),
         ("g.csv", "nodes;volume\n1;2\n", "separated by ';', not by commas"),
         ("h.json", "[", "no JSON"),
+        (
+            "i.csv",
+            "nodes,volume\n1,1\n\ntwo,1\n",
+            "line 4, column 'nodes': 'two' is no",
+        ),
+        ("j.csv", "nodes,volume\n1,1\n0,1\n", "line 3: nodes must be at least 1"),
+        (
+            "k.csv",
+            'name,nodes,volume\n"a\nb",1,1\nc,1,1\nc,1,1\n',
+            "line 5, column 'name': 'c' is the name of line 4",
+        ),
+        ("l.json", '[{"nodes": "x", "volume": 1}]', "row 0, column 'nodes': 'x' is"),
         ("f.txt", "", "jobs are read from .csv, .json or .parquet"),
     ]:
         path = tmp_path / name

@@ -182,7 +182,7 @@ def test_tables_of_jobs_that_are_wrong(
         ("name;nodes;walltime\na;2;4:00:00\n", "separated by ';', not by commas"),
         (
             "name,nodes,walltime\na,2,4:00:00\nb,1,90\n",
-            "row 1: walltime: '90' could be",
+            "line 3: walltime: '90' could be",
         ),
         ("name,nodes,hours\na,2,4\n", "unknown column 'hours'; jobs have name, nodes"),
         ("name,nodes,walltime\na,2\n", "line 2: 2 cells, not 3"),
@@ -240,9 +240,9 @@ def test_a_replay_is_blocked_by_dates(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "named"),
     [
-        ("node,start,end\nn07,2026-10-25,\n", ": node, row 0: 'n07' is no node"),
-        ("node,start,end\nn00,2026-10-26,2026-10-25\n", ", row 0: the span ends at"),
-        ("node,start,end\nn00,soon,\n", ": start, row 0: 'soon' is no date"),
+        ("node,start,end\nn07,2026-10-25,\n", ": node, line 2: 'n07' is no node"),
+        ("node,start,end\nn00,2026-10-26,2026-10-25\n", ", line 2: the span ends at"),
+        ("node,start,end\nn00,soon,\n", ": start, line 2: 'soon' is no date"),
         ("node,start\nn00,2026-10-26\n", " has no column 'end'"),
     ],
 )
@@ -260,3 +260,25 @@ def test_what_is_wrong_with_busy_spans_names_their_file(
     assert f"slotkern: {busy}{named}" in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert not (tmp_path / "pool.npz").exists()
+
+
+def test_what_is_taken_for_granted_is_told(tmp_path: Path) -> None:
+    nodes, busy = tmp_path / "m.csv", tmp_path / "b.csv"
+    busy.write_text(BUSY + "n02,2026-10-25 18:00,\n")
+    words = ("free", nodes, "--busy", busy, "--zone", "Europe/Berlin")
+    output = ("--output", tmp_path / "pool.npz")
+    nodes.write_text(MACHINE.replace("price", "Price"))
+    done = run(*words, *HORIZON, *output)
+    assert done.returncode == 0
+    assert done.stderr.splitlines() == [
+        f"{nodes} has no column 'performance': it is 1 of each node; it has Price, "
+        "memory beside the names",
+        f"{nodes} has no column 'price': it is 0 of each node; did you mean 'Price'?",
+        "1 of 3 busy spans have no end: busy for ever",
+    ]
+    nodes.write_text("name,performance,price\nn00,1,1\nn01,1,1\nn02,1,1\n")
+    assert run(*words[:2], *words[4:], *HORIZON, *output).stderr == ""
+    nodes.write_text("name\nn00\n")  # an error is one line, without what was noted
+    done = run(*words, *HORIZON, *output)
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1

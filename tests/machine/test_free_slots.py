@@ -57,9 +57,7 @@ def test_a_machine_in_a_file(tmp_path):
     csv.write_text("name,performance,memory\n007,2,64\né,4.5,128\n", encoding="utf-8")
     pq.write_table(pa.table(columns), parquet)
     assert sk.Machine.read(csv) == sk.Machine.read(parquet) == sk.Machine(columns)
-    with pytest.raises(
-        ValueError, match=r"m.csv: machine has no column 'host'; it has"
-    ):
+    with pytest.raises(ValueError, match=r"m.csv has no column 'host'; it has"):
         sk.Machine.read(csv, name="host")
     with pytest.raises(ValueError, match=r"the suffix '.txt' is not one of"):
         sk.Machine.read(tmp_path / "m.txt")
@@ -104,18 +102,29 @@ def test_processors_are_rows_with_a_host():
         (
             {"name": ["a", "b"], "price": [1, np.nan]},
             ValueError,
-            "machine: price, row 1: nan is not finite",
+            "machine, row 1: price nan is not finite",
         ),
         (
             {"name": ["a"], "price": ["0,4"]},
             TypeError,
-            "machine: price must be numbers, got dtype <U3, row 0: '0,4'",
+            "machine, row 0: price '0,4' is not a number",
         ),
         (
             {"name": ["a", "b"], "price": [0.4, None]},
             TypeError,
-            "machine: price must be numbers, got dtype object, row 1: None",
+            "machine, row 1: price None is not a number",
         ),
+        (
+            {"name": ["a", "b", "c"], "performance": ["1", "2", "fast"]},
+            TypeError,
+            "machine, row 2: performance 'fast' is not a number",
+        ),
+        (
+            {"name": ["a", "b"], "performance": ["1", "2"]},
+            TypeError,
+            "machine, row 0: performance '1' is text, not a number",
+        ),
+        ({"name": ["a", " "]}, ValueError, "machine, row 1: the name is empty"),
         ({"name": np.empty(0)}, ValueError, "a machine has 1 to .* nodes, not 0"),
         ({"name": ["a"], "start": [1]}, ValueError, "'start' is one of the slots"),
         ({"name": ["a", "b"], "os": ["x"]}, ValueError, "different numbers of rows"),
@@ -339,6 +348,7 @@ DAY = {"start": "2026-10-25", "end": "2026-10-26", "zone": "Europe/Berlin"}
         ({}, {"end": "2026-10-24"}, ValueError, "end 2026-10-24 does not lie after"),
         ({}, {"clock": sk.Clock("2026-10-25T00Z")}, ValueError, "zone is for a clock"),
         ({}, {"zone": None}, ValueError, "start: 2026-10-25 has no time zone"),
+        ({"start": [""]}, {}, ValueError, "busy: start, row 0: a time is missing"),
         ({"start": [None]}, {}, ValueError, "busy: start, row 0: a time is missing"),
     ],
 )
@@ -367,3 +377,13 @@ def test_bad_prices():
         sk.free_slots([], start=0, end=9)
     with pytest.raises(ValueError, match="busy has no column 'node'; it has start"):
         sk.free_slots(machine, {"start": [0]}, start=0, end=9)
+
+
+@pytest.mark.parametrize("empty", ["", " ", None, np.nan])
+def test_an_end_that_is_missing_is_busy_for_ever(empty):
+    machine = sk.Machine.homogeneous(2)
+    start = ["2026-10-25 06:00", "2026-10-25 09:00"]
+    busy = {"node": ["n0", "n1"], "start": start, "end": ["2026-10-25 07:00", empty]}
+    free = sk.free_slots(machine, busy, **DAY)
+    assert free.slots["node"].tolist() == [0, 1, 0]
+    assert free.slots["end"][1] == 10 * 3600  # the clocks are put back that night

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 from slotkern._core import in_numbers
 from slotkern._find import CRITERIA
 from slotkern._request import Request
-from slotkern.files.whole import AnyPath, as_path
+from slotkern.checks import row_of
+from slotkern.files.whole import AnyPath
+from slotkern.machine.frames import called
 from slotkern.machine.jobs import (
     is_table,
     read_jobs,
@@ -162,26 +164,21 @@ def read_batch(path: AnyPath) -> Batch:
     OSError
         If it cannot be read.
     """
-    return _of_table(read_jobs(path), str(as_path(path)))
+    return _of_table(read_jobs(path), "jobs")
 
 
 def _of_table(table: Any, name: str) -> Batch:
+    name = called(table, name)
     rows = rows_of(table, OWN, name)
-    first: dict[str, int] = {}
     for i, row in enumerate(rows):
-        called, criterion = row.get("name"), row.get("criterion", DEFAULT_CRITERION)
-        if called is not None and first.setdefault(called, i) != i:
-            raise ValueError(
-                f"{name}, row {i}, column 'name': {called!r} is the name of row "
-                f"{first[called]}"
-            )
+        criterion = row.get("criterion", DEFAULT_CRITERION)
         if criterion not in CRITERIA:
             raise ValueError(
-                f"{name}, row {i}, column 'criterion': must be one of "
+                f"{name}, {row_of(name, i)}, column 'criterion': must be one of "
                 f"{', '.join(CRITERIA)}; got {criterion!r}"
             )
     order = sorted(range(len(rows)), key=lambda i: rows[i].pop("order", i))
     criteria = [rows[i].pop("criterion", DEFAULT_CRITERION) for i in order]
     names = [rows[i].pop("name", f"job {i + 1}") for i in order]
-    requests = [request_of(rows[i], f"{name}, row {i}") for i in order]
+    requests = [request_of(rows[i], i, name) for i in order]
     return Batch(requests, names, criteria)

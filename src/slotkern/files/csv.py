@@ -223,9 +223,13 @@ def check_cells(data: bytes, columns: int) -> None:
             raise Fault(f"{cells} cells, not {columns}", number)
 
 
+def lines_of(data: bytes) -> list[int]:
+    """Return the line in which each record begins, without the header."""
+    return [line for line, _ in _records(utf8(data))][1:]
+
+
 def _place(data: bytes, number: int) -> str:
-    records = enumerate(_records(utf8(data)), -1)
-    return next(f"line {line}" for other, (line, _) in records if other == number)
+    return f"line {lines_of(data)[number]}"
 
 
 FORMAT = Format(_decode, _encode, _place)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
+from slotkern.checks import Source
 from slotkern.files.arrow import arrow_file, pyarrow
 from slotkern.files.columns import Fault
-from slotkern.files.csv import BOM, FORMAT, check_cells, header_of, read_table
+from slotkern.files.csv import BOM, FORMAT, check_cells, header_of, lines_of, read_table
 from slotkern.files.whole import AnyPath, as_path
 
 from .frames import FileColumns, columns_of
@@ -38,19 +39,33 @@ def read_columns(path: AnyPath, texts: Sequence[str] = ()) -> FileColumns:
     if suffix not in (".csv", ".parquet"):
         raise ValueError(f"{path}: the suffix {suffix!r} is not one of .csv, .parquet")
     data = path.read_bytes()
+    source = str(path) if suffix == ".parquet" else Source(str(path), _Lines(data))
     pa = pyarrow()
     try:
         if suffix == ".parquet":
             table = pyarrow("parquet").read_table(arrow_file(data))
         else:
             table = _csv(data, texts)
-        return FileColumns(columns_of(table, str(path)), str(path))
+        return FileColumns(columns_of(table, str(path)), source)
     except Fault as fault:
-        place = partial(FORMAT.place, data)
-        raise fault.error(str(path), place) from None
+        raise fault.error(str(path), partial(FORMAT.place, data)) from None
     except (pa.ArrowException, OSError) as error:
         reason = " ".join(str(error).split())
         raise ValueError(f"{path}: no sound table: {reason}") from None
+
+
+class _Lines:
+    """Where the records of a csv file stand, found once something asks."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    @cached_property
+    def _lines(self) -> list[int]:
+        return lines_of(self._data)
+
+    def __call__(self, record: int) -> str:
+        return f"line {self._lines[record]}"
 
 
 def _csv(data: bytes, texts: Sequence[str]) -> Any:

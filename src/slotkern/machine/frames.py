@@ -17,7 +17,7 @@ from slotkern.extras import extra
 
 from .moments import Moments
 
-__all__ = ["FileColumns", "column_of", "columns_of"]
+__all__ = ["FileColumns", "called", "column_of", "columns_of"]
 
 
 class FileColumns(dict[str, Any]):
@@ -26,6 +26,11 @@ class FileColumns(dict[str, Any]):
     def __init__(self, columns: Mapping[str, Any], source: str) -> None:
         super().__init__(columns)
         self.source = source
+
+
+def called(table: Any, name: str) -> str:
+    """Return what errors call a table: its file, or else the given name."""
+    return table.source if isinstance(table, FileColumns) else name
 
 
 def columns_of(table: Any, name: str) -> dict[str, Any]:

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern._request import REQUEST_FIELDS, Request
-from slotkern.checks import shown
+from slotkern.checks import row_of, shown
 from slotkern.files.whole import AnyPath, as_path
 
 from .clock import is_number
 from .files import read_columns
-from .frames import column_of, columns_of
+from .frames import FileColumns, called, column_of, columns_of
 from .moments import Moments
 
 __all__ = ["is_table", "read_jobs", "request_of", "requests_of", "rows_of"]
@@ -51,13 +51,14 @@ def rows_of(table: Any, more: Sequence[str] = (), name: str = "jobs") -> list[Ro
     more : sequence of str
         Columns beside those of `Request`.
     name : str
-        What it is, for errors.
+        What it is, for errors; a table of a file is called by that.
 
     Raises
     ------
     ValueError, TypeError
-        Naming the column, the row and the value.
+        Naming the column, the row and the value; for names that are used twice, both.
     """
+    name = called(table, name)
     columns = columns_of(table, name)
     for title in columns:
         if title not in (*COLUMNS, *more):
@@ -80,23 +81,40 @@ def rows_of(table: Any, more: Sequence[str] = (), name: str = "jobs") -> list[Ro
         given = values * count if len(values) == 1 < count else values
         for i, value in enumerate(given):
             if not _is_empty(value):
-                at = f"{name}, row {i}, column {title!r}"
-                found[i][title] = _cell(title, value, at)
+                try:
+                    found[i][title] = _cell(title, value)
+                except (ValueError, TypeError) as error:
+                    at = f"{name}, {row_of(name, i)}, column {title!r}"
+                    raise type(error)(f"{at}: {error}") from None
     for i, row in enumerate(found):
         needed = ["volume", "walltime"] if "walltime" in columns else ["volume"]
         for titles in (["nodes"], needed):
             if not row.keys() & set(titles):
                 told = " and ".join(map(repr, titles))
-                raise ValueError(f"{name}, row {i}, column {told}: is empty")
+                at = f"{name}, {row_of(name, i)}, column {told}"
+                raise ValueError(f"{at}: is empty")
+    _check_names(found, name)
     return found
 
 
-def request_of(row: Row, at: str) -> Request:
-    """Return the request of a row; an error names the row, as `at` says."""
+def _check_names(rows: list[Row], name: str) -> None:
+    """Refuse two jobs of one name: nobody could tell them apart afterwards."""
+    first: dict[str, int] = {}
+    for i, row in enumerate(rows):
+        job = row.get("name")
+        if job is not None and first.setdefault(job, i) != i:
+            raise ValueError(
+                f"{name}, {row_of(name, i)}, column 'name': {job!r} is the name of "
+                f"{row_of(name, first[job])}"
+            )
+
+
+def request_of(row: Row, number: int, name: str) -> Request:
+    """Return the request of a row; an error names the table and the row."""
     try:
         return Request(**row)
     except (ValueError, TypeError) as error:
-        raise ValueError(f"{at}: {error}") from None
+        raise ValueError(f"{name}, {row_of(name, number)}: {error}") from None
 
 
 def requests_of(jobs: Any, name: str = "jobs") -> list[Any]:
@@ -108,11 +126,12 @@ def requests_of(jobs: Any, name: str = "jobs") -> list[Any]:
         ]
     if not is_table(jobs):
         return list(jobs)
+    name = called(jobs, name)
     rows = rows_of(jobs, name=name)
-    return [request_of(row, f"{name}, row {i}") for i, row in enumerate(rows)]
+    return [request_of(row, i, name) for i, row in enumerate(rows)]
 
 
-def read_jobs(path: AnyPath) -> dict[str, Any]:
+def read_jobs(path: AnyPath) -> FileColumns:
     """Return the columns of a table of jobs in a file, for `rows_of`.
 
     Parameters
@@ -141,7 +160,7 @@ def read_jobs(path: AnyPath) -> dict[str, Any]:
     return columns
 
 
-def _of_json(path: Any) -> dict[str, Any]:
+def _of_json(path: Any) -> FileColumns:
     try:
         rows = json.loads(path.read_text(encoding="utf-8-sig"))
     except ValueError as error:
@@ -153,7 +172,8 @@ def _of_json(path: Any) -> dict[str, Any]:
         if not isinstance(row, dict):
             raise ValueError(f"{path}: row {i} is no object: {shown(row)}")
         titles |= dict.fromkeys(row)
-    return {title: column_of([row.get(title) for row in rows]) for title in titles}
+    columns = {title: column_of([row.get(title) for row in rows]) for title in titles}
+    return FileColumns(columns, str(path))
 
 
 def _if_numbers(cells: NDArray[Any]) -> NDArray[Any]:
@@ -181,22 +201,22 @@ def _is_empty(value: Any) -> bool:
     return value is None or type(value).__name__ == "NAType" or bool(value != value)
 
 
-def _cell(title: str, value: Any, at: str) -> Any:
+def _cell(title: str, value: Any) -> Any:
     """The value of a cell that is not empty."""
     if title in TEXTS:
         return str(value)
     if title == "limits":
         return value if isinstance(value, list | tuple) else str(value)
     if isinstance(value, bool):
-        raise TypeError(f"{at}: {value!r} is no number")
+        raise TypeError(f"{value!r} is no number")
     if title in SAID and not is_number(value):
         return value
     try:
         found = float(value)
     except (TypeError, ValueError):
-        raise ValueError(f"{at}: {shown(value)} is no number") from None
+        raise ValueError(f"{shown(value)} is no number") from None
     if title != "nodes":
         return found
     if not found.is_integer():
-        raise ValueError(f"{at}: {shown(value)} is no integer")
+        raise ValueError(f"{shown(value)} is no integer")
     return int(found)

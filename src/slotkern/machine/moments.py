@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern._moments import Moment, quick_meaning
-from slotkern.checks import shown
+from slotkern.checks import row_of, shown
 
 __all__ = [
     "Moment",
@@ -209,7 +209,8 @@ def moments_of(values: Any, name: str) -> Moments:
         values, fault = _in_base_unit(column)
         if fault is not None:
             row, reason = fault
-            raise ValueError(f"{name}, row {row}: {_said(column[row])} {reason}")
+            at = f"{name}, {row_of(name, row)}"
+            raise ValueError(f"{at}: {_said(column[row])} {reason}")
         return Moments(values, False)
     if column.dtype.kind == "U" or column.dtype == object:
         found = _plain_text(column)
@@ -298,16 +299,19 @@ def _one_by_one(column: NDArray[Any], name: str) -> Moments:
             found.append(nat * 1000)
             folds.append(False)
             continue
-        moment = moment_of(value, f"{name}, row {row}")
+        quick: Any = quick_meaning(value, False)  # before any words for its place
+        at = "" if quick else f"{name}, {row_of(name, row)}"
+        moment: Moment = quick or read_moment(value, at)
         if first is None:
             first = row, moment
         elif moment.aware != first[1].aware:
             with_zone, without = (
                 ((row, moment), first) if moment.aware else (first, (row, moment))
             )
+            at, other = (row_of(name, each[0]) for each in (without, with_zone))
             raise ValueError(
-                f"{name}, row {without[0]}: {without[1].said} has no time zone, but "
-                f"{with_zone[1].said} in row {with_zone[0]} has one"
+                f"{name}, {at}: {without[1].said} has no time zone, but "
+                f"{with_zone[1].said} in {other} has one"
             )
         found.append(moment.ns)
         folds.append(bool(moment.fold))
@@ -320,8 +324,9 @@ def _one_by_one(column: NDArray[Any], name: str) -> Moments:
         )
     except OverflowError:
         row = next(i for i, ns in enumerate(scaled) if abs(ns) >= 2**63)
+        at = f"{name}, {row_of(name, row)}"
         raise ValueError(
-            f"{name}, row {row}: {column[row]} is out of the range of nanoseconds"
+            f"{at}: {column[row]} is out of the range of nanoseconds"
         ) from None
     values = ticks.view("M8[ns]" if fine else "M8[us]")
     aware = first is not None and first[1].aware
@@ -331,6 +336,8 @@ def _one_by_one(column: NDArray[Any], name: str) -> Moments:
 
 
 def _missing(value: Any) -> bool:
+    if isinstance(value, str):
+        return not value.strip()
     return value is None or bool(
         isinstance(value, (float, dt.datetime, np.datetime64)) and value != value
     )
@@ -432,7 +439,7 @@ def instants(
         return values
 
     def fault(row: int, reason: str) -> ValueError:
-        return ValueError(f"{name}, row {row}: {values[row]} {reason}")
+        return ValueError(f"{name}, {row_of(name, row)}: {values[row]} {reason}")
 
     if zone is None:
         raise fault(int(there[0]), _NO_ZONE)

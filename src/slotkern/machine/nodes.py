@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import math
+from difflib import get_close_matches
 from itertools import repeat
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern.checks import integer, number, shown
-from slotkern.files.whole import AnyPath, as_path
+from slotkern.checks import integer, number, of_column, row_of, shown
+from slotkern.files.whole import AnyPath
 from slotkern.notes import log
 from slotkern.shown import Shown
 from slotkern.shown_table import Table
 
 from .clock import is_number
-from .frames import columns_of
+from .frames import called, columns_of
 from .moments import Moments
 
 __all__ = ["Machine", "numbers_of"]
@@ -84,39 +86,39 @@ class Machine(Shown):
     def __init__(
         self, table: Any, *, name: str = "name", processors: str | int | None = None
     ) -> None:
-        given = columns_of(table, "machine")
+        what = called(table, "machine")
+        given = columns_of(table, what)
         if name not in given:
             raise ValueError(
-                f"machine has no column {name!r}; it has {', '.join(given) or 'none'}"
+                f"{what} has no column {name!r}; it has {', '.join(given) or 'none'}"
             )
-        names = _names(given.pop(name))
+        names = _names(given.pop(name), what)
         columns: dict[str, NDArray[Any]] = {}
         for key, values in given.items():
             if key in ("node", "start", "end"):
-                raise ValueError(f"machine: the column {key!r} is one of the slots")
+                raise ValueError(f"{what}: the column {key!r} is one of the slots")
             if isinstance(values, Moments):
                 values = values.values
             columns[key] = np.broadcast_to(values, len(names)).copy()
         if processors is not None:
-            names, columns = _one_each(names, columns, processors)
+            names, columns = _one_each(names, columns, processors, what)
         for key, value in (("performance", 1.0), ("price", 0.0)):
             if key not in columns:
+                reason = "%s has no column %r: it is %g of each node%s"
+                log.info(reason, what, key, value, _meant(key, columns))
                 columns[key] = np.full(len(names), value)
-                log.info("machine has no column %r: it is %g of each node", key, value)
         self.names = names
-        self.performance = numbers_of(
-            columns.pop("performance"), "machine: performance"
-        )
-        self.price = numbers_of(columns.pop("price"), "machine: price")
-        _check(self.performance > 0, self.performance, "performance", "positive")
-        _check(self.price >= 0, self.price, "price", "at least 0")
+        self.performance = numbers_of(columns.pop("performance"), what, "performance")
+        self.price = numbers_of(columns.pop("price"), what, "price")
+        _check(self.performance > 0, self.performance, what, "performance", "positive")
+        _check(self.price >= 0, self.price, what, "price", "at least 0")
         self.columns = columns
         self._index: dict[str, int] = {}
         for row, each in enumerate(names.tolist()):
             if self._index.setdefault(each, row) != row:
-                first = self._index[each]
+                first = row_of(what, self._index[each])
                 raise ValueError(
-                    f"machine, row {row}: {each!r} is the name of row {first}"
+                    f"{what}, {row_of(what, row)}: {each!r} is the name of {first}"
                 )
         for column in (names, self.performance, self.price, *columns.values()):
             column.flags.writeable = False
@@ -179,10 +181,7 @@ class Machine(Shown):
         from .files import read_columns
 
         columns = read_columns(path, texts=(name,))
-        try:
-            return cls(columns, name=name, processors=processors)
-        except (ValueError, TypeError) as error:
-            raise type(error)(f"{as_path(path)}: {error}") from None
+        return cls(columns, name=name, processors=processors)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -245,7 +244,8 @@ class Machine(Shown):
         if (found < 0).any():
             row = int((found < 0).argmax())
             value = shown(given[row : row + 1].tolist()[0])
-            raise ValueError(f"{what}, row {row}: {value} is no node of the machine")
+            place = row_of(what, row)
+            raise ValueError(f"{what}, {place}: {value} is no node of the machine")
         return found.astype(np.int32)
 
     def _check_ids(
@@ -263,45 +263,59 @@ class Machine(Shown):
         wrong = (numbers[at] == given) & (named[at] != found)
         if wrong.any():
             row = int(wrong.argmax())
+            place, node = row_of(what, row), int(named[at[row]])
             raise ValueError(
-                f"{what}, row {row}: {given[row]} is a number, which means a row of "
-                f"the machine, but node {str(self.names[named[at[row]]])!r} is row "
-                f"{named[at[row]]}; write names as text"
+                f"{what}, {place}: {given[row]} is a number, which means a row of the "
+                f"machine, but node {str(self.names[node])!r} is row {node}; write "
+                "names as text"
             )
 
 
-def _names(column: NDArray[Any] | Moments) -> NDArray[np.str_]:
+def _meant(name: str, columns: dict[str, Any]) -> str:
+    """Ask for the column that may be meant by a name that is none; else list all."""
+    alike = {key.casefold(): key for key in columns}
+    if found := get_close_matches(name, alike, n=1, cutoff=0.75):
+        return f"; did you mean {alike[found[0]]!r}?"
+    return f"; it has {', '.join(columns)} beside the names" if columns else ""
+
+
+def _names(column: NDArray[Any] | Moments, what: str) -> NDArray[np.str_]:
     values = column.values if isinstance(column, Moments) else np.atleast_1d(column)
     if not 1 <= len(values) <= MAX_NODES:
-        raise ValueError(f"a machine has 1 to {MAX_NODES:,} nodes, not {len(values):,}")
+        told = f"a machine has 1 to {MAX_NODES:,} nodes, not {len(values):,}"
+        raise ValueError(told if what == "machine" else f"{what}: {told}")
     if values.dtype.kind not in "UiuO":
-        raise TypeError(f"machine: names must be text, got dtype {values.dtype}")
+        raise TypeError(f"{what}: names must be text, got dtype {values.dtype}")
     for row, each in enumerate(values.tolist()):
         if values.dtype == object and not isinstance(each, str):
-            raise TypeError(f"machine, row {row}: the name {shown(each)} is no text")
-        if not str(each).strip("\0"):
-            raise ValueError(f"machine, row {row}: the name is empty")
+            place = row_of(what, row)
+            raise TypeError(f"{what}, {place}: the name {shown(each)} is no text")
+        if not str(each).strip("\0").strip():
+            raise ValueError(f"{what}, {row_of(what, row)}: the name is empty")
     return values.astype(np.str_)
 
 
 def _one_each(
-    names: NDArray[np.str_], columns: dict[str, NDArray[Any]], processors: str | int
+    names: NDArray[np.str_],
+    columns: dict[str, NDArray[Any]],
+    processors: str | int,
+    what: str,
 ) -> tuple[NDArray[np.str_], dict[str, NDArray[Any]]]:
     """A row for each processor, with the node's name as its host."""
     if isinstance(processors, str):
         if processors not in columns:
-            raise ValueError(f"machine has no column {processors!r} of processors")
+            raise ValueError(f"{what} has no column {processors!r} of processors")
         counts = columns.pop(processors)
         if counts.dtype.kind not in "iu" or (counts < 1).any():
             row = int((counts < 1).argmax()) if counts.dtype.kind in "iu" else 0
             reason = f"{shown(counts[row].item())} is not an integer of at least 1"
-            raise ValueError(f"machine, row {row}: {processors} {reason}")
+            raise ValueError(f"{what}, {row_of(what, row)}: {processors} {reason}")
     else:
         counts = np.full(len(names), integer("processors", processors, least=1))
     if counts.sum() > MAX_NODES:
         raise ValueError(f"a machine has at most {MAX_NODES:,} processors")
     if "host" in columns:
-        raise ValueError("machine has a column 'host' already; processors make one")
+        raise ValueError(f"{what} has a column 'host' already; processors make one")
     host = np.repeat(names, counts)
     within = np.arange(len(host)) - np.repeat(np.cumsum(counts) - counts, counts)
     columns = {key: np.repeat(values, counts) for key, values in columns.items()}
@@ -309,23 +323,46 @@ def _one_each(
     return np.strings.add(np.strings.add(host, "/"), within.astype(np.str_)), columns
 
 
-def numbers_of(values: NDArray[Any], what: str) -> NDArray[np.float64]:
+def numbers_of(values: NDArray[Any], table: str, name: str) -> NDArray[np.float64]:
     """Return a column of finite numbers; an error names the row and the value."""
     column = np.asarray(values)
     if column.dtype.kind not in "iuf":
-        at = next((i for i, v in enumerate(column.tolist()) if not is_number(v)), 0)
-        told = f", row {at}: {shown(column.tolist()[at])}" if column.size else ""
-        raise TypeError(f"{what} must be numbers, got dtype {column.dtype}{told}")
+        cells = column.tolist()
+        if not cells:
+            raise TypeError(
+                f"{of_column(table, name)} must be numbers, got dtype {column.dtype}"
+            )
+        # Where one cell is no number, a csv file has text in all of them.
+        wrong = (i for i, cell in enumerate(cells) if not _reads_as_number(cell))
+        row = next(wrong, -1)
+        reason = "is not a number" if row >= 0 else "is text, not a number"
+        at, value = row_of(table, max(row, 0)), shown(cells[max(row, 0)])
+        raise TypeError(f"{table}, {at}: {name} {value} {reason}")
     found = column.astype(np.float64)
     if not np.isfinite(found).all():
         row = int((~np.isfinite(found)).argmax())
-        raise ValueError(f"{what}, row {row}: {column[row]} is not finite")
+        at = row_of(table, row)
+        raise ValueError(f"{table}, {at}: {name} {column[row]} is not finite")
     return found
 
 
+def _reads_as_number(value: Any) -> bool:
+    try:
+        return is_number(value) or (
+            isinstance(value, str) and math.isfinite(float(value))
+        )
+    except ValueError:
+        return False
+
+
 def _check(
-    good: NDArray[np.bool_], values: NDArray[np.float64], name: str, what: str
+    good: NDArray[np.bool_],
+    values: NDArray[np.float64],
+    table: str,
+    name: str,
+    what: str,
 ) -> None:
     if not good.all():
         row = int((~good).argmax())
-        raise ValueError(f"machine, row {row}: {name} {values[row]} is not {what}")
+        at = row_of(table, row)
+        raise ValueError(f"{table}, {at}: {name} {values[row]} is not {what}")

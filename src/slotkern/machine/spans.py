@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern.checks import number, shown
+from slotkern.checks import number, of_column, row_of, shown
 from slotkern.notes import log
 from slotkern.shown import Drawn
 from slotkern.shown_table import Table
 from slotkern.slots import make_slots, row_order
 
 from .clock import Clock, is_number
-from .frames import FileColumns, columns_of
+from .frames import called, columns_of
 from .moments import Moments
 from .nodes import Machine, numbers_of
 
@@ -128,8 +128,7 @@ def free_slots(
     last = _time(clock, end, "end")
     if not first < last:
         raise ValueError(f"end {end} does not lie after start {start}")
-    what = busy.source if isinstance(busy, FileColumns) else "busy"
-    node, begins, ends = _spans(machine, busy, clock, dated, what)
+    node, begins, ends = _spans(machine, busy, clock, dated, called(busy, "busy"))
     outside = int(((ends <= first) | (begins >= last)).sum())
     for count, what in (
         (outside, "lie outside the horizon"),
@@ -180,18 +179,19 @@ def _spans(
     )
     if rows == 0:
         return np.empty(0, np.int32), np.empty(0), np.empty(0)
-    node = machine.ids(columns["node"], f"{what}: node")
+    node = machine.ids(columns["node"], of_column(what, "node"))
     start, end = (
-        _column(columns[name], clock, dated, f"{what}: {name}", name == "end")
+        _column(columns[name], clock, dated, of_column(what, name), name == "end")
         for name in ("start", "end")
     )
     _one_kind(columns["start"], columns["end"], what)
     wrong = end < start
     if wrong.any():
         row = int(wrong.argmax())
+        last, first = _shown(clock, end[row]), _shown(clock, start[row])
         raise ValueError(
-            f"{what}, row {row}: the span ends at {_shown(clock, end[row])}, before it "
-            f"starts at {_shown(clock, start[row])}"
+            f"{what}, {row_of(what, row)}: the span ends at {last}, before it starts "
+            f"at {first}"
         )
     return node, start, end
 
@@ -216,7 +216,8 @@ def _column(
     found = np.asarray(values, np.float64)
     wrong = np.isnan(found) & (not endless)
     if wrong.any():
-        raise ValueError(f"{name}, row {int(wrong.argmax())}: a time is missing")
+        place = row_of(name, int(wrong.argmax()))
+        raise ValueError(f"{name}, {place}: a time is missing")
     return np.where(np.isnan(found), np.inf, found)
 
 
@@ -284,7 +285,7 @@ def _prices(
     columns = columns_of(table, "prices")
     if "price" not in columns:
         raise ValueError(f"prices has no column 'price'; it has {', '.join(columns)}")
-    price = numbers_of(np.atleast_1d(columns["price"]), "prices: price")
+    price = numbers_of(np.atleast_1d(columns["price"]), "prices", "price")
     if (price < 0).any():
         row = int((price < 0).argmax())
         raise ValueError(f"prices, row {row}: price {price[row]} is not at least 0")
