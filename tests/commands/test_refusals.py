@@ -145,6 +145,99 @@ def test_a_trace_is_not_overwritten_by_its_slots(tmp_path: Path) -> None:
             run(
                 "slots-from-trace", trace, "--at", 0, "--horizon", 9, "--output", output
             ),
-            f"{output}: the trace itself, which would be overwritten",
+            f"{output} is read by this command, and would be overwritten",
         )
     assert trace.read_text() == before
+
+
+NODES = "name,performance,price\na,1,0.5\nb,2,0.5\n"
+BUSY = "node,start,end\na,2026-10-25 06:00,2026-10-25 07:00\n"
+DAY = ["--start", "2026-10-25", "--end", "2026-10-26", "--zone", "UTC"]
+
+
+def test_what_a_command_reads_is_not_overwritten(tmp_path: Path) -> None:
+    slots, jobs, machine, busy, pool, trace = (
+        tmp_path / name
+        for name in ("s.csv", "j.csv", "m.csv", "b.csv", "p.npz", "easy.swf")
+    )
+    slots.write_text("node,start,end,performance,price\n0,0,9,1,1\n")
+    jobs.write_text("nodes,volume\n1,1\n")
+    machine.write_text(NODES)
+    busy.write_text(BUSY)
+    trace.write_text("; MaxProcs: 4\n1 0 0 9 2 -1 -1 2 9 -1 1 1 1 -1 1 -1 -1 -1\n")
+    assert run("free", machine, *DAY, "--output", pool).exit_code == 0
+    (tmp_path / "link.csv").symlink_to(jobs)
+    files = [slots, jobs, machine, busy, trace]
+    before = [file.read_bytes() for file in files]
+    job = ["--nodes", 1, "--volume", 1]
+    for words, output in (
+        (["find", slots, *job], slots),
+        (["alternatives", slots, *job], slots),
+        (["compare", slots, *job], slots),
+        (["free", machine, "--busy", busy, *DAY], machine),
+        (["free", machine, "--busy", busy, *DAY], busy),
+        (["schedule", slots, jobs], slots),
+        (["schedule", pool, jobs], tmp_path / "link.csv"),
+        (["batch", slots, jobs], slots),
+        (["batch", slots, jobs], jobs),
+    ):
+        done = run(*words, "--output", output)
+        refused(done, f"--output: {output} is read by this command")
+    done = run("replay", trace, "--policy", "fcfs", "--policy", "easy")
+    assert done.exit_code == 0
+    done = run("replay", trace, "--policy", "easy", "--output", tmp_path)
+    refused(done, f"--output: {trace} is read by this command")
+    assert [file.read_bytes() for file in files] == before
+
+
+def test_a_pool_may_take_its_own_place(tmp_path: Path) -> None:
+    machine, jobs, pool = (tmp_path / name for name in ("m.csv", "j.csv", "p.npz"))
+    machine.write_text(NODES)
+    jobs.write_text("nodes,walltime\n1,1h\n")
+    assert run("free", machine, *DAY, "--output", pool).exit_code == 0
+    for owner in ("alice", "bob"):
+        done = run("schedule", pool, jobs, "--owner", owner, "--output", pool)
+        assert done.exit_code == 0
+    assert sk.SlotPool.load(pool).owners == ["alice", "bob"]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "busy", "words"),
+    [
+        ("name,performance\na,1\nb,fast\n", BUSY, "m.csv, line 3: performance 'fast'"),
+        ('name,price\na,"0,75"\n', BUSY, "m.csv, line 2: price '0,75' is not"),
+        ("name,price\n\na,1\nb,-1\n", BUSY, "m.csv, line 4: price -1.0 is not"),
+        ("name\na\nb\na\n", BUSY, "m.csv, line 4: 'a' is the name of line 2"),
+        ("name,price\na,1\n ,1\n", BUSY, "m.csv, line 3: the name is empty"),
+        (NODES, BUSY + "c,2026-10-25,\n", "b.csv: node, line 3: 'c' is no node"),
+        (NODES, BUSY + "a,noon,\n", "b.csv: start, line 3: 'noon' is no date"),
+        (NODES, BUSY + "a,,\n", "b.csv: start, line 3: a time is missing"),
+        (
+            NODES,
+            BUSY + "a,2026-10-25 09:00,2026-10-25 08:00\n",
+            "b.csv, line 3: the span ends at 2026-10-25 08:00:00",
+        ),
+        (
+            NODES,
+            BUSY + "a,2026-10-25 09:00+00:00,\n",
+            "b.csv: start, line 2: 2026-10-25 06:00 has no time zone, but "
+            "2026-10-25 09:00+00:00 in line 3 has one",
+        ),
+    ],
+)
+def test_what_is_wrong_in_a_table_is_told_by_its_line(
+    tmp_path: Path, nodes: str, busy: str, words: str
+) -> None:
+    machine, spans = tmp_path / "m.csv", tmp_path / "b.csv"
+    machine.write_text(nodes)
+    spans.write_text(busy)
+    options = [*DAY, "--output", tmp_path / "pool.npz"]
+    refused(run("free", machine, "--busy", spans, *options), f"{tmp_path}/{words}")
+
+
+def test_jobs_of_one_name_are_refused(tmp_path: Path) -> None:
+    slots, jobs = tmp_path / "s.csv", tmp_path / "j.csv"
+    slots.write_text("node,start,end,performance,price\n0,0,9,1,1\n")
+    jobs.write_text("name,nodes,volume\na,1,1\na,1,1\n")
+    for command in ("batch", "schedule"):
+        refused(run(command, slots, jobs), jobs, "line 3", "'a' is the name of line 2")

@@ -118,7 +118,7 @@ def batch(
     """
     words = policy or ["css"]
     policies = [policy_of(word) for word in words]
-    check_output(output)
+    check_output(output, [slots, jobs])
     check_page(html)
     queue, (free, _) = read_batch(jobs), read_free(slots)
     with progress("policies", policies) as steps:

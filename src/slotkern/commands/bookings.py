@@ -46,7 +46,7 @@ def bookings(
 
     Exits with 1 when nothing is booked.
     """
-    check_output(output)
+    check_output(output, [pool])
     booked = sk.SlotPool.load(pool)
     table = booked.bookings()
     if owner is not None:

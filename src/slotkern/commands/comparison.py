@@ -65,7 +65,7 @@ def compare(
     Along a row stands what the best by one criterion costs in terms of the others.
     Exits with 1 and the explanation when there is no window at all.
     """
-    check_results(plot, output)
+    check_results(slots, plot, output)
     criteria = [*dict.fromkeys(criterion or (*sk.CRITERIA, "processor_time"))]
     shapes = [
         one_of("--shape", each, SHAPES) for each in dict.fromkeys(shape or SHAPES)

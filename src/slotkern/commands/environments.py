@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import slotkern as sk
+from slotkern.commands.results import check_apart
 from slotkern.commands.terminal import show
 from slotkern.commands.words import among
 from slotkern.environment import PRESETS
@@ -111,8 +112,7 @@ def slots_from_trace(
     from slotkern.traces.free_slots import slots_from_trace as free_slots
 
     format_of(output)
-    if output.exists() and trace.exists() and output.samefile(trace):
-        raise ValueError(f"{output}: the trace itself, which would be overwritten")
+    check_apart(output, [trace])
     found = free_slots(
         trace,
         at,

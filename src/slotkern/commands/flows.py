@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from slotkern.checks import one_of
-from slotkern.commands.results import Html, check_page, write_page
+from slotkern.commands.results import Html, check_apart, check_page, write_page
 from slotkern.commands.tables import column, metrics_table
 from slotkern.commands.terminal import bars, show
 from slotkern.commands.words import among
@@ -199,6 +199,9 @@ def replay(
     names = policy or ["easy"]
     for name in names:
         one_of("--policy", name, POLICIES)
+    if output is not None:
+        for name in names:
+            check_apart(output / f"{name}.swf", [file])
     done: dict[str, Replay] = {}
     with bars() as shown:
         for name in dict.fromkeys(names):

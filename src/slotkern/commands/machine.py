@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,7 +23,7 @@ from .results import (
     write_table,
 )
 from .tables import listing_table
-from .terminal import show
+from .terminal import noted, show
 from .words import SHAPES, among
 
 with extra():
@@ -40,14 +41,18 @@ def register(app: typer.Typer) -> None:
 
 def read_free(path: Path) -> tuple[Any, Any]:
     """Return the slots or the pool in a file, and the array that rows count in."""
-    if path.suffix.lower() == ".npz" and zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as archive:
-            is_pool = {"format.npy", "origin.npy"} <= set(archive.namelist())
-        if is_pool:
-            pool = sk.SlotPool.load(path)
-            return pool, pool.origin
+    if _is_pool(path):
+        pool = sk.SlotPool.load(path)
+        return pool, pool.origin
     slots = sk.read_slots(path)
     return slots, slots
+
+
+def _is_pool(path: Path) -> bool:
+    if path.suffix.lower() != ".npz" or not zipfile.is_zipfile(path):
+        return False
+    with zipfile.ZipFile(path) as archive:
+        return {"format.npy", "origin.npy"} <= set(archive.namelist())
 
 
 def number_or_text(value: str | None) -> float | str | None:
@@ -90,11 +95,16 @@ def free(
         typer.Option(help="The column of processors: each becomes a node of its own."),
     ] = None,
 ) -> None:
-    """Write what busy spans leave free on a machine to a pool with names and dates."""
-    check_outputs(output)
-    table = sk.Machine.read(machine, processors=processors)
-    spans = None if busy is None else read_columns(busy, ("node", "start", "end"))
-    found = sk.free_slots(table, spans, start=start, end=end, zone=zone, unit=unit)
+    """Write what busy spans leave free on a machine to a pool with names and dates.
+
+    Says on standard error what is taken for granted: no column of prices, busy spans
+    without an end or outside the horizon.
+    """
+    check_outputs(output, [machine, busy])
+    with noted():
+        table = sk.Machine.read(machine, processors=processors)
+        spans = None if busy is None else read_columns(busy, ("node", "start", "end"))
+        found = sk.free_slots(table, spans, start=start, end=end, zone=zone, unit=unit)
     slots = found.slots
     columns = {"name": found.machine.names[slots["node"]]}
     columns |= {name: slots[name] for name in slots.dtype.names or ()}
@@ -140,11 +150,12 @@ def schedule(
     ] = None,
 ) -> None:
     """Find and book a window for each job of a table, in its order."""
-    check_outputs(output)
+    # A pool with its bookings may take the place of the pool, as `release` does it.
+    check_outputs(output, [jobs] if _is_pool(slots) else [jobs, slots])
     check_page(html)
     free, _ = read_free(slots)
     pool = free if isinstance(free, sk.SlotPool) else sk.SlotPool(free)
-    asked = requests_of(read_jobs(jobs), str(jobs))
+    asked = requests_of(read_jobs(jobs))
     whose = jobs.stem if owner is None else owner  # what has none cannot be released
     done = pool.schedule(asked, criterion, shape=shape, owner=whose)  # type: ignore[arg-type]
     table = done.listing()
@@ -160,10 +171,10 @@ def info() -> None:
     show(*about())
 
 
-def check_outputs(paths: list[Path] | None) -> None:
-    """Refuse what cannot be written, before there is anything."""
+def check_outputs(paths: list[Path] | None, reads: Sequence[Path | None]) -> None:
+    """Refuse what cannot be written or should not be, before there is anything."""
     for path in paths or ():
-        check_output(path, ".npz")
+        check_output(path, reads, [".npz"])
 
 
 def write_all(paths: list[Path] | None, pool: sk.SlotPool, columns: Any) -> None:

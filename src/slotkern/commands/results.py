@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -26,6 +26,7 @@ __all__ = [
     "Dates",
     "Html",
     "Output",
+    "check_apart",
     "check_output",
     "check_page",
     "dates",
@@ -59,13 +60,17 @@ class Dates(NamedTuple):
 Columns = Mapping[str, Dates | NDArray[Any] | Sequence[Any]]
 
 
-def check_output(path: Path | None, *more: str) -> None:
-    """Refuse a result that cannot be written, before there is one.
+def check_output(
+    path: Path | None, reads: Iterable[Path | None], more: Sequence[str] = ()
+) -> None:
+    """Refuse a result that cannot be written or should not be, before there is one.
 
     Parameters
     ----------
     path : Path or None
-    *more : str
+    reads : iterable of Path or None
+        What the command reads, and must not overwrite.
+    more : sequence of str
         Endings beside those of tables.
     """
     if path is None:
@@ -75,8 +80,18 @@ def check_output(path: Path | None, *more: str) -> None:
         raise ValueError(f"--output: {path} does not end in {', '.join(known)}")
     if not path.parent.is_dir():
         raise ValueError(f"--output: {path.parent} is no folder")
+    check_apart(path, reads)
     if path.suffix.lower() == ".parquet":
         pyarrow("parquet")
+
+
+def check_apart(path: Path, reads: Iterable[Path | None]) -> None:
+    """Refuse a result in the place of a file that the command reads."""
+    for read in reads:
+        if read and path.exists() and read.exists() and path.samefile(read):
+            raise ValueError(
+                f"--output: {path} is read by this command, and would be overwritten"
+            )
 
 
 def check_page(path: Path | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import logging
 import os
 import sys
 from collections.abc import Collection, Iterator
@@ -10,6 +11,7 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from slotkern.extras import extra
+from slotkern.notes import log
 
 with extra():
     from rich.console import Console, RenderableType
@@ -19,6 +21,7 @@ __all__ = [
     "bars",
     "drop_output",
     "lost_output",
+    "noted",
     "progress",
     "ready_streams",
     "show",
@@ -123,6 +126,27 @@ def show(*things: RenderableType) -> None:
     with written() as console:
         for thing in things:
             console.print(thing)
+
+
+@contextmanager
+def noted() -> Iterator[None]:
+    """Tell on standard error what is decided within without being asked.
+
+    At the end, a line each; nothing where it ends in an error, which is one line.
+    """
+    notes: list[str] = []
+    keep = logging.Handler()
+    keep.emit = lambda record: notes.append(record.getMessage())  # type: ignore[method-assign]
+    level = log.level
+    log.addHandler(keep)
+    log.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
+        log.removeHandler(keep)
+    for note in notes:
+        print(note, file=sys.stderr)
 
 
 def bars() -> Progress:

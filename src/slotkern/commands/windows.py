@@ -227,7 +227,7 @@ def find(
 
     Exits with 1 and the explanation when there is no window.
     """
-    check_results(plot, output, html)
+    check_results(slots, plot, output, html)
     free, table = read_free(slots)
     how: Any = {"criterion": criterion, "shape": shape, "method": method}
     how |= {"placement": placement, "span": span, "gap": gap, "max_work": max_work}
@@ -290,7 +290,7 @@ def alternatives(
 
     Exits with 1 and the explanation when there is none.
     """
-    check_results(plot, output, html)
+    check_results(slots, plot, output, html)
     if most is not None and most < 1:
         raise ValueError(f"--most must be at least 1, got {most}")
     free, table = read_free(slots)
@@ -334,10 +334,10 @@ def explain(slots: SlotsFile, request: sk.Request, shape: Shape = "square") -> N
 
 
 def check_results(
-    plot: Path | None, output: Path | None, html: Path | None = None
+    slots: Path, plot: Path | None, output: Path | None, html: Path | None = None
 ) -> None:
     """Refuse a picture or a file that cannot be, before anything is searched."""
-    check_output(output)
+    check_output(output, [slots])
     check_page(html)
     if plot is not None:
         from slotkern.plotting.style import checked_path
