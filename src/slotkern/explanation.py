@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -67,7 +68,10 @@ class Explanation(Shown):
         The earliest finish without the deadline: the smallest deadline that fits. None
         when no deadline helps.
     most_nodes : int
-        The largest number of nodes that fits with nothing else changed.
+        The largest number of nodes that fits with nothing else changed; 0 if none.
+    nearest_nodes : int
+        The number of nodes nearest to the one asked for that fits with nothing else
+        changed; 0 if none. Within limits on sums fewer nodes may fit worse.
     earliest_start, shortest_runtime : float or None
         The earliest start without the latest, the shortest runtime without the most:
         the smallest of these that fit. None when there is no such limit, or when that
@@ -105,6 +109,7 @@ class Explanation(Shown):
     earliest_start: float | None
     shortest_runtime: float | None
     most_nodes: int
+    nearest_nodes: int
     without: list[str]
     sums: dict[int, float]
     beyond: dict[int, float]
@@ -133,8 +138,8 @@ class Explanation(Shown):
         }
         changes = {name: x for name, x in found.items() if x is not None}
         changes |= {f"limits[{k}]": amount for k, amount in self.sums.items()}
-        if self.most_nodes:
-            changes["nodes"] = self.most_nodes
+        if self.nearest_nodes:
+            changes["nodes"] = self.nearest_nodes
         return changes
 
     def _shown(self) -> Table:
@@ -159,20 +164,20 @@ class Explanation(Shown):
             "those also pass the filter and the price limit",
             f"{self.slots_long} of {self.slots_total} slots can hold a part of "
             + self._length(),
-            f"at most {_counted(self.together, ' node is', ' nodes are')} ever free "
-            f"together; {_counted(asked.nodes, ' is', ' are')} asked for",
+            f"at most {_counted(self.together, ' such node is', ' such nodes are')} "
+            f"ever free together for that long{self._when()}; "
+            f"{_counted(asked.nodes, ' is', ' are')} asked for",
         ]
         if self.cheapest is not None:
-            lines.append(
-                f"the cheapest window costs {self.cheapest:.6g}; the budget is "
-                f"{asked.budget:g}"
-            )
+            budget = asked.budget
+            of = "" if math.isinf(budget) else f"; the budget is {budget:g}"
+            lines.append(f"the cheapest window costs {self.cheapest:.6g}{of}")
         if self.fits:
             return "\n".join(["A window fits.", *lines])
         lines += [
-            f"no window keeps {_words(limit := asked.limits[k], repr(limit.amount))}, "
-            "even with an endless budget and without other limits on sums: it comes to "
-            f"{amount!r} at {'most' if limit.side == '>=' else 'least'}"
+            f"no window keeps {_as_asked(limit := asked.limits[k])}, even with an "
+            "endless budget and without other limits on sums: it comes to "
+            f"{_exact(amount)} at {'most' if limit.side == '>=' else 'least'}"
             for k, amount in self.beyond.items()
         ]
         remedies = {
@@ -180,7 +185,9 @@ class Explanation(Shown):
             "deadline": "a deadline of {}",
             "latest": "a latest start of {}",
             "max_runtime": "a runtime of {}",
-            "nodes": "{} node instead" if self.most_nodes == 1 else "{} nodes instead",
+            "nodes": "{} node instead"
+            if self.nearest_nodes == 1
+            else "{} nodes instead",
         }
         remedies |= {f"limits[{k}]": _words(asked.limits[k], "{}") for k in self.sums}
         either = [
@@ -202,10 +209,11 @@ class Explanation(Shown):
     def _asked(self, asked: Request, name: str) -> str:
         if name.startswith("limits["):
             limit = asked.limits[int(name[len("limits[") : -1])]
-            return _words(limit, repr(limit.amount))
+            return _as_asked(limit)
         if name == "limits":
-            return " and ".join(_words(x, repr(x.amount)) for x in asked.limits)
-        return str(getattr(asked, name))
+            return " and ".join(map(_as_asked, asked.limits))
+        value = getattr(asked, name)
+        return _exact(value) if isinstance(value, float) else str(value)
 
     def _length(self) -> str:
         """What a part needs: the walltime as it was said, or the volume."""
@@ -213,16 +221,31 @@ class Explanation(Shown):
             return f"volume {self.request.volume:g}"
         return f"walltime {self.asked.walltime}"
 
+    def _when(self) -> str:
+        """Whether the request says when."""
+        asked = self.request
+        limits = -asked.earliest, asked.latest, asked.deadline, asked.max_runtime
+        return "" if all(map(math.isinf, limits)) else " in the time allowed"
+
     def _told(self, name: str, value: float) -> str:
         if self.clock is None or name not in ("deadline", "latest", "max_runtime"):
-            return repr(value)
+            return _exact(value)
         if name == "max_runtime":
             return str(self.clock.timedelta(value))
         return str(self.clock.datetime(value))
 
 
+def _exact(value: float) -> str:
+    """All digits of a number, and no point where it is whole."""
+    return repr(value).removesuffix(".0")
+
+
 def _counted(count: int, one: str, many: str) -> str:
     return f"{count}{one if count == 1 else many}"
+
+
+def _as_asked(limit: Limit) -> str:
+    return _words(limit, _exact(limit.amount))
 
 
 def _words(limit: Limit, amount: str) -> str:
@@ -369,11 +392,9 @@ def explain(slots: Slots, request: Request, *, shape: Shape = "square") -> Expla
                 low = middle
         return low
 
-    def most_within(high: int) -> int:
-        """The same within limits on sums, which fewer nodes may keep worse."""
-        while high > 0 and find("first", nodes=high) is None:
-            high -= 1
-        return high
+    @cache
+    def fits(nodes: int) -> bool:
+        return find("first", nodes=nodes) is not None
 
     window = find("first")
     cheapest = find("cost", budget=np.inf)
@@ -384,6 +405,13 @@ def explain(slots: Slots, request: Request, *, shape: Shape = "square") -> Expla
     if request.max_runtime < np.inf:
         shortest = find("runtime", max_runtime=np.inf)
     together = most(budget=np.inf, limits=())
+    most_nodes = most(limits=())
+    nearest = min(request.nodes, most_nodes)
+    if request.limits:  # which fewer nodes may keep worse
+        numbers = range(1, most_nodes + 1)
+        by_distance = sorted(numbers, key=lambda n: abs(n - request.nodes))
+        nearest = next(filter(fits, by_distance), 0)
+        most_nodes = next(filter(fits, reversed(numbers)), 0)
     free = Request(request.nodes, request.volume)
     lifted = {name: getattr(free, name) for name in _OTHER_LIMITS}
     return Explanation(
@@ -398,7 +426,8 @@ def explain(slots: Slots, request: Request, *, shape: Shape = "square") -> Expla
         earliest_finish=None if in_time is None else in_time.finish,
         earliest_start=None if soonest is None else soonest.start,
         shortest_runtime=None if shortest is None else shortest.runtime,
-        most_nodes=most_within(most(limits=())) if request.limits else most(),
+        most_nodes=most_nodes,
+        nearest_nodes=nearest,
         without=[
             name
             for name, value in lifted.items()

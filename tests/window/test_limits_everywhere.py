@@ -165,7 +165,7 @@ def test_what_alone_is_to_blame(shape):
     assert list(why.sums) == [0]
     assert why.without == ["limits"]
     amount = why.sums[0]
-    assert f"with sum(storage) >= {amount!r}" in str(why)
+    assert f"with sum(storage) >= {amount:g}" in str(why)
     assert why.changes()["limits[0]"] == amount
 
     def fits(storage):
@@ -204,7 +204,7 @@ def test_amounts_that_no_window_comes_to(shape, limit, words):
         return
     assert list(why.beyond) == [0]
     amount = why.beyond[0]
-    assert f"{amount!r} {words}" in str(why)
+    assert f"{str(amount).removesuffix('.0')} {words}" in str(why)
     free = job.replace(budget=math.inf)
 
     def fits(amount):
@@ -239,6 +239,22 @@ def test_more_nodes_keep_a_limit_that_fewer_break():
     why = sk.explain(slots, job)
     assert why.together == why.most_nodes == 4
     assert sk.explain(slots, job.replace(budget=15)).most_nodes == 0
+
+
+@pytest.mark.parametrize("asked", [1, 6, 8, 9, 14, 17, 25])
+@pytest.mark.parametrize(
+    ("limit", "fit"),
+    [("sum(gb) >= 90", range(9, 21)), ("90 <= sum(gb) <= 160", range(9, 17))],
+)
+def test_the_nearest_number_of_nodes_that_fits_is_told(asked, limit, fit):
+    slots = sk.make_slots(node=range(20), start=0, end=9, performance=1, price=1, gb=10)
+    why = sk.explain(slots, sk.Request(asked, 4, limits=limit))
+    assert why.most_nodes == fit[-1]
+    assert why.nearest_nodes == min(fit, key=lambda n: abs(n - asked))
+    assert why.fits == (asked in fit)
+    if not why.fits:
+        assert why.changes()["nodes"] == why.nearest_nodes
+        assert f"with {why.nearest_nodes} nodes instead" in str(why)
 
 
 def test_amounts_that_no_sum_comes_to_are_told_at_once():

@@ -201,9 +201,25 @@ def test_an_explanation_counts_one_as_one():
     slots = sk.make_slots(node=[3], start=0, end=9, performance=1, price=1)
     why = str(sk.explain(slots, sk.Request(2, 5)))
     assert "1 node has slots, 1 of them has performance" in why
-    assert "at most 1 node is ever free together; 2 are asked for" in why
+    assert "at most 1 such node is ever free together for that long; 2 are asked" in why
+    assert "the cheapest window" not in why
     assert "with 1 node instead" in why
     assert "1 is asked for" in str(sk.explain(slots, sk.Request(1, 5)))
+
+
+def test_an_explanation_says_what_its_figures_hold_for():
+    slots = sk.make_slots(node=[0, 1], start=0, end=9, performance=1, price=3)
+    why = str(sk.explain(slots, sk.Request(2, 4)))
+    assert "2 such nodes are ever free together for that long; 2 are asked" in why
+    assert why.endswith("the cheapest window costs 24")
+    why = str(sk.explain(slots, sk.Request(2, 4, deadline=2)))
+    assert (
+        "0 such nodes are ever free together for that long in the time allowed" in why
+    )
+    why = str(sk.explain(slots, sk.Request(2, 4, budget=2)))
+    assert "the cheapest window costs 24; the budget is 2\n" in why
+    assert "it fits with a budget of 24" in why
+    assert "24.0" not in why
 
 
 @given(case=cases())
@@ -233,6 +249,7 @@ def test_every_claim_of_an_explanation_holds_when_the_change_is_made(case):
             sooner = np.nextafter(why.earliest_finish, -np.inf)
             assert not fits(job.replace(deadline=sooner))
         assert not fits(job.replace(nodes=why.most_nodes + 1))
+        assert why.nearest_nodes == min(job.nodes, why.most_nodes)
         assert not fits(job.replace(nodes=why.together + 1, budget=np.inf))
         if why.most_nodes:
             assert fits(job.replace(nodes=why.most_nodes))
@@ -269,8 +286,8 @@ def test_every_claim_of_an_explanation_holds_when_the_change_is_made(case):
         ({"max_price": 1}, "without the price limit"),
         ({"setup": 6}, "without the setup time"),
         ({"step": 10}, "without the rounding of lengths"),
-        ({"latest": -1}, "a latest start of 0.0"),
-        ({"max_runtime": 3}, "a runtime of 4.0"),
+        ({"latest": -1}, "a latest start of 0"),
+        ({"max_runtime": 3}, "a runtime of 4"),
         ({"where": "price < 2"}, "without the filter"),
         ({}, "A window fits"),
     ],
