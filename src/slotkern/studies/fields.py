@@ -26,10 +26,12 @@ __all__ = [
 
 def only_keys(where: str, table: Mapping[str, Any], known: Iterable[str]) -> None:
     """Raise ValueError for a key that means nothing here."""
+    known = tuple(known)
     for key in table:
         if key not in known:
             name = f"{where}.{key}" if where else key
-            raise ValueError(f"{name}: unknown key; known are {', '.join(known)}")
+            told = f"known are {', '.join(known)}" if known else f"{where} takes none"
+            raise ValueError(f"{name}: unknown key; {told}")
 
 
 def one_of(where: str, value: Any, known: Iterable[str]) -> str:
