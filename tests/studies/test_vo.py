@@ -296,6 +296,76 @@ def test_claims_look_along_one_value(tmp_path, job, along, kind, holds, told):
     assert told in verdict.told
 
 
+class Rivals:
+    """One rival ahead by a grid's value in every cycle, with noise of mean zero."""
+
+    def check(self, setting):
+        return setting
+
+    def run(self, setting, first, last):
+        cycles, job = np.arange(first, last), setting.job
+        noise = job["noise"] * np.where(cycles % 2, 1.0, -1.0)
+        return {"value": np.stack([job["lead"] + noise, 0.0 * cycles], axis=1)}
+
+
+RIVALS = Rivals()
+
+
+@pytest.mark.parametrize(
+    ("leads", "claim", "cycles", "holds", "told"),
+    [
+        ([1, 2], {"is": "most", "among": ["b"]}, 8, True, "lead = 1: 1 and 0; in 8"),
+        ([2, 1], {"is": "most", "among": ["b"]}, 8, True, "lead = 1: 1 and 0; in 8"),
+        (
+            [9, -9],
+            {"is": "most", "among": ["b"]},
+            8,
+            False,
+            "not in 1 of 2 settings, 1",
+        ),
+        (
+            [-9, 9],
+            {"is": "most", "among": ["b"]},
+            8,
+            False,
+            "not in 1 of 2 settings, 1",
+        ),
+        ([9, 0.1], {"is": "most", "among": ["b"]}, 8, None, "lead = 0.1: 0.1 and 0"),
+        ([9, -0.1], {"is": "most", "among": ["b"]}, 8, None, "1 of 2 settings, 0"),
+        ([9], {"is": "most", "among": ["b"]}, 2, None, "9 and 0; in 2 of 2 cycles"),
+        ([9], {"is": "least", "among": ["b"]}, 2, None, "9 and 0; in 0 of 2 cycles"),
+        ([9], {"is": "most", "among": ["b"]}, 6, True, "9 and 0; in 6 of 6 cycles"),
+        ([9, 1], {"is": "above", "at": 5}, 8, False, "lead = 1: 1"),
+        ([9, 5], {"is": "above", "at": 5}, 8, None, "lead = 5: 5"),
+        ([4, 5], {"is": "near", "at": 4, "within": 3}, 8, True, "lead = 5: 5"),
+        ([4, 5], {"is": "near", "at": 4, "within": 1}, 8, None, "lead = 5: 5"),
+        ([4, 5], {"is": "near", "at": 4, "within": 3}, 5, None, "lead = 5"),
+        ([1, 9], {"is": "rising"}, 8, True, ""),
+        ([1, 9], {"is": "rising"}, 2, None, "from lead = 1 to lead = 9 by +8 ±0 in 2"),
+        ([1, 9], {"is": "falling"}, 1, None, "0 of them by more"),
+        ([1, 9], {"is": "peak", "at": 9}, 8, True, "at 9"),
+        ([1, 9], {"is": "peak", "at": 9}, 2, None, "at 9"),
+    ],
+)
+def test_claims_hold_in_every_setting_by_more_than_their_errors(
+    tmp_path, leads, claim, cycles, holds, told
+):
+    data = {
+        "name": "rivals",
+        "experiment": f"{__name__}:RIVALS",
+        "metrics": ["value"],
+        "job": {"noise": 0.5},
+        "algorithms": {"a": {}, "b": {}},
+        "grid": {"job": {"lead": leads}},
+        "claim": [{"text": "t", "metric": "value", "algorithm": "a"} | claim],
+    }
+    if len(leads) == 1:
+        data |= {"job": {"noise": 0.5, "lead": leads[0]}, "grid": {}}
+    study = _study(data)
+    (verdict,) = verdicts(studies.Summary(studies.run(study, cycles, out=tmp_path)))
+    assert (verdict.holds, told in verdict.told) == (holds, True), verdict.told
+
+
 def test_every_number_compared_has_a_remark_should_it_miss(vo):
     for record in vo.compare:
         for name in record["against"]:

@@ -83,10 +83,10 @@ published = { cost = 120.0 }
 )
 
 
-def load_small(folder: Path) -> studies.Study:
-    """Return the small study, read from a file in the folder."""
+def load_small(folder: Path, text: str = SMALL) -> studies.Study:
+    """Return the small study, or another, read from a file in the folder."""
     path = folder / "small.toml"
-    path.write_text(SMALL)
+    path.write_text(text)
     return studies.load_study(path)
 
 

@@ -159,7 +159,7 @@ class BatchExperiment(Experiment):
         run = next(
             _Run.of(each) for each in setting.algorithms if each.name == names[0]
         )
-        cycle, title = record.get("cycle", 0), record.get("title", study.title)
+        cycle, title = record.get("cycle", 0), study.title_of(record)
         if kind == "cycles":
             return plot_cycles(flow(setting, run, cycle), title=title)
         drawn = draw(setting, cycle)

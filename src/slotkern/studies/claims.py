@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -13,11 +14,15 @@ from slotkern.studies.summary import Estimate, Summary
 __all__ = ["ALONG", "AMONG", "AT", "Verdict", "verdicts"]
 
 
+#: A mean of fewer cycles proves nothing: its error is as uncertain as itself.
+_FEWEST = 6
+
+
 @dataclass(frozen=True)
 class Verdict:
     """Whether the means (or medians) do what a claim says, and what more to tell.
 
-    `holds` is None where what goes against it is no more than three standard errors.
+    `holds` is None where too little is known: see `_decided`.
     """
 
     text: str
@@ -25,16 +30,13 @@ class Verdict:
     told: str = ""
 
 
-#: Claims on one algorithm among others, in the first setting of a sweep.
-AMONG: Mapping[str, Callable[[float, Sequence[float]], bool]] = {
-    "least": lambda mine, others: mine <= min(others),
-    "most": lambda mine, others: mine >= max(others),
-}
-#: Claims on one algorithm's mean and a number, in the first setting of a sweep.
-AT: Mapping[str, Callable[[float, float, float], bool]] = {
-    "near": lambda mine, at, within: abs(mine - at) <= within,
-    "above": lambda mine, at, within: mine > at - within,
-    "below": lambda mine, at, within: mine < at + within,
+#: Claims on one algorithm among others: the sign of its lead over each of them.
+AMONG: Mapping[str, float] = {"least": -1.0, "most": 1.0}
+#: Claims on one algorithm's mean and a number: by how much the mean fulfils it.
+AT: Mapping[str, Callable[[float, float, float], float]] = {
+    "near": lambda mine, at, within: within - abs(mine - at),
+    "above": lambda mine, at, within: mine - (at - within),
+    "below": lambda mine, at, within: at + within - mine,
 }
 #: Claims on one algorithm's means along a varied value, whatever the others are.
 ALONG = ("rising", "falling", "peak", "crossing")
@@ -60,81 +62,169 @@ def lines(settings: Sequence[Setting], along: str | None) -> list[list[Setting]]
 
 def _verdict(summary: Summary, record: Mapping[str, Any]) -> Verdict:
     settings = summary.study.sweep_of(record)
-    name, metric, kind = record["algorithm"], record["metric"], record["is"]
-    if kind in AMONG:
-        times = record.get("times", 1)
-        mine = _middle(summary, record, settings[0], name)
-        others = [
-            times * _middle(summary, record, settings[0], o) for o in record["among"]
-        ]
-        cycles = summary.cycles_where(
-            settings[0],
-            metric,
-            (name, *record["among"]),
-            lambda row: AMONG[kind](row[0], [times * other for other in row[1:]]),
-        )
-        told = f"{mine:.4g} and {_listed(others)}; in {cycles[0]} of {cycles[1]} cycles"
-        return Verdict(record["text"], AMONG[kind](mine, others), told)
-    if kind in AT:
-        mine = _middle(summary, record, settings[0], name)
-        holds = AT[kind](mine, record["at"], record.get("within", 0))
-        return Verdict(record["text"], holds, f"{mine:.4g}")
+    kind = record["is"]
+    if kind in AMONG or kind in AT:
+        return _in_each(summary, record, settings)
     along = lines(settings, record.get("along"))
     if kind in ("rising", "falling"):
         return _steady(summary, record, along)
     ask = _peak if kind == "peak" else _crossing
     answers = [ask(summary, record, line) for line in along]
     words = dict.fromkeys(told for _, told in answers if told)
-    return Verdict(record["text"], all(yes for yes, _ in answers), ", ".join(words))
+    holds = _together(answer for answer, _ in answers)
+    return Verdict(record["text"], holds, ", ".join(words))
+
+
+def _in_each(
+    summary: Summary, record: Mapping[str, Any], settings: Sequence[Setting]
+) -> Verdict:
+    """Whether it is so in each setting of a sweep, and the one that is most against."""
+    look = _among if record["is"] in AMONG else _at
+    found = [look(summary, record, setting) for setting in settings]
+    even = record["is"] not in ("above", "below")
+    answers = [_decided(margin, even) for margin, _ in found]
+    against = sum(not _fulfilled(margin, even) for margin, _ in found)
+    worst = min(range(len(found)), key=lambda k: _weight(found[k][0]))
+    told = found[worst][1]
+    if len(settings) > 1:
+        told = f"{settings[worst].label}: {told}"
+    if len(settings) > 1 and against:
+        told = (
+            f"not in {against} of {len(settings)} settings, {answers.count(False)} "
+            f"of them by more than three standard errors; {told}"
+        )
+    return Verdict(record["text"], _together(answers), told)
+
+
+def _among(
+    summary: Summary, record: Mapping[str, Any], setting: Setting
+) -> tuple[Estimate, str]:
+    """By how much it is the least or most of its rivals, and both in words."""
+    name, metric, among = (record[key] for key in ("algorithm", "metric", "among"))
+    sign, times = AMONG[record["is"]], record.get("times", 1)
+    mine = _middle(summary, record, setting, name)
+    others = [_middle(summary, record, setting, other) for other in among]
+    leads = [
+        Estimate(mine.mean - times * other.mean, 0.0, min(mine.count, other.count))
+        if record.get("of") == "median"
+        else summary.lead(setting, name, rival, metric, times)
+        for rival, other in zip(among, others, strict=True)
+    ]
+    margins = [replace(lead, mean=sign * lead.mean) for lead in leads]
+    yes, cycles = summary.cycles_where(
+        setting,
+        metric,
+        (name, *among),
+        lambda row: all(sign * (row[0] - times * other) >= 0 for other in row[1:]),
+    )
+    beside = ", ".join(f"{times * other.mean:.4g}" for other in others)
+    told = f"{mine.mean:.4g} and {beside}; in {yes} of {cycles} cycles"
+    return min(margins, key=_weight), told
+
+
+def _at(
+    summary: Summary, record: Mapping[str, Any], setting: Setting
+) -> tuple[Estimate, str]:
+    """By how much the mean fulfils what is said of it and a number, and the mean."""
+    mine = _middle(summary, record, setting, record["algorithm"])
+    margin = AT[record["is"]](mine.mean, record["at"], record.get("within", 0))
+    return replace(mine, mean=margin), f"{mine.mean:.4g}"
+
+
+def _decided(margin: Estimate, even: bool = True) -> bool | None:
+    """Whether a margin is positive, or with `even` zero; None where that is not sure.
+
+    Sure is what is at least three standard errors away from zero, over cycles enough.
+    """
+    if margin.count < _FEWEST or abs(margin.mean) < 3 * margin.error:
+        return None
+    return _fulfilled(margin, even)
+
+
+def _fulfilled(margin: Estimate, even: bool = True) -> bool:
+    return margin.mean > 0 or (even and margin.mean == 0)
+
+
+def _weight(margin: Estimate) -> float:
+    """How many standard errors a margin is: the most wrong one has the least."""
+    if margin.mean == 0:
+        return 0.0
+    if margin.error > 0:
+        return margin.mean / margin.error
+    return math.copysign(math.inf, margin.mean) if margin.count else -math.inf
+
+
+def _together(answers: Iterable[bool | None]) -> bool | None:
+    """The answer to all: no if one is no, open if one is open, else yes."""
+    given = set(answers)
+    return next((answer for answer in (False, None) if answer in given), True)
 
 
 def _peak(
     summary: Summary, record: Mapping[str, Any], line: Sequence[Setting]
-) -> tuple[bool, str]:
+) -> tuple[bool | None, str]:
     """Whether the largest is where it is said to be, and where it is."""
     found = [_middle(summary, record, each, record["algorithm"]) for each in line]
-    at = _place(record, line[max(range(len(found)), key=found.__getitem__)])
-    return at == record["at"], f"at {at}"
+    top = next(each for each in line if _place(record, each) == record["at"])
+    rest = [each for each in line if each is not top]
+    holds = _together(_decided(_step(summary, record, each, top)) for each in rest)
+    at = max(range(len(found)), key=lambda k: found[k].mean)
+    return holds, f"at {_place(record, line[at])}"
 
 
 def _crossing(
     summary: Summary, record: Mapping[str, Any], line: Sequence[Setting]
-) -> tuple[bool, str]:
+) -> tuple[bool | None, str]:
     """Whether two metrics' curves cross once, and between which places they cross."""
-    other = {**record, "metric": record["other"]}
-    over = [
-        _middle(summary, record, each, record["algorithm"])
-        > _middle(summary, other, each, record["algorithm"])
-        for each in line
+    name, other = record["algorithm"], {**record, "metric": record["other"]}
+    pairs = [
+        [_middle(summary, each, setting, name) for each in (record, other)]
+        for setting in line
     ]
+    over = [one.mean > two.mean for one, two in pairs]
     turns = [k for k, (a, b) in enumerate(pairwise(over)) if a != b]
     at = [_place(record, setting) for setting in line]
     told = [f"between {at[k]} and {at[k + 1]}" for k in turns]
-    return len(turns) == 1, ", ".join(told)
+    enough = min(each.count for pair in pairs for each in pair) >= _FEWEST
+    return len(turns) == 1 if enough else None, ", ".join(told)
 
 
 def _steady(
     summary: Summary, record: Mapping[str, Any], along: Sequence[Sequence[Setting]]
 ) -> Verdict:
-    """Whether no step goes the other way, over the same cycles; if so, the furthest."""
+    """Whether no step goes the other way, over the same cycles; if so, the furthest.
+
+    And whether the whole way from end to end is more than the errors.
+    """
     sign = 1 if record["is"] == "rising" else -1
-    steps = [
-        (_step(summary, record, a, b), a, b)
-        for line in along
-        for a, b in pairwise(line)
-    ]
-    against = [each for each in steps if not sign * each[0].mean >= 0]
+
+    def climb(a: Setting, b: Setting) -> Estimate:
+        step = _step(summary, record, a, b)
+        return replace(step, mean=sign * step.mean)
+
+    steps = [(climb(a, b), a, b) for line in along for a, b in pairwise(line)]
+    against = [each for each in steps if not _fulfilled(each[0])]
     if not against:
-        return Verdict(record["text"], True)
-    clear = [e for e, _, _ in against if not abs(e.mean) <= 3 * e.error]
-    furthest, a, b = max(against, key=lambda each: -sign * each[0].mean)
+        ways = [(climb(line[0], line[-1]), line[0], line[-1]) for line in along]
+        least, a, b = min(
+            ways, key=lambda each: (each[0].count >= _FEWEST, _weight(each[0]))
+        )
+        holds = _together(_decided(way) for way, _, _ in ways)
+        told = "" if holds else f"only {_told_step(sign, least, a, b)}"
+        return Verdict(record["text"], holds, told)
+    clear = [step for step, _, _ in against if _decided(step) is False]
+    furthest, a, b = min(against, key=lambda each: each[0].mean)
     return Verdict(
         record["text"],
         False if clear else None,
         f"not in {len(against)} of {len(steps)} steps, {len(clear)} of them by more "
-        f"than three standard errors; from {a.label} to {b.label} by "
-        f"{furthest.mean:+.3g} ±{furthest.error:.1g}",
+        f"than three standard errors; {_told_step(sign, furthest, a, b)}",
     )
+
+
+def _told_step(sign: int, step: Estimate, a: Setting, b: Setting) -> str:
+    by = f"{sign * step.mean:+.3g} ±{step.error:.1g}"
+    return f"from {a.label} to {b.label} by {by} in {step.count} cycles"
 
 
 def _step(
@@ -143,22 +233,19 @@ def _step(
     name = record["algorithm"]
     if record.get("of") != "median":
         return summary.step(before, after, name, record["metric"])
-    ends = [_middle(summary, record, each, name) for each in (before, after)]
-    return Estimate(ends[1] - ends[0], 0.0, 1)
+    a, b = (_middle(summary, record, each, name) for each in (before, after))
+    return Estimate(b.mean - a.mean, 0.0, min(a.count, b.count))
 
 
 def _middle(
     summary: Summary, record: Mapping[str, Any], setting: Setting, name: str
-) -> float:
-    """The mean of the record's metric, or its median if the record asks for that."""
-    if record.get("of") == "median":
-        return summary.median(setting, name, record["metric"]).middle
-    return summary.estimate(setting, name, record["metric"]).mean
+) -> Estimate:
+    """The mean of the record's metric, or its median if it asks for that: no error."""
+    if record.get("of") != "median":
+        return summary.estimate(setting, name, record["metric"])
+    median = summary.median(setting, name, record["metric"])
+    return Estimate(median.middle, 0.0, median.count)
 
 
 def _place(record: Mapping[str, Any], setting: Setting) -> Any:
     return setting.values[record.get("along", next(iter(setting.values)))]
-
-
-def _listed(values: Sequence[float]) -> str:
-    return ", ".join(f"{value:.4g}" for value in values)

@@ -158,14 +158,18 @@ class Cycle(Experiment):
         cycle = record.get("cycle", 0)
         environment, found = windows_of_cycle(setting, chosen, cycle)
         pairs = zip(chosen, found, strict=True)
-        windows = {a.label: window for a, window in pairs if window is not None}
+        by_label = {algorithm.label: window for algorithm, window in pairs}
+        windows = {k: window for k, window in by_label.items() if window is not None}
+        title, none = study.title_of(record), [k for k in by_label if k not in windows]
+        if none:
+            title += f" (no window in cycle {cycle}: {', '.join(none)})"
         chart: Any = plot_neighbours if kind == "neighbours" else plot_gantt
         return chart(
             environment.slots,
             windows,
             tasks=environment.tasks,
             horizon=environment.horizon,
-            title=record.get("title", study.title),
+            title=title,
         )
 
     def rehearse(self, setting: Setting) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -9,7 +10,8 @@ from typing import Any
 
 from slotkern.extras import extra
 from slotkern.files.whole import make_folder
-from slotkern.plotting.style import SUFFIXES, as_written, new_figure, save_figure
+from slotkern.plotting.layout import LETTER
+from slotkern.plotting.style import FAINT, SUFFIXES, as_written, new_figure, save_figure
 from slotkern.studies.experiment import Metric, describe, experiment_of
 from slotkern.studies.study import Setting, Study, short_names
 from slotkern.studies.summary import Comparison, Summary
@@ -18,6 +20,17 @@ from slotkern.studies.times import Timing
 __all__ = ["draw_figures", "draw_times"]
 
 _BAR, _MARK = "#7f9fc6", "#c0392b"
+#: The errors in the legend, and on bars.
+_ERRORS: dict[str, Any] = {
+    **{"fmt": "none", "ecolor": "black", "elinewidth": 1, "capsize": 3},
+    "label": "two standard errors",
+}
+#: Algorithms differ by colour, what else is varied by the lines.
+_LINES = ("-", "--", ":", "-.")
+#: Inches of an entry of a legend beside its words.
+_HANDLE = 0.55
+#: So many values along an axis stand there themselves.
+_TICKS = 8
 
 #: Published values by setting and algorithm, and whether the paper prints them.
 Marks = dict[tuple[str, str], tuple[float, bool]]
@@ -137,6 +150,14 @@ def _numbers(record: Mapping[str, Any], summary: Summary) -> Any:
         else:
             _curves(panel, settings, names, known, summary, marks)
         panel.set_ylabel(_axis_label(known))
+        estimates = (
+            summary.estimate(each, name, metric) for each in settings for name in names
+        )
+        if not any(estimate.count for estimate in estimates):
+            nothing = {"ha": "center", "va": "center", "color": FAINT}
+            panel.text(
+                0.5, 0.5, "found in no cycle", transform=panel.transAxes, **nothing
+            )
     _add_legend(figure, panels)
     return figure
 
@@ -196,17 +217,20 @@ def _bars(
     marks: Marks,
 ) -> None:
     """Draw one bar for each algorithm, with error bar and published value."""
-    labels = {a.name: a.label for a in setting.algorithms}
+    labels = {a.name: as_written(a.label) for a in setting.algorithms}
     got = [summary.estimate(setting, name, metric) for name in names]
+    ran = {n: e.count + e.missing for n, e in zip(names, got, strict=True)}
+    for name, cycles in ran.items():  # the papers' algorithms run on the first only
+        if cycles < max(ran.values()):
+            labels[name] += f"\n{cycles:,} cycles"
     at = range(len(names))
     tips = [e.mean + (2 * e.error if e.count > 1 else 0) for e in got]
     panel.bar(at, [e.mean for e in got], color=_BAR, width=0.7, label="obtained")
     error = [2 * estimate.error for estimate in got]
-    style = {"fmt": "none", "ecolor": "black", "elinewidth": 1, "capsize": 3}
-    means = [estimate.mean for estimate in got]
-    panel.errorbar(at, means, error, label="two standard errors", **style)
+    panel.errorbar(at, [estimate.mean for estimate in got], error, **_ERRORS)
     _draw_marks(panel, {(setting.name, n): x for x, n in enumerate(names)}, marks)
-    tallest = max([*filter(math.isfinite, tips), *(v for v, _ in marks.values())])
+    known = [*filter(math.isfinite, tips), *(v for v, _ in marks.values())]
+    tallest = max(known, default=0.0)
     for x, estimate, tip, name in zip(at, got, tips, names, strict=True):
         if not estimate.count:
             continue
@@ -222,8 +246,8 @@ def _bars(
             ha="center",
             fontsize=7,
         )
-    ticks = [as_written(labels[name]) for name in names]
-    panel.set_xticks(at, ticks, rotation=35, ha="right")
+    ticks = [labels[name] for name in names]
+    panel.set_xticks(at, ticks, rotation=35, ha="right", rotation_mode="anchor")
     panel.grid(visible=False, axis="x")
     panel.margins(y=0.12)
 
@@ -244,8 +268,8 @@ def _curves(
         rest = tuple(f"{called[p]} = {v}" for p, v in list(setting.values.items())[1:])
         lines.setdefault(rest, []).append(index)
     x = _along(panel, settings)
-    for name in names[:1] if metric.shared else names:
-        for rest, line in lines.items():
+    for colour, name in enumerate(names[:1] if metric.shared else names):
+        for style, (rest, line) in zip(itertools.cycle(_LINES), lines.items()):
             got = [
                 summary.estimate(settings[index], name, metric.name) for index in line
             ]
@@ -254,11 +278,14 @@ def _curves(
                 [x[index] for index in line],
                 [estimate.mean for estimate in got],
                 [2 * estimate.error for estimate in got],
+                color=f"C{colour}",
+                linestyle=style,
                 marker="o",
                 ms=4,
                 capsize=3,
-                label=as_written(f"{', '.join([*words, *rest])} ± two standard errors"),
+                label=as_written(", ".join([*words, *rest])),
             )
+    panel.errorbar([], [], [], **_ERRORS)
     at = {(s.name, n): x for s, x in zip(settings, x, strict=True) for n in names}
     _draw_marks(panel, at, marks)
     panel.set_ylim(bottom=min(0.0, panel.get_ylim()[0]))
@@ -274,7 +301,15 @@ def _along(panel: Any, settings: Sequence[Setting]) -> list[float]:
         panel.xaxis.get_major_locator().set_params(
             integer=all(isinstance(value, int) for value in values)
         )
-        return [float(value) for value in values]
+        numbers = [float(value) for value in values]
+        places = sorted(set(numbers))
+        gaps = [b - a for a, b in itertools.pairwise(places)]
+        if (
+            len(places) <= _TICKS
+            and min(gaps, default=1) >= (places[-1] - places[0]) / 9
+        ):
+            panel.set_xticks(places, map("{:g}".format, places))
+        return numbers
     ticks = list(dict.fromkeys(map(str, values)))
     panel.set_xticks(range(len(ticks)), map(as_written, ticks))
     return [float(ticks.index(str(value))) for value in values]
@@ -320,9 +355,13 @@ def _add_legend(figure: Any, panels: Sequence[Any]) -> None:
     for panel in panels:
         found = zip(*panel.get_legend_handles_labels(), strict=True)
         handles |= {label: handle for handle, label in found}
-    rows = math.ceil(len(handles) / (2 * len(panels) + 1))
-    columns = math.ceil(len(handles) / rows)
-    where = {"loc": "outside lower center", "ncols": columns, "fontsize": 7}
+    font = 7
+    widest = max(map(len, handles), default=0) * LETTER * font / 72 + _HANDLE
+    fit = max(1, int(figure.get_figwidth() / widest))
+    rows = math.ceil(len(handles) / min(fit, 2 * len(panels) + 1))
+    columns = math.ceil(len(handles) / rows) if handles else 1
+    where = {"loc": "outside lower center", "ncols": columns, "fontsize": font}
+    where["handlelength"] = 3  # dashes show
     figure.legend(handles.values(), handles.keys(), **where)
 
 

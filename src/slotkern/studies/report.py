@@ -58,10 +58,11 @@ def print_report(summary: Summary, console: Console, times: Times = ()) -> None:
     console.print(Text(study.title, "bold"))
     if study.reference:
         console.print(Text(study.reference, "dim"))
-    console.print(
-        f"{campaign.cycles} cycles, seed {study.seed}; "
-        f"the papers' own algorithms on {campaign.published_cycles} of them"
-    )
+    told = f"{campaign.cycles} cycles, seed {study.seed}"
+    if any(setting.published for setting in study.settings):
+        of = campaign.published_cycles
+        told += f"; the papers' own algorithms on {of} of them"
+    console.print(told)
     comparisons = summary.comparisons
     for sheet in _sheets(summary):
         console.print(sheet.to_rich())
@@ -240,14 +241,18 @@ def _means_sheet(
     summary: Summary,
 ) -> Sheet:
     """Return a table of means, a row for each setting and algorithm."""
-    cells = []
+    cells, ran = [], []
     for label, setting, algorithm in rows:
         estimates = [summary.estimate(setting, algorithm.name, m) for m in metrics]
         missing = max(estimate.missing for estimate in estimates)
         shown = str(missing) if missing else ""
         cells.append([label, *map(_plus_minus, estimates), shown])
+        ran.append(estimates[0].count + estimates[0].missing)
     headings = [heading, *(m.replace("_", " ") for m in metrics), "missing"]
-    return Sheet(name, title, "l" + "r" * (len(metrics) + 1), headings, cells)
+    if len(set(ran)) > 1:  # the papers' own algorithms run on the first cycles only
+        headings.append("cycles")
+        cells = [[*row, str(count)] for row, count in zip(cells, ran, strict=True)]
+    return Sheet(name, title, "l" + "r" * (len(headings) - 1), headings, cells)
 
 
 def _medians_sheet(
@@ -380,10 +385,12 @@ def _milliseconds(time: float) -> str:
 
 
 def _print_claims(summary: Summary, console: Console) -> None:
-    """Print whether what the paper says in words comes out."""
+    """Print whether what is claimed comes out."""
     found = verdicts(summary)
     if found:
-        console.print(Text("\nWhat the paper says in words", "bold"))
+        of_paper = bool(summary.study.reference)
+        title = "What the paper says in words" if of_paper else "What is claimed"
+        console.print(Text(f"\n{title}", "bold"))
     for verdict in found:
         told = f": {verdict.told}" if verdict.told else ""
         answer = _ANSWERS[verdict.holds]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -66,15 +67,18 @@ class Sheet:
             r"% needs \usepackage{booktabs}",
             rf"\begin{{tabular}}{{{self.align}}}",
             r"\toprule",
-            _latex_row(self.headings),
+            _latex_row(self.headings, "l" * len(self.align)),
             r"\midrule",
-            *map(_latex_row, self.rows),
+            *(_latex_row(row, self.align) for row in self.rows),
             r"\bottomrule",
             r"\end{tabular}",
         ]
         return "\n".join(lines) + "\n"
 
 
-def _latex_row(cells: Sequence[str]) -> str:
-    shown = ("".join(_LATEX.get(letter, letter) for letter in cell) for cell in cells)
+def _latex_row(cells: Sequence[str], align: str) -> str:
+    shown = ["".join(_LATEX.get(letter, letter) for letter in cell) for cell in cells]
+    for column, kind in enumerate(align):
+        if kind == "r":  # in text a minus would be a hyphen
+            shown[column] = re.sub(r"(?<![\w.])-(?=[\d.])", "$-$", shown[column])
     return " & ".join(shown) + r" \\"

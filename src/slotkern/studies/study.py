@@ -157,6 +157,12 @@ class Study:
         sweeps = self.sweeps
         return sweeps[record.get("sweep", next(iter(sweeps)))]
 
+    def title_of(self, record: Mapping[str, Any]) -> str:
+        """Return the title of a picture of the first setting of a record's sweep."""
+        title: str = record.get("title", self.title)
+        setting = self.sweep_of(record)[0]
+        return f"{title}: {setting.label}" if setting.values else title
+
     @property
     def identity(self) -> dict[str, Any]:
         """What decides the results of a cycle, and nothing else, as plain data."""

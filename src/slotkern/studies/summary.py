@@ -240,6 +240,18 @@ class Summary:
             moments.add(name, self._columns(b)[name] - self._columns(a)[name])
         return moments.estimate(name)
 
+    def lead(
+        self, setting: Setting, name: str, other: str, metric: str, times: float = 1.0
+    ) -> Estimate:
+        """Return the mean of an algorithm's metric less `times` another's.
+
+        Over the cycles in which both have one.
+        """
+        moments = _Moments()
+        for here, there in self._joined(setting, metric, name, other):
+            moments.add(metric, here - times * there)
+        return moments.estimate(metric)
+
     @cached_property
     def comparisons(self) -> list[Comparison]:
         """The rows that the study asks for, in its order."""
