@@ -458,3 +458,17 @@ def test_pyplot_is_not_imported(tmp_path: Path) -> None:
     )
     target = tmp_path / "a.png"
     subprocess.run([sys.executable, "-c", code, target], check=True)
+
+
+@pytest.mark.parametrize("letters", [8, 60, 90, 300])
+def test_a_title_of_any_length_stands_clear_of_the_legend(letters):
+    slots = sk.make_slots(node=[0], start=[0], end=[9], performance=[1], price=[1])
+    title = ("a title that is long " * 20)[:letters].strip()
+    (ax,) = sk.plot_gantt(slots, title=title).axes
+    ax.figure.draw_without_rendering()
+    legend = ax.get_legend().get_window_extent()
+    shown = ax._left_title.get_window_extent()
+    assert not shown.overlaps(legend)
+    assert shown.x1 < ax.figure.bbox.x1
+    assert shown.y1 < ax.figure.bbox.y1
+    assert ax.get_title(loc="left").replace("\n", " ") == title

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import os
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -62,6 +63,8 @@ __all__ = ["plot_gantt"]
 # Inches: edges of boxes vanish in rows thinner than this.
 EDGE_ROW = 0.1
 LINE, LABEL_GAP = 0.07, 0.125
+# What an entry of the legend takes beside its words.
+HANDLE = 0.45
 
 
 class Look(NamedTuple):
@@ -186,9 +189,11 @@ def plot_gantt(
         {int(plan.parts["window"][label.part]) for label in plan.labels}
     )
     _legend(ax, len(plan.named), named_ones)
-    if title:
-        ax.set_title(as_written(title), loc="left", fontsize=FONT + 2.5, color=INK)
     figure = ax.figure.figure
+    if title:
+        lifted = _title(ax, plan, as_written(title))
+        if size is None:  # a picture of its own makes room
+            figure.set_figheight(figure.get_figheight() + lifted)
     return save_figure(figure, target)
 
 
@@ -378,6 +383,25 @@ def _dress(ax: Axes, plan: Layout) -> None:
     for side in ("top", "right", "left"):
         ax.spines[side].set_visible(False)
     ax.spines["bottom"].set_color(FAINT)
+
+
+def _title(ax: Axes, plan: Layout, title: str) -> float:
+    """Beside the legend where it has room there, else above it, in lines.
+
+    Returns the inches that those take.
+    """
+    font, beside = FONT + 2.5, ax.get_legend()
+    told = beside.get_texts() if beside is not None else []
+    wide = (plan.last - plan.first) / plan.inch
+    legend = sum(len(text.get_text()) * LETTER * FONT / 72 + HANDLE for text in told)
+    letters = 72 / (LETTER * font)  # an inch has so many
+    if len(title) <= letters * (wide - legend):
+        ax.set_title(title, loc="left", fontsize=font, color=INK)
+        return 0.0
+    lines = textwrap.fill(title, int(letters * wide))
+    pad = 6 + 2 * FONT
+    ax.set_title(lines, loc="left", fontsize=font, color=INK, pad=pad)
+    return (pad + TEXT_LINE * font * lines.count("\n")) / 72
 
 
 def _legend(ax: Axes, windows: int, named: int) -> None:
