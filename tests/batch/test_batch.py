@@ -196,6 +196,7 @@ def test_the_obvious_answers():
     [
         ({"minimize": "time", "maximize": "cost"}, "contradict each other"),
         ({"minimize": "volume"}, "minimize must be one of time, start"),
+        ({"minimize": "volume"}, "processor_time, end, performance, price, watt; got"),
         ({"under": 3}, "under must be a name"),
         ({"limit": math.nan}, "limit must not be NaN"),
         ({"names": ["a", "b", "a"]}, r"names\[2\] = 'a' is the name of job 0"),

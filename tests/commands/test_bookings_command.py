@@ -140,7 +140,7 @@ def test_wrong_files_and_owners_are_named(path: Path, tmp_path: Path) -> None:
         refused(run(*words, odd), odd, "not a whole slotkern pool")
         refused(run(*words, slots), slots, "not a whole slotkern pool")
     for command in ("bookings", "release"):
-        told = f"{path}: 'eve' has nothing booked, but alice, bob"
+        told = f"{path}: 'eve' has nothing booked; what is booked is of alice, bob"
         refused(run(command, path, "--owner", "eve"), told)
     told = f"{path}: 'bob' has booked nothing for 'b'"
     refused(run("release", path, "--owner", "bob", "--name", "b"), told)

@@ -52,8 +52,10 @@ def test_trace(trace_file: Path, tmp_path: Path) -> None:
     trace_file.write_text("; nothing\n" + swf_line(1) + "\nx\n")
     refused(run("trace", trace_file), "line 3: 1 fields, not 18")
     skipped = run("trace", trace_file, "--errors", "skip")
-    assert "1 lines skipped, the first: line 3: 1 fields" in skipped.stdout
+    assert "1 line skipped, the first: line 3: 1 fields" in skipped.stdout
     assert "the header names no processors" in skipped.stdout
+    skipped = run("replay", trace_file, "--errors", "skip")
+    assert "; malformed lines skipped: 1. Times" in skipped.stdout
     refused(run("trace", trace_file, "--max-bytes", 5), "more than 5 bytes")
     refused(run("trace", trace_file, "--clean", "all-of-it"), "clean must be one of")
 
@@ -125,6 +127,9 @@ def test_replay_refuses_in_one_line(trace_file: Path, tmp_path: Path) -> None:
     refused(run("replay", trace_file, "--policy", "best"), "best", "fcfs, easy")
     refused(run("replay", trace_file, "--cluster", "many"), "many")
     refused(run("replay", trace_file, "--cluster", "-3"), "-3")
+    told = "more_processors: -200 to 12 processors does not leave 1 to"
+    options = ("--cluster", 12, "--more-processors", "-200")
+    refused(run("replay", trace_file, *options), told)
     refused(run("replay", trace_file, "--blocked", "3:4"), "3:4", "START:STOP")
     refused(run("replay", trace_file, "--blocked", "4:3:1"), "blocked: row 0")
     refused(run("replay", trace_file, "--blocked", f"3:4:{2**40}"), "blocked: row 0")

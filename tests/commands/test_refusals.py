@@ -235,6 +235,30 @@ def test_what_is_wrong_in_a_table_is_told_by_its_line(
     refused(run("free", machine, "--busy", spans, *options), f"{tmp_path}/{words}")
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["find", "FOLDER", *JOB],
+        ["free", "FOLDER", *DAY, "--output", "pool.npz"],
+        ["trace", "FOLDER"],
+        ["replay", "FOLDER"],
+        ["batch", "SLOTS", "FOLDER"],
+        ["schedule", "SLOTS", "FOLDER"],
+    ],
+)
+def test_a_folder_is_no_file(
+    slots_file: Path, tmp_path: Path, words: list[str]
+) -> None:
+    places = {"FOLDER": str(tmp_path), "SLOTS": str(slots_file)}
+    given = [places.get(word, word) for word in words]
+    refused(run(*given), f"{tmp_path}: Is a directory")
+
+
+def test_an_address_that_is_none_is_refused(tmp_path: Path) -> None:
+    done = run("reproduce", "aep", "--cluster", "foo", "--out", tmp_path)
+    refused(done, "--cluster: 'foo' is no address such as tcp://")
+
+
 def test_jobs_of_one_name_are_refused(tmp_path: Path) -> None:
     slots, jobs = tmp_path / "s.csv", tmp_path / "j.csv"
     slots.write_text("node,start,end,performance,price\n0,0,9,1,1\n")

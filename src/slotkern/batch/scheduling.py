@@ -208,10 +208,12 @@ def _measure(table: NDArray[np.void], name: str, argument: str) -> Any:
     if name in MEASURES:
         return MEASURES[name]
     if name not in (table.dtype.names or ()):
-        fields = [field for field in table.dtype.names or () if field != "node"]
-        raise ValueError(
-            f"{argument} must be one of {', '.join([*MEASURES, *fields])}; got {name!r}"
-        )
+        numbers = [
+            field
+            for field in table.dtype.names or ()
+            if table.dtype[field].kind in "iufb" and field != "node"
+        ]
+        one_of(argument, name, dict.fromkeys([*MEASURES, *numbers]))
     if table.dtype[name].kind not in "iufb":
         raise TypeError(f"{argument}: field {name!r} of the slots is not numeric")
     values = np.ascontiguousarray(table[name], np.float64)

@@ -15,6 +15,7 @@ from slotkern.extras import extra
 from .results import Output, check_output, listing_columns, write_table
 from .tables import listing_table
 from .terminal import show
+from .words import counted
 
 with extra():
     import typer
@@ -57,7 +58,8 @@ def bookings(
         show(listing_table(table))
     nobodys = 0 if owner is not None else int((booked.booked["owner"] == "").sum())
     if nobodys:
-        show(f"{pool}: {nobodys:,} booked parts have no owner")
+        have = "has" if nobodys == 1 else "have"
+        show(f"{pool}: {counted(nobodys, 'booked part')} {have} no owner")
     elif not table.size:
         show(f"{pool}: nothing is booked")
         raise typer.Exit(1)
@@ -97,6 +99,7 @@ def _of(owner: str, table: NDArray[Any], path: Path) -> NDArray[np.bool_]:
     """Which bookings are an owner's: one at least."""
     mine: NDArray[np.bool_] = table["owner"] == owner
     if not mine.any():
-        known = ", ".join(dict.fromkeys(table["owner"].tolist())) or "nobody"
-        raise ValueError(f"{path}: {owner!r} has nothing booked, but {known}")
+        known = ", ".join(dict.fromkeys(table["owner"].tolist()))
+        told = f"what is booked is of {known}" if known else "nor has anybody"
+        raise ValueError(f"{path}: {owner!r} has nothing booked; {told}")
     return mine

@@ -11,7 +11,7 @@ import numpy as np
 from slotkern.checks import integer
 from slotkern.commands.tables import column, metrics_table
 from slotkern.commands.terminal import progress, show
-from slotkern.commands.words import among
+from slotkern.commands.words import among, counted
 from slotkern.communities.result import CommunityRun, compare_communities
 from slotkern.communities.scenarios import (
     SCENARIOS,
@@ -162,7 +162,8 @@ def community(
             file = folder / f"flow-{name.replace(':', '-')}.png"
             plot_flow(run, title=name, path=file)
     one = next(iter(first.values()))
-    heading = f"{len(one):,} jobs on {len(one.nodes):,} nodes, {seeds:,} seeds"
+    heading = f"{counted(len(one), 'job')} on {counted(len(one.nodes), 'node')}, "
+    heading += counted(seeds, "seed")
     show(heading + ". Times in seconds.", _table(found, common), *_failed(failures))
 
 

@@ -14,7 +14,7 @@ from slotkern.checks import one_of
 from slotkern.commands.results import Html, check_apart, check_page, write_page
 from slotkern.commands.tables import column, metrics_table
 from slotkern.commands.terminal import bars, show
-from slotkern.commands.words import among
+from slotkern.commands.words import among, counted
 from slotkern.extras import extra
 from slotkern.files.whole import make_folder, open_whole
 from slotkern.replays.policies import POLICIES
@@ -91,10 +91,11 @@ def show_trace(
         plot_trace(trace, path=plot)
     size = found["processors"]
     lines = [
-        f"{found['jobs']:,} jobs of {found['users']:,} users, submitted in "
+        f"{counted(found['jobs'], 'job')} of {counted(found['users'], 'user')}, "
+        "submitted in "
         f"{found['days']:,.1f} days",
-        f"{size:,} processors" if size else "the header names no processors",
-        f"at most {found['at_once']:,} processors in use at once"
+        counted(size, "processor") if size else "the header names no processors",
+        f"at most {counted(found['at_once'], 'processor')} in use at once"
         if found["at_once"]
         else "no job says when it ran",
     ]
@@ -102,7 +103,7 @@ def show_trace(
         lines.append(f"load {100 * found['load']:.1f} %")
     if trace.skipped:
         first = trace.remarks[0] if trace.remarks else ""
-        lines.append(f"{trace.skipped:,} lines skipped, the first: {first}")
+        lines.append(f"{counted(trace.skipped, 'line')} skipped, the first: {first}")
     table = Table(box=SIMPLE_HEAD)
     table.add_column("", justify="left")
     names = list(next(iter(found["columns"].values())))
@@ -237,9 +238,12 @@ def _read(file: Path, clean: list[str] | None, errors: str, max_bytes: int) -> T
 def _heading(trace: Trace, done: Replay) -> str:
     sites = len(done.cluster.site)
     where = "" if sites == 1 else f" in {sites} sites"
-    text = f"{len(done):,} jobs on {done.cluster.processors.sum():,} processors{where}"
+    size = counted(int(done.cluster.processors.sum()), "processor")
+    text = f"{counted(len(done), 'job')} on {size}{where}"
     for reason, count in {**trace.repairs, **done.dropped}.items():
         text += f"; {reason}: {count:,}"
+    if trace.skipped:
+        text += f"; malformed lines skipped: {trace.skipped:,}"
     return text + ". Times in seconds."
 
 

@@ -125,6 +125,10 @@ def _run(
     """Run or resume a campaign, print its report, and say where everything is."""
     if formats:
         study = replace(study, formats=as_formats("--format", formats))
+    if cluster is not None and ":" not in cluster:
+        raise ValueError(
+            f"--cluster: {cluster!r} is no address such as tcp://host:8786"
+        )
     folder = Path("out") / study.name if out is None else out
     try:
         campaign = run(

@@ -1,10 +1,10 @@
-"""What a shell offers for options that take one of some words."""
+"""Words: what a shell offers for options that take one of some, and one of a thing."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-__all__ = ["SHAPES", "among"]
+__all__ = ["SHAPES", "among", "counted"]
 
 SHAPES = ("ragged", "square")
 
@@ -23,3 +23,14 @@ def among(words: Iterable[str]) -> Callable[[str], list[str]]:
         return [word for word in known if word.startswith(incomplete)]
 
     return complete
+
+
+def counted(count: int, thing: str) -> str:
+    """Return so many things in words.
+
+    Examples
+    --------
+    >>> counted(1, "job"), counted(1200, "job")
+    ('1 job', '1,200 jobs')
+    """
+    return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"

@@ -28,7 +28,7 @@ from .columns import (
     plain_columns,
     row_place,
 )
-from .whole import AnyPath, as_path, open_whole
+from .whole import AnyPath, as_path, open_whole, refuse_folder
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -335,6 +335,7 @@ def format_of(path: AnyPath) -> Format:
     path = as_path(path)
     suffix = path.suffix.lower()
     if suffix not in FORMATS:
+        refuse_folder(path)
         known = ", ".join(FORMATS)
         raise ValueError(f"{path}: the suffix {suffix!r} is not one of {known}")
     return FORMATS[suffix]

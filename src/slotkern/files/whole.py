@@ -15,7 +15,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from errno import ENOTDIR
+from errno import EISDIR, ENOTDIR
 from pathlib import Path
 from typing import BinaryIO
 
@@ -24,7 +24,7 @@ try:
 except ImportError:  # Windows: no draft is known to be dead, and none is removed
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["AnyPath", "as_path", "make_folder", "open_whole"]
+__all__ = ["AnyPath", "as_path", "make_folder", "open_whole", "refuse_folder"]
 
 AnyPath = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
@@ -50,6 +50,12 @@ def as_path(path: AnyPath) -> Path:
     if "\0" in text:
         raise ValueError(f"{text!r}: a path cannot hold a null character")
     return Path(text)
+
+
+def refuse_folder(path: Path) -> None:
+    """Raise the system's error for a folder in the place of a file."""
+    if path.is_dir():
+        raise IsADirectoryError(EISDIR, os.strerror(EISDIR), str(path))
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from slotkern.checks import Source
 from slotkern.files.arrow import arrow_file, pyarrow
 from slotkern.files.columns import Fault
 from slotkern.files.csv import BOM, FORMAT, check_cells, header_of, lines_of, read_table
-from slotkern.files.whole import AnyPath, as_path
+from slotkern.files.whole import AnyPath, as_path, refuse_folder
 
 from .frames import FileColumns, columns_of
 
@@ -37,6 +37,7 @@ def read_columns(path: AnyPath, texts: Sequence[str] = ()) -> FileColumns:
     path = as_path(path)
     suffix = path.suffix.lower()
     if suffix not in (".csv", ".parquet"):
+        refuse_folder(path)
         raise ValueError(f"{path}: the suffix {suffix!r} is not one of .csv, .parquet")
     data = path.read_bytes()
     source = str(path) if suffix == ".parquet" else Source(str(path), _Lines(data))

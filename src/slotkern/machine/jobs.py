@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from slotkern._request import REQUEST_FIELDS, Request
 from slotkern.checks import row_of, shown
-from slotkern.files.whole import AnyPath, as_path
+from slotkern.files.whole import AnyPath, as_path, refuse_folder
 
 from .clock import is_number
 from .files import read_columns
@@ -152,6 +152,7 @@ def read_jobs(path: AnyPath) -> FileColumns:
     if suffix == ".json":
         return _of_json(path)
     if suffix not in (".csv", ".parquet"):
+        refuse_folder(path)
         raise ValueError(f"{path}: jobs are read from .csv, .json or .parquet files")
     columns = read_columns(path, (*TEXTS, *SAID))
     if suffix == ".csv":

@@ -77,6 +77,11 @@ class Cluster:
             return self
         if len(self.site) != 1:
             raise ValueError("more_processors needs a cluster of one site")
+        if not 1 <= int(self.processors[0]) + more <= MAX_PROCESSORS:
+            raise ValueError(
+                f"more_processors: {more:+,} to {self.processors[0]:,} processors does "
+                f"not leave 1 to {MAX_PROCESSORS:,}"
+            )
         return _checked(
             self.site,
             self.processors + more,
@@ -301,12 +306,18 @@ def _check_blocked(cluster: Cluster) -> None:
     wrong |= ~known
     if wrong.any():
         row = int(wrong.argmax())
-        what = "names no site" if not known[row] else "is not a span of processors"
-        raise ValueError(f"blocked: row {row}: {spans[row]} {what}")
+        start, end, processors, site = spans[row].tolist()
+        what = (
+            f"from {start:g} to {end:g}, processors {processors}, is not a span"
+            if known[row]
+            else f"site {site} names no site"
+        )
+        raise ValueError(f"blocked: row {row}: {what}")
     for site, processors in zip(cluster.site, cluster.processors, strict=True):
         mine = spans[spans["site"] == site]
         width = mine["processors"].astype(np.int64)
         most = most_at_once(mine["start"], mine["end"], width)
         if most > processors:
             reason = f"{most} processors are blocked at once, there are {processors}"
-            raise ValueError(f"blocked: site {site}: {reason}")
+            where = "" if len(cluster.site) == 1 else f"site {site}: "
+            raise ValueError(f"blocked: {where}{reason}")

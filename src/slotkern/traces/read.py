@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from slotkern._trace import LineError, TraceParser, row_lines
 from slotkern.checks import integer, one_of
-from slotkern.files.whole import AnyPath, as_path, open_whole
+from slotkern.files.whole import AnyPath, as_path, open_whole, refuse_folder
 from slotkern.machine.clock import Clock
 from slotkern.notes import log
 from slotkern.shown import Drawn
@@ -346,6 +346,7 @@ def _kind(path: str) -> tuple[bool, bool]:
     packed = name.endswith(".gz")
     suffix = Path(name.removesuffix(".gz")).suffix
     if suffix not in (".swf", ".gwf"):
+        refuse_folder(Path(path))
         known = ".swf, .gwf, .swf.gz, .gwf.gz"
         raise ValueError(f"{path}: the suffix is not one of {known}")
     return suffix == ".gwf", packed
