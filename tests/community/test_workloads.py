@@ -170,9 +170,11 @@ def test_the_table_of_all_scenarios_is_as_wide_as_a_page() -> None:
 def test_the_command_reads_traces(tmp_path: Path) -> None:
     path = tmp_path / "flow.swf"
     sk.write_trace(path, flow().jobs)
-    found = command(path, "--seeds", 1, "--homes", "partition", "--windows", 0)
+    found = command(path, "--seeds", 1, "--homes", "partition")
     assert found.exit_code == 0, found.output
     assert "4 jobs on 2 nodes" in found.output
+    plain = command(path, "--seeds", 1, "--homes", "partition", "--windows", 0)
+    assert found.output == plain.output  # nothing is labelled unless that is asked for
 
 
 @pytest.mark.parametrize(

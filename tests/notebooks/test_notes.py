@@ -43,9 +43,19 @@ def test_what_is_left_out_is_a_warning(
     assert f"{path}: jobs left out, cut or moved: unknown 1" in said
     assert "replay under easy: jobs left out: submission unknown 1" in said
     assert "without 1 jobs of unknown submission" in said
+    assert "one week only" in said
     infos = told(caplog, logging.INFO)
     assert "no MaxProcs: the cluster has the 4 that jobs use at once" in infos
     assert "1 jobs ask for no time" in infos
+
+
+def test_weeks_of_more_than_one_are_drawn_in_silence(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    rows = jobs()[[0, 2]]
+    rows["submit"][1] = 8 * 86400
+    sk.resample_weeks(rows, seed=1)
+    assert told(caplog, logging.WARNING) == ""
 
 
 def test_defaults_are_an_info(caplog: pytest.LogCaptureFixture) -> None:

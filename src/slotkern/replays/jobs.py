@@ -172,11 +172,12 @@ def resample_weeks(
     Raises
     ------
     ValueError
-        For a trace without a known submission, or less than one week.
+        For a trace without a known submission, or `weeks` less than one.
 
     Notes
     -----
-    O(jobs). Replaying several such flows gives confidence intervals. The idea of
+    O(jobs). Replaying several such flows gives confidence intervals, of a trace of many
+    weeks; of one week each flow is the same, and the logger says so. The idea of
     resampling a log by weeks is D. Feitelson's, "Resampling with Feedback", JSSPP 2016
     (who draws users; here whole weeks are drawn).
 
@@ -198,6 +199,8 @@ def resample_weeks(
     first = rows["submit"][0]
     week = ((rows["submit"] - first) // WEEK).astype(np.int64)
     count = int(week[-1]) + 1
+    if count == 1:
+        log.warning("the trace has one week only: each that is drawn is the same")
     wanted = count if weeks is None else integer("weeks", weeks, least=1)
     generator = np.random.Generator(np.random.PCG64(integer("seed", seed, least=0)))
     drawn = generator.integers(0, count, wanted)
