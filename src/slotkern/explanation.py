@@ -156,6 +156,8 @@ class Explanation(Shown):
         return Table(heading, columns if helps else {}, len(helps), notes=notes)
 
     def __str__(self) -> str:
+        if not self.slots_total:
+            return "No window fits: there are no slots."
         asked = self.request
         lines = [
             f"{_counted(self.nodes_total, ' node has', ' nodes have')} slots, "
