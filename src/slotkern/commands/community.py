@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from slotkern.checks import integer
+from slotkern.commands.results import PICTURES, check_folder
 from slotkern.commands.tables import column, metrics_table
 from slotkern.commands.terminal import progress, show
 from slotkern.commands.words import among, counted
@@ -120,6 +121,7 @@ def community(
 
     Means over the seeds, with standard errors of the waiting time; times in seconds.
     """
+    check_folder("--plot", plot, PICTURES)
     chosen = {
         name: _scenario(name, loss, latency, retries)
         for name in dict.fromkeys(scenario or SCENARIOS)
