@@ -1,6 +1,7 @@
 """Summaries of campaigns, the papers' algorithms beside them, reports and figures."""
 
 import io
+import itertools
 import math
 
 import numpy as np
@@ -260,6 +261,14 @@ def test_times_stand_beside_the_published_ones(readings, times):
         *("setting", "cycle", "algorithm", "slots", "alternatives"),
         *readings.study.metrics,
     }
+
+
+def test_times_of_searches_that_take_as_long_are_both_seen(readings, times):
+    record = next(f for f in readings.study.figures if f.get("kind") == "times")
+    figure = figures._times(record, readings.study, times)
+    styles = [line.get_linestyle() for line in figure.axes[0].lines]
+    assert len(styles) > 1
+    assert all(one != two for one, two in itertools.pairwise(styles))
 
 
 def test_times_without_the_papers_algorithms(readings):

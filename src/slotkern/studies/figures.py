@@ -340,7 +340,8 @@ def _times(
             ]
             if points:
                 style = {"marker": "o", "ms": 4, "color": f"C{index}"}
-                style["label"] = as_written(label)
+                # Through the gaps one sees a curve that lies below.
+                style |= {"linestyle": _LINES[index % 2], "label": as_written(label)}
                 panel.plot(*zip(*points, strict=True), **style)
         panel.set_title(title, fontsize=9)
         panel.set_yscale("log")
