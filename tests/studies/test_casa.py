@@ -16,7 +16,7 @@ import slotkern as sk
 from slotkern import studies
 from slotkern.studies.claims import verdicts
 from slotkern.studies.communities import workload_of_cycle
-from slotkern.studies.experiment import compute
+from slotkern.studies.experiment import compute, experiment_of
 from slotkern.studies.load import _study
 from slotkern.studies.report import print_report, write_report
 from slotkern.studies.summary import Median
@@ -251,3 +251,11 @@ def test_the_report_names_what_is_not_matched(summary, tmp_path):
     assert len(lines) == sum(
         len(s.metrics) * len(s.algorithms) for s in summary.study.settings
     )
+
+
+@pytest.mark.parametrize("kind", ["flow", "states"])
+def test_pictures_name_their_setting(kind):
+    pytest.importorskip("matplotlib")
+    study = _study(SMALL | {"grid": {"environment": {"jobs": [40, 60]}}})
+    figure = experiment_of("community").draw(kind, study, {"name": "x"})
+    assert figure.axes[0].get_title() == "ind, jobs = 40"

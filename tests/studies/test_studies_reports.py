@@ -593,7 +593,7 @@ def test_what_no_paper_says_is_not_told_of_one(tmp_path):
         assert ("What the paper says" in stream.getvalue()) is bool(study.reference)
         assert "What is claimed" in stream.getvalue() or study.reference
         assert "papers' own" not in stream.getvalue()
-        assert "open t: nan" in stream.getvalue()
+        assert "open t: none" in stream.getvalue()
 
 
 def test_a_chart_names_its_setting_and_who_found_nothing(tmp_path):

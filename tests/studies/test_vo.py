@@ -305,6 +305,8 @@ class Rivals:
     def run(self, setting, first, last):
         cycles, job = np.arange(first, last), setting.job
         noise = job["noise"] * np.where(cycles % 2, 1.0, -1.0)
+        if job["lead"] > 99:  # one that finds nothing
+            noise *= np.nan
         return {"value": np.stack([job["lead"] + noise, 0.0 * cycles], axis=1)}
 
 
@@ -332,6 +334,8 @@ RIVALS = Rivals()
         ),
         ([9, 0.1], {"is": "most", "among": ["b"]}, 8, None, "lead = 0.1: 0.1 and 0"),
         ([9, -0.1], {"is": "most", "among": ["b"]}, 8, None, "1 of 2 settings, 0"),
+        ([9, 100], {"is": "most", "among": ["b"]}, 8, None, "lead = 100: none and 0"),
+        ([-9, 100], {"is": "most", "among": ["b"]}, 8, False, "not in 1 of 2 settings"),
         ([9], {"is": "most", "among": ["b"]}, 2, None, "9 and 0; in 2 of 2 cycles"),
         ([9], {"is": "least", "among": ["b"]}, 2, None, "9 and 0; in 0 of 2 cycles"),
         ([9], {"is": "most", "among": ["b"]}, 6, True, "9 and 0; in 6 of 6 cycles"),

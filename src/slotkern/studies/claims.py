@@ -83,7 +83,7 @@ def _in_each(
     found = [look(summary, record, setting) for setting in settings]
     even = record["is"] not in ("above", "below")
     answers = [_decided(margin, even) for margin, _ in found]
-    against = sum(not _fulfilled(margin, even) for margin, _ in found)
+    against = sum(m.count > 0 and not _fulfilled(m, even) for m, _ in found)
     worst = min(range(len(found)), key=lambda k: _weight(found[k][0]))
     told = found[worst][1]
     if len(settings) > 1:
@@ -117,8 +117,8 @@ def _among(
         (name, *among),
         lambda row: all(sign * (row[0] - times * other) >= 0 for other in row[1:]),
     )
-    beside = ", ".join(f"{times * other.mean:.4g}" for other in others)
-    told = f"{mine.mean:.4g} and {beside}; in {yes} of {cycles} cycles"
+    beside = ", ".join(_told(other, times) for other in others)
+    told = f"{_told(mine)} and {beside}; in {yes} of {cycles} cycles"
     return min(margins, key=_weight), told
 
 
@@ -128,7 +128,11 @@ def _at(
     """By how much the mean fulfils what is said of it and a number, and the mean."""
     mine = _middle(summary, record, setting, record["algorithm"])
     margin = AT[record["is"]](mine.mean, record["at"], record.get("within", 0))
-    return replace(mine, mean=margin), f"{mine.mean:.4g}"
+    return replace(mine, mean=margin), _told(mine)
+
+
+def _told(mean: Estimate, times: float = 1.0) -> str:
+    return f"{times * mean.mean:.4g}" if mean.count else "none"
 
 
 def _decided(margin: Estimate, even: bool = True) -> bool | None:

@@ -124,16 +124,18 @@ class CommunityExperiment(Experiment):
         names = record.get("algorithms", [a.name for a in setting.algorithms])
         chosen = [a for a in setting.algorithms if a.name in names]
         cycle = record.get("cycle", 0)
+        where = f", {setting.label}" if setting.values else ""
         if kind == "flow":
             run = _Run.of(chosen[0])
             return plot_flow(
-                _simulated(setting, [run], cycle)[run.key], title=chosen[0].label
+                _simulated(setting, [run], cycle)[run.key],
+                title=f"{chosen[0].label}{where}",
             )
         runs = [_Run.of(algorithm) for algorithm in chosen]
         found = [_simulated(setting, runs, k) for k in range(cycle + 1)]
         return plot_states(
             {
-                algorithm.label: [each[run.key] for each in found]
+                f"{algorithm.label}{where}": [each[run.key] for each in found]
                 for algorithm, run in zip(chosen, runs, strict=True)
             }
         )
