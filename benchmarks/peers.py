@@ -1,11 +1,10 @@
 """Other programs on the same work, in one run; every answer is compared.
 
-    python benchmarks/peers.py --ortools PYTHON --highs PYTHON --accasim PYTHON
-                               --flux FOLDER [--keep]
+    python benchmarks/peers.py --ortools PYTHON --highs PYTHON --accasim PYTHON [--keep]
 
 Three interpreters of environments that have `ortools`, `highspy` and `accasim` (they
-cannot share one process), and a checkout of flux-sched, of which the planner is
-compiled by $CXX (g++). What is not given is not measured; only all of them are kept.
+cannot share one process). What is not given is not measured; only all are kept. Streams
+of bookings beside Flux's planner are measured by `benchmarks/planner.py`.
 CPU times of one thread; each peer runs in a process of its own, which also times it,
 without starting it and without reading its input.
 """
@@ -13,10 +12,7 @@ without starting it and without reading its input.
 from __future__ import annotations
 
 import argparse
-import ctypes
-import os
 import statistics
-import subprocess
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -249,92 +245,12 @@ def replays(python: str, count: int = 2000) -> Measured:
     )
 
 
-# --- a stream of bookings
-
-
-def planner(folder: Path) -> Any:
-    """Flux's planner as a library."""
-    source = folder / "resource" / "planner"
-    library = Path(tempfile.mkdtemp()) / "planner.so"
-    (library.parent / "config.h").touch()
-    inner = ("planner", "planner_internal_tree", "mintime_resource_tree")
-    files = [
-        source / "c++" / f"{name}.cpp" for name in (*inner, "scheduled_point_tree")
-    ]
-    files.append(source / "c" / "planner_c_interface.cpp")
-    command = [os.environ.get("CXX", "g++"), "-std=c++20", "-O3", "-fPIC", "-shared"]
-    command += [f"-I{library.parent}", f"-I{folder}", f"-I{source / 'c++'}"]
-    command += [f"-I{source / 'c'}", *map(str, files), "-o", str(library)]
-    subprocess.run(command, check=True)
-    flux = ctypes.CDLL(str(library))
-    flux.planner_new.restype = ctypes.c_void_p
-    flux.planner_new.argtypes = [ctypes.c_int64, ctypes.c_uint64, ctypes.c_uint64]
-    flux.planner_new.argtypes += [ctypes.c_char_p]
-    flux.planner_avail_time_first.restype = ctypes.c_int64
-    flux.planner_avail_time_first.argtypes = [ctypes.c_void_p, ctypes.c_int64]
-    flux.planner_avail_time_first.argtypes += [ctypes.c_uint64, ctypes.c_uint64]
-    flux.planner_add_span.restype = ctypes.c_int64
-    flux.planner_add_span.argtypes = [ctypes.c_void_p, ctypes.c_int64]
-    flux.planner_add_span.argtypes += [ctypes.c_uint64, ctypes.c_uint64]
-    return flux
-
-
-def by_planner(flux: Any, nodes: int, horizon: int, asked: Any) -> list[int]:
-    """The start of each job, booked one after another."""
-    context = flux.planner_new(0, horizon, nodes, b"node")
-    first, add, starts = flux.planner_avail_time_first, flux.planner_add_span, []
-    for wanted, length in asked:
-        start = first(context, 0, length, wanted)
-        starts.append(start)
-        if start >= 0:
-            add(context, start, length, wanted)
-    flux.planner_destroy(ctypes.byref(ctypes.c_void_p(context)))
-    return starts
-
-
-def streams(folder: Path, count: int = 2000) -> list[Measured]:
-    """Jobs booked as early as possible on equal nodes."""
-    flux, rows = planner(folder), []
-    for nodes, most in ((100, 16), (1000, 160)):
-        rng = np.random.default_rng(2)
-        wanted = rng.integers(1, most + 1, count)
-        length = rng.integers(60, 7200, count)
-        horizon = int((wanted * length).sum() / nodes * 3)
-        asked = list(zip(wanted.tolist(), length.tolist(), strict=True))
-        spent, starts = cpu(by_planner, flux, nodes, horizon, asked)
-        slots = sk.make_slots(
-            node=np.arange(nodes), start=0, end=horizon, performance=1, price=0
-        )
-        jobs = [sk.Request(n, float(length)) for n, length in asked]
-
-        def booked(slots: Any = slots, jobs: Any = jobs) -> Any:
-            return sk.SlotPool(slots).schedule(jobs, "start")
-
-        own, done = cpu(booked)
-        assert min(starts) >= 0
-        assert done.booked.all()
-        same = int((done.start == starts).sum())
-        end = [(done.start + length).max(), (np.array(starts) + length).max()]
-        rows.append(
-            Measured(
-                f"the earliest start for each of {count:,} jobs: {nodes:,} equal nodes "
-                f"({same:,} starts agree, the last job ends at {end[0]:,.0f} and "
-                f"{end[1]:,.0f})",
-                spent / count,
-                own / count,
-                "Flux's planner, which counts nodes and names none",
-            )
-        )
-    return rows
-
-
 def main() -> None:
     """Run what is given, and keep it if that is everything."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--ortools", help="a Python that has ortools")
     parser.add_argument("--highs", help="a Python that has highspy")
     parser.add_argument("--accasim", help="a Python that has accasim")
-    parser.add_argument("--flux", type=Path, help="a checkout of flux-sched")
     parser.add_argument("--keep", action="store_true", help="in measured.json")
     options = parser.parse_args()
     rows: list[Measured] = []
@@ -346,15 +262,13 @@ def main() -> None:
         rows += choices(options.highs, HIGHS_CHOICE, {"highs": "HiGHS"})
     if options.accasim:
         rows.append(replays(options.accasim))
-    if options.flux:
-        rows += streams(options.flux)
     for row in rows:
         print(
             f"{row.what}\n    {row.against}: {row.rival * 1e6:,.1f} us, slotkern "
             f"{row.own * 1e6:,.1f} us, {row.rival / row.own:,.2f} times"
         )
     if options.keep:
-        if not all((options.ortools, options.highs, options.accasim, options.flux)):
+        if not all((options.ortools, options.highs, options.accasim)):
             parser.error("only a run with all of them is kept")
         keep("peers", rows)
 

@@ -24,6 +24,9 @@ MEASURED = ROOT / "benchmarks" / "measured.json"
 PAGES = ("README.md", "docs/measured.md", "docs/peers.md")
 PICTURES = ("docs/ratios-light.svg", "docs/ratios-dark.svg")
 
+#: What other programs do.
+OTHERS = ("peers", "planner")
+
 #: Of each benchmark the rows that the README shows, by how their names begin.
 SHOWN = {
     "ratios": (
@@ -118,10 +121,10 @@ def sentence(kept: dict[str, Any]) -> str:
 
 def pages(kept: dict[str, Any]) -> Iterator[tuple[Path, str]]:
     """Every page and picture with what was measured in its place."""
-    papers = [name for name in kept if name != "peers"]
+    papers = [name for name in kept if name not in OTHERS]
     says = {
         "tables": tables(kept, papers),
-        "peers": tables(kept, ["peers"]),
+        "peers": tables(kept, [name for name in kept if name in OTHERS]),
         "sentence": sentence(kept),
     }
     for name in PAGES:
