@@ -47,6 +47,23 @@ void all_passes_find_the_same_rows() {
   }
 }
 
+void extremes_are_those_of_a_plain_look() {
+  constexpr float none = std::numeric_limits<float>::infinity();
+  for (int round = 0; round < 4000; ++round) {
+    float key[65], room[65];
+    for (float& x : key) x = round % 3 ? static_cast<float>(below(90)) - 20 : none;
+    for (float& x : room) x = static_cast<float>(below(1 + below(70))) - 1;
+    const float* const keys = key + round % 2;
+    const float wanted = static_cast<float>(below(70));
+    float least = none;
+    for (int j = 0; j < 64; ++j)
+      if (room[j] >= wanted) least = std::min(least, keys[j]);
+    CHECK(detail::least64(keys) == *std::min_element(keys, keys + 64));
+    CHECK(detail::most64(keys) == *std::max_element(keys, keys + 64));
+    CHECK(detail::least_with64(keys, room, wanted) == least);
+  }
+}
+
 // A screen of so many rows, of which put(rows, j, i) says row i as the j-th of its block.
 template <class Put>
 Screen screen_of(std::size_t count, double origin, Put put) {
@@ -68,7 +85,7 @@ void least_keys_hide_no_row() {
   std::vector<float> key(blocks * 64), room(key.size());
   LeastKeys keys;
   keys.reset(blocks, blocks, true);
-  std::size_t hidden = 0, shown = 0;
+  std::size_t hidden = 0, shown = 0, learnt = 0;
   for (int round = 0; round < 20000; ++round) {
     const std::size_t block = below(8), row = block * 64 + below(64);
     const float before = room[row];
@@ -88,9 +105,18 @@ void least_keys_hide_no_row() {
     const bool passes = keys.pass(0, size, most) >> block & 1;
     CHECK(passes || !some);
     passes ? ++shown : ++hidden;
-    if (passes && !some) keys.learn(block, &key[block * 64], &room[block * 64]);
+    if (!passes || some) continue;
+    // Nor, where a size begins, has a block that passes none.
+    const float begins = 12 + static_cast<float>(below(4));
+    const std::size_t from = keys.size_for(begins);
+    keys.learn(block, &key[block * 64], &room[block * 64]);
+    bool any = false;
+    for (std::size_t j = block * 64; j < block * 64 + 64; ++j)
+      any |= key[j] <= most && room[j] >= begins;
+    CHECK((keys.pass(0, from, most) >> block & 1) == any);
+    learnt += any ? 1 : 0;
   }
-  CHECK(hidden > 1000 && shown > 1000);
+  CHECK(hidden > 1000 && shown > 1000 && learnt > 100);
 }
 
 // The screen tells what differs by less than a thousandth, far from zero too.
@@ -359,6 +385,7 @@ void a_filter_knows_nothing_of_later_slots() {
 
 int main() {
   all_passes_find_the_same_rows();
+  extremes_are_those_of_a_plain_look();
   least_keys_hide_no_row();
   screen_passes_little_that_is_just_beyond();
   screen_keeps_what_a_plain_filter_keeps();

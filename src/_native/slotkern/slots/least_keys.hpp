@@ -73,15 +73,22 @@ class LeastKeys {
   void learn(std::size_t seat, const float* key, const float* room) {
     if (known_[seat]) return;
     known_[seat] = 1;
-    std::array<float, kSizes + 1> least;  // of rooms below the first size too, then by size
+    const float largest = detail::least_with64(key, room, sizes_.back());
+    std::array<float, kSizes> least;
     least.fill(std::numeric_limits<float>::infinity());
-    for (std::size_t j = 0; j < 64; ++j) {
-      const std::int32_t size = size_of(room[j]) - first_ + 1, most = kSizes;
-      float& of_size = least[static_cast<std::size_t>(std::clamp(size, 0, most))];
+    least.back() = largest;
+    // Few are cheaper than what has room for all.
+    for (std::uint64_t rows = detail::at_most64(key, largest); rows; rows &= rows - 1) {
+      const int j = std::countr_zero(rows);
+      const std::int32_t size = size_of(room[j]) - first_;
+      if (size < 0) continue;
+      float& of_size = least[std::min(static_cast<std::size_t>(size), kSizes - 1)];
       of_size = std::min(of_size, key[j]);
     }
-    for (std::size_t k = kSizes; k-- > 0; least[k] = std::min(least[k], least[k + 1]))
-      least_[k][seat] = least[k + 1];
+    for (std::size_t k = kSizes; k-- > 0;) {
+      if (k + 1 < kSizes) least[k] = std::min(least[k], least[k + 1]);
+      least_[k][seat] = least[k];
+    }
   }
 
   // A row of the block has come or grown.

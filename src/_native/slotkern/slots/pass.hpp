@@ -5,6 +5,7 @@
 // price and all of a time.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <cstring>
@@ -139,6 +140,58 @@ inline std::uint64_t at_most64(const float* x, float most) {
   for (int j = 0; j < 64; ++j) bits |= std::uint64_t{x[j] <= most} << j;
 #endif
   return bits;
+}
+
+#if defined(__SSE2__)
+inline float least_lane(__m128 x) {
+  x = _mm_min_ps(x, _mm_movehl_ps(x, x));
+  return _mm_cvtss_f32(_mm_min_ss(x, _mm_shuffle_ps(x, x, 1)));
+}
+inline float most_lane(__m128 x) {
+  x = _mm_max_ps(x, _mm_movehl_ps(x, x));
+  return _mm_cvtss_f32(_mm_max_ss(x, _mm_shuffle_ps(x, x, 1)));
+}
+#endif
+
+// The least of 64 floats, and the largest.
+inline float least64(const float* x) {
+#if defined(__SSE2__)
+  __m128 even = _mm_loadu_ps(x), odd = _mm_loadu_ps(x + 4);
+  for (int j = 8; j < 64; j += 8)
+    even = _mm_min_ps(even, _mm_loadu_ps(x + j)), odd = _mm_min_ps(odd, _mm_loadu_ps(x + j + 4));
+  return least_lane(_mm_min_ps(even, odd));
+#else
+  return *std::min_element(x, x + 64);
+#endif
+}
+inline float most64(const float* x) {
+#if defined(__SSE2__)
+  __m128 even = _mm_loadu_ps(x), odd = _mm_loadu_ps(x + 4);
+  for (int j = 8; j < 64; j += 8)
+    even = _mm_max_ps(even, _mm_loadu_ps(x + j)), odd = _mm_max_ps(odd, _mm_loadu_ps(x + j + 4));
+  return most_lane(_mm_max_ps(even, odd));
+#else
+  return *std::max_element(x, x + 64);
+#endif
+}
+
+// The least key of 64 rows with at least so much room; infinite where there is none.
+inline float least_with64(const float* key, const float* room, float wanted) {
+  constexpr float none = std::numeric_limits<float>::infinity();
+#if defined(__SSE2__)
+  const __m128 limit = _mm_set1_ps(wanted), infinite = _mm_set1_ps(none);
+  __m128 least = infinite;
+  for (int j = 0; j < 64; j += 4) {
+    const __m128 fits = _mm_cmpge_ps(_mm_loadu_ps(room + j), limit);
+    least = _mm_min_ps(least, _mm_or_ps(_mm_and_ps(fits, _mm_loadu_ps(key + j)),
+                                        _mm_andnot_ps(fits, infinite)));
+  }
+  return least_lane(least);
+#else
+  float least = none;
+  for (int j = 0; j < 64; ++j) least = std::min(least, room[j] >= wanted ? key[j] : none);
+  return least;
+#endif
 }
 
 }  // namespace detail

@@ -28,24 +28,6 @@ namespace slotkern {
 
 namespace detail {
 
-// Eight lanes at a time, which compilers turn into vectors.
-static inline float least64(const float* x) {
-  float lane[8];
-  for (int k = 0; k < 8; ++k) lane[k] = x[k];
-  for (int j = 8; j < 64; j += 8)
-    for (int k = 0; k < 8; ++k) lane[k] = x[j + k] < lane[k] ? x[j + k] : lane[k];
-  for (int k = 1; k < 8; ++k) lane[0] = std::min(lane[0], lane[k]);
-  return lane[0];
-}
-static inline float most64(const float* x) {
-  float lane[8];
-  for (int k = 0; k < 8; ++k) lane[k] = x[k];
-  for (int j = 8; j < 64; j += 8)
-    for (int k = 0; k < 8; ++k) lane[k] = x[j + k] > lane[k] ? x[j + k] : lane[k];
-  for (int k = 1; k < 8; ++k) lane[0] = std::max(lane[0], lane[k]);
-  return lane[0];
-}
-
 // 64 numbers to floats on one side of them. These loops are half of what a screen costs to make.
 SLOTKERN_CLONES static inline void round64_down(const double* from, float* to) {
   for (int j = 0; j < 64; ++j) to[j] = round_down(from[j]);
