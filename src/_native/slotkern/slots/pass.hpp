@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <vector>
 
 #include "slotkern/base/numbers.hpp"
 
@@ -173,6 +174,43 @@ inline float most64(const float* x) {
 #else
   return *std::max_element(x, x + 64);
 #endif
+}
+
+// The least of 64 floats; of those whose places leave the same rest by 8 each of `lanes` takes note.
+inline float least_of_lanes64(const float* x, float* lanes) {
+#if defined(__SSE2__)
+  __m128 low = _mm_loadu_ps(x), high = _mm_loadu_ps(x + 4);
+  for (int j = 8; j < 64; j += 8)
+    low = _mm_min_ps(low, _mm_loadu_ps(x + j)), high = _mm_min_ps(high, _mm_loadu_ps(x + j + 4));
+  _mm_storeu_ps(lanes, _mm_min_ps(low, _mm_loadu_ps(lanes)));
+  _mm_storeu_ps(lanes + 4, _mm_min_ps(high, _mm_loadu_ps(lanes + 4)));
+  return least_lane(_mm_min_ps(low, high));
+#else
+  for (int j = 0; j < 64; ++j) lanes[j % 8] = std::min(lanes[j % 8], x[j]);
+  return *std::min_element(x, x + 64);
+#endif
+}
+
+// What about so many of these floats, a multiple of 64 of them, are at most: so many where they
+// are finite and above zero, and but for equal ones no more than a quarter above. Infinite where
+// none is.
+inline float about_nth(const std::vector<float>& x, std::size_t n) {
+  const auto count = [&x](std::int32_t bits) {
+    int at_most = 0;
+    for (std::size_t i = 0; i < x.size(); i += 64)
+      at_most += std::popcount(at_most64(x.data() + i, std::bit_cast<float>(bits)));
+    return static_cast<std::size_t>(at_most);
+  };
+  std::int32_t low = 0, high = std::bit_cast<std::int32_t>(std::numeric_limits<float>::max());
+  n = std::min(n, count(high));
+  if (n == 0) return std::numeric_limits<float>::infinity();
+  while (high - low > 1) {
+    const std::int32_t middle = low + (high - low) / 2;
+    const std::size_t found = count(middle);
+    (found < n ? low : high) = middle;
+    if (found >= n && found <= n + n / 4) break;
+  }
+  return std::bit_cast<float>(high);
 }
 
 // The least key of 64 rows with at least so much room; infinite where there is none.
