@@ -74,7 +74,8 @@ void leasts_of_lanes_and_places_among_them() {
     float lanes[8], expected[8];
     for (int k = 0; k < 8; ++k) lanes[k] = expected[k] = static_cast<float>(below(100));
     for (int j = 0; j < 64; ++j) expected[j % 8] = std::min(expected[j % 8], x[j]);
-    CHECK(detail::least_of_lanes64(x.data(), lanes) == *std::min_element(x.begin(), x.begin() + 64));
+    const float least = *std::min_element(x.begin(), x.begin() + 64);
+    CHECK(detail::least_of_lanes64(x.data(), lanes) == least);
     CHECK(std::equal(lanes, lanes + 8, expected));
 
     const std::size_t n = 1 + below(80);

@@ -36,6 +36,7 @@ class LeastKeys {
     first_ = 0;
     resize_all(wanted && blocks > kFew ? seats : 0);
   }
+  bool empty() const { return known_.empty(); }
   void reserve(std::size_t blocks, std::size_t seats) {
     if (blocks <= kFew) return;
     known_.reserve(seats);

@@ -176,7 +176,7 @@ inline float most64(const float* x) {
 #endif
 }
 
-// The least of 64 floats; of those whose places leave the same rest by 8 each of `lanes` takes note.
+// The least of 64 floats. Each of 8 lanes takes note of every eighth of them.
 inline float least_of_lanes64(const float* x, float* lanes) {
 #if defined(__SSE2__)
   __m128 low = _mm_loadu_ps(x), high = _mm_loadu_ps(x + 4);

@@ -137,6 +137,9 @@ class Screen {
     each(order, thresholds, 0, last, [&](std::size_t row, std::size_t) { return visit(row); });
   }
 
+  // Whether each_cheap() may tell anything: not of few rows.
+  bool knows_keys() const { return !least_keys_.empty(); }
+
   // Calls visit(row) for those at positions up to `last` whose keys are low: about as many blocks
   // as wanted are likely to have one. Which they are is known before the first is looked at, so
   // that all are on their way from memory meanwhile. Lowers thresholds.key to what it looks at;
@@ -158,7 +161,8 @@ class Screen {
         const std::size_t rows = 64 * order.block(ahead[k]);
         std::uint64_t hits = fine_.pass(rows, thresholds);
         if (!hits) seen_in_vain(ahead[k], rows, size);
-        for (; hits; hits &= hits - 1) visit(rows + static_cast<std::size_t>(std::countr_zero(hits)));
+        for (; hits; hits &= hits - 1)
+          visit(rows + static_cast<std::size_t>(std::countr_zero(hits)));
       }
       count = 0;
     };
@@ -180,7 +184,9 @@ class Screen {
   }
 
   // Whether that was enough. After two in vain one search goes without it, then three, and so on.
-  void enough_were_cheap(bool enough) const { in_vain_ = enough ? 0 : std::min(2 * in_vain_ + 1, 63); }
+  void enough_were_cheap(bool enough) const {
+    in_vain_ = enough ? 0 : std::min(2 * in_vain_ + 1, 63);
+  }
 
   // For rows that change (pool/pool.hpp): blocks of rows come and go, rows move within one.
   void add_rows() { fine_.resize(fine_.key.size() + 64); }

@@ -59,7 +59,7 @@ inline double most_money(const Query& query) {
 // Whether the window of the earliest start begins at the first time there is, and is soon found
 // there: into `chosen`. Booked by little, a pool has most windows there.
 template <class Shape>
-bool starts_at_once(const PreparedSlots& prepared, const Query& query, const Shape& shape,
+SLOTKERN_APART bool starts_at_once(const PreparedSlots& prepared, const Query& query, const Shape& shape,
                     double& start, std::vector<Entry>& chosen) {
   start = std::max(prepared.first_start(), query.earliest);
   if (!soon_cheapest_at(prepared, query, shape, start, chosen)) return false;
@@ -78,7 +78,8 @@ bool search_ragged(const PreparedSlots& prepared, const Query& query, double lea
   Goal goal{{most_money(query), known, least}};
   if constexpr (Criterion::earliest && !Criterion::up_to_step) {
     double start = 0;
-    if (starts_at_once(prepared, query, shape, start, work.chosen)) {
+    if (Shape::screen(prepared).knows_keys() &&
+        starts_at_once(prepared, query, shape, start, work.chosen)) {
       settle(prepared, shape, work.chosen, n, start, found, work.parts);
       return true;
     }

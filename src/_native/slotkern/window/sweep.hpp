@@ -375,7 +375,8 @@ bool soon_cheapest_at(const PreparedSlots& prepared, const Query& query, const S
   const bool all = choose_cheapest(
       prepared, query, shape, t, thresholds, [t](const Slot& s) { return s.start <= t; }, chosen,
       [&](Thresholds& lowered, auto take) {
-        looked = screen.each_cheap(prepared.order, lowered, prepared.position_near(t), wanted, take);
+        const std::size_t last = prepared.position_near(t);
+        looked = screen.each_cheap(prepared.order, lowered, last, wanted, take);
       });
   const bool sure =
       all && key_ceiling(shape.screen_key_of(chosen.back().key), 0) <= thresholds.key;
