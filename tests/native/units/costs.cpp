@@ -1,5 +1,5 @@
-// What a pool knows of costs: bytes and bounds against their definitions, and the cheapest window
-// against a search of slots that are prepared anew.
+// What a pool knows of costs: bytes and bounds against their definitions, and the windows found by
+// it, the cheapest and the earliest, against a search of slots that are prepared anew.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -83,8 +83,8 @@ Query some_query(const std::vector<double>& volumes, int nodes, double scale) {
 }
 
 // Every answer on a pool that changes is the one on what is free then, bit for bit.
-void the_cheapest_window_is_that_of_the_free_slots() {
-  const int cost = criterion_index("cost");
+void windows_are_those_of_the_free_slots(const char* name) {
+  const int criterion = criterion_index(name);
   std::size_t found = 0, booked_in_all = 0;
   for (int round = 0; round < 400; ++round) {
     const int nodes = int(1 + below(below(3) ? 20 : 150));
@@ -113,7 +113,8 @@ void the_cheapest_window_is_that_of_the_free_slots() {
         CHECK(remove_node(p.pool, p.rows[below(p.rows.size())].node) != Status::internal);
       }
       Query query = some_query(volumes, nodes, scale);
-      const Answer mine = find(p.pool, query, cost, ShapeKind::ragged);
+      if (!below(20)) query.setup = real();
+      const Answer mine = find(p.pool, query, criterion, ShapeKind::ragged);
       const auto n = static_cast<std::size_t>(query.n);
       const std::vector<Part> parts(mine.parts, mine.parts + (mine.status == Status::ok ? n : 0));
 
@@ -135,7 +136,7 @@ void the_cheapest_window_is_that_of_the_free_slots() {
       query.earliest = std::max(query.earliest, state.now);
       PreparedSlots fresh;
       CHECK(prepare_slots(fresh, view_of(now), true, ShapeKind::ragged, 0).status == Status::ok);
-      const Answer other = find(fresh, query, cost, ShapeKind::ragged);
+      const Answer other = find(fresh, query, criterion, ShapeKind::ragged);
       CHECK(same(mine, parts, other, origins, n));
       if (mine.status != Status::ok) continue;
       ++found;
@@ -311,7 +312,8 @@ void what_is_known_holds_for_more_work_and_more_parts() {
 }  // namespace
 
 int main() {
-  the_cheapest_window_is_that_of_the_free_slots();
+  windows_are_those_of_the_free_slots("cost");
+  windows_are_those_of_the_free_slots("start");
   what_overflows_is_not_nothing();
   bytes_follow_what_is_free();
   what_is_known_holds_for_more_work_and_more_parts();

@@ -21,6 +21,8 @@ Slot slot_of(double start, double end, std::int32_t node) {
   return {start, end, performance, price, price / performance, node, node};
 }
 
+std::size_t told = 0;  // rows, as cheap ones
+
 std::vector<std::size_t> passed(const PreparedSlots& prepared, const Screen& screen,
                                 const Thresholds& thresholds) {
   std::vector<std::size_t> rows;
@@ -58,6 +60,22 @@ void check_screen(const PreparedSlots& prepared, const Screen& screen, KeyOf key
   std::size_t at = 0;
   for (const std::size_t row : found) at += at < wanted.size() && wanted[at] == row;
   CHECK(at == wanted.size());
+
+  // Of those so far, the cheap ones, if any are told: all up to what it says.
+  const std::size_t last = prepared.position(all[below(all.size())]);
+  std::vector<std::size_t> cheap;
+  const float most = thresholds.key;
+  if (!screen.each_cheap(prepared.order, thresholds, last, 1 + below(20), [&](std::size_t row) {
+        return cheap.push_back(row), true;
+      }))
+    return;
+  CHECK(thresholds.key <= most);
+  std::sort(cheap.begin(), cheap.end());
+  CHECK(std::adjacent_find(cheap.begin(), cheap.end()) == cheap.end());
+  for (const std::size_t row : wanted)
+    if (prepared.position(row) <= last && round_down(key(prepared.slots[row])) <= thresholds.key)
+      CHECK(std::binary_search(cheap.begin(), cheap.end(), row)), ++told;
+  screen.enough_were_cheap(true);
 }
 
 void check_rows(const PreparedSlots& prepared, const PoolRows& rows, const List& list) {
@@ -189,5 +207,8 @@ int main() {
     rows_are_the_sorted_slots(300, starts, 1500, 60);  // blocks split
     rows_are_the_sorted_slots(300, starts, 1500, 5);   // and join
   }
+#if SLOTKERN_FEW_BLOCKS == 0
+  CHECK(told > 10000);
+#endif
   return report();
 }

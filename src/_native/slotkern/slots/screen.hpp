@@ -10,6 +10,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -27,24 +28,6 @@
 namespace slotkern {
 
 namespace detail {
-
-// Eight lanes at a time, which compilers turn into vectors.
-static inline float least64(const float* x) {
-  float lane[8];
-  for (int k = 0; k < 8; ++k) lane[k] = x[k];
-  for (int j = 8; j < 64; j += 8)
-    for (int k = 0; k < 8; ++k) lane[k] = x[j + k] < lane[k] ? x[j + k] : lane[k];
-  for (int k = 1; k < 8; ++k) lane[0] = std::min(lane[0], lane[k]);
-  return lane[0];
-}
-static inline float most64(const float* x) {
-  float lane[8];
-  for (int k = 0; k < 8; ++k) lane[k] = x[k];
-  for (int j = 8; j < 64; j += 8)
-    for (int k = 0; k < 8; ++k) lane[k] = x[j + k] > lane[k] ? x[j + k] : lane[k];
-  for (int k = 1; k < 8; ++k) lane[0] = std::max(lane[0], lane[k]);
-  return lane[0];
-}
 
 // 64 numbers to floats on one side of them. These loops are half of what a screen costs to make.
 SLOTKERN_CLONES static inline void round64_down(const double* from, float* to) {
@@ -125,7 +108,7 @@ class Screen {
             Visit visit) const {
     if (slots_ == 0 || from > last) return;
     const std::size_t first_block = from / 64, last_block = last / 64;
-    const std::size_t size = shared_ ? LeastKeys::kNone : least_keys_.size_for(thresholds.room);
+    const std::size_t size = size_for(thresholds.room);
     std::uint64_t some = ~std::uint64_t{0} << first_block % 64;
     for (std::size_t page = first_block / 64; page <= last_block / 64; ++page) {
       poll();
@@ -154,6 +137,57 @@ class Screen {
     each(order, thresholds, 0, last, [&](std::size_t row, std::size_t) { return visit(row); });
   }
 
+  // Whether each_cheap() may tell anything: not of few rows.
+  bool knows_keys() const { return !least_keys_.empty(); }
+
+  // Calls visit(row) for those at positions up to `last` whose keys are low: about as many blocks
+  // as wanted are likely to have one. Which they are is known before the first is looked at, so
+  // that all are on their way from memory meanwhile. Lowers thresholds.key to what it looks at;
+  // false: nothing was visited, for nothing is known of keys, or lately it was in vain.
+  template <class Visit>
+  bool each_cheap(const Blocks& order, Thresholds& thresholds, std::size_t last,
+                  std::size_t wanted, Visit visit) const {
+    const std::size_t size = size_for(thresholds.room), last_block = last / 64;
+    if (size == LeastKeys::kNone || order.empty()) return false;
+    if (skipped_ < in_vain_ / 2) return ++skipped_, false;
+    skipped_ = 0;
+    const float key = least_keys_.key_of_some(order, size, last_block, wanted);
+    if (!(key < std::numeric_limits<float>::infinity())) return false;
+    thresholds.key = std::min(thresholds.key, key);
+    std::array<std::size_t, 64> ahead;  // seats
+    std::size_t count = 0;
+    const auto look = [&] {
+      for (std::size_t k = 0; k < count; ++k) {
+        const std::size_t rows = 64 * order.block(ahead[k]);
+        std::uint64_t hits = fine_.pass(rows, thresholds);
+        if (!hits) seen_in_vain(ahead[k], rows, size);
+        for (; hits; hits &= hits - 1)
+          visit(rows + static_cast<std::size_t>(std::countr_zero(hits)));
+      }
+      count = 0;
+    };
+    for (std::size_t page = 0; page <= last_block / 64; ++page) {
+      poll();
+      if (least_keys_.page_least(page) > thresholds.key) continue;
+      const std::size_t seats = order.seat_at(page * 64);
+      for (std::uint64_t blocks = pass_blocks(seats, size, thresholds); blocks;
+           blocks &= blocks - 1) {
+        const std::size_t seat = seats + static_cast<std::size_t>(std::countr_zero(blocks));
+        if (page * 64 + seat - seats > last_block) break;
+        fine_.expect(64 * order.block(seat));
+        ahead[count++] = seat;
+        if (count == ahead.size()) look();
+      }
+    }
+    look();
+    return true;
+  }
+
+  // Whether that was enough. After two in vain one search goes without it, then three, and so on.
+  void enough_were_cheap(bool enough) const {
+    in_vain_ = enough ? 0 : std::min(2 * in_vain_ + 1, 63);
+  }
+
   // For rows that change (pool/pool.hpp): blocks of rows come and go, rows move within one.
   void add_rows() { fine_.resize(fine_.key.size() + 64); }
   void count_blocks(std::size_t blocks) { blocks_ = blocks; }
@@ -169,7 +203,10 @@ class Screen {
     if (!loose_.empty()) std::memmove(loose_.data() + to, loose_.data() + from, count);
     least_keys_.move(from, to, count);
   }
-  void clear_seat(std::size_t seat) { coarse_.clear(seat); }
+  void clear_seat(std::size_t seat) {
+    coarse_.clear(seat);
+    least_keys_.forget(seat, coarse_.key[seat]);
+  }
 
   // What the screen says of one row.
   struct Row {
@@ -225,7 +262,7 @@ class Screen {
   // The rows of a block are others.
   void fold(std::size_t seat, std::size_t rows) {
     refold(seat, rows);
-    least_keys_.forget(seat);
+    least_keys_.forget(seat, coarse_.key[seat]);
     shared_ = false;
   }
 
@@ -237,6 +274,10 @@ class Screen {
     if (blocks_ <= 2) return blocks;
     if (size != LeastKeys::kNone) blocks = least_keys_.pass(seats, size, thresholds.key);
     return blocks ? blocks & coarse_.pass(seats, thresholds) : 0;
+  }
+
+  std::size_t size_for(float room) const {
+    return shared_ ? LeastKeys::kNone : least_keys_.size_for(room, coarse_.key.data());
   }
 
   void seen_in_vain(std::size_t seat, std::size_t rows, std::size_t size) const {
@@ -296,6 +337,11 @@ class Screen {
       performance[block] = std::max(performance[block], from.performance[i]);
       end[block] = std::max(end[block], from.end[i]);
     }
+    // 64 rows from here on are on their way from memory.
+    void expect(std::size_t i) const {
+      for (std::size_t j = i; j < i + 64; j += 16)
+        fetch(&key[j]), fetch(&room[j]), fetch(&performance[j]), fetch(&end[j]);
+    }
     std::uint64_t pass(std::size_t i, const Thresholds& thresholds) const {
       return detail::pass64(key.data() + i, room.data() + i, performance.data() + i,
                             end.data() + i, thresholds);
@@ -309,6 +355,7 @@ class Screen {
   mutable Columns coarse_;
   mutable std::vector<std::uint8_t> loose_;  // by seat; empty until a row has left or shrunk
   mutable LeastKeys least_keys_;
+  mutable int in_vain_ = 0, skipped_ = 0;    // of each_cheap(): lately, and since it was tried
   mutable bool shared_ = false;              // several threads search
 };
 

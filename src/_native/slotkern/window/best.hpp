@@ -56,7 +56,18 @@ inline double most_money(const Query& query) {
   return std::min(query.budget, std::numeric_limits<double>::max());
 }
 
-// `known`: a window as good may be known already.
+// Whether the window of the earliest start begins at the first time there is, and is soon found
+// there: into `chosen`. Booked by little, a pool has most windows there.
+template <class Shape>
+SLOTKERN_APART bool starts_at_once(const PreparedSlots& prepared, const Query& query, const Shape& shape,
+                    double& start, std::vector<Entry>& chosen) {
+  start = std::max(prepared.first_start(), query.earliest);
+  if (!soon_cheapest_at(prepared, query, shape, start, chosen)) return false;
+  double sum = 0;
+  for (const Entry& entry : chosen) sum += entry.key;
+  return shape.total(sum) <= most_money(query);
+}
+
 template <class Criterion, class Shape>
 bool search_ragged(const PreparedSlots& prepared, const Query& query, double least,
                    Workspace& work, Found& found, const Best& known = {}) {
@@ -65,6 +76,14 @@ bool search_ragged(const PreparedSlots& prepared, const Query& query, double lea
   const std::size_t n = static_cast<std::size_t>(query.n);
   const Shape shape(query);
   Goal goal{{most_money(query), known, least}};
+  if constexpr (Criterion::earliest && !Criterion::up_to_step) {
+    double start = 0;
+    if (Shape::screen(prepared).knows_keys() &&
+        starts_at_once(prepared, query, shape, start, work.chosen)) {
+      settle(prepared, shape, work.chosen, n, start, found, work.parts);
+      return true;
+    }
+  }
   const double least_others = prepared.rates_of(n - 1);
   bool complete = false;
   if (Criterion::by_bound) {  // a low ceiling early: first the slots of some cheap nodes only

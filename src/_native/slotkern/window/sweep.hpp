@@ -297,14 +297,14 @@ inline bool cheaper(const PreparedSlots& prepared, const Entry& a, const Entry& 
   return prepared.slots[a.row].node < prepared.slots[b.row].node;
 }
 
-// The tie rule: the n cheapest by (key, node) of the slots at positions 0..last that are live at t
-// and pass `useful`, in this order, into `chosen`; whether there are n. `nth_key` and
-// `least_performance` are bounds known before. The n-th of those so far tightens the screen: of
-// few after each slot, of many whenever about n more have come.
-template <class Shape, class Useful>
-bool cheapest_at(const PreparedSlots& prepared, const Query& query, const Shape& shape, double t,
-                 std::size_t last, double nth_key, double least_performance, Useful useful,
-                 std::vector<Entry>& chosen) {
+// The n cheapest by (key, node) of the slots live at t that pass `useful`, in this order, into
+// `chosen`; whether there are n. each(thresholds, take) calls take(row) for what passes. The n-th
+// of those so far tightens the screen: of few after each slot, of many whenever about n more have
+// come.
+template <class Shape, class Useful, class Each>
+bool choose_cheapest(const PreparedSlots& prepared, const Query& query, const Shape& shape,
+                     double t, Thresholds& thresholds, Useful useful, std::vector<Entry>& chosen,
+                     Each each) {
   const std::size_t n = static_cast<std::size_t>(query.n), room = 2 * n + 8;
   const bool sorts = n <= kFewSorted;
   const auto before = [&prepared](const Entry& a, const Entry& b) {
@@ -312,11 +312,6 @@ bool cheapest_at(const PreparedSlots& prepared, const Query& query, const Shape&
   };
   chosen.resize(room);
   std::size_t size = 0;
-  Thresholds thresholds = first_thresholds(prepared, query, shape);
-  thresholds.end = std::max(thresholds.end, Shape::screen(prepared).ending(t));
-  thresholds.key = key_ceiling(shape.screen_key_of(nth_key), 0);
-  thresholds.performance =
-      std::max(thresholds.performance, round_down(least_performance * (1 - kMargin)));
   double most = kInfinity;  // the key of the n-th
   const auto drop_rest = [&] {
     const auto first = chosen.begin(), nth = first + static_cast<std::ptrdiff_t>(n) - 1;
@@ -325,7 +320,7 @@ bool cheapest_at(const PreparedSlots& prepared, const Query& query, const Shape&
     most = nth->key;
     thresholds.key = std::min(thresholds.key, key_ceiling(shape.screen_key_of(most), 0));
   };
-  Shape::screen(prepared).each(prepared.order, thresholds, last, [&](std::size_t row) {
+  each(thresholds, [&](std::size_t row) {
     const Slot& s = prepared.slots[row];
     const Entry entry{shape.key(s), row};
     if (entry.key > most || !live(query, shape, s, t) || !query.admits(s, row) ||
@@ -342,6 +337,51 @@ bool cheapest_at(const PreparedSlots& prepared, const Query& query, const Shape&
   chosen.resize(size);
   if (!sorts) std::sort(chosen.begin(), chosen.end(), before);
   return size == n;
+}
+
+template <class Shape>
+Thresholds thresholds_at(const PreparedSlots& prepared, const Query& query, const Shape& shape,
+                         double t) {
+  Thresholds thresholds = first_thresholds(prepared, query, shape);
+  thresholds.end = std::max(thresholds.end, Shape::screen(prepared).ending(t));
+  return thresholds;
+}
+
+// The tie rule: those of the slots at positions 0..last. `nth_key` and `least_performance` are
+// bounds known before.
+template <class Shape, class Useful>
+bool cheapest_at(const PreparedSlots& prepared, const Query& query, const Shape& shape, double t,
+                 std::size_t last, double nth_key, double least_performance, Useful useful,
+                 std::vector<Entry>& chosen) {
+  Thresholds thresholds = thresholds_at(prepared, query, shape, t);
+  thresholds.key = key_ceiling(shape.screen_key_of(nth_key), 0);
+  thresholds.performance =
+      std::max(thresholds.performance, round_down(least_performance * (1 - kMargin)));
+  return choose_cheapest(prepared, query, shape, t, thresholds, useful, chosen,
+                         [&](const Thresholds& tightened, auto take) {
+                           Shape::screen(prepared).each(prepared.order, tightened, last, take);
+                         });
+}
+
+// The same of all slots that have begun by t, where those are found among a few of low keys: false
+// also where they are not, for all such are busy, or nothing is known of keys.
+template <class Shape>
+bool soon_cheapest_at(const PreparedSlots& prepared, const Query& query, const Shape& shape,
+                      double t, std::vector<Entry>& chosen) {
+  const Screen& screen = Shape::screen(prepared);
+  const std::size_t wanted = 2 * static_cast<std::size_t>(query.n) + 4;
+  Thresholds thresholds = thresholds_at(prepared, query, shape, t);
+  bool looked = false;
+  const bool all = choose_cheapest(
+      prepared, query, shape, t, thresholds, [t](const Slot& s) { return s.start <= t; }, chosen,
+      [&](Thresholds& lowered, auto take) {
+        const std::size_t last = prepared.position_near(t);
+        looked = screen.each_cheap(prepared.order, lowered, last, wanted, take);
+      });
+  const bool sure =
+      all && key_ceiling(shape.screen_key_of(chosen.back().key), 0) <= thresholds.key;
+  if (looked) screen.enough_were_cheap(sure);
+  return sure;
 }
 
 }  // namespace slotkern
