@@ -122,8 +122,8 @@ class CostBounds {
     const bool left = before > 0 && free[before - 1].end == begin;
     set_bytes(k, free, left ? cell_at(free[before - 1].start) : at, at, last,
               [](std::size_t, std::size_t, std::size_t) {});
-    if (!left) set_begins(k, free, at);
-    if (left || last != at) set_begins(k, free, last);
+    set_begins(k, free, at);  // also where another span ends there
+    if (last != at) set_begins(k, free, last);
   }
   // The span `freed` has come back and is a part of `grown` now.
   void gave(std::size_t k, const std::vector<Span>& free, const Span& freed, const Span& grown) {
