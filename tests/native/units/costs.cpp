@@ -175,7 +175,8 @@ void what_overflows_is_not_nothing() {
 
 // Which nodes may do work of a class in a cell, by the definition.
 std::vector<std::size_t> able(const CostBounds& bounds, const PoolSpans& spans,
-                              const PreparedSlots& prepared, std::size_t cell, std::uint8_t c) {
+                              const PreparedSlots& prepared, std::size_t cell, std::uint8_t c,
+                              double margin) {
   std::vector<std::size_t> ranks;
   for (std::size_t rank = 0; rank < prepared.nodes.size(); ++rank) {
     const CostBounds::RankedNode& node = bounds.node(rank);
@@ -183,7 +184,7 @@ std::vector<std::size_t> able(const CostBounds& bounds, const PoolSpans& spans,
     for (const Span& span : spans.free()[node.place])
       if (span.start < bounds.end(cell) && span.end > bounds.begin(cell)) {
         const double from = std::max(span.start, bounds.begin(cell));
-        any = any || bounds.class_of((span.end - from) * node.performance) >= c;
+        any = any || bounds.class_of((span.end - from) * node.performance * margin) >= c;
       }
     if (any) ranks.push_back(rank);
   }
@@ -262,8 +263,10 @@ void bytes_follow_what_is_free() {
           CostBounds::Walk walk(bounds, cell, c, 0), other(anew, cell, c, 0);
           for (std::size_t r; (r = walk.next()) != CostBounds::Walk::kEnd;) mine.push_back(r);
           for (std::size_t r; (r = other.next()) != CostBounds::Walk::kEnd;) built.push_back(r);
-          const auto able_now = able(bounds, spans, p.prepared, cell, c);
+          const auto able_now = able(bounds, spans, p.prepared, cell, c, 1),
+                     nearly = able(bounds, spans, p.prepared, cell, c, 1 + 1e-6);
           CHECK(std::includes(mine.begin(), mine.end(), able_now.begin(), able_now.end()));
+          CHECK(std::includes(nearly.begin(), nearly.end(), mine.begin(), mine.end()));
           CHECK(mine == built);
           // Which of them begin in the cell, by the definition.
           std::vector<std::size_t> fresh, others;
@@ -309,6 +312,23 @@ void what_is_known_holds_for_more_work_and_more_parts() {
   CHECK(bounds.table(3, high).rows[high]->least[1] == 0 && bounds.table(3, low).rows[low]->least[2] == 0);
 }
 
+// The largest work asked for until then is told too, but one that is much too large hides nothing.
+void classes_reach_the_most_that_was_asked_for() {
+  Pool p(rows_of(40, false, false, 1));
+  PoolSpans spans;
+  spans.open(p.prepared.nodes);
+  for (const double asked : {30.0, 1e99}) {
+    CostBounds bounds;
+    bounds.pays(p.prepared, asked);
+    bounds.pays(p.prepared, 4);
+    bounds.build(p.prepared, p.prices, spans, 8);
+    CHECK(bounds.tells(4) && bounds.tells(8) && bounds.tells(asked < 100 ? 55.0 : 250.0));
+    CHECK(!bounds.tells(asked < 100 ? 65.0 : 300.0));
+    bounds.build(p.prepared, p.prices, spans, 8);  // what was asked for before is forgotten
+    CHECK(bounds.tells(15) && !bounds.tells(17));
+  }
+}
+
 }  // namespace
 
 int main() {
@@ -317,5 +337,6 @@ int main() {
   what_overflows_is_not_nothing();
   bytes_follow_what_is_free();
   what_is_known_holds_for_more_work_and_more_parts();
+  classes_reach_the_most_that_was_asked_for();
   return report();
 }

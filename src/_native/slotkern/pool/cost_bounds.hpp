@@ -55,6 +55,7 @@ class CostBounds {
     bytes_ = {}, begins_ = {};
     tables_.clear();
     rows_ = spent_ = pause_ = rest_ = 0;
+    most_ = 0;
     price_ = kPrice;
   }
   bool known() const { return known_; }
@@ -70,6 +71,7 @@ class CostBounds {
     if (rest_ > 0) return --rest_, false;
     if (known_ && credit_ < 0) forget_but(price_);  // what is asked is too unlike
     if (tells(volume)) return true;
+    most_ = std::max(most_, volume);
     const std::size_t rows = prepared.slots.size(), nodes = prepared.nodes.size();
     if (rows < 8 * kFewRows || nodes == 0 || nodes > kMostNodes || cells_for(prepared) < 2)
       return false;
@@ -89,6 +91,8 @@ class CostBounds {
   // All of it or, without memory, nothing is known. `prices` by row of the origin array.
   void build(const PreparedSlots& prepared, const std::vector<double>& prices,
              const PoolSpans& spans, double volume) {
+    // One that is much too large must not hide all others.
+    const double largest = std::clamp(most_, volume, 16 * volume);
     forget_but(2 * price_);  // of building again
     std::vector<double> starts;
     starts.reserve(prepared.slots.size());
@@ -100,7 +104,7 @@ class CostBounds {
       if (edge > edges_.back()) edges_.push_back(edge);
     }
     width_ = width_for(prepared);
-    top_ = bits_of(volume) + kOctave;
+    top_ = bits_of(largest) + kOctave;
     rank(prepared, prices, spans);
     bytes_.assign(edges_.size() * width_, 0);
     begins_.assign(bytes_.size() / 64, 0);
@@ -114,15 +118,12 @@ class CostBounds {
 
   // [begin, end) has been taken out of the free time of the node at place k, which is this now.
   void took(std::size_t k, const std::vector<Span>& free, double begin, double end) {
-    const auto after = std::partition_point(free.begin(), free.end(),
-                                            [begin](const Span& s) { return s.start < begin; });
-    const bool left = after != free.begin() && std::prev(after)->end == begin;
-    const std::size_t at = cell_at(begin);
-    const std::size_t last = cell_at(end);
-    set_bytes(k, free, left ? cell_at(std::prev(after)->start) : at, at, last,
+    const std::size_t before = begun(free, begin), at = cell_at(begin), last = cell_at(end);
+    const bool left = before > 0 && free[before - 1].end == begin;
+    set_bytes(k, free, left ? cell_at(free[before - 1].start) : at, at, last,
               [](std::size_t, std::size_t, std::size_t) {});
-    if (!left) set_begins(k, free, at);
-    if (left || last != at) set_begins(k, free, last);
+    set_begins(k, free, at);  // also where another span ends there
+    if (last != at) set_begins(k, free, last);
   }
   // The span `freed` has come back and is a part of `grown` now.
   void gave(std::size_t k, const std::vector<Span>& free, const Span& freed, const Span& grown) {
@@ -147,8 +148,10 @@ class CostBounds {
   double begin(std::size_t j) const { return edges_[j]; }
   double end(std::size_t j) const { return j + 1 < edges_.size() ? edges_[j + 1] : kInfinity; }
   std::size_t cell_at(double t) const {
-    return static_cast<std::size_t>(std::upper_bound(edges_.begin() + 1, edges_.end(), t) -
-                                    edges_.begin()) - 1;
+    std::size_t at = 0;  // without a branch: where it is cannot be guessed
+    for (std::size_t size = edges_.size(); size > 1; size -= size / 2)
+      at += (edges_[at + size / 2] <= t) * (size / 2);
+    return at;
   }
 
   std::size_t nodes() const { return nodes_.size(); }
@@ -340,13 +343,42 @@ class CostBounds {
     }
   }
 
-  // The class of what a node may do from a start in cell j, whose spans from `behind` on begin later.
-  std::uint8_t byte_of(const std::vector<Span>& free, std::size_t& behind, std::size_t j,
-                       double speed) const {
+  // How many of the spans begin before t, without a branch.
+  static std::size_t begun(const std::vector<Span>& spans, double t) {
+    std::size_t count = 0;
+    for (std::size_t size = spans.size(), half; size > 0; size -= half) {
+      half = (size + 1) / 2;
+      count += (spans[count + half - 1].start < t) * half;
+    }
+    return count;
+  }
+
+  // Calls put(j, class of what a node may do from a start in cell j) for the cells first..last,
+  // from the last on, until it returns false. None of the spans from `behind` on begins in them or
+  // before; returns how many begin before them.
+  template <class Put>
+  std::size_t each_byte(const std::vector<Span>& free, std::size_t behind, std::size_t first,
+                        std::size_t last, double speed, Put put) const {
+    for (std::size_t j = last + 1; j > first;) {
+      while (behind > 0 && free[behind - 1].start >= end(j - 1)) --behind;
+      const Span span = behind > 0 ? free[behind - 1] : Span{-kInfinity, -kInfinity, 0};
+      while (j > first && edges_[j - 1] >= span.end)
+        if (!put(--j, std::uint8_t{0})) return behind;
+      for (const double until = late(span.end); j > first && edges_[j - 1] >= span.start;)
+        if (--j; !put(j, class_of((until - edges_[j]) * speed))) return behind;
+      if (j > first && span.start < end(j - 1))
+        if (--j; !put(j, begun_in(free, behind, j, speed))) return behind;
+    }
+    return behind;
+  }
+  // The same of one cell, in which a span begins.
+  std::uint8_t begun_in(const std::vector<Span>& free, std::size_t behind, std::size_t j,
+                        double speed) const {
     std::uint8_t c = 0;
-    while (behind > 0 && free[behind - 1].start >= end(j)) --behind;
-    for (std::size_t i = behind; i > 0 && free[i - 1].end > edges_[j]; --i)
-      c = std::max(c, class_of(room(free[i - 1], edges_[j]) * speed));
+    for (; behind > 0 && free[behind - 1].end > edges_[j]; --behind) {
+      const Span& span = free[behind - 1];
+      c = std::max(c, class_of((late(span.end) - std::max(span.start, edges_[j])) * speed));
+    }
     return c;
   }
 
@@ -359,27 +391,21 @@ class CostBounds {
   void set_bytes(std::size_t k, const std::vector<Span>& free, std::size_t first, std::size_t at,
                  std::size_t last, Changed changed) {
     const std::size_t rank = ranks_[k];
-    const double until = end(last);
-    const auto begun = std::partition_point(free.begin(), free.end(),
-                                            [until](const Span& s) { return s.start < until; });
-    auto behind = static_cast<std::size_t>(begun - free.begin());
-    for (std::size_t j = last + 1; j-- > first;) {
-      const std::uint8_t c = byte_of(free, behind, j, speed(rank));
-      std::uint8_t& byte = bytes_[j * width_ + rank];
-      if (j < at && byte == kClasses - 1 && c == kClasses - 1) return;
-      if (byte != c) changed(j, byte, c);
-      byte = c;
-    }
+    each_byte(free, begun(free, end(last)), first, last, speed(rank),
+              [&](std::size_t j, std::uint8_t c) {
+                std::uint8_t& byte = bytes_[j * width_ + rank];
+                if (j < at && byte == kClasses - 1 && c == kClasses - 1) return false;
+                if (byte != c) changed(j, byte, c);
+                byte = c;
+                return true;
+              });
   }
 
   // The bit of a node and cell j. Where the clock has moved a start it is not told: all that is
   // asked for then begins at the earliest start or behind the cell.
   void set_begins(std::size_t k, const std::vector<Span>& free, std::size_t j) {
-    const double until = end(j);
-    const auto after = std::partition_point(free.begin(), free.end(),
-                                            [until](const Span& s) { return s.start < until; });
-    const bool any = after != free.begin() && std::prev(after)->start >= edges_[j];
-    mark(ranks_[k], j, any);
+    const std::size_t count = begun(free, end(j));
+    mark(ranks_[k], j, count > 0 && free[count - 1].start >= edges_[j]);
   }
   void mark(std::size_t rank, std::size_t j, bool begins) {
     const std::uint64_t bit = std::uint64_t{1} << rank % 64;
@@ -387,29 +413,32 @@ class CostBounds {
     word = begins ? word | bit : word & ~bit;
   }
 
-  // The bytes of up to 64 nodes, cell by cell: they stand together.
+  // The bytes of up to 64 nodes, some cells at a time: they stand together.
   void set_line(const FreeSpans& free, std::size_t first, std::size_t last) {
+    constexpr std::size_t some = 32;
     std::array<std::size_t, 64> behind;
     for (std::size_t rank = first; rank < last; ++rank)
       behind[rank - first] = free[nodes_[rank].place].size();
-    for (std::size_t j = cells(); j-- > 0;)
+    for (std::size_t j = cells(); j > 0; j -= std::min(j, some))
       for (std::size_t rank = first; rank < last; ++rank)
-        bytes_[j * width_ + rank] =
-            byte_of(free[nodes_[rank].place], behind[rank - first], j, speed(rank));
+        behind[rank - first] =
+            each_byte(free[nodes_[rank].place], behind[rank - first], j - std::min(j, some), j - 1,
+                      speed(rank), [this, rank](std::size_t cell, std::uint8_t c) {
+                        bytes_[cell * width_ + rank] = c;
+                        return true;
+                      });
     for (std::size_t rank = first; rank < last; ++rank)
       for (const Span& span : free[nodes_[rank].place]) mark(rank, cell_at(span.start), true);
   }
 
-  // At least the length of a part that may begin in the span at t or later.
-  static double room(const Span& span, double t) {
-    const double ulps = std::isinf(span.end) ? 0.0 : std::fabs(span.end) * 0x1p-50;
-    return span.end - std::max(span.start, t) + ulps;
-  }
+  // No part that fits a span which ends at t takes longer than until then, as it is rounded.
+  static double late(double t) { return std::isinf(t) ? t : t + std::fabs(t) * 0x1p-50; }
 
   std::size_t width_ = 0, spent_ = 0, rows_ = 0;
   std::size_t pause_ = 0, rest_ = 0;  // searches
   std::size_t price_ = kPrice;        // of a byte, in rows looked through
   std::int64_t credit_ = 0;           // below zero what is kept is not worth its keep
+  double most_ = 0;       // work asked for that was not told from other work
   std::int64_t top_ = 0;  // bits_of() the highest class
   bool known_ = false;
   std::vector<double> edges_;        // [j]: when cell j begins

@@ -60,7 +60,7 @@ class CostSearch {
         class_(bounds.class_of(query.volume)), table_(known),
         known_(*table_.rows[class_]), first_(bounds.cell_at(query.earliest)),
         last_(bounds.cell_at(query.latest)),
-        work_left_(kWork + prepared.slots.size() * (n_ + 8) / 256) {
+        work_left_(kWork + prepared.slots.size() * (n_ + 8) / 64) {
     if (w_.ranks.size() < bounds.nodes()) w_.ranks.resize(bounds.nodes());
     if (w_.spans.size() < bounds.nodes()) w_.spans.resize(bounds.nodes());
     w_.examined.clear();
