@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "slotkern/window/criteria.hpp"
+#include "slotkern/window/tie_rule.hpp"
 
 namespace slotkern {
 
