@@ -63,7 +63,7 @@ class PoolRows {
     prepared.slots.resize(blocks * kBlock);
     prepared.origins.resize(blocks * kBlock);
     prepared.taken.resize(blocks);
-    prepared.least_nodes.resize(order.seats());
+    prepared.least_nodes.assign(order.seats(), PreparedSlots::kNoNode);
     const double origin = slots.empty() ? 0 : slots.front().first.start;
     each_screen([&](Screen& screen) {
       screen.reset(blocks * kBlock, origin, blocks, order.seats());

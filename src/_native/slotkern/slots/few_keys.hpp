@@ -43,4 +43,12 @@ class FewKeys {
   bool few_;
 };
 
+// The keys of all these.
+template <class Items, class KeyOf>
+bool few_keys(std::size_t most, const Items& items, KeyOf key) {
+  FewKeys keys(most);
+  for (std::size_t i = 0; i < items.size() && keys.few(); ++i) keys.add(key(items[i]));
+  return keys.few();
+}
+
 }  // namespace slotkern

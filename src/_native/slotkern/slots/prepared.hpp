@@ -54,7 +54,6 @@ struct Identity {
 class PreparedSlots {
  public:
   static constexpr float kNoNode = std::numeric_limits<float>::infinity();
-
   LargeVector<Slot> slots;
   std::vector<Node> nodes;                // by falling performance, then id
   std::vector<Group> groups;              // by falling performance
@@ -387,12 +386,8 @@ class PreparedSlots {
   // Whether many nodes share each key (slots/few_keys.hpp).
   template <class OfSlot, class OfNode>
   bool few_kinds(OfSlot of_slot, OfNode of_node) const {
-    FewKeys keys(kFewBlocks == 0 ? nodes.size() : nodes.size() / 8);
-    if (one_price_)
-      for (std::size_t k = 0; k < nodes.size() && keys.few(); ++k) keys.add(of_node(nodes[k]));
-    else
-      for (std::size_t k = 0; k < slots.size() && keys.few(); ++k) keys.add(of_slot(slots[k]));
-    return keys.few();
+    const std::size_t most = kFewBlocks == 0 ? nodes.size() : nodes.size() / 8;
+    return one_price_ ? few_keys(most, nodes, of_node) : few_keys(most, slots, of_slot);
   }
 
   MadeOnce<Screen> prices_;
