@@ -97,6 +97,9 @@ void check_rows(const PreparedSlots& prepared, const PoolRows& rows, const List&
     for (std::size_t k = 1; k < 64; ++k)  // gaps of the same time are behind a slot
       CHECK(prepared.taken[id] >> k & 1 ? PoolRows::before(first[k - 1], first[k])
                                         : !PoolRows::before(first[k], first[k - 1]));
+    for (std::uint64_t rows = prepared.taken[id]; rows; rows &= rows - 1)
+      CHECK(prepared.least_nodes[seat] <=
+            static_cast<float>(first[std::countr_zero(rows)].node));
     ++all;
     blocks += prepared.taken[id] != 0;
     if (prepared.taken[id])

@@ -18,6 +18,8 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -54,12 +56,14 @@ class PoolRows {
     prepared.slots.reserve(most * kBlock);
     prepared.origins.reserve(most * kBlock);
     prepared.taken.reserve(most);
+    prepared.least_nodes.reserve(order.seats() * 5 / 4);
     prepared_ = &prepared;
     each_screen([&](Screen& screen) { screen.reserve(most * kBlock, order.seats() * 5 / 4); });
     size_ = slots.size();
     prepared.slots.resize(blocks * kBlock);
     prepared.origins.resize(blocks * kBlock);
     prepared.taken.resize(blocks);
+    prepared.least_nodes.assign(order.seats(), PreparedSlots::kNoNode);
     const double origin = slots.empty() ? 0 : slots.front().first.start;
     each_screen([&](Screen& screen) {
       screen.reset(blocks * kBlock, origin, blocks, order.seats());
@@ -247,6 +251,8 @@ class PoolRows {
   void join(std::size_t seat, std::size_t row, const Slot& slot, std::size_t origin) {
     put(row, slot, origin);
     mark_first(seat);
+    float& least = prepared_->least_nodes[seat];
+    least = std::min(least, round_down(slot.node));
     widen(seat, row);
   }
 
@@ -275,9 +281,11 @@ class PoolRows {
   void fill(std::size_t seat, const RowSlot* slots, std::size_t count) {
     const std::size_t rows = rows_of(seat);
     std::uint64_t mask = 0;
+    std::int32_t least = std::numeric_limits<std::int32_t>::max();
     for (std::size_t row = rows, j = 0; row < rows + kBlock; ++row) {
       if (j < count && (row - rows) * count >= j * kBlock) {
         put(row, slots[j].first, slots[j].second);
+        least = std::min(least, slots[j].first.node);
         mask |= bit(row);
         ++j;
       } else {
@@ -287,6 +295,7 @@ class PoolRows {
     }
     taken(seat) = mask;
     mark_first(seat);
+    prepared_->least_nodes[seat] = count == 0 ? PreparedSlots::kNoNode : round_down(least);
     fold(seat);
   }
 
@@ -368,12 +377,16 @@ class PoolRows {
   struct SeatsOfScreens {
     PoolRows* rows;
     void resize(std::size_t seats) const {
+      rows->prepared_->least_nodes.resize(seats, PreparedSlots::kNoNode);
       rows->each_screen([=](Screen& screen) { screen.resize(seats); });
     }
     void move(std::size_t from, std::size_t to, std::size_t count) const {
+      float* const least = rows->prepared_->least_nodes.data();
+      std::memmove(least + to, least + from, count * sizeof(float));
       rows->each_screen([=](Screen& screen) { screen.move(from, to, count); });
     }
     void clear(std::size_t seat) const {
+      rows->prepared_->least_nodes[seat] = PreparedSlots::kNoNode;
       rows->each_screen([=](Screen& screen) { screen.clear_seat(seat); });
     }
   };

@@ -26,6 +26,8 @@
 
 namespace slotkern {
 
+inline constexpr std::size_t kFewBlocks = SLOTKERN_FEW_BLOCKS;
+
 // By seat of the blocks (slots/blocks.hpp).
 class LeastKeys {
  public:
@@ -135,7 +137,7 @@ class LeastKeys {
 
  private:
   // So many from one power of two to the next, and in all.
-  static constexpr std::size_t kShift = 20, kSizes = 16, kFew = SLOTKERN_FEW_BLOCKS;
+  static constexpr std::size_t kShift = 20, kSizes = 16, kFew = kFewBlocks;
   static constexpr float kNothing = std::numeric_limits<float>::infinity();
 
   static std::int32_t size_of(float room) { return std::bit_cast<std::int32_t>(room) >> kShift; }

@@ -78,11 +78,19 @@ class Screen {
   // The threshold of what ends at t or later.
   float ending(double t) const { return round_down(t - origin_); }
 
+  // Whether many slots have the same key, and no two of them that differ are the same float; no
+  // other keys will come.
+  void set_few_kinds(bool few) { few_kinds_ = few; }
+  bool few_kinds() const { return few_kinds_; }
+  // The threshold of keys that are less than that of a slot.
+  float under(double key) const { return few_kinds_ ? next_below(round_down(key)) : round_down(key); }
+
   // The same of no rows yet, with memory for so many: 64 at a time follow, and none will change.
   void open(std::size_t slots, double origin) {
     slots_ = slots;
     origin_ = origin;
     blocks_ = 0;
+    few_kinds_ = false;
     fine_.clear_all(), coarse_.clear_all(), loose_.clear();
     least_keys_.reset(0, 0, false);
     reserve(slots, (slots + 63) / 64);
@@ -106,21 +114,27 @@ class Screen {
   template <class Visit>
   void each(const Blocks& order, const Thresholds& thresholds, std::size_t from, std::size_t last,
             Visit visit) const {
+    each_of(order, thresholds, from, last, [](std::size_t) { return ~std::uint64_t{0}; }, visit);
+  }
+  // The same of the blocks that some(seats) has bits of, 64 from there on.
+  template <class Some, class Visit>
+  void each_of(const Blocks& order, const Thresholds& thresholds, std::size_t from,
+               std::size_t last, Some some, Visit visit) const {
     if (slots_ == 0 || from > last) return;
     const std::size_t first_block = from / 64, last_block = last / 64;
     const std::size_t size = size_for(thresholds.room);
-    std::uint64_t some = ~std::uint64_t{0} << first_block % 64;
+    std::uint64_t wanted = ~std::uint64_t{0} << first_block % 64;
     for (std::size_t page = first_block / 64; page <= last_block / 64; ++page) {
       poll();
       const std::size_t seats = order.empty() ? page * 64 : order.seat_at(page * 64);
-      std::uint64_t blocks = pass_blocks(seats, size, thresholds) & some;
-      for (some = ~std::uint64_t{0}; blocks; blocks &= blocks - 1) {
+      std::uint64_t blocks = pass_blocks(seats, size, thresholds) & wanted;
+      for (wanted = ~std::uint64_t{0}; blocks &= some(seats); blocks &= blocks - 1) {
         const auto j = static_cast<std::size_t>(std::countr_zero(blocks));
         const std::size_t seat = seats + j, block = page * 64 + j;
         if (block > last_block) return;
         const std::size_t rows = 64 * (order.empty() ? seat : order.block(seat));
         std::uint64_t hits = fine_.pass(rows, thresholds);
-        if (!hits && blocks_ > 2) seen_in_vain(seat, rows, size);
+        if (!hits && blocks_ > kBare) seen_in_vain(seat, rows, size);
         if (block == first_block) hits &= ~std::uint64_t{0} << from % 64;
         for (; hits; hits &= hits - 1) {
           const auto offset = static_cast<std::size_t>(std::countr_zero(hits));
@@ -137,8 +151,8 @@ class Screen {
     each(order, thresholds, 0, last, [&](std::size_t row, std::size_t) { return visit(row); });
   }
 
-  // Whether each_cheap() may tell anything: not of few rows.
-  bool knows_keys() const { return !least_keys_.empty(); }
+  // Whether each_cheap() may tell anything: not of few rows, nor where most keys are the same.
+  bool knows_keys() const { return !least_keys_.empty() && !few_kinds_; }
 
   // Calls visit(row) for those at positions up to `last` whose keys are low: about as many blocks
   // as wanted are likely to have one. Which they are is known before the first is looked at, so
@@ -186,6 +200,11 @@ class Screen {
   // Whether that was enough. After two in vain one search goes without it, then three, and so on.
   void enough_were_cheap(bool enough) const {
     in_vain_ = enough ? 0 : std::min(2 * in_vain_ + 1, 63);
+  }
+
+  // Bit j: the block on the j-th seat from here may have a row with a key of at most this.
+  std::uint64_t with_keys(std::size_t seats, float most) const {
+    return blocks_ <= kBare ? ~std::uint64_t{0} : detail::at_most64(&coarse_.key[seats], most);
   }
 
   // For rows that change (pool/pool.hpp): blocks of rows come and go, rows move within one.
@@ -267,11 +286,11 @@ class Screen {
   }
 
  private:
-  // The blocks of a page that may have rows that pass. Two are themselves looked at as fast.
+  // The blocks of a page that may have rows that pass.
   std::uint64_t pass_blocks(std::size_t seats, std::size_t size,
                             const Thresholds& thresholds) const {
     std::uint64_t blocks = ~std::uint64_t{0};
-    if (blocks_ <= 2) return blocks;
+    if (blocks_ <= kBare) return blocks;
     if (size != LeastKeys::kNone) blocks = least_keys_.pass(seats, size, thresholds.key);
     return blocks ? blocks & coarse_.pass(seats, thresholds) : 0;
   }
@@ -348,8 +367,12 @@ class Screen {
     }
   };
 
+  // So many blocks are themselves looked at as fast as their extremes.
+  static constexpr std::size_t kBare = kFewBlocks == 0 ? 0 : 2;
+
   std::size_t slots_ = 0, blocks_ = 0;
   double origin_ = 0;
+  bool few_kinds_ = false;
   Columns fine_;
   // Searches write here only where slots change, and there they take turns; see fold_loose().
   mutable Columns coarse_;

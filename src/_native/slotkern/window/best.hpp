@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "slotkern/window/criteria.hpp"
+#include "slotkern/window/tie_rule.hpp"
 
 namespace slotkern {
 
@@ -59,8 +60,9 @@ inline double most_money(const Query& query) {
 // Whether the window of the earliest start begins at the first time there is, and is soon found
 // there: into `chosen`. Booked by little, a pool has most windows there.
 template <class Shape>
-SLOTKERN_APART bool starts_at_once(const PreparedSlots& prepared, const Query& query, const Shape& shape,
-                    double& start, std::vector<Entry>& chosen) {
+SLOTKERN_APART bool starts_at_once(const PreparedSlots& prepared, const Query& query,
+                                   const Shape& shape, double& start,
+                                   std::vector<Entry>& chosen) {
   start = std::max(prepared.first_start(), query.earliest);
   if (!soon_cheapest_at(prepared, query, shape, start, chosen)) return false;
   double sum = 0;
