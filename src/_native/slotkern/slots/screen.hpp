@@ -28,23 +28,31 @@ namespace slotkern {
 
 namespace detail {
 
-// Eight lanes at a time, which compilers turn into vectors.
+#if defined(__SSE2__)
 static inline float least64(const float* x) {
-  float lane[8];
-  for (int k = 0; k < 8; ++k) lane[k] = x[k];
-  for (int j = 8; j < 64; j += 8)
-    for (int k = 0; k < 8; ++k) lane[k] = x[j + k] < lane[k] ? x[j + k] : lane[k];
-  for (int k = 1; k < 8; ++k) lane[0] = std::min(lane[0], lane[k]);
-  return lane[0];
+  __m128 lanes = _mm_loadu_ps(x), others = _mm_loadu_ps(x + 4);
+  for (int j = 8; j < 64; j += 8) {
+    lanes = _mm_min_ps(lanes, _mm_loadu_ps(x + j));
+    others = _mm_min_ps(others, _mm_loadu_ps(x + j + 4));
+  }
+  alignas(16) float lane[4];
+  _mm_store_ps(lane, _mm_min_ps(lanes, others));
+  return std::min(std::min(lane[0], lane[1]), std::min(lane[2], lane[3]));
 }
 static inline float most64(const float* x) {
-  float lane[8];
-  for (int k = 0; k < 8; ++k) lane[k] = x[k];
-  for (int j = 8; j < 64; j += 8)
-    for (int k = 0; k < 8; ++k) lane[k] = x[j + k] > lane[k] ? x[j + k] : lane[k];
-  for (int k = 1; k < 8; ++k) lane[0] = std::max(lane[0], lane[k]);
-  return lane[0];
+  __m128 lanes = _mm_loadu_ps(x), others = _mm_loadu_ps(x + 4);
+  for (int j = 8; j < 64; j += 8) {
+    lanes = _mm_max_ps(lanes, _mm_loadu_ps(x + j));
+    others = _mm_max_ps(others, _mm_loadu_ps(x + j + 4));
+  }
+  alignas(16) float lane[4];
+  _mm_store_ps(lane, _mm_max_ps(lanes, others));
+  return std::max(std::max(lane[0], lane[1]), std::max(lane[2], lane[3]));
 }
+#else
+static inline float least64(const float* x) { return *std::min_element(x, x + 64); }
+static inline float most64(const float* x) { return *std::max_element(x, x + 64); }
+#endif
 
 // 64 numbers to floats on one side of them. These loops are half of what a screen costs to make.
 SLOTKERN_CLONES static inline void round64_down(const double* from, float* to) {
@@ -64,8 +72,9 @@ struct ScreenRows {
     key[j] = k, room[j] = r, performance[j] = p, end[j] = e;
   }
   void end_at(std::size_t count) {
-    for (std::size_t j = count; j < 64; ++j) put(j, kInfinity, -1, 0, -kInfinity);
+    for (std::size_t j = count; j < 64; ++j) clear(j);
   }
+  void clear(std::size_t j) { put(j, kInfinity, -1, 0, -kInfinity); }
 };
 
 // Extremes of blocks stand by seat (slots/blocks.hpp): in a pool that has not changed, in order.
@@ -171,16 +180,6 @@ class Screen {
   }
   void clear_seat(std::size_t seat) { coarse_.clear(seat); }
 
-  // What the screen says of one row.
-  struct Row {
-    float key, room, performance, end;
-  };
-  Row row(std::size_t i) const {
-    return {fine_.key[i], fine_.room[i], fine_.performance[i], fine_.end[i]};
-  }
-  void put(std::size_t i, const Row& row) {
-    fine_.put(i, row.key, row.room, row.performance, row.end);
-  }
   void clear(std::size_t row) { fine_.clear(row); }
   // It will change.
   void expect(std::size_t row) const {
@@ -195,7 +194,6 @@ class Screen {
   void set_end(std::size_t i, double room, double end) {
     fine_.room[i] = round_up(room), fine_.end[i] = round_up(end - origin_);
   }
-  void set_room(std::size_t i, double room) { fine_.room[i] = round_up(room); }
 
   // The row has joined the block on the seat.
   void widen(std::size_t seat, std::size_t row) {
@@ -220,6 +218,19 @@ class Screen {
     order.each([&](std::size_t seat) {
       if (loose_[seat]) refold(seat, 64 * order.block(seat));
     });
+  }
+
+  void move_rows(std::size_t from, std::size_t to, std::size_t count) {
+    fine_.move(from, to, count);
+  }
+
+  // The rows of a block are these now.
+  void put(std::size_t seat, std::size_t rows, const ScreenRows& fresh) {
+    detail::round64_down(fresh.key, &fine_.key[rows]);
+    detail::round64_up(fresh.room, 0, &fine_.room[rows]);
+    detail::round64_up(fresh.performance, 0, &fine_.performance[rows]);
+    detail::round64_up(fresh.end, origin_, &fine_.end[rows]);
+    fold(seat, rows);
   }
 
   // The rows of a block are others.
