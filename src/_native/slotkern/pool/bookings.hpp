@@ -29,14 +29,14 @@ inline std::size_t last_at(const std::vector<Span>& spans, double t) {
   return at;
 }
 
-// Of the node at this place in PreparedSlots::nodes.
-struct Booking {
-  std::size_t place;
-  Span span;
-};
-
 class Bookings {
  public:
+  // Of the node at this place in PreparedSlots::nodes.
+  struct Booking {
+    std::size_t place;
+    Span span;
+  };
+
   // Of so many nodes nothing is booked. Lists that were there keep their memory.
   void open(std::size_t nodes) {
     lists_.resize(nodes);

@@ -64,7 +64,7 @@ class PoolSpans {
   PoolState state() const {
     PoolState out;
     out.now = now_;
-    const std::vector<Booking> fresh = bookings_.fresh();
+    const std::vector<Bookings::Booking> fresh = bookings_.fresh();
     for (const auto& [id, place] : ids_) {
       const auto k = static_cast<std::size_t>(place);
       if (gone_[k]) out.gone.push_back(id);
