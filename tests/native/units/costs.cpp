@@ -212,7 +212,9 @@ struct Unheard {
   template <class... Any>
   void set_end(Any...) {}
   template <class... Any>
-  void split(Any...) {}
+  void cut(Any...) {}
+  template <class... Any>
+  void settle(Any...) {}
 };
 
 // After any change no byte is too small for what its node can do, and none is larger than what
@@ -237,7 +239,7 @@ void bytes_follow_what_is_free() {
         const Booked last = booked.back();
         booked.pop_back();
         CHECK(spans.find_booked(last.start, last.parts.data(), 1, bad) == Status::ok);
-        spans.give_back(rows, [&](std::size_t k, const Span& freed, const Span& grown) {
+        spans.give_back(last.start, rows, [&](std::size_t k, const Span& freed, const Span& grown) {
           bounds.gave(k, spans.free()[k], freed, grown);
         });
       } else {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -161,15 +162,19 @@ void rows_are_the_sorted_slots(std::size_t first, std::size_t starts, std::size_
   rows.lay_out(prepared, slots);
   check_rows(prepared, rows, list);
 
-  for (std::size_t i = 0; i < changes; ++i) {
-    if (i == changes / 2) prepared.by_price();
+  std::set<Key> waiting;  // come in this batch
+  const auto settle = [&] { rows.settle(), waiting.clear(); };
+  for (std::size_t i = 0, batch = 1; i < changes; ++i) {
+    if (i == changes / 2) settle(), prepared.by_price();
     const bool comes = list.empty() || below(100) < joining;
     if (comes) {
       const Slot slot = fresh();
       list[{slot.start, slot.node}] = {slot, origin};
+      waiting.insert({slot.start, slot.node});
       rows.insert(slot, origin++);
     } else {
       auto it = std::next(list.begin(), static_cast<std::ptrdiff_t>(below(list.size())));
+      if (waiting.count(it->first)) settle();
       RowSlot found = it->second;
       Slot& slot = found.first;
       std::size_t at = below(prepared.slots.size() + 64);  // where it is not, nor anything
@@ -192,12 +197,17 @@ void rows_are_the_sorted_slots(std::size_t first, std::size_t starts, std::size_
           slot.start = std::min(start(), slot.end - 0.5);
           if (list.count({slot.start, slot.node})) break;
           rows.set_start(before, slot.node, slot.start, at);
+          waiting.insert({slot.start, slot.node});
           list.erase(it);
           list[{slot.start, slot.node}] = found;
       }
     }
-    if (i % 3 == 0 || list.size() < 3) check_rows(prepared, rows, list);
+    if (--batch > 0) continue;
+    batch = below(3) ? 1 + below(4) : 1 + below(300);
+    settle();
+    check_rows(prepared, rows, list);
   }
+  settle();
   check_rows(prepared, rows, list);
 }
 

@@ -327,11 +327,13 @@ class CostBounds {
     nodes_.clear();
     for (std::size_t k = 0; k < prepared.nodes.size(); ++k) {
       const Node& node = prepared.nodes[k];
-      bool one = true;  // also what is booked may be free again
-      for (const auto* all : {&spans.free(), &spans.booked()})
-        for (const Span& span : (*all)[k]) one = one && prices[span.row] == node.min_price;
+      bool one = true;
+      for (const Span& span : spans.free()[k]) one = one && prices[span.row] == node.min_price;
       nodes_.push_back({node.min_price / node.performance, node.performance, node.min_price, k, one});
     }
+    spans.bookings().each([&](std::size_t k, const Span& span) {  // may be free again
+      nodes_[k].one_price = nodes_[k].one_price && prices[span.row] == nodes_[k].price;
+    });
     std::sort(nodes_.begin(), nodes_.end(), [](const RankedNode& a, const RankedNode& b) {
       return a.rate != b.rate ? a.rate < b.rate : a.place < b.place;
     });

@@ -47,8 +47,9 @@ struct ScreenRows {
     key[j] = k, room[j] = r, performance[j] = p, end[j] = e;
   }
   void end_at(std::size_t count) {
-    for (std::size_t j = count; j < 64; ++j) put(j, kInfinity, -1, 0, -kInfinity);
+    for (std::size_t j = count; j < 64; ++j) clear(j);
   }
+  void clear(std::size_t j) { put(j, kInfinity, -1, 0, -kInfinity); }
 };
 
 // Extremes of blocks stand by seat (slots/blocks.hpp): in a pool that has not changed, in order.
@@ -227,16 +228,6 @@ class Screen {
     least_keys_.forget(seat, coarse_.key[seat]);
   }
 
-  // What the screen says of one row.
-  struct Row {
-    float key, room, performance, end;
-  };
-  Row row(std::size_t i) const {
-    return {fine_.key[i], fine_.room[i], fine_.performance[i], fine_.end[i]};
-  }
-  void put(std::size_t i, const Row& row) {
-    fine_.put(i, row.key, row.room, row.performance, row.end);
-  }
   void clear(std::size_t row) { fine_.clear(row); }
   // It will change.
   void expect(std::size_t row) const {
@@ -251,7 +242,6 @@ class Screen {
   void set_end(std::size_t i, double room, double end) {
     fine_.room[i] = round_up(room), fine_.end[i] = round_up(end - origin_);
   }
-  void set_room(std::size_t i, double room) { fine_.room[i] = round_up(room); }
 
   // The row has joined the block on the seat.
   void widen(std::size_t seat, std::size_t row) {
@@ -276,6 +266,19 @@ class Screen {
     order.each([&](std::size_t seat) {
       if (loose_[seat]) refold(seat, 64 * order.block(seat));
     });
+  }
+
+  void move_rows(std::size_t from, std::size_t to, std::size_t count) {
+    fine_.move(from, to, count);
+  }
+
+  // The rows of a block are these now.
+  void put(std::size_t seat, std::size_t rows, const ScreenRows& fresh) {
+    detail::round64_down(fresh.key, &fine_.key[rows]);
+    detail::round64_up(fresh.room, 0, &fine_.room[rows]);
+    detail::round64_up(fresh.performance, 0, &fine_.performance[rows]);
+    detail::round64_up(fresh.end, origin_, &fine_.end[rows]);
+    fold(seat, rows);
   }
 
   // The rows of a block are others.

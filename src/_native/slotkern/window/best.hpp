@@ -16,6 +16,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "slotkern/base/merge_sort.hpp"
 #include "slotkern/window/criteria.hpp"
 #include "slotkern/window/tie_rule.hpp"
 
@@ -27,7 +28,7 @@ namespace detail {
 template <class Shape>
 void settle(const PreparedSlots& prepared, const Shape& shape, const std::vector<Entry>& chosen,
             std::size_t n, double start, Found& found, std::vector<Part>& parts) {
-  parts.clear();
+  parts.resize(2 * n);  // the second half is scratch
   double sum = 0, time = 0;
   found.start = start;
   found.runtime = 0;
@@ -37,13 +38,14 @@ void settle(const PreparedSlots& prepared, const Shape& shape, const std::vector
     sum += chosen[i].key;
     time += length;
     found.runtime = std::max(found.runtime, length);
-    parts.push_back({prepared.origin(chosen[i].row), s.node, length, shape.total(chosen[i].key),
-                     static_cast<std::uint32_t>(chosen[i].row)});
+    parts[i] = {prepared.origin(chosen[i].row), s.node, length, shape.total(chosen[i].key),
+                static_cast<std::uint32_t>(chosen[i].row)};
   }
   found.cost = shape.total(sum);
   found.processor_time = time;
-  std::sort(parts.begin(), parts.end(),
-            [](const Part& a, const Part& b) { return a.node < b.node; });
+  merge_sort(parts.data(), n, parts.data() + n,
+             [](const Part& a, const Part& b) { return a.node < b.node; });
+  parts.resize(n);
 }
 
 template <class Criterion>
@@ -103,9 +105,11 @@ bool search_ragged(const PreparedSlots& prepared, const Query& query, double lea
   const Best& best = goal.best;
   if (!best.found) return false;
   if (best.chosen) {
-    std::sort(work.chosen.begin(), work.chosen.end(), [&prepared](const Entry& a, const Entry& b) {
+    const auto before = [&prepared](const Entry& a, const Entry& b) {
       return cheaper(prepared, a, b);
-    });
+    };
+    if (!std::is_sorted(work.chosen.begin(), work.chosen.end(), before))  // keys are, nodes may not
+      std::sort(work.chosen.begin(), work.chosen.end(), before);
   } else {
     const bool all = cheapest_at(
         prepared, query, shape, best.start, last_step<Criterion>(prepared, best), best.nth_key,

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "slotkern/base/merge_sort.hpp"
 #include "slotkern/window/cheapest.hpp"
 
 namespace slotkern {
@@ -144,7 +145,7 @@ class Kept {
   void merge() {
     const auto first = array_.begin(), middle = first + static_cast<std::ptrdiff_t>(size_),
                last = first + static_cast<std::ptrdiff_t>(tail_);
-    std::sort(middle, last, ByKey{});
+    merge_sort(array_.data() + size_, tail_ - size_, merged_.data(), ByKey{});
     const double nth = full() ? array_[n_ - 1].key : kInfinity;
     changed_ = changed_ || middle->key < nth;
     std::merge(first, middle, middle, last, merged_.begin(), ByKey{});
