@@ -215,10 +215,10 @@ void rows_are_the_sorted_slots(std::size_t first, std::size_t starts, std::size_
 
 int main() {
   for (const std::size_t starts : {1, 4, 60, 4000}) {
-    rows_are_the_sorted_slots(0, starts, 400, 50);
-    rows_are_the_sorted_slots(40, starts, 600, 33);
-    rows_are_the_sorted_slots(300, starts, 1500, 60);  // blocks split
-    rows_are_the_sorted_slots(300, starts, 1500, 5);   // and join
+    rows_are_the_sorted_slots(0, starts, 1200, 50);
+    rows_are_the_sorted_slots(40, starts, 1800, 33);
+    rows_are_the_sorted_slots(300, starts, 4500, 60);  // blocks split
+    rows_are_the_sorted_slots(300, starts, 4500, 5);   // and join
   }
 #if SLOTKERN_FEW_BLOCKS == 0
   CHECK(told > 10000);
