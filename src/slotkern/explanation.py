@@ -17,8 +17,11 @@ from slotkern._windows import Window
 from slotkern.limits import Limit, uses_of
 from slotkern.shown import Shown
 from slotkern.shown_table import Table
+from slotkern.where import columns
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from slotkern.machine.clock import Clock
     from slotkern.typing import BuiltIn, Shape, Slots
 
@@ -27,6 +30,8 @@ __all__ = ["Explanation", "explain"]
 
 #: As a share of a sum: amounts are told as near as that to the smallest change.
 _NEAR = 1e-8
+#: So many words of a column are told.
+_FEW_WORDS = 12
 #: What `explain` lifts, but has no smallest change of.
 _OTHER_LIMITS = {
     "min_performance": "the least performance",
@@ -87,6 +92,9 @@ class Explanation(Shown):
         Which of the limits on sums no window keeps, even with an endless budget and
         without the others: by its place in the request, and the amount nearest to its
         own that some window comes to.
+    words : dict of str to list of str
+        Where no slot passes the filter: what the columns of text that it names hold, in
+        order. Columns of more than 12 words are left out.
     request : Request
         What was asked.
     shape : str
@@ -113,6 +121,7 @@ class Explanation(Shown):
     without: list[str]
     sums: dict[int, float]
     beyond: dict[int, float]
+    words: dict[str, list[str]]
     request: Request = field(repr=False)
     shape: str
     clock: Clock | None = field(default=None, repr=False)
@@ -156,12 +165,18 @@ class Explanation(Shown):
         return Table(heading, columns if helps else {}, len(helps), notes=notes)
 
     def __str__(self) -> str:
+        if not self.slots_total:
+            return "No window fits: there are no slots."
         asked = self.request
         lines = [
             f"{_counted(self.nodes_total, ' node has', ' nodes have')} slots, "
             f"{_counted(self.nodes_fast, ' of them has', ' of them have')} "
             f"performance >= {asked.min_performance:g}, and {self.nodes_proper} of "
             "those also pass the filter and the price limit",
+            *(
+                f"no slot passes the filter: {name} is one of {', '.join(words)}"
+                for name, words in self.words.items()
+            ),
             f"{self.slots_long} of {self.slots_total} slots can hold a part of "
             + self._length(),
             f"at most {_counted(self.together, ' such node is', ' such nodes are')} "
@@ -303,6 +318,17 @@ def _sum_of(
     )
 
 
+def _words_of(where: str, table: NDArray[np.void]) -> dict[str, list[str]]:
+    """What the columns of text that a filter names hold, where it is not much."""
+    found = {}
+    for name in sorted(columns(where)):
+        if table.dtype[name].kind in "UO":
+            words = sorted(set(table[name].tolist()))
+            if len(words) <= _FEW_WORDS:
+                found[name] = list(map(repr, words))
+    return found
+
+
 def explain(slots: Slots, request: Request, *, shape: Shape = "square") -> Explanation:
     """Say why nothing fits a request, or what limits what does.
 
@@ -435,6 +461,11 @@ def explain(slots: Slots, request: Request, *, shape: Shape = "square") -> Expla
         ],
         sums=of_each(blamed),
         beyond=of_each(beyond),
+        words=(
+            _words_of(request.where, table)
+            if isinstance(request.where, str) and len(table) and not np.any(proper)
+            else {}
+        ),
         request=request,
         shape=shape,
         clock=getattr(slots, "clock", None),

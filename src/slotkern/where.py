@@ -306,11 +306,15 @@ def _compare(left: ast.expr, op: ast.cmpop, right: ast.expr, columns: _Columns) 
         for literal in _literals(right):
             found = np.logical_or(found, _compare(left, ast.Eq(), literal, columns))
         return found if isinstance(op, ast.In) else np.logical_not(found)
+    for side, beside in ((left, right), (right, left)):
+        if _is_bare_text(side, beside, columns):
+            name = ast.unparse(side)
+            raise _Fault(side, f"no column {name!r}; put text in quotes: {name!r}")
     a, b = _value(left, columns), _value(right, columns)
     if _kind(a) != _kind(b):
         one, other = ast.unparse(left), ast.unparse(right)
         reason = f"{one} is a {_kind(a)}, but {other} is a {_kind(b)}: not comparable"
-        raise _Fault(left, reason)
+        raise _Fault(left, reason + _first_text(left, a, b) + _first_text(right, b, a))
     if _kind(a) == "truth value" and not isinstance(op, _EQUALITY):
         raise _Fault(left, f"{ast.unparse(left)} is a truth value, which has no order")
     try:
@@ -319,12 +323,48 @@ def _compare(left: ast.expr, op: ast.cmpop, right: ast.expr, columns: _Columns) 
         raise _Fault(left, "the number is too large to compare") from None
 
 
+def _is_bare_text(side: ast.expr, other: ast.expr, columns: _Columns) -> bool:
+    """Whether a name stands where a text is meant: no column, beside one of text."""
+    if not isinstance(side, ast.Name) or columns.has(side.id):
+        return False
+    return (
+        isinstance(other, ast.Name)
+        and columns.has(other.id)
+        and _kind(columns.get(other, other.id)) == "string"
+    )
+
+
+def _first_text(node: ast.expr, values: Any, beside: Any) -> str:
+    """Tell the first cell that is no number, in a column of which others are such."""
+    if not isinstance(node, ast.Name) or (_kind(values), _kind(beside)) != (
+        "string",
+        "number",
+    ):
+        return ""
+    wrong = [row for row, cell in enumerate(values.tolist()) if not _reads(cell)]
+    if not wrong or len(wrong) == len(values):
+        return ""
+    return f"; {node.id} is {values[wrong[0]]!s:.80} in row {wrong[0]}"
+
+
+def _reads(text: str) -> bool:
+    """Whether a text reads as a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 class _Columns:
     """The columns of slots as they are compared, each made ready once."""
 
     def __init__(self, slots: NDArray[Any]) -> None:
         self._slots = slots
         self._ready: dict[str, NDArray[Any]] = {}
+
+    def has(self, name: str) -> bool:
+        return name in (self._slots.dtype.names or ())
 
     def get(self, node: ast.expr, name: str) -> NDArray[Any]:
         if name not in self._ready:

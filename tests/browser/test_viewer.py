@@ -140,6 +140,50 @@ ZONES = (
 )
 
 
+#: The words of a picture that is painted anew.
+PAINTED = """() => {
+    const canvas = CanvasRenderingContext2D.prototype, old = canvas.fillText;
+    const words = [];
+    canvas.fillText = function (text, ...rest) {
+        words.push(text);
+        return old.call(this, text, ...rest);
+    };
+    viewer.painter.draw(viewer.base2d, -1);
+    canvas.fillText = old;
+    return words;
+}"""
+
+
+def week(names: str) -> sk.View:
+    """A week of a machine."""
+    slots = sk.free_slots(
+        sk.Machine.homogeneous(3, prefix=names),
+        start="2026-11-23",
+        end="2026-11-30",
+        zone="Europe/Berlin",
+    )
+    return sk.view(slots)
+
+
+@pytest.mark.parametrize(("names", "told"), [("n", False), ("bigmem0", True)])
+def test_each_day_of_a_week_has_its_date(opened: Open, names: str, told: bool) -> None:
+    shown = opened(week(names))
+    words = shown.ask(PAINTED)
+    days = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
+    dates = [f"{day} 2026-11-{date}" for date, day in enumerate(days, 23)]
+    assert [word for word in words if word in dates] == dates
+    assert ("Europe/Berlin" in words) is told  # where there is room left of the axis
+
+
+def test_a_narrow_week_has_ticks(opened: Open) -> None:
+    shown = opened(week("n"))
+    shown.page.set_viewport_size({"width": 420, "height": 900})
+    shown.frame()
+    words = shown.ask(PAINTED)
+    assert len([word for word in words if word.startswith("11-")]) > 1
+    assert "Europe/Berlin" in words
+
+
 @pytest.mark.parametrize(("zone", "origin"), ZONES, ids=[zone for zone, _ in ZONES])
 def test_dates_are_those_of_the_clock(opened: Open, zone: str, origin: str) -> None:
     """Of every zone, in words and at ticks, as Python's own calendar has them."""
@@ -350,14 +394,21 @@ def test_the_table_sorts_filters_and_selects(opened: Open) -> None:
 def test_a_batch_shows_what_was_and_what_was_not_chosen(opened: Open) -> None:
     slots = sk.make_slots(node=[0, 1], start=0, end=100, performance=1, price=1)
     jobs = [sk.Request(1, 30, name="small"), sk.Request(2, 30, name="wide")]
-    done = sk.schedule_batch(slots, jobs)
+    # Alternatives of one piece share no time, those of two do.
+    done = sk.schedule_batch(slots, jobs, sk.BatchSlicer(2))
     shown = opened(sk.view(done))
     chosen = shown.ask("Array.from(viewer.scene.items.chosen)")
     assert np.flatnonzero(chosen).tolist() == sorted(done.chosen.tolist())
     assert len(chosen) == len(done.alternatives)
     boxes = shown.ask("viewer.scene.boxes.part.length")
+    lanes = "Array.from(viewer.scene.boxes.part, (i) => viewer.scene.lanes[i])"
+    assert max(shown.ask(lanes)) > 1
     shown.page.get_by_role("button", name="alternatives").click()
     assert shown.ask("viewer.scene.boxes.part.length") < boxes
+    # What is not shown takes no room from what is.
+    assert set(shown.ask(lanes)) == {1}
+    words = f"{len(done.alternatives)} windows, 2 of them chosen"
+    assert words in shown.page.locator(".summary").inner_text()
     legend = shown.page.locator(".legend").inner_text()
     assert "small" in legend
     assert "wide" in legend

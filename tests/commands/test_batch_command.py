@@ -162,6 +162,25 @@ def test_a_table_names_some_nodes_and_counts_the_rest(files):
     assert "12 13" not in told
 
 
+def test_jobs_differ_and_those_without_room_are_in_a_legend():
+    slots = sk.make_slots(
+        node=range(30), start=0, end=900, performance=1, price=1, kind=range(30)
+    )
+    jobs = {f"work {k:02}": sk.Request(1, 8, where=f"kind == {k}") for k in range(30)}
+    figure = plot_schedule(sk.schedule_batch(slots, jobs, most=1))
+    figure.draw_without_rendering()
+    axes, (legend,) = figure.axes[0], figure.legends
+    filled = [c for c in axes.collections if c.get_zorder() == 6]
+    looks = {(tuple(c.get_facecolor()[0]), c.get_hatch()) for c in filled}
+    assert len(looks) == 30
+    told = [text.get_text() for text in legend.get_texts()]
+    told += [text.get_text() for text in axes.texts]
+    assert sorted(told) == sorted(jobs)
+    box = legend.get_window_extent()
+    assert 0 <= box.x0 < box.x1 <= figure.bbox.x1
+    assert not box.overlaps(axes.xaxis.label.get_window_extent())
+
+
 def test_a_picture_outlines_all_and_fills_the_chosen(files):
     slots = sk.read_slots(files / "slots.csv")
     schedule = sk.schedule_batch(slots, sk.read_batch(files / "jobs.csv"))
@@ -179,6 +198,10 @@ def test_a_picture_outlines_all_and_fills_the_chosen(files):
     )
     named = [text.get_text() for text in plot_schedule(called).axes[0].texts]
     assert named == [r"\$a"]  # the other has no room
+    (legend,) = plot_schedule(called).legends
+    (told,) = [text.get_text() for text in legend.get_texts()]
+    assert told.startswith("longlong")
+    assert len(told) == 40
     line = plot_trade_off(schedule).axes[0].lines[0]
     assert (np.diff(line.get_ydata()) < 0).all()
     planned = sk.schedule_batch(slots, [sk.Request(1, 4)], sk.Backfilling())

@@ -127,6 +127,10 @@ def test_replay_refuses_in_one_line(trace_file: Path, tmp_path: Path) -> None:
     refused(run("replay", trace_file, "--policy", "best"), "best", "fcfs, easy")
     refused(run("replay", trace_file, "--cluster", "many"), "many")
     refused(run("replay", trace_file, "--cluster", "-3"), "-3")
+    for option, name in (("--plot", "x.png"), ("--output", "a.swf")):
+        told = f"{option}: {tmp_path / name} is no folder"
+        refused(run("replay", trace_file, option, tmp_path / name), told)
+        assert not (tmp_path / name).exists()
     told = "more_processors: -200 to 12 processors does not leave 1 to"
     options = ("--cluster", 12, "--more-processors", "-200")
     refused(run("replay", trace_file, *options), told)

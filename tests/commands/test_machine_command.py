@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -278,7 +279,32 @@ def test_what_is_taken_for_granted_is_told(tmp_path: Path) -> None:
     ]
     nodes.write_text("name,performance,price\nn00,1,1\nn01,1,1\nn02,1,1\n")
     assert run(*words[:2], *words[4:], *HORIZON, *output).stderr == ""
+    seconds = (*HORIZON[:-2], *output)
+    told = run(*words[:2], *words[4:], *seconds).stderr
+    assert told == "no --unit is given: prices are for each second\n"
     nodes.write_text("name\nn00\n")  # an error is one line, without what was noted
     done = run(*words, *HORIZON, *output)
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_lengths_of_a_clock_are_told_as_such(pool: Path, tmp_path: Path) -> None:
+    job = ["--nodes", 2, "--walltime", "4:00:00"]
+    told = run("find", pool, *job).stdout
+    assert "T00:00:00+02:00   4:00:00 " in told
+    assert told.endswith("processor time 8:00:00\n")
+    assert "4:00:00*   " in run("alternatives", pool, *job).stdout
+    assert "8:00:00*" in run("compare", pool, *job).stdout
+    jobs = tmp_path / "j.csv"
+    jobs.write_text("nodes,walltime\n1,1h\n1,100min\n")
+    options = ("--policy", "css", "--policy", "easy", "--execute")
+    told = run("batch", pool, jobs, *options).stdout
+    assert re.search(r" css .* 2026-10-2.T[0-9:]{8}\+0[12]:00 ", told)
+    assert "1:20:00" in told  # their mean runtime
+
+
+def test_lengths_without_a_clock_are_numbers(tmp_path: Path) -> None:
+    slots = sk.make_slots(node=[0, 1], start=0, end=9, performance=1, price=1)
+    sk.write_slots(tmp_path / "slots.csv", slots)
+    told = run("find", tmp_path / "slots.csv", "--nodes", 2, "--volume", 4).stdout
+    assert told.endswith("runtime 4   cost 8   processor time 8\n")

@@ -265,3 +265,22 @@ def test_jobs_of_one_name_are_refused(tmp_path: Path) -> None:
     jobs.write_text("name,nodes,volume\na,1,1\na,1,1\n")
     for command in ("batch", "schedule"):
         refused(run(command, slots, jobs), jobs, "line 3", "'a' is the name of line 2")
+
+
+def test_an_error_in_one_of_many_jobs_names_it(tmp_path: Path) -> None:
+    slots, jobs = tmp_path / "s.csv", tmp_path / "j.csv"
+    slots.write_text("node,start,end,performance,price,memory\n0,0,9,1,1,64\n")
+    for column, cell in (("where", "memry >= 1"), ("limits", "sum(memry) >= 1")):
+        jobs.write_text(f"name,nodes,volume,{column}\na,1,1,\nb,1,1,{cell}\n")
+        for command in ("batch", "schedule"):
+            refused(run(command, slots, jobs), "slotkern: b: ", "no column 'memry'")
+        jobs.write_text(f"nodes,volume,{column}\n1,1,\n1,1,{cell}\n")
+        refused(run("batch", slots, jobs), "slotkern: job 2: ")
+
+
+def test_no_slots_are_told_as_such(tmp_path: Path) -> None:
+    slots = tmp_path / "s.csv"
+    slots.write_text("node,start,end,performance,price\n")
+    done = run("find", slots, *JOB)
+    assert done.exit_code == 1
+    assert done.stdout == "No window fits: there are no slots.\n"

@@ -207,6 +207,15 @@ def test_pictures_show_what_they_say(tmp_path: Path) -> None:
     heights = [bar.get_height() for bar in figure.axes[0].patches]
     found = [100 * run.metrics()["completion"] for run in runs.values()]
     assert heights == pytest.approx(found)
+    labels = [axes.get_ylabel() for axes in figure.axes]
+    for what, metric, scale in (
+        ("utilization, %", "utilization", 100),
+        ("uptime, days", "uptime", 1 / 86400),
+    ):
+        bars = figure.axes[labels.index(what)].patches  # each with an axis of its own
+        found = [scale * run.metrics()[metric] for run in runs.values()]
+        assert [bar.get_height() for bar in bars] == pytest.approx(found)
+    assert "jobs of ind by state" in [axes.get_title() for axes in figure.axes]
     flow = plot_flow(runs["dec-p"], path=tmp_path / "b.png")
     assert len(flow.axes[0].texts) >= 26
     assert (tmp_path / "a.svg").stat().st_size > 1000

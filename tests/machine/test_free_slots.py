@@ -387,3 +387,17 @@ def test_an_end_that_is_missing_is_busy_for_ever(empty):
     free = sk.free_slots(machine, busy, **DAY)
     assert free.slots["node"].tolist() == [0, 1, 0]
     assert free.slots["end"][1] == 10 * 3600  # the clocks are put back that night
+
+
+@pytest.mark.parametrize("zone", ["", "Z", "+02:00"])
+@pytest.mark.parametrize("kind", [str, object])
+def test_text_that_is_empty_is_a_time_that_is_missing(zone, kind):
+    clock = sk.Clock("2026-10-25", zone="UTC")
+    given = [f"2026-10-25 0{k}:00{zone}" for k in range(4)]
+    times = clock.times(np.array(given, kind), "t")
+    given[1] = ""
+    found = clock.times(np.array(given, kind), "t", missing=-1)
+    assert found[[0, 2, 3]].tolist() == times[[0, 2, 3]].tolist()
+    assert found[1] == -1
+    with pytest.raises(ValueError, match="t, row 1: a time is missing"):
+        clock.times(np.array(given, kind), "t")

@@ -231,7 +231,7 @@ def test_windows_are_drawn_on_the_slots_given() -> None:
     labels = {t.get_text() for t in axes.get_yticklabels()}
     assert labels == {"<b>a</b>", r"\$x\$"}
     owned = [t.get_text() for t in THINGS["pool"].plot().axes[0].texts]
-    assert owned == [r"<u>\$me\$</u>: <i>\$job\$: 10-24 18:00 to 20:00"]
+    assert owned == [r"<u>\$me\$</u>, <i>\$job\$: 10-24 18:00 to 20:00"]
 
 
 def test_required_is_an_error_that_explains() -> None:

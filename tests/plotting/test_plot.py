@@ -23,7 +23,7 @@ from matplotlib.text import Text
 
 from slotkern.plotting.gantt import plot_gantt
 from slotkern.plotting.layout import LANES
-from slotkern.plotting.style import BUSY, FREE, WINDOW_COLOURS
+from slotkern.plotting.style import BUSY, FREE, INK, WINDOW_COLOURS
 
 PART = [("node", "i4"), ("start", "f8"), ("end", "f8")]
 
@@ -472,3 +472,32 @@ def test_a_title_of_any_length_stands_clear_of_the_legend(letters):
     assert shown.x1 < ax.figure.bbox.x1
     assert shown.y1 < ax.figure.bbox.y1
     assert ax.get_title(loc="left").replace("\n", " ") == title
+
+
+def test_what_begins_beyond_the_horizon_is_not_told() -> None:
+    soon, late = window_on(0, start=0, end=4), window_on(1, start=20, end=24)
+    ax = plot_gantt(slots_of(70), {"soon": soon, "late": late}, horizon=15).axes[0]
+    told = [text.get_text().partition(":")[0] for text in ax.texts]
+    assert "soon" in told
+    assert "late" not in told
+    strong = {t.get_text() for t in ax.get_yticklabels() if t.get_color() == INK}
+    assert strong == {"0"}
+
+
+def test_rows_keep_their_labels_beside_those_of_windows() -> None:
+    plain = row_labels(plot_gantt(slots_of(60)))
+    assert len(plain) == 60
+    busy = [window_on(*range(0, 60, 2), start=0, end=4)]
+    assert set(row_labels(plot_gantt(slots_of(60), busy))) == set(plain)
+
+
+def test_bookings_have_the_colours_of_their_page() -> None:
+    """Owners by name, as on a page, whatever was booked first."""
+    pool = sk.SlotPool(slots_of(4))
+    for owner in ("maintenance", "alice"):
+        window = pool.find(sk.Request(2, 3, name="a"), "first")
+        assert window is not None
+        pool.book(window, owner=owner)
+    texts = [text.get_text() for text in pool.plot().axes[0].texts]
+    names = [text.partition(":")[0] for text in texts]
+    assert [name for name in names if "," in name] == ["alice, a", "maintenance, a"]

@@ -157,6 +157,19 @@ def test_traces_and_replays_have_dates_where_the_header_says_when() -> None:
     assert plot_replays({}).axes[0].get_xlabel() == "days"
 
 
+def test_pictures_of_a_trace_name_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "some_$.swf"
+    sk.write_trace(path, trace({}).jobs)
+    read = sk.read_trace(path)
+    axes = plot_trace(read).axes[0]
+    assert axes.get_title(loc="left") == r"some_\$.swf"
+    assert "means of" in axes.get_ylabel()
+    (legend,) = plot_replays({"a": sk.replay(read)}).legends
+    assert legend.get_title().get_text() == r"some_\$.swf"
+    both = {"a": sk.replay(read), "b": sk.replay(trace({}))}
+    assert plot_replays(both).legends[0].get_title().get_text() == ""
+
+
 def test_a_date_without_a_clock_is_refused(tmp_path: Path) -> None:
     slots = sk.make_slots(node=[0], start=0, end=9, performance=1, price=1)
     with pytest.raises(TypeError, match="horizon"):

@@ -165,6 +165,9 @@ def test_wrong_syntax_is_refused_before_any_slot_is_seen(
     [
         ("gpu and disk > 3", "character 9: no column 'disk'; there are memory, load,"),
         ("disk in ()", "no column 'disk'"),
+        ("site == ssd", "character 9: no column 'ssd'; put text in quotes: 'ssd'"),
+        ("linux != os", "character 1: no column 'linux'; put text in quotes"),
+        ("memory == many", "no column 'many'; there are memory, load"),
         ("memory", "memory is a number, not true or false: compare it"),
         ("not site", "character 5: site is a string, not true or false"),
         ("site > 3", "site is a string, but 3 is a number: not comparable"),
@@ -190,6 +193,15 @@ def test_nan_is_an_error_that_names_the_row() -> None:
     assert evaluate("memory > 32", slots).tolist() == [False, True, True]
     with pytest.raises(ValueError, match="column 'load' is NaN in row 1"):
         evaluate("load > 0", slots)
+
+
+def test_the_cell_that_is_no_number_is_told() -> None:
+    slots = np.array([("64",), ("much",), ("",), ("128",)], [("memory", "U4")])
+    for text in ("memory >= 64", "64 <= memory"):
+        with pytest.raises(ValueError, match="not comparable; memory is much in row 1"):
+            evaluate(text, slots)
+    with pytest.raises(ValueError, match=r"not comparable$"):
+        evaluate("memory >= 64", slots[1:3])
 
 
 @pytest.mark.parametrize(

@@ -207,6 +207,27 @@ def test_an_explanation_counts_one_as_one():
     assert "1 is asked for" in str(sk.explain(slots, sk.Request(1, 5)))
 
 
+def test_an_explanation_tells_the_words_that_a_filter_misses():
+    kind = ["gpu", "thin", "gpu"]
+    slots = sk.make_slots(
+        node=range(3), start=0, end=9, performance=1, price=1, kind=kind, os="x"
+    )
+    why = sk.explain(slots, sk.Request(1, 4, where="kind == 'GPU' and price < 2"))
+    assert why.words == {"kind": ["'gpu'", "'thin'"]}
+    assert "\nno slot passes the filter: kind is one of 'gpu', 'thin'\n" in str(why)
+    for where in (None, "kind == 'gpu'", "price > 2", np.zeros(3, bool)):
+        assert sk.explain(slots, sk.Request(1, 4, where=where)).words == {}
+    many = sk.make_slots(
+        node=range(13),
+        start=0,
+        end=9,
+        performance=1,
+        price=1,
+        kind=list("abcdefghijklm"),
+    )
+    assert sk.explain(many, sk.Request(1, 4, where="kind == 'z'")).words == {}
+
+
 def test_an_explanation_says_what_its_figures_hold_for():
     slots = sk.make_slots(node=[0, 1], start=0, end=9, performance=1, price=3)
     why = str(sk.explain(slots, sk.Request(2, 4)))

@@ -96,10 +96,12 @@ export class App {
     const { scene, root } = this;
     const { about } = scene;
     const noun = about.items.noun;
+    const chosen = scene.items.chosen.reduce((sum, each) => sum + each, 0);
+    const some = chosen < about.items.count ? [`${chosen.toLocaleString("en")} of them chosen`] : [];
     const summary = [
       counted(scene.rows, about.nodes.noun),
       ...(scene.free.size ? [counted(scene.free.size, "free slot")] : []),
-      counted(about.items.count, noun),
+      [counted(about.items.count, noun), ...some].join(", "),
       `${this.scale.text(about.first)} to ${this.scale.text(about.last)}`,
       ...(about.clock ? [about.clock.zone] : []),
     ];

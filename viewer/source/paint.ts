@@ -442,28 +442,33 @@ export class Painter {
       g.fillText(text, x, y + 8);
       free = x + half + 6;
     }
-    // The label stands at the right; what ticks leave out stands where it begins.
-    const label = fitted(g, this.scale.label, frame.right - frame.left, SMALL);
-    g.font = SMALL;
-    const room = g.measureText(label).width;
-    g.fillStyle = colours.faint;
-    g.textAlign = "right";
-    g.fillText(label, frame.right, y + 27);
+    // What ticks leave out stands where it begins.
     const most = Math.max(2, Math.floor((frame.right - frame.left) / 78));
     const context = this.scale.context(sight.x0, sight.x1, most);
     g.textAlign = "left";
     g.font = `600 ${FONT}`;
-    let taken = -Infinity;
+    let taken = frame.left;
     context.forEach(({ at, text }, i) => {
       const x = Math.max(this.x(at), frame.left);
-      const next = i + 1 < context.length ? this.x(context[i + 1].at) : frame.right;
+      const next = i + 1 < context.length ? this.x(context[i + 1].at) : Infinity;
       const end = x + g.measureText(text).width;
-      if (end + 8 > Math.min(next, frame.right - room - 10) && !(i === 0 && context.length === 1)) return;
+      if ((end + 8 > next || end > frame.width - 2) && !(i === 0 && context.length === 1)) return;
       if (x < taken) return;
       g.fillStyle = colours.ink;
       g.fillText(text, x, y + 26);
       taken = end + 10;
     });
+    // The label stands at the right where that is empty, else left of the axis, else nowhere:
+    // a zone is told above as well.
+    g.font = SMALL;
+    const room = g.measureText(this.scale.label).width;
+    g.fillStyle = colours.faint;
+    g.textAlign = "right";
+    if (taken === frame.left || room <= frame.right - taken) {
+      g.fillText(fitted(g, this.scale.label, frame.right - frame.left, SMALL), frame.right, y + 27);
+    } else if (room <= frame.left - 8) {
+      g.fillText(this.scale.label, frame.left - 8, y + 27);
+    }
   }
 }
 

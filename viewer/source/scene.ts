@@ -113,14 +113,14 @@ export class Scene {
     for (let i = 0; i < size; i++) this.used.fill(1, this.parts.row[i], this.parts.row[i] + this.parts.count[i]);
     this.order = Int32Array.from({ length: this.rows }, (_, row) => row);
     this.place = this.order.slice();
-    this.arrange();
     this.showRest = this.items.chosen.reduce((sum, each) => sum + Number(!each), 0) <= CLEAR;
     this.show(null);
   }
 
-  /** Parts that overlap on a row share it out: each in the first lane that is empty. */
+  /** Parts shown that overlap on a row share it out: each in the first lane that is empty. */
   private arrange(): void {
-    const { row, start, end, count } = this.parts; // sorted by (row, start)
+    const { row, start, end, count, item } = this.parts; // sorted by (row, start)
+    let last = -1; // the part shown before
     let from = 0;
     let latest = -Infinity;
     let ends: number[] = [];
@@ -128,7 +128,12 @@ export class Scene {
       for (let i = from; i < until; i++) this.lanes[i] = Math.min(ends.length, 255);
     };
     for (let i = 0; i < row.length; i++) {
-      const apart = i === 0 || row[i] !== row[i - 1] || start[i] >= latest || count[i] > 1;
+      if (!this.visible(item[i])) {
+        this.lane[i] = 0;
+        continue;
+      }
+      const apart = last < 0 || row[i] !== row[last] || start[i] >= latest || count[i] > 1;
+      last = i;
       if (apart) {
         close(i);
         [from, latest, ends] = [i, -Infinity, []];
@@ -154,13 +159,14 @@ export class Scene {
 
   /** Boxes of all parts in the rows shown; rows that stand together make one. */
   box(): void {
+    this.arrange();
     const top: number[] = [];
     const bottom: number[] = [];
     const part: number[] = [];
     const { row, count, item } = this.parts;
     const whole = this.order.length === this.rows;
     for (let i = 0; i < row.length; i++) {
-      if (!this.showRest && !this.items.chosen[item[i]]) continue;
+      if (!this.visible(item[i])) continue;
       const end = row[i] + count[i];
       for (let r = row[i]; r < end; ) {
         if (this.place[r] < 0) {

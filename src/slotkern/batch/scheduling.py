@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern import _batch
-from slotkern._core import PreparedSlots
+from slotkern._core import PreparedSlots, prepared
 from slotkern._find import find_windows
 from slotkern._request import Request
 from slotkern.batch.jobs import Batch
@@ -142,7 +142,7 @@ def schedule_batch(
         places = order.tolist()
         asked = tuple(asked[i] for i in places)
         own = None if own is None else [own[i] for i in places]
-    jobs = _batch.Jobs(slots, asked, own)
+    jobs = _jobs(slots, asked, own)
     table = jobs.slots
     if most is None and own is not None and jobs.endless:
         _check_ends(asked)
@@ -175,6 +175,24 @@ def schedule_batch(
     )
 
 
+def _jobs(
+    slots: NDArray[np.void] | PreparedSlots,
+    asked: Sequence[Request],
+    own: Sequence[str] | None,
+) -> Any:
+    """The jobs as the kernel reads them; what is wrong with one of them names it."""
+    try:
+        return _batch.Jobs(slots, asked, own)
+    except (ValueError, TypeError) as error:
+        pool = prepared(slots)
+        for request in asked:
+            try:
+                _batch.Jobs(pool, (request,), None)
+            except (ValueError, TypeError):
+                raise type(error)(f"{request.name}: {error}") from None
+        raise
+
+
 def _order(
     slots: NDArray[np.void] | PreparedSlots, batch: Batch, policy: Policy, shape: Shape
 ) -> NDArray[np.int64] | None:
@@ -191,7 +209,7 @@ def _order(
             np.array([request.min_performance for request in batch.requests])
         )
     else:
-        cheapest = find_windows(slots, batch.requests, "cost", shape=shape)
+        cheapest = find_windows(slots, batch.named_requests, "cost", shape=shape)
         order = ranked(
             np.array([math.nan if each is None else each.cost for each in cheapest])
         )

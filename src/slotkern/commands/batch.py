@@ -20,7 +20,7 @@ from slotkern.commands.results import (
     write_page,
     write_table,
 )
-from slotkern.commands.tables import column, some_of
+from slotkern.commands.tables import DATED, column, some_of, told_of
 from slotkern.commands.terminal import progress, show
 from slotkern.commands.words import SHAPES, among
 from slotkern.extras import extra
@@ -226,10 +226,21 @@ def comparison(words: list[str], schedules: list[Schedule], seed: int | None) ->
     table.add_column("policy", justify="left", no_wrap=True)
     for name in rows[0]:
         table.add_column(name, justify="right")
-    texts = [column([row[name] for row in rows]) for name in rows[0]]
+    clock = (schedules[0].windows.terms or (None,))[0]
+    texts = [_means_told(name, [row[name] for row in rows], clock) for name in rows[0]]
     for word, *cells in zip(words, *texts, strict=True):
         table.add_row(Text(word), *cells)
     return table
+
+
+def _means_told(heading: str, means: list[float], clock: Any) -> list[str]:
+    """Write means; of a clock as dates and durations in whole seconds."""
+    alike = {"real start": "start", "real time": "processor_time"}
+    name = alike.get(heading, heading.replace(" ", "_"))
+    if clock is None or name not in DATED:
+        return column(means)
+    second = 1 / clock.timedelta(1.0).total_seconds()
+    return told_of(name, np.rint(np.array(means) / second) * second, clock)
 
 
 def write_schedule(schedule: Schedule, path: Path) -> None:

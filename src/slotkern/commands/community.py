@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 
 from slotkern.checks import integer
+from slotkern.commands.results import PICTURES, check_folder
 from slotkern.commands.tables import column, metrics_table
 from slotkern.commands.terminal import progress, show
 from slotkern.commands.words import among, counted
@@ -99,7 +102,7 @@ def community(
     ] = 1.0,
     windows: Annotated[
         float, typer.Option(help="Share of a trace's nodes and jobs labelled 1.")
-    ] = 0.2,
+    ] = 0.0,
     loss: Annotated[
         float, typer.Option(help="Probability that a message is lost.")
     ] = 0,
@@ -118,6 +121,7 @@ def community(
 
     Means over the seeds, with standard errors of the waiting time; times in seconds.
     """
+    check_folder("--plot", plot, PICTURES)
     chosen = {
         name: _scenario(name, loss, latency, retries)
         for name in dict.fromkeys(scenario or SCENARIOS)
@@ -127,8 +131,9 @@ def community(
     common: dict[str, list[float]] = {name: [] for name in chosen}
     failures: dict[str, dict[str, int]] = {name: {} for name in chosen}
     first: dict[str, CommunityRun] = {}
-    with progress("seeds", range(seed, seed + seeds)) as steps:
-        for k in steps:
+    each_run = [(k, name) for k in range(seed, seed + seeds) for name in chosen]
+    with progress("runs", each_run) as steps:
+        for k, mine in groupby(steps, key=itemgetter(0)):
             work: CommunityWorkload
             if rows is None:
                 work = generate_community(preset, jobs=jobs, nodes=nodes, seed=k)
@@ -143,8 +148,8 @@ def community(
                     seed=k,
                 )
             runs = {
-                name: simulate_community(work.jobs, work.nodes, each, seed=k)
-                for name, each in chosen.items()
+                name: simulate_community(work.jobs, work.nodes, chosen[name], seed=k)
+                for _, name in mine
             }
             shared = compare_communities(list(runs.values()))
             for name, run in runs.items():

@@ -11,7 +11,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from slotkern.checks import one_of
-from slotkern.commands.results import Html, check_apart, check_page, write_page
+from slotkern.commands.results import (
+    PICTURES,
+    Html,
+    check_apart,
+    check_folder,
+    check_page,
+    write_page,
+)
 from slotkern.commands.tables import column, metrics_table
 from slotkern.commands.terminal import bars, show
 from slotkern.commands.words import among, counted
@@ -187,6 +194,8 @@ def replay(
     `--html` shows the jobs on their processors under the first policy.
     """
     check_page(html)
+    check_folder("--plot", plot, PICTURES)
+    check_folder("--output", output, (".swf", ".gwf", ".gz"))
     trace = _read(file, clean, errors, max_bytes)
     options: dict[str, Any] = {
         "cluster": _cluster(cluster),

@@ -11,6 +11,7 @@ import slotkern as sk
 from slotkern.extras import extra
 from slotkern.machine.files import read_columns
 from slotkern.machine.jobs import read_jobs, requests_of
+from slotkern.notes import log
 
 from .about import about
 from .results import (
@@ -84,12 +85,12 @@ def free(
         str | None, typer.Option(help="Of dates without one, as Europe/Berlin.")
     ] = None,
     unit: Annotated[
-        str,
+        str | None,
         typer.Option(
             autocompletion=among(("s", "min", "h", "d")),
-            help="What prices are for: s, min, h or d.",
+            help="What prices are for: s, min, h or d; s if not given.",
         ),
-    ] = "s",
+    ] = None,
     processors: Annotated[
         str | None,
         typer.Option(help="The column of processors: each becomes a node of its own."),
@@ -97,14 +98,17 @@ def free(
 ) -> None:
     """Write what busy spans leave free on a machine to a pool with names and dates.
 
-    Says on standard error what is taken for granted: no column of prices, busy spans
-    without an end or outside the horizon.
+    Says on standard error what is taken for granted: no column of prices, prices for
+    each second, busy spans without an end or outside the horizon.
     """
     check_outputs(output, [machine, busy])
     with noted():
         table = sk.Machine.read(machine, processors=processors)
         spans = None if busy is None else read_columns(busy, ("node", "start", "end"))
-        found = sk.free_slots(table, spans, start=start, end=end, zone=zone, unit=unit)
+        if unit is None and table.price.any():
+            log.info("no --unit is given: prices are for each second")
+        times: Any = {"start": start, "end": end, "zone": zone, "unit": unit or "s"}
+        found = sk.free_slots(table, spans, **times)
     slots = found.slots
     columns = {"name": found.machine.names[slots["node"]]}
     columns |= {name: slots[name] for name in slots.dtype.names or ()}

@@ -23,10 +23,12 @@ with extra():
     import typer
 
 __all__ = [
+    "PICTURES",
     "Dates",
     "Html",
     "Output",
     "check_apart",
+    "check_folder",
     "check_output",
     "check_page",
     "dates",
@@ -36,8 +38,9 @@ __all__ = [
     "write_table",
 ]
 
-#: The endings of tables.
+#: The endings of tables, and of pictures.
 ENDINGS = (".csv", ".json", ".parquet")
+PICTURES = (".png", ".svg", ".pdf")
 
 Output = Annotated[
     Path | None, typer.Option(help="Write the result: .csv, .json or .parquet.")
@@ -92,6 +95,12 @@ def check_apart(path: Path, reads: Iterable[Path | None]) -> None:
             raise ValueError(
                 f"--output: {path} is read by this command, and would be overwritten"
             )
+
+
+def check_folder(option: str, path: Path | None, endings: Sequence[str]) -> None:
+    """Refuse the name of a file, by its ending, where a folder is meant."""
+    if path is not None and path.suffix.lower() in endings and not path.is_dir():
+        raise ValueError(f"{option}: {path} is no folder, but ends in {path.suffix}")
 
 
 def check_page(path: Path | None) -> None:

@@ -39,6 +39,10 @@ TOTALS = {
     "processor_time": "processor time",
 }
 
+#: Those that are lengths of time, and those that a clock tells in words.
+SPANS = ("runtime", "processor_time")
+DATED = ("start", "finish", *SPANS)
+
 #: Beyond this many extra columns of the slots, none is shown.
 FEW = 4
 #: Of a window with more than twice as many parts, so many are shown at either end.
@@ -105,6 +109,8 @@ def window_table(slots: npt.NDArray[Any], window: Any) -> Table:
         columns["node"] = np.array(window.names)
     if window.clock is not None:
         columns |= {name: window.clock.text(parts[name]) for name in ("start", "end")}
+        spans = told_of("runtime", columns["length"], window.clock)
+        columns["length"] = np.array(spans)
     own = ("node", "start", "end")
     further = [name for name in chosen.dtype.names or () if name not in own]
     if len(further) <= FEW + len(("performance", "price")):
@@ -130,14 +136,20 @@ def totals(window: Any) -> str:
     told = {name: column([getattr(window, name)])[0] for name in TOTALS}
     if window.clock is not None:
         told |= {"start": window.start_time, "finish": window.finish_time}
-        told |= {"runtime": window.duration}
+        told |= {
+            name: told_of(name, [getattr(window, name)], window.clock)[0]
+            for name in SPANS
+        }
     return "   ".join(f"{TOTALS[name]} {value}" for name, value in told.items())
 
 
 def told_of(name: str, values: Any, clock: Any) -> list[str]:
-    """Write an attribute of windows: a time of a clock as a date."""
-    if clock is None or name not in ("start", "finish"):
+    """Write an attribute of windows: times of a clock as dates and durations."""
+    if clock is None or name not in DATED:
         return column(values)
+    if name in SPANS:
+        lengths = np.asarray(values, float).tolist()
+        return [str(clock.timedelta(t)) if t == t else "" for t in lengths]
     dates: list[str] = clock.text(values).tolist()
     return dates
 

@@ -268,24 +268,28 @@ def _in_base_unit(
 
 
 def _plain_text(column: NDArray[Any]) -> Moments | None:
-    """The fast way for a column of text, all with or all without a zone."""
+    """The fast way for a column of text, all with or all without a zone, or empty."""
     texts = column.tolist()
     if column.dtype == object and not set(map(type, texts)) <= {str}:
         return None
     if any(map(_FRACTION.search, texts)):
         return None
+    there = np.fromiter((not _missing(text) for text in texts), np.bool_, len(texts))
     try:
-        found = list(map(dt.datetime.fromisoformat, texts))
+        found = list(map(dt.datetime.fromisoformat, column[there].tolist()))
     except ValueError:
         return None
     zones = {value.tzinfo for value in found}
+    values = np.full(len(column), "NaT", "M8[us]")
     if zones <= {None}:
-        return Moments(np.array(found, "M8[us]"), False)
+        values[there] = np.array(found, "M8[us]")
+        return Moments(values, False)
     if None in zones:
         return None
     epoch = EPOCH.replace(tzinfo=dt.UTC)
     since = np.array([value - epoch for value in found], "m8[us]")
-    return Moments(np.datetime64(0, "us") + since, True)
+    values[there] = np.datetime64(0, "us") + since
+    return Moments(values, True)
 
 
 def _one_by_one(column: NDArray[Any], name: str) -> Moments:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from slotkern.plotting.layout import (
 from slotkern.plotting.style import (
     FAINT,
     FONT,
+    HATCHES,
     INK,
     WINDOW_COLOURS,
     as_written,
@@ -41,9 +42,13 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_cycles", "plot_schedule", "plot_trade_off"]
 
+#: Colours and hatches, one for each job; they begin anew after 42.
+LOOKS = [(colour, hatch) for hatch in HATCHES for colour in WINDOW_COLOURS]
 LABELLED = 400
 #: Of more alternatives, those not chosen are left out: they would hide the chosen.
 CLEAR = 300
+#: Letters of a name in the legend.
+LONG = 40
 #: Inches that the counts below a cycle take in words.
 COUNTS_WIDE = 0.85
 #: The share of a row above a bar, and below it.
@@ -60,7 +65,9 @@ def plot_schedule(
     """Draw all alternatives of a batch in outline and the chosen ones filled.
 
     This is figure 2 of the paper. Chosen parts carry the name of their job where it has
-    room; of a job without one the number, counted from 1 in the order of the batch.
+    room; of a job without one the number, counted from 1 in the order of the batch. The
+    first 42 jobs differ in colour or hatch; a legend names those whose parts have no
+    room for that.
     When more than 300 alternatives were not chosen, only the chosen ones are drawn, and
     the title says how many are not.
 
@@ -99,8 +106,37 @@ def plot_schedule(
     figure = plot_gantt(schedule._jobs.prepared, title=words)
     rows = _Rows.of(figure.axes[0], schedule.slots)
     names = [schedule.batch.names[job] for job in owner.tolist()]
-    rows.draw(found.parts, found.first, owner, names, chosen)
+    told = rows.draw(found.parts, found.first, owner, names, chosen)
+    without = np.sort(owner[chosen & ~told])
+    _legend(figure, {job: schedule.batch.names[job] for job in without.tolist()})
     return save_figure(figure, target)
+
+
+def _legend(figure: Figure, names: Mapping[int, str]) -> None:
+    """Below the picture, the looks of jobs whose bars have no room for their names."""
+    with extra():
+        from matplotlib.patches import Patch
+
+    if not 0 < len(names) <= len(LOOKS):
+        return
+    short = [n if len(n) <= LONG else f"{n[: LONG - 3]}..." for n in names.values()]
+    looks = [LOOKS[job % len(LOOKS)] for job in names]
+    handles = [
+        Patch(facecolor=colour, hatch=hatch, edgecolor="white", lw=0, label=label)
+        for (colour, hatch), label in zip(looks, map(as_written, short), strict=True)
+    ]
+    widest = max(map(len, short))
+    columns = max(1, int(WIDTH / (0.55 + LETTER * FONT * widest / 72)))
+    lines = -(-len(handles) // columns)
+    figure.set_figheight(figure.get_figheight() + 0.1 + 0.18 * lines)
+    figure.legend(
+        handles=handles,
+        loc="outside lower center",
+        ncols=columns,
+        frameon=False,
+        fontsize=FONT,
+        labelcolor=INK,
+    )
 
 
 def plot_cycles(
@@ -191,26 +227,32 @@ class _Rows:
         colour: NDArray[np.int64],
         names: Sequence[str],
         filled: NDArray[np.bool_],
-    ) -> None:
-        """Draw windows: the last three say how, and whose each is."""
+    ) -> NDArray[np.bool_]:
+        """Draw windows: the last three say how, and whose each is.
+
+        Return which of them carry their name.
+        """
         counts = np.diff(first)
-        look = np.repeat(colour, counts)
+        told = np.zeros(len(names), np.bool_)
+        window = np.repeat(np.arange(len(names)), counts)
+        look = np.repeat(colour, counts) % len(LOOKS)
         # Those without a name of their own are called "job 1", "job 2" ...
         short = [as_written(name.removeprefix("job ")) for name in names]
         name = np.repeat(np.array(short, object), counts)
         full = np.repeat(filled, counts)
         row = np.searchsorted(self.nodes, parts["node"])
-        for k, paint in enumerate(WINDOW_COLOURS):
-            mine = look % len(WINDOW_COLOURS) == k
+        for k in np.unique(look).tolist():
             for kind in (False, True):
-                some = mine & (full == kind)
-                _boxes(self.ax, parts[some], row[some], self.edges, paint, kind)
+                some = (look == k) & (full == kind)
+                _boxes(self.ax, parts[some], row[some], self.edges, LOOKS[k], kind)
         if not 0 < full.sum() <= LABELLED:
-            return
+            return told
         inch = np.ptp(self.ax.get_xlim()) / (0.9 * WIDTH)
         fonts = fonts_on((1 - 2 * PAD) * np.diff(self.edges))
-        labels = zip(parts[full], row[full], name[full].tolist(), strict=True)
-        for part, at, words in labels:
+        labels = zip(parts, row, name.tolist(), look, window, full, strict=True)
+        for part, at, words, k, mine, shown in labels:
+            if not shown:
+                continue
             font = float(fonts[at])
             room = inch * (4 + LETTER * font * len(words)) / 72
             if not font:
@@ -225,8 +267,13 @@ class _Rows:
                 va="center_baseline",
                 fontsize=font,
                 color="white",
+                bbox={"facecolor": LOOKS[k][0], "edgecolor": "none", "pad": 0.5}
+                if LOOKS[k][1]
+                else None,
                 zorder=7,
             )
+            told[mine] = True
+        return told
 
 
 def _boxes(
@@ -234,7 +281,7 @@ def _boxes(
     parts: NDArray[np.void],
     row: NDArray[np.intp],
     edges: NDArray[np.float64],
-    colour: str,
+    look: tuple[str, str],
     filled: bool,
 ) -> None:
     """One collection of rectangles: filled, or their outlines."""
@@ -244,12 +291,14 @@ def _boxes(
     pad = PAD * (edges[row + 1] - edges[row])
     top, bottom = edges[row] + pad, edges[row + 1] - pad
     left, right = parts["start"], parts["end"]
+    colour, hatch = look
     ax.add_collection(
         PolyCollection(
             boxes(left, right, top, bottom),
             facecolors=colour if filled else "none",
             edgecolors="white" if filled else colour,
             linewidths=0.6 if filled else 0.8,
+            hatch=(hatch or None) if filled else None,
             zorder=6 if filled else 5,
         ),
         autolim=False,

@@ -28,7 +28,13 @@ __all__ = ["plot_communities", "plot_flow", "plot_states"]
 
 DAY = 86400.0
 MOST_LINES = 200
-STATES = ("completed", "running", "waiting", "suspended")
+#: Metrics of the use of resources, and what they are multiplied by.
+USE = {"utilization": 100.0, "uptime": 1 / DAY}
+#: The states of jobs, and what is said of them.
+STATES = {
+    **{state: state for state in ("completed", "running", "waiting")},
+    "suspended": "suspended, never run",
+}
 
 
 def plot_communities(
@@ -64,11 +70,8 @@ def plot_communities(
     share = {"completed": [100 * m["completion"] for m in found]}
     _bars(grid[0, 0], names, share, "completed jobs, %")
     grid[0, 0].set_ylim(0, 100)
-    use = {
-        "utilization, %": [100 * m["utilization"] for m in found],
-        "uptime, days": [m["uptime"] / DAY for m in found],
-    }
-    _bars(grid[0, 1], names, use, "% or days")
+    use, up = ([scale * m[key] for m in found] for key, scale in USE.items())
+    _side_by_side(grid[0, 1], names, ("utilization, %", use), ("uptime, days", up))
     times = {key: [m[key] for m in found] for key in ("response", "waiting")}
     _bars(grid[1, 0], names, times, "seconds")
     _bars(grid[1, 1], names, {"slowdown": [m["slowdown"] for m in found]}, "slowdown")
@@ -78,13 +81,14 @@ def plot_communities(
     steps = first.states()
     ax = grid[2, 1]
     below = np.zeros(len(steps))
-    for state, colour in zip(STATES, WINDOW_COLOURS, strict=False):
+    for (state, told), colour in zip(STATES.items(), WINDOW_COLOURS, strict=False):
         above = below + steps[state]
         ax.fill_between(
-            steps["time"] / DAY, below, above, step="post", color=colour, label=state
+            steps["time"] / DAY, below, above, step="post", color=colour, label=told
         )
         below = above
-    _finish(ax, "days", f"jobs, {names[0]}", "upper left")
+    ax.set_title(f"jobs of {names[0]} by state", color=INK, fontsize=10)
+    _finish(ax, "days", "jobs", "upper left")
     return save_figure(figure, target)
 
 
@@ -135,7 +139,7 @@ def _lines(ax: Axes, found: Sequence[Any]) -> None:
     since = [(steps["time"] - steps["time"][0]) / DAY for steps in found]
     last = max((time[-1] for time in since), default=0)
     at = np.linspace(0, last, 500)
-    for state, colour in zip(STATES, WINDOW_COLOURS, strict=False):
+    for (state, told), colour in zip(STATES.items(), WINDOW_COLOURS, strict=False):
         counts = [
             steps[state][np.searchsorted(time, at, side="right") - 1]
             for time, steps in zip(since, found, strict=True)
@@ -143,7 +147,7 @@ def _lines(ax: Axes, found: Sequence[Any]) -> None:
         for count in counts if len(counts) > 1 else ():
             ax.plot(at, count, color=colour, linewidth=0.4, alpha=0.4)
         mean = np.mean(counts, axis=0) if counts else np.zeros(len(at))
-        ax.plot(at, mean, color=colour, linewidth=1.5, label=state)
+        ax.plot(at, mean, color=colour, linewidth=1.5, label=told)
 
 
 def plot_flow(
@@ -213,6 +217,7 @@ def plot_flow(
     for handle in legend.legend_handles:
         handle.set_sizes([40])  # type: ignore[union-attr]
     shown = f"{int(counts[order].sum()):,} of {int(counts.sum()):,} jobs that left home"
+    shown += "\nwidth of a line: jobs; area of a node: processors"
     ax.text(1.25, -1.25, shown, ha="right", color=INK, fontsize=8)
     ax.set_xlim(-1.25, 1.25)
     ax.set_ylim(-1.25, 1.25)
@@ -231,6 +236,21 @@ def _bars(ax: Axes, names: list[str], groups: Mapping[str, Any], what: str) -> N
     ax.set_xticks(np.arange(len(names)), names)
     ax.margins(y=0.25)  # for the legend
     _finish(ax, "", what, "best" if len(groups) > 1 else None)
+
+
+def _side_by_side(
+    ax: Axes, names: list[str], left: tuple[str, Any], right: tuple[str, Any]
+) -> None:
+    """Bars of two quantities, each with an axis of its own."""
+    other: Any = ax.twinx()
+    for k, (panel, (what, values)) in enumerate(((ax, left), (other, right))):
+        at, colour = np.arange(len(names)) + 0.4 * k - 0.2, WINDOW_COLOURS[k]
+        panel.bar(at, np.nan_to_num(values), 0.4, color=colour)
+        panel.margins(y=0.25)
+        name_axes(panel, "", what)
+        panel.yaxis.label.set_color(colour)
+    other.spines["right"].set_visible(True)
+    ax.set_xticks(np.arange(len(names)), names)
 
 
 def _finish(ax: Axes, across: str, up: str, legend: Any) -> None:

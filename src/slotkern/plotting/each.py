@@ -57,8 +57,8 @@ def _pool(thing: SlotPool, windows: Any = None, **options: Any) -> Figure:
     """The pool as it is: what is free, what its owners have, what else is not free."""
     if windows is None:
         owned = [
-            (f"{owner}: {window.name}" if window.name else owner, window)
-            for window, owner in thing._owned()
+            (f"{owner}, {window.name}" if window.name else owner, window)
+            for window, owner in sorted(thing._owned(), key=lambda pair: pair[1])
         ]
         windows = by_name(owned)
     return plot_gantt(thing, windows, **options)

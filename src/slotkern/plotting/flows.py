@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,6 +52,8 @@ def plot_trace(trace: Trace, *, path: str | os.PathLike[str] | None = None) -> F
     Returns
     -------
     matplotlib.figure.Figure
+        Means over 400 equal spans of time, under the name of the trace's file; the line
+        is the size of the machine, if the header tells it.
 
     Raises
     ------
@@ -70,7 +73,10 @@ def plot_trace(trace: Trace, *, path: str | os.PathLike[str] | None = None) -> F
     if trace.processors:
         ax.axhline(trace.processors, color=INK, linewidth=0.8)
         ax.set_ylim(0, max(trace.processors, load.max(initial=0)) * 1.05)
-    _label(ax, ax.get_xlabel(), "processors in use")
+    hours = (edges[1] - edges[0]) / 3600
+    _label(ax, ax.get_xlabel(), f"processors in use,\nmeans of {hours:.3g} h")
+    if trace.source:
+        ax.set_title(as_written(Path(trace.source).name), loc="left", fontsize=10)
     return save_figure(figure, target)
 
 
@@ -89,7 +95,8 @@ def plot_replays(
     Returns
     -------
     matplotlib.figure.Figure
-        Utilization and queue length are means over 300 equal spans of time; the third
+        Under the name of their trace's file, if it is one. Utilization and queue
+        length are means over 300 equal spans of time; the third
         panel shows the share of jobs whose bounded slowdown exceeds a value.
     """
     target = checked_path(path)
@@ -126,10 +133,13 @@ def plot_replays(
     queue.set_ylim(bottom=0)
     slow.set_xscale("log")
     slow.set_ylim(0, 103)
+    sources = {Path(done.trace.source).name for done in replays.values()}
+    source = sources.pop() if len(sources) == 1 else ""
     if replays:
         figure.legend(
             *use.get_legend_handles_labels(),
             loc="outside upper center",
+            title=as_written(source) or None,
             ncols=min(len(replays), 6),
             frameon=False,
             fontsize=9,

@@ -39,6 +39,8 @@ WIDTH, AXES_TALL, ROW_TALL, WINDOW_ROW, WINDOW_SHARE = 10.0, 8.4, 0.27, 0.17, 0.
 # Gaps between rows vanish in rows thinner than this.
 GAP_ROW = 0.045
 LANE, LINE, LABEL_GAP = 0.21, 0.07, 0.125
+# A row that is not thinner has room for a label.
+LABEL_ROW = 1.01 * LABEL_GAP
 LABELLED_PARTS = 24
 # A letter is about so many times as wide as its font is large.
 LETTER = 0.64
@@ -153,6 +155,8 @@ def layout_of(
 
     O(s log s) for s slots, tasks and parts.
     """
+    if horizon is not None:  # what begins later is not in the picture
+        named = {name: w for name, w in named.items() if w.start < horizon}
     parts = _parts(list(named.values()))
     if only is not None:
         parts = parts[np.isin(parts["node"], only)]
@@ -288,6 +292,8 @@ def row_edges(used: npt.NDArray[np.bool_], tall: float) -> npt.NDArray[np.float6
     heights = np.full(m, tall / max(m, 1))
     if 0 < k < m:
         focus = min(WINDOW_ROW, WINDOW_SHARE * tall / k)
+        if tall / m > LABEL_ROW:  # all rows can have a label, and keep it
+            focus = min(focus, (tall - (m - k) * LABEL_ROW) / k)
         if focus > tall / m:
             heights[used] = focus
             heights[~used] = (tall - k * focus) / (m - k)
