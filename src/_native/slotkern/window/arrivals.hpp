@@ -51,7 +51,7 @@ struct Arrival {
 // The nodes by rate, then id: of PreparedSlots of one identity, for many searches.
 struct NodeRanks {
   struct Ranked {
-    double performance, price;
+    double performance, price, rate;
     std::int32_t id;
     std::uint32_t node;  // as arrivals say it, by rank
   };
@@ -79,7 +79,8 @@ struct NodeRanks {
     ranked.clear();
     for (std::uint32_t i = 0; i < count; ++i) {
       const Node& each = nodes[places[i]];
-      ranked.push_back({each.performance, each.min_price, each.id, node[places[i]] += i});
+      ranked.push_back({each.performance, each.min_price, each.min_price / each.performance,
+                        each.id, node[places[i]] += i});
     }
     steady = true;
     of = prepared.identity;

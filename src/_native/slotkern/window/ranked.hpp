@@ -117,22 +117,22 @@ class RankedSweep {
     none_ = (words + 1) * 64;
     if (work_.offers.size() <= none_) work_.offers.resize(none_ + 1);
     offers_ = work_.offers.data();
-    for (std::size_t i = 0; i < size; ++i) {
-      const NodeRanks::Ranked& each = ranks.ranked[i];
-      offers_[i].length = shape_.length_on(each.performance);
-      offers_[i].key = shape_.key(
-          {0, 0, each.performance, each.price, each.price / each.performance, 0, 0});
-      offers_[i].tagged = tagged(offers_[i].key, i);
-      offers_[i].id = each.id;
-    }
     // Sums must not overflow, and rates an ulp apart may give equal costs: nodes tell then.
     bool fits = shape_.length_on(prepared_.nodes.back().performance) < kMuch;
-    for (std::size_t i = 1; i < size; ++i) {
-      const Offer &before = offers_[i - 1], &offer = offers_[i];
-      fits &= (before.key < offer.key) | ((before.key <= offer.key) & (before.id < offer.id));
+    double before = -kInfinity;
+    std::int32_t id = 0;
+    for (std::size_t i = 0; i < size; ++i) {
+      const NodeRanks::Ranked& each = ranks.ranked[i];
+      const double key =
+          shape_.key({0, 0, each.performance, each.price, each.rate, 0, 0});
+      offers_[i].length = shape_.length_on(each.performance);
+      offers_[i].key = key;
+      offers_[i].tagged = tagged(key, i);
+      offers_[i].id = each.id;
+      fits &= (before < key) | ((before <= key) & (id < each.id));
+      fits &= (key < kMuch) | (key == kInfinity);
+      before = key, id = each.id;
     }
-    for (std::size_t i = 0; i < size; ++i)
-      fits &= (offers_[i].key < kMuch) | (offers_[i].key == kInfinity);
     if (!fits) return false;
     std::fill(offers_ + words * 64, offers_ + none_,
               Offer{0, kInfinity, kInfinity, kInfinity, 0, 0});
