@@ -22,7 +22,7 @@ void a_ring_follows_a_sorted_list() {
     const double first = round % 3 == 0 ? -50 : round % 3 == 1 ? 0 : 0x1p40,
                  longest = round % 5 == 0 ? 400 : 40;
     const std::size_t nodes = 1 + below(300);
-    ring.reset(first, longest, std::fabs(first) + 100, nodes);
+    ring.reset(first, longest, longest / (1 + 8 * real()), std::fabs(first) + 100, nodes);
     std::vector<Arrival> plain;
     std::vector<bool> waits(nodes);
     const auto come = [&] {

@@ -57,6 +57,7 @@ struct NodeRanks {
   };
 
   Identity of;
+  double mean = 0;                  // performance
   bool steady = false;              // no slot with another price has been met
   std::vector<Ranked> ranked;
   std::vector<std::uint32_t> node;  // by place
@@ -82,6 +83,8 @@ struct NodeRanks {
       ranked.push_back({each.performance, each.min_price, each.min_price / each.performance,
                         each.id, node[places[i]] += i});
     }
+    mean = 0;
+    for (const Node& each : nodes) mean += each.performance / count;
     steady = true;
     of = prepared.identity;
   }
@@ -101,18 +104,22 @@ struct SlotArrival : Arrival {
 };
 
 class ArrivalRing {
-  static constexpr std::size_t kNodesADay = 8, kFew = 32;
-  static constexpr int kTickBits = 26;  // of a day
+  static constexpr std::size_t kFew = 64;
+  static constexpr double kADay = 44, kFewestDays = 15, kMostDays = 1023;
+  static constexpr int kTickBits = 25;  // of a day: times kFew, no more than 31
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
  public:
   // For starts from `first` on: at most one of each node, added no more than `longest` ahead of
-  // what came last, but for rounding: their size is about `size`.
-  void reset(double first, double longest, double size, std::size_t nodes) {
-    days_ = std::bit_ceil(std::clamp<std::size_t>(nodes / kNodesADay, 16, 1024));
+  // what came last, but for rounding: their size is about `size`. Where all nodes run, one part
+  // each that takes `mean` in the harmonic mean, kADay end in a day: more are no longer put in
+  // order without a guess, and days of fewer are begun too often.
+  void reset(double first, double longest, double mean, double size, std::size_t nodes) {
     first_ = first;
-    day_ = std::max({2 * longest / static_cast<double>(days_), size * 0x1p-30,
-                     std::numeric_limits<double>::min()});
+    day_ = std::max({std::clamp(kADay * mean / static_cast<double>(nodes), 2 * longest / kMostDays,
+                                2 * longest / kFewestDays),
+                     size * 0x1p-30, 0x1p-990});  // so that ticks are counted, however short
+    days_ = std::bit_ceil(static_cast<std::size_t>(2 * longest / day_) + 1);
     ticks_a_time_ = (1 << kTickBits) / day_;
     last_of_.assign(days_ + 1, kNone);
     if (waits_.size() < nodes) waits_.resize(nodes), page_.resize(nodes + 1);
