@@ -58,22 +58,23 @@ struct CostScratch {
 
 class CostSearch {
  public:
-  // `known` for n parts, with a row of the class of the volume; `prices` by row of the origin array.
-  CostSearch(const CostBounds& bounds, CostBounds::Table& known, const PreparedSlots& prepared,
-             const std::vector<double>& prices, const CostBounds::FreeSpans& free,
-             const Query& query, LowestCost& goal, CostScratch& scratch)
-      : bounds_(bounds), prepared_(prepared), prices_(prices), free_(free), query_(query),
+  // `known` for n parts, with a row of the class of the volume; `prices` by row of the origin
+  // array.
+  CostSearch(const CellWork& cells, CostBounds::Table& known, const PreparedSlots& prepared,
+             const std::vector<double>& prices, const CellWork::FreeSpans& free, const Query& query,
+             LowestCost& goal, CostScratch& scratch)
+      : cells_(cells), prepared_(prepared), prices_(prices), free_(free), query_(query),
         goal_(goal), w_(scratch), n_(static_cast<std::size_t>(query.n)), volume_(query.volume),
-        class_(bounds.class_of(query.volume)), table_(known),
-        known_(*table_.rows[class_]), first_(bounds.cell_at(query.earliest)),
-        last_(bounds.cell_at(query.latest)),
+        class_(cells.class_of(query.volume)), table_(known),
+        known_(*table_.rows[class_]), first_(cells.cell_at(query.earliest)),
+        last_(cells.cell_at(query.latest)),
         work_left_(kWork + prepared.slots.size() * (n_ + 8) / 64) {
-    if (w_.ranks.size() < bounds.nodes()) w_.ranks.resize(bounds.nodes());
-    if (w_.spans.size() < bounds.nodes()) w_.spans.resize(bounds.nodes());
+    if (w_.ranks.size() < cells.nodes()) w_.ranks.resize(cells.nodes());
+    if (w_.spans.size() < cells.nodes()) w_.spans.resize(cells.nodes());
   }
 
-  // Raises goal.best to the cheapest window, then the earliest; take() has it by the tie rule. False:
-  // it was too much work.
+  // Raises goal.best to the cheapest window, then the earliest; take() has it by the tie rule.
+  // False: it was too much work.
   bool run() {
     if (first_ > last_) return true;
     ceiling_ = of_unit(goal_.ceiling());
@@ -108,7 +109,7 @@ class CostSearch {
         const std::size_t cell = block * 64 + place_of(left);
         if (const std::uint64_t rest = left & (left - 1)) {
           const std::size_t next = block * 64 + place_of(rest);
-          bounds_.expect(next, known_.before[next]);
+          cells_.expect(next, known_.before[next]);
         }
         double sum;
         if (!works(n_ / 8 + 1)) return false;
@@ -139,7 +140,7 @@ class CostSearch {
   }
 
  private:
-  using Walk = CostBounds::Walk;
+  using Walk = CellWork::Walk;
 
   // Of 64 cells those that are left and known to cost no more than `most`.
   std::uint64_t left_of(std::size_t block, float most) const {
@@ -150,7 +151,7 @@ class CostSearch {
     return static_cast<std::size_t>(std::countr_zero(bits));
   }
 
-  // At least what a total pays for each unit of work; finite, as what is known of cells that are left.
+  // At least what a total pays for each unit of work; finite, as no cell that is out is.
   float of_unit(double total) const {
     return std::min(round_up((total + kUnderflow) / volume_ * (1 + 2 * kMargin)), kMostFloat);
   }
@@ -165,7 +166,7 @@ class CostSearch {
   // Whether a better window may begin in the cell, and what its n cheapest nodes cost.
   bool look_through(std::size_t cell, double& sum) {
     poll();
-    Walk walk(bounds_, cell, class_, known_.before[cell]);
+    Walk walk(cells_, cell, class_, known_.before[cell]);
     sum = 0;
     std::size_t first = 0;
     for (std::size_t i = 0; i < n_; ++i) {
@@ -175,7 +176,7 @@ class CostSearch {
         return false;
       }
       if (i == 0) first = rank;
-      sum += volume_ * bounds_.rate(rank);
+      sum += volume_ * cells_.rate(rank);
     }
     // What overflows is dear, but not nothing.
     table_.raise(class_, cell, std::min(round_down(sum / volume_ * (1 - kMargin)), kMostFloat),
@@ -185,7 +186,7 @@ class CostSearch {
   bool may_hold(std::size_t cell, double sum) const {
     const Best& best = goal_.best;
     return !(sum > goal_.ceiling()) &&
-           !(best.found && sum == best.total && bounds_.begin(cell) >= best.start);
+           !(best.found && sum == best.total && cells_.begin(cell) >= best.start);
   }
 
   // Looks for it by free spans. False: too much work. A window of the cell holds a span that begins
@@ -193,18 +194,18 @@ class CostSearch {
   // are not too dear beside the n - 1 cheapest. `sum`: what the n cheapest cost.
   bool evaluate(std::size_t cell, double sum) {
     poll();
-    Walk walk(bounds_, cell, class_, known_.before[cell]);
+    Walk walk(cells_, cell, class_, known_.before[cell]);
     for (std::size_t i = 0; i < n_; ++i) w_.ranks[i] = walk.next();
-    begin_ = bounds_.begin(cell), end_ = bounds_.end(cell);
-    share_ = static_cast<double>(cell) / static_cast<double>(bounds_.cells());
-    const double last_key = volume_ * bounds_.rate(w_.ranks[n_ - 1]), others = sum - last_key;
+    begin_ = cells_.begin(cell), end_ = cells_.end(cell);
+    share_ = static_cast<double>(cell) / static_cast<double>(cells_.size());
+    const double last_key = volume_ * cells_.rate(w_.ranks[n_ - 1]), others = sum - last_key;
     const bool any = begin_ <= query_.earliest && query_.earliest < end_;
     bool fresh = any;
     for (std::size_t i = 0; i < n_; ++i) fresh |= walk.fresh(w_.ranks[i]);
     std::size_t listed = n_;
     for (Walk more = walk;;) {
       const std::size_t rank = more.next_fresh();
-      if (rank == Walk::kEnd || dear(others + volume_ * bounds_.rate(rank))) break;
+      if (rank == Walk::kEnd || dear(others + volume_ * cells_.rate(rank))) break;
       w_.ranks[listed++] = rank;
     }
     if (!fresh && listed == n_) return true;
@@ -221,7 +222,7 @@ class CostSearch {
         w_.ranks[listed++] = following;
       if (!look_up(listed)) return false;
       if (!works(w_.times.size() * (w_.candidates.size() - judged) / 16)) return false;
-      const double next = following == Walk::kEnd ? kInfinity : volume_ * bounds_.rate(following);
+      const double next = following == Walk::kEnd ? kInfinity : volume_ * cells_.rate(following);
       if (!judge(judged, next)) break;
       if (!works(batch)) return false;
     }
@@ -234,24 +235,24 @@ class CostSearch {
   // Beyond what may be rounded.
   bool dear(double total) const { return total * (1 - kMargin) > goal_.ceiling() + kUnderflow; }
 
-  // Candidates of the nodes in w_.ranks: free when the cell begins, or from a time in it. False: too
-  // much work, as in cells in which thousands begin.
+  // Candidates of the nodes in w_.ranks: free when the cell begins, or from a time in it. False:
+  // too much work, as in cells in which thousands begin.
   bool look_up(std::size_t count) {
     // Most nodes have as large a share of their spans before the cell as there are cells: what
     // stands there is on its way while others are looked for.
     for (std::size_t i = 0; i < count; ++i) {
-      const std::vector<Span>& spans = free_[bounds_.node(w_.ranks[i]).place];
+      const std::vector<Span>& spans = free_[cells_.node(w_.ranks[i]).place];
       const auto guess = static_cast<std::size_t>(share_ * static_cast<double>(spans.size()));
       w_.spans[i] = spans.data() + guess;
       fetch(w_.spans[i]), fetch(spans.data() + std::min(guess + 2, spans.size()));
     }
     for (std::size_t i = 0; i < count; ++i) {
-      const std::vector<Span>& spans = free_[bounds_.node(w_.ranks[i]).place];
+      const std::vector<Span>& spans = free_[cells_.node(w_.ranks[i]).place];
       const Span* const at = first_from(spans, w_.spans[i], begin_);
       w_.spans[i] = at == spans.data() ? at : at - 1;
     }
     for (std::size_t i = 0; i < count; ++i) {
-      const CostBounds::RankedNode& node = bounds_.node(w_.ranks[i]);
+      const CellWork::RankedNode& node = cells_.node(w_.ranks[i]);
       const std::vector<Span>& spans = free_[node.place];
       const Span* const end = spans.data() + spans.size();
       const Span* span = w_.spans[i];
@@ -275,7 +276,7 @@ class CostSearch {
       return at;
     return std::partition_point(first, end, [t](const Span& s) { return s.start < t; });
   }
-  void add(const CostBounds::RankedNode& node, const Span& span) {
+  void add(const CellWork::RankedNode& node, const Span& span) {
     const double length = query_.length(node.performance);
     const double price = node.one_price ? node.price : prices_[span.row],
                  rate = node.one_price ? node.rate : price / node.performance;
@@ -363,10 +364,10 @@ class CostSearch {
   static constexpr std::size_t kUsual = 3;  // spans of a node that begin in a cell
   static constexpr std::ptrdiff_t kNear = 16;  // spans: farther, halving is faster
 
-  const CostBounds& bounds_;
+  const CellWork& cells_;
   const PreparedSlots& prepared_;
   const std::vector<double>& prices_;
-  const CostBounds::FreeSpans& free_;
+  const CellWork::FreeSpans& free_;
   const Query& query_;
   LowestCost& goal_;
   CostScratch& w_;
