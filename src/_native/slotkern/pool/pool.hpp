@@ -249,7 +249,7 @@ class SlotPool {
         if (prepared_->slots.size() > kManySlots) expect_long();
         costs_.build(*prepared_, rows_.prices(), spans_, query.volume);
       }
-      return &costs_.table(query.n, costs_.class_of(query.volume));
+      return &costs_.table(query.n, costs_.cells().class_of(query.volume));
     } catch (const std::bad_alloc&) {
       costs_.forget();
       return nullptr;
@@ -261,7 +261,7 @@ class SlotPool {
     static thread_local CostScratch scratch;
     LowestCost goal;
     goal.budget = detail::most_money(query);
-    CostSearch search(costs_, known, *prepared_, rows_.prices(), spans_.free(), query, goal,
+    CostSearch search(costs_.cells(), known, *prepared_, rows_.prices(), spans_.free(), query, goal,
                       scratch);
     const bool all = search.run();
     costs_.answered(all);
