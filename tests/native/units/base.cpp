@@ -7,6 +7,7 @@
 
 #include "slotkern/base/interrupt.hpp"
 #include "slotkern/base/made_once.hpp"
+#include "slotkern/base/merge_sort.hpp"
 #include "slotkern/base/numbers.hpp"
 #include "slotkern/base/room.hpp"
 #include "slotkern/base/sort_by_key.hpp"
@@ -62,6 +63,25 @@ void sorts_like_any_other() {
   CHECK(key_of(1) < key_of(1.5) && key_of(1e300) < key_of(kInfinity));
 }
 
+// Of all lengths, with few keys and with many: what is equal keeps its order.
+void merges_like_a_stable_sort() {
+  struct Item {
+    double key;
+    std::size_t place;
+    bool operator==(const Item&) const = default;
+  };
+  const auto before = [](const Item& a, const Item& b) { return a.key < b.key; };
+  for (std::size_t size = 0; size < 300; ++size)
+    for (const std::size_t keys : {1, 3, 40, 100000}) {
+      std::vector<Item> items(size), scratch(size);
+      for (std::size_t k = 0; k < size; ++k) items[k] = {static_cast<double>(below(keys)), k};
+      std::vector<Item> sorted = items;
+      std::stable_sort(sorted.begin(), sorted.end(), before);
+      merge_sort(items.data(), size, scratch.data(), before);
+      CHECK(items == sorted);
+    }
+}
+
 void several_may_make_what_one_keeps() {
   using Kept = MadeOnce<std::vector<int>>;
   Kept kept;
@@ -100,6 +120,7 @@ int main() {
   rounds_to_the_safe_side();
   each_call_stops_for_what_it_hears();
   sorts_like_any_other();
+  merges_like_a_stable_sort();
   several_may_make_what_one_keeps();
   large_vectors_hold_what_others_do();
   return report();

@@ -1,5 +1,5 @@
-// What a pool knows of costs: bytes and bounds against their definitions, and the cheapest window
-// against a search of slots that are prepared anew.
+// What a pool knows of costs: bytes and bounds against their definitions, and the windows found by
+// it, the cheapest and the earliest, against a search of slots that are prepared anew.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -83,8 +83,8 @@ Query some_query(const std::vector<double>& volumes, int nodes, double scale) {
 }
 
 // Every answer on a pool that changes is the one on what is free then, bit for bit.
-void the_cheapest_window_is_that_of_the_free_slots() {
-  const int cost = criterion_index("cost");
+void windows_are_those_of_the_free_slots(const char* name) {
+  const int criterion = criterion_index(name);
   std::size_t found = 0, booked_in_all = 0;
   for (int round = 0; round < 400; ++round) {
     const int nodes = int(1 + below(below(3) ? 20 : 150));
@@ -113,7 +113,8 @@ void the_cheapest_window_is_that_of_the_free_slots() {
         CHECK(remove_node(p.pool, p.rows[below(p.rows.size())].node) != Status::internal);
       }
       Query query = some_query(volumes, nodes, scale);
-      const Answer mine = find(p.pool, query, cost, ShapeKind::ragged);
+      if (!below(20)) query.setup = real();
+      const Answer mine = find(p.pool, query, criterion, ShapeKind::ragged);
       const auto n = static_cast<std::size_t>(query.n);
       const std::vector<Part> parts(mine.parts, mine.parts + (mine.status == Status::ok ? n : 0));
 
@@ -135,7 +136,7 @@ void the_cheapest_window_is_that_of_the_free_slots() {
       query.earliest = std::max(query.earliest, state.now);
       PreparedSlots fresh;
       CHECK(prepare_slots(fresh, view_of(now), true, ShapeKind::ragged, 0).status == Status::ok);
-      const Answer other = find(fresh, query, cost, ShapeKind::ragged);
+      const Answer other = find(fresh, query, criterion, ShapeKind::ragged);
       CHECK(same(mine, parts, other, origins, n));
       if (mine.status != Status::ok) continue;
       ++found;
@@ -173,16 +174,17 @@ void what_overflows_is_not_nothing() {
 }
 
 // Which nodes may do work of a class in a cell, by the definition.
-std::vector<std::size_t> able(const CostBounds& bounds, const PoolSpans& spans,
-                              const PreparedSlots& prepared, std::size_t cell, std::uint8_t c) {
+std::vector<std::size_t> able(const CellWork& cells, const PoolSpans& spans,
+                              const PreparedSlots& prepared, std::size_t cell, std::uint8_t c,
+                              double margin) {
   std::vector<std::size_t> ranks;
   for (std::size_t rank = 0; rank < prepared.nodes.size(); ++rank) {
-    const CostBounds::RankedNode& node = bounds.node(rank);
+    const CellWork::RankedNode& node = cells.node(rank);
     bool any = false;
     for (const Span& span : spans.free()[node.place])
-      if (span.start < bounds.end(cell) && span.end > bounds.begin(cell)) {
-        const double from = std::max(span.start, bounds.begin(cell));
-        any = any || bounds.class_of((span.end - from) * node.performance) >= c;
+      if (span.start < cells.end(cell) && span.end > cells.begin(cell)) {
+        const double from = std::max(span.start, cells.begin(cell));
+        any = any || cells.class_of((span.end - from) * node.performance * margin) >= c;
       }
     if (any) ranks.push_back(rank);
   }
@@ -190,10 +192,10 @@ std::vector<std::size_t> able(const CostBounds& bounds, const PoolSpans& spans,
 }
 
 // Whether a free span of a node begins in a cell.
-bool begins(const CostBounds& bounds, const PoolSpans& spans, std::size_t rank, std::size_t cell) {
+bool begins(const CellWork& cells, const PoolSpans& spans, std::size_t rank, std::size_t cell) {
   bool any = false;
-  for (const Span& span : spans.free()[bounds.node(rank).place])
-    any = any || (span.start >= bounds.begin(cell) && span.start < bounds.end(cell));
+  for (const Span& span : spans.free()[cells.node(rank).place])
+    any = any || (span.start >= cells.begin(cell) && span.start < cells.end(cell));
   return any;
 }
 
@@ -210,7 +212,9 @@ struct Unheard {
   template <class... Any>
   void set_end(Any...) {}
   template <class... Any>
-  void split(Any...) {}
+  void cut(Any...) {}
+  template <class... Any>
+  void settle(Any...) {}
 };
 
 // After any change no byte is too small for what its node can do, and none is larger than what
@@ -225,8 +229,8 @@ void bytes_follow_what_is_free() {
     spans.open(p.prepared.nodes);
     for (std::size_t i = 0; i < p.rows.size(); ++i)
       spans.add(spans.known_place(p.rows[i].node), {p.rows[i].start, p.rows[i].end, i});
-    CostBounds bounds;
-    bounds.build(p.prepared, p.prices, spans, 8);
+    CellWork cells;
+    cells.build(p.prepared, p.prices, spans, 8);
     Unheard rows;
     std::vector<Booked> booked;
     for (int step = 0; step < 40; ++step) {
@@ -235,8 +239,9 @@ void bytes_follow_what_is_free() {
         const Booked last = booked.back();
         booked.pop_back();
         CHECK(spans.find_booked(last.start, last.parts.data(), 1, bad) == Status::ok);
-        spans.give_back(rows, [&](std::size_t k, const Span& freed, const Span& grown) {
-          bounds.gave(k, spans.free()[k], freed, grown);
+        spans.give_back(last.start, rows, [&](std::size_t k, const Span& freed, const Span& grown) {
+          cells.gave(k, spans.free()[k], freed, grown,
+                     [](std::size_t, std::size_t, std::size_t) {});
         });
       } else {
         const std::size_t k = below(p.prepared.nodes.size());
@@ -248,31 +253,33 @@ void bytes_follow_what_is_free() {
         const Part part(0, p.prepared.nodes[k].id, length, 0);
         if (spans.find_free(start, &part, 1, bad) != Status::ok) continue;
         spans.cut(start, &part, false, rows);
-        bounds.took(k, spans.free()[k], start, start + length);
+        cells.took(k, spans.free()[k], start, start + length);
         booked.push_back({start, {part}});
       }
-      CostBounds anew;
+      CellWork anew;
       anew.build(p.prepared, p.prices, spans, 8);
-      CHECK(anew.cells() == bounds.cells());
-      for (std::size_t cell = 0; cell < bounds.cells(); ++cell)
+      CHECK(anew.size() == cells.size());
+      for (std::size_t cell = 0; cell < cells.size(); ++cell)
         for (const double volume : {0.5, 3.0, 8.0, 15.0}) {
-          const std::uint8_t c = bounds.class_of(volume);
+          const std::uint8_t c = cells.class_of(volume);
           std::vector<std::size_t> mine, built;
-          CostBounds::Walk walk(bounds, cell, c, 0), other(anew, cell, c, 0);
-          for (std::size_t r; (r = walk.next()) != CostBounds::Walk::kEnd;) mine.push_back(r);
-          for (std::size_t r; (r = other.next()) != CostBounds::Walk::kEnd;) built.push_back(r);
-          const auto able_now = able(bounds, spans, p.prepared, cell, c);
+          CellWork::Walk walk(cells, cell, c, 0), other(anew, cell, c, 0);
+          for (std::size_t r; (r = walk.next()) != CellWork::Walk::kEnd;) mine.push_back(r);
+          for (std::size_t r; (r = other.next()) != CellWork::Walk::kEnd;) built.push_back(r);
+          const auto able_now = able(cells, spans, p.prepared, cell, c, 1),
+                     nearly = able(cells, spans, p.prepared, cell, c, 1 + 1e-6);
           CHECK(std::includes(mine.begin(), mine.end(), able_now.begin(), able_now.end()));
+          CHECK(std::includes(nearly.begin(), nearly.end(), mine.begin(), mine.end()));
           CHECK(mine == built);
           // Which of them begin in the cell, by the definition.
           std::vector<std::size_t> fresh, others;
-          CostBounds::Walk begun(bounds, cell, c, 0), old(bounds, cell, c, 0);
-          constexpr std::size_t none = CostBounds::Walk::kEnd;
+          CellWork::Walk begun(cells, cell, c, 0), old(cells, cell, c, 0);
+          constexpr std::size_t none = CellWork::Walk::kEnd;
           for (std::size_t r; (r = begun.next_fresh()) != none;) fresh.push_back(r);
           for (std::size_t r; (r = old.next_old()) != none;) others.push_back(r);
           CHECK(fresh.size() + others.size() == mine.size());
-          for (const std::size_t r : fresh) CHECK(begins(bounds, spans, r, cell));
-          for (const std::size_t r : others) CHECK(!begins(bounds, spans, r, cell));
+          for (const std::size_t r : fresh) CHECK(begins(cells, spans, r, cell));
+          for (const std::size_t r : others) CHECK(!begins(cells, spans, r, cell));
           compared += mine.size();
         }
     }
@@ -289,8 +296,9 @@ void what_is_known_holds_for_more_work_and_more_parts() {
     spans.add(spans.known_place(p.rows[i].node), {p.rows[i].start, p.rows[i].end, i});
   CostBounds bounds;
   bounds.build(p.prepared, p.prices, spans, 8);
-  const std::uint8_t low = bounds.class_of(4), high = bounds.class_of(6);
-  CHECK(low < high && bounds.tells(4) && bounds.tells(15) && !bounds.tells(17) && !bounds.tells(.01));
+  const std::uint8_t low = bounds.cells().class_of(4), high = bounds.cells().class_of(6);
+  CHECK(low < high && bounds.tells(4) && bounds.tells(15));
+  CHECK(!bounds.tells(17) && !bounds.tells(.01));
   bounds.table(3, low).raise(low, 1, 6, 0);
   CHECK(bounds.table(3, high).rows[high]->least[1] == 6);
   bounds.table(3, low).raise(low, 2, 7, 0);
@@ -302,18 +310,38 @@ void what_is_known_holds_for_more_work_and_more_parts() {
   CHECK(bounds.table(2, high).rows[high]->least[1] == 0);
   // What comes back makes all that is known of its cells void.
   const std::size_t k = spans.known_place(p.rows[0].node);
-  std::vector<Span> long_free{{bounds.begin(1), kInfinity, 0}};
+  std::vector<Span> long_free{{bounds.cells().begin(1), kInfinity, 0}};
   bounds.gave(k, {}, long_free[0], long_free[0]);
   bounds.gave(k, long_free, long_free[0], long_free[0]);
-  CHECK(bounds.table(3, high).rows[high]->least[1] == 0 && bounds.table(3, low).rows[low]->least[2] == 0);
+  CHECK(bounds.table(3, high).rows[high]->least[1] == 0);
+  CHECK(bounds.table(3, low).rows[low]->least[2] == 0);
+}
+
+// The largest work asked for until then is told too, but one that is much too large hides nothing.
+void classes_reach_the_most_that_was_asked_for() {
+  Pool p(rows_of(40, false, false, 1));
+  PoolSpans spans;
+  spans.open(p.prepared.nodes);
+  for (const double asked : {30.0, 1e99}) {
+    CostBounds bounds;
+    bounds.pays(p.prepared, asked);
+    bounds.pays(p.prepared, 4);
+    bounds.build(p.prepared, p.prices, spans, 8);
+    CHECK(bounds.tells(4) && bounds.tells(8) && bounds.tells(asked < 100 ? 55.0 : 250.0));
+    CHECK(!bounds.tells(asked < 100 ? 65.0 : 300.0));
+    bounds.build(p.prepared, p.prices, spans, 8);  // what was asked for before is forgotten
+    CHECK(bounds.tells(15) && !bounds.tells(17));
+  }
 }
 
 }  // namespace
 
 int main() {
-  the_cheapest_window_is_that_of_the_free_slots();
+  windows_are_those_of_the_free_slots("cost");
+  windows_are_those_of_the_free_slots("start");
   what_overflows_is_not_nothing();
   bytes_follow_what_is_free();
   what_is_known_holds_for_more_work_and_more_parts();
+  classes_reach_the_most_that_was_asked_for();
   return report();
 }

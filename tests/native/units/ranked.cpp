@@ -15,41 +15,48 @@ namespace {
 
 // Whatever the days are: parts of equal lengths, and some much shorter than the longest.
 void a_ring_follows_a_sorted_list() {
-  using slotkern::detail::Arrival, slotkern::detail::ArrivalRing;
+  using slotkern::detail::Arrival, slotkern::detail::ArrivalRing, slotkern::detail::moment_of,
+      slotkern::detail::time_of;
   static ArrivalRing ring;
   for (int round = 0; round < 300; ++round) {
     const double first = round % 3 == 0 ? -50 : round % 3 == 1 ? 0 : 0x1p40,
                  longest = round % 5 == 0 ? 400 : 40;
     const std::size_t nodes = 1 + below(300);
-    ring.reset(first, longest, std::fabs(first) + 100, nodes);
+    ring.reset(first, longest, longest / (1 + 8 * real()), std::fabs(first) + 100, nodes);
     std::vector<Arrival> plain;
+    std::vector<bool> waits(nodes);
+    const auto come = [&] {
+      CHECK(!plain.empty() && ring.next()->moment == plain.front().moment &&
+            ring.next()->node == plain.front().node);
+      ring.drop_until(ring.next() + 1);
+      waits[Arrival::rank_of(plain.front().node)] = false;
+      plain.erase(plain.begin());
+    };
     double now = first;
-    for (std::uint32_t k = 0; k < 400; ++k) {
+    for (int k = 0; k < 400; ++k) {
       const double ahead = below(2) ? 1 + static_cast<double>(below(8)) : 40 * real();
-      const Arrival one{now + ahead, 0, static_cast<std::int32_t>(k * 11 % 400), k, k, 0};
-      const bool really = plain.size() < nodes && below(5) != 0;
-      ring.expect(1);
-      ring.add(one.start, one.end, one.node, one.rank, one.row, really);
+      const std::size_t rank = below(nodes);
+      const auto number = static_cast<std::uint32_t>(nodes - 1 - rank);
+      const auto node = number * Arrival::kMostNodes + static_cast<std::uint32_t>(rank);
+      const Arrival one{moment_of(now + ahead), node, 0};
+      const bool really = !waits[rank] && below(5) != 0;
+      if (really || !waits[rank]) ring.add(now + ahead, node, really);
       if (really) plain.insert(std::upper_bound(plain.begin(), plain.end(), one), one);
+      waits[rank] = waits[rank] || really;
       const double until = below(9) == 0 ? now + 300 : now + 5 * real();
-      for (;;) {
-        if (!(ring.next() < Arrival{until, 0, 0, 0, 0, 0})) break;
-        if (ring.day_is_over()) {
+      while (*ring.next() < Arrival{moment_of(until), 0, 0})
+        if (ring.next() == ring.end())
           ring.turn(until);
-          continue;
-        }
-        CHECK(!plain.empty() && ring.next().rank == plain.front().rank);
-        ring.drop(true);
-        plain.erase(plain.begin());
-      }
-      CHECK(plain.empty() || !(plain.front().start < until));
+        else
+          come();
+      CHECK(plain.empty() || !(time_of(plain.front().moment) < until));
       now = std::max(now, until);
     }
-    for (; !plain.empty(); plain.erase(plain.begin())) {
-      while (ring.day_is_over()) ring.turn(kInfinity);
-      CHECK(!ring.empty() && ring.next().rank == plain.front().rank);
-      ring.drop(true);
-    }
+    while (!plain.empty())
+      if (ring.next() == ring.end())
+        ring.turn(kInfinity);
+      else
+        come();
     CHECK(ring.empty());
   }
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -20,6 +21,8 @@ Slot slot_of(double start, double end, std::int32_t node) {
   const double performance = 1 + node % 4, price = 1 + node % 7;
   return {start, end, performance, price, price / performance, node, node};
 }
+
+std::size_t told = 0;  // rows, as cheap ones
 
 std::vector<std::size_t> passed(const PreparedSlots& prepared, const Screen& screen,
                                 const Thresholds& thresholds) {
@@ -58,6 +61,22 @@ void check_screen(const PreparedSlots& prepared, const Screen& screen, KeyOf key
   std::size_t at = 0;
   for (const std::size_t row : found) at += at < wanted.size() && wanted[at] == row;
   CHECK(at == wanted.size());
+
+  // Of those so far, the cheap ones, if any are told: all up to what it says.
+  const std::size_t last = prepared.position(all[below(all.size())]);
+  std::vector<std::size_t> cheap;
+  const float most = thresholds.key;
+  if (!screen.each_cheap(prepared.order, thresholds, last, 1 + below(20), [&](std::size_t row) {
+        return cheap.push_back(row), true;
+      }))
+    return;
+  CHECK(thresholds.key <= most);
+  std::sort(cheap.begin(), cheap.end());
+  CHECK(std::adjacent_find(cheap.begin(), cheap.end()) == cheap.end());
+  for (const std::size_t row : wanted)
+    if (prepared.position(row) <= last && round_down(key(prepared.slots[row])) <= thresholds.key)
+      CHECK(std::binary_search(cheap.begin(), cheap.end(), row)), ++told;
+  screen.enough_were_cheap(true);
 }
 
 void check_rows(const PreparedSlots& prepared, const PoolRows& rows, const List& list) {
@@ -79,6 +98,9 @@ void check_rows(const PreparedSlots& prepared, const PoolRows& rows, const List&
     for (std::size_t k = 1; k < 64; ++k)  // gaps of the same time are behind a slot
       CHECK(prepared.taken[id] >> k & 1 ? PoolRows::before(first[k - 1], first[k])
                                         : !PoolRows::before(first[k], first[k - 1]));
+    for (std::uint64_t rows = prepared.taken[id]; rows; rows &= rows - 1)
+      CHECK(prepared.least_nodes[seat] <=
+            static_cast<float>(first[std::countr_zero(rows)].node));
     ++all;
     blocks += prepared.taken[id] != 0;
     if (prepared.taken[id])
@@ -140,15 +162,19 @@ void rows_are_the_sorted_slots(std::size_t first, std::size_t starts, std::size_
   rows.lay_out(prepared, slots);
   check_rows(prepared, rows, list);
 
-  for (std::size_t i = 0; i < changes; ++i) {
-    if (i == changes / 2) prepared.by_price();
+  std::set<Key> waiting;  // come in this batch
+  const auto settle = [&] { rows.settle(), waiting.clear(); };
+  for (std::size_t i = 0, batch = 1; i < changes; ++i) {
+    if (i == changes / 2) settle(), prepared.by_price();
     const bool comes = list.empty() || below(100) < joining;
     if (comes) {
       const Slot slot = fresh();
       list[{slot.start, slot.node}] = {slot, origin};
+      waiting.insert({slot.start, slot.node});
       rows.insert(slot, origin++);
     } else {
       auto it = std::next(list.begin(), static_cast<std::ptrdiff_t>(below(list.size())));
+      if (waiting.count(it->first)) settle();
       RowSlot found = it->second;
       Slot& slot = found.first;
       std::size_t at = below(prepared.slots.size() + 64);  // where it is not, nor anything
@@ -171,12 +197,17 @@ void rows_are_the_sorted_slots(std::size_t first, std::size_t starts, std::size_
           slot.start = std::min(start(), slot.end - 0.5);
           if (list.count({slot.start, slot.node})) break;
           rows.set_start(before, slot.node, slot.start, at);
+          waiting.insert({slot.start, slot.node});
           list.erase(it);
           list[{slot.start, slot.node}] = found;
       }
     }
-    if (i % 3 == 0 || list.size() < 3) check_rows(prepared, rows, list);
+    if (--batch > 0) continue;
+    batch = below(3) ? 1 + below(4) : 1 + below(300);
+    settle();
+    check_rows(prepared, rows, list);
   }
+  settle();
   check_rows(prepared, rows, list);
 }
 
@@ -184,10 +215,13 @@ void rows_are_the_sorted_slots(std::size_t first, std::size_t starts, std::size_
 
 int main() {
   for (const std::size_t starts : {1, 4, 60, 4000}) {
-    rows_are_the_sorted_slots(0, starts, 400, 50);
-    rows_are_the_sorted_slots(40, starts, 600, 33);
-    rows_are_the_sorted_slots(300, starts, 1500, 60);  // blocks split
-    rows_are_the_sorted_slots(300, starts, 1500, 5);   // and join
+    rows_are_the_sorted_slots(0, starts, 1200, 50);
+    rows_are_the_sorted_slots(40, starts, 1800, 33);
+    rows_are_the_sorted_slots(300, starts, 4500, 60);  // blocks split
+    rows_are_the_sorted_slots(300, starts, 4500, 5);   // and join
   }
+#if SLOTKERN_FEW_BLOCKS == 0
+  CHECK(told > 10000);
+#endif
   return report();
 }

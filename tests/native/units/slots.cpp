@@ -47,6 +47,52 @@ void all_passes_find_the_same_rows() {
   }
 }
 
+void extremes_are_those_of_a_plain_look() {
+  constexpr float none = std::numeric_limits<float>::infinity();
+  for (int round = 0; round < 4000; ++round) {
+    float key[65], room[65];
+    for (float& x : key) x = round % 3 ? static_cast<float>(below(90)) - 20 : none;
+    for (float& x : room) x = static_cast<float>(below(1 + below(70))) - 1;
+    const float* const keys = key + round % 2;
+    const float wanted = static_cast<float>(below(70));
+    float least = none;
+    for (int j = 0; j < 64; ++j)
+      if (room[j] >= wanted) least = std::min(least, keys[j]);
+    CHECK(detail::least64(keys) == *std::min_element(keys, keys + 64));
+    CHECK(detail::most64(keys) == *std::max_element(keys, keys + 64));
+    CHECK(detail::least_with64(keys, room, wanted) == least);
+  }
+}
+
+void leasts_of_lanes_and_places_among_them() {
+  constexpr float none = std::numeric_limits<float>::infinity();
+  for (int round = 0; round < 4000; ++round) {
+    std::vector<float> x(64 * (1 + below(3)));
+    const std::size_t kinds = 1 + below(round % 2 ? 3 : 1000), gaps = below(3);
+    for (float& one : x)
+      one = below(2) < gaps ? none : static_cast<float>(1 + below(kinds)) * 0.125f;
+    float lanes[8], expected[8];
+    for (int k = 0; k < 8; ++k) lanes[k] = expected[k] = static_cast<float>(below(100));
+    for (int j = 0; j < 64; ++j) expected[j % 8] = std::min(expected[j % 8], x[j]);
+    const float least = *std::min_element(x.begin(), x.begin() + 64);
+    CHECK(detail::least_of_lanes64(x.data(), lanes) == least);
+    CHECK(std::equal(lanes, lanes + 8, expected));
+
+    const std::size_t n = 1 + below(80);
+    const float key = detail::about_nth(x, n);
+    std::sort(x.begin(), x.end());
+    const auto finite =
+        static_cast<std::size_t>(std::lower_bound(x.begin(), x.end(), none) - x.begin());
+    if (finite == 0) {
+      CHECK(key == none);
+      continue;
+    }
+    const std::size_t nth = std::min(n, finite) - 1, most = nth + 1 + (nth + 1) / 4;
+    CHECK(key >= x[nth] && key < none);
+    CHECK(most >= finite || key < x[most] || x[most] == x[nth]);
+  }
+}
+
 // A screen of so many rows, of which put(rows, j, i) says row i as the j-th of its block.
 template <class Put>
 Screen screen_of(std::size_t count, double origin, Put put) {
@@ -66,9 +112,10 @@ Screen screen_of(std::size_t count, double origin, Put put) {
 void least_keys_hide_no_row() {
   constexpr std::size_t blocks = 1024;  // fewer are not remembered
   std::vector<float> key(blocks * 64), room(key.size());
+  std::vector<float> leasts(blocks, 0.0f);  // of whatever room
   LeastKeys keys;
   keys.reset(blocks, blocks, true);
-  std::size_t hidden = 0, shown = 0;
+  std::size_t hidden = 0, shown = 0, learnt = 0;
   for (int round = 0; round < 20000; ++round) {
     const std::size_t block = below(8), row = block * 64 + below(64);
     const float before = room[row];
@@ -78,9 +125,11 @@ void least_keys_hide_no_row() {
       keys.widen(block, key[row], room[row]);
     }
     keys.loosen(block);
-    if (below(500) == 0) keys.forget(block);
+    const float* const first = &key[block * 64];
+    leasts[block] = *std::min_element(first, first + 64);
+    if (below(500) == 0) keys.forget(block, leasts[block]);
     const float most = static_cast<float>(below(40)), least = 12 + static_cast<float>(below(80));
-    const std::size_t size = keys.size_for(least);
+    const std::size_t size = keys.size_for(least, leasts.data());
     if (size == LeastKeys::kNone) continue;
     bool some = false;
     for (std::size_t j = block * 64; j < block * 64 + 64; ++j)
@@ -88,9 +137,18 @@ void least_keys_hide_no_row() {
     const bool passes = keys.pass(0, size, most) >> block & 1;
     CHECK(passes || !some);
     passes ? ++shown : ++hidden;
-    if (passes && !some) keys.learn(block, &key[block * 64], &room[block * 64]);
+    if (!passes || some) continue;
+    // Nor, where a size begins, has a block that passes none.
+    const float begins = 12 + static_cast<float>(below(4));
+    const std::size_t from = keys.size_for(begins, leasts.data());
+    keys.learn(block, &key[block * 64], &room[block * 64]);
+    bool any = false;
+    for (std::size_t j = block * 64; j < block * 64 + 64; ++j)
+      any |= key[j] <= most && room[j] >= begins;
+    CHECK((keys.pass(0, from, most) >> block & 1) == any);
+    learnt += any ? 1 : 0;
   }
-  CHECK(hidden > 1000 && shown > 1000);
+  CHECK(hidden > 1000 && shown > 1000 && learnt > 100);
 }
 
 // The screen tells what differs by less than a thousandth, far from zero too.
@@ -359,6 +417,8 @@ void a_filter_knows_nothing_of_later_slots() {
 
 int main() {
   all_passes_find_the_same_rows();
+  extremes_are_those_of_a_plain_look();
+  leasts_of_lanes_and_places_among_them();
   least_keys_hide_no_row();
   screen_passes_little_that_is_just_beyond();
   screen_keeps_what_a_plain_filter_keeps();

@@ -79,4 +79,9 @@ inline float round_down(double x) {
 
 inline float round_up(double x) { return -round_down(-x); }
 
+// The largest float below x.
+inline float next_below(float x) {
+  return std::nextafter(x, -std::numeric_limits<float>::infinity());
+}
+
 }  // namespace slotkern

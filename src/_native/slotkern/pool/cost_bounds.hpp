@@ -1,24 +1,16 @@
 // What a window costs at least in each stretch of time of a pool that changes.
 //
-// Time is cut into cells of some rows each. For each cell and node there is one byte: the class of
-// the largest work that the node may do from a start in the cell, never too small. The first n
-// nodes in the order of rising rates whose bytes reach the class of a volume bound what a window
-// of the cell costs. One bit more tells whether a free span of the node begins in the cell: each
-// window but those at the earliest start holds such a one. What has been found so is kept by n and
-// class, and holds for all greater volumes too: as long as free time is only taken it stays true,
-// also where bytes fall.
-//
-// Where free time comes back the bytes of its cells rise, and what is kept of these cells and the
-// classes that they reach now begins anew.
-// Memory: at most 72 bytes a slot for bytes and bits, 64 for what is kept, and 3 kB for each n. A
-// part taken or given back costs O(cells in which its node can do less or more), and where they
-// can do more as much for each class kept; looking through the nodes of a cell O(nodes / 64 + n).
+// The first n nodes in the order of rising rates that may do the work asked for in a cell of time
+// (pool/cell_work.hpp) bound what a window of the cell costs. What has been found so is kept by n
+// and class of work, and holds for all greater volumes too: as long as free time is only taken it
+// stays true, also where nodes can do less. Where free time comes back what is kept of its cells
+// and the classes that they reach now begins anew.
+// Memory: at most 64 bytes a slot, and 3 kB for each n. A part given back costs for each of its
+// cells as much as there are classes kept.
 #pragma once
 
 #include <algorithm>
 #include <array>
-#include <bit>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -26,22 +18,12 @@
 #include <utility>
 #include <vector>
 
-#include "slotkern/pool/hints.hpp"
-#include "slotkern/pool/spans.hpp"
+#include "slotkern/pool/cell_work.hpp"
 
 namespace slotkern {
 
 class CostBounds {
  public:
-  using FreeSpans = std::vector<std::vector<Span>>;  // by place of the node
-
-  struct RankedNode {  // by rising rate
-    double rate;       // the least
-    double performance, price;
-    std::size_t place;
-    bool one_price;  // of all its slots
-  };
-
   CostBounds() = default;
   // A copy knows nothing.
   CostBounds(const CostBounds&) {}
@@ -52,17 +34,15 @@ class CostBounds {
   // Nothing is known, and nothing need be told, until build().
   void forget() {
     known_ = false;
-    bytes_ = {}, begins_ = {};
+    cells_.forget();
     tables_.clear();
     rows_ = spent_ = pause_ = rest_ = 0;
+    most_ = 0;
     price_ = kPrice;
   }
   bool known() const { return known_; }
   // Whether the class of this volume is told from others.
-  bool tells(double volume) const {
-    const std::int64_t c = bits_of(volume) - top_ + kClasses - 1;
-    return known_ && c >= 1 && c < kClasses;
-  }
+  bool tells(double volume) const { return known_ && cells_.tells(volume); }
 
   // Whether it pays to ask for this volume: after so many searches without that they have taken as
   // long as build() will, and not for a while after it was too much work.
@@ -70,10 +50,11 @@ class CostBounds {
     if (rest_ > 0) return --rest_, false;
     if (known_ && credit_ < 0) forget_but(price_);  // what is asked is too unlike
     if (tells(volume)) return true;
+    most_ = std::max(most_, volume);
     const std::size_t rows = prepared.slots.size(), nodes = prepared.nodes.size();
-    if (rows < 8 * kFewRows || nodes == 0 || nodes > kMostNodes || cells_for(prepared) < 2)
-      return false;
-    const std::size_t bytes = cells_for(prepared) * width_for(prepared);
+    if (rows < 8 * kFewRows || nodes == 0 || nodes > kMostNodes) return false;
+    if (CellWork::cells_for(prepared) < 2) return false;
+    const std::size_t bytes = CellWork::bytes_for(prepared);
     // Lengths and costs so small that margins do not hold are left to others.
     const double least = volume / prepared.nodes.front().performance;
     if (bytes > kMostInAll || !(least > 1e-100 && volume > 1e-100 && volume < 1e100)) return false;
@@ -89,133 +70,29 @@ class CostBounds {
   // All of it or, without memory, nothing is known. `prices` by row of the origin array.
   void build(const PreparedSlots& prepared, const std::vector<double>& prices,
              const PoolSpans& spans, double volume) {
+    // One that is much too large must not hide all others.
+    const double largest = std::clamp(most_, volume, 16 * volume);
     forget_but(2 * price_);  // of building again
-    std::vector<double> starts;
-    starts.reserve(prepared.slots.size());
-    prepared.each_row([&](std::size_t row) { starts.push_back(prepared.slots[row].start); });
-    const std::size_t most = std::min(cells_for(prepared), starts.size());
-    edges_.assign(1, -kInfinity);
-    for (std::size_t j = 1; j < most; ++j) {
-      const double edge = starts[j * starts.size() / most];
-      if (edge > edges_.back()) edges_.push_back(edge);
-    }
-    width_ = width_for(prepared);
-    top_ = bits_of(volume) + kOctave;
-    rank(prepared, prices, spans);
-    bytes_.assign(edges_.size() * width_, 0);
-    begins_.assign(bytes_.size() / 64, 0);
-    for (std::size_t rank = 0; rank < nodes_.size(); rank += 64) {
-      poll();
-      set_line(spans.free(), rank, std::min(nodes_.size(), rank + 64));
-    }
+    cells_.build(prepared, prices, spans, largest);
     known_ = true;
     credit_ = kCredit * static_cast<std::int64_t>(kMostRows);
   }
 
-  // [begin, end) has been taken out of the free time of the node at place k, which is this now.
+  const CellWork& cells() const { return cells_; }
+
+  // See CellWork.
   void took(std::size_t k, const std::vector<Span>& free, double begin, double end) {
-    const auto after = std::partition_point(free.begin(), free.end(),
-                                            [begin](const Span& s) { return s.start < begin; });
-    const bool left = after != free.begin() && std::prev(after)->end == begin;
-    const std::size_t at = cell_at(begin);
-    const std::size_t last = cell_at(end);
-    set_bytes(k, free, left ? cell_at(std::prev(after)->start) : at, at, last,
-              [](std::size_t, std::size_t, std::size_t) {});
-    if (!left) set_begins(k, free, at);
-    if (left || last != at) set_begins(k, free, last);
+    cells_.took(k, free, begin, end);
   }
-  // The span `freed` has come back and is a part of `grown` now.
   void gave(std::size_t k, const std::vector<Span>& free, const Span& freed, const Span& grown) {
     --credit_;
-    set_bytes(k, free, cell_at(grown.start), cell_at(freed.start), cell_at(freed.end),
-              [this](std::size_t j, std::size_t before, std::size_t now) {
-                for (Table& table : tables_)  // of other classes nothing changes
-                  for (std::size_t c = table.above[before]; c != 0 && c <= now; c = table.above[c])
-                    table.rows[c]->least[j] = 0, table.rows[c]->before[j] = 0;
-              });
-    set_begins(k, free, cell_at(freed.start));
-    set_begins(k, free, cell_at(freed.end));
+    cells_.gave(k, free, freed, grown, [this](std::size_t j, std::size_t before, std::size_t now) {
+      for (Table& table : tables_)  // of other classes nothing changes
+        for (std::size_t c = table.above[before]; c != 0 && c <= now; c = table.above[c])
+          table.rows[c]->least[j] = 0, table.rows[c]->before[j] = 0;
+    });
   }
-  // All its time has left.
-  void lost(std::size_t k) {
-    set_bytes(k, {}, 0, 0, cells() - 1, [](std::size_t, std::size_t, std::size_t) {});
-    for (std::size_t j = 0; j < cells(); ++j) set_begins(k, {}, j);
-  }
-
-  std::size_t cells() const { return edges_.size(); }
-  // When a cell begins and ends.
-  double begin(std::size_t j) const { return edges_[j]; }
-  double end(std::size_t j) const { return j + 1 < edges_.size() ? edges_[j + 1] : kInfinity; }
-  std::size_t cell_at(double t) const {
-    return static_cast<std::size_t>(std::upper_bound(edges_.begin() + 1, edges_.end(), t) -
-                                    edges_.begin()) - 1;
-  }
-
-  std::size_t nodes() const { return nodes_.size(); }
-  const RankedNode& node(std::size_t rank) const { return nodes_[rank]; }
-  double rate(std::size_t rank) const { return rates_[rank]; }
-
-  std::uint8_t class_of(double work) const {
-    const std::int64_t c = bits_of(work) - top_ + kClasses - 1;
-    return static_cast<std::uint8_t>(std::clamp<std::int64_t>(c, 0, kClasses - 1));
-  }
-
-  // The nodes that may do work of a class in a cell, by rank.
-  class Walk {
-   public:
-    static constexpr std::size_t kEnd = ~std::size_t{0};
-
-    // All nodes before so many times 64 can do less.
-    Walk(const CostBounds& bounds, std::size_t cell, std::uint8_t least, std::size_t before)
-        : bytes_(bounds.bytes_.data() + cell * bounds.width_),
-          begins_(bounds.begins_.data() + cell * bounds.width_ / 64), width_(bounds.width_),
-          least_(least), base_(64 * before), hits_(detail::at_least64(bytes_ + base_, least)) {}
-
-    std::size_t next() {
-      while (!hits_) {
-        if ((base_ += 64) >= width_) return kEnd;
-        hits_ = detail::at_least64(bytes_ + base_, least_);
-      }
-      return take();
-    }
-    // The same among those of which a span begins in the cell, and among the others.
-    std::size_t next_fresh() {
-      hits_ &= begins_[base_ / 64];
-      while (!hits_) {
-        if ((base_ += 64) >= width_) return kEnd;
-        if (begins_[base_ / 64])
-          hits_ = detail::at_least64(bytes_ + base_, least_) & begins_[base_ / 64];
-      }
-      return take();
-    }
-    std::size_t next_old() {
-      std::size_t rank;
-      do rank = next();
-      while (rank != kEnd && fresh(rank));
-      return rank;
-    }
-    bool fresh(std::size_t rank) const { return begins_[rank / 64] >> rank % 64 & 1; }
-
-   private:
-    std::size_t take() {
-      const std::size_t rank = base_ + static_cast<std::size_t>(std::countr_zero(hits_));
-      hits_ &= hits_ - 1;
-      return rank;
-    }
-
-    const std::uint8_t* bytes_;
-    const std::uint64_t* begins_;
-    std::size_t width_;
-    std::uint8_t least_;
-    std::size_t base_;
-    std::uint64_t hits_;
-  };
-
-  // A walk from there comes soon.
-  void expect(std::size_t cell, std::size_t before) const {
-    const std::uint8_t* const at = bytes_.data() + cell * width_ + 64 * before;
-    slotkern::fetch(at), slotkern::fetch(at + 64);
-  }
+  void lost(std::size_t k) { cells_.lost(k); }
 
   // What is kept of windows of n parts of a class or a higher one, by cell: at least so much they
   // cost for each unit of work (infinite behind the last cell, up to a multiple of 64), and all
@@ -227,8 +104,8 @@ class CostBounds {
   // By class. Bounds are no less in a higher one.
   struct Table {
     std::int64_t n;
-    std::array<std::unique_ptr<Row>, 256> rows;  // none: as the next lower one
-    std::array<std::uint8_t, 256> above{};       // the next higher class that has a row; 0: none
+    std::array<std::unique_ptr<Row>, CellWork::kClasses> rows;  // none: as the next lower one
+    std::array<std::uint8_t, CellWork::kClasses> above{};  // the next class with a row; 0: none
 
     void raise(std::size_t c, std::size_t cell, float least, std::uint8_t before) {
       do {
@@ -256,7 +133,7 @@ class CostBounds {
     found->rows[c] = std::move(row);
     ++rows_;
     std::uint8_t next = 0;
-    for (std::size_t k = kClasses; k-- > 0;) {
+    for (std::size_t k = CellWork::kClasses; k-- > 0;) {
       found->above[k] = next;
       if (found->rows[k]) next = static_cast<std::uint8_t>(k);
     }
@@ -269,27 +146,20 @@ class CostBounds {
     price_ = price;
   }
 
-  // So many classes an octave of work, and in all: what is as much as the last is not told apart.
-  static constexpr std::int64_t kOctave = 32, kClasses = 256;
-  // Rows stand with gaps, 64 for 48 slots. Tests, whose pools are small, build at once.
-  static constexpr bool kTests = kFewRows == 0;
-  static constexpr std::size_t kMostBytes = 48, kCellRows = kTests ? 2 : 16,
-                               kMostRows = kMostBytes * kCellRows / 5, kMostTables = 32,
-                               kPrice = kTests ? 0 : 4, kMostPause = 63;
+  // Tests, whose pools are small, build at once.
+  static constexpr std::size_t kMostRows = CellWork::kMostBytes * CellWork::kCellRows / 5,
+                               kMostTables = 32, kPrice = kFewRows == 0 ? 0 : 4, kMostPause = 63;
   // A row that is there is worth as much as one that is made costs, or so many parts given back.
   static constexpr std::int64_t kCredit = 64, kMostCredit = 256;
   static constexpr std::size_t kMostNodes = 4096, kMostInAll = 1 << 24;  // beyond, sweeps are left
 
-  static std::int64_t bits_of(double x) {
-    return static_cast<std::int64_t>(std::bit_cast<std::uint64_t>(x) >> 47);
-  }
   // What is known for a lower class, and for the most parts that are fewer, tells of a new row: all
   // parts together cost no less than so many times the mean of the cheapest.
   Row first_row(std::int64_t n, std::size_t c) const {
     Row row;
-    row.least.assign((cells() + 63) / 64 * 64, std::numeric_limits<float>::infinity());
-    std::fill_n(row.least.begin(), cells(), 0.0f);
-    row.before.assign(cells(), 0);
+    row.least.assign((cells_.size() + 63) / 64 * 64, std::numeric_limits<float>::infinity());
+    std::fill_n(row.least.begin(), cells_.size(), 0.0f);
+    row.before.assign(cells_.size(), 0);
     const Table* fewer = nullptr;
     for (const Table& table : tables_) {
       if (table.n == n) learn(table, c, 1, row);
@@ -311,114 +181,14 @@ class CostBounds {
     }
   }
 
-  static std::size_t width_for(const PreparedSlots& prepared) {
-    return (prepared.nodes.size() + 63) / 64 * 64;
-  }
-  static std::size_t cells_for(const PreparedSlots& prepared) {
-    const std::size_t rows = prepared.slots.size();
-    return std::min(rows / kCellRows, kMostBytes * rows / width_for(prepared));
-  }
-
-  void rank(const PreparedSlots& prepared, const std::vector<double>& prices,
-            const PoolSpans& spans) {
-    nodes_.clear();
-    for (std::size_t k = 0; k < prepared.nodes.size(); ++k) {
-      const Node& node = prepared.nodes[k];
-      bool one = true;  // also what is booked may be free again
-      for (const auto* all : {&spans.free(), &spans.booked()})
-        for (const Span& span : (*all)[k]) one = one && prices[span.row] == node.min_price;
-      nodes_.push_back({node.min_price / node.performance, node.performance, node.min_price, k, one});
-    }
-    std::sort(nodes_.begin(), nodes_.end(), [](const RankedNode& a, const RankedNode& b) {
-      return a.rate != b.rate ? a.rate < b.rate : a.place < b.place;
-    });
-    ranks_.resize(nodes_.size());
-    rates_.clear();
-    for (const RankedNode& node : nodes_) {
-      ranks_[node.place] = rates_.size();
-      rates_.push_back(node.rate);
-    }
-  }
-
-  // The class of what a node may do from a start in cell j, whose spans from `behind` on begin later.
-  std::uint8_t byte_of(const std::vector<Span>& free, std::size_t& behind, std::size_t j,
-                       double speed) const {
-    std::uint8_t c = 0;
-    while (behind > 0 && free[behind - 1].start >= end(j)) --behind;
-    for (std::size_t i = behind; i > 0 && free[i - 1].end > edges_[j]; --i)
-      c = std::max(c, class_of(room(free[i - 1], edges_[j]) * speed));
-    return c;
-  }
-
-  double speed(std::size_t rank) const { return nodes_[rank].performance * (1 + kMargin); }
-
-  // The bytes of a node in cells first..last, whose free time from cell `at` on is another;
-  // changed(j, before, now) where a byte is. Before `at` a span ends earlier or later than it did:
-  // from the first cell back in which any work can be done, then as now, nothing changes.
-  template <class Changed>
-  void set_bytes(std::size_t k, const std::vector<Span>& free, std::size_t first, std::size_t at,
-                 std::size_t last, Changed changed) {
-    const std::size_t rank = ranks_[k];
-    const double until = end(last);
-    const auto begun = std::partition_point(free.begin(), free.end(),
-                                            [until](const Span& s) { return s.start < until; });
-    auto behind = static_cast<std::size_t>(begun - free.begin());
-    for (std::size_t j = last + 1; j-- > first;) {
-      const std::uint8_t c = byte_of(free, behind, j, speed(rank));
-      std::uint8_t& byte = bytes_[j * width_ + rank];
-      if (j < at && byte == kClasses - 1 && c == kClasses - 1) return;
-      if (byte != c) changed(j, byte, c);
-      byte = c;
-    }
-  }
-
-  // The bit of a node and cell j. Where the clock has moved a start it is not told: all that is
-  // asked for then begins at the earliest start or behind the cell.
-  void set_begins(std::size_t k, const std::vector<Span>& free, std::size_t j) {
-    const double until = end(j);
-    const auto after = std::partition_point(free.begin(), free.end(),
-                                            [until](const Span& s) { return s.start < until; });
-    const bool any = after != free.begin() && std::prev(after)->start >= edges_[j];
-    mark(ranks_[k], j, any);
-  }
-  void mark(std::size_t rank, std::size_t j, bool begins) {
-    const std::uint64_t bit = std::uint64_t{1} << rank % 64;
-    std::uint64_t& word = begins_[(j * width_ + rank) / 64];
-    word = begins ? word | bit : word & ~bit;
-  }
-
-  // The bytes of up to 64 nodes, cell by cell: they stand together.
-  void set_line(const FreeSpans& free, std::size_t first, std::size_t last) {
-    std::array<std::size_t, 64> behind;
-    for (std::size_t rank = first; rank < last; ++rank)
-      behind[rank - first] = free[nodes_[rank].place].size();
-    for (std::size_t j = cells(); j-- > 0;)
-      for (std::size_t rank = first; rank < last; ++rank)
-        bytes_[j * width_ + rank] =
-            byte_of(free[nodes_[rank].place], behind[rank - first], j, speed(rank));
-    for (std::size_t rank = first; rank < last; ++rank)
-      for (const Span& span : free[nodes_[rank].place]) mark(rank, cell_at(span.start), true);
-  }
-
-  // At least the length of a part that may begin in the span at t or later.
-  static double room(const Span& span, double t) {
-    const double ulps = std::isinf(span.end) ? 0.0 : std::fabs(span.end) * 0x1p-50;
-    return span.end - std::max(span.start, t) + ulps;
-  }
-
-  std::size_t width_ = 0, spent_ = 0, rows_ = 0;
+  CellWork cells_;
+  std::vector<Table> tables_;
+  bool known_ = false;
+  std::size_t rows_ = 0, spent_ = 0;
   std::size_t pause_ = 0, rest_ = 0;  // searches
   std::size_t price_ = kPrice;        // of a byte, in rows looked through
   std::int64_t credit_ = 0;           // below zero what is kept is not worth its keep
-  std::int64_t top_ = 0;  // bits_of() the highest class
-  bool known_ = false;
-  std::vector<double> edges_;        // [j]: when cell j begins
-  LargeVector<std::uint8_t> bytes_;    // [j * width_ + rank]
-  LargeVector<std::uint64_t> begins_;  // the same, a bit each
-  std::vector<RankedNode> nodes_;
-  std::vector<double> rates_;        // [rank]
-  std::vector<std::size_t> ranks_;  // [place]
-  std::vector<Table> tables_;
+  double most_ = 0;                   // work asked for that was not told from other work
 };
 
 }  // namespace slotkern

@@ -36,13 +36,20 @@ struct CostCandidate {
   std::size_t place;
 };
 
+// A time at which a window may begin, and its cheapest parts as far as they are known.
+struct CostTime {
+  double start;
+  double sum = 0, last_key = 0;
+  std::size_t parts = 0;
+};
+
 struct CostScratch {
-  std::vector<float> least;  // of 64 cells
-  std::vector<std::size_t> examined;
+  std::vector<float> left;   // what is known of a cell; infinite: not asked for, or examined
+  std::vector<float> least;  // of 64 cells that are left
   std::vector<Entry> cells;  // that are left, by what their n cheapest nodes cost
   std::vector<std::size_t> ranks;
   std::vector<const Span*> spans;
-  std::vector<double> times;
+  std::vector<CostTime> times;
   std::vector<CostCandidate> candidates;
   std::vector<Entry> order;  // of the candidates, by key: what a part costs
   std::vector<Entry> chosen;
@@ -51,45 +58,49 @@ struct CostScratch {
 
 class CostSearch {
  public:
-  // `known` for n parts, with a row of the class of the volume; `prices` by row of the origin array.
-  CostSearch(const CostBounds& bounds, CostBounds::Table& known, const PreparedSlots& prepared,
-             const std::vector<double>& prices, const CostBounds::FreeSpans& free,
-             const Query& query, LowestCost& goal, CostScratch& scratch)
-      : bounds_(bounds), prepared_(prepared), prices_(prices), free_(free), query_(query),
+  // `known` for n parts, with a row of the class of the volume; `prices` by row of the origin
+  // array.
+  CostSearch(const CellWork& cells, CostBounds::Table& known, const PreparedSlots& prepared,
+             const std::vector<double>& prices, const CellWork::FreeSpans& free, const Query& query,
+             LowestCost& goal, CostScratch& scratch)
+      : cells_(cells), prepared_(prepared), prices_(prices), free_(free), query_(query),
         goal_(goal), w_(scratch), n_(static_cast<std::size_t>(query.n)), volume_(query.volume),
-        class_(bounds.class_of(query.volume)), table_(known),
-        known_(*table_.rows[class_]), first_(bounds.cell_at(query.earliest)),
-        last_(bounds.cell_at(query.latest)),
-        work_left_(kWork + prepared.slots.size() * (n_ + 8) / 256) {
-    if (w_.ranks.size() < bounds.nodes()) w_.ranks.resize(bounds.nodes());
-    if (w_.spans.size() < bounds.nodes()) w_.spans.resize(bounds.nodes());
-    w_.examined.clear();
+        class_(cells.class_of(query.volume)), table_(known),
+        known_(*table_.rows[class_]), first_(cells.cell_at(query.earliest)),
+        last_(cells.cell_at(query.latest)),
+        work_left_(kWork + prepared.slots.size() * (n_ + 8) / 64) {
+    if (w_.ranks.size() < cells.nodes()) w_.ranks.resize(cells.nodes());
+    if (w_.spans.size() < cells.nodes()) w_.spans.resize(cells.nodes());
   }
 
-  // Raises goal.best to the cheapest window, then the earliest; take() has it by the tie rule. False:
-  // it was too much work.
+  // Raises goal.best to the cheapest window, then the earliest; take() has it by the tie rule.
+  // False: it was too much work.
   bool run() {
     if (first_ > last_) return true;
-    const std::size_t blocks = (last_ + 64) / 64;
     ceiling_ = of_unit(goal_.ceiling());
+    const std::size_t blocks = (last_ + 64) / 64;
+    w_.left.resize(64 * blocks);
     w_.least.resize(blocks);
-    for (std::size_t block = first_ / 64; block < blocks; ++block) bound_block(block);
+    std::copy_n(known_.least.data(), 64 * blocks, w_.left.data());
+    std::fill(w_.left.begin(), w_.left.begin() + first_, kNothing);
+    std::fill(w_.left.begin() + last_ + 1, w_.left.end(), kNothing);
+    for (std::size_t block = first_ / 64; block < blocks; ++block)
+      w_.least[block] = detail::least64(&w_.left[block * 64]);
     for (std::size_t few = 0; few < kFirst || !goal_.best.found;) {
       const auto least = std::min_element(w_.least.begin() + first_ / 64, w_.least.end());
-      if (!(*least <= ceiling_) || *least == kNothing) return true;
-      const auto block = static_cast<std::size_t>(least - w_.least.begin());
       const float known = *least;
+      if (!(known <= ceiling_)) return true;
+      const auto block = static_cast<std::size_t>(least - w_.least.begin());
       const std::size_t cell = block * 64 + place_of(left_of(block, known));
       double sum;
       if (!works(n_ / 8 + 1)) return false;
-      const bool may = look_through(cell, sum);
-      if (!may || !(known_.least[cell] > known)) {
-        w_.examined.push_back(cell);
+      const bool may = look_through(cell, sum), rises = known_.least[cell] > known;
+      if (!may || !rises) {
         ++few;
-        if (!works(w_.examined.size() / 8)) return false;
         if (may && !evaluate(cell, sum)) return false;
       }
-      bound_block(block);
+      w_.left[cell] = may && rises ? known_.least[cell] : kNothing;
+      w_.least[block] = detail::least64(&w_.left[block * 64]);
     }
     std::size_t count = 0;
     for (std::size_t block = first_ / 64; block < blocks; ++block) {
@@ -98,7 +109,7 @@ class CostSearch {
         const std::size_t cell = block * 64 + place_of(left);
         if (const std::uint64_t rest = left & (left - 1)) {
           const std::size_t next = block * 64 + place_of(rest);
-          bounds_.expect(next, known_.before[next]);
+          cells_.expect(next, known_.before[next]);
         }
         double sum;
         if (!works(n_ / 8 + 1)) return false;
@@ -129,35 +140,20 @@ class CostSearch {
   }
 
  private:
-  using Walk = CostBounds::Walk;
+  using Walk = CellWork::Walk;
 
-  // The cells of 64 that are asked for, not examined yet, and known to cost no more than `most`.
+  // Of 64 cells those that are left and known to cost no more than `most`.
   std::uint64_t left_of(std::size_t block, float most) const {
-    std::uint64_t left = detail::at_most64(&known_.least[block * 64], most);
-    if (block == first_ / 64) left &= ~std::uint64_t{0} << first_ % 64;
-    if (block == last_ / 64) left &= ~std::uint64_t{0} >> (63 - last_ % 64);
-    for (const std::size_t cell : w_.examined)
-      if (cell / 64 == block) left &= ~(std::uint64_t{1} << cell % 64);
-    return left;
-  }
-  void bound_block(std::size_t block) {
-    float least = detail::least64(&known_.least[block * 64]);
-    std::uint64_t left = left_of(block, least);
-    if (!left) {  // the least is none of those
-      least = kNothing;
-      for (left = left_of(block, ceiling_); left; left &= left - 1)
-        least = std::min(least, known_.least[block * 64 + place_of(left)]);
-    }
-    w_.least[block] = least;
+    return detail::at_most64(&w_.left[block * 64], most);
   }
 
   static std::size_t place_of(std::uint64_t bits) {
     return static_cast<std::size_t>(std::countr_zero(bits));
   }
 
-  // At least what a total pays for each unit of work.
+  // At least what a total pays for each unit of work; finite, as no cell that is out is.
   float of_unit(double total) const {
-    return round_up((total + kUnderflow) / volume_ * (1 + 2 * kMargin));
+    return std::min(round_up((total + kUnderflow) / volume_ * (1 + 2 * kMargin)), kMostFloat);
   }
 
   // False: this is too much.
@@ -170,7 +166,7 @@ class CostSearch {
   // Whether a better window may begin in the cell, and what its n cheapest nodes cost.
   bool look_through(std::size_t cell, double& sum) {
     poll();
-    Walk walk(bounds_, cell, class_, known_.before[cell]);
+    Walk walk(cells_, cell, class_, known_.before[cell]);
     sum = 0;
     std::size_t first = 0;
     for (std::size_t i = 0; i < n_; ++i) {
@@ -180,7 +176,7 @@ class CostSearch {
         return false;
       }
       if (i == 0) first = rank;
-      sum += volume_ * bounds_.rate(rank);
+      sum += volume_ * cells_.rate(rank);
     }
     // What overflows is dear, but not nothing.
     table_.raise(class_, cell, std::min(round_down(sum / volume_ * (1 - kMargin)), kMostFloat),
@@ -190,7 +186,7 @@ class CostSearch {
   bool may_hold(std::size_t cell, double sum) const {
     const Best& best = goal_.best;
     return !(sum > goal_.ceiling()) &&
-           !(best.found && sum == best.total && bounds_.begin(cell) >= best.start);
+           !(best.found && sum == best.total && cells_.begin(cell) >= best.start);
   }
 
   // Looks for it by free spans. False: too much work. A window of the cell holds a span that begins
@@ -198,38 +194,36 @@ class CostSearch {
   // are not too dear beside the n - 1 cheapest. `sum`: what the n cheapest cost.
   bool evaluate(std::size_t cell, double sum) {
     poll();
-    Walk walk(bounds_, cell, class_, known_.before[cell]);
+    Walk walk(cells_, cell, class_, known_.before[cell]);
     for (std::size_t i = 0; i < n_; ++i) w_.ranks[i] = walk.next();
-    begin_ = bounds_.begin(cell), end_ = bounds_.end(cell);
-    share_ = static_cast<double>(cell) / static_cast<double>(bounds_.cells());
-    const double last_key = volume_ * bounds_.rate(w_.ranks[n_ - 1]), others = sum - last_key;
+    begin_ = cells_.begin(cell), end_ = cells_.end(cell);
+    share_ = static_cast<double>(cell) / static_cast<double>(cells_.size());
+    const double last_key = volume_ * cells_.rate(w_.ranks[n_ - 1]), others = sum - last_key;
     const bool any = begin_ <= query_.earliest && query_.earliest < end_;
     bool fresh = any;
     for (std::size_t i = 0; i < n_; ++i) fresh |= walk.fresh(w_.ranks[i]);
     std::size_t listed = n_;
     for (Walk more = walk;;) {
       const std::size_t rank = more.next_fresh();
-      if (rank == Walk::kEnd || dear(others + volume_ * bounds_.rate(rank))) break;
+      if (rank == Walk::kEnd || dear(others + volume_ * cells_.rate(rank))) break;
       w_.ranks[listed++] = rank;
     }
     if (!fresh && listed == n_) return true;
     if (!works(n_ + (listed - n_) / 4)) return false;
     w_.candidates.clear();
     w_.times.clear();
-    if (any) w_.times.push_back(query_.earliest);
+    if (any) w_.times.push_back({query_.earliest});
 
     const Best before = goal_.best;
     const std::size_t batch = std::max(kBatch, n_ / 8);
-    double next = last_key;  // all nodes that are not listed cost as much
-    for (std::size_t most = std::max(listed, batch);; listed = 0, most = batch) {
-      while (next < kInfinity && listed < most) {
-        const std::size_t rank = walk.next_old();
-        next = rank == Walk::kEnd ? kInfinity : volume_ * bounds_.rate(rank);
-        if (next < kInfinity) w_.ranks[listed++] = rank;
-      }
+    std::size_t following = walk.next_old();  // all nodes not listed cost as much as this one
+    for (std::size_t most = batch, judged = 0;; listed = 0) {
+      for (; listed < most && following != Walk::kEnd; following = walk.next_old())
+        w_.ranks[listed++] = following;
       if (!look_up(listed)) return false;
-      if (!works(w_.times.size() * w_.candidates.size() / 16)) return false;
-      if (!judge(next)) break;
+      if (!works(w_.times.size() * (w_.candidates.size() - judged) / 16)) return false;
+      const double next = following == Walk::kEnd ? kInfinity : volume_ * cells_.rate(following);
+      if (!judge(judged, next)) break;
       if (!works(batch)) return false;
     }
     const Best& best = goal_.best;
@@ -241,24 +235,24 @@ class CostSearch {
   // Beyond what may be rounded.
   bool dear(double total) const { return total * (1 - kMargin) > goal_.ceiling() + kUnderflow; }
 
-  // Candidates of the nodes in w_.ranks: free when the cell begins, or from a time in it. False: too
-  // much work, as in cells in which thousands begin.
+  // Candidates of the nodes in w_.ranks: free when the cell begins, or from a time in it. False:
+  // too much work, as in cells in which thousands begin.
   bool look_up(std::size_t count) {
     // Most nodes have as large a share of their spans before the cell as there are cells: what
     // stands there is on its way while others are looked for.
     for (std::size_t i = 0; i < count; ++i) {
-      const std::vector<Span>& spans = free_[bounds_.node(w_.ranks[i]).place];
+      const std::vector<Span>& spans = free_[cells_.node(w_.ranks[i]).place];
       const auto guess = static_cast<std::size_t>(share_ * static_cast<double>(spans.size()));
       w_.spans[i] = spans.data() + guess;
       fetch(w_.spans[i]), fetch(spans.data() + std::min(guess + 2, spans.size()));
     }
     for (std::size_t i = 0; i < count; ++i) {
-      const std::vector<Span>& spans = free_[bounds_.node(w_.ranks[i]).place];
+      const std::vector<Span>& spans = free_[cells_.node(w_.ranks[i]).place];
       const Span* const at = first_from(spans, w_.spans[i], begin_);
       w_.spans[i] = at == spans.data() ? at : at - 1;
     }
     for (std::size_t i = 0; i < count; ++i) {
-      const CostBounds::RankedNode& node = bounds_.node(w_.ranks[i]);
+      const CellWork::RankedNode& node = cells_.node(w_.ranks[i]);
       const std::vector<Span>& spans = free_[node.place];
       const Span* const end = spans.data() + spans.size();
       const Span* span = w_.spans[i];
@@ -282,7 +276,7 @@ class CostSearch {
       return at;
     return std::partition_point(first, end, [t](const Span& s) { return s.start < t; });
   }
-  void add(const CostBounds::RankedNode& node, const Span& span) {
+  void add(const CellWork::RankedNode& node, const Span& span) {
     const double length = query_.length(node.performance);
     const double price = node.one_price ? node.price : prices_[span.row],
                  rate = node.one_price ? node.rate : price / node.performance;
@@ -291,8 +285,8 @@ class CostSearch {
     if (!(std::max(from, begin_) + length <= until && query_.admits(slot, 0))) return;
     insert(volume_ * rate, {from, until, length, span.row, node.place});
     if (span.start < begin_) return;
-    if (std::find(w_.times.begin(), w_.times.end(), from) == w_.times.end())
-      w_.times.push_back(from);
+    const auto same = [from](const CostTime& time) { return time.start == from; };
+    if (std::none_of(w_.times.begin(), w_.times.end(), same)) w_.times.push_back({from});
   }
 
   void make_room() {
@@ -300,7 +294,12 @@ class CostSearch {
   }
   void insert(double key, const CostCandidate& fresh) {
     make_room();
-    insert_sorted(w_.order, w_.candidates.size(), {key, w_.candidates.size()}, ByKey{});
+    const std::size_t size = w_.candidates.size();
+    const Entry entry{key, size};
+    if (size == 0 || !(key < w_.order[size - 1].key))  // most are looked up in this order
+      w_.order[size] = entry;
+    else
+      insert_sorted(w_.order, size, entry, ByKey{});
     w_.candidates.push_back(fresh);
   }
 
@@ -309,39 +308,41 @@ class CostSearch {
   }
 
   // The n cheapest at each time of the cell at which a window may begin, where any number of others
-  // costs as much as `next`. Whether they may change a window that is no dearer than the best.
-  bool judge(double next) {
-    std::size_t open = 0;
-    for (const double t : w_.times) {
-      double sum = 0, nth = 0;
-      std::size_t count = 0;
-      for (std::size_t i = 0; i < w_.candidates.size() && w_.order[i].key < next; ++i) {
+  // costs as much as `next`: the first `judged` in order are counted already. Whether others may
+  // change a window that is no dearer than the best.
+  bool judge(std::size_t& judged, double next) {
+    std::size_t last = judged, open = 0;
+    while (last < w_.candidates.size() && w_.order[last].key < next) ++last;
+    for (CostTime time : w_.times) {
+      for (std::size_t i = judged; i < last && time.parts < n_; ++i) {
         // Without a branch: whether it is live is hard to guess.
-        const bool counts = live(w_.candidates[w_.order[i].row], t);
+        const bool counts = live(w_.candidates[w_.order[i].row], time.start);
         const double key = w_.order[i].key;
-        sum += counts ? key : 0;
-        nth = counts ? key : nth;
-        if ((count += counts) == n_) break;
+        time.sum += counts ? key : 0;
+        time.last_key = counts ? key : time.last_key;
+        time.parts += counts;
       }
-      if (count < n_) {
-        for (; count < n_ && sum <= goal_.ceiling(); ++count) sum += next;
-        if (sum <= goal_.ceiling()) w_.times[open++] = t;
-      } else if (goal_.fits(t, sum)) {
+      if (time.parts < n_) {
+        double sum = time.sum;
+        for (std::size_t i = time.parts; i < n_ && sum <= goal_.ceiling(); ++i) sum += next;
+        if (sum <= goal_.ceiling()) w_.times[open++] = time;
+      } else if (goal_.fits(time.start, time.sum)) {
         goal_.best.found = true;
-        goal_.best.start = t;
-        goal_.best.total = sum;
-        goal_.best.nth_key = nth;
-        ceiling_ = of_unit(sum);
+        goal_.best.start = time.start;
+        goal_.best.total = time.sum;
+        goal_.best.nth_key = time.last_key;
+        ceiling_ = of_unit(time.sum);
       }
     }
     w_.times.resize(open);
+    judged = last;
     return open > 0;
   }
 
   // The window at goal.best, whose candidates are all there.
   void choose() {
     w_.chosen.clear();
-    for (std::size_t i = 0; i < w_.candidates.size(); ++i)
+    for (std::size_t i = 0; i < w_.candidates.size() && w_.order[i].key <= goal_.best.nth_key; ++i)
       if (live(w_.candidates[w_.order[i].row], goal_.best.start)) w_.chosen.push_back(w_.order[i]);
     std::sort(w_.chosen.begin(), w_.chosen.end(), [this](const Entry& a, const Entry& b) {
       return a.key != b.key ? a.key < b.key : node_of(a) < node_of(b);
@@ -363,10 +364,10 @@ class CostSearch {
   static constexpr std::size_t kUsual = 3;  // spans of a node that begin in a cell
   static constexpr std::ptrdiff_t kNear = 16;  // spans: farther, halving is faster
 
-  const CostBounds& bounds_;
+  const CellWork& cells_;
   const PreparedSlots& prepared_;
   const std::vector<double>& prices_;
-  const CostBounds::FreeSpans& free_;
+  const CellWork::FreeSpans& free_;
   const Query& query_;
   LowestCost& goal_;
   CostScratch& w_;
@@ -378,7 +379,7 @@ class CostSearch {
   const std::size_t first_, last_;
   std::size_t work_left_;
   double share_ = 0, begin_ = 0, end_ = 0;  // of the cell that is examined
-  float ceiling_ = std::numeric_limits<float>::infinity();
+  float ceiling_ = kMostFloat;
 };
 
 }  // namespace slotkern

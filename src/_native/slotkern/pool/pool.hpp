@@ -100,7 +100,7 @@ class SlotPool {
   Status release(double start, const Part* parts, std::size_t n, std::size_t& bad) {
     const Status status = spans_.find_booked(start, parts, n, bad);
     if (status != Status::ok) return status;
-    spans_.give_back(rows_, [&](std::size_t k, const Span& freed, const Span& grown) {
+    spans_.give_back(start, rows_, [&](std::size_t k, const Span& freed, const Span& grown) {
       lower_hints(k, grown);
       if (costs_.known()) costs_.gave(k, spans_.free()[k], freed, grown);
     });
@@ -127,6 +127,7 @@ class SlotPool {
       struct Unheard {
         void erase(std::size_t, const Span&) {}
         void set_start(std::size_t, const Span&, double) {}
+        void settle() {}
       } unheard;
       spans_.drop_past(unheard);
       rows_.drop_past(spans_.now());
@@ -248,7 +249,7 @@ class SlotPool {
         if (prepared_->slots.size() > kManySlots) expect_long();
         costs_.build(*prepared_, rows_.prices(), spans_, query.volume);
       }
-      return &costs_.table(query.n, costs_.class_of(query.volume));
+      return &costs_.table(query.n, costs_.cells().class_of(query.volume));
     } catch (const std::bad_alloc&) {
       costs_.forget();
       return nullptr;
@@ -260,7 +261,7 @@ class SlotPool {
     static thread_local CostScratch scratch;
     LowestCost goal;
     goal.budget = detail::most_money(query);
-    CostSearch search(costs_, known, *prepared_, rows_.prices(), spans_.free(), query, goal,
+    CostSearch search(costs_.cells(), known, *prepared_, rows_.prices(), spans_.free(), query, goal,
                       scratch);
     const bool all = search.run();
     costs_.answered(all);

@@ -127,17 +127,19 @@ class ServingRows {
     if (!serves(k, wanted)) return erase(k, span, at);
     or_lose([&] { rows_.set_start(span.start, prepared_->nodes[k].id, start, at); });
   }
-  // Its middle has left: it ends at `end` now, and `rest` is what comes behind.
-  void split(std::size_t k, const Span& span, double end, const Span& rest, std::size_t at) {
-    const std::int32_t node = prepared_->nodes[k].id;
-    if (serves(k, {span.start, end, span.row})) {  // then all of it did
-      or_lose([&] { rows_.set_end(span.start, node, end, at); });
-      insert(k, rest);
-    } else if (serves(k, rest)) {
-      or_lose([&] { rows_.set_start(span.start, node, rest.start, at); });
-    } else {
-      erase(k, span, at);
-    }
+  // It has left but for what was before `start` and is behind `finish`.
+  void cut(std::size_t k, const Span& span, double start, double finish, std::size_t at) {
+    const Span before{span.start, start, span.row}, behind{finish, span.end, span.row};
+    const bool stood = serves(k, span), stays = span.start < start && serves(k, before),
+               comes = finish < span.end && serves(k, behind);
+    if (stays) set_end(k, span, start, at);
+    else if (stood && comes) return set_start(k, span, finish, at);
+    else if (stood) erase(k, span, at);
+    if (comes) insert(k, behind);
+  }
+  // All changes by now show.
+  void settle() {
+    if (!lost()) or_lose([&] { rows_.settle(); });
   }
 
   const std::vector<double>& prices() const { return prices_; }

@@ -17,16 +17,11 @@
 #include <vector>
 
 #include "slotkern/base/room.hpp"
+#include "slotkern/pool/bookings.hpp"
 #include "slotkern/slots/prepared.hpp"
 #include "slotkern/window/window.hpp"
 
 namespace slotkern {
-
-// A stretch of one node's time; `row` of the origin array.
-struct Span {
-  double start, end;
-  std::size_t row;
-};
 
 // All that a pool is, beside its origin array; spans of each node ascending.
 struct PoolState {
@@ -42,10 +37,9 @@ class PoolSpans {
   // Of these nodes nothing is free yet. Lists that were there keep their memory.
   void open(const std::vector<Node>& nodes) {
     now_ = -kInfinity;
-    for (std::vector<std::vector<Span>>* all : {&free_, &booked_}) {
-      all->resize(nodes.size());
-      for (std::vector<Span>& spans : *all) spans.clear();
-    }
+    free_.resize(nodes.size());
+    for (std::vector<Span>& spans : free_) spans.clear();
+    bookings_.open(nodes.size());
     gone_.assign(nodes.size(), 0);
     name(nodes);
   }
@@ -56,8 +50,10 @@ class PoolSpans {
   void restore(const PoolState& state) {
     now_ = state.now;
     for (const std::int32_t node : state.gone) gone_[known_place(node)] = 1;
-    add_all(state.booked_nodes, state.booked, booked_);
-    add_all(state.free_nodes, state.free, free_);
+    bookings_.expect(state.booked.size(), now_);
+    for (std::size_t i = 0; i < state.booked.size(); ++i)
+      bookings_.add(known_place(state.booked_nodes[i]), state.booked[i]);
+    add_free(state);
     const auto sooner = [](const Span& a, const Span& b) { return a.start < b.start; };
     for (std::vector<Span>& spans : free_)
       if (!std::is_sorted(spans.begin(), spans.end(), sooner))
@@ -68,13 +64,13 @@ class PoolSpans {
   PoolState state() const {
     PoolState out;
     out.now = now_;
+    const std::vector<Bookings::Booking> fresh = bookings_.fresh();
     for (const auto& [id, place] : ids_) {
       const auto k = static_cast<std::size_t>(place);
       if (gone_[k]) out.gone.push_back(id);
       out.free.insert(out.free.end(), free_[k].begin(), free_[k].end());
       out.free_nodes.resize(out.free.size(), id);
-      for (const Span& span : booked_[k])
-        if (span.end > now_) out.booked.push_back(span);
+      bookings_.list(k, fresh, now_, out.booked);
       out.booked_nodes.resize(out.booked.size(), id);
     }
     return out;
@@ -107,7 +103,7 @@ class PoolSpans {
   }
 
   const std::vector<std::vector<Span>>& free() const { return free_; }
-  const std::vector<std::vector<Span>>& booked() const { return booked_; }
+  const Bookings& bookings() const { return bookings_; }
   const std::vector<std::uint8_t>& gone() const { return gone_; }
   double now() const { return now_; }
 
@@ -137,18 +133,18 @@ class PoolSpans {
       const auto [k, i] = found_[j];
       rows.expect(k, free_[k][i], start + parts[j].length, parts[j].at);
     }
-    for (const SpanAt& place : found_) {
-      room_for(1, free_[place.node]);
-      if (!for_good) room_for(1, booked_[place.node]);
-    }
+    for (const SpanAt& place : found_) room_for(1, free_[place.node]);
+    if (!for_good) bookings_.expect(found_.size(), now_);
     for (std::size_t j = 0; j < found_.size(); ++j)
       cut(found_[j], start, start + parts[j].length, parts[j].at, for_good, rows);
+    rows.settle();
   }
 
   // Looks up the parts for give_back() as far as they are not past, or says which of them is not
   // booked. Parts of removed nodes are gone with them.
   Status find_booked(double start, const Part* parts, std::size_t n, std::size_t& bad) {
     found_.clear();
+    bookings_.sort(now_);
     for (bad = 0; bad < n; ++bad) {
       const Part& part = parts[bad];
       const std::int32_t k = place_of(part.node);
@@ -156,12 +152,10 @@ class PoolSpans {
       const double finish = start + part.length;
       if (gone_[static_cast<std::size_t>(k)]) continue;
       if (finish <= now_) continue;  // what rounding has added to its booking is no time
-      const std::vector<Span>& spans = booked_[static_cast<std::size_t>(k)];
-      const std::size_t i = last_at(spans, start);
-      if (i == spans.size() || spans[i].start != start || !(finish <= spans[i].end) ||
-          spans[i].end != cut_finish(finish, spans[i].end))
+      const Span* const span = bookings_.find(static_cast<std::size_t>(k), start);
+      if (!span || !(finish <= span->end) || span->end != cut_finish(finish, span->end))
         return Status::not_booked;
-      found_.push_back({static_cast<std::size_t>(k), i});
+      found_.push_back({static_cast<std::size_t>(k), 0});
     }
     return Status::ok;
   }
@@ -169,15 +163,14 @@ class PoolSpans {
   // Frees what find_booked() has looked up, all of it or nothing; `grown(place, freed, span)` for
   // each span that is larger now.
   template <class Rows, class Grown>
-  void give_back(Rows& rows, Grown grown) {
+  void give_back(double start, Rows& rows, Grown grown) {
     for (const SpanAt& place : found_) room_for(1, free_[place.node]);
     for (const SpanAt& place : found_) {
-      std::vector<Span>& spans = booked_[place.node];
-      const Span span = spans[place.span];
-      spans.erase(at(spans, place.span));
+      const Span span = bookings_.take(place.node, start);
       const Span free{std::max(span.start, now_), span.end, span.row};
       grown(place.node, free, give_back(place.node, free, rows));
     }
+    rows.settle();
   }
 
   // Between lend() and take_back() searches for a start before `start` see the booked parts as
@@ -187,13 +180,14 @@ class PoolSpans {
   template <class Rows>
   void lend(double start, double latest, const Part* parts, std::size_t n, Rows& rows) {
     lent_.clear();
+    bookings_.sort(now_);
     for (std::size_t j = 0; j < n; ++j) {
       const std::size_t k = known_place(parts[j].node);
       const std::vector<Span>& spans = free_[k];
       const std::size_t before = last_at(spans, start);
       if (before == spans.size() || spans[before].end != start || spans[before].start > latest)
         continue;
-      const Span& booked = booked_[k][last_at(booked_[k], start)];
+      const Span& booked = *bookings_.find(k, start);
       if (spans[before].row != booked.row) continue;
       const bool joined = before + 1 < spans.size() && spans[before + 1].start == booked.end &&
                           spans[before + 1].row == booked.row;
@@ -201,6 +195,7 @@ class PoolSpans {
       lent_.push_back({k, before, end});
       rows.set_end(k, spans[before], end);
     }
+    rows.settle();
   }
   template <class Rows>
   void take_back(Rows& rows) {
@@ -208,6 +203,7 @@ class PoolSpans {
       const Span& span = free_[lent.node][lent.span];
       rows.set_end(lent.node, {span.start, lent.end, span.row}, span.end);
     }
+    rows.settle();
   }
 
   // The clock never goes back.
@@ -232,14 +228,16 @@ class PoolSpans {
       spans.front().start = now_;
       rows.set_start(k, whole, now_);
     }
+    rows.settle();
   }
 
   // The node and all its time, booked or free, leave.
   template <class Rows>
   void remove(std::size_t k, Rows& rows) {
     for (const Span& span : free_[k]) rows.erase(k, span);
+    rows.settle();
     free_[k].clear();
-    booked_[k].clear();
+    bookings_.remove(k);
     gone_[k] = 1;
   }
 
@@ -264,20 +262,19 @@ class PoolSpans {
         if (place < 0) continue;
         const auto k = static_cast<std::size_t>(place);
         if (step == 0)
-          fetch(&free_[k]), fetch(&booked_[k]);
+          fetch(&free_[k]);
         else
-          fetch(free_[k].data()), fetch(booked_[k].data());
+          fetch(free_[k].data());
       }
   }
 
   // Most often all of a node stand together.
-  void add_all(const std::vector<std::int32_t>& nodes, const std::vector<Span>& spans,
-               std::vector<std::vector<Span>>& lists) const {
-    for (std::size_t i = 0, next = 0; i < spans.size(); i = next) {
-      while (next < spans.size() && nodes[next] == nodes[i]) ++next;
-      std::vector<Span>& list = lists[known_place(nodes[i])];
-      list.insert(list.end(), spans.begin() + static_cast<std::ptrdiff_t>(i),
-                  spans.begin() + static_cast<std::ptrdiff_t>(next));
+  void add_free(const PoolState& state) {
+    const std::vector<std::int32_t>& nodes = state.free_nodes;
+    for (std::size_t i = 0, next = 0; i < nodes.size(); i = next) {
+      while (next < nodes.size() && nodes[next] == nodes[i]) ++next;
+      std::vector<Span>& list = free_[known_place(nodes[i])];
+      list.insert(list.end(), state.free.data() + i, state.free.data() + next);
     }
   }
 
@@ -307,30 +304,10 @@ class PoolSpans {
     return spans.begin() + static_cast<std::ptrdiff_t>(i);
   }
 
-  // The last span that starts at t or before; size() if there is none. Halved without a branch:
-  // in lists as short as these a wrong guess costs more than all steps.
-  static std::size_t last_at(const std::vector<Span>& spans, double t) {
-    if (spans.empty() || !(spans.front().start <= t)) return spans.size();
-    std::size_t at = 0;
-    for (std::size_t size = spans.size(); size > 1; size -= size / 2)
-      at += (spans[at + size / 2].start <= t) * (size / 2);
-    return at;
-  }
-
   std::size_t past_of(const std::vector<Span>& spans) const {
     const auto first = std::partition_point(spans.begin(), spans.end(),
                                             [this](const Span& s) { return s.end <= now_; });
     return static_cast<std::size_t>(first - spans.begin());
-  }
-
-  // Of what was booked before, what is past leaves.
-  void book(std::size_t k, const Span& span) {
-    std::vector<Span>& booked = booked_[k];
-    std::size_t past = 0;
-    while (past < booked.size() && booked[past].end <= now_) ++past;
-    booked.erase(booked.begin(), at(booked, past));
-    const std::size_t after = last_at(booked, span.start);
-    booked.insert(at(booked, after == booked.size() ? 0 : after + 1), span);
   }
 
   // Cuts [start, finish) out of a free span, which stands in row `at_row` perhaps.
@@ -341,23 +318,17 @@ class PoolSpans {
     std::vector<Span>& spans = free_[k];
     const Span span = spans[i];
     finish = cut_finish(finish, span.end);
-    if (!for_good) book(k, {start, finish, span.row});
+    if (!for_good) bookings_.add(k, {start, finish, span.row});
 
+    rows.cut(k, span, start, finish, at_row);
     const Span rest{finish, span.end, span.row};
     if (span.start < start) {
       spans[i].end = start;
-      if (finish < span.end) {
-        spans.insert(at(spans, i + 1), rest);
-        rows.split(k, span, start, rest, at_row);
-      } else {
-        rows.set_end(k, span, start, at_row);
-      }
+      if (finish < span.end) spans.insert(at(spans, i + 1), rest);
     } else if (finish < span.end) {
       spans[i] = rest;
-      rows.set_start(k, span, finish, at_row);
     } else {
       spans.erase(at(spans, i));
-      rows.erase(k, span, at_row);
     }
   }
 
@@ -391,7 +362,8 @@ class PoolSpans {
   double now_ = -kInfinity;
   std::vector<std::pair<std::int32_t, std::int32_t>> ids_;  // (node id, place), ascending
   std::vector<std::int32_t> places_;                        // by id; empty where ids have gaps
-  std::vector<std::vector<Span>> free_, booked_;            // by place of the node, by start
+  std::vector<std::vector<Span>> free_;                     // by place of the node, by start
+  Bookings bookings_;
   std::vector<std::uint8_t> gone_;                          // by place: removed
   std::vector<SpanAt> found_;                               // of the parts looked up last
   std::vector<Lent> lent_;

@@ -31,7 +31,7 @@ class Blocks {
     const std::size_t pages = pages_for(blocks);
     pages_.reserve(pages), page_firsts_.reserve(pages), ranks_.reserve(pages);
     counts_.reserve(pages), at_.reserve(64 * pages), firsts_.reserve(64 * pages);
-    page_of_.reserve(blocks);
+    seats_.reserve(blocks);
   }
 
   // Blocks 0.. to `count`, at least one, in this order. They have no firsts yet.
@@ -40,13 +40,13 @@ class Blocks {
     pages_.resize(pages), ranks_.resize(pages), counts_.resize(pages), spare_.clear();
     page_firsts_.assign(pages, -kInfinity);
     at_.assign(64 * pages, kEmpty), firsts_.assign(64 * pages, -kInfinity);
-    page_of_.resize(count);
+    seats_.resize(count);
     for (std::size_t page = 0, block = 0; page < pages; ++page) {
       pages_[page] = ranks_[page] = static_cast<std::uint32_t>(page);
       const std::size_t first = block, end = (page + 1) * count / pages;
       for (; block < end; ++block) {
-        at_[64 * page + block - first] = static_cast<std::uint32_t>(block);
-        page_of_[block] = static_cast<std::uint32_t>(page);
+        seats_[block] = static_cast<std::uint32_t>(64 * page + block - first);
+        at_[seats_[block]] = static_cast<std::uint32_t>(block);
       }
       counts_[page] = static_cast<std::uint8_t>(end - first);
     }
@@ -60,13 +60,7 @@ class Blocks {
     return std::size_t{64} * ranks_[seat / 64] + seat % 64;
   }
   std::size_t block(std::size_t seat) const { return at_[seat]; }
-  std::size_t seat_of(std::size_t block) const {
-    const std::uint32_t page = page_of_[block], wanted = static_cast<std::uint32_t>(block);
-    const std::uint32_t* const seats = at_.data() + std::size_t{64} * page;
-    std::uint32_t at = 0;
-    for (std::uint32_t j = 0; j < 64; ++j) at += seats[j] == wanted ? j : 0;  // without a branch
-    return std::size_t{64} * page + at;
-  }
+  std::size_t seat_of(std::size_t block) const { return seats_[block]; }
   std::size_t first_seat() const { return seat_at(0); }
   std::size_t last_seat() const {
     return std::size_t{64} * pages_.back() + counts_[pages_.back()] - 1;
@@ -99,14 +93,8 @@ class Blocks {
   }
   // Seat of the last block that begins at t or before, else of the first.
   std::size_t last_by(double t) const {
-    const auto begun = [t](double first) { return first <= t; };
-    const auto page_firsts = page_firsts_.begin();
-    const auto after = std::partition_point(page_firsts, page_firsts_.end(), begun);
-    const std::size_t page =
-        pages_[static_cast<std::size_t>(std::max<std::ptrdiff_t>(after - page_firsts, 1)) - 1];
-    const auto firsts = firsts_.begin() + static_cast<std::ptrdiff_t>(64 * page);
-    const auto behind = std::partition_point(firsts, firsts + counts_[page], begun);
-    return 64 * page + static_cast<std::size_t>(std::max<std::ptrdiff_t>(behind - firsts, 1)) - 1;
+    const std::size_t page = pages_[last_of(page_firsts_.data(), pages_.size(), t)];
+    return 64 * page + last_of(firsts_.data() + 64 * page, counts_[page], t);
   }
 
   // A block, perhaps a new one, gets the seat behind this one, which may change. Its new seat.
@@ -114,10 +102,10 @@ class Blocks {
   std::size_t add(std::size_t seat, std::size_t block, const Moves& moves) {
     if (counts_[seat / 64] == 64) seat = halve(seat, moves);
     const std::size_t page = seat / 64, fresh = seat + 1;
-    if (page_of_.size() <= block) page_of_.resize(block + 1);
+    if (seats_.size() <= block) seats_.resize(block + 1);
     move(fresh, fresh + 1, 64 * page + counts_[page]++ - fresh, moves);
     at_[fresh] = static_cast<std::uint32_t>(block);
-    page_of_[block] = static_cast<std::uint32_t>(page);
+    seats_[block] = static_cast<std::uint32_t>(fresh);
     return fresh;
   }
 
@@ -139,11 +127,20 @@ class Blocks {
   static constexpr std::size_t kFill = 60, kJoined = 48;  // of a page laid out, or of two joined
   static constexpr std::uint32_t kEmpty = std::numeric_limits<std::uint32_t>::max();
 
+  // The last of so many that is at most t, else the first. Halved without a branch to guess.
+  static std::size_t last_of(const double* firsts, std::size_t count, double t) {
+    std::size_t at = 0;
+    for (; count > 1; count -= count / 2) at += (firsts[at + count / 2] <= t) * (count / 2);
+    return at;
+  }
+
   static std::size_t pages_for(std::size_t blocks) { return (blocks + kFill - 1) / kFill; }
 
   template <class Moves>
   void move(std::size_t from, std::size_t to, std::size_t count, const Moves& moves) {
     move_items(at_, from, to, count), move_items(firsts_, from, to, count);
+    for (std::size_t seat = to; seat < to + count; ++seat)
+      seats_[at_[seat]] = static_cast<std::uint32_t>(seat);
     moves.move(from, to, count);
   }
   template <class T>
@@ -165,8 +162,6 @@ class Blocks {
   // Blocks of one page go to another.
   template <class Moves>
   void carry(std::size_t from, std::size_t to, std::size_t count, const Moves& moves) {
-    for (std::size_t seat = from; seat < from + count; ++seat)
-      page_of_[at_[seat]] = static_cast<std::uint32_t>(to / 64);
     move(from, to, count, moves);
     close(from, count, moves);
   }
@@ -210,7 +205,7 @@ class Blocks {
   std::vector<std::uint8_t> counts_;    // [page]: of its blocks
   std::vector<std::uint32_t> at_;       // [seat]: which block
   std::vector<double> firsts_;          // [seat]
-  std::vector<std::uint32_t> page_of_;  // [block]
+  std::vector<std::uint32_t> seats_;    // [block]
   std::vector<std::uint32_t> spare_;    // pages that are empty
 };
 

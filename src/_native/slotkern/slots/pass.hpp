@@ -5,10 +5,12 @@
 // price and all of a time.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <vector>
 
 #include "slotkern/base/numbers.hpp"
 
@@ -139,6 +141,95 @@ inline std::uint64_t at_most64(const float* x, float most) {
   for (int j = 0; j < 64; ++j) bits |= std::uint64_t{x[j] <= most} << j;
 #endif
   return bits;
+}
+
+#if defined(__SSE2__)
+inline float least_lane(__m128 x) {
+  x = _mm_min_ps(x, _mm_movehl_ps(x, x));
+  return _mm_cvtss_f32(_mm_min_ss(x, _mm_shuffle_ps(x, x, 1)));
+}
+inline float most_lane(__m128 x) {
+  x = _mm_max_ps(x, _mm_movehl_ps(x, x));
+  return _mm_cvtss_f32(_mm_max_ss(x, _mm_shuffle_ps(x, x, 1)));
+}
+#endif
+
+// The least of 64 floats, and the largest.
+inline float least64(const float* x) {
+#if defined(__SSE2__)
+  __m128 even = _mm_loadu_ps(x), odd = _mm_loadu_ps(x + 4);
+  for (int j = 8; j < 64; j += 8)
+    even = _mm_min_ps(even, _mm_loadu_ps(x + j)), odd = _mm_min_ps(odd, _mm_loadu_ps(x + j + 4));
+  return least_lane(_mm_min_ps(even, odd));
+#else
+  return *std::min_element(x, x + 64);
+#endif
+}
+inline float most64(const float* x) {
+#if defined(__SSE2__)
+  __m128 even = _mm_loadu_ps(x), odd = _mm_loadu_ps(x + 4);
+  for (int j = 8; j < 64; j += 8)
+    even = _mm_max_ps(even, _mm_loadu_ps(x + j)), odd = _mm_max_ps(odd, _mm_loadu_ps(x + j + 4));
+  return most_lane(_mm_max_ps(even, odd));
+#else
+  return *std::max_element(x, x + 64);
+#endif
+}
+
+// The least of 64 floats. Each of 8 lanes takes note of every eighth of them.
+inline float least_of_lanes64(const float* x, float* lanes) {
+#if defined(__SSE2__)
+  __m128 low = _mm_loadu_ps(x), high = _mm_loadu_ps(x + 4);
+  for (int j = 8; j < 64; j += 8)
+    low = _mm_min_ps(low, _mm_loadu_ps(x + j)), high = _mm_min_ps(high, _mm_loadu_ps(x + j + 4));
+  _mm_storeu_ps(lanes, _mm_min_ps(low, _mm_loadu_ps(lanes)));
+  _mm_storeu_ps(lanes + 4, _mm_min_ps(high, _mm_loadu_ps(lanes + 4)));
+  return least_lane(_mm_min_ps(low, high));
+#else
+  for (int j = 0; j < 64; ++j) lanes[j % 8] = std::min(lanes[j % 8], x[j]);
+  return *std::min_element(x, x + 64);
+#endif
+}
+
+// What about so many of these floats, a multiple of 64 of them, are at most: so many where they
+// are finite and above zero, and but for equal ones no more than a quarter above. Infinite where
+// none is.
+inline float about_nth(const std::vector<float>& x, std::size_t n) {
+  const auto count = [&x](std::int32_t bits) {
+    int at_most = 0;
+    for (std::size_t i = 0; i < x.size(); i += 64)
+      at_most += std::popcount(at_most64(x.data() + i, std::bit_cast<float>(bits)));
+    return static_cast<std::size_t>(at_most);
+  };
+  std::int32_t low = 0, high = std::bit_cast<std::int32_t>(std::numeric_limits<float>::max());
+  n = std::min(n, count(high));
+  if (n == 0) return std::numeric_limits<float>::infinity();
+  while (high - low > 1) {
+    const std::int32_t middle = low + (high - low) / 2;
+    const std::size_t found = count(middle);
+    (found < n ? low : high) = middle;
+    if (found >= n && found <= n + n / 4) break;
+  }
+  return std::bit_cast<float>(high);
+}
+
+// The least key of 64 rows with at least so much room; infinite where there is none.
+inline float least_with64(const float* key, const float* room, float wanted) {
+  constexpr float none = std::numeric_limits<float>::infinity();
+#if defined(__SSE2__)
+  const __m128 limit = _mm_set1_ps(wanted), infinite = _mm_set1_ps(none);
+  __m128 least = infinite;
+  for (int j = 0; j < 64; j += 4) {
+    const __m128 fits = _mm_cmpge_ps(_mm_loadu_ps(room + j), limit);
+    least = _mm_min_ps(least, _mm_or_ps(_mm_and_ps(fits, _mm_loadu_ps(key + j)),
+                                        _mm_andnot_ps(fits, infinite)));
+  }
+  return least_lane(least);
+#else
+  float least = none;
+  for (int j = 0; j < 64; ++j) least = std::min(least, room[j] >= wanted ? key[j] : none);
+  return least;
+#endif
 }
 
 }  // namespace detail

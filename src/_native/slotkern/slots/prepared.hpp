@@ -12,10 +12,12 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "slotkern/base/made_once.hpp"
 #include "slotkern/base/sort_by_key.hpp"
+#include "slotkern/slots/few_keys.hpp"
 #include "slotkern/slots/request.hpp"
 #include "slotkern/slots/screen.hpp"
 #include "slotkern/slots/view.hpp"
@@ -37,6 +39,7 @@ inline double cut_finish(double finish, double end) {
 struct Group {
   double performance;
   std::size_t end;
+  double least_rate, least_price;
 };
 
 enum class ShapeKind : int { square = 0, ragged = 1 };
@@ -50,11 +53,15 @@ struct Identity {
 
 class PreparedSlots {
  public:
+  static constexpr float kNoNode = std::numeric_limits<float>::infinity();
   LargeVector<Slot> slots;
   std::vector<Node> nodes;                // by falling performance, then id
   std::vector<Group> groups;              // by falling performance
   std::vector<double> cheapest_rates;     // [k]: sum of the k smallest node rates
   Screen by_rate;                         // ragged: room = capacity in work
+  // [seat of a block, padded to 64]: no node of its slots is less. For the tie rule, where many
+  // slots cost the same.
+  LargeVector<float> least_nodes;
   Identity identity;                      // of the nodes and their prices; none before build()
   double latest_start = 0, latest_end = 0;  // largest absolute ones, of ends the finite ones
 
@@ -145,7 +152,13 @@ class PreparedSlots {
       load(view, ragged, [=](std::int32_t id) { return places[id]; });
     else
       load(view, ragged, [&](std::int32_t id) { return places[scratch.index.number(id)]; });
-    if (ragged) sum_cheapest(all ? nodes.size() : n);
+    one_price_ = scratch.new_prices == nodes.size();
+    if (ragged) {
+      sum_cheapest(all ? nodes.size() : n);
+      by_rate.set_few_kinds(
+          few_kinds([](const Slot& slot) { return slot.rate; },
+                    [](const Node& node) { return node.min_price / node.performance; }));
+    }
     static std::atomic<std::uint64_t> built{0};
     identity = {&built, ++built};
     return fault;
@@ -158,6 +171,8 @@ class PreparedSlots {
     identity = other.identity;
     latest_start = other.latest_start, latest_end = other.latest_end;
     order.clear();
+    by_rate.set_few_kinds(other.by_rate.few_kinds());
+    one_price_ = other.one_price_;
     prices_.drop();
   }
 
@@ -168,6 +183,14 @@ class PreparedSlots {
 
   // Lower bound on the sum of the rates of any k live slots.
   double rates_of(std::size_t k) const { return cheapest_rates[k]; }
+
+  // The slowest group of nodes of at least this performance; none: null.
+  const Group* group_of(double performance) const {
+    const auto slower = std::partition_point(
+        groups.begin(), groups.end(),
+        [performance](const Group& group) { return group.performance >= performance; });
+    return slower == groups.begin() ? nullptr : &*std::prev(slower);
+  }
 
   // Whether a search of these slots may take more than a few milliseconds.
   bool heavy(const Query& query, ShapeKind shape) const {
@@ -261,9 +284,15 @@ class PreparedSlots {
       const CheckScratch::Seen& seen = scratch.seen[number];
       scratch.places[number] = static_cast<std::int32_t>(nodes.size());
       nodes.push_back({seen.id, seen.performance, seen.min_price});
-      if (groups.empty() || groups.back().performance != seen.performance)
-        groups.push_back({seen.performance, 0});
-      groups.back().end = nodes.size();
+      if (groups.empty())
+        groups.push_back({seen.performance, 0, kInfinity, kInfinity});
+      else if (groups.back().performance != seen.performance)
+        groups.push_back(groups.back());
+      Group& group = groups.back();
+      group.performance = seen.performance;
+      group.end = nodes.size();
+      group.least_rate = std::min(group.least_rate, seen.min_price / seen.performance);
+      group.least_price = std::min(group.least_price, seen.min_price);
     }
   }
 
@@ -275,17 +304,22 @@ class PreparedSlots {
     slots.reserve(view.size);
     by_rate.open(ragged ? view.size : 0, origin);
     prices_.drop();
+    least_nodes.clear();
+    least_nodes.resize((view.size + 4095) / 4096 * 64, kNoNode);
     latest_end = 0;
     ScreenRows rows;
     for (std::size_t first = 0; first < view.size; first += 64) {
       poll();
       const std::size_t end = std::min(view.size, first + 64);
+      std::int32_t least = std::numeric_limits<std::int32_t>::max();
       for (std::size_t i = first; i < end; ++i) {
         const Record r = Record::of(view, i);
         slots.push_back({r.start, r.end, r.performance, r.price, r.price / r.performance, r.node,
                          place_of(r.node)});
         latest_end = std::max(latest_end, std::isinf(r.end) ? 0 : std::fabs(r.end));
+        least = std::min(least, r.node);
       }
+      least_nodes[first / 64] = round_down(least);
       if (!ragged) continue;
       for (std::size_t i = first; i < end; ++i) {
         const Slot& s = slots[i];
@@ -321,6 +355,8 @@ class PreparedSlots {
       });
       order.each([&](std::size_t seat) { screen.fold(seat, order.block(seat) * 64); });
     }
+    screen.set_few_kinds(few_kinds([](const Slot& slot) { return slot.price; },
+                                   [](const Node& node) { return node.min_price; }));
     return screen;
   }
 
@@ -347,7 +383,15 @@ class PreparedSlots {
       cheapest_rates.push_back(cheapest_rates.back() + std::bit_cast<double>(rate.key));
   }
 
+  // Whether many nodes share each key (slots/few_keys.hpp).
+  template <class OfSlot, class OfNode>
+  bool few_kinds(OfSlot of_slot, OfNode of_node) const {
+    const std::size_t most = kFewBlocks == 0 ? nodes.size() : nodes.size() / 8;
+    return one_price_ ? few_keys(most, nodes, of_node) : few_keys(most, slots, of_slot);
+  }
+
   MadeOnce<Screen> prices_;
+  bool one_price_ = false;  // each node has, of all its slots
 };
 
 }  // namespace slotkern

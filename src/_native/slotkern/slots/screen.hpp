@@ -10,6 +10,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -27,24 +28,6 @@
 namespace slotkern {
 
 namespace detail {
-
-// Eight lanes at a time, which compilers turn into vectors.
-static inline float least64(const float* x) {
-  float lane[8];
-  for (int k = 0; k < 8; ++k) lane[k] = x[k];
-  for (int j = 8; j < 64; j += 8)
-    for (int k = 0; k < 8; ++k) lane[k] = x[j + k] < lane[k] ? x[j + k] : lane[k];
-  for (int k = 1; k < 8; ++k) lane[0] = std::min(lane[0], lane[k]);
-  return lane[0];
-}
-static inline float most64(const float* x) {
-  float lane[8];
-  for (int k = 0; k < 8; ++k) lane[k] = x[k];
-  for (int j = 8; j < 64; j += 8)
-    for (int k = 0; k < 8; ++k) lane[k] = x[j + k] > lane[k] ? x[j + k] : lane[k];
-  for (int k = 1; k < 8; ++k) lane[0] = std::max(lane[0], lane[k]);
-  return lane[0];
-}
 
 // 64 numbers to floats on one side of them. These loops are half of what a screen costs to make.
 SLOTKERN_CLONES static inline void round64_down(const double* from, float* to) {
@@ -64,8 +47,9 @@ struct ScreenRows {
     key[j] = k, room[j] = r, performance[j] = p, end[j] = e;
   }
   void end_at(std::size_t count) {
-    for (std::size_t j = count; j < 64; ++j) put(j, kInfinity, -1, 0, -kInfinity);
+    for (std::size_t j = count; j < 64; ++j) clear(j);
   }
+  void clear(std::size_t j) { put(j, kInfinity, -1, 0, -kInfinity); }
 };
 
 // Extremes of blocks stand by seat (slots/blocks.hpp): in a pool that has not changed, in order.
@@ -95,11 +79,19 @@ class Screen {
   // The threshold of what ends at t or later.
   float ending(double t) const { return round_down(t - origin_); }
 
+  // Whether many slots have the same key, and no two of them that differ are the same float; no
+  // other keys will come.
+  void set_few_kinds(bool few) { few_kinds_ = few; }
+  bool few_kinds() const { return few_kinds_; }
+  // The threshold of keys that are less than that of a slot.
+  float under(double key) const { return few_kinds_ ? next_below(round_down(key)) : round_down(key); }
+
   // The same of no rows yet, with memory for so many: 64 at a time follow, and none will change.
   void open(std::size_t slots, double origin) {
     slots_ = slots;
     origin_ = origin;
     blocks_ = 0;
+    few_kinds_ = false;
     fine_.clear_all(), coarse_.clear_all(), loose_.clear();
     least_keys_.reset(0, 0, false);
     reserve(slots, (slots + 63) / 64);
@@ -123,21 +115,27 @@ class Screen {
   template <class Visit>
   void each(const Blocks& order, const Thresholds& thresholds, std::size_t from, std::size_t last,
             Visit visit) const {
+    each_of(order, thresholds, from, last, [](std::size_t) { return ~std::uint64_t{0}; }, visit);
+  }
+  // The same of the blocks that some(seats) has bits of, 64 from there on.
+  template <class Some, class Visit>
+  void each_of(const Blocks& order, const Thresholds& thresholds, std::size_t from,
+               std::size_t last, Some some, Visit visit) const {
     if (slots_ == 0 || from > last) return;
     const std::size_t first_block = from / 64, last_block = last / 64;
-    const std::size_t size = shared_ ? LeastKeys::kNone : least_keys_.size_for(thresholds.room);
-    std::uint64_t some = ~std::uint64_t{0} << first_block % 64;
+    const std::size_t size = size_for(thresholds.room);
+    std::uint64_t wanted = ~std::uint64_t{0} << first_block % 64;
     for (std::size_t page = first_block / 64; page <= last_block / 64; ++page) {
       poll();
       const std::size_t seats = order.empty() ? page * 64 : order.seat_at(page * 64);
-      std::uint64_t blocks = pass_blocks(seats, size, thresholds) & some;
-      for (some = ~std::uint64_t{0}; blocks; blocks &= blocks - 1) {
+      std::uint64_t blocks = pass_blocks(seats, size, thresholds) & wanted;
+      for (wanted = ~std::uint64_t{0}; blocks &= some(seats); blocks &= blocks - 1) {
         const auto j = static_cast<std::size_t>(std::countr_zero(blocks));
         const std::size_t seat = seats + j, block = page * 64 + j;
         if (block > last_block) return;
         const std::size_t rows = 64 * (order.empty() ? seat : order.block(seat));
         std::uint64_t hits = fine_.pass(rows, thresholds);
-        if (!hits && blocks_ > 2) seen_in_vain(seat, rows, size);
+        if (!hits && blocks_ > kBare) seen_in_vain(seat, rows, size);
         if (block == first_block) hits &= ~std::uint64_t{0} << from % 64;
         for (; hits; hits &= hits - 1) {
           const auto offset = static_cast<std::size_t>(std::countr_zero(hits));
@@ -152,6 +150,62 @@ class Screen {
   void each(const Blocks& order, const Thresholds& thresholds, std::size_t last,
             Visit visit) const {
     each(order, thresholds, 0, last, [&](std::size_t row, std::size_t) { return visit(row); });
+  }
+
+  // Whether each_cheap() may tell anything: not of few rows, nor where most keys are the same.
+  bool knows_keys() const { return !least_keys_.empty() && !few_kinds_; }
+
+  // Calls visit(row) for those at positions up to `last` whose keys are low: about as many blocks
+  // as wanted are likely to have one. Which they are is known before the first is looked at, so
+  // that all are on their way from memory meanwhile. Lowers thresholds.key to what it looks at;
+  // false: nothing was visited, for nothing is known of keys, or lately it was in vain.
+  template <class Visit>
+  bool each_cheap(const Blocks& order, Thresholds& thresholds, std::size_t last,
+                  std::size_t wanted, Visit visit) const {
+    const std::size_t size = size_for(thresholds.room), last_block = last / 64;
+    if (size == LeastKeys::kNone || order.empty()) return false;
+    if (skipped_ < in_vain_ / 2) return ++skipped_, false;
+    skipped_ = 0;
+    const float key = least_keys_.key_of_some(order, size, last_block, wanted);
+    if (!(key < std::numeric_limits<float>::infinity())) return false;
+    thresholds.key = std::min(thresholds.key, key);
+    std::array<std::size_t, 64> ahead;  // seats
+    std::size_t count = 0;
+    const auto look = [&] {
+      for (std::size_t k = 0; k < count; ++k) {
+        const std::size_t rows = 64 * order.block(ahead[k]);
+        std::uint64_t hits = fine_.pass(rows, thresholds);
+        if (!hits) seen_in_vain(ahead[k], rows, size);
+        for (; hits; hits &= hits - 1)
+          visit(rows + static_cast<std::size_t>(std::countr_zero(hits)));
+      }
+      count = 0;
+    };
+    for (std::size_t page = 0; page <= last_block / 64; ++page) {
+      poll();
+      if (least_keys_.page_least(page) > thresholds.key) continue;
+      const std::size_t seats = order.seat_at(page * 64);
+      for (std::uint64_t blocks = pass_blocks(seats, size, thresholds); blocks;
+           blocks &= blocks - 1) {
+        const std::size_t seat = seats + static_cast<std::size_t>(std::countr_zero(blocks));
+        if (page * 64 + seat - seats > last_block) break;
+        fine_.expect(64 * order.block(seat));
+        ahead[count++] = seat;
+        if (count == ahead.size()) look();
+      }
+    }
+    look();
+    return true;
+  }
+
+  // Whether that was enough. After two in vain one search goes without it, then three, and so on.
+  void enough_were_cheap(bool enough) const {
+    in_vain_ = enough ? 0 : std::min(2 * in_vain_ + 1, 63);
+  }
+
+  // Bit j: the block on the j-th seat from here may have a row with a key of at most this.
+  std::uint64_t with_keys(std::size_t seats, float most) const {
+    return blocks_ <= kBare ? ~std::uint64_t{0} : detail::at_most64(&coarse_.key[seats], most);
   }
 
   // For rows that change (pool/pool.hpp): blocks of rows come and go, rows move within one.
@@ -169,18 +223,11 @@ class Screen {
     if (!loose_.empty()) std::memmove(loose_.data() + to, loose_.data() + from, count);
     least_keys_.move(from, to, count);
   }
-  void clear_seat(std::size_t seat) { coarse_.clear(seat); }
+  void clear_seat(std::size_t seat) {
+    coarse_.clear(seat);
+    least_keys_.forget(seat, coarse_.key[seat]);
+  }
 
-  // What the screen says of one row.
-  struct Row {
-    float key, room, performance, end;
-  };
-  Row row(std::size_t i) const {
-    return {fine_.key[i], fine_.room[i], fine_.performance[i], fine_.end[i]};
-  }
-  void put(std::size_t i, const Row& row) {
-    fine_.put(i, row.key, row.room, row.performance, row.end);
-  }
   void clear(std::size_t row) { fine_.clear(row); }
   // It will change.
   void expect(std::size_t row) const {
@@ -195,7 +242,6 @@ class Screen {
   void set_end(std::size_t i, double room, double end) {
     fine_.room[i] = round_up(room), fine_.end[i] = round_up(end - origin_);
   }
-  void set_room(std::size_t i, double room) { fine_.room[i] = round_up(room); }
 
   // The row has joined the block on the seat.
   void widen(std::size_t seat, std::size_t row) {
@@ -222,21 +268,38 @@ class Screen {
     });
   }
 
+  void move_rows(std::size_t from, std::size_t to, std::size_t count) {
+    fine_.move(from, to, count);
+  }
+
+  // The rows of a block are these now.
+  void put(std::size_t seat, std::size_t rows, const ScreenRows& fresh) {
+    detail::round64_down(fresh.key, &fine_.key[rows]);
+    detail::round64_up(fresh.room, 0, &fine_.room[rows]);
+    detail::round64_up(fresh.performance, 0, &fine_.performance[rows]);
+    detail::round64_up(fresh.end, origin_, &fine_.end[rows]);
+    fold(seat, rows);
+  }
+
   // The rows of a block are others.
   void fold(std::size_t seat, std::size_t rows) {
     refold(seat, rows);
-    least_keys_.forget(seat);
+    least_keys_.forget(seat, coarse_.key[seat]);
     shared_ = false;
   }
 
  private:
-  // The blocks of a page that may have rows that pass. Two are themselves looked at as fast.
+  // The blocks of a page that may have rows that pass.
   std::uint64_t pass_blocks(std::size_t seats, std::size_t size,
                             const Thresholds& thresholds) const {
     std::uint64_t blocks = ~std::uint64_t{0};
-    if (blocks_ <= 2) return blocks;
+    if (blocks_ <= kBare) return blocks;
     if (size != LeastKeys::kNone) blocks = least_keys_.pass(seats, size, thresholds.key);
     return blocks ? blocks & coarse_.pass(seats, thresholds) : 0;
+  }
+
+  std::size_t size_for(float room) const {
+    return shared_ ? LeastKeys::kNone : least_keys_.size_for(room, coarse_.key.data());
   }
 
   void seen_in_vain(std::size_t seat, std::size_t rows, std::size_t size) const {
@@ -296,19 +359,29 @@ class Screen {
       performance[block] = std::max(performance[block], from.performance[i]);
       end[block] = std::max(end[block], from.end[i]);
     }
+    // 64 rows from here on are on their way from memory.
+    void expect(std::size_t i) const {
+      for (std::size_t j = i; j < i + 64; j += 16)
+        fetch(&key[j]), fetch(&room[j]), fetch(&performance[j]), fetch(&end[j]);
+    }
     std::uint64_t pass(std::size_t i, const Thresholds& thresholds) const {
       return detail::pass64(key.data() + i, room.data() + i, performance.data() + i,
                             end.data() + i, thresholds);
     }
   };
 
+  // So many blocks are themselves looked at as fast as their extremes.
+  static constexpr std::size_t kBare = kFewBlocks == 0 ? 0 : 2;
+
   std::size_t slots_ = 0, blocks_ = 0;
   double origin_ = 0;
+  bool few_kinds_ = false;
   Columns fine_;
   // Searches write here only where slots change, and there they take turns; see fold_loose().
   mutable Columns coarse_;
   mutable std::vector<std::uint8_t> loose_;  // by seat; empty until a row has left or shrunk
   mutable LeastKeys least_keys_;
+  mutable int in_vain_ = 0, skipped_ = 0;    // of each_cheap(): lately, and since it was tried
   mutable bool shared_ = false;              // several threads search
 };
 

@@ -81,6 +81,7 @@ struct CheckScratch {
   NodeIndex index;
   std::vector<Seen> seen;            // by number of the node
   std::vector<std::int32_t> places;  // the same, for what comes behind the check
+  std::size_t new_prices = 0;        // of slots, beside the least of their node's before
 };
 
 // One row's fields.
@@ -127,6 +128,7 @@ inline Fault check_slots(const SlotView& view, CheckScratch& scratch) {
   const auto scan = [&](auto seen_of) -> Fault {
     double previous_start = -kInfinity;
     std::int32_t previous_node = -1;
+    std::size_t new_prices = 0;
     for (std::size_t i = 0; i < view.size;) {
       poll();
       for (const std::size_t end = std::min(view.size, i + kPollSlots); i < end; ++i) {
@@ -140,9 +142,11 @@ inline Fault check_slots(const SlotView& view, CheckScratch& scratch) {
         if (r.performance != seen.performance && seen.performance != 0)
           return clash(Status::performance_differs, i);
         if (r.start < seen.end) return clash(Status::overlap, i);
+        new_prices += r.price != seen.min_price;
         seen = {r.end, r.performance, std::min(seen.min_price, r.price), r.node};
       }
     }
+    scratch.new_prices = new_prices;
     return {};
   };
   if (scratch.index.dense())

@@ -275,11 +275,12 @@ class AlternativesSweep {
 }  // namespace detail
 
 // At most `limit` windows, in the order in which repeated search by "first" and cutting finds
-// them. Limits on sums are for repeated search: they want other sets than the cheapest.
+// them. Limits on sums are for repeated search: they want other sets than the cheapest. `out` keeps
+// its memory, for to be given it anew may cost as much as the search.
 inline Status find_alternatives(const PreparedSlots& prepared, const Query& asked, ShapeKind shape,
                                 std::size_t limit, WindowTable& out) noexcept {
   return guarded([&] {
-    out = {};
+    out.clear();
     Query query = prepared.as_searched(asked);
     query.budget = detail::most_money(asked);
     const Status status = prepared.check(query, true);

@@ -16,7 +16,9 @@
 #include <stdexcept>
 #include <vector>
 
+#include "slotkern/base/merge_sort.hpp"
 #include "slotkern/window/criteria.hpp"
+#include "slotkern/window/tie_rule.hpp"
 
 namespace slotkern {
 
@@ -26,7 +28,7 @@ namespace detail {
 template <class Shape>
 void settle(const PreparedSlots& prepared, const Shape& shape, const std::vector<Entry>& chosen,
             std::size_t n, double start, Found& found, std::vector<Part>& parts) {
-  parts.clear();
+  parts.resize(2 * n);  // the second half is scratch
   double sum = 0, time = 0;
   found.start = start;
   found.runtime = 0;
@@ -36,13 +38,14 @@ void settle(const PreparedSlots& prepared, const Shape& shape, const std::vector
     sum += chosen[i].key;
     time += length;
     found.runtime = std::max(found.runtime, length);
-    parts.push_back({prepared.origin(chosen[i].row), s.node, length, shape.total(chosen[i].key),
-                     static_cast<std::uint32_t>(chosen[i].row)});
+    parts[i] = {prepared.origin(chosen[i].row), s.node, length, shape.total(chosen[i].key),
+                static_cast<std::uint32_t>(chosen[i].row)};
   }
   found.cost = shape.total(sum);
   found.processor_time = time;
-  std::sort(parts.begin(), parts.end(),
-            [](const Part& a, const Part& b) { return a.node < b.node; });
+  merge_sort(parts.data(), n, parts.data() + n,
+             [](const Part& a, const Part& b) { return a.node < b.node; });
+  parts.resize(n);
 }
 
 template <class Criterion>
@@ -56,7 +59,19 @@ inline double most_money(const Query& query) {
   return std::min(query.budget, std::numeric_limits<double>::max());
 }
 
-// `known`: a window as good may be known already.
+// Whether the window of the earliest start begins at the first time there is, and is soon found
+// there: into `chosen`. Booked by little, a pool has most windows there.
+template <class Shape>
+SLOTKERN_APART bool starts_at_once(const PreparedSlots& prepared, const Query& query,
+                                   const Shape& shape, double& start,
+                                   std::vector<Entry>& chosen) {
+  start = std::max(prepared.first_start(), query.earliest);
+  if (!soon_cheapest_at(prepared, query, shape, start, chosen)) return false;
+  double sum = 0;
+  for (const Entry& entry : chosen) sum += entry.key;
+  return shape.total(sum) <= most_money(query);
+}
+
 template <class Criterion, class Shape>
 bool search_ragged(const PreparedSlots& prepared, const Query& query, double least,
                    Workspace& work, Found& found, const Best& known = {}) {
@@ -65,6 +80,14 @@ bool search_ragged(const PreparedSlots& prepared, const Query& query, double lea
   const std::size_t n = static_cast<std::size_t>(query.n);
   const Shape shape(query);
   Goal goal{{most_money(query), known, least}};
+  if constexpr (Criterion::earliest && !Criterion::up_to_step) {
+    double start = 0;
+    if (Shape::screen(prepared).knows_keys() &&
+        starts_at_once(prepared, query, shape, start, work.chosen)) {
+      settle(prepared, shape, work.chosen, n, start, found, work.parts);
+      return true;
+    }
+  }
   const double least_others = prepared.rates_of(n - 1);
   bool complete = false;
   if (Criterion::by_bound) {  // a low ceiling early: first the slots of some cheap nodes only
@@ -82,9 +105,11 @@ bool search_ragged(const PreparedSlots& prepared, const Query& query, double lea
   const Best& best = goal.best;
   if (!best.found) return false;
   if (best.chosen) {
-    std::sort(work.chosen.begin(), work.chosen.end(), [&prepared](const Entry& a, const Entry& b) {
+    const auto before = [&prepared](const Entry& a, const Entry& b) {
       return cheaper(prepared, a, b);
-    });
+    };
+    if (!std::is_sorted(work.chosen.begin(), work.chosen.end(), before))  // keys are, nodes may not
+      std::sort(work.chosen.begin(), work.chosen.end(), before);
   } else {
     const bool all = cheapest_at(
         prepared, query, shape, best.start, last_step<Criterion>(prepared, best), best.nth_key,

@@ -15,12 +15,15 @@
 #include <cstddef>
 #include <vector>
 
+#include "slotkern/base/merge_sort.hpp"
 #include "slotkern/window/cheapest.hpp"
 
 namespace slotkern {
 
 class Kept {
  public:
+  static constexpr std::size_t kNone = ~std::size_t{0};
+
   // Keys from `cut` on may be missing from the first.
   void reset(std::size_t n, std::size_t spare, double cut = kInfinity) {
     n_ = n;
@@ -28,7 +31,7 @@ class Kept {
     const std::size_t room = 2 * capacity_;
     if (merged_.size() < room) array_.resize(room), merged_.resize(room);
     size_ = tail_ = 0;
-    cut_ = cut;
+    cut_ = cut, cut_row_ = kNone;
     sum_ = {};
     gain_ = waiting_ = 0, weighed_ = 0;
     changed_ = false;
@@ -57,6 +60,7 @@ class Kept {
   bool few() const { return tail_ < n_ && cut_ == kInfinity; }
   bool full() const { return size_ >= n_; }
   double cut() const { return cut_; }  // infinite: nothing is missing
+  std::size_t cut_row() const { return cut_row_; }  // whose key it is; kNone: it was given
   const Entry& operator[](std::size_t i) const { return array_[i]; }
 
   // Whether no other slot can have the key of the n-th.
@@ -128,7 +132,7 @@ class Kept {
       if (!(entry.key < cut_)) continue;
       const std::size_t at = insert_sorted(array_, size_, entry, ByKey{});
       if (size_ < capacity_) ++size_;
-      if (size_ == capacity_) cut_ = array_[size_ - 1].key;
+      if (size_ == capacity_) cut_to_last();
       if (at >= n_) continue;
       changed_ = true;
       sum_.add(entry.key);
@@ -141,16 +145,18 @@ class Kept {
   void merge() {
     const auto first = array_.begin(), middle = first + static_cast<std::ptrdiff_t>(size_),
                last = first + static_cast<std::ptrdiff_t>(tail_);
-    std::sort(middle, last, ByKey{});
+    merge_sort(array_.data() + size_, tail_ - size_, merged_.data(), ByKey{});
     const double nth = full() ? array_[n_ - 1].key : kInfinity;
     changed_ = changed_ || middle->key < nth;
     std::merge(first, middle, middle, last, merged_.begin(), ByKey{});
     array_.swap(merged_);
     size_ = tail_ = std::min(tail_, capacity_);
-    if (size_ == capacity_) cut_ = array_[size_ - 1].key;
+    if (size_ == capacity_) cut_to_last();
     sum_.of(array_, std::min(n_, size_));
     gain_ = waiting_ = 0, weighed_ = 0;
   }
+
+  void cut_to_last() { cut_ = array_[size_ - 1].key, cut_row_ = array_[size_ - 1].row; }
 
   static constexpr std::size_t kFew = 8;  // are put into their places one by one
   static constexpr std::size_t kSoon = 64;  // among so many as soon as they are weighed
@@ -158,6 +164,7 @@ class Kept {
   std::size_t n_ = 0, capacity_ = 0;
   std::size_t size_ = 0, tail_ = 0;  // sorted; all of it
   double cut_ = kInfinity;
+  std::size_t cut_row_ = kNone;
   RunningSum sum_;  // of the n cheapest
   double waiting_ = 0;  // sum of the tail
   double gain_ = 0;  // what those of the tail that are weighed take off it at most

@@ -4,7 +4,8 @@
 // the n least keys, in that order, gives the total (`total`), and a larger key never gives a
 // smaller one. Screen keys are what the screen holds for the slot; `screened` turns a total, and
 // `screen_key_of` a key, into the screen's units, never below the true quotient by more than the
-// margin of key_ceiling. No live part is shorter than `shortest`.
+// margin of key_ceiling. `keys_by_screen`: a larger screen key never has a smaller key. No live part
+// is shorter than `shortest`.
 //
 // A goal says which step is better. It starts with best.found = false, and the sweep fills `best`
 // with each step that `fits`, which may note there that others tie. No total above `ceiling` is of
@@ -26,13 +27,15 @@ namespace slotkern {
 struct Best;
 
 template <class S>
-concept ShapePolicy = requires(const S& shape, const Slot& slot, const PreparedSlots& prepared,
-                               double x) {
+concept ShapePolicy = requires(const S& shape, const Slot& slot, const Group& group,
+                               const PreparedSlots& prepared, double x) {
   { S::own_lengths } -> std::convertible_to<bool>;
+  { S::keys_by_screen } -> std::convertible_to<bool>;
   { S::screen(prepared) } -> std::same_as<const Screen&>;
   { shape.length(slot) } -> std::same_as<double>;
   { shape.key(slot) } -> std::same_as<double>;
   { shape.screen_key(slot) } -> std::same_as<double>;
+  { shape.least_screen_key(group) } -> std::same_as<double>;
   { shape.total(x) } -> std::same_as<double>;
   { shape.screened(x) } -> std::same_as<double>;
   { shape.screen_key_of(x) } -> std::same_as<double>;

@@ -3,16 +3,17 @@
 //
 // Where all slots of a node have its one price, the order of costs is one of nodes, and what a node
 // has free is one bit in that order: the n cheapest are the first n bits of nodes that live. The
-// first n - 1 stand in an array by themselves; what comes is put in its place there by arithmetic,
-// and a window is found where it costs no more, beside them, than the budget leaves. Members expire
+// keys of the first n - 1 stand in an array by themselves, in their last bits the ranks; what comes
+// is put in its place there by arithmetic, and a window is found where it costs no more, beside
+// them, than the budget leaves: the bits are far fewer than the margin. Members expire
 // without a word: an expired one is no dearer than its replacement, so that no window is missed,
 // and only one that would win is looked at again.
 // A step finds at most one window: the n cheapest of what was there before have been too dear, and
 // what is left of them is no cheaper.
 //
 // O(n) for each slot and remnant; for each window O(n + N / 64) of N nodes, and a sort of n. A
-// search begins with O(N): it is for those who want many windows. Memory: 60 bytes a node, 32 a
-// remnant and 200 kB of scratch a thread.
+// search begins with O(N): it is for those who want many windows. Memory: 110 bytes a node, with
+// what is left of its slot, and 310 kB of scratch a thread.
 #pragma once
 
 #include <algorithm>
@@ -35,47 +36,12 @@ inline constexpr std::size_t kMostParts = 4'000'000;
 
 namespace detail {
 
-// The nodes by rate, then id: of PreparedSlots of one identity, for many searches.
-struct NodeRanks {
-  Identity of;
-  bool steady = false;              // no slot with another price has been met
-  std::vector<std::uint32_t> rank;  // by place
-  std::vector<double> performance, price;  // by rank, as the next
-  std::vector<std::int32_t> id;
-
-  void rank_nodes(const PreparedSlots& prepared) {
-    if (of == prepared.identity && of != Identity{}) return;
-    const std::vector<Node>& nodes = prepared.nodes;
-    std::vector<std::uint32_t> places(nodes.size());
-    for (std::size_t i = 0; i < places.size(); ++i) places[i] = static_cast<std::uint32_t>(i);
-    std::sort(places.begin(), places.end(), [&](std::uint32_t a, std::uint32_t b) {
-      const double x = nodes[a].min_price / nodes[a].performance,
-                   y = nodes[b].min_price / nodes[b].performance;
-      return x != y ? x < y : nodes[a].id < nodes[b].id;
-    });
-    of = {};
-    rank.resize(nodes.size());
-    performance.clear(), price.clear(), id.clear();
-    for (std::size_t i = 0; i < places.size(); ++i) {
-      const Node& node = nodes[places[i]];
-      rank[places[i]] = static_cast<std::uint32_t>(i);
-      performance.push_back(node.performance), price.push_back(node.min_price);
-      id.push_back(node.id);
-    }
-    steady = true;
-    of = prepared.identity;
-  }
-};
-
 // Scratch of one thread; it only grows.
 struct RankedScratch {
   NodeRanks ranks;
-  // By rank: how long a part runs and what it costs; the end of the node's slot and its row. Behind
-  // the nodes 64 that live for ever and cost too much.
-  std::vector<double> length, key, end;
-  std::vector<std::uint32_t> row;
+  std::vector<Offer> offers;  // by rank, then 64 that last for ever and cost too much, and one more
   std::vector<std::uint64_t> free;  // a bit a rank
-  std::vector<Arrival> slots;
+  std::vector<SlotArrival> slots;
   ArrivalRing remnants;
   std::vector<Found> found;  // not in the result yet, as the next
   std::vector<Part> parts;
@@ -103,7 +69,7 @@ class RankedSweep {
     const bool endless = limit_ == ~std::size_t{0} &&
                          query_.deadline == std::numeric_limits<double>::max() &&
                          query_.latest == kInfinity;
-    const std::uint32_t* const ranks = work_.ranks.rank.data();
+    const std::uint32_t* const nodes = work_.ranks.node.data();
     std::size_t count = 0;
     bool steady = true, going = true;
     Shape::screen(prepared_).each(
@@ -117,10 +83,11 @@ class RankedSweep {
           }
           const double t = query_.start_in(s), end = query_.limit(s);
           if (t + shortest > query_.deadline) return false;
-          const std::uint32_t rank = ranks[static_cast<std::size_t>(s.place)];
-          steady &= key_[rank] == shape_.key(s);
-          slots_[count] = {s.start, end, s.node, rank, static_cast<std::uint32_t>(row), 0};
-          count += (t + length_[rank] <= end) & (key_[rank] < kInfinity);
+          const std::uint32_t node = nodes[static_cast<std::size_t>(s.place)];
+          const Offer& offer = offers_[Arrival::rank_of(node)];
+          steady &= offer.key == shape_.key(s);
+          slots_[count] = {{moment_of(s.start), node, static_cast<std::uint32_t>(row)}, end};
+          count += (t + offer.length <= end) & (offer.key < kInfinity);
           if (count < kChunk) return true;
           going = steady && sweep(std::exchange(count, 0));
           return going;
@@ -129,44 +96,50 @@ class RankedSweep {
       work_.ranks.steady = false;
       return false;
     }
-    if (going && sweep(count)) finish();
+    if (going && sweep(count)) {
+      slots_[0].moment = kNever;
+      sweep(1);
+    }
     hand_over();
     status = status_;
     return true;
   }
 
  private:
-  using Ranks = std::array<std::int64_t, n>;
+  using Front = std::array<double, n - 1>;
 
   bool set_up() {
     NodeRanks& ranks = work_.ranks;
     ranks.rank_nodes(prepared_);
     if (!ranks.steady) return false;
-    const std::size_t size = prepared_.nodes.size(), words = (size + 63) / 64;
-    const std::size_t room = (words + 1) * 64;
-    if (work_.row.size() < room) {
-      work_.length.resize(room), work_.key.resize(room), work_.end.resize(room);
-      work_.row.resize(room);
-    }
-    length_ = work_.length.data(), key_ = work_.key.data(), end_ = work_.end.data();
-    row_ = work_.row.data(), id_ = ranks.id.data();
-    const double *const performance = ranks.performance.data(), *const price = ranks.price.data();
-    for (std::size_t i = 0; i < size; ++i) {
-      length_[i] = shape_.length_on(performance[i]);
-      key_[i] = shape_.key({0, 0, performance[i], price[i], price[i] / performance[i], 0, 0});
-    }
+    const std::size_t size = prepared_.nodes.size();
+    const std::size_t words = (size + 63) / 64;
+    none_ = (words + 1) * 64;
+    if (work_.offers.size() <= none_) work_.offers.resize(none_ + 1);
+    offers_ = work_.offers.data();
     // Sums must not overflow, and rates an ulp apart may give equal costs: nodes tell then.
     bool fits = shape_.length_on(prepared_.nodes.back().performance) < kMuch;
-    for (std::size_t i = 1; i < size; ++i)
-      fits &= (key_[i - 1] < key_[i]) | ((key_[i - 1] <= key_[i]) & (id_[i - 1] < id_[i]));
-    for (std::size_t i = 0; i < size; ++i) fits &= (key_[i] < kMuch) | (key_[i] == kInfinity);
+    double before = -kInfinity;
+    std::int32_t id = 0;
+    for (std::size_t i = 0; i < size; ++i) {
+      const NodeRanks::Ranked& each = ranks.ranked[i];
+      const double key =
+          shape_.key({0, 0, each.performance, each.price, each.rate, 0, 0});
+      offers_[i].length = shape_.length_on(each.performance);
+      offers_[i].key = key;
+      offers_[i].tagged = tagged(key, i);
+      offers_[i].id = each.id;
+      fits &= (before < key) | ((before <= key) & (id < each.id));
+      fits &= (key < kMuch) | (key == kInfinity);
+      before = key, id = each.id;
+    }
     if (!fits) return false;
-    for (std::size_t i = words * 64; i < room; ++i)
-      length_[i] = 0, key_[i] = end_[i] = kInfinity;
+    std::fill(offers_ + words * 64, offers_ + none_,
+              Offer{0, kInfinity, kInfinity, kInfinity, 0, 0});
     work_.free.assign(words + 1, 0);
     work_.free[words] = ~std::uint64_t{0};
     free_ = work_.free.data();
-    front_.fill(static_cast<std::int64_t>(words * 64));
+    front_.fill(kInfinity);
     sum_ = n > 1 ? kInfinity : 0;
     most_ = std::min(query_.budget * (1 + kMargin) + kUnderflow,
                      std::numeric_limits<double>::max());
@@ -175,6 +148,7 @@ class RankedSweep {
     slots_ = work_.slots.data();
     const double first = std::max(prepared_.first_start(), query_.earliest);
     remnants_.reset(first, shape_.length_on(prepared_.nodes.back().performance),
+                    shape_.length_on(ranks.mean),
                     std::max({prepared_.latest_end, prepared_.latest_start, std::fabs(first)}),
                     size);
     return true;
@@ -183,35 +157,116 @@ class RankedSweep {
   // So many more slots, and the remnants that come before them.
   bool sweep(std::size_t count) {
     poll();
-    const Arrival* slot = slots_;
-    const Arrival* const end = slot + count;
+    const SlotArrival* slot = slots_;
+    const SlotArrival* const end = slot + count;
+    const Arrival* next = remnants_.next();
+    Front front = front_;
+    double sum = sum_;
     while (slot != end) {
-      const Arrival& first = remnants_.next();
-      const bool remnant = first < *slot;
-      if (remnant & remnants_.day_is_over()) [[unlikely]] {
-        remnants_.turn(slot->start);
+      const bool remnant = *next < *slot;
+      if (remnant & (next == remnants_.end())) [[unlikely]] {
+        remnants_.drop_until(next);
+        if (slot->moment == kNever && remnants_.empty()) break;
+        remnants_.turn(time_of(slot->moment));
+        next = remnants_.next();
         continue;
       }
       // Which of the two it is would be guessed wrong half of the time.
-      const auto a = reinterpret_cast<std::uintptr_t>(slot),
-                 b = reinterpret_cast<std::uintptr_t>(&first);
-      const auto next = a ^ ((a ^ b) & (std::uintptr_t{0} - remnant));
-      remnants_.drop(remnant), slot += !remnant;
-      if (!come(*reinterpret_cast<const Arrival*>(next))) return false;
+      const std::size_t others = std::size_t{0} - remnant, of_slot = slot->rank(),
+                        rank = of_slot ^ ((of_slot ^ next->rank()) & others);
+      Offer& begun = offers_[of_slot ^ ((of_slot ^ none_) & others)];
+      begun.end = slot->end, begun.row = slot->row;
+      const std::int64_t moment = std::min(next->moment, slot->moment);
+      next += remnant, slot += !remnant;
+      free_[rank / 64] |= std::uint64_t{1} << rank % 64;
+      double key = offers_[rank].tagged;
+      if (sum + key <= most_) [[unlikely]] {
+        remnants_.drop_until(next);
+        front_ = front;
+        if (!look(std::max(time_of(moment), query_.earliest), key)) return false;
+        next = remnants_.next();
+        front = front_, sum = sum_;
+        continue;
+      }
+      sum = join(front, key);
+    }
+    remnants_.drop_until(next);
+    front_ = front, sum_ = sum;
+    return true;
+  }
+
+  // Puts a key in its place and leaves the dearest: the sum of the others.
+  static SLOTKERN_INLINE double join(Front& front, double& key) {
+    double sum = 0;
+    for (double& each : front) {
+      const double less = std::min(each, key);
+      key = std::max(each, key);
+      sum += each = less;
+    }
+    return sum;
+  }
+
+  static double tagged(double key, std::size_t rank) {
+    return std::bit_cast<double>((std::bit_cast<std::uint64_t>(key) & ~kRanks) | rank);
+  }
+  static std::size_t rank_in(double tagged) {
+    return static_cast<std::size_t>(std::bit_cast<std::uint64_t>(tagged) & kRanks);
+  }
+
+  bool lives(std::size_t rank, double t) const {
+    return t + offers_[rank].length <= offers_[rank].end;
+  }
+
+  // Whether the n cheapest that live fit.
+  SLOTKERN_APART bool look(double t, double key) {
+    poll();
+    std::array<std::size_t, n> chosen;
+    for (std::size_t i = 0; i + 1 < n; ++i) {
+      chosen[i] = rank_in(std::min(front_[i], key));
+      key = std::max(front_[i], key);
+    }
+    chosen[n - 1] = rank_in(key);
+    bool all = lives(chosen[0], t);
+    for (std::size_t i = 1; i < n; ++i) {
+      all &= lives(chosen[i], t);
+      all &= chosen[i] != chosen[i - 1];
+    }
+    if (!all) [[unlikely]]
+      first_free(t, 0, ~std::uint64_t{0}, chosen);
+    Found found;
+    for (std::size_t i = 0; i < n; ++i) found.cost += offers_[chosen[i]].key;
+    if (found.cost <= query_.budget) {
+      if (!take(t, found, chosen)) return false;
+      const std::size_t last = chosen[n - 1];
+      std::array<std::size_t, n - 1> rest;
+      first_free(t, last / 64, ~std::uint64_t{0} << last % 64, rest);
+      begin_with(rest.data());
+    } else {
+      begin_with(chosen.data());
     }
     return true;
   }
 
-  // The remnants behind all slots.
-  void finish() {
-    while (!remnants_.empty())
-      if (remnants_.day_is_over()) {
-        remnants_.turn(kInfinity);
-      } else {
-        const Arrival next = remnants_.next();
-        remnants_.drop(true);
-        if (!come(next)) return;
-      }
+  void begin_with(const std::size_t* ranks) {
+    sum_ = 0;
+    for (double& each : front_) sum_ += each = offers_[*ranks++].tagged;
+  }
+
+  // The first ranks that live.
+  template <std::size_t count>
+  void first_free(double t, std::size_t word, std::uint64_t rest,
+                  std::array<std::size_t, count>& ranks) {
+    rest &= free_[word];
+    for (std::size_t i = 0; i < count;) {
+      while (!rest) rest = free_[++word];
+      const std::size_t rank = word * 64 + static_cast<std::size_t>(std::countr_zero(rest));
+      ranks[i] = rank;
+      if (lives(rank, t)) [[likely]]
+        ++i;
+      else
+        free_[word] ^= rest & (0 - rest);
+      rest &= rest - 1;
+    }
   }
 
   // Returns the less and leaves the other, without a branch.
@@ -221,69 +276,8 @@ class RankedSweep {
     return a + step;
   }
 
-  bool lives(std::size_t rank, double t) const { return t + length_[rank] <= end_[rank]; }
-
-  SLOTKERN_INLINE bool come(const Arrival& arrival) {
-    const std::uint32_t rank = arrival.rank;
-    end_[rank] = arrival.end, row_[rank] = arrival.row;
-    const std::uint64_t bit = std::uint64_t{1} << rank % 64, before = free_[rank / 64];
-    free_[rank / 64] = before | bit;
-    // Whether a slot of the node is among the cheapest that has expired: it must not count twice.
-    const bool twice = n > 1 && ((before & bit) != 0) & (rank <= front_[n - 1 - (n > 1)]);
-    if ((sum_ + key_[rank] <= most_) | twice) [[unlikely]]
-      return look(std::max(arrival.start, query_.earliest), rank, twice);
-    std::int64_t other = rank;
-    double sum = 0;
-    for (std::size_t i = 0; i + 1 < n; ++i) {
-      const std::int64_t low = lower(front_[i], other);
-      front_[i] = low;
-      sum += key_[low];
-    }
-    sum_ = sum;
-    return true;
-  }
-
-  // Whether the n cheapest fit: those of the array and the one that has come, or, where one of them
-  // has expired, the first that live.
-  SLOTKERN_APART bool look(double t, std::int64_t rank, bool twice) {
-    poll();
-    Ranks chosen;
-    bool all = !twice;
-    for (std::size_t i = 0; i + 1 < n; ++i) {
-      all &= lives(static_cast<std::size_t>(front_[i]), t);
-      chosen[i] = lower(front_[i], rank);
-    }
-    chosen[n - 1] = rank;
-    if (!all) [[unlikely]]
-      first_free<n>(t, chosen);
-    Found found;
-    for (const std::int64_t each : chosen) found.cost += key_[each];
-    if (found.cost <= query_.budget && !take(t, found, chosen)) return false;
-    first_free<n - 1>(t, front_);
-    sum_ = 0;
-    for (std::size_t i = 0; i + 1 < n; ++i) sum_ += key_[front_[i]];
-    return true;
-  }
-
-  // The first ranks that live.
-  template <std::size_t count>
-  void first_free(double t, Ranks& ranks) {
-    std::size_t word = 0;
-    std::uint64_t rest = free_[0];
-    for (std::size_t i = 0; i < count;) {
-      while (!rest) rest = free_[++word];
-      const std::size_t rank = word * 64 + static_cast<std::size_t>(std::countr_zero(rest));
-      ranks[i] = static_cast<std::int64_t>(rank);
-      if (lives(rank, t)) [[likely]]
-        ++i;
-      else
-        free_[word] ^= rest & (0 - rest);
-      rest &= rest - 1;
-    }
-  }
-
   // Moves the chosen into the result and queues their right remnants.
-  SLOTKERN_INLINE bool take(double t, Found& found, const Ranks& chosen) {
+  SLOTKERN_INLINE bool take(double t, Found& found, const std::array<std::size_t, n>& chosen) {
     if (parts_ + n > room_) {
       hand_over();
       if (n > room_) {
@@ -294,30 +288,30 @@ class RankedSweep {
     }
     if (taken_ == kLong) expect_long();
     found.start = found.value = t;
-    std::array<std::int64_t, n> ordered;  // by node, then rank
+    std::array<std::int64_t, n> nodes;
     for (std::size_t i = 0; i < n; ++i) {
-      const double length = length_[chosen[i]];
+      const double length = offers_[chosen[i]].length;
       found.runtime = std::max(found.runtime, length);
       found.processor_time += length;
-      ordered[i] = std::int64_t{id_[chosen[i]]} << 32 | chosen[i];
+      nodes[i] = work_.ranks.ranked[chosen[i]].node;
     }
     for (std::size_t i = 1; i < n; ++i)
-      for (std::size_t k = 0; k < i; ++k) ordered[k] = lower(ordered[k], ordered[i]);
+      for (std::size_t k = 0; k < i; ++k) nodes[k] = lower(nodes[k], nodes[i]);
     Part* part = work_.parts.data() + parts_;
-    remnants_.expect(n);
-    for (const std::int64_t each : ordered) {
-      const auto rank = static_cast<std::uint32_t>(each);
-      const double length = length_[rank], end = end_[rank];
-      const double whole = end < query_.deadline ? end : prepared_.slots[row_[rank]].end;
+    for (const std::int64_t each : nodes) {
+      const auto node = static_cast<std::uint32_t>(each);
+      const std::size_t rank = Arrival::rank_of(node);
+      const Offer& offer = offers_[rank];
+      const double length = offer.length, end = offer.end;
+      const double whole = end < query_.deadline ? end : prepared_.slots[offer.row].end;
       const double finish = cut_finish(t + length, whole);
       if (!(finish > t)) [[unlikely]] {
         status_ = Status::volume_too_small;
         return false;
       }
-      const std::uint32_t row = row_[rank];
-      *part++ = {prepared_.origin(row), id_[rank], length, key_[rank], row};
+      *part++ = {prepared_.origin(offer.row), offer.id, length, offer.key, offer.row};
       free_[rank / 64] ^= std::uint64_t{1} << rank % 64;
-      remnants_.add(finish, end, id_[rank], rank, row,
+      remnants_.add(finish, node,
                     (finish < whole) & (finish + length <= end) & (finish <= query_.latest));
     }
     work_.found[windows_++] = found;
@@ -343,6 +337,8 @@ class RankedSweep {
   static constexpr std::size_t kSome = 4096;  // parts
   static constexpr std::size_t kLong = 64;    // windows that take a while
   static constexpr double kMuch = 1e290;
+  static constexpr std::uint64_t kRanks = 1023;
+  static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
   const PreparedSlots& prepared_;
   const Query& query_;
@@ -352,12 +348,11 @@ class RankedSweep {
   RankedScratch& work_;
   ArrivalRing& remnants_;
   Status status_ = Status::ok;
-  double *length_ = nullptr, *key_ = nullptr, *end_ = nullptr;
-  std::uint32_t* row_ = nullptr;
-  const std::int32_t* id_ = nullptr;
+  Offer* offers_ = nullptr;
   std::uint64_t* free_ = nullptr;
-  Arrival* slots_ = nullptr;
-  Ranks front_;      // the n - 1 cheapest, in order
+  SlotArrival* slots_ = nullptr;
+  std::size_t none_ = 0;  // the offer behind all
+  Front front_;  // tagged keys of the n - 1 cheapest, in order
   double sum_ = 0;   // of them
   double most_ = 0;  // of n, with a margin
   std::size_t windows_ = 0, parts_ = 0, room_ = kSome, taken_ = 0;
@@ -384,7 +379,7 @@ bool find_ranked(const PreparedSlots& prepared, const Query& query, const Shape&
   [&]<std::size_t... k>(std::index_sequence<k...>) {
     ((n == k + 1 && (found = run.template operator()<k + 1>())) || ...);
   }(std::make_index_sequence<12>{});
-  if (!found) out = {};
+  if (!found) out.clear();
   return found;
 }
 

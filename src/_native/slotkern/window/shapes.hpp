@@ -16,7 +16,7 @@ namespace slotkern {
 
 // Part i runs d_i = V / performance_i and costs V * rate_i. Screen keys are rates.
 struct Ragged {
-  static constexpr bool own_lengths = true;
+  static constexpr bool own_lengths = true, keys_by_screen = true;
   double volume;
 
   explicit Ragged(const Query& query) : volume(query.volume) {}
@@ -30,6 +30,7 @@ struct Ragged {
   }
   double least_rate(const Node& node) const { return node.min_price / node.performance; }
   double screen_key(const Slot& s) const { return s.rate; }
+  double least_screen_key(const Group& group) const { return group.least_rate; }
   double total(double sum) const { return sum; }
   double most_sum(double total) const { return total * (1 + kMargin) + kUnderflow; }
   double screened(double total) const { return (total + kUnderflow) / volume; }  // screen units
@@ -46,7 +47,7 @@ struct Ragged {
 // the screen of rates holds. It is loosened by what a rate may gain where it underflows. A
 // rate that overflows makes a part infinitely dear, as in Ragged.
 struct Charged {
-  static constexpr bool own_lengths = true;
+  static constexpr bool own_lengths = true, keys_by_screen = false;
   const Query* query;
 
   explicit Charged(const Query& asked) : query(&asked) {}
@@ -62,6 +63,7 @@ struct Charged {
     return std::max(0.0, node.min_price / node.performance - kLeast);
   }
   double screen_key(const Slot& s) const { return s.rate; }
+  double least_screen_key(const Group& group) const { return group.least_rate; }
   double total(double sum) const { return sum; }
   double most_sum(double total) const { return total * (1 + kMargin) + kUnderflow; }
   double screened(double total) const {
@@ -85,13 +87,14 @@ struct Charged {
 // All parts run T = Query::length(P_k) on nodes with performance >= P_k; the window costs
 // T * (sum of prices). Keys are prices.
 struct Square {
-  static constexpr bool own_lengths = false;
+  static constexpr bool own_lengths = false, keys_by_screen = true;
   double span, least;
 
   static const Screen& screen(const PreparedSlots& prepared) { return prepared.by_price(); }
   double length(const Slot&) const { return span; }
   double key(const Slot& s) const { return s.price; }
   double screen_key(const Slot& s) const { return s.price; }
+  double least_screen_key(const Group& group) const { return group.least_price; }
   double total(double sum) const { return span * sum; }
   double most_sum(double total) const { return (total + kUnderflow) / span * (1 + kMargin); }
   double screened(double total) const { return (total + kUnderflow) / span; }

@@ -146,11 +146,11 @@ class Sweep {
   // False: over, or the slots from `next_` on must be screened anew.
   bool take(std::size_t row, std::size_t position) {
     const Slot& slot = prepared_.slots[row];
-    if (shape_.screen_key(slot) > thresholds_.key) return true;  // it fell within the block
+    if (!passes(slot, thresholds_)) return true;  // it fell within the block
     const double t = query_.start_in(slot);
     if (pending_ && t > t_) {
       if (!judge(kAll)) return false;
-      if (shape_.screen_key(slot) > thresholds_.key) return true;
+      if (!passes(slot, thresholds_)) return true;
     }
     if (t > last_ || goal_.past(t, shortest_)) return !(over_ = true);
     if (!helps(slot, row, t) || !top_.add(shape_.key(slot), row)) return true;
@@ -159,6 +159,11 @@ class Sweep {
     pending_ = true;
     if (top_.cut() != cut_) tighten();
     return true;
+  }
+
+  // As the screen says it.
+  bool passes(const Slot& slot, const Thresholds& thresholds) const {
+    return round_down(shape_.screen_key(slot)) <= thresholds.key;
   }
 
   bool helps(const Slot& slot, std::size_t row, double t) const {
@@ -235,7 +240,7 @@ class Sweep {
     Shape::screen(prepared_).each(
         prepared_.order, thresholds, 0, last, [&](std::size_t row, std::size_t) {
           const Slot& slot = prepared_.slots[row];
-          if (shape_.screen_key(slot) > thresholds.key || !helps(slot, row, t_)) return true;
+          if (!passes(slot, thresholds) || !helps(slot, row, t_)) return true;
           top_.add(shape_.key(slot), row);
           if (top_.cut() != cut)
             cut = top_.cut(), thresholds.key = std::min(thresholds.key, key_kept());
@@ -251,7 +256,13 @@ class Sweep {
   float key_most() const {
     return std::min(goal_.probe, key_ceiling(shape_.screened(goal_.ceiling()), least_others_));
   }
-  float key_kept() const { return key_ceiling(shape_.screen_key_of(top_.cut()), 0); }
+  float key_kept() const {
+    const float most = key_ceiling(shape_.screen_key_of(top_.cut()), 0);
+    if (!Shape::keys_by_screen || top_.cut_row() == Kept::kNone) return most;
+    // What is as dear is not kept: where many cost the same hardly one is looked at.
+    const Slot& dearest = prepared_.slots[top_.cut_row()];
+    return std::min(most, Shape::screen(prepared_).under(shape_.screen_key(dearest)));
+  }
 
   void tighten() {
     cut_ = top_.cut();
@@ -290,58 +301,5 @@ class Sweep {
   std::size_t row_ = 0, next_ = 0;
   bool pending_ = false, over_ = false, better_ = false;
 };
-
-// The order of the tie rule.
-inline bool cheaper(const PreparedSlots& prepared, const Entry& a, const Entry& b) {
-  if (a.key != b.key) return a.key < b.key;
-  return prepared.slots[a.row].node < prepared.slots[b.row].node;
-}
-
-// The tie rule: the n cheapest by (key, node) of the slots at positions 0..last that are live at t
-// and pass `useful`, in this order, into `chosen`; whether there are n. `nth_key` and
-// `least_performance` are bounds known before. The n-th of those so far tightens the screen: of
-// few after each slot, of many whenever about n more have come.
-template <class Shape, class Useful>
-bool cheapest_at(const PreparedSlots& prepared, const Query& query, const Shape& shape, double t,
-                 std::size_t last, double nth_key, double least_performance, Useful useful,
-                 std::vector<Entry>& chosen) {
-  const std::size_t n = static_cast<std::size_t>(query.n), room = 2 * n + 8;
-  const bool sorts = n <= kFewSorted;
-  const auto before = [&prepared](const Entry& a, const Entry& b) {
-    return cheaper(prepared, a, b);
-  };
-  chosen.resize(room);
-  std::size_t size = 0;
-  Thresholds thresholds = first_thresholds(prepared, query, shape);
-  thresholds.end = std::max(thresholds.end, Shape::screen(prepared).ending(t));
-  thresholds.key = key_ceiling(shape.screen_key_of(nth_key), 0);
-  thresholds.performance =
-      std::max(thresholds.performance, round_down(least_performance * (1 - kMargin)));
-  double most = kInfinity;  // the key of the n-th
-  const auto drop_rest = [&] {
-    const auto first = chosen.begin(), nth = first + static_cast<std::ptrdiff_t>(n) - 1;
-    if (!sorts) std::nth_element(first, nth, first + static_cast<std::ptrdiff_t>(size), before);
-    size = n;
-    most = nth->key;
-    thresholds.key = std::min(thresholds.key, key_ceiling(shape.screen_key_of(most), 0));
-  };
-  Shape::screen(prepared).each(prepared.order, thresholds, last, [&](std::size_t row) {
-    const Slot& s = prepared.slots[row];
-    const Entry entry{shape.key(s), row};
-    if (entry.key > most || !live(query, shape, s, t) || !query.admits(s, row) ||
-        s.performance < shape.performance() || !useful(s))
-      return true;
-    if (sorts)
-      insert_sorted(chosen, size++, entry, before);
-    else
-      chosen[size++] = entry;
-    if (size == room || (sorts && size >= n)) drop_rest();
-    return true;
-  });
-  if (size > n) drop_rest();
-  chosen.resize(size);
-  if (!sorts) std::sort(chosen.begin(), chosen.end(), before);
-  return size == n;
-}
 
 }  // namespace slotkern

@@ -1,0 +1,159 @@
+// The tie rule: the n cheapest slots that are live at one time, by (key, node).
+//
+// Nodes are most often of a few kinds, and thousands of slots cost the same: then the least nodes
+// count. A block of slots none of which is cheaper than the n-th so far, and whose nodes all come
+// after its node, is passed by: O(m / 4096) for the blocks, then the few that are left.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "slotkern/window/cheapest.hpp"
+#include "slotkern/window/shapes.hpp"
+
+namespace slotkern {
+
+// The order of the tie rule.
+inline bool cheaper(const PreparedSlots& prepared, const Entry& a, const Entry& b) {
+  if (a.key != b.key) return a.key < b.key;
+  return prepared.slots[a.row].node < prepared.slots[b.row].node;
+}
+
+// The n-th so far, and what comes after it where nodes are of few kinds; elsewhere nothing is said.
+template <class Shape>
+class NthSoFar {
+ public:
+  // Slots of nodes of less than this performance do not count.
+  NthSoFar(const PreparedSlots& prepared, const Shape& shape, double performance)
+      : prepared_(prepared), shape_(shape), screen_(Shape::screen(prepared)),
+        few_kinds_(Shape::keys_by_screen && screen_.few_kinds()) {
+    if (few_kinds_) group_ = prepared.group_of(performance);
+  }
+
+  void set(const Entry& nth) {
+    key_ = nth.key;
+    if (!few_kinds_) return;
+    const Slot& slot = prepared_.slots[nth.row];
+    const double key = shape_.screen_key(slot);
+    known_ = true;
+    node_ = slot.node, nodes_ = round_down(node_);
+    cheaper_ = group_ && key > shape_.least_screen_key(*group_) ? screen_.under(key) : -kInfinity;
+  }
+  bool precedes(double key, const Slot& slot) const {
+    return key > key_ || (known_ && key == key_ && slot.node > node_);
+  }
+  // Bit j: the block on the j-th seat from here may have a slot that does not come after it.
+  std::uint64_t may_join(std::size_t seats) const {
+    if (!known_) return ~std::uint64_t{0};
+    return screen_.with_keys(seats, cheaper_) |
+           detail::at_most64(&prepared_.least_nodes[seats], nodes_);
+  }
+
+ private:
+  const PreparedSlots& prepared_;
+  const Shape& shape_;
+  const Screen& screen_;
+  const bool few_kinds_;
+  const Group* group_ = nullptr;
+  double key_ = kInfinity;
+  bool known_ = false;       // what follows
+  std::int32_t node_ = 0;
+  float nodes_ = 0;          // the same
+  float cheaper_ = 0;        // keys of the screen that may be less than its
+};
+
+// The n cheapest of the slots that are live at t and pass `useful`, in the order of the tie rule, into
+// `chosen`; whether there are n. each(thresholds, so_far, take) calls take(row) for what passes. The
+// n-th of those so far tightens the screen: of few after each slot, of many whenever about n more
+// have come.
+template <class Shape, class Useful, class Each>
+bool choose_cheapest(const PreparedSlots& prepared, const Query& query, const Shape& shape,
+                     double t, Thresholds& thresholds, Useful useful, std::vector<Entry>& chosen,
+                     Each each) {
+  const std::size_t n = static_cast<std::size_t>(query.n), room = 2 * n + 8;
+  const bool sorts = n <= kFewSorted;
+  const auto before = [&prepared](const Entry& a, const Entry& b) {
+    return cheaper(prepared, a, b);
+  };
+  chosen.resize(room);
+  std::size_t size = 0;
+  NthSoFar<Shape> so_far(prepared, shape, thresholds.performance);
+  const auto drop_rest = [&] {
+    const auto first = chosen.begin(), nth = first + static_cast<std::ptrdiff_t>(n) - 1;
+    if (!sorts) std::nth_element(first, nth, first + static_cast<std::ptrdiff_t>(size), before);
+    size = n;
+    so_far.set(*nth);
+    thresholds.key = std::min(thresholds.key, key_ceiling(shape.screen_key_of(nth->key), 0));
+  };
+  each(thresholds, so_far, [&](std::size_t row) {
+    const Slot& s = prepared.slots[row];
+    const Entry entry{shape.key(s), row};
+    if (so_far.precedes(entry.key, s) || !live(query, shape, s, t) || !query.admits(s, row) ||
+        s.performance < shape.performance() || !useful(s))
+      return true;
+    if (sorts)
+      insert_sorted(chosen, size++, entry, before);
+    else
+      chosen[size++] = entry;
+    if (size == room || (sorts && size >= n)) drop_rest();
+    return true;
+  });
+  if (size > n) drop_rest();
+  chosen.resize(size);
+  if (!sorts) std::sort(chosen.begin(), chosen.end(), before);
+  return size == n;
+}
+
+template <class Shape>
+Thresholds thresholds_at(const PreparedSlots& prepared, const Query& query, const Shape& shape,
+                         double t) {
+  Thresholds thresholds = first_thresholds(prepared, query, shape);
+  thresholds.end = std::max(thresholds.end, Shape::screen(prepared).ending(t));
+  return thresholds;
+}
+
+// Those of the slots at positions 0..last. `nth_key` and `least_performance` are bounds known
+// before.
+template <class Shape, class Useful>
+bool cheapest_at(const PreparedSlots& prepared, const Query& query, const Shape& shape, double t,
+                 std::size_t last, double nth_key, double least_performance, Useful useful,
+                 std::vector<Entry>& chosen) {
+  Thresholds thresholds = thresholds_at(prepared, query, shape, t);
+  thresholds.key = key_ceiling(shape.screen_key_of(nth_key), 0);
+  thresholds.performance =
+      std::max(thresholds.performance, round_down(least_performance * (1 - kMargin)));
+  return choose_cheapest(
+      prepared, query, shape, t, thresholds, useful, chosen,
+      [&](const Thresholds& tightened, const NthSoFar<Shape>& so_far, auto take) {
+        Shape::screen(prepared).each_of(
+            prepared.order, tightened, 0, last,
+            [&](std::size_t seats) { return so_far.may_join(seats); },
+            [&](std::size_t row, std::size_t) { return take(row); });
+      });
+}
+
+// The same of all slots that have begun by t, where those are found among a few of low keys: false
+// also where they are not, for all such are busy, or nothing is known of keys.
+template <class Shape>
+bool soon_cheapest_at(const PreparedSlots& prepared, const Query& query, const Shape& shape,
+                      double t, std::vector<Entry>& chosen) {
+  const Screen& screen = Shape::screen(prepared);
+  const std::size_t wanted = 2 * static_cast<std::size_t>(query.n) + 4;
+  Thresholds thresholds = thresholds_at(prepared, query, shape, t);
+  bool looked = false;
+  const bool all = choose_cheapest(
+      prepared, query, shape, t, thresholds, [t](const Slot& s) { return s.start <= t; }, chosen,
+      [&](Thresholds& lowered, const NthSoFar<Shape>&, auto take) {
+        const std::size_t last = prepared.position_near(t);
+        looked = screen.each_cheap(prepared.order, lowered, last, wanted, take);
+      });
+  const bool sure =
+      all && key_ceiling(shape.screen_key_of(chosen.back().key), 0) <= thresholds.key;
+  if (looked) screen.enough_were_cheap(sure);
+  return sure;
+}
+
+}  // namespace slotkern

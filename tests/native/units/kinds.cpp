@@ -1,0 +1,210 @@
+// Nodes of few kinds, many of which cost the same: windows against all times and lengths there are.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <tuple>
+#include <vector>
+
+#include "slotkern/pool/schedule.hpp"
+#include "slotkern/slots/few_keys.hpp"
+#include "support.hpp"
+
+using namespace slotkern;
+using namespace unit;
+
+namespace {
+
+// Against the numbers that each float has stood for.
+void few_keys_are_told() {
+  int few = 0;
+  for (int round = 0; round < 3000; ++round) {
+    std::map<float, std::set<double>> known;
+    std::set<double> all;
+    const std::size_t most = below(3) ? below(600) : below(4), kinds = 1 + below(700);
+    FewKeys keys(most);
+    bool apart = true;
+    for (std::size_t i = 0; i < 2 * kinds; ++i) {
+      double key = static_cast<double>(below(kinds)) / 7;
+      if (!below(5000)) key = std::nextafter(key, 1e9);
+      if (!below(5000)) key = kInfinity;
+      keys.add(key);
+      if (key == kInfinity) continue;
+      all.insert(key);
+      known[round_down(key)].insert(key);
+      apart = apart && known[round_down(key)].size() == 1;
+      CHECK(keys.few() == (apart && all.size() <= std::min<std::size_t>(most, 512)));
+    }
+    few += keys.few();
+  }
+  CHECK(few > 300 && few < 2700);
+}
+
+struct Pool {
+  std::vector<Row> rows;
+  std::vector<double> prices;
+  PreparedSlots prepared;
+  SlotPool pool;
+
+  explicit Pool(std::vector<Row> given) : rows(std::move(given)) {
+    for (const Row& row : rows) prices.push_back(row.price);
+    CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::square, 0).status == Status::ok);
+    CHECK(open_pool(pool, prepared, prices, nullptr) == Status::ok);
+  }
+};
+
+struct Kind {
+  double performance, price;
+};
+
+// Rates that are equal, or differ; now and then by an ulp, so that they are the same float, or so
+// little that they are neighbours.
+std::vector<Kind> some_kinds() {
+  std::vector<Kind> kinds;
+  for (std::size_t k = 1 + below(5); k > 0; --k) {
+    const double performance = 1 + double(below(4)), rate = below(2) ? double(below(3)) : real();
+    kinds.push_back({performance, performance * rate});
+  }
+  const Kind first = kinds[0];
+  if (!below(4)) kinds.push_back({first.performance, std::nextafter(first.price, 9)});
+  if (!below(4)) kinds.push_back({first.performance, first.price * (1 + 0x1p-24)});
+  return kinds;
+}
+
+std::vector<Row> rows_of(std::size_t nodes, const std::vector<Kind>& kinds) {
+  std::vector<Row> rows;
+  const bool mixed = below(2);
+  const std::size_t stride = 1 + 2 * below(3);
+  for (std::size_t k = 0; k < nodes; ++k) {
+    const Kind& kind = kinds[mixed ? below(kinds.size()) : k * kinds.size() / nodes];
+    const auto id = static_cast<std::int32_t>(k * stride);
+    double t = double(below(3)) * double(below(4));
+    for (std::size_t i = 1 + below(3); i > 0; --i) {
+      const double end = t + 1 + double(below(30));
+      rows.push_back({id, t, end, kind.performance, kind.price});
+      t = end + double(below(9));
+    }
+  }
+  std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
+    return a.start != b.start ? a.start < b.start : a.node < b.node;
+  });
+  return rows;
+}
+
+struct Plain {
+  double value = kInfinity, start = 0, cost = 0;
+  std::vector<std::int32_t> nodes;  // ascending
+};
+
+// The ragged window by a criterion from what is free: at each start the n cheapest of those that
+// run no longer than each length there is.
+Plain plainly(const PoolState& state, const std::vector<Row>& rows, const Query& query,
+              int criterion) {
+  struct Live {
+    double key;
+    std::int32_t node;
+    double length;
+    bool operator<(const Live& other) const {
+      return std::tie(key, node) < std::tie(other.key, other.node);
+    }
+  };
+  std::set<double> starts, lengths;
+  for (const Span& span : state.free) {
+    starts.insert(std::max(span.start, query.earliest));
+    lengths.insert(query.volume / rows[span.row].performance);
+  }
+  const bool by_length = criterion == criterion_index("finish") ||
+                         criterion == criterion_index("runtime");
+  Plain best;
+  for (const double t : starts) {
+    for (const double most : lengths) {
+      if (!by_length && most != *lengths.rbegin()) continue;
+      std::vector<Live> live;
+      for (std::size_t i = 0; i < state.free.size(); ++i) {
+        const Span& span = state.free[i];
+        const Row& row = rows[span.row];
+        const double length = query.volume / row.performance;
+        if (span.start <= t && t + length <= std::min(span.end, query.deadline) &&
+            length <= most && row.performance >= query.min_performance)
+          live.push_back({query.volume * (row.price / row.performance), row.node, length});
+      }
+      const auto n = static_cast<std::size_t>(query.n);
+      if (live.size() < n) continue;
+      std::sort(live.begin(), live.end());
+      Plain found;
+      found.start = t;
+      double longest = 0;
+      for (std::size_t i = 0; i < n; ++i) {
+        found.cost += live[i].key;
+        longest = std::max(longest, live[i].length);
+        found.nodes.push_back(live[i].node);
+      }
+      if (found.cost > query.budget) continue;
+      std::sort(found.nodes.begin(), found.nodes.end());
+      found.value = criterion == criterion_index("start")    ? t
+                    : criterion == criterion_index("cost")   ? found.cost
+                    : criterion == criterion_index("finish") ? t + longest
+                                                             : longest;
+      if (std::tie(found.value, found.start, found.cost, found.nodes) <
+          std::tie(best.value, best.start, best.cost, best.nodes))
+        best = found;
+    }
+  }
+  return best;
+}
+
+struct Booked {
+  double start;
+  std::vector<Part> parts;
+};
+
+void windows_of_few_kinds() {
+  int found = 0, none = 0;
+  for (int round = 0; round < 400; ++round) {
+    const std::size_t nodes = below(3) ? 1 + below(40) : 100 + below(300);
+    Pool p(rows_of(nodes, some_kinds()));
+    std::vector<Booked> booked;
+    for (int job = 0; job < (nodes < 50 ? 30 : 6); ++job) {
+      Query query;
+      query.n = std::int64_t(1 + below(below(2) ? std::min<std::size_t>(nodes, 6) : nodes));
+      query.volume = 1 + double(below(30));
+      if (!below(3)) query.budget = double(query.n) * query.volume * double(below(4));
+      if (!below(5)) query.earliest = double(below(40));
+      if (!below(5)) query.deadline = double(below(60));
+      if (!below(5)) query.min_performance = double(below(4));
+      static constexpr const char* kAsked[] = {"start", "cost", "finish", "runtime"};
+      const int criterion = criterion_index(kAsked[below(4)]);
+      PoolState state;
+      CHECK(state_of(p.pool, state) == Status::ok);
+      const Plain wanted = plainly(state, p.rows, query, criterion);
+      const Answer answer = find(p.pool, query, criterion, ShapeKind::ragged);
+      CHECK((answer.status == Status::ok) == (wanted.value < kInfinity));
+      if (answer.status != Status::ok) {
+        ++none;
+        continue;
+      }
+      ++found;
+      const std::vector<Part> parts(answer.parts, answer.parts + query.n);
+      CHECK(answer.found.value == wanted.value && answer.found.start == wanted.start &&
+            answer.found.cost == wanted.cost);
+      for (std::size_t i = 0; i < parts.size(); ++i) CHECK(parts[i].node == wanted.nodes[i]);
+      std::size_t bad = 0;
+      CHECK(book(p.pool, answer.found.start, parts.data(), parts.size(), bad) == Status::ok);
+      booked.push_back({answer.found.start, parts});
+      if (below(4)) continue;
+      const auto back = booked.begin() + static_cast<std::ptrdiff_t>(below(booked.size()));
+      CHECK(release(p.pool, back->start, back->parts.data(), back->parts.size(), bad) ==
+            Status::ok);
+      booked.erase(back);
+    }
+  }
+  CHECK(found > 500 && none > 100);
+}
+
+}  // namespace
+
+int main() {
+  few_keys_are_told();
+  windows_of_few_kinds();
+  return report();
+}
