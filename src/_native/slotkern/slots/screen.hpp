@@ -83,8 +83,8 @@ class Screen {
   // other keys will come.
   void set_few_kinds(bool few) { few_kinds_ = few; }
   bool few_kinds() const { return few_kinds_; }
-  // The threshold of keys that are less than that of a slot.
-  float under(double key) const { return few_kinds_ ? next_below(round_down(key)) : round_down(key); }
+  // Of few kinds: the threshold of keys that are less than that of a slot.
+  static float under(double key) { return next_below(round_down(key)); }
 
   // The same of no rows yet, with memory for so many: 64 at a time follow, and none will change.
   void open(std::size_t slots, double origin) {

@@ -28,7 +28,10 @@ namespace detail {
 template <class Shape>
 void settle(const PreparedSlots& prepared, const Shape& shape, const std::vector<Entry>& chosen,
             std::size_t n, double start, Found& found, std::vector<Part>& parts) {
-  parts.resize(2 * n);  // the second half is scratch
+  const bool few = n <= kFewSorted;
+  parts.resize(few ? n : 2 * n);  // of many the second half is scratch
+  std::int32_t nodes[kFewSorted];
+  for (std::size_t i = 0; few && i < n; ++i) nodes[i] = prepared.slots[chosen[i].row].node;
   double sum = 0, time = 0;
   found.start = start;
   found.runtime = 0;
@@ -38,11 +41,14 @@ void settle(const PreparedSlots& prepared, const Shape& shape, const std::vector
     sum += chosen[i].key;
     time += length;
     found.runtime = std::max(found.runtime, length);
-    parts[i] = {prepared.origin(chosen[i].row), s.node, length, shape.total(chosen[i].key),
-                static_cast<std::uint32_t>(chosen[i].row)};
+    std::size_t at = few ? 0 : i;
+    for (std::size_t j = 0; few && j < n; ++j) at += nodes[j] < s.node;
+    parts[at] = {prepared.origin(chosen[i].row), s.node, length, shape.total(chosen[i].key),
+                 static_cast<std::uint32_t>(chosen[i].row)};
   }
   found.cost = shape.total(sum);
   found.processor_time = time;
+  if (few) return;
   merge_sort(parts.data(), n, parts.data() + n,
              [](const Part& a, const Part& b) { return a.node < b.node; });
   parts.resize(n);

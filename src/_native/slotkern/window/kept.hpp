@@ -145,7 +145,10 @@ class Kept {
   void merge() {
     const auto first = array_.begin(), middle = first + static_cast<std::ptrdiff_t>(size_),
                last = first + static_cast<std::ptrdiff_t>(tail_);
-    merge_sort(array_.data() + size_, tail_ - size_, merged_.data(), ByKey{});
+    if (tail_ - size_ <= kQuick)
+      std::sort(middle, last, ByKey{});
+    else
+      merge_sort(array_.data() + size_, tail_ - size_, merged_.data(), ByKey{});
     const double nth = full() ? array_[n_ - 1].key : kInfinity;
     changed_ = changed_ || middle->key < nth;
     std::merge(first, middle, middle, last, merged_.begin(), ByKey{});
@@ -159,6 +162,7 @@ class Kept {
   void cut_to_last() { cut_ = array_[size_ - 1].key, cut_row_ = array_[size_ - 1].row; }
 
   static constexpr std::size_t kFew = 8;  // are put into their places one by one
+  static constexpr std::size_t kQuick = 32;  // are sorted as soon by any sort
   static constexpr std::size_t kSoon = 64;  // among so many as soon as they are weighed
 
   std::size_t n_ = 0, capacity_ = 0;

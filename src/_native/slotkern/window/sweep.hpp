@@ -112,6 +112,7 @@ class Sweep {
         Goal& goal, Workspace& work, double dear = kInfinity)
       : prepared_(prepared), query_(query), shape_(shape), least_others_(least_others),
         goal_(goal), work_(work), top_(work.kept), n_(static_cast<std::size_t>(query.n)),
+        few_kinds_(Shape::keys_by_screen && Shape::screen(prepared).few_kinds()),
         shortest_(shape.shortest(prepared)),
         thresholds_(first_thresholds(prepared, query, shape)) {
     thresholds_.end = std::max(thresholds_.end,
@@ -161,9 +162,10 @@ class Sweep {
     return true;
   }
 
-  // As the screen says it.
+  // Of few kinds as the screen says it, where what is less may lie above the threshold.
   bool passes(const Slot& slot, const Thresholds& thresholds) const {
-    return round_down(shape_.screen_key(slot)) <= thresholds.key;
+    const double key = shape_.screen_key(slot);
+    return few_kinds_ ? round_down(key) <= thresholds.key : key <= thresholds.key;
   }
 
   bool helps(const Slot& slot, std::size_t row, double t) const {
@@ -258,7 +260,7 @@ class Sweep {
   }
   float key_kept() const {
     const float most = key_ceiling(shape_.screen_key_of(top_.cut()), 0);
-    if (!Shape::keys_by_screen || top_.cut_row() == Kept::kNone) return most;
+    if (!few_kinds_ || top_.cut_row() == Kept::kNone) return most;
     // What is as dear is not kept: where many cost the same hardly one is looked at.
     const Slot& dearest = prepared_.slots[top_.cut_row()];
     return std::min(most, Shape::screen(prepared_).under(shape_.screen_key(dearest)));
@@ -291,6 +293,7 @@ class Sweep {
   Workspace& work_;
   Kept& top_;
   const std::size_t n_;
+  const bool few_kinds_;
   std::size_t spare_ = std::max<std::size_t>(4, n_ / 2);
   const double shortest_;
   Thresholds thresholds_;
