@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "slotkern/pool/schedule.hpp"
-#include "support.hpp"
+#include "pools.hpp"
 
 using namespace slotkern;
 using namespace unit;
@@ -33,19 +33,6 @@ std::vector<Row> rows_of(int nodes, bool ties, bool several_prices, double scale
   });
   return rows;
 }
-
-struct Pool {
-  std::vector<Row> rows;
-  std::vector<double> prices;
-  PreparedSlots prepared;
-  SlotPool pool;
-
-  explicit Pool(std::vector<Row> given) : rows(std::move(given)) {
-    for (const Row& row : rows) prices.push_back(row.price);
-    CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::square, 0).status == Status::ok);
-    CHECK(open_pool(pool, prepared, prices, nullptr) == Status::ok);
-  }
-};
 
 struct Booked {
   double start;

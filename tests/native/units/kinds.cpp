@@ -6,9 +6,8 @@
 #include <tuple>
 #include <vector>
 
-#include "slotkern/pool/schedule.hpp"
 #include "slotkern/slots/few_keys.hpp"
-#include "support.hpp"
+#include "pools.hpp"
 
 using namespace slotkern;
 using namespace unit;
@@ -39,19 +38,6 @@ void few_keys_are_told() {
   }
   CHECK(few > 300 && few < 2700);
 }
-
-struct Pool {
-  std::vector<Row> rows;
-  std::vector<double> prices;
-  PreparedSlots prepared;
-  SlotPool pool;
-
-  explicit Pool(std::vector<Row> given) : rows(std::move(given)) {
-    for (const Row& row : rows) prices.push_back(row.price);
-    CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::square, 0).status == Status::ok);
-    CHECK(open_pool(pool, prepared, prices, nullptr) == Status::ok);
-  }
-};
 
 struct Kind {
   double performance, price;
