@@ -139,7 +139,7 @@ def test_a_booking_of_many_windows_is_undone_by_ctrl_c():
     process = run(
         """
         pool = sk.SlotPool(crowd(20_000))
-        windows = list(sk.find_alternatives(pool, sk.Request(5_000, 10), limit=600))
+        windows = list(sk.find_alternatives(pool, sk.Request(5_000, 10), limit=1_200))
         before = pool.slots
         ready()
         try:
@@ -153,7 +153,7 @@ def test_a_booking_of_many_windows_is_undone_by_ctrl_c():
     )
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=120)
-    assert out.splitlines() == ["stopped 600", "0 [] True", "7"]
+    assert out.splitlines() == ["stopped 1200", "0 [] True", "7"]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent by kill")
@@ -251,7 +251,7 @@ def test_a_handler_that_returns_lets_the_call_go_on():
         heard = []
         signal.signal(signal.SIGINT, lambda *_: heard.append(1))
         pool = sk.SlotPool(crowd(2_000))
-        asked = [sk.Request(1_000, 1 + i % 7) for i in range(3_000)]
+        asked = [sk.Request(1_000, 1 + i % 7) for i in range(8_000)]
         ready()
         done = pool.schedule(asked)
         other = sk.SlotPool(crowd(2_000)).schedule(asked[:50])
@@ -260,7 +260,7 @@ def test_a_handler_that_returns_lets_the_call_go_on():
     )
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=120)
-    assert out.split() == ["1", "True", "3000", "True"]
+    assert out.split() == ["1", "True", "8000", "True"]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent by kill")
@@ -291,7 +291,7 @@ def test_a_child_can_use_the_pool_that_another_thread_is_booking():
         import os, threading
 
         pool = sk.SlotPool(crowd(2_000))
-        asked = [sk.Request(1_000, 1 + i % 7) for i in range(4_000)]
+        asked = [sk.Request(1_000, 1 + i % 7) for i in range(8_000)]
         result = []
         thread = threading.Thread(target=lambda: result.append(pool.schedule(asked)))
         thread.start()
