@@ -139,7 +139,7 @@ def test_a_booking_of_many_windows_is_undone_by_ctrl_c():
     process = run(
         """
         pool = sk.SlotPool(crowd(20_000))
-        windows = list(sk.find_alternatives(pool, sk.Request(5_000, 10), limit=1_200))
+        windows = list(sk.find_alternatives(pool, sk.Request(5_000, 10), limit=780))
         before = pool.slots
         ready()
         try:
@@ -153,7 +153,7 @@ def test_a_booking_of_many_windows_is_undone_by_ctrl_c():
     )
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=120)
-    assert out.splitlines() == ["stopped 1200", "0 [] True", "7"]
+    assert out.splitlines() == ["stopped 780", "0 [] True", "7"]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent by kill")
