@@ -162,7 +162,9 @@ class Kept {
   void cut_to_last() { cut_ = array_[size_ - 1].key, cut_row_ = array_[size_ - 1].row; }
 
   static constexpr std::size_t kFew = 8;  // are put into their places one by one
-  static constexpr std::size_t kQuick = 32;  // are sorted as soon by any sort
+  // Of so many a processor remembers how they were sorted for the search before, where it was of
+  // the same slots: a plain sort is quicker then, and not much slower where they differ.
+  static constexpr std::size_t kQuick = 160;
   static constexpr std::size_t kSoon = 64;  // among so many as soon as they are weighed
 
   std::size_t n_ = 0, capacity_ = 0;
