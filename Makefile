@@ -10,7 +10,7 @@ FUZZ    := build/fuzz
 BEGIN   := $(shell date +%s)
 FUZZ_RUNS    ?= 1000000
 BRIEF_RUNS   ?= 20000
-TARGETS := search within alternatives pool choose values replay withdraw
+TARGETS := search within alternatives pool pool-small choose values replay withdraw
 DOORS   := $(patsubst src/_native/%.pyx,slotkern.%,$(wildcard src/_native/*.pyx))
 SOURCES := pyproject.toml CMakeLists.txt $(shell find src -type f -not -name "*.pyc")
 
@@ -131,15 +131,22 @@ clang: | toolchain
 	    -C build-dir=build/clang -e ".[test,browser]"
 	CXX=$(CLANG) .venv-clang/bin/python -m pytest -q -n auto -p no:cacheprovider
 
-# Kernels against exhaustive search, under ASan and UBSan. Briefly: so many runs from one seed,
-# the same at every time; long: from what was found before.
-$(FUZZ)/%: tests/native/fuzz/%.cpp $(wildcard tests/native/fuzz/*.hpp) $(shell find src/_native -name "*.hpp")
+# Kernels against exhaustive search, under ASan and UBSan: small pools that are searched as large
+# ones are, or (target-small) as what they are. Briefly: so many runs from one seed, the same at
+# every time; long: from what was found before.
+define fuzzer
 	@command -v $(CLANG) >/dev/null || { echo "make: $(CLANG) is missing (Debian: clang)" >&2; exit 1; }
 	@mkdir -p $(FUZZ)
 	$(CLANG) -std=c++20 -O2 -g1 -Wall -Wextra -Werror -ffp-contract=off \
 	    -fsanitize=fuzzer,address,undefined,float-cast-overflow -fno-sanitize-recover=all \
 	    -fno-sanitize-coverage=trace-cmp,trace-gep,trace-div,indirect-calls \
-	    -DSLOTKERN_FEW_ROWS=0 -DSLOTKERN_FEW_BLOCKS=0 -Isrc/_native $< -o $@
+	    $(1) -Isrc/_native $< -o $@
+endef
+KERNELS := $(wildcard tests/native/fuzz/*.hpp) $(shell find src/_native -name "*.hpp")
+$(FUZZ)/%: tests/native/fuzz/%.cpp $(KERNELS)
+	$(call fuzzer,-DSLOTKERN_FEW_ROWS=0 -DSLOTKERN_FEW_BLOCKS=0)
+$(FUZZ)/%-small: tests/native/fuzz/%.cpp $(KERNELS)
+	$(call fuzzer,)
 
 fuzz-briefly: $(TARGETS:%=$(FUZZ)/%)
 	@for target in $^; do $$target -seed=1 -runs=$(BRIEF_RUNS) -max_len=256 -len_control=0 \

@@ -43,13 +43,23 @@ struct Kind {
   double performance, price;
 };
 
+// A rate that is a small number, any, or some ulps above a float.
+double some_rate() {
+  if (below(2)) return double(below(3));
+  double rate = real();
+  if (below(2)) return rate;
+  rate = round_down(rate);
+  for (std::size_t ulps = 1 + below(4); ulps > 0; --ulps) rate = std::nextafter(rate, 9);
+  return rate;
+}
+
 // Rates that are equal, or differ; now and then by an ulp, so that they are the same float, or so
 // little that they are neighbours.
 std::vector<Kind> some_kinds() {
   std::vector<Kind> kinds;
   for (std::size_t k = 1 + below(5); k > 0; --k) {
-    const double performance = 1 + double(below(4)), rate = below(2) ? double(below(3)) : real();
-    kinds.push_back({performance, performance * rate});
+    const double performance = 1 + double(below(4));
+    kinds.push_back({performance, performance * some_rate()});
   }
   const Kind first = kinds[0];
   if (!below(4)) kinds.push_back({first.performance, std::nextafter(first.price, 9)});
@@ -187,10 +197,36 @@ void windows_of_few_kinds() {
   CHECK(found > 500 && none > 100);
 }
 
+// Of one kind, whose rate lies by a few ulps above a float or below: what the screen lets through
+// and what a search keeps must be the same, or a search looks again for ever.
+void windows_of_one_kind() {
+  static constexpr const char* kAsked[] = {"start", "cost", "finish", "runtime"};
+  for (int round = 0; round < 300; ++round) {
+    const std::size_t n = 1 + below(3), nodes = 64 * n + 70;
+    double rate = round_down(real() + 1e-3);
+    for (std::size_t ulps = below(5); ulps > 0; --ulps) rate = std::nextafter(rate, 9);
+    std::vector<Row> rows;
+    for (std::size_t k = 0; k < nodes; ++k)
+      rows.push_back({static_cast<std::int32_t>(k), 0, 100, 1, rate});
+    Pool p(rows);
+    Query query;
+    query.n = std::int64_t(n);
+    query.volume = real() + 1;
+    for (const char* name : kAsked) {
+      const Answer answer = find(p.pool, query, criterion_index(name), ShapeKind::ragged);
+      double cost = 0;
+      for (std::size_t i = 0; i < n; ++i) cost += query.volume * rate;
+      CHECK(answer.status == Status::ok && answer.found.start == 0 && answer.found.cost == cost);
+      for (std::size_t i = 0; i < n; ++i) CHECK(answer.parts[i].node == static_cast<int>(i));
+    }
+  }
+}
+
 }  // namespace
 
 int main() {
   few_keys_are_told();
+  windows_of_one_kind();
   windows_of_few_kinds();
   return report();
 }

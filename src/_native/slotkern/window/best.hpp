@@ -99,7 +99,7 @@ bool search_ragged(const PreparedSlots& prepared, const Query& query, double lea
   if (Criterion::by_bound) {  // a low ceiling early: first the slots of some cheap nodes only
     const std::size_t some = 4 * n;
     if (prepared.nodes.size() > 16 * some && prepared.cheapest_rates.size() > some) {
-      goal.probe = round_up(prepared.rates_of(some) - prepared.rates_of(some - 1));
+      goal.probe = key_ceiling(prepared.rates_of(some), prepared.rates_of(some - 1));
       Sweep(prepared, query, shape, least_others, goal, work).run();
       complete = goal.best.found &&
                  key_ceiling(shape.screened(goal.best.total), least_others) <= goal.probe;

@@ -147,11 +147,11 @@ class Sweep {
   // False: over, or the slots from `next_` on must be screened anew.
   bool take(std::size_t row, std::size_t position) {
     const Slot& slot = prepared_.slots[row];
-    if (!passes(slot, thresholds_)) return true;  // it fell within the block
+    if (!passes(slot, thresholds_.key)) return true;  // it fell within the block
     const double t = query_.start_in(slot);
     if (pending_ && t > t_) {
       if (!judge(kAll)) return false;
-      if (!passes(slot, thresholds_)) return true;
+      if (!passes(slot, thresholds_.key)) return true;
     }
     if (t > last_ || goal_.past(t, shortest_)) return !(over_ = true);
     if (!helps(slot, row, t) || !top_.add(shape_.key(slot), row)) return true;
@@ -163,9 +163,9 @@ class Sweep {
   }
 
   // Of few kinds as the screen says it, where what is less may lie above the threshold.
-  bool passes(const Slot& slot, const Thresholds& thresholds) const {
+  bool passes(const Slot& slot, float most) const {
     const double key = shape_.screen_key(slot);
-    return few_kinds_ ? round_down(key) <= thresholds.key : key <= thresholds.key;
+    return few_kinds_ ? round_down(key) <= most : key <= most;
   }
 
   bool helps(const Slot& slot, std::size_t row, double t) const {
@@ -180,9 +180,9 @@ class Sweep {
     if (top_.few()) return true;
     if constexpr (!Goal::by_step)  // else there is but one slot to absorb
       if (shape_.total(top_.hoped()) > goal_.ceiling()) return true;
-    const auto keep = [&](std::size_t other) {
+    const auto keep = [&](std::size_t other) {  // all that look_again() takes, or it never ends
       const Slot& s = prepared_.slots[other];
-      return shape_.screen_key(s) <= most_ && live(query_, shape_, s, t_) &&
+      return passes(s, most_) && live(query_, shape_, s, t_) &&
              goal_.useful(t_, shape_.length(s));
     };
     // Where whatever has come fits the ceiling no sum rules a window out, only how many are live.
@@ -242,7 +242,7 @@ class Sweep {
     Shape::screen(prepared_).each(
         prepared_.order, thresholds, 0, last, [&](std::size_t row, std::size_t) {
           const Slot& slot = prepared_.slots[row];
-          if (!passes(slot, thresholds) || !helps(slot, row, t_)) return true;
+          if (!passes(slot, thresholds.key) || !helps(slot, row, t_)) return true;
           top_.add(shape_.key(slot), row);
           if (top_.cut() != cut)
             cut = top_.cut(), thresholds.key = std::min(thresholds.key, key_kept());
