@@ -449,3 +449,61 @@ def test_random_pools_refuse_what_their_slots_refuse():
                 pool.book(sk.find_window(pool, job, "start", shape="ragged"))
                 booked += 1
     assert min(refused, booked) > 50
+
+
+def rates_of_few_kinds(rng):
+    """Small numbers, any, or some ulps above what a float of 32 bits holds."""
+    rates = rng.choice([1.0, 2.0, rng.random(), rng.random()], rng.integers(1, 4))
+    held = np.float32(rates).astype(float)
+    return np.where(
+        rng.random(len(rates)) < 0.5,
+        held + rng.integers(0, 5) * np.spacing(held),
+        rates,
+    )
+
+
+def slots_of_few_kinds(rng, nodes, first=0.0):
+    rates = rates_of_few_kinds(rng)
+    performance = rng.choice([1.0, 1.0, 2.0, 0.3], len(rates))
+    kind = rng.integers(0, len(rates), nodes)
+    start = first + rng.choice([0.0, 0.0, 3.0, 10.0], nodes)
+    return sk.make_slots(
+        node=rng.permutation(2 * nodes)[:nodes],
+        start=start,
+        end=start + rng.integers(20, 200, nodes),
+        performance=performance[kind],
+        price=(performance * rates)[kind],
+    )
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("seed", range(40))
+def test_a_pool_of_few_kinds_finds_what_its_slots_do(seed):
+    """Many that cost the same, on more nodes than a probe of the cheapest looks at."""
+    rng = np.random.default_rng(seed)
+    nodes = int(rng.integers(100, 700))
+    pool, booked, found = sk.SlotPool(slots_of_few_kinds(rng, nodes)), [], 0
+    for step in range(60):
+        request = sk.Request(
+            int(rng.choice([1, 1, 2, 3, nodes // 20])),
+            float(rng.choice([0.3, 1, 7.7, 20])),
+            budget=float(rng.choice([np.inf, np.inf, 40])),
+            deadline=float(rng.choice([np.inf, 90])),
+        )
+        criterion = ["cost", "cost", "start", "finish", "runtime"][step % 5]
+        shape = "square" if step % 7 == 0 else "ragged"
+        window = pool.find(request, criterion, shape=shape)
+        plain = sk.find_window(pool.slots, request, criterion, shape=shape)
+        assert_same_but_rows(window, plain)
+        if window is not None:
+            found += 1
+            pool.book(window)
+            booked.append(window)
+        if booked and step < 40 and rng.random() < 0.3:
+            pool.release(booked.pop(rng.integers(len(booked))))
+        if step == 40:
+            pool.advance(2.0)
+            more = slots_of_few_kinds(rng, 50, pool.now)
+            more["node"] += 10_000
+            pool.add_slots(more)
+    assert found > 20
