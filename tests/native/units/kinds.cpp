@@ -67,6 +67,12 @@ std::vector<Kind> some_kinds() {
   return kinds;
 }
 
+void in_order(std::vector<Row>& rows) {
+  std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
+    return a.start != b.start ? a.start < b.start : a.node < b.node;
+  });
+}
+
 std::vector<Row> rows_of(std::size_t nodes, const std::vector<Kind>& kinds) {
   std::vector<Row> rows;
   const bool mixed = below(2);
@@ -81,9 +87,7 @@ std::vector<Row> rows_of(std::size_t nodes, const std::vector<Kind>& kinds) {
       t = end + double(below(9));
     }
   }
-  std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
-    return a.start != b.start ? a.start < b.start : a.node < b.node;
-  });
+  in_order(rows);
   return rows;
 }
 
@@ -222,10 +226,79 @@ void windows_of_one_kind() {
   }
 }
 
+// What is free, as a user would give it.
+std::vector<Row> rows_left(const PoolState& state, const std::vector<Row>& rows) {
+  std::vector<Row> left;
+  for (const Span& span : state.free) {
+    const Row& row = rows[span.row];
+    left.push_back({row.node, span.start, span.end, row.performance, row.price});
+  }
+  in_order(left);
+  return left;
+}
+
+// By every criterion and in both shapes a pool finds what fresh slots do.
+void finds_what_is_left(Pool& p, int& found) {
+  PoolState state;
+  CHECK(state_of(p.pool, state) == Status::ok);
+  const std::vector<Row> left = rows_left(state, p.rows);
+  Query query;
+  query.n = std::int64_t(1 + below(4));
+  query.volume = 1 + double(below(12));
+  if (below(2)) query.budget = double(query.n) * query.volume;
+  for (int criterion = 0; criterion < kBuiltins; ++criterion)
+    for (const ShapeKind shape : {ShapeKind::square, ShapeKind::ragged}) {
+      PreparedSlots fresh;
+      CHECK(prepare_slots(fresh, view_of(left), true, shape, 0).status == Status::ok);
+      const Answer wanted = find(fresh, query, criterion, shape);
+      const Found value = wanted.found;
+      std::vector<std::int32_t> nodes;
+      for (std::int64_t i = 0; wanted.status == Status::ok && i < query.n; ++i)
+        nodes.push_back(wanted.parts[i].node);
+      const Answer answer = find(p.pool, query, criterion, shape);
+      CHECK(answer.status == wanted.status);
+      if (answer.status != Status::ok || wanted.status != Status::ok) continue;
+      ++found;
+      CHECK(answer.found.value == value.value && answer.found.start == value.start &&
+            answer.found.cost == value.cost);
+      for (std::size_t i = 0; i < nodes.size(); ++i) CHECK(answer.parts[i].node == nodes[i]);
+    }
+}
+
+// Prices that differ by less than a float tells, on nodes of two prices: those of one may all be
+// booked when rows are laid out anew and the first square search comes, and come back later.
+void what_was_booked_is_of_few_kinds_too() {
+  int found = 0;
+  for (int round = 0; round < 300; ++round) {
+    const double dear = below(2) ? 1 + 0x1p-40 : std::nextafter(1, 2);
+    const std::size_t nodes = 20 + below(60), cheap = 1 + below(8);
+    std::vector<Row> rows;
+    for (std::size_t k = 0; k < nodes; ++k) {
+      const bool is_cheap = k + cheap >= nodes;
+      const auto id = static_cast<std::int32_t>(k);
+      rows.push_back({id, 0, 100, 1, is_cheap ? 1 : dear});
+      if (k < 3 || !below(8)) rows.push_back({id, 200, 300, 1, is_cheap || below(2) ? dear : 7});
+    }
+    in_order(rows);
+    Pool p(rows);
+    std::vector<Part> parts;
+    for (std::size_t k = nodes - cheap; k < nodes; ++k)
+      parts.push_back({0, static_cast<std::int32_t>(k), 100, 0});
+    std::size_t bad = 0;
+    CHECK(book(p.pool, 0, parts.data(), parts.size(), bad) == Status::ok);
+    CHECK(advance(p.pool, 0.5) == Status::ok);  // of all nodes: rows are laid out anew
+    finds_what_is_left(p, found);
+    CHECK(release(p.pool, 0, parts.data(), parts.size(), bad) == Status::ok);
+    finds_what_is_left(p, found);
+  }
+  CHECK(found > 2000);
+}
+
 }  // namespace
 
 int main() {
   few_keys_are_told();
+  what_was_booked_is_of_few_kinds_too();
   windows_of_one_kind();
   windows_of_few_kinds();
   return report();

@@ -81,7 +81,7 @@ class PreparedSlots {
   std::size_t origin(std::size_t row) const { return origins.empty() ? row : origins[row]; }
 
   // Position in the order of time: of a row, the last one, that of the last row with a start not
-  // after t.
+  // after t; one before the first, which is the largest number, where none has.
   std::size_t position(std::size_t row) const {
     if (order.empty()) return row;
     return order.position_of(order.seat_of(row / 64)) * 64 + row % 64;
@@ -152,13 +152,18 @@ class PreparedSlots {
       load(view, ragged, [=](std::int32_t id) { return places[id]; });
     else
       load(view, ragged, [&](std::int32_t id) { return places[scratch.index.number(id)]; });
-    one_price_ = scratch.new_prices == nodes.size();
+    // Of all slots there will ever be: those that are booked meanwhile stand in no row.
+    const bool one_price = scratch.new_prices == nodes.size();  // each node has, of all its slots
     if (ragged) {
       sum_cheapest(all ? nodes.size() : n);
-      by_rate.set_few_kinds(
-          few_kinds([](const Slot& slot) { return slot.rate; },
-                    [](const Node& node) { return node.min_price / node.performance; }));
+      by_rate.set_few_kinds(few_kinds(
+          one_price, [](const Slot& slot) { return slot.rate; },
+          [](const Node& node) { return node.min_price / node.performance; }));
     }
+    few_prices_ = (all || shape == ShapeKind::square) &&
+                  few_kinds(
+                      one_price, [](const Slot& slot) { return slot.price; },
+                      [](const Node& node) { return node.min_price; });
     static std::atomic<std::uint64_t> built{0};
     identity = {&built, ++built};
     return fault;
@@ -172,7 +177,7 @@ class PreparedSlots {
     latest_start = other.latest_start, latest_end = other.latest_end;
     order.clear();
     by_rate.set_few_kinds(other.by_rate.few_kinds());
-    one_price_ = other.one_price_;
+    few_prices_ = other.few_prices_;
     prices_.drop();
   }
 
@@ -355,8 +360,7 @@ class PreparedSlots {
       });
       order.each([&](std::size_t seat) { screen.fold(seat, order.block(seat) * 64); });
     }
-    screen.set_few_kinds(few_kinds([](const Slot& slot) { return slot.price; },
-                                   [](const Node& node) { return node.min_price; }));
+    screen.set_few_kinds(few_prices_);
     return screen;
   }
 
@@ -385,13 +389,13 @@ class PreparedSlots {
 
   // Whether many nodes share each key (slots/few_keys.hpp).
   template <class OfSlot, class OfNode>
-  bool few_kinds(OfSlot of_slot, OfNode of_node) const {
+  bool few_kinds(bool by_node, OfSlot of_slot, OfNode of_node) const {
     const std::size_t most = kFewBlocks == 0 ? nodes.size() : nodes.size() / 8;
-    return one_price_ ? few_keys(most, nodes, of_node) : few_keys(most, slots, of_slot);
+    return by_node ? few_keys(most, nodes, of_node) : few_keys(most, slots, of_slot);
   }
 
   MadeOnce<Screen> prices_;
-  bool one_price_ = false;  // each node has, of all its slots
+  bool few_prices_ = false;
 };
 
 }  // namespace slotkern
