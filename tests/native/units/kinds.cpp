@@ -1,7 +1,7 @@
 // Nodes of few kinds, many of which cost the same: windows against all times and lengths there are.
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <limits>
 #include <set>
 #include <tuple>
 #include <vector>
@@ -14,29 +14,41 @@ using namespace unit;
 
 namespace {
 
-// Against the numbers that each float has stood for.
+// Against the set of all keys: floats in their order, none above its key, as near as rounding where
+// that tells them apart.
 void few_keys_are_told() {
-  int few = 0;
+  int few = 0, near = 0;
   for (int round = 0; round < 3000; ++round) {
-    std::map<float, std::set<double>> known;
-    std::set<double> all;
     const std::size_t most = below(3) ? below(600) : below(4), kinds = 1 + below(700);
-    FewKeys keys(most);
-    bool apart = true;
-    for (std::size_t i = 0; i < 2 * kinds; ++i) {
-      double key = static_cast<double>(below(kinds)) / 7;
-      if (!below(5000)) key = std::nextafter(key, 1e9);
-      if (!below(5000)) key = kInfinity;
-      keys.add(key);
-      if (key == kInfinity) continue;
-      all.insert(key);
-      known[round_down(key)].insert(key);
-      apart = apart && known[round_down(key)].size() == 1;
-      CHECK(keys.few() == (apart && all.size() <= std::min<std::size_t>(most, 512)));
+    const double size = below(3) ? 1.0 / 7 : below(2) ? 1e-42 : 1e300;
+    const bool close = below(2);
+    std::set<double> all;
+    const FewKeys keys(most, [&](auto visit) {
+      for (std::size_t i = 0; i < 2 * kinds; ++i) {
+        double key = static_cast<double>(below(kinds)) * size;
+        for (std::size_t ulps = close ? below(4) : 0; ulps > 0; --ulps)
+          key = std::nextafter(key, kInfinity);
+        if (!below(5000)) key = kInfinity;
+        if (key < kInfinity) all.insert(key);
+        if (!visit(key)) break;
+      }
+    });
+    CHECK(keys.few() == (most > 0 && all.size() <= std::min<std::size_t>(most, 512)));
+    if (!keys.few()) continue;
+    ++few;
+    near += !keys.rounded();
+    float before = -std::numeric_limits<float>::infinity();
+    std::set<float> rounded;
+    for (const double key : all) {
+      const float known = keys.of(key);
+      CHECK(known > before && known <= key && keys.under(key) < known && keys.under(key) >= before);
+      CHECK(known == round_down(key) || !keys.rounded());
+      before = known, rounded.insert(round_down(key));
     }
-    few += keys.few();
+    CHECK(keys.rounded() == (rounded.size() == all.size()));
+    CHECK(keys.of(kInfinity) == kInfinity);
   }
-  CHECK(few > 300 && few < 2700);
+  CHECK(few > 300 && few < 2700 && near > 100 && few - near > 100);
 }
 
 struct Kind {
@@ -53,7 +65,7 @@ double some_rate() {
   return rate;
 }
 
-// Rates that are equal, or differ; now and then by an ulp, so that they are the same float, or so
+// Rates that are equal, or differ; now and then by some ulps, so that they are the same float, or so
 // little that they are neighbours.
 std::vector<Kind> some_kinds() {
   std::vector<Kind> kinds;
@@ -62,7 +74,11 @@ std::vector<Kind> some_kinds() {
     kinds.push_back({performance, performance * some_rate()});
   }
   const Kind first = kinds[0];
-  if (!below(4)) kinds.push_back({first.performance, std::nextafter(first.price, 9)});
+  double close = first.price;
+  for (std::size_t more = below(4) ? 0 : 1 + below(3); more > 0; --more) {
+    close = std::nextafter(close, 9);
+    kinds.push_back({first.performance, close});
+  }
   if (!below(4)) kinds.push_back({first.performance, first.price * (1 + 0x1p-24)});
   return kinds;
 }

@@ -1,8 +1,10 @@
-// Whether keys are few, and those that are the same float the same number: nodes of few kinds.
+// Whether keys are few, and a float for each of them that no other has: nodes of few kinds.
 //
-// The screen holds keys as floats. Where one float stands for one key, it tells what is less from
-// what is equal, and of many slots that cost the same hardly one need be looked at. Among many
-// different keys few are equal, and nothing is claimed.
+// The screen holds keys as floats. Where each float stands for one key it tells what is less from
+// what is equal, and of many slots that cost the same hardly one need be looked at. Keys that
+// differ by less than floats tell, as rates do where prices are in proportion to performance, get
+// floats below their own, by steps: none is above its key, and their order is that of keys. Among
+// many different keys few are equal, and nothing is claimed.
 #pragma once
 
 #include <algorithm>
@@ -10,6 +12,9 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <utility>
+#include <vector>
 
 #include "slotkern/base/numbers.hpp"
 
@@ -17,38 +22,80 @@ namespace slotkern {
 
 class FewKeys {
  public:
-  // So many are few.
-  explicit FewKeys(std::size_t most) : most_(std::min(most, kSize / 2)) {
-    if (few_ = most_ > 0; few_) keys_.fill(kInfinity);
+  FewKeys() = default;
+
+  // Of all keys that each(visit) calls visit(key) for, until it returns false; `most` are few.
+  template <class Each>
+  FewKeys(std::size_t most, Each each) {
+    Known known(std::min(most, kSize / 2));
+    each([&known](double key) { return known.add(key); });
+    few_ = known.few();
+    if (few_) keep(known.sorted());
   }
 
-  void add(double key) {
-    if (!few_ || key == kInfinity) return;
-    const float known = round_down(key);
-    std::size_t at = std::bit_cast<std::uint32_t>(known) * std::uint32_t{2654435769} >> kShift;
-    while (keys_[at] != kInfinity && round_down(keys_[at]) != known) at = (at + 1) % kSize;
-    if (keys_[at] == kInfinity) {
-      keys_[at] = key;
-      few_ = ++count_ <= most_;
-    }
-    few_ = few_ && keys_[at] == key;
-  }
   bool few() const { return few_; }
+  bool rounded() const { return keys_.empty(); }  // of() does no more
+
+  // Of few: what the screen says of one of them, or of what is infinite.
+  float of(double key) const {
+    if (keys_.empty()) return round_down(key);
+    const auto at = std::lower_bound(keys_.begin(), keys_.end(), key);
+    return at == keys_.end() ? round_down(key)
+                             : floats_[static_cast<std::size_t>(at - keys_.begin())];
+  }
+  // What is less than this key is not above it.
+  float under(double key) const { return next_below(of(key)); }
 
  private:
-  static constexpr std::size_t kShift = 22, kSize = std::size_t{1} << (32 - kShift);
+  static constexpr std::size_t kShift = 54, kSize = std::size_t{1} << (64 - kShift);
 
-  std::array<double, kSize> keys_;  // by hash, half full at most; infinite: none
-  std::size_t most_, count_ = 0;
-  bool few_;
+  // Keys by hash, half full at most; infinite: none.
+  class Known {
+   public:
+    explicit Known(std::size_t most) : most_(most) { keys_.fill(kInfinity); }
+
+    bool add(double key) {
+      if (key == kInfinity) return true;
+      std::size_t at =
+          std::bit_cast<std::uint64_t>(key + 0.0) * std::uint64_t{0x9e3779b97f4a7c15} >> kShift;
+      while (keys_[at] != kInfinity && keys_[at] != key) at = (at + 1) % kSize;
+      if (keys_[at] == kInfinity) {
+        if (count_ == most_) return few_ = false;
+        keys_[at] = key, ++count_;
+      }
+      return true;
+    }
+    bool few() const { return few_ && most_ > 0; }
+    std::vector<double> sorted() const {
+      std::vector<double> keys;
+      std::copy_if(keys_.begin(), keys_.end(), std::back_inserter(keys),
+                   [](double key) { return key != kInfinity; });
+      std::sort(keys.begin(), keys.end());
+      return keys;
+    }
+
+   private:
+    std::array<double, kSize> keys_;
+    std::size_t most_, count_ = 0;
+    bool few_ = true;
+  };
+
+  // Remembers them where rounding would not tell them apart.
+  void keep(std::vector<double> keys) {
+    std::vector<float> floats(keys.size());
+    bool apart = true;
+    for (std::size_t k = keys.size(); k-- > 0;) {
+      floats[k] = round_down(keys[k]);
+      if (k + 1 == keys.size() || floats[k] < floats[k + 1]) continue;
+      floats[k] = next_below(floats[k + 1]);
+      apart = false;
+    }
+    if (!apart) keys_ = std::move(keys), floats_ = std::move(floats);
+  }
+
+  bool few_ = false;
+  std::vector<double> keys_;   // ascending; empty where floats tell all apart
+  std::vector<float> floats_;  // theirs
 };
-
-// The keys of all these.
-template <class Items, class KeyOf>
-bool few_keys(std::size_t most, const Items& items, KeyOf key) {
-  FewKeys keys(most);
-  for (std::size_t i = 0; i < items.size() && keys.few(); ++i) keys.add(key(items[i]));
-  return keys.few();
-}
 
 }  // namespace slotkern

@@ -147,23 +147,18 @@ class PreparedSlots {
     if (fault.status != Status::ok) return fault;
     const bool ragged = all || shape == ShapeKind::ragged;
     rank_nodes(scratch);
+    // Of all slots there will ever be: those that are booked meanwhile stand in no row.
+    const bool one_price = scratch.new_prices == nodes.size();  // each node has, of all its slots
+    const auto rate_of = [](double price, double performance) { return price / performance; };
+    const auto price_of = [](double price, double) { return price; };
+    by_rate.set_kinds(ragged ? kinds(view, one_price, rate_of) : FewKeys());
+    price_kinds_ = all || !ragged ? kinds(view, one_price, price_of) : FewKeys();
     const std::int32_t* places = scratch.places.data();
     if (scratch.index.dense())
       load(view, ragged, [=](std::int32_t id) { return places[id]; });
     else
       load(view, ragged, [&](std::int32_t id) { return places[scratch.index.number(id)]; });
-    // Of all slots there will ever be: those that are booked meanwhile stand in no row.
-    const bool one_price = scratch.new_prices == nodes.size();  // each node has, of all its slots
-    if (ragged) {
-      sum_cheapest(all ? nodes.size() : n);
-      by_rate.set_few_kinds(few_kinds(
-          one_price, [](const Slot& slot) { return slot.rate; },
-          [](const Node& node) { return node.min_price / node.performance; }));
-    }
-    few_prices_ = (all || shape == ShapeKind::square) &&
-                  few_kinds(
-                      one_price, [](const Slot& slot) { return slot.price; },
-                      [](const Node& node) { return node.min_price; });
+    if (ragged) sum_cheapest(all ? nodes.size() : n);
     static std::atomic<std::uint64_t> built{0};
     identity = {&built, ++built};
     return fault;
@@ -176,8 +171,8 @@ class PreparedSlots {
     identity = other.identity;
     latest_start = other.latest_start, latest_end = other.latest_end;
     order.clear();
-    by_rate.set_few_kinds(other.by_rate.few_kinds());
-    few_prices_ = other.few_prices_;
+    by_rate.set_kinds(other.by_rate.kinds());
+    price_kinds_ = other.price_kinds_;
     prices_.drop();
   }
 
@@ -338,6 +333,7 @@ class PreparedSlots {
 
   Screen screen_by_price() const {
     Screen screen;
+    screen.set_kinds(price_kinds_);
     if (slots.size() > kManySlots) expect_long();
     if (order.empty()) {
       screen.open(slots.size(), by_rate.origin());
@@ -360,7 +356,6 @@ class PreparedSlots {
       });
       order.each([&](std::size_t seat) { screen.fold(seat, order.block(seat) * 64); });
     }
-    screen.set_few_kinds(few_prices_);
     return screen;
   }
 
@@ -388,14 +383,21 @@ class PreparedSlots {
   }
 
   // Whether many nodes share each key (slots/few_keys.hpp).
-  template <class OfSlot, class OfNode>
-  bool few_kinds(bool by_node, OfSlot of_slot, OfNode of_node) const {
+  template <class KeyOf>
+  FewKeys kinds(const SlotView& view, bool by_node, KeyOf key_of) const {
     const std::size_t most = kFewBlocks == 0 ? nodes.size() : nodes.size() / 8;
-    return by_node ? few_keys(most, nodes, of_node) : few_keys(most, slots, of_slot);
+    return FewKeys(most, [&](auto visit) {
+      for (std::size_t k = 0; by_node && k < nodes.size(); ++k)
+        if (!visit(key_of(nodes[k].min_price, nodes[k].performance))) return;
+      for (std::size_t i = 0; !by_node && i < view.size; ++i) {
+        const Record r = Record::of(view, i);
+        if (!visit(key_of(r.price, r.performance))) return;
+      }
+    });
   }
 
   MadeOnce<Screen> prices_;
-  bool few_prices_ = false;
+  FewKeys price_kinds_;
 };
 
 }  // namespace slotkern

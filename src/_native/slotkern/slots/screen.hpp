@@ -22,6 +22,7 @@
 #include "slotkern/base/numbers.hpp"
 #include "slotkern/base/room.hpp"
 #include "slotkern/slots/blocks.hpp"
+#include "slotkern/slots/few_keys.hpp"
 #include "slotkern/slots/least_keys.hpp"
 #include "slotkern/slots/pass.hpp"
 
@@ -79,19 +80,15 @@ class Screen {
   // The threshold of what ends at t or later.
   float ending(double t) const { return round_down(t - origin_); }
 
-  // Whether many slots have the same key, and no two of them that differ are the same float; no
-  // other keys will come.
-  void set_few_kinds(bool few) { few_kinds_ = few; }
-  bool few_kinds() const { return few_kinds_; }
-  // Of few kinds: the threshold of keys that are less than that of a slot.
-  static float under(double key) { return next_below(round_down(key)); }
+  // Before rows come: what is known of the keys of all rows there will ever be.
+  void set_kinds(const FewKeys& kinds) { kinds_ = kinds; }
+  const FewKeys& kinds() const { return kinds_; }
 
   // The same of no rows yet, with memory for so many: 64 at a time follow, and none will change.
   void open(std::size_t slots, double origin) {
     slots_ = slots;
     origin_ = origin;
     blocks_ = 0;
-    few_kinds_ = false;
     fine_.clear_all(), coarse_.clear_all(), loose_.clear();
     least_keys_.reset(0, 0, false);
     reserve(slots, (slots + 63) / 64);
@@ -100,7 +97,7 @@ class Screen {
   // Memory is written once, and the extremes of the block are taken while its rows are near.
   void append(const ScreenRows& rows) {
     alignas(64) float key[64], room[64], performance[64], end[64];
-    detail::round64_down(rows.key, key);
+    round64(rows.key, key);
     detail::round64_up(rows.room, 0, room);
     detail::round64_up(rows.performance, 0, performance);
     detail::round64_up(rows.end, origin_, end);
@@ -153,7 +150,7 @@ class Screen {
   }
 
   // Whether each_cheap() may tell anything: not of few rows, nor where most keys are the same.
-  bool knows_keys() const { return !least_keys_.empty() && !few_kinds_; }
+  bool knows_keys() const { return !least_keys_.empty() && !kinds_.few(); }
 
   // Calls visit(row) for those at positions up to `last` whose keys are low: about as many blocks
   // as wanted are likely to have one. Which they are is known before the first is looked at, so
@@ -236,7 +233,7 @@ class Screen {
   }
 
   void set(std::size_t i, double key, double room, double performance, double end) {
-    fine_.put(i, round_down(key), round_up(room), round_up(performance), round_up(end - origin_));
+    fine_.put(i, kinds_.of(key), round_up(room), round_up(performance), round_up(end - origin_));
   }
 
   void set_end(std::size_t i, double room, double end) {
@@ -274,7 +271,7 @@ class Screen {
 
   // The rows of a block are these now.
   void put(std::size_t seat, std::size_t rows, const ScreenRows& fresh) {
-    detail::round64_down(fresh.key, &fine_.key[rows]);
+    round64(fresh.key, &fine_.key[rows]);
     detail::round64_up(fresh.room, 0, &fine_.room[rows]);
     detail::round64_up(fresh.performance, 0, &fine_.performance[rows]);
     detail::round64_up(fresh.end, origin_, &fine_.end[rows]);
@@ -289,6 +286,11 @@ class Screen {
   }
 
  private:
+  void round64(const double* keys, float* to) const {
+    if (kinds_.rounded()) return detail::round64_down(keys, to);
+    for (int j = 0; j < 64; ++j) to[j] = kinds_.of(keys[j]);
+  }
+
   // The blocks of a page that may have rows that pass.
   std::uint64_t pass_blocks(std::size_t seats, std::size_t size,
                             const Thresholds& thresholds) const {
@@ -375,7 +377,7 @@ class Screen {
 
   std::size_t slots_ = 0, blocks_ = 0;
   double origin_ = 0;
-  bool few_kinds_ = false;
+  FewKeys kinds_;
   Columns fine_;
   // Searches write here only where slots change, and there they take turns; see fold_loose().
   mutable Columns coarse_;

@@ -112,7 +112,8 @@ class Sweep {
         Goal& goal, Workspace& work, double dear = kInfinity)
       : prepared_(prepared), query_(query), shape_(shape), least_others_(least_others),
         goal_(goal), work_(work), top_(work.kept), n_(static_cast<std::size_t>(query.n)),
-        few_kinds_(Shape::keys_by_screen && Shape::screen(prepared).few_kinds()),
+        kinds_(Shape::screen(prepared).kinds()),
+        few_kinds_(Shape::keys_by_screen && kinds_.few()),
         shortest_(shape.shortest(prepared)),
         thresholds_(first_thresholds(prepared, query, shape)) {
     thresholds_.end = std::max(thresholds_.end,
@@ -165,7 +166,7 @@ class Sweep {
   // Of few kinds as the screen says it, where what is less may lie above the threshold.
   bool passes(const Slot& slot, float most) const {
     const double key = shape_.screen_key(slot);
-    return few_kinds_ ? round_down(key) <= most : key <= most;
+    return few_kinds_ ? kinds_.of(key) <= most : key <= most;
   }
 
   bool helps(const Slot& slot, std::size_t row, double t) const {
@@ -263,7 +264,7 @@ class Sweep {
     if (!few_kinds_ || top_.cut_row() == Kept::kNone) return most;
     // What is as dear is not kept: where many cost the same hardly one is looked at.
     const Slot& dearest = prepared_.slots[top_.cut_row()];
-    return std::min(most, Shape::screen(prepared_).under(shape_.screen_key(dearest)));
+    return std::min(most, kinds_.under(shape_.screen_key(dearest)));
   }
 
   void tighten() {
@@ -293,6 +294,7 @@ class Sweep {
   Workspace& work_;
   Kept& top_;
   const std::size_t n_;
+  const FewKeys& kinds_;
   const bool few_kinds_;
   std::size_t spare_ = std::max<std::size_t>(4, n_ / 2);
   const double shortest_;

@@ -29,7 +29,7 @@ class NthSoFar {
   // Slots of nodes of less than this performance do not count.
   NthSoFar(const PreparedSlots& prepared, const Shape& shape, double performance)
       : prepared_(prepared), shape_(shape), screen_(Shape::screen(prepared)),
-        few_kinds_(Shape::keys_by_screen && screen_.few_kinds()) {
+        few_kinds_(Shape::keys_by_screen && screen_.kinds().few()) {
     if (few_kinds_) group_ = prepared.group_of(performance);
   }
 
@@ -40,7 +40,7 @@ class NthSoFar {
     const double key = shape_.screen_key(slot);
     known_ = true;
     node_ = slot.node, nodes_ = round_down(node_);
-    cheaper_ = group_ && key > shape_.least_screen_key(*group_) ? screen_.under(key) : -kInfinity;
+    cheaper_ = group_ && key > shape_.least_screen_key(*group_) ? screen_.kinds().under(key) : -kInfinity;
   }
   bool precedes(double key, const Slot& slot) const {
     return key > key_ || (known_ && key == key_ && slot.node > node_);
