@@ -242,6 +242,24 @@ void windows_of_one_kind() {
   }
 }
 
+// Many keys that differ but are the same float are not few: of nodes that come later the cheaper
+// ones are taken, though the screen cannot tell.
+void windows_of_one_float() {
+  std::vector<Row> rows;
+  for (std::int32_t k = 0; k < 700; ++k)
+    rows.push_back({k, 0, 100, 1, 1 + (699 - k) * 0x1p-52});
+  Pool p(rows);
+  CHECK(!p.prepared.by_rate.kinds().few() && !p.prepared.by_price().kinds().few());
+  Query query;
+  query.n = 2, query.volume = 1;
+  for (const char* name : {"start", "cost", "finish", "runtime"})
+    for (const ShapeKind shape : {ShapeKind::ragged, ShapeKind::square}) {
+      const Answer answer = find(p.pool, query, criterion_index(name), shape);
+      CHECK(answer.status == Status::ok && answer.found.cost == 2 + 0x1p-52);
+      CHECK(answer.parts[0].node == 698 && answer.parts[1].node == 699);
+    }
+}
+
 // What is free, as a user would give it.
 std::vector<Row> rows_left(const PoolState& state, const std::vector<Row>& rows) {
   std::vector<Row> left;
@@ -314,6 +332,7 @@ void what_was_booked_is_of_few_kinds_too() {
 
 int main() {
   few_keys_are_told();
+  windows_of_one_float();
   what_was_booked_is_of_few_kinds_too();
   windows_of_one_kind();
   windows_of_few_kinds();

@@ -345,6 +345,87 @@ void changes_without_memory_are_done_or_not_done() {
   CHECK(refused > 500);
 }
 
+// What is booked of each node against a plain list of it, while time passes and nodes leave; now
+// and then there is no memory to sort it, and it is found all the same.
+void bookings_are_a_list_of_spans() {
+  std::size_t found = 0, unsorted = 0;
+  for (int round = 0; round < 100; ++round) {
+    const std::size_t nodes = 1 + below(5);
+    std::vector<Bookings::Booking> plain;  // also what is past
+    Bookings bookings;
+    bookings.open(nodes);
+    double now = 0;
+    for (std::size_t row = 0; row < 120; ++row) {
+      const std::size_t place = below(nodes);
+      const auto of_node = [&](const Bookings::Booking& one) { return one.place == place; };
+      const double start = now + static_cast<double>(below(60)), end = start + 1 + 4 * real();
+      const bool free = std::none_of(plain.begin(), plain.end(), [&](const auto& one) {
+        return of_node(one) && one.span.start < end && start < one.span.end;
+      });
+      bookings.expect(1, now);
+      if (free) {
+        bookings.add(place, {start, end, row});
+        plain.push_back({place, {start, end, row}});
+      }
+      if (!below(4)) {
+        if (!below(2)) memory_left = static_cast<long>(below(2));
+        bookings.sort(now);
+        memory_left = -1;
+        unsorted += !bookings.fresh().empty();
+      }
+      if (!below(8)) now += static_cast<double>(below(9));
+      if (!below(40)) {
+        bookings.remove(place);
+        std::erase_if(plain, of_node);
+      }
+      const auto past = [&](const Bookings::Booking& one) { return one.span.end <= now; };
+      if (!plain.empty() && !below(3)) {
+        const std::size_t which = below(plain.size());
+        const Bookings::Booking one = plain[which];
+        if (!past(one)) {
+          CHECK(bookings.take(one.place, one.span.start).row == one.span.row);
+          plain.erase(plain.begin() + static_cast<std::ptrdiff_t>(which));
+        }
+      }
+
+      // What starts at a time, or nothing; what is past may have left.
+      for (double t = now; t < now + 70; ++t) {
+        const auto one = std::find_if(plain.begin(), plain.end(), [&](const auto& booking) {
+          return of_node(booking) && booking.span.start == t;
+        });
+        const Span* const span = bookings.find(place, t);
+        CHECK((span != nullptr) == (one != plain.end()));
+        if (!span || one == plain.end()) continue;
+        CHECK(span->start == t && span->end == one->span.end && span->row == one->span.row);
+        ++found;
+      }
+      // By start, behind what stood there before.
+      std::vector<Span> listed{{1e9, 1e9, 0}};
+      bookings.list(place, bookings.fresh(), now, listed);
+      std::vector<Span> wanted{listed.front()};
+      for (const Bookings::Booking& one : plain)
+        if (of_node(one) && !past(one)) wanted.push_back(one.span);
+      const auto sooner = [](const Span& a, const Span& b) { return a.start < b.start; };
+      std::sort(wanted.begin() + 1, wanted.end(), sooner);
+      const auto same = [](const Span& a, const Span& b) {
+        return a.start == b.start && a.end == b.end && a.row == b.row;
+      };
+      CHECK(std::equal(listed.begin(), listed.end(), wanted.begin(), wanted.end(), same));
+      // All that is not past once, whichever list it is in.
+      std::vector<std::size_t> rows, all;
+      bookings.each([&](std::size_t k, const Span& span) {
+        if (!past({k, span})) rows.push_back(span.row);
+      });
+      for (const Bookings::Booking& one : plain)
+        if (!past(one)) all.push_back(one.span.row);
+      std::sort(rows.begin(), rows.end());
+      std::sort(all.begin(), all.end());
+      CHECK(rows == all);
+    }
+  }
+  CHECK(found > 10000 && unsorted > 100);
+}
+
 }  // namespace
 
 int main() {
@@ -357,5 +438,6 @@ int main() {
   what_is_no_request_is_not_searched_for();
   requests_of_callers_are_read_field_by_field();
   changes_without_memory_are_done_or_not_done();
+  bookings_are_a_list_of_spans();
   return report();
 }

@@ -122,7 +122,8 @@ void ranked_sweeps_find_what_plain_ones_do() {
       if (below(8) == 0) query.budget = std::numeric_limits<double>::max();
       if (below(5) == 0) query.earliest = clock + 100 * real();
       if (below(5) == 0) query.deadline = clock + 200 * real();
-      if (below(5) == 0) query.latest = clock + 150 * real();
+      if (below(5) == 0)
+        query.latest = clock + (whole ? static_cast<double>(below(150)) : 150 * real());
       if (below(8) == 0) query.max_price = 2 * money;
       if (below(8) == 0) query.min_performance = 2;
       if (below(8) == 0) query.setup = 2;
@@ -156,10 +157,32 @@ void ranked_sweeps_find_what_plain_ones_do() {
   CHECK(ranked > 1000 && windows > 10000);
 }
 
+// More parts than a search holds back before it hands them over, several times.
+void long_searches_lose_no_window() {
+  std::vector<Row> rows;
+  for (int node = 0; node < 90; ++node)
+    rows.push_back({node, 0, 1000, 1, static_cast<double>(1 + node % 7)});
+  PreparedSlots prepared;
+  CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::ragged, 12).status == Status::ok);
+  for (const std::int64_t n : {1, 5, 12}) {
+    Query query;
+    query.n = n, query.volume = 4;
+    constexpr std::size_t limit = 100000;
+    WindowTable quick, plain;
+    Status status = Status::ok;
+    CHECK(detail::find_ranked(prepared, query, Ragged(query), limit, quick, status));
+    detail::AlternativesSweep<Ragged> sweep(prepared, query, limit, plain);
+    sweep.add_group(Ragged(query), prepared.rates_of(static_cast<std::size_t>(n) - 1));
+    CHECK(sweep.run() == status && status == Status::ok);
+    CHECK(plain.parts.size() > 20000 && equal(quick, plain));
+  }
+}
+
 }  // namespace
 
 int main() {
   a_ring_follows_a_sorted_list();
   ranked_sweeps_find_what_plain_ones_do();
+  long_searches_lose_no_window();
   return report();
 }

@@ -137,9 +137,10 @@ void check_rows(const PreparedSlots& prepared, const PoolRows& rows, const List&
 }
 
 // `starts`: how many there are to draw from, so that few make many slots begin together. Many
-// more slots than starts have few nodes in common.
+// more slots than starts have few nodes in common. `turns`: now and then all is laid out anew, and
+// slots come as often as they left: no block that had left before may come again.
 void rows_are_the_sorted_slots(std::size_t first, std::size_t starts, std::size_t changes,
-                               std::size_t joining) {
+                               std::size_t joining, bool turns = false) {
   List list;
   std::size_t origin = 0;
   const std::size_t nodes = 20000 / starts;
@@ -157,10 +158,13 @@ void rows_are_the_sorted_slots(std::size_t first, std::size_t starts, std::size_
   }
   PreparedSlots prepared;
   PoolRows rows;
-  std::vector<RowSlot> slots;
-  for (const auto& [key, row] : list) slots.push_back(row);
-  rows.lay_out(prepared, slots);
-  check_rows(prepared, rows, list);
+  const auto lay_out = [&] {
+    std::vector<RowSlot> slots;
+    for (const auto& [key, row] : list) slots.push_back(row);
+    rows.lay_out(prepared, slots);
+    check_rows(prepared, rows, list);
+  };
+  lay_out();
 
   std::set<Key> waiting;  // come in this batch
   const auto settle = [&] { rows.settle(), waiting.clear(); };
@@ -206,6 +210,7 @@ void rows_are_the_sorted_slots(std::size_t first, std::size_t starts, std::size_
     batch = below(3) ? 1 + below(4) : 1 + below(300);
     settle();
     check_rows(prepared, rows, list);
+    if (turns && below(8) == 0) lay_out(), joining = 100 - joining;
   }
   settle();
   check_rows(prepared, rows, list);
@@ -219,6 +224,7 @@ int main() {
     rows_are_the_sorted_slots(40, starts, 1800, 33);
     rows_are_the_sorted_slots(300, starts, 4500, 60);  // blocks split
     rows_are_the_sorted_slots(300, starts, 4500, 5);   // and join
+    rows_are_the_sorted_slots(300, starts, 3000, 5, true);
   }
 #if SLOTKERN_FEW_BLOCKS == 0
   CHECK(told > 10000);

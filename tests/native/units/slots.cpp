@@ -151,6 +151,54 @@ void least_keys_hide_no_row() {
   CHECK(hidden > 1000 && shown > 1000 && learnt > 100);
 }
 
+// What a look has seen of rows tells sizes apart, the least of them too: where one begins, a row
+// counts for what asks for as much, and for nothing that asks for the next.
+void least_keys_tell_sizes_apart() {
+  const std::vector<float> leasts(64, 0.0f);
+  for (float first = 8; first < 16; ++first)  // each begins a size, as does twice as much
+    for (std::size_t k = 0; k < 15; ++k) {
+      const auto begins = [](float room, std::size_t sizes) {
+        for (; sizes > 0; --sizes) room += room < 16 ? 1 : room < 32 ? 2 : 4;
+        return room;
+      };
+      LeastKeys keys;
+      keys.reset(kFewBlocks + 1, 64, true);
+      keys.size_for(2 * first, leasts.data());  // they begin at half of it
+      std::vector<float> key(64, kInfinity), room(64, -1);
+      key[5] = 3, room[5] = begins(first, k);
+      keys.learn(7, key.data(), room.data());
+      const auto passes = [&](std::size_t size, float most) {
+        return keys.pass(0, keys.size_for(begins(first, size), leasts.data()), most) >> 7 & 1;
+      };
+      CHECK(passes(k, 3) && !passes(k, 2) && !passes(k + 1, 3));
+    }
+}
+
+// The least key of each page counts all its blocks up to the last one that was asked for.
+void pages_know_their_least_keys() {
+  for (int round = 0; round < 300; ++round) {
+    const std::size_t blocks = 1 + below(round % 3 ? 900 : 70);
+    Blocks order;
+    order.lay_out(blocks);
+    const std::size_t seats = order.seats();
+    std::vector<float> leasts(seats, kInfinity);
+    order.each([&](std::size_t seat) { leasts[seat] = static_cast<float>(below(1000)); });
+    LeastKeys keys;
+    keys.reset(kFewBlocks + blocks, seats, true);
+    const std::size_t size = keys.size_for(1, leasts.data()), last = below(seats);
+    const float some = keys.key_of_some(order, size, last, 1 + below(40));
+    float least = kInfinity;
+    for (std::size_t page = 0; page <= last / 64; ++page) {
+      const auto first = leasts.begin() + static_cast<std::ptrdiff_t>(order.seat_at(64 * page));
+      const std::size_t begun = page == last / 64 ? last % 64 + 1 : 64;
+      const float of_page = *std::min_element(first, first + static_cast<std::ptrdiff_t>(begun));
+      CHECK(keys.page_least(page) == of_page);
+      least = std::min(least, of_page);
+    }
+    CHECK(some >= least && some < kInfinity);
+  }
+}
+
 // The screen tells what differs by less than a thousandth, far from zero too.
 void screen_passes_little_that_is_just_beyond() {
   const Screen screen = screen_of(640, 1.7e9, [](ScreenRows& rows, std::size_t j, std::size_t i) {
@@ -420,6 +468,8 @@ int main() {
   extremes_are_those_of_a_plain_look();
   leasts_of_lanes_and_places_among_them();
   least_keys_hide_no_row();
+  least_keys_tell_sizes_apart();
+  pages_know_their_least_keys();
   screen_passes_little_that_is_just_beyond();
   screen_keeps_what_a_plain_filter_keeps();
   blocks_stand_in_order();
