@@ -16,6 +16,7 @@ FLAGS = ["-std=c++20", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off", "-pth
 # Small cases that are searched as large pools are, or as what they are.
 LARGE = ["-DSLOTKERN_FEW_ROWS=0", "-DSLOTKERN_FEW_BLOCKS=0"]
 SIZES = {"large": LARGE, "small": []}
+SMALL = ("kinds", "pool", "rows", "slots", "window")  # differ by what they are
 
 
 def build(
@@ -112,8 +113,13 @@ def test_other_compilers_and_machines_give_the_same_bits(
 @pytest.mark.skipif(
     "SLOTKERN_SANITIZED" in os.environ, reason="the program is not built by this build"
 )
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("room", [path.stem for path in UNITS])
+@pytest.mark.parametrize(
+    ("room", "size"),
+    [
+        *((path.stem, "large") for path in UNITS),
+        *((room, "small") for room in SMALL),
+    ],
+)
 def test_parts_of_kernels_are_what_they_say(
     room: str, size: str, tmp_path: Path
 ) -> None:
@@ -121,6 +127,26 @@ def test_parts_of_kernels_are_what_they_say(
     run = subprocess.run([program], capture_output=True, text=True, timeout=300)
     assert run.returncode == 0, run.stderr
     assert int(run.stdout.split()[0]) > 0
+
+
+@pytest.mark.skipif(
+    "SLOTKERN_SANITIZED" in os.environ, reason="the program is not built by this build"
+)
+@pytest.mark.parametrize("sanitizer", ["thread", "undefined,float-cast-overflow"])
+def test_units_under_sanitizers_that_the_suite_does_not_run_under(
+    sanitizer: str, tmp_path: Path
+) -> None:
+    """Threads that share what is prepared, and numbers out of range."""
+    options = ["-O1", f"-fsanitize={sanitizer}", "-fno-sanitize-recover=all"]
+    probe = tmp_path / "probe.cpp"
+    probe.write_text("int main() {}\n")
+    built = subprocess.run([COMPILER, *options, probe, "-o", tmp_path / "probe"])
+    if built.returncode or subprocess.run([tmp_path / "probe"]).returncode:
+        pytest.skip(f"{COMPILER} has no sanitizer of {sanitizer} that runs here")
+    room = "threads" if sanitizer == "thread" else "ranked"
+    program = build(tmp_path / room, *options, *LARGE, program=f"units/{room}")
+    run = subprocess.run([program], capture_output=True, text=True, timeout=300)
+    assert run.returncode == 0, run.stderr
 
 
 def test_a_new_limit_of_a_request_is_not_forgotten_by_the_hints(tmp_path: Path) -> None:

@@ -94,6 +94,25 @@ def test_a_longer_window_does_not_release_a_shorter_one():
         pool.release(booked)
 
 
+@pytest.mark.parametrize("first", ["release", "advance"])
+def test_what_rounding_adds_to_a_booking_is_given_back_with_it(first):
+    """A rest of an ulp is booked with its part, and stays so past the window's finish."""
+    end = float(np.nextafter(4.0, 9.0))
+    slots = sk.make_slots(node=[0], start=0.0, end=end, performance=1, price=1)
+    pool = sk.SlotPool(slots)
+    window = pool.find(sk.Request(1, 4.0))
+    assert window.finish == 4.0
+    pool.book(window)
+    assert len(pool.slots) == 0
+    if first == "release":
+        pool.release(window)
+    pool.advance(4.0)
+    if first == "advance":
+        pool.release(window)
+    assert len(pool.booked) == 0
+    assert pool.slots[["start", "end"]].tolist() == [(4.0, end)]
+
+
 def test_half_of_a_window_is_neither_booked_nor_released():
     slots = sk.make_slots(node=[0, 1], start=0, end=9, performance=1, price=[1, 2])
     pool, both = sk.SlotPool(slots), sk.find_window(slots, sk.Request(2, 4))

@@ -371,7 +371,7 @@ void bookings_are_a_list_of_spans() {
         if (!below(2)) memory_left = static_cast<long>(below(2));
         bookings.sort(now);
         memory_left = -1;
-        unsorted += !bookings.fresh().empty();
+        unsorted += !bookings.sorted_fresh().empty();
       }
       if (!below(8)) now += static_cast<double>(below(9));
       if (!below(40)) {
@@ -401,7 +401,7 @@ void bookings_are_a_list_of_spans() {
       }
       // By start, behind what stood there before.
       std::vector<Span> listed{{1e9, 1e9, 0}};
-      bookings.list(place, bookings.fresh(), now, listed);
+      bookings.list(place, bookings.sorted_fresh(), now, listed);
       std::vector<Span> wanted{listed.front()};
       for (const Bookings::Booking& one : plain)
         if (of_node(one) && !past(one)) wanted.push_back(one.span);

@@ -178,11 +178,34 @@ void long_searches_lose_no_window() {
   }
 }
 
+// Times that span more than numbers hold are no days that could be counted.
+void times_may_be_as_far_apart_as_numbers_are() {
+  constexpr double far = std::numeric_limits<double>::max();
+  std::vector<Row> rows{{0, -far, std::nextafter(-far, 0), 1e-8, 1}};  // too slow for anybody
+  for (std::int32_t node = 1; node < 9; ++node)
+    rows.push_back({node, 2e292, 2e292 + 1e283, 1, 1 + node * 0.125});
+  PreparedSlots prepared;
+  CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::ragged, 2).status == Status::ok);
+  Query query;
+  query.n = 2, query.volume = 1e281, query.min_performance = 1;
+  WindowTable quick, plain;
+  Status status = Status::ok;
+  constexpr std::size_t limit = 1000;
+  if (!detail::find_ranked(prepared, query, Ragged(query), limit, quick, status)) {
+    CHECK(quick.found.empty());
+    return;  // left to the plain sweep
+  }
+  detail::AlternativesSweep<Ragged> sweep(prepared, query, limit, plain);
+  sweep.add_group(Ragged(query), prepared.rates_of(1));
+  CHECK(sweep.run() == status && equal(quick, plain));
+}
+
 }  // namespace
 
 int main() {
   a_ring_follows_a_sorted_list();
   ranked_sweeps_find_what_plain_ones_do();
   long_searches_lose_no_window();
+  times_may_be_as_far_apart_as_numbers_are();
   return report();
 }

@@ -172,6 +172,22 @@ void least_keys_tell_sizes_apart() {
       };
       CHECK(passes(k, 3) && !passes(k, 2) && !passes(k + 1, 3));
     }
+  // Of rooms so small that they are of no size nothing is said; of the largest, what is true.
+  constexpr float largest = std::numeric_limits<float>::max();
+  for (const float wanted : {1e-40f, 1e-30f, largest / 4, largest}) {
+    LeastKeys keys;
+    keys.reset(kFewBlocks + 1, 64, true);
+    const std::size_t size = keys.size_for(wanted, leasts.data());
+    CHECK((size == LeastKeys::kNone) == (wanted < 1e-38f));
+    if (size == LeastKeys::kNone) continue;
+    const std::vector<float> key(64, 3), room(64, wanted), little(64, wanted / 4);
+    keys.learn(7, key.data(), room.data());
+    keys.learn(8, key.data(), little.data());
+    CHECK(keys.pass(0, size, 3) >> 7 & 1 && !(keys.pass(0, size, 2) >> 7 & 1));
+    CHECK(!(keys.pass(0, size, 3) >> 8 & 1));
+    keys.widen(8, 2, wanted);
+    CHECK(keys.pass(0, size, 2) >> 8 & 1);
+  }
 }
 
 // The least key of each page counts all its blocks up to the last one that was asked for.
@@ -353,7 +369,7 @@ void screen_follows_rows_that_change() {
         key = NAN;
         screen.clear(row);
         screen.loosen(seat);
-        if (below(4) == 0) screen.fold_loose(order);
+        if (below(4) == 0) screen.share(order), screen.unshare();
       }
     }
     const std::size_t last = order.position_of(order.last_seat());

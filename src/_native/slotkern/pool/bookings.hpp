@@ -99,14 +99,14 @@ class Bookings {
   }
 
   // What is in no list yet, by place, then start.
-  std::vector<Booking> fresh() const {
+  std::vector<Booking> sorted_fresh() const {
     std::vector<Booking> sorted = fresh_;
     std::sort(sorted.begin(), sorted.end(), [](const Booking& a, const Booking& b) {
       return a.place != b.place ? a.place < b.place : a.span.start < b.span.start;
     });
     return sorted;
   }
-  // Adds what is booked of the node and not past by `now`, ascending; `fresh` is what fresh() says.
+  // Adds what is booked of the node and not past by `now`, ascending; `fresh`: sorted_fresh().
   void list(std::size_t place, const std::vector<Booking>& fresh, double now,
             std::vector<Span>& out) const {
     const auto first = static_cast<std::ptrdiff_t>(out.size());

@@ -256,8 +256,8 @@ class CostSearch {
       const std::vector<Span>& spans = free_[node.place];
       const Span* const end = spans.data() + spans.size();
       const Span* span = w_.spans[i];
-      for (std::size_t count = 0; span != end && span->start < end_; ++span, ++count) {
-        if (count >= kUsual && !works(1 + w_.candidates.size() / 64)) return false;
+      for (std::size_t seen = 0; span != end && span->start < end_; ++span, ++seen) {
+        if (seen >= kUsual && !works(1 + w_.candidates.size() / 64)) return false;
         add(node, *span);
       }
     }

@@ -51,10 +51,11 @@ class SlotPool {
     rows_.lay_out(spans_.free());
   }
 
-  // A copy of another pool, whose slots have been copied to `prepared`.
+  // A copy of another pool, whose slots have been copied to `prepared`, or what it was.
   void copy(const SlotPool& other, PreparedSlots& prepared) {
-    *this = other;
-    attach(prepared);
+    SlotPool next = other;
+    next.attach(prepared);
+    *this = std::move(next);
   }
 
   // The same pool with more slots, `fresh`: all of it or, where something fails, nothing.
@@ -228,7 +229,7 @@ class SlotPool {
     return prepared_->check(from);
   }
 
-  // search_checked(); for the cheapest ragged window, where that pays, among what is known of costs.
+  // search_checked(); the cheapest ragged window, where that pays, among what is known of costs.
   Status search(const Query& query, int criterion, ShapeKind shape, Workspace& work, Found& found,
                 double least) {
     if (finds_cheapest(criterion) && shape == ShapeKind::ragged && !query.charged() &&

@@ -64,7 +64,7 @@ class PoolSpans {
   PoolState state() const {
     PoolState out;
     out.now = now_;
-    const std::vector<Bookings::Booking> fresh = bookings_.fresh();
+    const std::vector<Bookings::Booking> fresh = bookings_.sorted_fresh();
     for (const auto& [id, place] : ids_) {
       const auto k = static_cast<std::size_t>(place);
       if (gone_[k]) out.gone.push_back(id);
@@ -151,10 +151,10 @@ class PoolSpans {
       if (k < 0 || (bad && parts[bad - 1].node >= part.node)) return Status::not_booked;
       const double finish = start + part.length;
       if (gone_[static_cast<std::size_t>(k)]) continue;
-      if (finish <= now_) continue;  // what rounding has added to its booking is no time
       const Span* const span = bookings_.find(static_cast<std::size_t>(k), start);
-      if (!span || !(finish <= span->end) || span->end != cut_finish(finish, span->end))
-        return Status::not_booked;
+      const bool booked = span && finish <= span->end && span->end == cut_finish(finish, span->end);
+      if (finish <= now_ && !(booked && span->end > now_)) continue;  // past
+      if (!booked) return Status::not_booked;
       found_.push_back({static_cast<std::size_t>(k), 0});
     }
     return Status::ok;

@@ -59,8 +59,10 @@ class LeastKeys {
   std::size_t size_for(float room, const float* keys) {
     if (known_.empty() || !(room > 0)) return kNone;
     const std::int32_t size = size_of(room);
+    if (size < 1) return kNone;
     if (size < first_ || first_ == 0) {  // they begin lower from now on
-      first_ = std::max(size - static_cast<std::int32_t>(kSizes / 2), 1);
+      constexpr auto sizes = static_cast<std::int32_t>(kSizes);
+      first_ = std::clamp(size - sizes / 2, 1, size_of(kNothing) - sizes);
       for (std::size_t k = 0; k < kSizes; ++k)
         sizes_[k] = std::bit_cast<float>((first_ + static_cast<std::int32_t>(k)) << kShift);
       begin_anew(keys);

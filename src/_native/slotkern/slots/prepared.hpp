@@ -176,10 +176,25 @@ class PreparedSlots {
     prices_.drop();
   }
 
-  // Before several threads search at once.
-  void share(ShapeKind shape) const {
-    (shape == ShapeKind::square ? by_price() : by_rate).fold_loose(order);
-  }
+  // While several threads search at once: what searches note is noted before, or not at all. Of
+  // rows that never change they note nothing.
+  class Shared {
+   public:
+    Shared(const PreparedSlots& prepared, ShapeKind shape)
+        : screen_(shape == ShapeKind::square ? prepared.by_price() : prepared.by_rate),
+          changes_(!prepared.order.empty()) {
+      if (changes_) screen_.share(prepared.order);
+    }
+    ~Shared() {
+      if (changes_) screen_.unshare();
+    }
+    Shared(const Shared&) = delete;
+    Shared& operator=(const Shared&) = delete;
+
+   private:
+    const Screen& screen_;
+    const bool changes_;
+  };
 
   // Lower bound on the sum of the rates of any k live slots.
   double rates_of(std::size_t k) const { return cheapest_rates[k]; }

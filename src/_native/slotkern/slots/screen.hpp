@@ -244,7 +244,6 @@ class Screen {
   void widen(std::size_t seat, std::size_t row) {
     coarse_.widen(seat, fine_, row);
     least_keys_.widen(seat, fine_.key[row], fine_.room[row]);
-    shared_ = false;
   }
 
   // A row of the block has left or holds less: its extremes may be too wide. They are taken anew by
@@ -253,17 +252,18 @@ class Screen {
     if (loose_.empty()) loose_.resize(coarse_.key.size());
     loose_[seat] = 1;
     least_keys_.loosen(seat);
-    shared_ = false;
   }
 
-  // All blocks that are loose, so that passes write nothing until rows change again.
-  void fold_loose(const Blocks& order) const {
+  // All blocks that are loose, so that passes write nothing until unshare().
+  void share(const Blocks& order) const {
     shared_ = true;
     if (loose_.empty()) return;
     order.each([&](std::size_t seat) {
       if (loose_[seat]) refold(seat, 64 * order.block(seat));
     });
   }
+
+  void unshare() const { shared_ = false; }
 
   void move_rows(std::size_t from, std::size_t to, std::size_t count) {
     fine_.move(from, to, count);
@@ -282,7 +282,6 @@ class Screen {
   void fold(std::size_t seat, std::size_t rows) {
     refold(seat, rows);
     least_keys_.forget(seat, coarse_.key[seat]);
-    shared_ = false;
   }
 
  private:
@@ -379,7 +378,7 @@ class Screen {
   double origin_ = 0;
   FewKeys kinds_;
   Columns fine_;
-  // Searches write here only where slots change, and there they take turns; see fold_loose().
+  // Searches write here only where rows change, and there they take turns but for share().
   mutable Columns coarse_;
   mutable std::vector<std::uint8_t> loose_;  // by seat; empty until a row has left or shrunk
   mutable LeastKeys least_keys_;

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -178,10 +179,12 @@ inline Status find_many(const PreparedSlots& prepared, const std::vector<Query>&
       });
       if (status != Status::ok) tell(status, c * chunk);
     };
-    if (threads > 1) prepared.share(shape);
+    const auto crew = static_cast<unsigned>(std::min<std::size_t>(threads, chunks.size()));
+    std::optional<PreparedSlots::Shared> shared;
+    if (crew > 1) shared.emplace(prepared, shape);
     Helpers helpers;
     try {
-      for (unsigned k = 1; k < threads && k < chunks.size(); ++k) helpers.threads.emplace_back(work);
+      for (unsigned k = 1; k < crew; ++k) helpers.threads.emplace_back(work);
     } catch (const std::system_error&) {
     }
     work();

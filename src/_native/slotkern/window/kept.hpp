@@ -56,7 +56,7 @@ class Kept {
   }
   void settled() { changed_ = false; }
 
-  // Whether fewer than n have come so far, all that there are.
+  // Whether fewer than n are kept, and none is missing.
   bool few() const { return tail_ < n_ && cut_ == kInfinity; }
   bool full() const { return size_ >= n_; }
   double cut() const { return cut_; }  // infinite: nothing is missing

@@ -4,8 +4,8 @@
 // the n least keys, in that order, gives the total (`total`), and a larger key never gives a
 // smaller one. Screen keys are what the screen holds for the slot; `screened` turns a total, and
 // `screen_key_of` a key, into the screen's units, never below the true quotient by more than the
-// margin of key_ceiling. `keys_by_screen`: a larger screen key never has a smaller key. No live part
-// is shorter than `shortest`.
+// margin of key_ceiling. `keys_by_screen`: a larger screen key never has a smaller key. No live
+// part is shorter than `shortest`.
 //
 // A goal says which step is better. It starts with best.found = false, and the sweep fills `best`
 // with each step that `fits`, which may note there that others tie. No total above `ceiling` is of

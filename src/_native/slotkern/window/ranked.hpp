@@ -133,7 +133,10 @@ class RankedSweep {
       fits &= (key < kMuch) | (key == kInfinity);
       before = key, id = each.id;
     }
-    if (!fits) return false;
+    const double first = std::max(prepared_.first_start(), query_.earliest);
+    const double times =
+        std::max({prepared_.latest_end, prepared_.latest_start, std::fabs(first)});
+    if (!fits || !(times < kMuch)) return false;
     std::fill(offers_ + words * 64, offers_ + none_,
               Offer{0, kInfinity, kInfinity, kInfinity, 0, 0});
     work_.free.assign(words + 1, 0);
@@ -146,11 +149,8 @@ class RankedSweep {
     if (work_.slots.size() < kChunk) work_.slots.resize(kChunk);
     if (work_.parts.size() < kSome) work_.found.resize(kSome), work_.parts.resize(kSome);
     slots_ = work_.slots.data();
-    const double first = std::max(prepared_.first_start(), query_.earliest);
     remnants_.reset(first, shape_.length_on(prepared_.nodes.back().performance),
-                    shape_.length_on(ranks.mean),
-                    std::max({prepared_.latest_end, prepared_.latest_start, std::fabs(first)}),
-                    size);
+                    shape_.length_on(ranks.mean), times, size);
     return true;
   }
 

@@ -40,7 +40,8 @@ class NthSoFar {
     const double key = shape_.screen_key(slot);
     known_ = true;
     node_ = slot.node, nodes_ = round_down(node_);
-    cheaper_ = group_ && key > shape_.least_screen_key(*group_) ? screen_.kinds().under(key) : -kInfinity;
+    const bool is_least = !group_ || !(key > shape_.least_screen_key(*group_));
+    cheaper_ = is_least ? -std::numeric_limits<float>::infinity() : screen_.kinds().under(key);
   }
   bool precedes(double key, const Slot& slot) const {
     return key > key_ || (known_ && key == key_ && slot.node > node_);
@@ -65,10 +66,10 @@ class NthSoFar {
   float cheaper_ = 0;        // keys of the screen that may be less than its
 };
 
-// The n cheapest of the slots that are live at t and pass `useful`, in the order of the tie rule, into
-// `chosen`; whether there are n. each(thresholds, so_far, take) calls take(row) for what passes. The
-// n-th of those so far tightens the screen: of few after each slot, of many whenever about n more
-// have come.
+// The n cheapest of the slots that are live at t and pass `useful`, in the order of the tie rule,
+// into `chosen`; whether there are n. each(thresholds, so_far, take) calls take(row) for what
+// passes. The n-th of those so far tightens the screen: of few after each slot, of many whenever
+// about n more have come.
 template <class Shape, class Useful, class Each>
 bool choose_cheapest(const PreparedSlots& prepared, const Query& query, const Shape& shape,
                      double t, Thresholds& thresholds, Useful useful, std::vector<Entry>& chosen,

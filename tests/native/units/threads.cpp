@@ -1,0 +1,66 @@
+// Searches that share what is prepared, for ThreadSanitizer: two calls of several threads each on
+// slots that never change, then one after the other on a pool that does.
+#include <algorithm>
+#include <thread>
+#include <vector>
+
+#include "pools.hpp"
+
+using namespace slotkern;
+using namespace unit;
+
+namespace {
+
+std::vector<Query> some_queries() {
+  std::vector<Query> queries(300);
+  for (std::size_t k = 0; k < queries.size(); ++k)
+    queries[k].n = std::int64_t(1 + k % 4), queries[k].volume = 10 + double(k % 7);
+  return queries;
+}
+
+std::vector<Row> some_rows() {
+  std::vector<Row> rows;
+  for (int t = 0; t < 20; ++t)
+    for (std::int32_t k = 0; k < 60; ++k)
+      rows.push_back({k, 100.0 * t, 100.0 * t + 90, 1.0 + k % 3, 1.0 + k % 5});
+  return rows;
+}
+
+// By so many threads as one by one.
+void search(const PreparedSlots& prepared, std::atomic<int>& wrong) {
+  const std::vector<Query> queries = some_queries();
+  for (const ShapeKind shape : {ShapeKind::ragged, ShapeKind::square}) {
+    WindowTable found, plain;
+    std::size_t bad = 0;
+    wrong += find_many(prepared, queries, 1, shape, 3, found, bad) != Status::ok;
+    wrong += find_many(prepared, queries, 1, shape, 1, plain, bad) != Status::ok;
+    wrong += found.parts.size() != plain.parts.size() ||
+             !std::equal(found.parts.begin(), found.parts.end(), plain.parts.begin(),
+                         [](const Part& a, const Part& b) { return a.node == b.node; });
+  }
+}
+
+}  // namespace
+
+int main() {
+  std::atomic<int> wrong{0};
+  PreparedSlots prepared;
+  const std::vector<Row> rows = some_rows();
+  CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::square, 0).status == Status::ok);
+  std::thread first([&] { search(prepared, wrong); }), second([&] { search(prepared, wrong); });
+  first.join(), second.join();
+  CHECK(wrong == 0);
+
+  Pool p(rows);
+  const Query query = some_queries()[3];
+  for (int round = 0; round < 20; ++round) {
+    const Answer answer = find(p.pool, query, 0, ShapeKind::ragged);
+    std::size_t bad = 0;
+    CHECK(answer.status == Status::ok);
+    const std::vector<Part> parts(answer.parts, answer.parts + query.n);
+    CHECK(book(p.pool, answer.found.start, parts.data(), parts.size(), bad) == Status::ok);
+    search(p.prepared, wrong);
+  }
+  CHECK(wrong == 0);
+  return report();
+}
