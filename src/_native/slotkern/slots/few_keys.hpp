@@ -37,16 +37,17 @@ class FewKeys {
   bool rounded() const { return keys_.empty(); }  // of() does no more
 
   // Of few: what the screen says of one of them, or of what is infinite.
-  float of(double key) const {
-    if (keys_.empty()) return round_down(key);
-    const auto at = std::lower_bound(keys_.begin(), keys_.end(), key);
-    return at == keys_.end() ? round_down(key)
-                             : floats_[static_cast<std::size_t>(at - keys_.begin())];
-  }
+  float of(double key) const { return rounded() ? round_down(key) : look_up(key); }
   // What is less than this key is not above it.
   float under(double key) const { return next_below(of(key)); }
 
  private:
+  SLOTKERN_APART float look_up(double key) const {
+    const auto at = std::lower_bound(keys_.begin(), keys_.end(), key);
+    return at == keys_.end() ? round_down(key)
+                             : floats_[static_cast<std::size_t>(at - keys_.begin())];
+  }
+
   static constexpr std::size_t kShift = 54, kSize = std::size_t{1} << (64 - kShift);
 
   // Keys by hash, half full at most; infinite: none.
