@@ -176,7 +176,7 @@ class Program(NamedTuple):
 
 
 def programs(cases: int) -> list[Program]:
-    """All native programs, the quick ones first."""
+    """All native programs."""
     driver = NATIVE / "fuzz" / "driver.cpp"
     found = [
         Program(f"unit-{path.stem}", [path], [])
@@ -331,9 +331,20 @@ class Judge:
     def changed(self, k: int, command: list[str], seconds: float) -> Run:
         return run(command, k, 10 + 8 * seconds, self.woven.folder / "reached")
 
-    def natively(self, program: Program) -> None:
-        command = [str(self.woven.folder / program.name), *program.arguments]
-        plain = self.plain(program.name, command)
+    def natively(self, programs: list[Program]) -> None:
+        """The quick ones first."""
+        plain = {
+            program.name: self.plain(program.name, self.command(program))
+            for program in programs
+        }
+        for program in sorted(programs, key=lambda p: plain[p.name].seconds):
+            self.by_program(program, plain[program.name])
+
+    def command(self, program: Program) -> list[str]:
+        return [str(self.woven.folder / program.name), *program.arguments]
+
+    def by_program(self, program: Program, plain: Run) -> None:
+        command = self.command(program)
 
         def judge(k: int) -> None:
             ran = self.changed(k, command, plain.seconds)
@@ -379,7 +390,9 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--cases", type=int, default=4000, help="of a fuzz target")
-    parser.add_argument("--only", default="", help="headers whose path holds this")
+    parser.add_argument(
+        "--only", nargs="+", default=[""], help="headers whose path holds one of these"
+    )
     parser.add_argument("--python", action="store_true", help="Python tests too")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "mutants")
@@ -387,7 +400,7 @@ def main() -> None:
     every = [
         mutant
         for header in sorted(HEADERS.rglob("*.hpp"))
-        if options.only in header.relative_to(HEADERS).as_posix()
+        if any(part in header.relative_to(HEADERS).as_posix() for part in options.only)
         for mutant in mutants_of(header)
     ]
     random.Random(options.seed).shuffle(every)
@@ -401,8 +414,7 @@ def main() -> None:
     mutants = dict(list(woven.mutants.items())[: options.count])
     print(f"{len(every)} places, {len(mutants)} mutants", flush=True)
     judge = Judge(woven, mutants, options.jobs)
-    for program in filter(None, built):
-        judge.natively(program)
+    judge.natively([program for program in built if program])
     if options.python:
         judge.by_python()
     for k in judge.left():
