@@ -418,8 +418,10 @@ cdef class SlotPool(ChangingSlots):
         Notes
         -----
         Free time of one origin row grows together again, so that releasing everything
-        brings back the pool bit for bit. Cost as of `book`, and a pass over what is
-        remembered.
+        brings back the pool bit for bit. Where a part ends by 4 ulp or less before its slot,
+        it is booked to the slot's end: that rest comes back too, also past the window's
+        finish, from where on a window has no owner. Cost as of `book`, and a pass over what
+        is remembered.
         """
         cdef Window each
         if isinstance(window, str):

@@ -51,11 +51,11 @@ class SlotPool {
     rows_.lay_out(spans_.free());
   }
 
-  // A copy of another pool, whose slots have been copied to `prepared`, or what it was.
+  // A copy of another pool, whose slots have been copied to `prepared`. Without memory it is no
+  // pool until it is copied or opened again.
   void copy(const SlotPool& other, PreparedSlots& prepared) {
-    SlotPool next = other;
-    next.attach(prepared);
-    *this = std::move(next);
+    *this = other;
+    attach(prepared);
   }
 
   // The same pool with more slots, `fresh`: all of it or, where something fails, nothing.

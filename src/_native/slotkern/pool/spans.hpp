@@ -153,7 +153,7 @@ class PoolSpans {
       if (gone_[static_cast<std::size_t>(k)]) continue;
       const Span* const span = bookings_.find(static_cast<std::size_t>(k), start);
       const bool booked = span && finish <= span->end && span->end == cut_finish(finish, span->end);
-      if (finish <= now_ && !(booked && span->end > now_)) continue;  // past
+      if (finish <= now_ && !(booked && span->end > now_)) continue;  // past, or given back
       if (!booked) return Status::not_booked;
       found_.push_back({static_cast<std::size_t>(k), 0});
     }

@@ -36,7 +36,7 @@ class FewKeys {
   bool few() const { return few_; }
   bool rounded() const { return keys_.empty(); }  // of() does no more
 
-  // Of few: what the screen says of one of them, or of what is infinite.
+  // What the screen says of a key: where they are few, of one of them or of what is infinite.
   float of(double key) const { return rounded() ? round_down(key) : look_up(key); }
   // What is less than this key is not above it.
   float under(double key) const { return next_below(of(key)); }

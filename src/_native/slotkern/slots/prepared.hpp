@@ -397,7 +397,7 @@ class PreparedSlots {
       cheapest_rates.push_back(cheapest_rates.back() + std::bit_cast<double>(rate.key));
   }
 
-  // Whether many nodes share each key (slots/few_keys.hpp).
+  // The keys of all slots, where many nodes share each (slots/few_keys.hpp).
   template <class KeyOf>
   FewKeys kinds(const SlotView& view, bool by_node, KeyOf key_of) const {
     const std::size_t most = kFewBlocks == 0 ? nodes.size() : nodes.size() / 8;
@@ -405,6 +405,7 @@ class PreparedSlots {
       for (std::size_t k = 0; by_node && k < nodes.size(); ++k)
         if (!visit(key_of(nodes[k].min_price, nodes[k].performance))) return;
       for (std::size_t i = 0; !by_node && i < view.size; ++i) {
+        if (i % kPollSlots == 0) poll();
         const Record r = Record::of(view, i);
         if (!visit(key_of(r.price, r.performance))) return;
       }
@@ -412,7 +413,7 @@ class PreparedSlots {
   }
 
   MadeOnce<Screen> prices_;
-  FewKeys price_kinds_;
+  FewKeys price_kinds_;  // for by_price(), until it is made
 };
 
 }  // namespace slotkern

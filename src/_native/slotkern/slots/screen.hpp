@@ -84,7 +84,7 @@ class Screen {
   void set_kinds(const FewKeys& kinds) { kinds_ = kinds; }
   const FewKeys& kinds() const { return kinds_; }
 
-  // The same of no rows yet, with memory for so many: 64 at a time follow, and none will change.
+  // reset() of no rows yet, with memory for so many: 64 at a time follow, and none will change.
   void open(std::size_t slots, double origin) {
     slots_ = slots;
     origin_ = origin;
