@@ -96,7 +96,7 @@ def test_a_longer_window_does_not_release_a_shorter_one():
 
 @pytest.mark.parametrize("first", ["release", "advance"])
 def test_what_rounding_adds_to_a_booking_is_given_back_with_it(first):
-    """A rest of an ulp is booked with its part, and stays so past the window's finish."""
+    """A rest of an ulp is booked with its part, also past the window's finish."""
     end = float(np.nextafter(4.0, 9.0))
     slots = sk.make_slots(node=[0], start=0.0, end=end, performance=1, price=1)
     pool = sk.SlotPool(slots)
