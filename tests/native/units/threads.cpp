@@ -1,6 +1,7 @@
 // Searches that share what is prepared, for ThreadSanitizer: two calls of several threads each on
 // slots that never change, then one after the other on a pool that does.
 #include <algorithm>
+#include <atomic>
 #include <thread>
 #include <vector>
 
