@@ -32,7 +32,8 @@ NATIVE = ROOT / "tests" / "native"
 WEAVE = ROOT / "ci" / "mutate.hpp"
 COMPILER = os.environ.get("CXX") or shutil.which("clang++") or "c++"
 FLAGS = ["-std=c++20", "-O0", "-w", "-ffp-contract=off", "-pthread"]
-FLAGS += ["-DSLOTKERN_FEW_ROWS=0", "-DSLOTKERN_FEW_BLOCKS=0"]  # as large pools do
+# As large pools and wide windows do.
+FLAGS += ["-DSLOTKERN_FEW_ROWS=0", "-DSLOTKERN_FEW_BLOCKS=0", "-DSLOTKERN_WIDE=3"]
 FLAGS += ["-include", str(WEAVE)]
 if "clang" in COMPILER:
     FLAGS += ["-Wno-c++11-narrowing", "-Wno-invalid-constexpr", "-ferror-limit=0"]

@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "slotkern/base/by_number.hpp"
 #include "slotkern/base/interrupt.hpp"
 #include "slotkern/base/made_once.hpp"
 #include "slotkern/base/merge_sort.hpp"
@@ -106,6 +107,31 @@ void several_may_make_what_one_keeps() {
   CHECK(!kept.kept() && !copy.kept());
 }
 
+void numbers_are_put_in_order() {
+  ByNumber by_number;
+  int ordered = 0, apart = 0, twice = 0;
+  for (int round = 0; round < 2000; ++round) {
+    const std::size_t size = below(60), largest = 1 + below(below(3) ? 200 : 40'000);
+    std::vector<std::size_t> numbers(size), seen;
+    for (std::size_t& number : numbers) number = below(largest);
+    std::vector<std::size_t> sorted = numbers;
+    std::sort(sorted.begin(), sorted.end());
+    if (below(3)) {
+      sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
+      numbers = sorted;
+      for (std::size_t i = numbers.size(); i > 1; --i) std::swap(numbers[i - 1], numbers[below(i)]);
+    }
+    const bool different = std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end();
+    const bool done = by_number.each(
+        numbers.size(), [&](std::size_t i) { return numbers[i]; },
+        [&](std::size_t i) { seen.push_back(numbers[i]); });
+    CHECK(done ? seen == sorted && different : seen.empty());
+    if (different && !sorted.empty() && sorted.back() < 256 * sorted.size()) CHECK(done);
+    done ? ++ordered : different ? ++apart : ++twice;
+  }
+  CHECK(ordered > 200 && apart > 50 && twice > 100);
+}
+
 void large_vectors_hold_what_others_do() {
   LargeVector<int> numbers;
   for (int i = 0; i < 3'000'000; ++i) numbers.push_back(i);
@@ -121,6 +147,7 @@ int main() {
   each_call_stops_for_what_it_hears();
   sorts_like_any_other();
   merges_like_a_stable_sort();
+  numbers_are_put_in_order();
   several_may_make_what_one_keeps();
   large_vectors_hold_what_others_do();
   return report();

@@ -96,6 +96,97 @@ void smallest_of_follows_a_plain_list() {
   }
 }
 
+// What a sweep keeps against all that is live: nodes of one price, two slots of each that follow one
+// another.
+template <class Keeps>
+void kept_are_the_cheapest(Keeps& kept, const PreparedSlots& prepared, double volume) {
+  const std::size_t nodes = prepared.nodes.size(), n = 1 + below(std::min<std::size_t>(nodes, 40));
+  if constexpr (std::is_same_v<Keeps, KeptByRank>) kept.open(prepared, volume);
+  kept.reset(n, below(3) ? 1 + below(10) : Keeps::spare(n));
+  std::vector<char> offered(prepared.slots.size(), 0), alive(prepared.slots.size(), 1);
+  const auto keep = [&](std::size_t row) { return alive[row] != 0; };
+  const auto key = [&](std::size_t row) { return volume * prepared.slots[row].rate; };
+  const auto before = [&](std::size_t a, std::size_t b) {
+    return key(a) != key(b) ? key(a) < key(b) : prepared.slots[a].node < prepared.slots[b].node;
+  };
+  double cut = kInfinity;
+  for (std::size_t row = 0; row < prepared.slots.size(); ++row) {
+    for (std::size_t other = 0; other < row; ++other)
+      if (prepared.slots[other].node == prepared.slots[row].node) alive[other] = 0;
+    CHECK(!kept.add(kInfinity, row));
+    offered[row] = 1;
+    if (!kept.add(key(row), row)) CHECK(!(key(row) < kept.cut()));
+    if (!below(4)) alive[below(row + 1)] = 0;
+    if (!below(9)) kept.drop(keep);
+    if (below(3)) continue;
+    kept.absorb();
+    kept.settled();
+    CHECK(kept.cut() <= cut);
+    cut = kept.cut();
+    std::vector<std::size_t> live;
+    for (std::size_t r = 0; r <= row; ++r)
+      if (offered[r] && alive[r]) live.push_back(r);
+    std::sort(live.begin(), live.end(), before);
+    double sum = 0;
+    for (std::size_t i = 0; i < std::min(n, live.size()); ++i) sum += key(live[i]);
+    if (live.size() >= n) CHECK(!kept.few() && kept.lower() <= sum);
+    const std::size_t known =
+        static_cast<std::size_t>(std::count_if(live.begin(), live.end(), [&](std::size_t r) {
+          return key(r) < cut;
+        }));
+    while (kept.full() && kept.purge(keep)) {
+    }
+    CHECK(kept.full() || known < n);
+    if (!kept.full()) continue;
+    if (known >= n) CHECK(kept.sum() == sum && kept.nth_key() == key(live[n - 1]));
+    std::vector<std::size_t> chosen;
+    double last = 0;
+    kept.each([&](const Entry& entry) {
+      CHECK(alive[entry.row] && entry.key == key(entry.row) && entry.key >= last);
+      last = entry.key;
+      chosen.push_back(entry.row);
+    });
+    CHECK(chosen.size() == n && kept.sum() >= kept.lower() - 1e-9 && kept.most() >= kept.sum());
+    if (known < n || !kept.distinct()) continue;
+    std::sort(chosen.begin(), chosen.end());
+    live.resize(n);
+    std::sort(live.begin(), live.end());
+    CHECK(chosen == live);
+  }
+}
+
+void both_ways_to_keep_are_right() {
+  KeptByRank by_rank;
+  Kept kept;
+  std::size_t told = 0;
+  for (int round = 0; round < 400; ++round) {
+    const std::size_t nodes = 1 + below(round % 4 ? 30 : 200), stride = 1 + below(3);
+    const int kinds = static_cast<int>(below(4));  // of prices: all, few, or some ulps apart
+    std::vector<Row> rows;
+    for (std::size_t half = 0; half < 2; ++half)
+      for (std::size_t k = 0; k < nodes; ++k)
+        rows.push_back({static_cast<std::int32_t>(k * stride), half * 10.0, half * 10.0 + 5, 0, 0});
+    std::vector<double> prices(nodes), performances(nodes);
+    for (std::size_t k = 0; k < nodes; ++k) {
+      performances[k] = 1 + double(below(3));
+      prices[k] = kinds == 0   ? 10 * real()
+                  : kinds == 1 ? double(below(4)) * performances[k]
+                  : kinds == 2 ? 1.7 * performances[k]
+                               : std::nextafter(1.1, below(2) ? 9 : 0) * (below(9) ? 1 : 1e-300);
+    }
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      rows[i].performance = performances[i % nodes], rows[i].price = prices[i % nodes];
+    PreparedSlots prepared;
+    CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::ragged, 0).status == Status::ok);
+    CHECK(prepared.one_price);
+    const double volume = below(5) ? 1 + double(below(30)) : below(2) ? 1e-200 : 0.1;
+    told += prepared.ranks().tell_costs(volume);
+    kept_are_the_cheapest(by_rank, prepared, volume);
+    kept_are_the_cheapest(kept, prepared, volume);
+  }
+  CHECK(told > 100 && told < 350);
+}
+
 // Offers, purges, windows taken and room made against a plain list, ties by node.
 void a_front_follows_a_plain_list() {
   using slotkern::detail::Front;
@@ -227,10 +318,13 @@ void what_is_kept_follows_a_plain_list() {
       }
       kept.settled();
       CHECK(kept.full() == (plain.size() >= n));
-      nth = kept.full() ? kept[n - 1].key : kInfinity;
+      nth = kept.full() ? kept.nth_key() : kInfinity;
       if (!kept.full()) continue;
-      for (std::size_t i = 0; i < n; ++i)
-        CHECK(kept[i].key == plain[i].key && alive[kept[i].row]);
+      auto expected = plain.begin();
+      kept.each([&](const Entry& entry) {
+        CHECK(entry.key == expected->key && alive[entry.row]);
+        ++expected;
+      });
       CHECK(kept.sum() == sum());
       if (kept.distinct() && plain.size() > n) CHECK(plain[n - 1].key < plain[n].key);
     }
@@ -473,6 +567,7 @@ void no_memory_leaves_nothing_behind() {
 int main() {
   tables_of_windows_hold_what_they_were_given();
   smallest_of_follows_a_plain_list();
+  both_ways_to_keep_are_right();
   a_front_follows_a_plain_list();
   a_calendar_follows_a_sorted_list();
   what_is_kept_follows_a_plain_list();

@@ -95,11 +95,12 @@ class PoolRows {
   // All that has changed is in order again: blocks that lost rows take those of the next, and
   // what comes into one block comes at once.
   void settle() {
+    const std::size_t parts = coming_.size();
     for (const std::uint32_t block : left_)
       if (blocks_.prepared().taken[block]) join_next(order().seat_of(block));
     left_.clear();
     if (coming_.empty()) return;
-    sort_coming();
+    sort_coming(parts);
     const Placed *next = sorted_.data(), *const end = next + coming_.size();
     while (next != end) {
       const std::size_t seat = seat_for(next->start, next->node), behind = order().next(seat);
@@ -163,16 +164,23 @@ class PoolRows {
     blocks_.drop(next);
   }
 
-  // Parts of one job come by node: of slots that begin at one time, in their order already.
-  void sort_coming() {
+  // Parts of one job come by node: of slots that begin at one time, in their order already. The
+  // rows of blocks that were joined come behind them.
+  void sort_coming(std::size_t parts) {
     const std::size_t size = coming_.size();
     sorted_.resize(size), merged_.resize(size);
     for (std::size_t j = 0; j < size; ++j) sorted_[j] = {coming_[j].first, kBlock + j};
-    if (std::is_sorted(sorted_.begin(), sorted_.end(), Sooner{})) return;
-    merge_sort(sorted_.data(), size, merged_.data(),
-               [](const Placed& a, const Placed& b) { return a.start < b.start; });
-    if (!std::is_sorted(sorted_.begin(), sorted_.end(), Sooner{}))
-      std::sort(sorted_.begin(), sorted_.end(), Sooner{});
+    Placed *const first = sorted_.data(), *const middle = first + parts, *const last = first + size;
+    if (!std::is_sorted(first, middle, Sooner{})) {
+      merge_sort(first, parts, merged_.data(),
+                 [](const Placed& a, const Placed& b) { return a.start < b.start; });
+      if (!std::is_sorted(first, middle, Sooner{}))
+        merge_sort(first, parts, merged_.data(), Sooner{});
+    }
+    if (middle == last) return;
+    if (!std::is_sorted(middle, last, Sooner{})) std::sort(middle, last, Sooner{});
+    std::merge(first, middle, middle, last, merged_.data(), Sooner{});
+    sorted_.swap(merged_);
   }
 
   // Slots that belong in the block, in their order: a few one by one, else all of it is laid out

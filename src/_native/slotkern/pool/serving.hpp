@@ -71,12 +71,12 @@ class ServingRows {
     if (!(volume * (1 - kMargin) >= least_)) lay_out_anew(volume / 4, free);
   }
 
-  // When the rows have doubled, those too short for anything that was asked since the last time
-  // are left out.
+  // When the rows have doubled, those too short for half of what was asked since the last time are
+  // left out.
   void tidy(const FreeSpans& free) {
     if (lost() || rows_.size() <= 2 * laid_ + 1024) return;
     try {
-      lay_out_anew(asked_ * (1 - kMargin), free);
+      lay_out_anew(asked_ / 2, free);
     } catch (const std::bad_alloc&) {  // some other time
     }
   }
@@ -190,8 +190,9 @@ class ServingRows {
   bool serves(std::size_t k, const Span& span) const {
     return least_ == 0 || serves(slot_of(k, span));
   }
-  bool serves(const Slot& slot) const {
-    return PreparedSlots::room(slot) * slot.performance >= least_;
+  bool serves(const Slot& slot) const { return serves(slot, least_); }
+  static bool serves(const Slot& slot, double least) {
+    return PreparedSlots::room(slot) * slot.performance >= least;
   }
 
   void set_least(double least) {
@@ -216,10 +217,10 @@ class ServingRows {
     const double before = least_;
     set_least(least);
     try {
-      if (least_ >= before)  // all that serve have rows
-        lay_out(serving_rows(-kInfinity));
-      else
+      if (std::isnan(before))
         lay_out(free);
+      else
+        lay_out(least_ >= before ? serving_rows(-kInfinity) : rows_with_more(before, free));
     } catch (...) {  // the rows are as they were
       least_ = before;
       throw;
@@ -235,6 +236,22 @@ class ServingRows {
       slot.start = std::max(slot.start, now);
       if (slot.end > now && serves(slot)) slots.push_back({slot, prepared_->origins[row]});
     });
+    return slots;
+  }
+
+  // All rows there are, in their order, and those that did not serve before.
+  std::vector<RowSlot> rows_with_more(double before, const FreeSpans& free) const {
+    std::vector<RowSlot> slots = serving_rows(-kInfinity);
+    const auto stood = static_cast<std::ptrdiff_t>(slots.size());
+    for (std::size_t k = 0; k < free.size(); ++k) {
+      poll();
+      for (const Span& span : free[k]) {
+        const Slot slot = slot_of(k, span);
+        if (serves(slot) && !serves(slot, before)) slots.push_back({slot, span.row});
+      }
+    }
+    std::sort(slots.begin() + stood, slots.end(), in_order);
+    std::inplace_merge(slots.begin(), slots.begin() + stood, slots.end(), in_order);
     return slots;
   }
 

@@ -18,17 +18,12 @@
 #include "slotkern/base/made_once.hpp"
 #include "slotkern/base/sort_by_key.hpp"
 #include "slotkern/slots/few_keys.hpp"
+#include "slotkern/slots/nodes.hpp"
 #include "slotkern/slots/request.hpp"
 #include "slotkern/slots/screen.hpp"
 #include "slotkern/slots/view.hpp"
 
 namespace slotkern {
-
-struct Node {
-  std::int32_t id;
-  double performance;
-  double min_price;  // over its slots
-};
 
 // Where a part that is cut out of a slot ends: a rest of at most 4 ulp is rounding, not time.
 inline double cut_finish(double finish, double end) {
@@ -77,6 +72,12 @@ class PreparedSlots {
     return prices_.get([this] { return screen_by_price(); });
   }
   Screen* prices() const { return prices_.kept(); }  // null: none has come
+
+  bool one_price = false;                 // each node has, of all its slots
+  // Where it has: made when the first asks.
+  const NodeRanks& ranks() const {
+    return ranks_.get([this] { return NodeRanks::by_rate(nodes); });
+  }
 
   std::size_t origin(std::size_t row) const { return origins.empty() ? row : origins[row]; }
 
@@ -148,7 +149,8 @@ class PreparedSlots {
     const bool ragged = all || shape == ShapeKind::ragged;
     rank_nodes(scratch);
     // Of all slots there will ever be: those that are booked meanwhile stand in no row.
-    const bool one_price = scratch.new_prices == nodes.size();  // each node has, of all its slots
+    one_price = scratch.new_prices == nodes.size();
+    ranks_.drop();
     const auto rate_of = [](double price, double performance) { return price / performance; };
     const auto price_of = [](double price, double) { return price; };
     by_rate.set_kinds(ragged ? kinds(view, one_price, rate_of) : FewKeys());
@@ -174,6 +176,8 @@ class PreparedSlots {
     by_rate.set_kinds(other.by_rate.kinds());
     price_kinds_ = other.price_kinds_;
     prices_.drop();
+    one_price = other.one_price;
+    ranks_ = other.ranks_;
   }
 
   // While several threads search at once: what searches note is noted before, or not at all. Of
@@ -413,6 +417,7 @@ class PreparedSlots {
   }
 
   MadeOnce<Screen> prices_;
+  MadeOnce<NodeRanks> ranks_;
   FewKeys price_kinds_;  // for by_price(), until it is made
 };
 

@@ -64,7 +64,8 @@ bool settle_value(const PreparedSlots& prepared, const Query& query, const Sourc
     }
     total += z;
   }
-  settle(prepared, shape, order, n, start, answer.found, work.base.parts);
+  settle(prepared, shape, order, n, start, answer.found, work.base.parts,
+         work.base.node_order);
   if (square) answer.found.processor_time = static_cast<double>(n) * answer.found.runtime;
   answer.found.value = in_units(source, total, n);
   return true;

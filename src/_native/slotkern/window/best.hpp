@@ -27,9 +27,12 @@ namespace detail {
 // Totals of the n entries in front (in cost order), and the parts by node.
 template <class Shape>
 void settle(const PreparedSlots& prepared, const Shape& shape, const std::vector<Entry>& chosen,
-            std::size_t n, double start, Found& found, std::vector<Part>& parts) {
+            std::size_t n, double start, Found& found, std::vector<Part>& parts,
+            NodeOrder& order) {
   const bool few = n <= kFewSorted;
-  parts.resize(few ? n : 2 * n);  // of many the second half is scratch
+  parts.resize(n);
+  if (!few && order.parts.size() < n) order.parts.resize(n);
+  Part* const to = few ? parts.data() : order.parts.data();
   std::int32_t nodes[kFewSorted];
   for (std::size_t i = 0; few && i < n; ++i) nodes[i] = prepared.slots[chosen[i].row].node;
   double sum = 0, time = 0;
@@ -43,15 +46,19 @@ void settle(const PreparedSlots& prepared, const Shape& shape, const std::vector
     found.runtime = std::max(found.runtime, length);
     std::size_t at = few ? 0 : i;
     for (std::size_t j = 0; few && j < n; ++j) at += nodes[j] < s.node;
-    parts[at] = {prepared.origin(chosen[i].row), s.node, length, shape.total(chosen[i].key),
-                 static_cast<std::uint32_t>(chosen[i].row)};
+    to[at] = {prepared.origin(chosen[i].row), s.node, length, shape.total(chosen[i].key),
+              static_cast<std::uint32_t>(chosen[i].row)};
   }
   found.cost = shape.total(sum);
   found.processor_time = time;
   if (few) return;
-  merge_sort(parts.data(), n, parts.data() + n,
-             [](const Part& a, const Part& b) { return a.node < b.node; });
-  parts.resize(n);
+  Part* next = parts.data();
+  if (order.by_node.each(
+          n, [to](std::size_t i) { return static_cast<std::size_t>(to[i].node); },
+          [&](std::size_t i) { *next++ = to[i]; }))
+    return;
+  merge_sort(to, n, parts.data(), [](const Part& a, const Part& b) { return a.node < b.node; });
+  std::copy(to, to + n, parts.data());
 }
 
 template <class Criterion>
@@ -90,24 +97,33 @@ bool search_ragged(const PreparedSlots& prepared, const Query& query, double lea
     double start = 0;
     if (Shape::screen(prepared).knows_keys() &&
         starts_at_once(prepared, query, shape, start, work.chosen)) {
-      settle(prepared, shape, work.chosen, n, start, found, work.parts);
+      settle(prepared, shape, work.chosen, n, start, found, work.parts, work.node_order);
       return true;
     }
   }
   const double least_others = prepared.rates_of(n - 1);
+  const auto sweep = [&] {
+    if constexpr (Shape::keys_by_screen)
+      if (KeptByRank::pays(prepared, n)) {
+        work.by_rank.open(prepared, query.volume);
+        Sweep(prepared, query, shape, least_others, goal, work, work.by_rank).run();
+        return;
+      }
+    Sweep(prepared, query, shape, least_others, goal, work, work.kept).run();
+  };
   bool complete = false;
   if (Criterion::by_bound) {  // a low ceiling early: first the slots of some cheap nodes only
     const std::size_t some = 4 * n;
     if (prepared.nodes.size() > 16 * some && prepared.cheapest_rates.size() > some) {
       goal.probe = key_ceiling(prepared.rates_of(some), prepared.rates_of(some - 1));
-      Sweep(prepared, query, shape, least_others, goal, work).run();
+      sweep();
       complete = goal.best.found &&
                  key_ceiling(shape.screened(goal.best.total), least_others) <= goal.probe;
       if (!complete) goal.best.chosen = false;  // what is as cheap may not have been looked at
       goal.probe = std::numeric_limits<float>::infinity();
     }
   }
-  if (!complete) Sweep(prepared, query, shape, least_others, goal, work).run();
+  if (!complete) sweep();
   const Best& best = goal.best;
   if (!best.found) return false;
   if (best.chosen) {
@@ -127,7 +143,7 @@ bool search_ragged(const PreparedSlots& prepared, const Query& query, double lea
     // A bound above is wrong: better an error than a window that is none.
     if (!all) throw std::logic_error("the window that the sweep has found is not there");
   }
-  settle(prepared, shape, work.chosen, n, best.start, found, work.parts);
+  settle(prepared, shape, work.chosen, n, best.start, found, work.parts, work.node_order);
   return true;
 }
 
@@ -216,7 +232,7 @@ void take_group(const PreparedSlots& prepared, const Query& query, const Best& b
     slowest = std::min(slowest, prepared.slots[entry.row].performance);
   if (query.length(slowest) != bound.span) return;  // relaxed: its own group has one no worse
   Found trial;
-  settle(prepared, shape, work.chosen, n, best.start, trial, work.trial_parts);
+  settle(prepared, shape, work.chosen, n, best.start, trial, work.trial_parts, work.node_order);
   trial.processor_time = static_cast<double>(n) * trial.runtime;
   const auto by_node = [](const Part& a, const Part& b) { return a.node < b.node; };
   if (trial.cost > cost ||
@@ -363,7 +379,7 @@ bool search_square(const PreparedSlots& prepared, const Query& query, Workspace&
     // nodes are free this is not a number, and nothing is.
     const double dear =
         Criterion::by_bound ? bound.nth + 1.25 * (rises + 1) * bound.rise : kInfinity;
-    if (Sweep(prepared, query, shape, bound.least_others, goal, work, dear).run()) {
+    if (Sweep(prepared, query, shape, bound.least_others, goal, work, work.kept, dear).run()) {
       goal.best.group = bound.group;
       rises = (goal.best.nth_key - bound.nth) / bound.rise;
     }

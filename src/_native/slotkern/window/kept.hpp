@@ -20,9 +20,11 @@
 
 namespace slotkern {
 
+inline constexpr std::size_t kNoRow = ~std::size_t{0};
+
 class Kept {
  public:
-  static constexpr std::size_t kNone = ~std::size_t{0};
+  static std::size_t spare(std::size_t n) { return std::max<std::size_t>(4, n / 2); }
 
   // Keys from `cut` on may be missing from the first.
   void reset(std::size_t n, std::size_t spare, double cut = kInfinity) {
@@ -31,7 +33,7 @@ class Kept {
     const std::size_t room = 2 * capacity_;
     if (merged_.size() < room) array_.resize(room), merged_.resize(room);
     size_ = tail_ = 0;
-    cut_ = cut, cut_row_ = kNone;
+    cut_ = cut, cut_row_ = kNoRow;
     sum_ = {};
     gain_ = waiting_ = 0, weighed_ = 0;
     changed_ = false;
@@ -60,10 +62,17 @@ class Kept {
   bool few() const { return tail_ < n_ && cut_ == kInfinity; }
   bool full() const { return size_ >= n_; }
   double cut() const { return cut_; }  // infinite: nothing is missing
-  std::size_t cut_row() const { return cut_row_; }  // whose key it is; kNone: it was given
-  const Entry& operator[](std::size_t i) const { return array_[i]; }
+  std::size_t cut_row() const { return cut_row_; }  // whose key it is; kNoRow: it was given
+  double nth_key() const { return array_[n_ - 1].key; }
 
-  // Whether no other slot can have the key of the n-th.
+  // Calls visit(entry) for the n cheapest.
+  template <class Visit>
+  void each(Visit visit) const {
+    for (std::size_t i = 0; i < n_; ++i) visit(array_[i]);
+  }
+
+  // Whether the n cheapest are those of the tie rule, but for their order: no other slot can have
+  // the key of the n-th.
   bool distinct() const {
     return array_[n_ - 1].key < (size_ > n_ ? array_[n_].key : cut_);
   }
@@ -170,7 +179,7 @@ class Kept {
   std::size_t n_ = 0, capacity_ = 0;
   std::size_t size_ = 0, tail_ = 0;  // sorted; all of it
   double cut_ = kInfinity;
-  std::size_t cut_row_ = kNone;
+  std::size_t cut_row_ = kNoRow;
   RunningSum sum_;  // of the n cheapest
   double waiting_ = 0;  // sum of the tail
   double gain_ = 0;  // what those of the tail that are weighed take off it at most

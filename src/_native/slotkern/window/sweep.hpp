@@ -22,8 +22,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "slotkern/base/by_number.hpp"
 #include "slotkern/window/goals.hpp"
 #include "slotkern/window/kept.hpp"
+#include "slotkern/window/kept_by_rank.hpp"
 #include "slotkern/window/shapes.hpp"
 #include "slotkern/window/window.hpp"
 
@@ -39,13 +41,21 @@ struct Proof {
   std::size_t failed = kNone;
 };
 
+// Many parts on their way into the order of their nodes.
+struct NodeOrder {
+  ByNumber by_node;
+  std::vector<Part> parts;
+};
+
 // Scratch of one thread; it only grows.
 struct Workspace {
   Proof proof;  // of the last search with limits
   Kept kept;
+  KeptByRank by_rank;
   NCheapest top, rates;
   std::vector<Entry> chosen;
   std::vector<Part> parts, trial_parts;
+  NodeOrder node_order;
   // Slots live at one time, in a list for each of `bounds`: the fastest they can serve.
   struct Joining {
     std::size_t row, before;
@@ -102,16 +112,16 @@ bool narrow(const PreparedSlots& prepared, const Query& query, const Shape& shap
 }
 
 // One pass over the slots. What has come by a time is judged once, when all of it is there, or
-// slot by slot for goals `by_step`.
-template <class Shape, class Goal>
+// slot by slot for goals `by_step`. Kept: KeptByRank where that pays.
+template <class Shape, class Goal, class Kept>
 class Sweep {
  public:
   // `least_others`: lower bound on the screen keys of any n - 1 live slots together. `dear`: keys
   // from here on are not looked at before a window may need one.
   Sweep(const PreparedSlots& prepared, const Query& query, const Shape& shape, double least_others,
-        Goal& goal, Workspace& work, double dear = kInfinity)
+        Goal& goal, Workspace& work, Kept& kept, double dear = kInfinity)
       : prepared_(prepared), query_(query), shape_(shape), least_others_(least_others),
-        goal_(goal), work_(work), top_(work.kept), n_(static_cast<std::size_t>(query.n)),
+        goal_(goal), work_(work), top_(kept), n_(static_cast<std::size_t>(query.n)),
         kinds_(Shape::screen(prepared).kinds()),
         few_kinds_(Shape::keys_by_screen && kinds_.few()),
         shortest_(shape.shortest(prepared)),
@@ -217,17 +227,22 @@ class Sweep {
     Best& best = goal_.best;
     best.longest = 0;
     if (Goal::times)
-      for (std::size_t i = 0; i < n_; ++i)
-        best.longest = std::max(best.longest, shape_.length(prepared_.slots[top_[i].row]));
+      top_.each([&](const Entry& entry) {
+        best.longest = std::max(best.longest, shape_.length(prepared_.slots[entry.row]));
+      });
     better_ = best.found = true;
     best.start = t_;
     best.total = total;
     best.finish = t_ + best.longest;
-    best.nth_key = top_[n_ - 1].key;
+    best.nth_key = top_.nth_key();
     best.step = row_;
     if constexpr (Shape::own_lengths) {
       best.chosen = top_.distinct() && (!Goal::looks_on || prepared_.last_by(t_, row_));
-      if (best.chosen) work_.chosen.assign(&top_[0], &top_[0] + n_);
+      if (best.chosen) {
+        work_.chosen.resize(n_);
+        Entry* to = work_.chosen.data();
+        top_.each([&](const Entry& entry) { *to++ = entry; });
+      }
     }
   }
 
@@ -261,7 +276,7 @@ class Sweep {
   }
   float key_kept() const {
     const float most = key_ceiling(shape_.screen_key_of(top_.cut()), 0);
-    if (!few_kinds_ || top_.cut_row() == Kept::kNone) return most;
+    if (!few_kinds_ || top_.cut_row() == kNoRow) return most;
     // What is as dear is not kept: where many cost the same hardly one is looked at.
     const Slot& dearest = prepared_.slots[top_.cut_row()];
     return std::min(most, kinds_.under(shape_.screen_key(dearest)));
@@ -296,7 +311,7 @@ class Sweep {
   const std::size_t n_;
   const FewKeys& kinds_;
   const bool few_kinds_;
-  std::size_t spare_ = std::max<std::size_t>(4, n_ / 2);
+  std::size_t spare_ = Kept::spare(n_);
   const double shortest_;
   Thresholds thresholds_;
   float most_ = 0;  // key_most() of the ceiling of now

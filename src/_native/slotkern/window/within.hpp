@@ -152,7 +152,8 @@ class WithinSearch {
     if (!sweep(shape, goal)) return false;
     Best& best = goal.best;
     if (!Criterion::by_bound && !take(shape, best, kInfinity)) return false;
-    detail::settle(prepared_, shape, chosen_, chosen_.size(), best.start, found_, work_.parts);
+    detail::settle(prepared_, shape, chosen_, chosen_.size(), best.start, found_, work_.parts,
+                   work_.node_order);
     return true;
   }
 
@@ -246,7 +247,7 @@ class WithinSearch {
       if (!chosen && !take(shape, best, cost)) return;
       Found trial;
       detail::settle(prepared_, shape, chosen_, chosen_.size(), best.start, trial,
-                     work_.trial_parts);
+                     work_.trial_parts, work_.node_order);
       trial.processor_time = static_cast<double>(query_.n) * trial.runtime;
       const auto by_node = [](const Part& a, const Part& b) { return a.node < b.node; };
       if (trial.cost > cost ||

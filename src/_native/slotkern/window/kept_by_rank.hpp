@@ -1,0 +1,185 @@
+// The cheapest slots that a sweep keeps, as window/kept.hpp keeps them, where each node has one
+// price: then its rank among all nodes is known before (slots/nodes.hpp), and a set of slots is a
+// set of bits.
+//
+// A slot that comes, and the n-th that it pushes out, cost O(1): nothing is sorted, and the n
+// cheapest stand in the order of the tie rule. A node has one slot at most that is live: a later
+// one takes the place of one that has expired. Words between two bits are looked through, so this
+// pays where many of the nodes are wanted. No allocation after reset().
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "slotkern/slots/prepared.hpp"
+#include "slotkern/window/cheapest.hpp"
+#include "slotkern/window/kept.hpp"
+
+// Of fewer a sorted array is as fast. Tests, whose windows are of few nodes, know both.
+#if !defined(SLOTKERN_WIDE)
+#define SLOTKERN_WIDE 16
+#endif
+
+namespace slotkern {
+
+class KeptByRank {
+ public:
+  static bool pays(const PreparedSlots& prepared, std::size_t n) {
+    return prepared.one_price && n >= kWide && prepared.nodes.size() <= kSparse * n;
+  }
+  static std::size_t spare(std::size_t n) { return n / 2 + 64; }
+
+  // Whose slots they will be, for requests of this volume.
+  void open(const PreparedSlots& prepared, double volume) {
+    slots_ = &prepared.slots;
+    const NodeRanks& ranks = prepared.ranks();
+    ranks_ = ranks.of.data();
+    costs_told_ = ranks.tell_costs(volume);
+    const std::size_t nodes = prepared.nodes.size();
+    if (entries_.size() < nodes) entries_.resize(nodes);
+    words_.resize((nodes + 63) / 64);
+  }
+
+  void reset(std::size_t n, std::size_t spare, double = kInfinity) {
+    n_ = n;
+    capacity_ = n + spare;
+    std::fill(words_.begin(), words_.end(), 0);
+    size_ = nth_ = last_ = 0;
+    cut_ = kNone;
+    sum_ = {};
+    changed_ = clean_ = false;
+  }
+
+  bool add(double key, std::size_t row) {
+    const std::size_t rank = ranks_[static_cast<std::size_t>((*slots_)[row].place)];
+    clean_ = false;
+    if (rank >= cut_ || !(key < kInfinity)) return false;
+    entries_[rank] = {key, row};
+    if (words_[rank / 64] & bit(rank)) return changed_ |= rank <= nth_, true;
+    words_[rank / 64] |= bit(rank);
+    last_ = std::max(last_, rank);
+    if (size_++ < n_) {
+      sum_.add(key);
+      nth_ = std::max(nth_, rank);
+      changed_ = true;
+    } else if (rank < nth_) {
+      sum_.add(key), sum_.drop(entries_[nth_].key);
+      nth_ = at_or_before(nth_ - 1);
+      changed_ = true;
+    }
+    if (size_ > capacity_) {
+      last_ = at_or_before(last_);
+      drop(last_);
+    }
+    if (size_ == capacity_) cut_ = last_ = at_or_before(last_);
+    return true;
+  }
+
+  bool absorb() const { return changed_; }
+  void settled() { changed_ = false; }
+
+  bool few() const { return size_ < n_ && cut_ == kNone; }
+  bool full() const { return size_ >= n_; }
+  double cut() const { return cut_ == kNone ? kInfinity : entries_[cut_].key; }
+  std::size_t cut_row() const { return cut_ == kNone ? kNoRow : entries_[cut_].row; }
+  double nth_key() const { return entries_[nth_].key; }
+
+  // Whether the n cheapest are those of the tie rule.
+  bool distinct() const { return costs_told_ && entries_[nth_].key < cut(); }
+
+  double hoped() const { return lower(); }
+  double most() const { return sum_.upper(); }
+  double lower() const {
+    const double known = sum_.lower();
+    return full() ? known : known + static_cast<double>(n_ - size_) * cut() * (1 - kMargin);
+  }
+  double sum() const {
+    double total = 0;
+    each([&](const Entry& entry) { total += entry.key; });
+    return total;
+  }
+
+  // Calls visit(entry) for the n cheapest.
+  template <class Visit>
+  void each(Visit visit) const {
+    for (std::size_t word = 0; word <= nth_ / 64; ++word)
+      for (std::uint64_t bits = words_[word]; bits; bits &= bits - 1) {
+        const std::size_t rank = rank_of(word, bits);
+        if (rank > nth_) return;
+        visit(entries_[rank]);
+      }
+  }
+
+  template <class Keep>
+  void drop(Keep keep) {
+    keep_some(keep, size_);
+    clean_ = true;
+  }
+  template <class Keep>
+  bool purge(Keep keep) {
+    clean_ = !clean_ && keep_some(keep, n_);
+    return clean_;
+  }
+
+ private:
+  static constexpr std::size_t kNone = ~std::size_t{0};
+  static constexpr std::size_t kWide = SLOTKERN_WIDE, kSparse = 256;
+
+  static std::uint64_t bit(std::size_t rank) { return std::uint64_t{1} << rank % 64; }
+  static std::size_t rank_of(std::size_t word, std::uint64_t bits) {
+    return word * 64 + static_cast<std::size_t>(std::countr_zero(bits));
+  }
+
+  // The highest rank that is kept, of this one and those below: there is one.
+  std::size_t at_or_before(std::size_t rank) const {
+    std::size_t word = rank / 64;
+    std::uint64_t bits = words_[word] & ~std::uint64_t{0} >> (63 - rank % 64);
+    while (!bits) bits = words_[--word];
+    return word * 64 + 63 - static_cast<std::size_t>(std::countl_zero(bits));
+  }
+
+  void drop(std::size_t rank) {
+    words_[rank / 64] &= ~bit(rank);
+    --size_;
+  }
+
+  // Of the cheapest up to the `most`-th that stays: whether one was dropped.
+  template <class Keep>
+  bool keep_some(Keep keep, std::size_t most) {
+    const std::size_t before = size_;
+    std::size_t kept = 0;
+    sum_ = {};
+    nth_ = 0;
+    for (std::size_t word = 0; word <= last_ / 64 && kept < most; ++word)
+      for (std::uint64_t bits = words_[word]; bits && kept < most; bits &= bits - 1) {
+        const std::size_t rank = rank_of(word, bits);
+        if (!keep(entries_[rank].row)) {
+          drop(rank);
+          continue;
+        }
+        if (kept++ >= n_) continue;
+        sum_.add(entries_[rank].key);
+        nth_ = rank;
+      }
+    return size_ < before;
+  }
+
+  std::size_t n_ = 0, capacity_ = 0;
+  std::size_t size_ = 0;
+  std::size_t nth_ = 0;   // rank of the n-th, or of the last of fewer
+  std::size_t last_ = 0;  // no rank above is kept
+  std::size_t cut_ = kNone;
+  RunningSum sum_;  // of the n cheapest
+  bool changed_ = false;
+  bool clean_ = false;  // the n cheapest stay, as was seen since the last that came
+  bool costs_told_ = false;
+  const LargeVector<Slot>* slots_ = nullptr;
+  const std::uint32_t* ranks_ = nullptr;
+  std::vector<std::uint64_t> words_;  // bit j: that of rank j is kept
+  std::vector<Entry> entries_;        // [rank]
+};
+
+}  // namespace slotkern
