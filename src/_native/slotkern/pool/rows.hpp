@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "slotkern/base/by_number.hpp"
 #include "slotkern/base/merge_sort.hpp"
 #include "slotkern/pool/row_blocks.hpp"
 
@@ -164,18 +165,22 @@ class PoolRows {
     blocks_.drop(next);
   }
 
-  // Parts of one job come by node: of slots that begin at one time, in their order already. The
-  // rows of blocks that were joined come behind them.
+  // Parts of one job come by node: where all begin at one time, in their order already. The rows
+  // of blocks that were joined come behind them.
   void sort_coming(std::size_t parts) {
     const std::size_t size = coming_.size();
     sorted_.resize(size), merged_.resize(size);
     for (std::size_t j = 0; j < size; ++j) sorted_[j] = {coming_[j].first, kBlock + j};
     Placed *const first = sorted_.data(), *const middle = first + parts, *const last = first + size;
-    if (!std::is_sorted(first, middle, Sooner{})) {
-      merge_sort(first, parts, merged_.data(),
-                 [](const Placed& a, const Placed& b) { return a.start < b.start; });
-      if (!std::is_sorted(first, middle, Sooner{}))
-        merge_sort(first, parts, merged_.data(), Sooner{});
+    const auto in_order = [=] { return std::is_sorted(first, middle, Sooner{}); };
+    if (!in_order()) {  // nodes stand by falling performance, and end their parts in this order
+      Placed* next = merged_.data();
+      if (by_place_.each(
+              parts,
+              [this](std::size_t j) { return static_cast<std::size_t>(coming_[j].first.place); },
+              [&](std::size_t j) { *next++ = first[j]; }))
+        std::copy(merged_.data(), next, first);
+      if (!in_order()) merge_sort(first, parts, merged_.data(), Sooner{});
     }
     if (middle == last) return;
     if (!std::is_sorted(middle, last, Sooner{})) std::sort(middle, last, Sooner{});
@@ -214,7 +219,8 @@ class PoolRows {
   std::size_t size_ = 0;
   std::vector<RowSlot> coming_;      // what waits for settle()
   std::vector<std::uint32_t> left_;  // blocks that rows have left, some of them gone by now
-  std::vector<Placed> sorted_, merged_;  // scratch
+  std::vector<Placed> sorted_, merged_;  // scratch, as is what follows
+  ByNumber by_place_;
 };
 
 }  // namespace slotkern

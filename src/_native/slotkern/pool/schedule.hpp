@@ -4,6 +4,7 @@
 // allocated but room for the results.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -45,6 +46,16 @@ inline Reason why_not(SlotPool& pool, const PreparedSlots& prepared, const Query
   freer.budget = kInfinity;
   const Status status = pool.find(freer, earliest, shape, work, found);
   return status == Status::ok ? Reason::budget : Reason::time;
+}
+
+// Room for what the rest of the requests may be given, up to what is soon used.
+inline void reserve_rest(const std::vector<Query>& queries, std::size_t done, WindowTable& out) {
+  constexpr std::int64_t most = 1 << 16;  // parts
+  std::int64_t parts = 0;
+  for (std::size_t i = done; i < queries.size() && parts < most; ++i)
+    parts += std::min(queries[i].n, most);
+  const auto room = static_cast<std::size_t>(std::min(parts, most));
+  out.reserve(queries.size(), out.parts.size() + room);
 }
 
 }  // namespace detail
@@ -143,6 +154,7 @@ inline Status schedule(SlotPool& pool, const PreparedSlots& prepared,
     Workspace& work = workspace();
     if (queries.size() > kMany) expect_long();
     reasons.reserve(queries.size());
+    detail::reserve_rest(queries, reasons.size(), out);
     while (reasons.size() < queries.size()) {
       poll();
       const Query& query = queries[reasons.size()];

@@ -66,18 +66,16 @@ struct WindowTable {
 
   // Added, or, without memory, as they were before: this and all below.
   void add(const Found& window, const Part* from, std::size_t n) {
-    std::copy(from, from + n, add_row(window, n));
+    make_room(n);
+    parts.insert(parts.end(), from, from + n);
+    end_row(window);
   }
 
   // The same, of n parts that the caller writes.
   Part* add_row(const Found& window, std::size_t n) {
-    room_for(1, found, firsts);
-    room_for(n, parts);
-    if (!bounds.empty()) room_for(1, bounds, proven);
-    found.push_back(window);
+    make_room(n);
     parts.resize(parts.size() + n);
-    firsts.push_back(parts.size());
-    if (!bounds.empty()) bounds.push_back(window.value), proven.push_back(1);
+    end_row(window);
     return parts.data() + (parts.size() - n);
   }
 
@@ -138,6 +136,18 @@ struct WindowTable {
         *out++ = {static_cast<std::int64_t>(part.row), part.node, start, start + part.length,
                   part.cost};
       }
+  }
+
+ private:
+  void make_room(std::size_t n) {
+    room_for(1, found, firsts);
+    room_for(n, parts);
+    if (!bounds.empty()) room_for(1, bounds, proven);
+  }
+  void end_row(const Found& window) {
+    found.push_back(window);
+    firsts.push_back(parts.size());
+    if (!bounds.empty()) bounds.push_back(window.value), proven.push_back(1);
   }
 };
 
