@@ -115,12 +115,12 @@ class KeptByRank {
 
   template <class Keep>
   void drop(Keep keep) {
-    keep_some(keep, size_);
+    keep_some(keep, true);
     clean_ = true;
   }
   template <class Keep>
   bool purge(Keep keep) {
-    clean_ = !clean_ && keep_some(keep, n_);
+    clean_ = !clean_ && keep_some(keep, false);
     return clean_;
   }
 
@@ -146,24 +146,28 @@ class KeptByRank {
     --size_;
   }
 
-  // Of the cheapest up to the `most`-th that stays: whether one was dropped.
+  // Of all, or of as many of the cheapest as tell the n that stay: whether one was dropped. By
+  // words, without a branch: whether a slot has expired is hard to guess.
   template <class Keep>
-  bool keep_some(Keep keep, std::size_t most) {
+  bool keep_some(Keep keep, bool all) {
     const std::size_t before = size_;
     std::size_t kept = 0;
     sum_ = {};
     nth_ = 0;
-    for (std::size_t word = 0; word <= last_ / 64 && kept < most; ++word)
-      for (std::uint64_t bits = words_[word]; bits && kept < most; bits &= bits - 1) {
-        const std::size_t rank = rank_of(word, bits);
-        if (!keep(entries_[rank].row)) {
-          drop(rank);
-          continue;
-        }
-        if (kept++ >= n_) continue;
-        sum_.add(entries_[rank].key);
-        nth_ = rank;
+    for (std::size_t word = 0; word <= last_ / 64 && (all || kept < n_); ++word) {
+      const std::uint64_t bits = words_[word];
+      std::uint64_t stay = 0;
+      for (std::uint64_t rest = bits; rest; rest &= rest - 1) {
+        const std::size_t rank = rank_of(word, rest);
+        stay |= std::uint64_t{keep(entries_[rank].row)} << rank % 64;
       }
+      words_[word] = stay;
+      size_ -= static_cast<std::size_t>(std::popcount(bits ^ stay));
+      for (; stay && kept < n_; stay &= stay - 1, ++kept) {
+        nth_ = rank_of(word, stay);
+        sum_.add(entries_[nth_].key);
+      }
+    }
     return size_ < before;
   }
 
