@@ -30,7 +30,7 @@ from results import Measured, keep
 
 import slotkern as sk
 
-HORIZON, PERIODS, ROUNDS = 10_000, 4, 5
+HORIZON, PERIODS, ROUNDS = 10_000, 4, 11
 SIZES = [
     (nodes, wanted)
     for nodes in (100, 1_000, 4_000, 10_000)

@@ -58,7 +58,8 @@ class RowBlocks {
   void lay_out(PreparedSlots& prepared, const std::vector<RowSlot>& slots) {
     const std::size_t blocks = std::max<std::size_t>(1, (slots.size() + kFill - 1) / kFill);
     // More can come without all being moved. Until they do, they cost no more than addresses.
-    const std::size_t most = blocks + blocks / 4;
+    const std::size_t few = std::min<std::size_t>(2 * blocks, 48),
+                      most = blocks + std::max(blocks / 4, few);
     Blocks order;
     order.reserve(most);
     order.lay_out(blocks);

@@ -214,7 +214,7 @@ class ServingRows {
 
   void lay_out_anew(double least, const FreeSpans& free) {
     const Undisturbed whole;
-    const double before = least_;
+    const double before = least_, asked = asked_;
     set_least(least);
     try {
       if (std::isnan(before))
@@ -222,7 +222,7 @@ class ServingRows {
       else
         lay_out(least_ >= before ? serving_rows(-kInfinity) : rows_with_more(before, free));
     } catch (...) {  // the rows are as they were
-      least_ = before;
+      least_ = before, asked_ = asked;
       throw;
     }
   }
