@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 COMPILER = os.environ.get("CXX") or shutil.which("c++")
 UNITS = sorted((ROOT / "tests" / "native" / "units").glob("*.cpp"))
 FLAGS = ["-std=c++20", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off", "-pthread"]
-# Small cases that are searched as large pools and wide windows are, or as what they are.
+# Small cases that are searched as large pools and wide windows are, or as they are.
 LARGE = ["-DSLOTKERN_FEW_ROWS=0", "-DSLOTKERN_FEW_BLOCKS=0", "-DSLOTKERN_WIDE=3"]
 SIZES = {"large": LARGE, "small": []}
 SMALL = ("kinds", "pool")  # small pools take other ways here

@@ -96,8 +96,8 @@ void smallest_of_follows_a_plain_list() {
   }
 }
 
-// What a sweep keeps against all that is live: nodes of one price, two slots of each that follow one
-// another.
+// What a sweep keeps against all that is live: nodes of one price, two slots of each that follow
+// one another.
 template <class Keeps>
 void kept_are_the_cheapest(Keeps& kept, const PreparedSlots& prepared, double volume) {
   const std::size_t nodes = prepared.nodes.size(), n = 1 + below(std::min<std::size_t>(nodes, 40));
