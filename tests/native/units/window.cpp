@@ -96,13 +96,12 @@ void smallest_of_follows_a_plain_list() {
   }
 }
 
-// What a sweep keeps against all that is live: nodes of one price, two slots of each that follow
+// What is kept by rank against all that is live: nodes of one price, two slots of each that follow
 // one another.
-template <class Keeps>
-void kept_are_the_cheapest(Keeps& kept, const PreparedSlots& prepared, double volume) {
+void kept_are_the_cheapest(KeptByRank& kept, const PreparedSlots& prepared, double volume) {
   const std::size_t nodes = prepared.nodes.size(), n = 1 + below(std::min<std::size_t>(nodes, 40));
-  if constexpr (std::is_same_v<Keeps, KeptByRank>) kept.open(prepared, volume);
-  kept.reset(n, below(3) ? 1 + below(10) : Keeps::spare(n));
+  kept.open(prepared, volume);
+  kept.reset(n, below(3) ? below(10) : KeptByRank::spare(n));
   std::vector<char> offered(prepared.slots.size(), 0), alive(prepared.slots.size(), 1);
   const auto keep = [&](std::size_t row) { return alive[row] != 0; };
   const auto key = [&](std::size_t row) { return volume * prepared.slots[row].rate; };
@@ -155,9 +154,8 @@ void kept_are_the_cheapest(Keeps& kept, const PreparedSlots& prepared, double vo
   }
 }
 
-void both_ways_to_keep_are_right() {
-  KeptByRank by_rank;
-  Kept kept;
+void ranks_keep_the_cheapest() {
+  KeptByRank kept;
   std::size_t told = 0;
   for (int round = 0; round < 400; ++round) {
     const std::size_t nodes = 1 + below(round % 4 ? 30 : 200), stride = 1 + below(3);
@@ -181,7 +179,6 @@ void both_ways_to_keep_are_right() {
     CHECK(prepared.one_price);
     const double volume = below(5) ? 1 + double(below(30)) : below(2) ? 1e-200 : 0.1;
     told += prepared.ranks().tell_costs(volume);
-    kept_are_the_cheapest(by_rank, prepared, volume);
     kept_are_the_cheapest(kept, prepared, volume);
   }
   CHECK(told > 100 && told < 350);
@@ -567,7 +564,7 @@ void no_memory_leaves_nothing_behind() {
 int main() {
   tables_of_windows_hold_what_they_were_given();
   smallest_of_follows_a_plain_list();
-  both_ways_to_keep_are_right();
+  ranks_keep_the_cheapest();
   a_front_follows_a_plain_list();
   a_calendar_follows_a_sorted_list();
   what_is_kept_follows_a_plain_list();

@@ -1,7 +1,6 @@
 // The nodes of prepared slots, and their order by what a unit of work costs.
 #pragma once
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <vector>

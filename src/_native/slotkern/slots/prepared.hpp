@@ -58,6 +58,7 @@ class PreparedSlots {
   // slots cost the same.
   LargeVector<float> least_nodes;
   Identity identity;                      // of the nodes and their prices; none before build()
+  bool one_price = false;                 // each node has, of all its slots
   double latest_start = 0, latest_end = 0;  // largest absolute ones, of ends the finite ones
 
   // A pool that has changed (pool/pool.hpp) keeps its slots in blocks of 64 rows with gaps among
@@ -73,8 +74,7 @@ class PreparedSlots {
   }
   Screen* prices() const { return prices_.kept(); }  // null: none has come
 
-  bool one_price = false;                 // each node has, of all its slots
-  // Where it has: made when the first asks.
+  // Where each node has one price: made when the first asks.
   const NodeRanks& ranks() const {
     return ranks_.get([this] { return NodeRanks::by_rate(nodes); });
   }
