@@ -152,17 +152,22 @@ class Screen {
   // Whether each_cheap() may tell anything: not of few rows, nor where most keys are the same.
   bool knows_keys() const { return !least_keys_.empty() && !kinds_.few(); }
 
+  // Whether each_cheap() is worth trying: lately it was not in vain.
+  bool likely_cheap() const {
+    if (skipped_ < in_vain_ / 2) return ++skipped_, false;
+    skipped_ = 0;
+    return true;
+  }
+
   // Calls visit(row) for those at positions up to `last` whose keys are low: about as many blocks
   // as wanted are likely to have one. Which they are is known before the first is looked at, so
   // that all are on their way from memory meanwhile. Lowers thresholds.key to what it looks at;
-  // false: nothing was visited, for nothing is known of keys, or lately it was in vain.
+  // false: nothing was visited, for nothing is known of keys.
   template <class Visit>
   bool each_cheap(const Blocks& order, Thresholds& thresholds, std::size_t last,
                   std::size_t wanted, Visit visit) const {
     const std::size_t size = size_for(thresholds.room), last_block = last / 64;
     if (size == LeastKeys::kNone || order.empty()) return false;
-    if (skipped_ < in_vain_ / 2) return ++skipped_, false;
-    skipped_ = 0;
     const float key = least_keys_.key_of_some(order, size, last_block, wanted);
     if (!(key < std::numeric_limits<float>::infinity())) return false;
     thresholds.key = std::min(thresholds.key, key);
@@ -296,7 +301,13 @@ class Screen {
     std::uint64_t blocks = ~std::uint64_t{0};
     if (blocks_ <= kBare) return blocks;
     if (size != LeastKeys::kNone) blocks = least_keys_.pass(seats, size, thresholds.key);
-    return blocks ? blocks & coarse_.pass(seats, thresholds) : 0;
+    if (std::popcount(blocks) > 4) return blocks & coarse_.pass(seats, thresholds);
+    std::uint64_t passing = 0;  // of a few only what is told of them is read
+    for (std::uint64_t rest = blocks; rest; rest &= rest - 1) {
+      const auto j = static_cast<std::size_t>(std::countr_zero(rest));
+      passing |= std::uint64_t{coarse_.passes(seats + j, thresholds)} << j;
+    }
+    return passing;
   }
 
   std::size_t size_for(float room) const {
@@ -364,6 +375,10 @@ class Screen {
     void expect(std::size_t i) const {
       for (std::size_t j = i; j < i + 64; j += 16)
         fetch(&key[j]), fetch(&room[j]), fetch(&performance[j]), fetch(&end[j]);
+    }
+    bool passes(std::size_t i, const Thresholds& thresholds) const {
+      return key[i] <= thresholds.key && room[i] >= thresholds.room &&
+             performance[i] >= thresholds.performance && end[i] >= thresholds.end;
     }
     std::uint64_t pass(std::size_t i, const Thresholds& thresholds) const {
       return detail::pass64(key.data() + i, room.data() + i, performance.data() + i,

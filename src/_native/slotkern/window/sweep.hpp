@@ -158,11 +158,12 @@ class Sweep {
   // False: over, or the slots from `next_` on must be screened anew.
   bool take(std::size_t row, std::size_t position) {
     const Slot& slot = prepared_.slots[row];
-    if (!passes(slot, thresholds_.key)) return true;  // it fell within the block
+    // The threshold may have fallen within the block: what it rules out is not kept either.
+    if (few_kinds_ && !passes(slot, thresholds_.key)) return true;
     const double t = query_.start_in(slot);
     if (pending_ && t > t_) {
       if (!judge(kAll)) return false;
-      if (!passes(slot, thresholds_.key)) return true;
+      if (few_kinds_ && !passes(slot, thresholds_.key)) return true;
     }
     if (t > last_ || goal_.past(t, shortest_)) return !(over_ = true);
     if (!helps(slot, row, t) || !top_.add(shape_.key(slot), row)) return true;

@@ -142,17 +142,21 @@ template <class Shape>
 bool soon_cheapest_at(const PreparedSlots& prepared, const Query& query, const Shape& shape,
                       double t, std::vector<Entry>& chosen) {
   const Screen& screen = Shape::screen(prepared);
-  const std::size_t wanted = 2 * static_cast<std::size_t>(query.n) + 4;
-  Thresholds thresholds = thresholds_at(prepared, query, shape, t);
-  bool looked = false;
-  const bool all = choose_cheapest(
-      prepared, query, shape, t, thresholds, [t](const Slot& s) { return s.start <= t; }, chosen,
-      [&](Thresholds& lowered, const NthSoFar<Shape>&, auto take) {
-        const std::size_t last = prepared.position_near(t);
-        looked = screen.each_cheap(prepared.order, lowered, last, wanted, take);
-      });
-  const bool sure =
-      all && key_ceiling(shape.screen_key_of(chosen.back().key), 0) <= thresholds.key;
+  if (!screen.likely_cheap()) return false;
+  const std::size_t last = prepared.position_near(t);
+  bool looked = false, sure = false;
+  // Where too few are found, what holds a little less than is asked for has gathered: some more.
+  for (std::size_t wanted = 2 * static_cast<std::size_t>(query.n) + 4, tries = 0; tries < 2;
+       wanted *= 4, ++tries) {
+    Thresholds thresholds = thresholds_at(prepared, query, shape, t);
+    const bool all = choose_cheapest(
+        prepared, query, shape, t, thresholds, [t](const Slot& s) { return s.start <= t; }, chosen,
+        [&](Thresholds& lowered, const NthSoFar<Shape>&, auto take) {
+          looked = screen.each_cheap(prepared.order, lowered, last, wanted, take);
+        });
+    sure = all && key_ceiling(shape.screen_key_of(chosen.back().key), 0) <= thresholds.key;
+    if (sure || !looked) break;
+  }
   if (looked) screen.enough_were_cheap(sure);
   return sure;
 }
