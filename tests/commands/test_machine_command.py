@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from command_line import run
 
 import slotkern as sk
 
@@ -20,11 +19,6 @@ n01,2026-10-24 12:00,2026-10-24 20:00
 HORIZON = ["--start", "2026-10-24 18:00", "--end", "2026-10-26", "--unit", "h"]
 
 
-def run(*words: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "slotkern", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
-
-
 @pytest.fixture
 def pool(tmp_path: Path) -> Path:
     (tmp_path / "m.csv").write_text(MACHINE)
@@ -34,7 +28,7 @@ def pool(tmp_path: Path) -> Path:
         *("free", tmp_path / "m.csv", "--busy", tmp_path / "b.csv", *HORIZON),
         *("--zone", "Europe/Berlin", "--output", path),
     )
-    assert done.returncode == 0, done.stderr
+    assert done.exit_code == 0, done.stderr
     assert "FreeSlots(3 slots of 3 nodes, hours since 2026-10-24T18:00" in done.stdout
     return path
 
@@ -42,7 +36,7 @@ def pool(tmp_path: Path) -> Path:
 def test_find_and_explain_in_names_and_dates(pool: Path) -> None:
     job = ["--nodes", 2, "--walltime", "4:00:00", "--earliest", "2026-10-25 00:00"]
     done = run("find", pool, *job)
-    assert done.returncode == 0, done.stderr
+    assert done.exit_code == 0, done.stderr
     assert "n01   2026-10-25T00:00:00+02:00   2026-10-25T03:00:00+01:00" in done.stdout
     assert "runtime 4:00:00   cost 3.60" in done.stdout
     told = json.loads(run("find", pool, *job, "--json").stdout)
@@ -58,7 +52,7 @@ def test_find_and_explain_in_names_and_dates(pool: Path) -> None:
         *("explain", pool, "--nodes", 3, "--walltime", "4h"),
         *("--deadline", "2026-10-25 05:00"),
     )
-    assert late.returncode == 1
+    assert late.exit_code == 1
     assert "it fits with a deadline of 2026-10-25 08:00:00+01:00" in late.stdout
 
 
@@ -68,7 +62,7 @@ def test_schedule_a_table_of_jobs(pool: Path, tmp_path: Path) -> None:
     booked, page = tmp_path / "booked.npz", tmp_path / "page.html"
     options = ("--owner", "bob", "--output", booked, "--html", page)
     done = run("schedule", pool, jobs, *options)
-    assert done.returncode == 0, done.stderr
+    assert done.exit_code == 0, done.stderr
     assert '"names":["ocean"]' in page.read_text(encoding="ascii")
     assert "ocean   booked   n01,n02   3.60   2026-10-24T20:00:00+02:00" in done.stdout
     assert "1 of 2 jobs booked" in done.stdout
@@ -92,7 +86,7 @@ def test_schedule_a_table_of_jobs(pool: Path, tmp_path: Path) -> None:
 )
 def test_bad_terms_take_one_line(pool: Path, words: list[object], named: str) -> None:
     done = run("find", pool, "--nodes", 2, *words)
-    assert done.returncode == 2
+    assert done.exit_code == 2
     assert named in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
@@ -111,7 +105,7 @@ def test_what_is_wrong_with_a_job_of_a_table_names_it(
             f"name,nodes,walltime,earliest\nfine,1,1h,\n{name},1,1h,2026-10-25 02:30\n"
         )
         done = run(command, pool, jobs)
-        assert done.returncode == 2
+        assert done.exit_code == 2
         assert f"{named}: earliest: 2026-10-25 02:30 comes twice" in done.stderr
         assert len(done.stderr.splitlines()) == 1
 
@@ -120,7 +114,7 @@ def test_dates_need_a_clock(tmp_path: Path) -> None:
     slots = sk.make_slots(node=0, start=0, end=9, performance=1, price=1)
     sk.write_slots(tmp_path / "slots.csv", slots)
     done = run("find", tmp_path / "slots.csv", "--nodes", 1, "--walltime", "1h")
-    assert done.returncode == 2
+    assert done.exit_code == 2
     assert "these slots have no clock" in done.stderr
 
 
@@ -140,7 +134,7 @@ def test_a_trace_says_when_it_begins(tmp_path: Path) -> None:
     output = tmp_path / "slots.csv"
     span = ["--at", "1996-11-20 20:00", "--horizon", "2h", "--output", output]
     done = run("slots-from-trace", path, *span)
-    assert done.returncode == 0, done.stderr
+    assert done.exit_code == 0, done.stderr
     assert "in [3,600, 10,800)" in done.stdout
     found = sk.slots_from_trace(path, 3600, 7200)
     assert sk.read_slots(output).tolist() == found.slots.tolist()
@@ -156,7 +150,7 @@ def test_a_trace_says_when_it_begins(tmp_path: Path) -> None:
 
 def test_info_tells_versions() -> None:
     done = run("info")
-    assert done.returncode == 0
+    assert done.exit_code == 0
     assert f"slotkern {sk.__version__}" in done.stdout
     assert "numpy" in done.stdout
 
@@ -166,7 +160,7 @@ def test_a_batch_of_jobs_in_names_and_dates(pool: Path, tmp_path: Path) -> None:
     jobs.write_text("name,nodes,walltime,budget\nocean,2,4:00:00,10\nall,9,1h,\n")
     told = tmp_path / "told.json"
     done = run("batch", pool, jobs, "--output", told)
-    assert done.returncode == 0, done.stderr
+    assert done.exit_code == 0, done.stderr
     assert "n01 n02" in done.stdout
     assert "2026-10-24T20:00:00+02:00" in done.stdout
     first, second, failed = json.loads(told.read_text())
@@ -192,7 +186,7 @@ def test_tables_of_jobs_that_are_wrong(
         jobs = tmp_path / "j.csv"
         jobs.write_text(text)
         done = run(command, pool, jobs)
-        assert done.returncode == 2
+        assert done.exit_code == 2
         assert words in done.stderr
         assert str(jobs) in done.stderr
         assert len(done.stderr.splitlines()) == 1
@@ -231,7 +225,7 @@ def test_a_replay_is_blocked_by_dates(tmp_path: Path) -> None:
         ("5:9", "is neither START:STOP:PROCESSORS nor"),
     ):
         done = run("replay", path, "--blocked", words)
-        assert done.returncode == 2
+        assert done.exit_code == 2
         assert named in done.stderr
     path.write_text(f"; MaxProcs: 4\n{job}\n")
     done = run("replay", path, "--blocked", f"{start}/{end}:4")
@@ -257,7 +251,7 @@ def test_what_is_wrong_with_busy_spans_names_their_file(
         *("free", machine, "--busy", busy, *HORIZON),
         *("--zone", "Europe/Berlin", "--output", tmp_path / "pool.npz"),
     )
-    assert done.returncode == 2
+    assert done.exit_code == 2
     assert f"slotkern: {busy}{named}" in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert not (tmp_path / "pool.npz").exists()
@@ -270,7 +264,7 @@ def test_what_is_taken_for_granted_is_told(tmp_path: Path) -> None:
     output = ("--output", tmp_path / "pool.npz")
     nodes.write_text(MACHINE.replace("price", "Price"))
     done = run(*words, *HORIZON, *output)
-    assert done.returncode == 0
+    assert done.exit_code == 0
     assert done.stderr.splitlines() == [
         f"{nodes} has no column 'performance': it is 1 of each node; it has Price, "
         "memory beside the names",
@@ -284,7 +278,7 @@ def test_what_is_taken_for_granted_is_told(tmp_path: Path) -> None:
     assert told == "no --unit is given: prices are for each second\n"
     nodes.write_text("name\nn00\n")  # an error is one line, without what was noted
     done = run(*words, *HORIZON, *output)
-    assert done.returncode == 2
+    assert done.exit_code == 2
     assert len(done.stderr.splitlines()) == 1
 
 
