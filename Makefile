@@ -8,6 +8,9 @@ SAN     := .venv-san
 CLANG   ?= clang++
 FUZZ    := build/fuzz
 BEGIN   := $(shell date +%s)
+# Who has no test left takes some of another's: else programs that take minutes to compile wait
+# behind each other in one process while the others are done.
+PARALLEL     := -n auto --dist worksteal
 FUZZ_RUNS    ?= 1000000
 BRIEF_RUNS   ?= 20000
 TARGETS := search within alternatives pool pool-small choose values replay withdraw
@@ -62,13 +65,13 @@ demo: $(VENV)/.installed
 	@echo "make: slotkern is installed in $(VENV): source $(BIN)/activate, then slotkern --help"
 
 test: $(VENV)/.installed
-	$(BIN)/python -m pytest -q -n auto
+	$(BIN)/python -m pytest -q $(PARALLEL)
 
 # New random cases every time; SEED=... tries the same again.
 fresh: SEED ?= $(shell date +%s)
 fresh: $(VENV)/.installed
 	@echo "SEED=$(SEED)"
-	HYPOTHESIS_PROFILE=fresh $(BIN)/python -m pytest -q -n auto -m hypothesis --hypothesis-seed=$(SEED)
+	HYPOTHESIS_PROFILE=fresh $(BIN)/python -m pytest -q $(PARALLEL) -m hypothesis --hypothesis-seed=$(SEED)
 
 # Every example runs, and every warning is an error. A browser, where there is one, looks at
 # the pages (Debian: chromium). No step needs a network.
@@ -120,7 +123,7 @@ $(SAN)/.installed: $(SOURCES) | toolchain
 sanitize: $(SAN)/.installed
 	LD_PRELOAD="$$($(CLANG) -print-file-name=libclang_rt.asan-$$(uname -m).so) $$($(CLANG) -print-file-name=libstdc++.so)" \
 	ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=64 PYTHONMALLOC=malloc SLOTKERN_SANITIZED=1 HYPOTHESIS_PROFILE=brief \
-	$(SAN)/bin/python -m pytest -q -n auto -p no:cacheprovider --capture=sys $(UNSANITIZED:%=--ignore=tests/%)
+	$(SAN)/bin/python -m pytest -q $(PARALLEL) -p no:cacheprovider --capture=sys $(UNSANITIZED:%=--ignore=tests/%)
 
 # The same tests on the package as another compiler builds it.
 clang: | toolchain
@@ -129,7 +132,7 @@ clang: | toolchain
 	.venv-clang/bin/python -m pip install --quiet "scikit-build-core>=1.0" "cython>=3.1,<3.4" "numpy>=2.0" cmake ninja
 	CXX=$(CLANG) .venv-clang/bin/python -m pip install --quiet --no-build-isolation \
 	    -C build-dir=build/clang -e ".[test,browser]"
-	CXX=$(CLANG) .venv-clang/bin/python -m pytest -q -n auto -p no:cacheprovider
+	CXX=$(CLANG) .venv-clang/bin/python -m pytest -q $(PARALLEL) -p no:cacheprovider
 
 # Kernels against exhaustive search, under ASan and UBSan: small pools that are searched as large
 # ones are, or (target-small) as what they are. Briefly: so many runs from one seed, the same at
