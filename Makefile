@@ -15,7 +15,7 @@ FUZZ_RUNS    ?= 1000000
 BRIEF_RUNS   ?= 20000
 TARGETS := search within alternatives pool pool-small choose values replay withdraw
 DOORS   := $(patsubst src/_native/%.pyx,slotkern.%,$(wildcard src/_native/*.pyx))
-SOURCES := pyproject.toml CMakeLists.txt $(shell find src -type f -not -name "*.pyc")
+SOURCES := pyproject.toml CMakeLists.txt $(shell find src -type f -not -path "*/__pycache__/*")
 
 .PHONY: help demo test fresh docs bench fuzz fuzz-readers fuzz-kernels fuzz-briefly lint sanitize clang mutants viewer clean toolchain
 .DELETE_ON_ERROR:
