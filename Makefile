@@ -17,7 +17,7 @@ TARGETS := search within alternatives pool pool-small choose values replay withd
 DOORS   := $(patsubst src/_native/%.pyx,slotkern.%,$(wildcard src/_native/*.pyx))
 SOURCES := pyproject.toml CMakeLists.txt $(shell find src -type f -not -path "*/__pycache__/*")
 
-.PHONY: help demo test fresh docs bench fuzz fuzz-readers fuzz-kernels fuzz-briefly lint sanitize clang mutants viewer clean toolchain
+.PHONY: help demo test fresh docs bench fuzz fuzz-readers fuzz-kernels fuzz-briefly sdist lint sanitize clang mutants viewer clean toolchain
 .DELETE_ON_ERROR:
 
 help:
@@ -27,6 +27,7 @@ help:
 	@echo "make docs      set up, then build the site into build/site and test its pages"
 	@echo "make bench     set up, then run the benchmarks; tables and pictures of the pages anew"
 	@echo "make fuzz      all fuzzers: EXECUTIONS=100000 inputs a reader, FUZZ_RUNS=1000000 a kernel"
+	@echo "make sdist     the source distribution, compiled and tried in an environment of its own"
 	@echo "make lint      ruff, mypy --strict, stubs against the compiled modules"
 	@echo "make sanitize  the whole test suite, built by clang++ with AddressSanitizer and UBSan"
 	@echo "make clang     the whole test suite on a build by clang++ as it would be released"
@@ -162,6 +163,23 @@ fuzz-kernels: $(TARGETS:%=$(FUZZ)/%)
 	@for target in $^; do mkdir -p $$target.corpus && $$target -runs=$(FUZZ_RUNS) \
 	    -max_len=256 -len_control=0 -entropic=0 -verbosity=0 -print_funcs=0 -print_final_stats=1 \
 	    -artifact_prefix=$$target- $$target.corpus || exit 1; done
+
+# What a stranger gets: the source distribution, compiled in an environment of its own.
+define FOUND_THERE
+import slotkern as sk
+
+slots = sk.generate_environment("aep", seed=1).slots
+window = sk.find_window(slots, sk.Request(5, 310, budget=1500), "cost", shape="ragged")
+assert window is not None and window.cost <= 1500, window
+print("sdist:", sk.__version__, window)
+endef
+export FOUND_THERE
+sdist: $(VENV)/.installed
+	@set -e; work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; \
+	$(BIN)/python -m build --sdist --no-isolation --outdir "$$work" >/dev/null; \
+	$(PYTHON) -m venv "$$work/venv"; \
+	"$$work/venv/bin/python" -m pip install --quiet "$$work"/slotkern-*.tar.gz; \
+	cd "$$work"; venv/bin/python -c "$$FOUND_THERE"
 
 # What is known to change no answer, with the reason: docs/develop/mutants.md.
 COUNT ?= 100
