@@ -10,7 +10,7 @@ FUZZ    := build/fuzz
 BEGIN   := $(shell date +%s)
 # Who has no test left takes some of another's: else programs that take minutes to compile wait
 # behind each other in one process while the others are done.
-PARALLEL     := -n auto --dist worksteal
+PARALLEL := -n auto --dist worksteal
 FUZZ_RUNS    ?= 1000000
 BRIEF_RUNS   ?= 20000
 TARGETS := search within alternatives pool pool-small choose values replay withdraw
