@@ -152,11 +152,13 @@ class Screen {
   // Whether each_cheap() may tell anything: not of few rows, nor where most keys are the same.
   bool knows_keys() const { return !least_keys_.empty() && !kinds_.few(); }
 
-  // Whether each_cheap() is worth trying: lately it was not in vain.
-  bool likely_cheap() const {
-    if (skipped_ < in_vain_ / 2) return ++skipped_, false;
+  // How often each_cheap() is worth trying: twice where it hardly ever was in vain, not at all
+  // where it often was, or where several threads search: nothing may be written then.
+  int tries_for_cheap() const {
+    if (shared_) return 0;
+    if (skipped_ < in_vain_ / 2) return ++skipped_, 0;
     skipped_ = 0;
-    return true;
+    return in_vain_ == kTrusted ? 2 : 1;
   }
 
   // Calls visit(row) for those at positions up to `last` whose keys are low: about as many blocks
@@ -202,7 +204,8 @@ class Screen {
 
   // Whether that was enough. After two in vain one search goes without it, then three, and so on.
   void enough_were_cheap(bool enough) const {
-    in_vain_ = enough ? 0 : std::min(2 * in_vain_ + 1, 63);
+    in_vain_ = enough ? std::max(std::min(in_vain_, 0) - 1, kTrusted)
+                      : std::min(2 * std::max(in_vain_, 0) + 1, 63);
   }
 
   // Bit j: the block on the j-th seat from here may have a row with a key of at most this.
@@ -386,6 +389,7 @@ class Screen {
     }
   };
 
+  static constexpr int kTrusted = -8;
   // So many blocks are themselves looked at as fast as their extremes.
   static constexpr std::size_t kBare = kFewBlocks == 0 ? 0 : 2;
 
@@ -397,7 +401,8 @@ class Screen {
   mutable Columns coarse_;
   mutable std::vector<std::uint8_t> loose_;  // by seat; empty until a row has left or shrunk
   mutable LeastKeys least_keys_;
-  mutable int in_vain_ = 0, skipped_ = 0;    // of each_cheap(): lately, and since it was tried
+  // Of each_cheap(): how often in vain lately (below zero: not so), and skipped since it was tried.
+  mutable int in_vain_ = 0, skipped_ = 0;
   mutable bool shared_ = false;              // several threads search
 };
 

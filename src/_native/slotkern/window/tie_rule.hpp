@@ -142,12 +142,11 @@ template <class Shape>
 bool soon_cheapest_at(const PreparedSlots& prepared, const Query& query, const Shape& shape,
                       double t, std::vector<Entry>& chosen) {
   const Screen& screen = Shape::screen(prepared);
-  if (!screen.likely_cheap()) return false;
+  std::size_t wanted = 2 * static_cast<std::size_t>(query.n) + 4;
   const std::size_t last = prepared.position_near(t);
   bool looked = false, sure = false;
   // Where too few are found, what holds a little less than is asked for has gathered: some more.
-  for (std::size_t wanted = 2 * static_cast<std::size_t>(query.n) + 4, tries = 0; tries < 2;
-       wanted *= 4, ++tries) {
+  for (int tries = screen.tries_for_cheap(); tries > 0; --tries, wanted *= 4) {
     Thresholds thresholds = thresholds_at(prepared, query, shape, t);
     const bool all = choose_cheapest(
         prepared, query, shape, t, thresholds, [t](const Slot& s) { return s.start <= t; }, chosen,
