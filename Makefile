@@ -154,6 +154,7 @@ $(FUZZ)/%-small: tests/native/fuzz/%.cpp $(KERNELS)
 
 # A run is a target of its own: as many at a time as make is told to.
 BRIEFLY := $(patsubst %,briefly-%,$(filter-out %-small,$(TARGETS)))
+.PHONY: $(BRIEFLY)
 fuzz-briefly: $(BRIEFLY)
 $(BRIEFLY): briefly-%: $(FUZZ)/%
 	@$< -seed=1 -runs=$(BRIEF_RUNS) -max_len=256 -len_control=0 \

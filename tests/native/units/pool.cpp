@@ -426,6 +426,37 @@ void bookings_are_a_list_of_spans() {
   CHECK(found > 10000 && unsorted > 100);
 }
 
+// Cheap slots a little too short stand in many blocks: where the cheapest that are long enough were
+// found at once before, they are not now.
+void short_slots_hide_no_cheap_ones() {
+  for (int round = 0; round < 40; ++round) {
+    const std::int32_t nodes = 2000, hiding = 48 * static_cast<std::int32_t>(1 + below(40));
+    std::vector<Row> rows;
+    for (std::int32_t k = 0; k < nodes; ++k) {
+      const bool is_short = k % 20 == 0 && k < hiding;
+      rows.push_back({k, 0, is_short ? 20.5 : 100, 1, is_short ? 1 + real() : 2 + 50 * real()});
+    }
+    Pool p(rows);
+    Query query;
+    query.n = static_cast<std::int64_t>(1 + below(6));
+    for (const double volume : {20, 20, 20, 20, 20, 20, 20, 20, 20, 21, 21, 20}) {
+      query.volume = volume;
+      std::vector<std::int32_t> cheapest;
+      for (const Row& row : rows)
+        if (volume <= row.end) cheapest.push_back(row.node);
+      std::sort(cheapest.begin(), cheapest.end(), [&](std::int32_t a, std::int32_t b) {
+        return rows[static_cast<std::size_t>(a)].price < rows[static_cast<std::size_t>(b)].price;
+      });
+      cheapest.resize(static_cast<std::size_t>(query.n));
+      std::sort(cheapest.begin(), cheapest.end());
+      const Answer answer = find(p.pool, query, criterion_index("start"), ShapeKind::ragged);
+      CHECK(answer.status == Status::ok && answer.found.start == 0);
+      CHECK(std::equal(cheapest.begin(), cheapest.end(), answer.parts,
+                       [](std::int32_t node, const Part& part) { return part.node == node; }));
+    }
+  }
+}
+
 }  // namespace
 
 int main() {
@@ -439,5 +470,6 @@ int main() {
   requests_of_callers_are_read_field_by_field();
   changes_without_memory_are_done_or_not_done();
   bookings_are_a_list_of_spans();
+  short_slots_hide_no_cheap_ones();
   return report();
 }

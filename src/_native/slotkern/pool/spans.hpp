@@ -133,10 +133,8 @@ class PoolSpans {
       const auto [k, i] = found_[j];
       rows.expect(k, free_[k][i], start + parts[j].length, parts[j].at);
     }
-    for (std::size_t j = 0; j < found_.size(); ++j) {
-      const auto [k, i] = found_[j];
+    for (const auto& [k, i] : found_)
       if (free_[k][i].start < start) room_for(1, free_[k]);  // it may leave two spans
-    }
     if (!for_good) bookings_.expect(found_.size(), now_);
     for (std::size_t j = 0; j < found_.size(); ++j)
       cut(found_[j], start, start + parts[j].length, parts[j].at, for_good, rows);

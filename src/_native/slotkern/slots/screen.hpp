@@ -389,6 +389,7 @@ class Screen {
     }
   };
 
+  // in_vain_ once so many looks in a row were enough: one that is not is worth a second.
   static constexpr int kTrusted = -8;
   // So many blocks are themselves looked at as fast as their extremes.
   static constexpr std::size_t kBare = kFewBlocks == 0 ? 0 : 2;

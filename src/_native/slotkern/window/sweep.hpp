@@ -158,7 +158,8 @@ class Sweep {
   // False: over, or the slots from `next_` on must be screened anew.
   bool take(std::size_t row, std::size_t position) {
     const Slot& slot = prepared_.slots[row];
-    // The threshold may have fallen within the block: what it rules out is not kept either.
+    // The threshold may have fallen within the block. Where keys are few that is told here, as many
+    // would tie; else what is kept tells it, or the sum, which is over the ceiling.
     if (few_kinds_ && !passes(slot, thresholds_.key)) return true;
     const double t = query_.start_in(slot);
     if (pending_ && t > t_) {
