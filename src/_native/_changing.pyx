@@ -192,11 +192,11 @@ cdef class ChangingSlots(PreparedSlots):
                 answer = find_in(self.pool, query, criterion, shape)
                 self.leave()
             elif self.prepared.nodes.size() < LARGE:
-                answer = find(self.prepared, query, criterion, shape)
+                answer = find(self.prepared, self.costs, query, criterion, shape)
                 self.leave()
             else:
                 with nogil:
-                    answer = find(self.prepared, query, criterion, shape)
+                    answer = find(self.prepared, self.costs, query, criterion, shape)
                     self.leave()
         return answer
 
@@ -223,6 +223,7 @@ cdef class ChangingSlots(PreparedSlots):
             if not self.changed:
                 status = open_pool(self.pool, self.prepared, prices, NULL)
                 self.changed = status == Status.ok
+                self.costs.forget()
             if status != Status.ok:
                 self.mutex.unlock()
         return check_status(status)

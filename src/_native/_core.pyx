@@ -308,10 +308,10 @@ cdef class PreparedSlots:
         while answer.status == Status.interrupted:
             ask(watch)
             if self.prepared.nodes.size() < LARGE:
-                answer = find(self.prepared, query, criterion, shape)
+                answer = find(self.prepared, self.costs, query, criterion, shape)
             else:
                 with nogil:
-                    answer = find(self.prepared, query, criterion, shape)
+                    answer = find(self.prepared, self.costs, query, criterion, shape)
         return answer
 
     cdef Status search_all(self, const vector[Query]& queries, int criterion, ShapeKind shape,
@@ -320,7 +320,9 @@ cdef class PreparedSlots:
         cdef Watch watch  # a door's own: another's knows nothing of the sweeps that run here
         watch.arm(heard)
         watch.clear()
-        return find_many(self.prepared, queries, criterion, shape, threads, out, wrong)
+        if self.changed:
+            return find_many(self.prepared, queries, criterion, shape, threads, out, wrong)
+        return find_many(self.prepared, self.costs, queries, criterion, shape, threads, out, wrong)
 
 
 def restored_slots(slots, terms):

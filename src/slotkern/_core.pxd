@@ -2,7 +2,7 @@
 from libcpp.vector cimport vector
 
 from slotkern._base cimport Status
-from slotkern._kernels cimport Answer, CPreparedSlots, CWindowTable, Query, ShapeKind
+from slotkern._kernels cimport Answer, CostMemory, CPreparedSlots, CWindowTable, Query, ShapeKind
 from slotkern._request cimport Request
 
 # Slots of so many nodes are searched without the GIL: below, handing it over costs more.
@@ -12,6 +12,7 @@ cdef enum:
 
 cdef class PreparedSlots:
     cdef CPreparedSlots prepared
+    cdef CostMemory costs         # until they change
     cdef object table, origin
     cdef readonly object terms  # (clock, machine), or None
     cdef dict masks

@@ -95,9 +95,17 @@ cdef extern from "slotkern/window/find.hpp" namespace "slotkern" nogil:
 
     Fault check(const SlotView&) noexcept
     Fault prepare_slots(CPreparedSlots&, const SlotView&, cbool, ShapeKind, size_t) noexcept
-    Answer find(const CPreparedSlots&, const Query&, int, ShapeKind) noexcept
+
+
+cdef extern from "slotkern/pool/known_costs.hpp" namespace "slotkern" nogil:
+    cdef cppclass CostMemory:
+        void forget()
+
+    Answer find(const CPreparedSlots&, CostMemory&, const Query&, int, ShapeKind) noexcept
     Status find_many(const CPreparedSlots&, const vector[Query]&, int, ShapeKind, unsigned,
                      CWindowTable&, size_t&) noexcept
+    Status find_many(const CPreparedSlots&, CostMemory&, const vector[Query]&, int, ShapeKind,
+                     unsigned, CWindowTable&, size_t&) noexcept
 
 
 cdef extern from "slotkern/window/criteria.hpp" namespace "slotkern" nogil:

@@ -12,7 +12,7 @@
 #include <random>
 #include <vector>
 
-#include "slotkern/window/find.hpp"
+#include "slotkern/pool/known_costs.hpp"
 
 // Most of an execution's time went into stacks of allocations: two frames are enough, and what
 // was freed so long ago is not used by such short runs.

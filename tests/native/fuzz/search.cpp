@@ -27,6 +27,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   ++tally.runs;
   const Oracle oracle(rows, asked, shape);
   PreparedSlots prepared;
+  CostMemory memory;
   const Fault fault = prepare_slots(prepared, view_of(rows), all, shape,
                                  static_cast<std::size_t>(asked.query.n));
   if (fault.status != Status::ok) fail("valid slots are refused", rows);
@@ -41,7 +42,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (enough) best = oracle.best(false);
   if (enough && !many) every = oracle.best(true);
   for (int criterion = 0; criterion < kBuiltins; ++criterion) {
-    const Answer answer = find(prepared, query, criterion, shape);
+    const Answer answer = find(prepared, memory, query, criterion, shape);
     if (answer.status == Status::volume_too_small) return check_refusal(rows, asked), 0;
     ++tally.searches;
     const std::size_t by = static_cast<std::size_t>(criterion) - 1;

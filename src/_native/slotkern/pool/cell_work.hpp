@@ -22,6 +22,22 @@
 
 namespace slotkern {
 
+namespace detail {
+
+// The classes of what can be done at this speed from each edge until then; 47 and `offset` as in
+// CellWork::place_of().
+SLOTKERN_CLONES static inline void classes_until(const double* edges, std::size_t count,
+                                                 double until, double speed, std::int64_t offset,
+                                                 std::uint8_t* to) {
+  for (std::size_t j = 0; j < count; ++j) {
+    const double work = std::max(until - edges[j], 0.0) * speed;
+    const auto place = static_cast<std::int64_t>(std::bit_cast<std::uint64_t>(work) >> 47) + offset;
+    to[j] = static_cast<std::uint8_t>(std::clamp<std::int64_t>(place, 0, 255));
+  }
+}
+
+}  // namespace detail
+
 class CellWork {
  public:
   using FreeSpans = std::vector<std::vector<Span>>;  // by place of the node
@@ -59,14 +75,16 @@ class CellWork {
       const double edge = starts[j * starts.size() / most];
       if (edge > edges_.back()) edges_.push_back(edge);
     }
+    sort_into_buckets();
     width_ = width_for(prepared);
     top_ = bits_of(largest) + kOctave;
     rank(prepared, prices, spans);
     bytes_.assign(edges_.size() * width_, 0);
     begins_.assign(bytes_.size() / 64, 0);
+    std::vector<std::uint8_t> lines(64 * size());
     for (std::size_t rank = 0; rank < nodes_.size(); rank += 64) {
       poll();
-      set_line(spans.free(), rank, std::min(nodes_.size(), rank + 64));
+      set_line(spans.free(), rank, std::min(nodes_.size(), rank + 64), lines);
     }
   }
   void forget() { bytes_ = {}, begins_ = {}; }
@@ -100,8 +118,9 @@ class CellWork {
   double begin(std::size_t j) const { return edges_[j]; }
   double end(std::size_t j) const { return j + 1 < edges_.size() ? edges_[j + 1] : kInfinity; }
   std::size_t cell_at(double t) const {
-    std::size_t at = 0;  // without a branch: where it is cannot be guessed
-    for (std::size_t size = edges_.size(); size > 1; size -= size / 2)
+    const std::size_t b = bucket(t);
+    std::size_t at = buckets_[b];  // without a branch: where it is cannot be guessed
+    for (std::size_t size = buckets_[b + 1] - at + 1; size > 1; size -= size / 2)
       at += (edges_[at + size / 2] <= t) * (size / 2);
     return at;
   }
@@ -182,6 +201,23 @@ class CellWork {
   }
   // Its class, or where it would be.
   std::int64_t place_of(double work) const { return bits_of(work) - top_ + kClasses - 1; }
+
+  // Time in stretches of one length, of which each has few edges. It never falls with t, also as it
+  // is rounded: the cell of t is one of those from the last that begins before the bucket, up to
+  // the last that begins in it.
+  std::size_t bucket(double t) const {
+    const double at = (t - first_edge_) * per_time_, last = static_cast<double>(kBuckets - 1);
+    return at > 0 ? static_cast<std::size_t>(std::min(at, last)) : 0;
+  }
+  void sort_into_buckets() {
+    first_edge_ = edges_.size() > 1 ? edges_[1] : 0;
+    per_time_ = edges_.back() > first_edge_ ? kBuckets / (edges_.back() - first_edge_) : 0;
+    buckets_.resize(kBuckets + 1);
+    for (std::size_t b = 0, j = 0; b <= kBuckets; ++b) {
+      while (j + 1 < edges_.size() && bucket(edges_[j + 1]) < b) ++j;
+      buckets_[b] = static_cast<std::uint32_t>(j);
+    }
+  }
 
   static std::size_t width_for(const PreparedSlots& prepared) {
     return (prepared.nodes.size() + 63) / 64 * 64;
@@ -280,22 +316,31 @@ class CellWork {
     word = begins ? word | bit : word & ~bit;
   }
 
-  // The bytes of up to 64 nodes, some cells at a time: they stand together.
-  void set_line(const FreeSpans& free, std::size_t first, std::size_t last) {
-    constexpr std::size_t some = 32;
-    std::array<std::size_t, 64> behind;
-    for (std::size_t rank = first; rank < last; ++rank)
-      behind[rank - first] = free[nodes_[rank].place].size();
-    for (std::size_t j = size(); j > 0; j -= std::min(j, some))
-      for (std::size_t rank = first; rank < last; ++rank)
-        behind[rank - first] =
-            each_byte(free[nodes_[rank].place], behind[rank - first], j - std::min(j, some), j - 1,
-                      speed(rank), [this, rank](std::size_t cell, std::uint8_t c) {
-                        bytes_[cell * width_ + rank] = c;
-                        return true;
-                      });
-    for (std::size_t rank = first; rank < last; ++rank)
-      for (const Span& span : free[nodes_[rank].place]) mark(rank, cell_at(span.start), true);
+  // The bytes and bits of up to 64 nodes, which stand together: node by node first.
+  void set_line(const FreeSpans& free, std::size_t first, std::size_t last,
+                std::vector<std::uint8_t>& lines) {
+    const std::size_t cells = size();
+    std::fill(lines.begin(), lines.end(), std::uint8_t{0});
+    for (std::size_t rank = first; rank < last; ++rank) {
+      const std::vector<Span>& spans = free[nodes_[rank].place];
+      std::uint8_t* const line = lines.data() + (rank - first) * cells;
+      const double fast = speed(rank);
+      std::size_t at = spans.empty() ? 0 : cell_at(spans.front().start);
+      for (std::size_t i = 0; i < spans.size(); ++i) {
+        const Span& span = spans[i];
+        const double until = late(span.end);
+        line[at] = std::max(line[at], class_of((until - std::max(span.start, edges_[at])) * fast));
+        mark(rank, at, true);
+        const std::size_t next = i + 1 < spans.size() ? cell_at(spans[i + 1].start) : cells - 1;
+        detail::classes_until(&edges_[at] + 1, next - at, until, fast, kClasses - 1 - top_,
+                              line + at + 1);
+        at = next;
+      }
+    }
+    std::uint8_t* to = bytes_.data() + first;
+    const std::uint8_t* const from = lines.data();
+    for (std::size_t j = 0, width = width_; j < cells; ++j, to += width)
+      for (std::size_t k = 0; k < 64; ++k) to[k] = from[k * cells + j];
   }
 
   // No part that fits a span which ends at t takes longer than until then, as it is rounded.
@@ -304,6 +349,9 @@ class CellWork {
   std::size_t width_ = 0;
   std::int64_t top_ = 0;               // bits_of() the highest class
   std::vector<double> edges_;          // [j]: when cell j begins
+  static constexpr std::size_t kBuckets = kFewRows == 0 ? 8 : 1024;
+  double first_edge_ = 0, per_time_ = 0;
+  std::vector<std::uint32_t> buckets_;  // the last cell that begins before each
   LargeVector<std::uint8_t> bytes_;    // [j * width_ + rank]
   LargeVector<std::uint64_t> begins_;  // the same, a bit each
   std::vector<RankedNode> nodes_;

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "slotkern/pool/cell_work.hpp"
+#include "slotkern/pool/cost_account.hpp"
 
 namespace slotkern {
 
@@ -33,38 +34,44 @@ class CostBounds {
 
   // Nothing is known, and nothing need be told, until build().
   void forget() {
-    known_ = false;
-    cells_.forget();
-    tables_.clear();
-    rows_ = spent_ = pause_ = rest_ = 0;
-    most_ = 0;
-    price_ = kPrice;
+    forget_but(kPrice);
+    accounts_.clear();
   }
   bool known() const { return known_; }
   // Whether the class of this volume is told from others.
   bool tells(double volume) const { return known_ && cells_.tells(volume); }
 
-  // Whether it pays to ask for this volume: after so many searches without that they have taken as
-  // long as build() will, and not for a while after it was too much work.
+  // Whether there may be so much to tell of these slots that it is worth a try.
+  static bool fits(const PreparedSlots& prepared) {
+    const std::size_t rows = prepared.slots.size(), nodes = prepared.nodes.size();
+    return rows >= 8 * kFewRows && nodes > 0 && nodes <= kMostNodes &&
+           CellWork::cells_for(prepared) >= 2 && CellWork::bytes_for(prepared) <= kMostInAll;
+  }
+  // Whether it pays to know costs for this volume, or they are known: once sweeps have taken as long
+  // as build() does.
   bool pays(const PreparedSlots& prepared, double volume) {
-    if (rest_ > 0) return --rest_, false;
     if (known_ && credit_ < 0) forget_but(price_);  // what is asked is too unlike
     if (tells(volume)) return true;
     most_ = std::max(most_, volume);
-    const std::size_t rows = prepared.slots.size(), nodes = prepared.nodes.size();
-    if (rows < 8 * kFewRows || nodes == 0 || nodes > kMostNodes) return false;
-    if (CellWork::cells_for(prepared) < 2) return false;
-    const std::size_t bytes = CellWork::bytes_for(prepared);
     // Lengths and costs so small that margins do not hold are left to others.
     const double least = volume / prepared.nodes.front().performance;
-    if (bytes > kMostInAll || !(least > 1e-100 && volume > 1e-100 && volume < 1e100)) return false;
-    spent_ += rows;
-    return spent_ >= price_ * bytes;
+    if (!fits(prepared) || !(least > 1e-100 && volume > 1e-100 && volume < 1e100)) return false;
+    const std::size_t rows = prepared.slots.size(), bytes = CellWork::bytes_for(prepared);
+    return spent_ >= price_ * (2 * rows + bytes / 8);
   }
-  // Each time in a row it is longer until it pays again.
-  void answered(bool all) {
-    pause_ = all ? pause_ / 2 : std::min<std::size_t>(2 * pause_ + 1, kMostPause);
-    rest_ = all ? 0 : pause_;
+  // After a sweep for a window of n parts.
+  void swept(std::int64_t n, std::size_t effort) {
+    spent_ += account(n).swept(effort);
+    if (known_) credit_ -= kSwept;
+  }
+
+  // What searches for so many parts take.
+  CostAccount& account(std::int64_t n) {
+    const auto found = std::find_if(accounts_.begin(), accounts_.end(),
+                                    [n](const CostAccount& a) { return a.n() == n; });
+    if (found != accounts_.end()) return *found;
+    if (accounts_.size() >= kMostTables) accounts_.clear();
+    return accounts_.emplace_back(n);
   }
 
   // All of it or, without memory, nothing is known. `prices` by row of the origin array.
@@ -72,7 +79,7 @@ class CostBounds {
              const PoolSpans& spans, double volume) {
     // One that is much too large must not hide all others.
     const double largest = std::clamp(most_, volume, 16 * volume);
-    forget_but(2 * price_);  // of building again
+    forget_but(4 * price_);  // of building again
     cells_.build(prepared, prices, spans, largest);
     known_ = true;
     credit_ = kCredit * static_cast<std::int64_t>(kMostRows);
@@ -117,6 +124,11 @@ class CostBounds {
     }
   };
 
+  // Whether table() makes a row.
+  bool makes_row(std::int64_t n, std::uint8_t c) const {
+    return std::none_of(tables_.begin(), tables_.end(),
+                        [=](const Table& t) { return t.n == n && t.rows[c]; });
+  }
   // The table for windows of n parts, with a row of this class.
   Table& table(std::int64_t n, std::uint8_t c) {
     auto found = std::find_if(tables_.begin(), tables_.end(),
@@ -141,16 +153,21 @@ class CostBounds {
   }
 
  private:
+  // But what searches take, and what building costs.
   void forget_but(std::size_t price) {
-    forget();
+    known_ = false;
+    cells_.forget();
+    tables_.clear();
+    rows_ = spent_ = 0;
+    most_ = 0;
     price_ = price;
   }
 
   // Tests, whose pools are small, build at once.
   static constexpr std::size_t kMostRows = CellWork::kMostBytes * CellWork::kCellRows / 5,
-                               kMostTables = 32, kPrice = kFewRows == 0 ? 0 : 4, kMostPause = 63;
+                               kMostTables = 32, kPrice = kFewRows == 0 ? 0 : 1;
   // A row that is there is worth as much as one that is made costs, or so many parts given back.
-  static constexpr std::int64_t kCredit = 64, kMostCredit = 256;
+  static constexpr std::int64_t kCredit = 64, kMostCredit = 256, kSwept = 4;
   static constexpr std::size_t kMostNodes = 4096, kMostInAll = 1 << 24;  // beyond, sweeps are left
 
   // What is known for a lower class, and for the most parts that are fewer, tells of a new row: all
@@ -183,10 +200,11 @@ class CostBounds {
 
   CellWork cells_;
   std::vector<Table> tables_;
+  std::vector<CostAccount> accounts_;
   bool known_ = false;
-  std::size_t rows_ = 0, spent_ = 0;
-  std::size_t pause_ = 0, rest_ = 0;  // searches
-  std::size_t price_ = kPrice;        // of a byte, in rows looked through
+  std::size_t rows_ = 0;
+  std::size_t spent_ = 0;             // effort of sweeps
+  std::size_t price_ = kPrice;        // of building, in times of what it takes
   std::int64_t credit_ = 0;           // below zero what is kept is not worth its keep
   double most_ = 0;                   // work asked for that was not told from other work
 };

@@ -62,13 +62,13 @@ class CostSearch {
   // array.
   CostSearch(const CellWork& cells, CostBounds::Table& known, const PreparedSlots& prepared,
              const std::vector<double>& prices, const CellWork::FreeSpans& free, const Query& query,
-             LowestCost& goal, CostScratch& scratch)
+             LowestCost& goal, CostScratch& scratch, std::size_t most_work)
       : cells_(cells), prepared_(prepared), prices_(prices), free_(free), query_(query),
         goal_(goal), w_(scratch), n_(static_cast<std::size_t>(query.n)), volume_(query.volume),
         class_(cells.class_of(query.volume)), table_(known),
         known_(*table_.rows[class_]), first_(cells.cell_at(query.earliest)),
         last_(cells.cell_at(query.latest)),
-        work_left_(kWork + prepared.slots.size() * (n_ + 8) / 64) {
+        look_(n_ / 8 + 1), most_work_(most_work), work_left_(most_work) {
     if (w_.ranks.size() < cells.nodes()) w_.ranks.resize(cells.nodes());
     if (w_.spans.size() < cells.nodes()) w_.spans.resize(cells.nodes());
   }
@@ -93,7 +93,7 @@ class CostSearch {
       const auto block = static_cast<std::size_t>(least - w_.least.begin());
       const std::size_t cell = block * 64 + place_of(left_of(block, known));
       double sum;
-      if (!works(n_ / 8 + 1)) return false;
+      if (!works(look_)) return false;
       const bool may = look_through(cell, sum), rises = known_.least[cell] > known;
       if (!may || !rises) {
         ++few;
@@ -112,7 +112,7 @@ class CostSearch {
           cells_.expect(next, known_.before[next]);
         }
         double sum;
-        if (!works(n_ / 8 + 1)) return false;
+        if (!works(look_)) return false;
         if (!look_through(cell, sum)) continue;
         if (w_.cells.size() <= count) w_.cells.resize(2 * count + 64);
         insert_sorted(w_.cells, count++, {sum, cell}, ByKey{});
@@ -123,6 +123,14 @@ class CostSearch {
         return false;
     return true;
   }
+
+  // In the measure of sweeps.
+  std::size_t effort() const {
+    return kEffort * (most_work_ - work_left_) + 16 + cells_.size() / 64;
+  }
+  static constexpr std::size_t kEffort = 3;  // of a step of work
+  // Whether most of it went into what searches to come will know.
+  bool learnt() const { return 2 * kEffort * learnt_ >= effort(); }
 
   // The window that was found.
   void take(Found& found, std::vector<Part>& parts) const {
@@ -158,14 +166,15 @@ class CostSearch {
 
   // False: this is too much.
   bool works(std::size_t steps) {
-    if (steps > work_left_) return false;
-    work_left_ -= steps;
-    return true;
+    const bool may = steps <= work_left_;
+    work_left_ = may ? work_left_ - steps : 0;
+    return may;
   }
 
   // Whether a better window may begin in the cell, and what its n cheapest nodes cost.
   bool look_through(std::size_t cell, double& sum) {
     poll();
+    const float before = known_.least[cell];
     Walk walk(cells_, cell, class_, known_.before[cell]);
     sum = 0;
     std::size_t first = 0;
@@ -173,6 +182,7 @@ class CostSearch {
       const std::size_t rank = walk.next();
       if (rank == Walk::kEnd) {
         table_.raise(class_, cell, kNothing, 0);
+        learnt_ += look_;
         return false;
       }
       if (i == 0) first = rank;
@@ -181,6 +191,7 @@ class CostSearch {
     // What overflows is dear, but not nothing.
     table_.raise(class_, cell, std::min(round_down(sum / volume_ * (1 - kMargin)), kMostFloat),
                  static_cast<std::uint8_t>(std::min<std::size_t>(first / 64, 255)));
+    if (known_.least[cell] > before) learnt_ += look_;
     return may_hold(cell, sum);
   }
   bool may_hold(std::size_t cell, double sum) const {
@@ -360,7 +371,7 @@ class CostSearch {
 
   static constexpr float kNothing = std::numeric_limits<float>::infinity(),
                          kMostFloat = std::numeric_limits<float>::max();
-  static constexpr std::size_t kBatch = 4, kFirst = 8, kWork = 64;
+  static constexpr std::size_t kBatch = 4, kFirst = 8;
   static constexpr std::size_t kUsual = 3;  // spans of a node that begin in a cell
   static constexpr std::ptrdiff_t kNear = 16;  // spans: farther, halving is faster
 
@@ -377,7 +388,9 @@ class CostSearch {
   CostBounds::Table& table_;
   const CostBounds::Row& known_;
   const std::size_t first_, last_;
-  std::size_t work_left_;
+  const std::size_t look_;  // work of looking through a cell
+  const std::size_t most_work_;
+  std::size_t work_left_, learnt_ = 0;
   double share_ = 0, begin_ = 0, end_ = 0;  // of the cell that is examined
   float ceiling_ = kMostFloat;
 };

@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "slotkern/pool/cost_search.hpp"
 #include "slotkern/pool/hints.hpp"
+#include "slotkern/pool/known_costs.hpp"
 #include "slotkern/pool/serving.hpp"
 #include "slotkern/pool/spans.hpp"
 #include "slotkern/window/find.hpp"
@@ -229,46 +229,13 @@ class SlotPool {
     return prepared_->check(from);
   }
 
-  // search_checked(); the cheapest ragged window, where that pays, among what is known of costs.
+  // search_checked(); the cheapest ragged window, where that pays, by what is known of costs.
   Status search(const Query& query, int criterion, ShapeKind shape, Workspace& work, Found& found,
                 double least) {
-    if (finds_cheapest(criterion) && shape == ShapeKind::ragged && !query.charged() &&
-        !query.mask && !query.limits &&
-        query.n <= static_cast<std::int64_t>(prepared_->nodes.size()))
-      if (CostBounds::Table* const known = known_costs(query)) {
-        if (prepared_->heavy(query, shape)) expect_long();
-        return find_cheapest(query, *known, least, work, found) ? Status::ok : Status::none;
-      }
-    return search_checked(*prepared_, query, criterion, shape, work, found, least);
-  }
-
-  // What is known of costs; null: it does not pay to ask, or there is no memory now.
-  CostBounds::Table* known_costs(const Query& query) {
-    if (!costs_.pays(*prepared_, query.volume)) return nullptr;
-    try {
-      if (!costs_.tells(query.volume)) {
-        if (prepared_->slots.size() > kManySlots) expect_long();
-        costs_.build(*prepared_, rows_.prices(), spans_, query.volume);
-      }
-      return &costs_.table(query.n, costs_.cells().class_of(query.volume));
-    } catch (const std::bad_alloc&) {
-      costs_.forget();
-      return nullptr;
-    }
-  }
-
-  bool find_cheapest(const Query& query, CostBounds::Table& known, double least, Workspace& work,
-                     Found& found) {
-    static thread_local CostScratch scratch;
-    LowestCost goal;
-    goal.budget = detail::most_money(query);
-    CostSearch search(costs_.cells(), known, *prepared_, rows_.prices(), spans_.free(), query, goal,
-                      scratch);
-    const bool all = search.run();
-    costs_.answered(all);
-    if (!all) return detail::search_on(*prepared_, query, least, goal.best, work, found);
-    if (goal.best.found) search.take(found, work.parts);
-    return goal.best.found;
+    if (!costs_may_tell(*prepared_, query, criterion, shape))
+      return search_checked(*prepared_, query, criterion, shape, work, found, least);
+    return search_cheapest(*prepared_, query, costs_, least, work, found,
+                           [this] { return FreeTime{rows_.prices(), spans_}; });
   }
 
   PreparedSlots* prepared_ = nullptr;

@@ -62,14 +62,9 @@ inline void reserve_rest(const std::vector<Query>& queries, std::size_t done, Wi
 
 // find() of window/find.hpp on a pool that has changed.
 inline Answer find(SlotPool& pool, const Query& query, int criterion, ShapeKind shape) noexcept {
-  Answer answer;
-  answer.status = guarded([&] {
-    Workspace& work = workspace();
-    const Status status = pool.find(query, criterion, shape, work, answer.found);
-    answer.take(status, query, work);
-    return status;
+  return answer_of(query, [&](Workspace& work, Found& found) {
+    return pool.find(query, criterion, shape, work, found);
   });
-  return answer;
 }
 
 // The doors of a SlotPool; `bad` is the part at fault.

@@ -67,16 +67,24 @@ inline Fault check(const SlotView& view) noexcept {
   return fault;
 }
 
-inline Answer find(const PreparedSlots& prepared, const Query& query, int criterion,
-                   ShapeKind shape) noexcept {
+// What search(work, found) answers, in scratch memory of this thread.
+template <class Search>
+Answer answer_of(const Query& query, Search search) noexcept {
   Answer answer;
   answer.status = guarded([&] {
     Workspace& work = workspace();
-    const Status status = search(prepared, query, criterion, shape, work, answer.found);
+    const Status status = search(work, answer.found);
     answer.take(status, query, work);
     return status;
   });
   return answer;
+}
+
+inline Answer find(const PreparedSlots& prepared, const Query& query, int criterion,
+                   ShapeKind shape) noexcept {
+  return answer_of(query, [&](Workspace& work, Found& found) {
+    return search(prepared, query, criterion, shape, work, found);
+  });
 }
 
 // Threads that are joined whatever happens (not every library has std::jthread).
@@ -132,10 +140,11 @@ class ChunksInOrder {
 
 // Many requests: one row of `out` each, in order. Every request is independent, so the result does
 // not depend on the number of threads; where the system gives no more of them, fewer do the work.
-// Of those that are wrong the first is told, as `wrong`.
-inline Status find_many(const PreparedSlots& prepared, const std::vector<Query>& queries,
-                        int criterion, ShapeKind shape, unsigned threads, WindowTable& out,
-                        std::size_t& wrong) noexcept {
+// Of those that are wrong the first is told, as `wrong`. Each thread asks find(query) of a make().
+template <class Make>
+Status find_many_by(const PreparedSlots& prepared, const std::vector<Query>& queries,
+                    ShapeKind shape, unsigned threads, WindowTable& out, std::size_t& wrong,
+                    Make make) noexcept {
   return guarded([&] {
     constexpr std::size_t chunk = 64, most = 1 << 20;  // room is made for so many parts at once
     out.clear();
@@ -154,10 +163,10 @@ inline Status find_many(const PreparedSlots& prepared, const std::vector<Query>&
         failed = status, wrong = k;
       next.store(chunks.size());  // what comes before has been handed out, and will be told too
     };
-    const auto fill = [&](std::size_t c) {
+    const auto fill = [&](std::size_t c, auto& find) {
       ChunksInOrder::Chunk table = chunks.take();
       for (std::size_t k = c * chunk; k < std::min((c + 1) * chunk, queries.size()); ++k) {
-        const Answer answer = find(prepared, queries[k], criterion, shape);
+        const Answer answer = find(queries[k]);
         if (answer.status == Status::ok) {
           table->add(answer.found, answer.parts, static_cast<std::size_t>(queries[k].n));
           if (!answer.proven) table->set_bound(answer.bound, false);
@@ -174,7 +183,8 @@ inline Status find_many(const PreparedSlots& prepared, const std::vector<Query>&
       detail::watch = watch;
       std::size_t c = 0;
       const Status status = guarded([&] {
-        while ((c = next.fetch_add(1)) < chunks.size()) fill(c);
+        auto find = make();
+        while ((c = next.fetch_add(1)) < chunks.size()) fill(c, find);
         return Status::ok;
       });
       if (status != Status::ok) tell(status, c * chunk);
@@ -191,6 +201,14 @@ inline Status find_many(const PreparedSlots& prepared, const std::vector<Query>&
     helpers.join();
     if (4 * out.parts.capacity() > 5 * out.parts.size()) out.parts.shrink_to_fit();
     return failed;
+  });
+}
+
+inline Status find_many(const PreparedSlots& prepared, const std::vector<Query>& queries,
+                        int criterion, ShapeKind shape, unsigned threads, WindowTable& out,
+                        std::size_t& wrong) noexcept {
+  return find_many_by(prepared, queries, shape, threads, out, wrong, [&] {
+    return [&](const Query& query) { return find(prepared, query, criterion, shape); };
   });
 }
 

@@ -50,6 +50,8 @@ struct NodeOrder {
 // Scratch of one thread; it only grows.
 struct Workspace {
   Proof proof;  // of the last search with limits
+  // Of sweeps, since it was 0: two for a slot looked at, one for a slot of n looked at once more.
+  std::size_t effort = 0;
   Kept kept;
   KeptByRank by_rank;
   NCheapest top, rates;
@@ -148,6 +150,8 @@ class Sweep {
       Shape::screen(prepared_).each(
           prepared_.order, thresholds_, from, last_position_,
           [&](std::size_t row, std::size_t position) { return take(row, position); });
+      work_.effort += effort_;
+      effort_ = 0;
       if (pending_ && !over_ && next_ == 0) judge(kAll);
       if (next_ == 0) break;
     }
@@ -157,6 +161,7 @@ class Sweep {
  private:
   // False: over, or the slots from `next_` on must be screened anew.
   bool take(std::size_t row, std::size_t position) {
+    effort_ += 2;
     const Slot& slot = prepared_.slots[row];
     // The threshold may have fallen within the block. Where keys are few that is told here, as many
     // would tie; else what is kept tells it, or the sum, which is over the ceiling.
@@ -200,6 +205,7 @@ class Sweep {
     };
     // Where whatever has come fits the ceiling no sum rules a window out, only how many are live.
     if (top_.cut() == kInfinity && !(shape_.total(top_.most()) > goal_.ceiling())) {
+      effort_ += n_;
       top_.drop(keep);
       if (top_.few()) return true;
     }
@@ -215,6 +221,7 @@ class Sweep {
         if (!top_.full()) break;
         continue;
       }
+      effort_ += n_;
       if (top_.purge(keep)) continue;
       const double total = shape_.total(top_.sum());
       if (!goal_.fits(t_, total)) break;
@@ -259,6 +266,7 @@ class Sweep {
     double cut = kInfinity;
     Shape::screen(prepared_).each(
         prepared_.order, thresholds, 0, last, [&](std::size_t row, std::size_t) {
+          effort_ += 2;
           const Slot& slot = prepared_.slots[row];
           if (!passes(slot, thresholds.key) || !helps(slot, row, t_)) return true;
           top_.add(shape_.key(slot), row);
@@ -320,7 +328,7 @@ class Sweep {
   double last_ = 0, cut_ = kInfinity;
   std::size_t last_position_ = 0;
   double t_ = 0;             // of what is not judged yet, or was judged last
-  std::size_t row_ = 0, next_ = 0;
+  std::size_t row_ = 0, next_ = 0, effort_ = 0;
   bool pending_ = false, over_ = false, better_ = false;
 };
 
