@@ -223,7 +223,8 @@ cdef class ChangingSlots(PreparedSlots):
             if not self.changed:
                 status = open_pool(self.pool, self.prepared, prices, NULL)
                 self.changed = status == Status.ok
-                self.costs.forget()
+                if self.changed:
+                    self.costs.forget()
             if status != Status.ok:
                 self.mutex.unlock()
         return check_status(status)

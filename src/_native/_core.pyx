@@ -107,7 +107,8 @@ cdef class PreparedSlots:
 
     Checked slots with columns, screens and nodes prepared: what searches run on.
 
-    Read-only, and safe to search from several threads at once. `SlotPool` adds change.
+    Safe to search from several threads at once. They are never changed; what searches for the
+    cheapest window learn is kept beside them. `SlotPool` adds change.
     """
 
     def __init__(self, slots, *, clock=None, machine=None):
@@ -320,7 +321,7 @@ cdef class PreparedSlots:
         cdef Watch watch  # a door's own: another's knows nothing of the sweeps that run here
         watch.arm(heard)
         watch.clear()
-        if self.changed:
+        if self.changed:  # what the pool knows of costs is one search's at a time
             return find_many(self.prepared, queries, criterion, shape, threads, out, wrong)
         return find_many(self.prepared, self.costs, queries, criterion, shape, threads, out, wrong)
 

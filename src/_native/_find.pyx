@@ -208,7 +208,8 @@ def find_windows(slots, requests, criterion="finish", *, str shape="square",
     -----
     The time of `find_window` for each request, shared by the threads when the criterion
     is a built-in one and the method exact; others run one after another. O(m log m) once
-    for a raw array of m slots.
+    for a raw array of m slots. Searches for the cheapest ragged window learn from those
+    before, as `SlotPool` says.
     """
     if "required" in options:
         raise TypeError("find_windows has no required=: where nothing fits there is None")

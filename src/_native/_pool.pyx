@@ -84,9 +84,10 @@ cdef class SlotPool(ChangingSlots):
     is, also with a filter expression, whose rows are evaluated once. A search for the
     earliest start also remembers that no such request, and no harder one, fits before the
     time found; booking keeps what is remembered true, and a release lowers only the times
-    before which the freed slot could serve. Searches for the cheapest ragged window remember
-    what windows cost at least in each stretch of time, once some have come; a release makes
-    that of its time void. Everything else (a filter that names start or
+    before which the freed slot could serve. Searches for the cheapest ragged window, also
+    before the first change, remember what windows cost at least in each stretch of time, once
+    so many have come that it pays; the first change makes all of that void, and a release
+    what is known of its time. Everything else (a filter that names start or
     end, another criterion, the methods "lite" and "published", `explain`, batches) runs on
     a copy of the free slots that is prepared at the first such search, also before the
     first change, O(m log m), and kept until the next change. Boolean filters and value
@@ -99,7 +100,8 @@ cdef class SlotPool(ChangingSlots):
 
     *Memory.* About 90 bytes a slot beside the copy; once changed 180 bytes a slot, 24 a booked
     part and, where the cheapest windows are searched for, up to 140 a slot for what is
-    remembered of costs. As much as at first again for the copy that other searches run on.
+    remembered of costs; before the first change up to 180, and for each more of up to four
+    threads that search at a time 140. As much as at first again for the copy that other searches run on.
 
     Examples
     --------

@@ -12,7 +12,7 @@ cdef enum:
 
 cdef class PreparedSlots:
     cdef CPreparedSlots prepared
-    cdef CostMemory costs         # until they change
+    cdef CostMemory costs         # what searches learn until the slots change
     cdef object table, origin
     cdef readonly object terms  # (clock, machine), or None
     cdef dict masks

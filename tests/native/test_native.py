@@ -16,7 +16,7 @@ FLAGS = ["-std=c++20", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off", "-pth
 # Small cases that are searched as large pools and wide windows are, or as they are.
 LARGE = ["-DSLOTKERN_FEW_ROWS=0", "-DSLOTKERN_FEW_BLOCKS=0", "-DSLOTKERN_WIDE=3"]
 SIZES = {"large": LARGE, "small": []}
-SMALL = ("kinds", "pool")  # small pools take other ways here
+SMALL = ("kinds", "known_costs", "pool")  # small pools take other ways here
 
 
 def build(

@@ -274,6 +274,41 @@ void bytes_follow_what_is_free() {
   CHECK(compared > 100000);
 }
 
+// Times near and far, at edges and between them, a few ulps or the largest numbers apart.
+void cells_are_found_at_any_time() {
+  std::size_t asked = 0;
+  for (int round = 0; round < 200; ++round) {
+    const double scale = std::pow(10.0, double(below(600)) - 300), origin = below(2) ? 0 : scale * 1e3;
+    std::vector<Row> rows;
+    for (int k = 0; k < int(2 + below(60)); ++k) {
+      const double start = origin + scale * (below(3) ? real() : double(below(4)));
+      rows.push_back({k, start, below(5) ? start + 2 * scale : kInfinity, 1 + real(), 1 + real()});
+    }
+    std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
+      return a.start != b.start ? a.start < b.start : a.node < b.node;
+    });
+    Pool p(rows);
+    PoolSpans spans;
+    spans.open(p.prepared.nodes);
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      spans.add(spans.known_place(rows[i].node), {rows[i].start, rows[i].end, i});
+    CellWork cells;
+    cells.build(p.prepared, p.prices, spans, scale);
+    std::vector<double> times{-kInfinity, kInfinity, 0.0, -0.0, 1e308, -1e308, origin};
+    for (const Row& row : rows)
+      for (const double t : {row.start, std::nextafter(row.start, kInfinity),
+                             std::nextafter(row.start, -kInfinity), row.end, row.start / 2})
+        times.push_back(t);
+    for (const double t : times) {
+      std::size_t at = 0;
+      while (at + 1 < cells.size() && cells.begin(at + 1) <= t) ++at;
+      CHECK(cells.cell_at(t) == at);
+      ++asked;
+    }
+  }
+  CHECK(asked > 10000);
+}
+
 // A row of a higher class or of more parts begins with what lower ones know, and hears of more.
 void what_is_known_holds_for_more_work_and_more_parts() {
   Pool p(rows_of(40, false, false, 1));
@@ -286,22 +321,22 @@ void what_is_known_holds_for_more_work_and_more_parts() {
   const std::uint8_t low = bounds.cells().class_of(4), high = bounds.cells().class_of(6);
   CHECK(low < high && bounds.tells(4) && bounds.tells(15));
   CHECK(!bounds.tells(17) && !bounds.tells(.01));
-  bounds.table(3, low).raise(low, 1, 6, 0);
-  CHECK(bounds.table(3, high).rows[high]->least[1] == 6);
-  bounds.table(3, low).raise(low, 2, 7, 0);
-  CHECK(bounds.table(3, high).rows[high]->least[2] == 7);
-  bounds.table(3, high).raise(high, 3, 9, 0);
-  CHECK(bounds.table(3, low).rows[low]->least[3] == 0);
-  const float five = bounds.table(5, high).rows[high]->least[1];
+  bounds.known(3, low).table->raise(low, 1, 6, 0);
+  CHECK(bounds.known(3, high).table->rows[high]->least[1] == 6);
+  bounds.known(3, low).table->raise(low, 2, 7, 0);
+  CHECK(bounds.known(3, high).table->rows[high]->least[2] == 7);
+  bounds.known(3, high).table->raise(high, 3, 9, 0);
+  CHECK(bounds.known(3, low).table->rows[low]->least[3] == 0);
+  const float five = bounds.known(5, high).table->rows[high]->least[1];
   CHECK(five <= 10 && five > 9.999f);
-  CHECK(bounds.table(2, high).rows[high]->least[1] == 0);
+  CHECK(bounds.known(2, high).table->rows[high]->least[1] == 0);
   // What comes back makes all that is known of its cells void.
   const std::size_t k = spans.known_place(p.rows[0].node);
   std::vector<Span> long_free{{bounds.cells().begin(1), kInfinity, 0}};
   bounds.gave(k, {}, long_free[0], long_free[0]);
   bounds.gave(k, long_free, long_free[0], long_free[0]);
-  CHECK(bounds.table(3, high).rows[high]->least[1] == 0);
-  CHECK(bounds.table(3, low).rows[low]->least[2] == 0);
+  CHECK(bounds.known(3, high).table->rows[high]->least[1] == 0);
+  CHECK(bounds.known(3, low).table->rows[low]->least[2] == 0);
 }
 
 // The largest work asked for until then is told too, but one that is much too large hides nothing.
@@ -328,6 +363,7 @@ int main() {
   windows_are_those_of_the_free_slots("start");
   what_overflows_is_not_nothing();
   bytes_follow_what_is_free();
+  cells_are_found_at_any_time();
   what_is_known_holds_for_more_work_and_more_parts();
   classes_reach_the_most_that_was_asked_for();
   return report();

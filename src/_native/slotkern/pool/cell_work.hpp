@@ -1,4 +1,5 @@
-// How much work each node may do from a start in each stretch of time of a pool that changes.
+// How much work each node may do from a start in each stretch of time, also while what is free
+// changes.
 //
 // Time is cut into cells of some rows each. For each cell and node there is one byte: the class of
 // the largest work that the node may do from a start in the cell, never too small. One bit more
@@ -10,7 +11,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 #include <cstddef>
@@ -329,7 +329,7 @@ class CellWork {
       for (std::size_t i = 0; i < spans.size(); ++i) {
         const Span& span = spans[i];
         const double until = late(span.end);
-        line[at] = std::max(line[at], class_of((until - std::max(span.start, edges_[at])) * fast));
+        line[at] = std::max(line[at], class_of((until - span.start) * fast));
         mark(rank, at, true);
         const std::size_t next = i + 1 < spans.size() ? cell_at(spans[i + 1].start) : cells - 1;
         detail::classes_until(&edges_[at] + 1, next - at, until, fast, kClasses - 1 - top_,

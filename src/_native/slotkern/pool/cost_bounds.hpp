@@ -1,16 +1,17 @@
-// What a window costs at least in each stretch of time of a pool that changes.
+// What a window costs at least in each stretch of time, also while what is free changes.
 //
 // The first n nodes in the order of rising rates that may do the work asked for in a cell of time
 // (pool/cell_work.hpp) bound what a window of the cell costs. What has been found so is kept by n
 // and class of work, and holds for all greater volumes too: as long as free time is only taken it
 // stays true, also where nodes can do less. Where free time comes back what is kept of its cells
 // and the classes that they reach now begins anew.
-// Memory: at most 64 bytes a slot, and 3 kB for each n. A part given back costs for each of its
-// cells as much as there are classes kept.
+// Memory: beside that of the cells at most 64 bytes a slot, and 3 kB for each n. A part given back
+// costs for each of its cells as much as there are classes kept.
 #pragma once
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -35,7 +36,7 @@ class CostBounds {
   // Nothing is known, and nothing need be told, until build().
   void forget() {
     forget_but(kPrice);
-    accounts_.clear();
+    accounts_ = {};
   }
   bool known() const { return known_; }
   // Whether the class of this volume is told from others.
@@ -47,42 +48,44 @@ class CostBounds {
     return rows >= 8 * kFewRows && nodes > 0 && nodes <= kMostNodes &&
            CellWork::cells_for(prepared) >= 2 && CellWork::bytes_for(prepared) <= kMostInAll;
   }
-  // Whether it pays to know costs for this volume, or they are known: once sweeps have taken as long
-  // as build() does.
+  // Whether it pays to know costs for this volume of slots that fit, or they are known: once sweeps
+  // have taken some times as long as build() does.
   bool pays(const PreparedSlots& prepared, double volume) {
-    if (known_ && credit_ < 0) forget_but(price_);  // what is asked is too unlike
+    if (known_ && credit_ < 0) forget_but(dearer());  // what is asked is too unlike
     if (tells(volume)) return true;
     most_ = std::max(most_, volume);
     // Lengths and costs so small that margins do not hold are left to others.
     const double least = volume / prepared.nodes.front().performance;
-    if (!fits(prepared) || !(least > 1e-100 && volume > 1e-100 && volume < 1e100)) return false;
+    if (!(least > 1e-100 && volume > 1e-100 && volume < 1e100)) return false;
     const std::size_t rows = prepared.slots.size(), bytes = CellWork::bytes_for(prepared);
-    return spent_ >= price_ * (2 * rows + bytes / 8);
+    return spent_ >= price_ * (4 * rows + bytes / 8);
   }
-  // After a sweep for a window of n parts.
-  void swept(std::int64_t n, std::size_t effort) {
-    spent_ += account(n).swept(effort);
+  // After a sweep for such a query.
+  void swept(const Query& query, std::size_t effort) {
+    const std::size_t counts = account(query).swept(effort);
+    if (!tells(query.volume)) spent_ += counts;
     if (known_) credit_ -= kSwept;
   }
 
-  // What searches for so many parts take.
-  CostAccount& account(std::int64_t n) {
-    const auto found = std::find_if(accounts_.begin(), accounts_.end(),
-                                    [n](const CostAccount& a) { return a.n() == n; });
-    if (found != accounts_.end()) return *found;
-    if (accounts_.size() >= kMostTables) accounts_.clear();
-    return accounts_.emplace_back(n);
+  // What searches like this one take: for about so many parts, of all nodes and times or of some.
+  CostAccount& account(const Query& query) {
+    const bool some = query.min_performance > 0 || query.max_price < kInfinity ||
+                      query.deadline < std::numeric_limits<double>::max();
+    const int about = std::bit_width(static_cast<std::uint64_t>(query.n));
+    return accounts_[2 * std::min(static_cast<std::size_t>(about), kMostBits) + some];
   }
 
-  // All of it or, without memory, nothing is known. `prices` by row of the origin array.
+  // All of it or, without memory, nothing new is known. `prices` by row of the origin array.
   void build(const PreparedSlots& prepared, const std::vector<double>& prices,
              const PoolSpans& spans, double volume) {
     // One that is much too large must not hide all others.
     const double largest = std::clamp(most_, volume, 16 * volume);
-    forget_but(4 * price_);  // of building again
-    cells_.build(prepared, prices, spans, largest);
+    CellWork fresh;
+    fresh.build(prepared, prices, spans, largest);
+    forget_but(!known_ || credit_ >= kFirstCredit ? price_ : dearer());
+    cells_ = std::move(fresh);
     known_ = true;
-    credit_ = kCredit * static_cast<std::int64_t>(kMostRows);
+    credit_ = kFirstCredit;
   }
 
   const CellWork& cells() const { return cells_; }
@@ -124,32 +127,40 @@ class CostBounds {
     }
   };
 
-  // Whether table() makes a row.
-  bool makes_row(std::int64_t n, std::uint8_t c) const {
-    return std::none_of(tables_.begin(), tables_.end(),
-                        [=](const Table& t) { return t.n == n && t.rows[c]; });
-  }
-  // The table for windows of n parts, with a row of this class.
-  Table& table(std::int64_t n, std::uint8_t c) {
+  // A row for windows of n parts of at least a class: of the class, or where many are kept of one
+  // not far below. `made`: how many cells are new.
+  struct Known {
+    Table* table;
+    std::uint8_t row;
+    std::size_t made;
+  };
+  Known known(std::int64_t n, std::uint8_t c) {
     auto found = std::find_if(tables_.begin(), tables_.end(),
                               [n](const Table& t) { return t.n == n; });
-    if (found != tables_.end() && found->rows[c]) {
-      credit_ = std::min(credit_ + kCredit, kCredit * kMostCredit);
-      return *found;
+    std::uint8_t row = c;
+    if (found == tables_.end() || !found->rows[c]) row = row_for(c);
+    if (found != tables_.end()) {
+      if (rows_ >= kMostRows)
+        while (row > 1 && !found->rows[row]) --row;
+      if (found->rows[row]) {
+        credit_ = std::min(credit_ + kCredit, kCredit * kMostCredit);
+        if (credit_ == kCredit * kMostCredit) price_ = kPrice;
+        return {&*found, row, 0};
+      }
     }
     credit_ -= kCredit;
     if (rows_ >= kMostRows || tables_.size() >= kMostTables)
       rows_ = 0, tables_.clear(), found = tables_.end();
-    auto row = std::make_unique<Row>(first_row(n, c));
+    auto fresh = std::make_unique<Row>(first_row(n, row));
     if (found == tables_.end()) found = tables_.insert(tables_.end(), Table{n, {}, {}});
-    found->rows[c] = std::move(row);
+    found->rows[row] = std::move(fresh);
     ++rows_;
     std::uint8_t next = 0;
     for (std::size_t k = CellWork::kClasses; k-- > 0;) {
       found->above[k] = next;
       if (found->rows[k]) next = static_cast<std::uint8_t>(k);
     }
-    return *found;
+    return {&*found, row, cells_.size()};
   }
 
  private:
@@ -163,11 +174,23 @@ class CostBounds {
     price_ = price;
   }
 
+  // What building costs where what was built did not pay.
+  std::size_t dearer() const { return std::min(2 * price_, kMostPrice); }
+
+  // The more rows there are, the fewer classes have one of their own.
+  std::uint8_t row_for(std::uint8_t c) const {
+    const int few = rows_ < kMostRows / 2 ? 1 : rows_ < kMostRows * 3 / 4 ? 4 : 16;
+    return static_cast<std::uint8_t>(std::max(c / few * few, 1));
+  }
+
   // Tests, whose pools are small, build at once.
   static constexpr std::size_t kMostRows = CellWork::kMostBytes * CellWork::kCellRows / 5,
-                               kMostTables = 32, kPrice = kFewRows == 0 ? 0 : 1;
-  // A row that is there is worth as much as one that is made costs, or so many parts given back.
-  static constexpr std::int64_t kCredit = 64, kMostCredit = 256, kSwept = 4;
+                               kMostTables = 32, kPrice = kFewRows == 0 ? 0 : 1, kMostPrice = 16,
+                               kMostBits = 13;  // of how many nodes there may be
+  // A row that is there is worth as much as one that is made costs, so many parts given back, or
+  // some sweeps.
+  static constexpr std::int64_t kCredit = 64, kMostCredit = 256, kSwept = 4,
+                                kFirstCredit = kCredit * kMostRows;
   static constexpr std::size_t kMostNodes = 4096, kMostInAll = 1 << 24;  // beyond, sweeps are left
 
   // What is known for a lower class, and for the most parts that are fewer, tells of a new row: all
@@ -200,10 +223,10 @@ class CostBounds {
 
   CellWork cells_;
   std::vector<Table> tables_;
-  std::vector<CostAccount> accounts_;
+  std::array<CostAccount, 2 * kMostBits + 2> accounts_;
   bool known_ = false;
   std::size_t rows_ = 0;
-  std::size_t spent_ = 0;             // effort of sweeps
+  std::size_t spent_ = 0;             // effort of sweeps for volumes that are not told
   std::size_t price_ = kPrice;        // of building, in times of what it takes
   std::int64_t credit_ = 0;           // below zero what is kept is not worth its keep
   double most_ = 0;                   // work asked for that was not told from other work

@@ -1,5 +1,5 @@
-// The cheapest window of a pool that changes: looked for only in those cells of time where what is
-// known of them (pool/cost_bounds.hpp) lets it be.
+// The cheapest window of slots of which costs are known: looked for only in those cells of time
+// where what is known of them (pool/cost_bounds.hpp) lets it be.
 //
 // First bytes tell what a window of a cell costs at least for the volume asked; then the free spans
 // of its cheapest nodes are looked up, until n of them can serve and the next one is too dear
@@ -11,10 +11,10 @@
 // Exact: sums over ascending keys that are no larger one by one are no larger, also as they are
 // rounded. So a cell is left out only where each window is dearer, or as dear and no earlier; what
 // is kept has a margin. The window is the one by the tie rule: all spans with a key of at most the
-// n-th are among those looked up. It may turn out to be too much work (all windows cost the same,
-// say): then it says so, and what it has found is a ceiling for whoever goes on.
-// Expected O(cells / 8), some walks, and O(n) spans looked up in some cells; at most as much as a
-// sweep takes. A new row of bounds is made in O(cells).
+// n-th are among those looked up. It may turn out to be more work than is allowed (all windows cost
+// the same, say): then it says so, and what it has found is a ceiling for whoever goes on.
+// Expected O(cells / 8), some walks, and O(n) spans looked up in some cells. A new row of bounds is
+// made in O(cells).
 #pragma once
 
 #include <algorithm>
@@ -58,14 +58,14 @@ struct CostScratch {
 
 class CostSearch {
  public:
-  // `known` for n parts, with a row of the class of the volume; `prices` by row of the origin
-  // array.
-  CostSearch(const CellWork& cells, CostBounds::Table& known, const PreparedSlots& prepared,
+  // `known` for n parts, with a row of at most the class of the volume; `prices` by row of the
+  // origin array.
+  CostSearch(const CellWork& cells, const CostBounds::Known& known, const PreparedSlots& prepared,
              const std::vector<double>& prices, const CellWork::FreeSpans& free, const Query& query,
              LowestCost& goal, CostScratch& scratch, std::size_t most_work)
       : cells_(cells), prepared_(prepared), prices_(prices), free_(free), query_(query),
         goal_(goal), w_(scratch), n_(static_cast<std::size_t>(query.n)), volume_(query.volume),
-        class_(cells.class_of(query.volume)), table_(known),
+        class_(known.row), table_(*known.table),
         known_(*table_.rows[class_]), first_(cells.cell_at(query.earliest)),
         last_(cells.cell_at(query.latest)),
         look_(n_ / 8 + 1), most_work_(most_work), work_left_(most_work) {

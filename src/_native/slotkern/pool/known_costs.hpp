@@ -4,15 +4,14 @@
 // once so many searches for the cheapest windows have come that it pays. Which of the two ways a
 // search goes is counted for each number of nodes (pool/cost_account.hpp); the answer is the same.
 //
-// Threads that search at the same time each learn at a desk of their own, and where there is none
-// left they sweep.
+// Threads that search at the same time each learn at a desk of their own, and where none is left
+// they sweep.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
-#include <mutex>
 #include <new>
-#include <utility>
 #include <vector>
 
 #include "slotkern/base/made_once.hpp"
@@ -35,26 +34,27 @@ inline bool costs_may_tell(const PreparedSlots& prepared, const Query& query, in
          query.n <= static_cast<std::int64_t>(prepared.nodes.size()) && CostBounds::fits(prepared);
 }
 
-// What is known of costs; null: it does not pay to ask, or there is no memory now. `cells`: how
-// many are new.
+// What is known of costs; no table: it does not pay to ask, or there is no memory now.
 template <class Free>
-CostBounds::Table* known_costs(const PreparedSlots& prepared, const Query& query,
-                               CostBounds& costs, Free free, std::size_t& cells) {
-  cells = 0;
-  if (!costs.pays(prepared, query.volume)) return nullptr;
+CostBounds::Known known_costs(const PreparedSlots& prepared, const Query& query, CostBounds& costs,
+                              Free free) {
+  if (!costs.pays(prepared, query.volume)) return {};
   try {
     if (!costs.tells(query.volume)) {
       if (prepared.slots.size() > kManySlots) expect_long();
       const FreeTime time = free();
       costs.build(prepared, time.prices, time.spans, query.volume);
     }
-    const std::uint8_t c = costs.cells().class_of(query.volume);
-    if (costs.makes_row(query.n, c)) cells = costs.cells().size();
-    return &costs.table(query.n, c);
+    return costs.known(query.n, costs.cells().class_of(query.volume));
   } catch (const std::bad_alloc&) {
     costs.forget();
-    return nullptr;
+    return {};
   }
+}
+
+inline CostScratch& cost_scratch() {
+  static thread_local CostScratch scratch;
+  return scratch;
 }
 
 // search_checked() of such a search: by cells where that pays. free(): what is free.
@@ -62,24 +62,23 @@ template <class Free>
 Status search_cheapest(const PreparedSlots& prepared, const Query& query, CostBounds& costs,
                        double least, Workspace& work, Found& found, Free free) {
   if (prepared.heavy(query, ShapeKind::ragged)) expect_long();
-  std::size_t cells = 0;
-  CostBounds::Table* known = nullptr;
-  const std::size_t allowed = costs.account(query.n).allowed();
-  if (allowed > 0) known = known_costs(prepared, query, costs, free, cells);
-  if (!known) {
-    work.effort = 0;
-    const bool any = detail::search_on(prepared, query, least, {}, work, found);
-    costs.swept(query.n, work.effort);
+  work.effort = 0;
+  const std::size_t allowed = costs.account(query).allowed();
+  CostBounds::Known known{};
+  if (allowed > 0) known = known_costs(prepared, query, costs, free);
+  LowestCost goal;
+  if (!known.table) {
+    const bool any = detail::search_on(prepared, query, least, goal.best, work, found);
+    costs.swept(query, work.effort);
     return any ? Status::ok : Status::none;
   }
-  static thread_local CostScratch scratch;
-  LowestCost goal;
   goal.budget = detail::most_money(query);
   const FreeTime time = free();
-  CostSearch search(costs.cells(), *known, prepared, time.prices, time.spans.free(), query, goal,
-                    scratch, allowed / CostSearch::kEffort);
+  CostSearch search(costs.cells(), known, prepared, time.prices, time.spans.free(), query, goal,
+                    cost_scratch(), allowed / CostSearch::kEffort);
   const bool all = search.run();
-  costs.account(query.n).asked(all, search.effort() + cells / 8, search.learnt());
+  work.effort = search.effort() + known.made / 8;
+  costs.account(query).asked(all, work.effort, search.learnt());
   if (!all)
     return detail::search_on(prepared, query, least, goal.best, work, found) ? Status::ok
                                                                              : Status::none;
@@ -88,56 +87,57 @@ Status search_cheapest(const PreparedSlots& prepared, const Query& query, CostBo
 }
 
 // What searches for the cheapest windows of slots that stay have learnt. Nothing until the first.
+// Memory: up to 40 bytes a slot, and for each desk, which a thread has for as long as it searches,
+// what pool/cost_bounds.hpp and pool/cell_work.hpp say.
 class CostMemory {
   struct Desk {
-    std::mutex taken;
+    std::atomic<bool> taken{false};
     CostBounds costs;
   };
   static constexpr std::size_t kDesks = 4;
 
  public:
-  // A thread's, for as long as it searches.
+  // A thread's, with a desk from its first search for a cheapest window on, where one is left.
   class Seat {
    public:
     explicit Seat(CostMemory& memory) : memory_(memory) {}
+    ~Seat() {
+      if (desk_) desk_->taken.store(false, std::memory_order_release);
+    }
+    Seat(const Seat&) = delete;
+    Seat& operator=(const Seat&) = delete;
 
-    Answer find(const PreparedSlots& prepared, const Query& query, int criterion,
+    // As that of window/find.hpp.
+    Answer find(const PreparedSlots& prepared, const Query& asked, int criterion,
                 ShapeKind shape) noexcept {
-      return answer_of(query, [&](Workspace& work, Found& found) {
-        return search(prepared, query, criterion, shape, work, found);
+      return answer_of(asked, [&](Workspace& work, Found& found) {
+        const Query query = prepared.as_searched(asked);
+        if (criterion < 0 || criterion >= kBuiltins) return Status::request_not_valid;
+        if (const Status status = prepared.check(query); status != Status::ok) return status;
+        if (!costs_may_tell(prepared, query, criterion, shape) || !sit_down())
+          return search_checked(prepared, query, criterion, shape, work, found);
+        return search_cheapest(prepared, query, desk_->costs, -kInfinity, work, found,
+                               [&] { return memory_.free_time(prepared); });
       });
     }
 
    private:
-    // As that of window/search.hpp.
-    Status search(const PreparedSlots& prepared, const Query& asked, int criterion,
-                  ShapeKind shape, Workspace& work, Found& found) {
-      const Query query = prepared.as_searched(asked);
-      if (criterion < 0 || criterion >= kBuiltins) return Status::request_not_valid;
-      if (const Status status = prepared.check(query); status != Status::ok) return status;
-      if (!costs_may_tell(prepared, query, criterion, shape) || !sit_down())
-        return search_checked(prepared, query, criterion, shape, work, found);
-      return search_cheapest(prepared, query, *costs_, -kInfinity, work, found,
-                             [&] { return memory_.free_time(prepared); });
-    }
-
     // Whether there is a desk.
     bool sit_down() {
-      if (costs_) return true;
+      if (desk_) return true;
       Desk* const desks = memory_.desks();
       for (std::size_t k = 0; desks && k < kDesks; ++k) {
-        std::unique_lock lock(desks[k].taken, std::try_to_lock);
-        if (!lock) continue;
-        taken_ = std::move(lock);
-        costs_ = &desks[k].costs;
+        if (desks[k].taken.load(std::memory_order_relaxed) ||
+            desks[k].taken.exchange(true, std::memory_order_acquire))
+          continue;
+        desk_ = &desks[k];
         return true;
       }
       return false;
     }
 
     CostMemory& memory_;
-    std::unique_lock<std::mutex> taken_;
-    CostBounds* costs_ = nullptr;
+    Desk* desk_ = nullptr;
   };
 
   // While nobody searches: the slots are about to change.

@@ -147,6 +147,7 @@ Status find_many_by(const PreparedSlots& prepared, const std::vector<Query>& que
                     Make make) noexcept {
   return guarded([&] {
     constexpr std::size_t chunk = 64, most = 1 << 20;  // room is made for so many parts at once
+    if (queries.size() > chunk) expect_long();  // first: what comes before it is heard at the end
     out.clear();
     std::size_t parts = 0;
     for (std::size_t k = 0; k < queries.size() && parts < most; ++k)
@@ -178,7 +179,6 @@ Status find_many_by(const PreparedSlots& prepared, const std::vector<Query>& que
       }
       chunks.put(c, std::move(table));
     };
-    if (queries.size() > chunk) expect_long();
     const auto work = [&, watch = detail::watch] {
       detail::watch = watch;
       std::size_t c = 0;

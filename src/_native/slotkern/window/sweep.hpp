@@ -50,7 +50,7 @@ struct NodeOrder {
 // Scratch of one thread; it only grows.
 struct Workspace {
   Proof proof;  // of the last search with limits
-  // Of sweeps, since it was 0: two for a slot looked at, one for a slot of n looked at once more.
+  // Of searches, since it was 0: two for a slot that a sweep looks at, one for looking once more.
   std::size_t effort = 0;
   Kept kept;
   KeptByRank by_rank;
@@ -145,16 +145,16 @@ class Sweep {
 
   // Says whether it found something better than goal.best.
   bool run() {
+    effort_ = last_position_ / 512;  // of the screen, about
     for (std::size_t from = 0; !over_; from = next_) {
       next_ = 0;
       Shape::screen(prepared_).each(
           prepared_.order, thresholds_, from, last_position_,
           [&](std::size_t row, std::size_t position) { return take(row, position); });
-      work_.effort += effort_;
-      effort_ = 0;
       if (pending_ && !over_ && next_ == 0) judge(kAll);
       if (next_ == 0) break;
     }
+    work_.effort += effort_;
     return better_;
   }
 
