@@ -118,7 +118,7 @@ def against_published(
                     f"{title}, {np.mean(sizes):,.0f} slots: {criterion}, {part}",
                     f"{slow / own:,.0f} times ({slow / 1e6:.2f} ms, "
                     f"{own / 1e3:.2f} us)",
-                    aim,
+                    aim if own == fast else "",
                     Measured(
                         f"{NAMES[criterion]} window, {shape}, n = {job['nodes']}: "
                         f"{environment.get('nodes', 100)} nodes, "
