@@ -114,10 +114,11 @@ def sentence(kept: dict[str, Any]) -> str:
         if row["what"].startswith(f"{what}, the first")
     )
     said = (
-        f"One search ({what.replace(':', ' of')}) takes **{told(first['own'])}** in the "
-        f"mean of {jobs} on a pool; the papers' algorithm, compiled, {times(first)} "
-        f"times as long, {times(early)} times the first 20 searches, which others learn "
-        f"from, and {ratios[0]:,.0f} to {ratios[-1]:,.0f} "
+        f"One search ({what.replace(':', ' of')}) takes "
+        f"**{told(first['own'])}** in the mean of {jobs} on a pool; the papers' "
+        f"algorithm, compiled, {times(first)} times as long, {times(early)} times the "
+        "first 20 searches, which the others learn from, and "
+        f"{ratios[0]:,.0f} to {ratios[-1]:,.0f} "
         "times over the searches below. Medians, both in one run, answers compared "
         f"({kept['ratios']['date']}, {kept['ratios']['machine']['processor']}); every "
         "figure and its circumstances: [measured](docs/measured.md); what other "
