@@ -127,8 +127,8 @@ class CostBounds {
     }
   };
 
-  // A row for windows of n parts of at least a class: of the class, or where many are kept of one
-  // not far below. `made`: how many cells are new.
+  // A row for windows of n parts of at least a class: of the class, or where no more are made of the
+  // next one below. `made`: how many cells are new.
   struct Known {
     Table* table;
     std::uint8_t row;
@@ -137,11 +137,10 @@ class CostBounds {
   Known known(std::int64_t n, std::uint8_t c) {
     auto found = std::find_if(tables_.begin(), tables_.end(),
                               [n](const Table& t) { return t.n == n; });
-    std::uint8_t row = c;
-    if (found == tables_.end() || !found->rows[c]) row = row_for(c);
     if (found != tables_.end()) {
+      std::uint8_t row = c;
       if (rows_ >= kMostRows)
-        while (row > 1 && !found->rows[row]) --row;
+        while (row > 0 && !found->rows[row]) --row;
       if (found->rows[row]) {
         credit_ = std::min(credit_ + kCredit, kCredit * kMostCredit);
         if (credit_ == kCredit * kMostCredit) price_ = kPrice;
@@ -151,16 +150,16 @@ class CostBounds {
     credit_ -= kCredit;
     if (rows_ >= kMostRows || tables_.size() >= kMostTables)
       rows_ = 0, tables_.clear(), found = tables_.end();
-    auto fresh = std::make_unique<Row>(first_row(n, row));
+    auto row = std::make_unique<Row>(first_row(n, c));
     if (found == tables_.end()) found = tables_.insert(tables_.end(), Table{n, {}, {}});
-    found->rows[row] = std::move(fresh);
+    found->rows[c] = std::move(row);
     ++rows_;
     std::uint8_t next = 0;
     for (std::size_t k = CellWork::kClasses; k-- > 0;) {
       found->above[k] = next;
       if (found->rows[k]) next = static_cast<std::uint8_t>(k);
     }
-    return {&*found, row, cells_.size()};
+    return {&*found, c, cells_.size()};
   }
 
  private:
@@ -176,12 +175,6 @@ class CostBounds {
 
   // What building costs where what was built did not pay.
   std::size_t dearer() const { return std::min(2 * price_, kMostPrice); }
-
-  // The more rows there are, the fewer classes have one of their own.
-  std::uint8_t row_for(std::uint8_t c) const {
-    const int few = rows_ < kMostRows / 2 ? 1 : rows_ < kMostRows * 3 / 4 ? 4 : 16;
-    return static_cast<std::uint8_t>(std::max(c / few * few, 1));
-  }
 
   // Tests, whose pools are small, build at once.
   static constexpr std::size_t kMostRows = CellWork::kMostBytes * CellWork::kCellRows / 5,
