@@ -278,7 +278,8 @@ void bytes_follow_what_is_free() {
 void cells_are_found_at_any_time() {
   std::size_t asked = 0;
   for (int round = 0; round < 200; ++round) {
-    const double scale = std::pow(10.0, double(below(600)) - 300), origin = below(2) ? 0 : scale * 1e3;
+    const double scale = std::pow(10.0, double(below(600)) - 300);
+    const double origin = below(2) ? 0 : scale * 1e3;
     std::vector<Row> rows;
     for (int k = 0; k < int(2 + below(60)); ++k) {
       const double start = origin + scale * (below(3) ? real() : double(below(4)));

@@ -127,8 +127,8 @@ class CostBounds {
     }
   };
 
-  // A row for windows of n parts of at least a class: of the class, or where no more are made of the
-  // next one below. `made`: how many cells are new.
+  // A row for windows of n parts that holds for a class: its own or, where no more are made, that of
+  // the next one below. `made`: how many cells are new.
   struct Known {
     Table* table;
     std::uint8_t row;
