@@ -54,7 +54,7 @@ class CostAccount {
   }
 
   static constexpr std::int64_t kShare = 4, kLeastShare = 64;  // one in so many
-  static constexpr std::int64_t kMostSaved = 16, kMostLost = 3, kAgain = 16;  // usual sweeps
+  static constexpr std::int64_t kMostSaved = 16, kMostLost = 3, kAgain = 48;  // usual sweeps
   // Tests, whose pools are small, have enough at once.
   static constexpr std::int64_t kGiven = kFewRows == 0 ? 1 << 20 : 0;
 

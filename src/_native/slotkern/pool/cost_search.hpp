@@ -102,21 +102,23 @@ class CostSearch {
       w_.left[cell] = may && rises ? known_.least[cell] : kNothing;
       w_.least[block] = detail::least64(&w_.left[block * 64]);
     }
-    std::size_t count = 0;
+    w_.cells.clear();
     for (std::size_t block = first_ / 64; block < blocks; ++block) {
       if (!(w_.least[block] <= ceiling_)) continue;
-      for (std::uint64_t left = left_of(block, ceiling_); left; left &= left - 1) {
-        const std::size_t cell = block * 64 + place_of(left);
-        if (const std::uint64_t rest = left & (left - 1)) {
-          const std::size_t next = block * 64 + place_of(rest);
-          cells_.expect(next, known_.before[next]);
-        }
-        double sum;
-        if (!works(look_)) return false;
-        if (!look_through(cell, sum)) continue;
-        if (w_.cells.size() <= count) w_.cells.resize(2 * count + 64);
-        insert_sorted(w_.cells, count++, {sum, cell}, ByKey{});
+      for (std::uint64_t left = left_of(block, ceiling_); left; left &= left - 1)
+        w_.cells.push_back({0, block * 64 + place_of(left)});
+    }
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < w_.cells.size(); ++i) {
+      if (i + kAhead < w_.cells.size()) {
+        const std::size_t next = w_.cells[i + kAhead].row;
+        cells_.expect(next, known_.before[next]);
       }
+      const std::size_t cell = w_.cells[i].row;
+      double sum;
+      if (!works(look_)) return false;
+      // In the place of one that was looked at.
+      if (look_through(cell, sum)) insert_sorted(w_.cells, count++, {sum, cell}, ByKey{});
     }
     for (std::size_t i = 0; i < count; ++i)
       if (may_hold(w_.cells[i].row, w_.cells[i].key) && !evaluate(w_.cells[i].row, w_.cells[i].key))
@@ -371,7 +373,7 @@ class CostSearch {
 
   static constexpr float kNothing = std::numeric_limits<float>::infinity(),
                          kMostFloat = std::numeric_limits<float>::max();
-  static constexpr std::size_t kBatch = 4, kFirst = 8;
+  static constexpr std::size_t kBatch = 4, kFirst = 8, kAhead = 4;
   static constexpr std::size_t kUsual = 3;  // spans of a node that begin in a cell
   static constexpr std::ptrdiff_t kNear = 16;  // spans: farther, halving is faster
 
