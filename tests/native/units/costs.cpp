@@ -1,5 +1,5 @@
 // What a pool knows of costs: bytes and bounds against their definitions, and the windows found by
-// it, the cheapest and the earliest, against a search of slots that are prepared anew.
+// it, the cheapest, the earliest and the shortest, against a search of slots that are prepared anew.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -362,6 +362,7 @@ void classes_reach_the_most_that_was_asked_for() {
 int main() {
   windows_are_those_of_the_free_slots("cost");
   windows_are_those_of_the_free_slots("start");
+  windows_are_those_of_the_free_slots("runtime");
   what_overflows_is_not_nothing();
   bytes_follow_what_is_free();
   cells_are_found_at_any_time();

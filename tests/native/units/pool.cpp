@@ -457,6 +457,43 @@ void short_slots_hide_no_cheap_ones() {
   }
 }
 
+// In a pool that fills, a search for the shortest window is a few for the earliest, whether nodes
+// are of few kinds or all unlike: what the fastest of them cannot do is remembered.
+void the_shortest_are_a_few_of_the_earliest() {
+  for (const bool kinds : {true, false}) {
+    std::vector<Row> rows;
+    for (std::int32_t k = 0; k < 300; ++k) {
+      const double speed = kinds ? double(2 + below(8)) : 2 + 8 * real();
+      for (double t = 20 * real(); t < 3000; t += 20 + 60 * real()) {
+        const double end = t + 100 + 200 * real();
+        rows.push_back({k, t, end, speed, speed * (1 + real())});
+        t = end;
+      }
+    }
+    std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
+      return a.start != b.start ? a.start < b.start : a.node < b.node;
+    });
+    std::vector<double> volumes;
+    for (int i = 0; i < 3000; ++i) volumes.push_back(150 + 100 * real());
+    double effort[2] = {0, 0};
+    for (const bool shortest : {false, true}) {
+      Pool p(rows);
+      for (const double volume : volumes) {
+        Query query;
+        query.n = 5, query.volume = volume;
+        workspace().effort = 0;
+        const Answer mine = find(p.pool, query, criterion_index(shortest ? "runtime" : "start"),
+                                 ShapeKind::ragged);
+        effort[shortest] += double(workspace().effort);
+        std::size_t bad = 0;
+        if (mine.status == Status::ok)
+          CHECK(book(p.pool, mine.found.start, mine.parts, 5, bad) == Status::ok);
+      }
+    }
+    CHECK(effort[1] < (kinds ? 2 : 6) * effort[0]);
+  }
+}
+
 }  // namespace
 
 int main() {
@@ -471,5 +508,6 @@ int main() {
   changes_without_memory_are_done_or_not_done();
   bookings_are_a_list_of_spans();
   short_slots_hide_no_cheap_ones();
+  if (kFewRows > 0) the_shortest_are_a_few_of_the_earliest();
   return report();
 }

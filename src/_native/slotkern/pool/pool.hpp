@@ -163,6 +163,11 @@ class SlotPool {
     const double floor = from.earliest, known = hints.bound(from);
     if (known == kInfinity) return Status::none;
     from.earliest = std::max(floor, known);
+    if (finds_shortest(criterion) && shape == ShapeKind::ragged && from.hints() &&
+        prepared_->slots.size() > kFewRows) {
+      from.earliest = floor;
+      return find_shortest(from, work, found);
+    }
     const Status status = search(from, criterion, shape, work, found, least);
     const double earliest = floor <= prepared_->first_start() ? -kInfinity : floor;
     if (status == Status::none)
@@ -229,6 +234,51 @@ class SlotPool {
     return prepared_->check(from);
   }
 
+  // The shortest ragged window is the earliest one of those nodes that are as fast as any n free
+  // together: find() remembers of which there is none. What the last answer was is asked first,
+  // then groups ever farther from it, and by halves between those known.
+  Status find_shortest(const Query& query, Workspace& work, Found& found) {
+    static const int start = criterion_index(Start::name);
+    const auto groups = prepared_->groups.begin();
+    // Those that may be the slowest of the window.
+    auto end = std::partition_point(groups, prepared_->groups.end(), [&](const Group& group) {
+      return group.performance >= query.min_performance;
+    });
+    auto first = std::partition_point(groups, end, [&](const Group& group) {
+      return group.end < static_cast<std::size_t>(query.n);
+    });
+    const auto length = [&](const Group& group) { return query.length(group.performance); };
+    bool any = false, none = false;
+    for (std::ptrdiff_t step = 0, at = slowest_; first != end; step = 2 * step + 1) {
+      auto group = groups + std::clamp(at, first - groups, end - groups - 1);
+      while (end - group > 1 && length(group[1]) == length(group[0])) ++group;
+      Query fast = query;
+      fast.min_performance = group->performance;
+      Found other;
+      const Status status = find(fast, start, ShapeKind::ragged, work, other);
+      if (status == Status::ok) {
+        any = true;
+        std::swap(work.parts, work.trial_parts);
+        found = other;
+        found.value = found.runtime;
+        end = std::partition_point(first, group, [&](const Group& faster) {
+          return length(faster) < found.runtime;
+        });
+        slowest_ = end - groups;
+      } else if (status == Status::none) {
+        none = true;
+        first = group + 1;
+      } else {
+        return status;
+      }
+      at = any && none ? first - groups + (end - first) / 2
+           : any       ? end - groups - 1 - step
+                       : first - groups + step;
+    }
+    if (any) std::swap(work.parts, work.trial_parts);
+    return any ? Status::ok : Status::none;
+  }
+
   // search_checked(); the cheapest ragged window, where that pays, by what is known of costs.
   Status search(const Query& query, int criterion, ShapeKind shape, Workspace& work, Found& found,
                 double least) {
@@ -240,6 +290,7 @@ class SlotPool {
 
   PreparedSlots* prepared_ = nullptr;
   std::size_t version_ = 0;
+  std::ptrdiff_t slowest_ = 0;  // of the last shortest window: the group of its slowest nodes
   CostBounds costs_;
   PoolSpans spans_;
   ServingRows rows_;

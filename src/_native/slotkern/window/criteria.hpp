@@ -123,6 +123,10 @@ inline bool finds_cheapest(int index) {
   return with_criterion(index, [](auto c) { return std::is_same_v<decltype(c), Cost>; });
 }
 
+inline bool finds_shortest(int index) {
+  return with_criterion(index, [](auto c) { return std::is_same_v<decltype(c), Runtime>; });
+}
+
 inline std::string_view criterion_name(int index) {
   return with_criterion(index, [](auto c) { return decltype(c)::name; });
 }
