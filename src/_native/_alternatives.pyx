@@ -252,8 +252,8 @@ def first_alternatives(slots, Request request not None, str shape, limit):
     cdef bint changed = pool.changed
     if changed and not lasting(request):
         pool = pool.settled()
-    request = pool.bound(request)
-    query = request.query
+    cdef Request bound = pool.bound(request)
+    query = bound.query
     cdef Watch watch
     watch.arm(hears())
     status = Status.interrupted

@@ -1,7 +1,5 @@
 """Prepared slots that change: their lock, and what is free and booked now."""
 
-import os
-
 import numpy as np
 
 cimport cython
@@ -29,9 +27,6 @@ cdef extern from "slotkern/pool/mutexes.hpp" namespace "slotkern" nogil:
         Mutexes& all()
         void add(shared_mutex&)
         void remove(shared_mutex&)
-        void before_fork()
-        void after_in_parent()
-        void after_in_child()
 
 cdef extern from "slotkern/pool/embed.hpp" nogil:
     const int kInterface "slotkern::kInterface"
@@ -50,23 +45,6 @@ ADDRESSES = {
     f"slotkern_book_{kInterface}": <size_t>book_at,
     f"slotkern_release_{kInterface}": <size_t>release_at,
 }
-
-
-def _before_fork():
-    Mutexes.all().before_fork()
-
-
-def _after_in_parent():
-    Mutexes.all().after_in_parent()
-
-
-def _after_in_child():
-    Mutexes.all().after_in_child()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_after_in_parent,
-                        after_in_child=_after_in_child)
 
 
 @cython.auto_pickle(False)

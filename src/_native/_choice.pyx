@@ -139,6 +139,7 @@ cdef class Choice:
         return Choice, self._fields()
 
 
+# Not the thread's scratch, but a copy: what Python collects meanwhile may choose too.
 cdef Choice wrap(const CppChoice& found):
     if not found.any:
         return None
@@ -243,11 +244,14 @@ cdef object run(object cost, object value, object n, object budget, object gap, 
                                choices)
     if fault.status != Status.ok:
         raise choice_error(fault, costs, values, "cost", "negative or not finite", memory)
-    if not each:
-        return wrap(choices[0][0])
     cdef size_t k
-    found = [wrap(choices[0][k]) for k in range(choices[0].size())]
-    return found + [None] * (pick - most)
+    cdef CppChoice one
+    cdef vector[CppChoice] many
+    if not each:
+        one = choices[0][0]
+        return wrap(one)
+    many = choices[0]
+    return [wrap(many[k]) for k in range(many.size())] + [None] * (pick - most)
 
 
 def choose(cost, value, n, budget, gap, max_work, memory_limit, method):
@@ -312,7 +316,8 @@ def choose_within(cost, value, n, budget, limits, gap, max_work):
             "limit": k, "row": row, "weight": keep[k][0][row]})
     if fault.status != Status.ok:
         raise choice_error(fault, costs, values, "cost", "negative or not finite")
-    return wrap(found[0])
+    cdef CppChoice one = found[0]
+    return wrap(one)
 
 
 # --- one row of each class
@@ -443,15 +448,16 @@ def choose_one_each(value, weight, first, limit, bint maximize, gap, max_work):
             break
     if fault.status != Status.ok:
         raise choice_error(fault, weights, values, "weight", "not finite")
+    cdef CppOneEach found = answer[0]  # as wrap() has it
     cdef OneEach out = OneEach.__new__(OneEach)
-    cdef cnp.npy_intp size = <cnp.npy_intp>answer.rows.size(), i
+    cdef cnp.npy_intp size = <cnp.npy_intp>found.rows.size(), i
     cdef int64_t* into
     out.rows = cnp.PyArray_SimpleNew(1, &size, cnp.NPY_INT64)
     into = <int64_t*>cnp.PyArray_DATA(out.rows)
     for i in range(size):
-        into[i] = answer.rows[i]
-    out.value, out.weight, out.bound = answer.value, answer.weight, answer.bound
-    out.least, out.proven, out.feasible = answer.least, answer.proven, answer.feasible
+        into[i] = found.rows[i]
+    out.value, out.weight, out.bound = found.value, found.weight, found.bound
+    out.least, out.proven, out.feasible = found.least, found.proven, found.feasible
     return out
 
 

@@ -176,25 +176,35 @@ cdef class PreparedSlots:
         from slotkern._find import find_window
         return find_window(self, request, criterion, **options)
 
-    cdef object mask_of(self, object where):
+    # Of one table, which another thread may replace meanwhile.
+    cdef object mask_of(self, object where, object table):
         """The rows that a filter lets in: None for all, or an array of bool."""
         if isinstance(where, str):
-            mask = self.masks.get(where)
+            mask = self.kept(where, table)
             if mask is None:
                 from slotkern.where import evaluate
-                mask = np.ascontiguousarray(evaluate(where, self.table), dtype=np.bool_)
-                if len(self.masks) >= 64:
-                    self.masks.clear()
-                self.masks[where] = mask
+                mask = np.ascontiguousarray(evaluate(where, table), dtype=np.bool_)
+                self.keep(where, mask, table)
             return mask
         if where is not None:
             self.check_rows("where")
-        if where is not None and len(where) != len(self.table):
+        if where is not None and len(where) != len(table):
             raise ValueError(
-                f"where has {len(where)} values for {len(self.table)} slots; "
+                f"where has {len(where)} values for {len(table)} slots; "
                 "a boolean array must match the searched array row by row"
             )
         return where
+
+    cdef object kept(self, object key, object table):
+        """What a term says of the rows of a table, if it was asked before."""
+        found = self.masks.get(key)
+        return found[1] if found is not None and found[0] is table else None
+
+    cdef int keep(self, object key, object column, object table) except -1:
+        if len(self.masks) >= 64:
+            self.masks.clear()
+        self.masks[key] = table, column
+        return 0
 
     cdef Request bound(self, Request request):
         """The request with the rows that its filter lets in, and what they use of its limits.
@@ -203,13 +213,16 @@ cdef class PreparedSlots:
         """
         if request.where is None and not request.limits:
             return request
-        if request.tied is not None and request.tied[0] is self.table:
-            return <Request>request.tied[1]
+        cdef cnp.ndarray table = self.table
+        tied = request.tied
+        if tied is not None and tied[0] is table:
+            return <Request>tied[1]
         cdef Request copy = copy_of(request)
         cdef PartLimit part, no_limit
         cdef cnp.ndarray weight
+        cdef const char* name
         if request.where is not None:
-            mask = self.mask_of(request.where)
+            mask = self.mask_of(request.where, table)
             copy.tied_arrays.append(mask)
             copy.where = mask
             copy.query.mask = <const unsigned char*>cnp.PyArray_DATA(<cnp.ndarray>mask)
@@ -218,24 +231,25 @@ cdef class PreparedSlots:
             part = no_limit
             part.amount, part.at_least = limit.amount, limit.side == ">="
             if isinstance(limit.of, (str, np.ndarray)):
-                weight, part.by_length, unit = self.uses_of(limit)
+                weight, part.by_length, unit = self.uses_of(limit, table)
                 part.amount = limit.reachable(unit)
                 copy.tied_arrays.append(weight)
                 part.weight = <const double*>cnp.PyArray_DATA(weight)
             else:
-                capsule = limit.of.capsule(self.table.dtype)
-                if strcmp(PyCapsule_GetName(capsule), STATIC_NAME) != 0:
+                capsule = limit.of.capsule(table.dtype)
+                name = PyCapsule_GetName(capsule)
+                if name == NULL or strcmp(name, STATIC_NAME) != 0:
                     raise TypeError(f"a limit's function must not look at the start: {limit.of!r}")
-                copy.tied_arrays.append(capsule)
+                copy.tied_arrays += (capsule, table)
                 part.function = <PartFunction>PyCapsule_GetPointer(capsule, STATIC_NAME)
-                part.records = <const char*>cnp.PyArray_DATA(<cnp.ndarray>self.table)
-                part.stride = cnp.PyArray_STRIDE(<cnp.ndarray>self.table, 0)
+                part.records = <const char*>cnp.PyArray_DATA(table)
+                part.stride = cnp.PyArray_STRIDE(table, 0)
             copy.sums.all.push_back(part)
-        copy.sums.rows = len(self.table)
+        copy.sums.rows = len(table)
         if request.limits:
             copy.query.limits = &copy.sums
         if not self.borrowed:
-            request.tied = self.table, copy
+            request.tied = table, copy
         return copy
 
     cdef Request bound_one(self, Request request, i):
@@ -246,26 +260,24 @@ cdef class PreparedSlots:
             kind = TypeError if isinstance(error, TypeError) else ValueError
             raise kind(f"{request.name or f'requests[{i}]'}: {error}") from None
 
-    cdef object uses_of(self, object limit):
+    cdef object uses_of(self, object limit, object table):
         """(weights, by_length, unit) of a term over the columns, or of an array."""
         of = limit.of
         if not isinstance(of, str):
             self.check_rows("a limit")
-            if len(of) != len(self.table):
+            if len(of) != len(table):
                 raise ValueError(
-                    f"a limit has {len(of)} values for {len(self.table)} slots; "
+                    f"a limit has {len(of)} values for {len(table)} slots; "
                     "an array must match the searched array row by row"
                 )
             return of, False, limit.unit
         key = "sum", of
-        uses = self.masks.get(key)
+        uses = self.kept(key, table)
         if uses is None:
             from slotkern.limits import uses_of
-            uses = uses_of(of, self.table)
+            uses = uses_of(of, table)
             uses = *uses, uses.unit()
-            if len(self.masks) >= 64:
-                self.masks.clear()
-            self.masks[key] = uses
+            self.keep(key, uses, table)
         return uses
 
     def check_rows(self, name):
@@ -388,7 +400,7 @@ def filter_rows(slots, where):
         pool = PreparedSlots.__new__(PreparedSlots)
         pool.masks = {}
         pool.table = slots
-    return pool.slots, pool.mask_of(where)
+    return pool.slots, pool.mask_of(where, slots)
 
 
 cdef object terms_of(object slots):

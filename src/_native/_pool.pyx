@@ -29,7 +29,7 @@ cdef extern from "slotkern/pool/schedule.hpp" namespace "slotkern" nogil:
         const Part* parts
         size_t n
     Status book_all(CSlotPool&, const vector[WindowParts]&, size_t&, size_t&) noexcept
-    Status release(CSlotPool&, double, const Part*, size_t, size_t&) noexcept
+    Status release_all(CSlotPool&, const vector[WindowParts]&, size_t&, size_t&) noexcept
     Status advance(CSlotPool&, double) noexcept
     Status remove_node(CSlotPool&, int32_t) noexcept
 
@@ -98,7 +98,7 @@ cdef class SlotPool(ChangingSlots):
     `release`, `schedule` and the other writers wait for each other and for searches, and
     never hold the interpreter while they wait; searches of a changed pool take turns.
 
-    *Memory.* About 90 bytes a slot beside the copy; once changed 180 bytes a slot, 24 a booked
+    *Memory.* About 90 bytes a slot beside the copy; once changed 180 bytes a slot, 32 a booked
     part and, where the cheapest windows are searched for, up to 140 a slot for what is
     remembered of costs; before the first change up to 180, and for each more of up to four
     threads that search at a time 140. As much as at first again for the copy that other searches run on.
@@ -120,7 +120,7 @@ cdef class SlotPool(ChangingSlots):
 
     def __cinit__(self):
         self.owner_of = {}
-        self.numbered = {}
+        self.numbered, self.bound_limits = {}, []
 
     # --- reading
 
@@ -238,8 +238,8 @@ cdef class SlotPool(ChangingSlots):
                 "which change with every booking"
             )
         known = self.numbered.get(request.limits)
-        if known is not None:
-            return known[0]
+        if known is not None and known[0] is self.table:
+            return known[1]
         number = 0
         while not number:  # another thread may add slots meanwhile
             table, bound = self.table, self.bound(request)
@@ -248,9 +248,10 @@ cdef class SlotPool(ChangingSlots):
                 if self.table is table:
                     self.door.limits.push_back((<Request>bound).query.limits)
                     number = self.door.limits.size()
-                    self.numbered[request.limits] = number, bound
+                    self.bound_limits.append(bound)
             finally:
                 self.mutex.unlock()
+        self.numbered[request.limits] = table, number  # what hashes may wait for the interpreter
         return number
 
     cdef void forget_limits(self):
@@ -258,7 +259,7 @@ cdef class SlotPool(ChangingSlots):
         cdef size_t i
         for i in range(self.door.limits.size()):
             self.door.limits[i] = NULL
-        self.numbered.clear()
+        self.bound_limits.clear()
 
     # --- writing
 
@@ -286,7 +287,6 @@ cdef class SlotPool(ChangingSlots):
         """
         cdef list windows
         cdef vector[WindowParts] asked
-        cdef WindowParts parts
         cdef size_t which = 0, bad = 0
         cdef Status status = Status.interrupted
         cdef Watch watch
@@ -299,9 +299,7 @@ cdef class SlotPool(ChangingSlots):
         for item in windows:
             if not isinstance(item, Window):
                 raise TypeError(f"only windows can be booked, got {type(item).__name__}")
-            parts.start = (<Window>item).start
-            parts.parts, parts.n = (<Window>item).parts, (<Window>item).count
-            asked.push_back(parts)
+        asked = parts_of(windows)
         if owner is not None:
             check_owner(owner)
         watch.arm(hears())
@@ -414,7 +412,7 @@ cdef class SlotPool(ChangingSlots):
         ------
         ValueError
             If a part is not booked (any more), naming its node and time. Nothing is changed
-            then. Parts that are past or whose node was removed are passed over. Also for an
+            then, also where it is one of many windows of an owner. Parts that are past or whose node was removed are passed over. Also for an
             owner who has nothing.
 
         Notes
@@ -425,30 +423,39 @@ cdef class SlotPool(ChangingSlots):
         finish, from where on a window has no owner. Cost as of `book`, and a pass over what
         is remembered.
         """
-        cdef Window each
+        cdef list windows
+        cdef size_t which = 0, bad = 0
         if isinstance(window, str):
             windows = self.windows(window)
             if not windows:
                 raise ValueError(f"{window!r} has nothing booked in this pool")
-            for each in windows:
-                PyErr_CheckSignals()  # what has been given back by then is
-                self.release_one(each)
-            return
-        if not isinstance(window, Window):
+        elif isinstance(window, Window):
+            windows = [window]
+        else:
             raise TypeError(
                 f"only windows and owners can be released, got {type(window).__name__}")
-        self.release_one(window)
-
-    cdef int release_one(self, Window window) except -1:
-        cdef size_t bad = 0
         if not self.changed:
             raise ValueError("the window cannot be released: nothing is booked in this pool")
+        cdef vector[WindowParts] parts = parts_of(windows)
         self.start_change()
-        cdef Status status = release(self.pool, window.start, window.parts, window.count, bad)
+        cdef Status status = release_all(self.pool, parts, which, bad)
         self.mutex.unlock()
         if status != Status.ok:
-            raise error_of(status, "release", {"part": part_text(window, bad)})
-        self.owner_of.pop(window, None)
+            raise error_of(status, "release", {"part": part_text(windows[which], bad)})
+        self.disown(windows)
+
+    cdef int disown(self, list windows) except -1:
+        """No window that has a part of these has an owner any more, whatever found it."""
+        cdef Window window
+        others = []
+        for window in windows:
+            if self.owner_of.pop(window, None) is None:
+                others.append(window)
+        if others and self.owner_of:
+            gone = {(window.start, node) for window in others for node in window.nodes}
+            for window in list(self.owner_of):
+                if any([(window.start, node) in gone for node in window.nodes]):
+                    del self.owner_of[window]
         return 0
 
     def advance(self, now):
@@ -701,6 +708,16 @@ cdef int check_owner(object owner) except -1:
     if not isinstance(owner, str) or not owner or "\0" in owner:
         raise TypeError(f"owner must be text, got {owner!r}")
     return 0
+
+
+cdef vector[WindowParts] parts_of(list windows):
+    cdef vector[WindowParts] out
+    cdef WindowParts parts
+    cdef Window window
+    for window in windows:
+        parts.start, parts.parts, parts.n = window.start, window.parts, window.count
+        out.push_back(parts)
+    return out
 
 
 cdef str part_text(Window window, size_t bad):

@@ -220,9 +220,10 @@ def find(PreparedSlots pool not None, Request request not None, str worth, objec
 
 
 cdef object steps_of():
-    cdef size_t k, size = recorded_steps().size()
+    cdef vector[StepValue] steps = recorded_steps()  # a copy, as of parts
+    cdef size_t k, size = steps.size()
     starts, values = np.empty(size), np.empty(size)
     cdef double[::1] start = starts, value = values
     for k in range(size):
-        start[k], value[k] = recorded_steps()[k].start, recorded_steps()[k].value
+        start[k], value[k] = steps[k].start, steps[k].value
     return starts, values

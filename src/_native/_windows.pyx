@@ -261,10 +261,20 @@ def _restore_window(*state):
     return self
 
 
+# The parts are the thread's scratch, copied before anything of Python is made: what that collects
+# may search too.
 cdef Window wrap(const Answer& answer, Py_ssize_t n, str criterion, str shape):
-    cdef Window self = Window.__new__(Window)
-    hold(self, n)
-    memcpy(self.parts, answer.parts, n * sizeof(Part))
+    cdef Part* parts = <Part*>malloc(n * sizeof(Part))
+    if parts == NULL:
+        raise MemoryError
+    memcpy(parts, answer.parts, n * sizeof(Part))
+    cdef Window self
+    try:
+        self = Window.__new__(Window)
+    except MemoryError:
+        free(parts)
+        raise
+    self.parts, self.count = parts, n
     self.start = answer.found.start
     self.runtime = answer.found.runtime
     self.finish = answer.found.start + answer.found.runtime

@@ -18,10 +18,12 @@ cdef class PreparedSlots:
     cdef dict masks
     cdef bint changed
     cdef bint borrowed  # the table is the user's own array, which may change
-    cdef object mask_of(self, object where)
+    cdef object mask_of(self, object where, object table)
     cdef Request bound(self, Request request)
     cdef Request bound_one(self, Request request, i)
-    cdef object uses_of(self, object limit)
+    cdef object uses_of(self, object limit, object table)
+    cdef object kept(self, object key, object table)
+    cdef int keep(self, object key, object column, object table) except -1
     cdef object array(self)
     cdef PreparedSlots settled(self)
     cdef PreparedSlots settled_for(self, const Query& query)

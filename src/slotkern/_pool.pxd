@@ -15,8 +15,9 @@ cdef extern from "slotkern/pool/embed.hpp" namespace "slotkern" nogil:
 
 cdef class SlotPool(ChangingSlots):
     cdef PoolDoor door
-    cdef dict numbered            # limits: (their number at the door, a request bound to them)
+    cdef dict numbered            # limits: (the table they are of, their number at the door)
+    cdef list bound_limits        # requests that hold what is at the door
     cdef void forget_limits(self)
     cdef dict owner_of            # the owner of each window that has one and is not past
     cdef int own(self, list windows, str owner) except -1
-    cdef int release_one(self, Window window) except -1
+    cdef int disown(self, list windows) except -1

@@ -273,6 +273,21 @@ def test_busy_in_any_table(kind, zone):
     assert repr(free).startswith("FreeSlots(4 slots of 2 nodes, hours since 2026-10-25")
 
 
+def test_one_value_for_all_rows():
+    machine = sk.Machine.homogeneous(2, price=3)
+    busy = {"node": "n0", "start": [1.0, 3.0], "end": 5.0}
+    free = sk.free_slots(machine, busy, start=0, end=9)
+    assert free.slots[["node", "start", "end"]].tolist() == [
+        (0, 0, 1),
+        (1, 0, 9),
+        (0, 5, 9),
+    ]
+    prices = {"start": [1.0, 3.0], "end": [3.0, 4.0], "price": 7.0, "node": "n1"}
+    free = sk.free_slots(machine, busy, start=0, end=9, prices=prices)
+    mine = free.slots[free.slots["node"] == 1]
+    assert mine[["start", "end", "price"]].tolist() == [(0, 1, 3), (1, 4, 7), (4, 9, 3)]
+
+
 def test_a_number_is_no_name_of_another_row():
     day = {"start": 0, "end": 9}
     ones = sk.Machine({"name": [1, 2, 3]})  # as pandas reads them

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
+
 import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 import slotkern as sk
+from slotkern._changing import ADDRESSES
 
 
 @pytest.fixture
@@ -259,3 +262,60 @@ def test_what_cannot_be_booked_is_said_in_names_and_dates(pool: sk.SlotPool) -> 
         pool.book(window)
     with pytest.raises(TypeError, match="no window to book: none was found"):
         pool.book(None)
+
+
+def test_who_else_found_a_window_ends_its_owner_too():
+    """The same parts, as another criterion found them, are released."""
+    slots = sk.make_slots(node=[0, 1], start=0, end=10, performance=1, price=1)
+    pool, job = sk.SlotPool(slots), sk.Request(1, 3)
+    first, second = (pool.find(job, "finish") for _ in range(2))
+    pool.book(first, "x")
+    second = pool.find(job, "finish")
+    pool.book(second, "x")
+    pool.release(sk.Window.from_dict(first.to_dict() | {"criterion": "cost"}))
+    assert pool.windows("x") == [second]
+    pool.book(first)
+    assert [owner for *_, owner in pool.booked.tolist()] == ["", "x"]
+    pool.release("x")
+    pool.release(first)
+    assert pool.slots.tolist() == slots.tolist()
+    assert pool.owners == []
+
+
+def test_all_of_an_owner_is_released_or_nothing():
+    slots = sk.make_slots(node=[0, 1], start=0, end=10, performance=1, price=1)
+    pool, job = sk.SlotPool(slots), sk.Request(1, 3)
+    first, other = sk.find_window(slots, job), sk.find_window(slots[1:], job)
+    pool.book([first, other])
+    pool.book(pool.find(job), "x")
+    # Someone who has no words for owners gives the second of two windows back.
+    pool.book(pool.find(job), "x")
+    gone = pool.windows("x")[1]
+    rows, nodes = gone.slots["row"], gone.slots["node"]
+    release = ctypes.CFUNCTYPE(
+        ctypes.c_int,
+        ctypes.c_void_p,
+        ctypes.c_double,
+        ctypes.c_int64,
+        *[ctypes.c_void_p] * 3,
+    )(next(a for n, a in ADDRESSES.items() if n.startswith("slotkern_release")))
+    lengths = gone.slots["end"] - gone.slots["start"]
+    given = [np.ascontiguousarray(c) for c in (rows, nodes, lengths)]
+    status = release(pool.handle(), gone.start, 1, *(c.ctypes.data for c in given))
+    assert status == 0
+    before = state(pool)
+    with pytest.raises(ValueError, match="is not booked"):
+        pool.release("x")
+    assert state(pool) == before
+
+
+@given(
+    st.floats(-1e3, -1e-3), st.floats(1e-3, 1e3), st.booleans(), st.floats(1e-3, 1.0)
+)
+@example(-6.79358183352221, 2.5752285599494193, False, 1.0)
+def test_a_whole_slot_is_free_whatever_rounding_says(start, end, partly, price):
+    slots = sk.make_slots(node=0, start=start, end=end, performance=1, price=price)
+    pool = sk.SlotPool(slots)
+    pool.reserve(0, start, end, partly=partly)
+    left = pool.slots["end"] - pool.slots["start"]
+    assert left.sum() <= 2 * np.spacing(end - start)  # lengths are rounded

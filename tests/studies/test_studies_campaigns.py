@@ -8,6 +8,7 @@ import sys
 import time
 import weakref
 
+import numpy as np
 import pyarrow.parquet as parquet
 import pytest
 from small_study import SMALL, TWINS, contents, load_small, same
@@ -75,6 +76,29 @@ def test_finished_chunks_are_not_computed_again(small, tmp_path, monkeypatch):
     assert len(after) > len(before)
     monkeypatch.setattr(campaign_module, "_compute", None)
     studies.run(small, 40, out=tmp_path)
+
+
+@pytest.mark.parametrize(("first", "then"), [(13, 16), (16, 13), (13, 45)])
+def test_a_campaign_with_other_cycles_is_one_data_set(small, tmp_path, first, then):
+    """A last chunk is shorter than another that begins alike: only one stays."""
+    studies.run(small, first, out=tmp_path / "here")
+    studies.run(small, then, out=tmp_path / "here")
+    whole = parquet.read_table(tmp_path / "here" / "cycles")
+    rows = zip(
+        *(whole.column(name).to_pylist() for name in ("setting", "cycle", "algorithm")),
+        strict=True,
+    )
+    assert len(set(rows)) == whole.num_rows
+    studies.run(small, then, out=tmp_path / "there")
+    here, there = (
+        studies.Campaign(small, tmp_path / name, then, small.published_cycles)
+        for name in ("here", "there")
+    )
+    for mine, other in zip(here.all_chunks(), there.all_chunks(), strict=True):
+        read, expected = here.read(mine), there.read(other)
+        assert read.keys() == expected.keys()
+        for name, column in expected.items():
+            np.testing.assert_array_equal(read[name], column)
 
 
 # Where tests run in the background, the interrupt may arrive switched off.

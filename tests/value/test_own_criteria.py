@@ -165,6 +165,20 @@ def test_capsule_of_a_c_function():
         sk.find_window(slots, PAPER, wrong)
 
 
+@pytest.mark.parametrize("name", [None, b"double (double)"])
+def test_a_limit_takes_capsules_of_its_own_kind_alone(name):
+    class Own:
+        def __call__(self, *given):
+            return 0.0
+
+        def capsule(self, dtype):
+            return capsule_of(c_length, name)
+
+    request = sk.Request(5, 300, limits=[sk.Limit(Own(), ">=", 1)])
+    with pytest.raises(TypeError, match="a limit's function must not look at"):
+        sk.find_window(environment(0), request)
+
+
 @pytest.mark.parametrize("real", [False, True])
 def test_a_function_is_asked_once_a_slot_and_group(real):
     asked: dict[tuple[int, float], int] = {}

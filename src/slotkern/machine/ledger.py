@@ -57,15 +57,16 @@ def reservation(
     free = free[np.isin(free["node"], ids)]
     free = free[(free["start"] < last) & (free["end"] > first)]
     begin, until = free["start"].clip(min=first), free["end"].clip(max=last)
+    lengths = until - begin
+    while (over := begin + lengths > until).any():  # by rounding
+        lengths[over] = np.nextafter(lengths[over], 0)
     if not partly:
         _check_free(pool, ids, free["node"], begin, until, first, last)
     price = pool.origin["price"][free["row"]]
     windows = []
     for moment in np.unique(begin):
         rows = np.flatnonzero(begin == moment)
-        windows.append(
-            _reserved(free[rows], float(moment), until[rows] - moment, price[rows])
-        )
+        windows.append(_reserved(free[rows], float(moment), lengths[rows], price[rows]))
         windows[-1].terms = pool.terms
     return windows
 

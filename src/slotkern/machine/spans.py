@@ -185,6 +185,7 @@ def _spans(
         for name in ("start", "end")
     )
     _one_kind(columns["start"], columns["end"], what)
+    node, start, end = (np.broadcast_to(c, rows) for c in (node, start, end))
     wrong = end < start
     if wrong.any():
         row = int(wrong.argmax())
@@ -293,6 +294,7 @@ def _prices(
     if everywhere:
         columns["node"] = np.zeros(len(price), np.int64)
     node, start, end = _spans(machine, columns, clock, dated, "prices")
+    price = np.broadcast_to(price, len(start))
     rows = np.lexsort((start, node))
     rows = rows[end[rows] > start[rows]]  # an empty one overlaps nothing
     node, start, end = node[rows], start[rows], end[rows]

@@ -52,8 +52,13 @@ class Chunk:
     @property
     def file_name(self) -> str:
         """The name of the file that holds the results."""
+        return next(self.file_names(self.last, self.last))
+
+    def file_names(self, least: int, most: int) -> Iterator[str]:
+        """Yield the names of those that begin alike and end so soon and so late."""
         part = "published" if self.published else "cycles"
-        return f"{self.setting.name}.{part}-{self.first:07d}-{self.last:07d}.parquet"
+        for last in range(least, most + 1):
+            yield f"{self.setting.name}.{part}-{self.first:07d}-{last:07d}.parquet"
 
 
 @dataclass(frozen=True)
@@ -83,14 +88,20 @@ class Campaign:
 
         A chunk of published algorithms lies within one of the exact ones.
         """
-        cycles, step = setting.cycles(self.cycles), self.study.chunk
+        cycles, step = setting.cycles(self.cycles), self._step(published)
         if published:
             cycles = min(cycles, self.published_cycles)
-            short = max(1, step // _SHORTER)
-            step = next(s for s in range(short, 0, -1) if step % s == 0)
         if setting.published if published else setting.exact:
             for first in range(start - start % step, cycles, step):
                 yield Chunk(setting, published, first, min(first + step, cycles))
+
+    def _step(self, published: bool) -> int:
+        """Return how many cycles a chunk has, if it is not the last."""
+        whole = self.study.chunk
+        if not published:
+            return whole
+        short = max(1, whole // _SHORTER)
+        return next(step for step in range(short, 0, -1) if whole % step == 0)
 
     def all_chunks(self) -> Iterator[Chunk]:
         """Yield every chunk of the campaign, those of published algorithms last."""
@@ -103,8 +114,11 @@ class Campaign:
         return (c for c in self.all_chunks() if not self.path(c).exists())
 
     def path(self, chunk: Chunk) -> Path:
-        """Return where the results of a chunk are, or will be."""
-        return self.folder / "cycles" / chunk.file_name
+        """Return where a chunk's results are, perhaps before others, or will be."""
+        folder = self.folder / "cycles"
+        end = chunk.first + self._step(chunk.published)
+        held = (folder / name for name in chunk.file_names(chunk.last, end))
+        return next((p for p in held if p.exists()), folder / chunk.file_name)
 
     def read(self, chunk: Chunk) -> dict[str, NDArray[Any]]:
         """Return a finished chunk's columns, each of shape (cycles, algorithms)."""
@@ -112,9 +126,9 @@ class Campaign:
             import pyarrow.parquet as parquet
 
         table = parquet.ParquetFile(self.path(chunk)).read()
-        width = len(chunk.algorithms)
+        width, rows = len(chunk.algorithms), chunk.last - chunk.first
         return {
-            name: table.column(name).to_numpy().reshape(-1, width)
+            name: table.column(name).to_numpy().reshape(-1, width)[:rows]
             for name in chunk.setting.metrics
         }
 
@@ -268,6 +282,10 @@ def _write(campaign: Campaign, chunk: Chunk, results: dict[str, NDArray[Any]]) -
         none = np.full(rows, np.nan)
         columns[name] = pa.array(results.get(name, none).ravel())
     path = campaign.path(chunk)
+    # Of a campaign that had fewer cycles: all files together are one data set. Killed
+    # between, what is missing is computed again.
+    for name in chunk.file_names(chunk.first + 1, chunk.last - 1):
+        path.with_name(name).unlink(missing_ok=True)
     with open_whole(path) as file:
         parquet.write_table(pa.table(columns), file)
 

@@ -3,7 +3,14 @@
 // poll and go on afterwards), after it they are let go, or in the child made anew.
 //
 // Holders of a pool's mutex never wait for the interpreter, so that they may be waited for with it.
+// The system calls this at the fork itself: nothing of Python runs between, which might make,
+// search or collect pools.
 #pragma once
+
+#if defined(__unix__) || defined(__APPLE__)
+#include <pthread.h>
+#define SLOTKERN_FORKS
+#endif
 
 #include <mutex>
 #include <new>
@@ -30,6 +37,14 @@ class Mutexes {
     known_.erase(&mutex);
   }
 
+ private:
+  Mutexes() {
+#if defined(SLOTKERN_FORKS)
+    pthread_atfork([] { all().before_fork(); }, [] { all().after_in_parent(); },
+                   [] { all().after_in_child(); });
+#endif
+  }
+
   void before_fork() {
     own_.lock();
     detail::asked.fetch_or(detail::by_fork);
@@ -45,7 +60,6 @@ class Mutexes {
     new (&own_) std::mutex;
   }
 
- private:
   std::mutex own_;
   std::set<std::shared_mutex*> known_;
 };

@@ -96,6 +96,11 @@ class SlotPool {
     return Status::ok;
   }
 
+  // Whether release() would give them back, or which part is not booked.
+  Status find_booked(double start, const Part* parts, std::size_t n, std::size_t& bad) {
+    return spans_.find_booked(start, parts, n, bad);
+  }
+
   // Gives the parts back as far as they are not past, or changes nothing and says which part
   // is not booked. Parts of removed nodes are gone with them.
   Status release(double start, const Part* parts, std::size_t n, std::size_t& bad) {

@@ -125,13 +125,10 @@ class PoolRows {
 
   // The block where (start, node) stands, or would.
   std::size_t seat_for(double start, std::int32_t node) {
-    std::size_t seat = order().last_by(start);
-    while (order().first(seat) == start && blocks_.first_of(seat).node > node) {
-      const std::size_t before = order().previous(seat);
-      if (before == Blocks::kNone) break;
-      seat = before;
-    }
-    return seat;
+    const std::size_t seat = order().last_by(start);
+    const auto later = [&](std::size_t other) { return blocks_.first_of(other).node > node; };
+    if (order().first(seat) != start || !later(seat)) return seat;
+    return order().last_by(start, later);
   }
 
   struct RowAt {

@@ -5,7 +5,7 @@
 // pages were full. What else is told of blocks stands by seat too (slots/screen.hpp), and moves
 // with them: `Moves` has resize(seats), move(from, to, count) and clear(seat).
 //
-// O(log m + 64) to find, add or take a block; a page splits after 16 were added at the soonest,
+// O(log m + 64) to find, add or take a block; a page splits after 5 were added at the soonest,
 // O(m / 4096).
 #pragma once
 
@@ -95,6 +95,23 @@ class Blocks {
   std::size_t last_by(double t) const {
     const std::size_t page = pages_[last_of(page_firsts_.data(), pages_.size(), t)];
     return 64 * page + last_of(firsts_.data() + 64 * page, counts_[page], t);
+  }
+  // The same without those that begin at t, but later than what is looked for: later(seat).
+  template <class Later>
+  std::size_t last_by(double t, Later later) const {
+    const auto last = [&](const double* firsts, std::size_t count, auto seat) {
+      std::size_t at = 0;
+      for (; count > 1; count -= count / 2) {
+        const std::size_t k = at + count / 2;
+        if (firsts[k] < t || (firsts[k] == t && !later(seat(k)))) at = k;
+      }
+      return at;
+    };
+    const std::size_t page = pages_[last(page_firsts_.data(), pages_.size(), [this](std::size_t k) {
+      return std::size_t{64} * pages_[k];
+    })];
+    return 64 * page + last(firsts_.data() + 64 * page, counts_[page],
+                            [page](std::size_t k) { return 64 * page + k; });
   }
 
   // A block, perhaps a new one, gets the seat behind this one, which may change. Its new seat.

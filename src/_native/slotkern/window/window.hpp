@@ -64,7 +64,8 @@ struct WindowTable {
     found.reserve(windows), firsts.reserve(windows + 1), parts.reserve(of_parts);
   }
 
-  // Added, or, without memory, as they were before: this and all below.
+  // Added, or, without memory, as they were before: this and all below but add_all(), which may
+  // have added some.
   void add(const Found& window, const Part* from, std::size_t n) {
     make_room(n);
     parts.insert(parts.end(), from, from + n);

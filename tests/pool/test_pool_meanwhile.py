@@ -1,0 +1,181 @@
+"""What happens to a pool in the middle of a call: by other threads, by the collector of
+garbage, and at a fork."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import slotkern as sk
+
+
+def small() -> sk.SlotPool:
+    slots = sk.make_slots(
+        node=[0, 1], start=0, end=100, performance=1, price=1, gb=[4, 8]
+    )
+    pool = sk.SlotPool(slots)
+    pool.book(pool.find(sk.Request(1, 1)))
+    return pool
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "terms"),
+    [
+        ("limits", "uses_of", {"limits": "sum(gb) >= 1000"}),
+        ("where", "evaluate", {"where": "gb >= 1000"}),
+    ],
+)
+def test_what_a_term_says_is_kept_for_the_rows_it_was_asked_of(
+    monkeypatch, module, name, terms
+):
+    """Slots are added while a term is evaluated: as another thread may."""
+    pool = small()
+    more = sk.make_slots(
+        node=np.arange(2, 500), start=0, end=100, performance=50, price=1, gb=1000
+    )
+    home = getattr(__import__(f"slotkern.{module}"), module)
+    real, asked = getattr(home, name), []
+
+    def adds(*given):
+        told = real(*given)
+        if not asked:
+            asked.append(given)
+            pool.add_slots(more)
+        return told
+
+    monkeypatch.setattr(home, name, adds)
+    request = sk.Request(1, 5, **terms)
+    first = pool.find(request, "runtime")
+    assert asked
+    assert first is None  # of the rows that there were
+    again = pool.find(request, "runtime")
+    assert again.nodes == (2,)
+    fresh = sk.find_window(pool.slots, request, "runtime")
+    assert (again.nodes, again.start) == (fresh.nodes, fresh.start)
+
+
+@pytest.mark.parametrize("change", ["book", "add"])
+def test_alternatives_of_a_pool_that_changes_first_while_a_filter_is_asked(
+    monkeypatch, change
+):
+    slots = sk.make_slots(node=[0, 1], start=0, end=9, performance=1, price=[1, 2])
+    pool, window = sk.SlotPool(slots), sk.find_window(slots, sk.Request(1, 3))
+    real, asked = sk.where.evaluate, []
+
+    def changes(*given):
+        told = real(*given)
+        if not asked:
+            asked.append(given)
+            if change == "book":
+                pool.book(window)
+            else:
+                pool.add_slots(
+                    sk.make_slots(node=[2], start=0, end=9, performance=1, price=3)
+                )
+        return told
+
+    monkeypatch.setattr(sk.where, "evaluate", changes)
+    found = sk.find_alternatives(pool, sk.Request(1, 3, where="price < 5"))
+    assert asked
+    assert len(found) >= 5
+
+
+class Searches:
+    """Garbage in a cycle, which searches when it is collected."""
+
+    def __init__(self, search):
+        self.itself, self.search = self, search
+
+    def __del__(self):
+        self.search()
+
+
+def test_what_is_collected_meanwhile_may_search_too():
+    def pool(nodes):
+        slots = sk.make_slots(
+            node=nodes, start=0, end=100, performance=1, price=[1, 2, 3]
+        )
+        return sk.SlotPool(slots)
+
+    mine, other = pool([0, 1, 2]), pool([7, 8, 9])
+    job, before = sk.Request(3, 5), gc.get_threshold()
+    cost, value = np.arange(1.0, 9.0), np.arange(8.0, 0.0, -1.0)
+
+    def search():
+        other.find(job, "cost")
+        other.find(job, "processor_time")
+        sk.choose(cost[::-1].copy(), value, 2, 30)
+
+    chosen = sk.choose(cost, value, 3, 9)
+    kept = []
+    gc.set_threshold(20, 2, 2)
+    try:
+        for _ in range(3000):
+            Searches(search)
+            kept.append((mine.find(job, "cost"), sk.choose(cost, value, 3, 9)))
+            kept.append((mine.find(job, "processor_time"), chosen))
+    finally:
+        gc.set_threshold(*before)
+    assert all(window.nodes == (0, 1, 2) for window, _ in kept)
+    assert all(choice == chosen for _, choice in kept)
+
+
+def test_limits_are_hashed_while_nobody_waits_for_the_pool(monkeypatch):
+    """The hash is Python's, and may wait for others: here it searches the pool."""
+    pool = small()
+    real = sk.Limit.__hash__
+
+    def searches(limit):
+        assert pool.find(sk.Request(1, 1)) is not None
+        return real(limit)
+
+    monkeypatch.setattr(sk.Limit, "__hash__", searches)
+    assert pool.limits_handle("sum(gb) >= 8") == pool.limits_handle("sum(gb) >= 8") == 1
+
+
+def test_numbers_of_limits_end_when_slots_are_added():
+    pool = small()
+    assert pool.limits_handle("sum(gb) >= 8") == 1
+    pool.add_slots(
+        sk.make_slots(node=[2], start=0, end=9, performance=1, price=1, gb=[9])
+    )
+    assert pool.limits_handle("sum(gb) >= 8") == 2
+
+
+AT_A_FORK = """
+import gc, os
+def act():
+    gc.collect()                                  # takes a pool away
+    pool = sk.SlotPool(slots)                     # makes one
+    pool.book(pool.find(sk.Request(1, 1)))
+    kept.book(kept.find(sk.Request(1, 1)))
+os.register_at_fork({when}=act)
+import slotkern as sk
+class Holder: pass
+slots = sk.make_slots(node=[0], start=0, end=99, performance=1, price=1)
+kept = sk.SlotPool(slots)
+kept.book(kept.find(sk.Request(1, 1)))
+gc.disable()
+holder = Holder()
+holder.itself, holder.pool = holder, sk.SlotPool(slots)
+del holder
+child = os.fork()
+if child == 0:
+    os._exit(7)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.parametrize("when", ["before", "after_in_parent", "after_in_child"])
+def test_what_others_do_at_a_fork_may_use_pools(when):
+    program = AT_A_FORK.format(when=when)
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60
+    )
+    assert (run.stdout, run.returncode) == ("7\n", 0), run.stderr
