@@ -1,5 +1,7 @@
 """The door of slots: check, prepare once, search often."""
 
+import os
+
 import numpy as np
 
 cimport numpy as cnp
@@ -53,8 +55,14 @@ cpdef object array_of(object slots):
 cdef int view_slots(object slots, SlotView* view) except -1:
     if not isinstance(slots, np.ndarray):
         known = "" if isinstance(slots, PreparedSlots) else ", a SlotPool or an Environment"
+        if isinstance(slots, (str, os.PathLike)):
+            made = "; read_slots reads a file of slots, SlotPool.load that of a pool"
+        elif hasattr(slots, "columns") or hasattr(slots, "__arrow_c_stream__"):
+            made = "; from_pandas and from_arrow make one of a table"
+        else:
+            made = ""
         raise TypeError(
-            f"slots must be a structured numpy array{known}, got {type(slots).__name__}"
+            f"slots must be a structured numpy array{known}, got {type(slots).__name__}{made}"
         )
     if type(slots) is not np.ndarray and isinstance(slots, np.ma.MaskedArray):
         raise TypeError("slots must have no mask: keep the rows that count, slots[~mask]")
@@ -400,7 +408,7 @@ def filter_rows(slots, where):
         pool = PreparedSlots.__new__(PreparedSlots)
         pool.masks = {}
         pool.table = slots
-    return pool.slots, pool.mask_of(where, slots)
+    return pool.slots, pool.mask_of(where, pool.table)
 
 
 cdef object terms_of(object slots):

@@ -29,7 +29,8 @@ cdef extern from "slotkern/pool/schedule.hpp" namespace "slotkern" nogil:
         const Part* parts
         size_t n
     Status book_all(CSlotPool&, const vector[WindowParts]&, size_t&, size_t&) noexcept
-    Status release_all(CSlotPool&, const vector[WindowParts]&, size_t&, size_t&) noexcept
+    Status all_booked(CSlotPool&, const vector[WindowParts]&, size_t&, size_t&) noexcept
+    Status release(CSlotPool&, double, const Part*, size_t, size_t&) noexcept
     Status advance(CSlotPool&, double) noexcept
     Status remove_node(CSlotPool&, int32_t) noexcept
 
@@ -423,39 +424,46 @@ cdef class SlotPool(ChangingSlots):
         finish, from where on a window has no owner. Cost as of `book`, and a pass over what
         is remembered.
         """
-        cdef list windows
-        cdef size_t which = 0, bad = 0
-        if isinstance(window, str):
-            windows = self.windows(window)
-            if not windows:
-                raise ValueError(f"{window!r} has nothing booked in this pool")
-        elif isinstance(window, Window):
-            windows = [window]
-        else:
+        cdef Window each
+        if not isinstance(window, (str, Window)):
             raise TypeError(
                 f"only windows and owners can be released, got {type(window).__name__}")
+        cdef list windows = self.windows(window) if isinstance(window, str) else [window]
+        if not windows:
+            raise ValueError(f"{window!r} has nothing booked in this pool")
         if not self.changed:
             raise ValueError("the window cannot be released: nothing is booked in this pool")
-        cdef vector[WindowParts] parts = parts_of(windows)
+        cdef vector[WindowParts] asked = parts_of(windows)
+        cdef size_t which = 0, bad = 0
+        cdef Status status = Status.interrupted
+        cdef Watch watch
+        watch.arm(hears())
+        while status == Status.interrupted and len(windows) > 1:
+            ask(watch)
+            self.start_change()
+            with nogil:
+                status = all_booked(self.pool, asked, which, bad)
+                self.mutex.unlock()
+        if len(windows) > 1 and status != Status.ok:
+            raise error_of(status, "release", {"part": part_text(windows[which], bad)})
+        for each in windows:
+            PyErr_CheckSignals()  # what has been given back by then is
+            self.release_one(each)
+
+    cdef int release_one(self, Window window) except -1:
+        cdef size_t bad = 0
         self.start_change()
-        cdef Status status = release_all(self.pool, parts, which, bad)
+        cdef Status status = release(self.pool, window.start, window.parts, window.count, bad)
         self.mutex.unlock()
         if status != Status.ok:
-            raise error_of(status, "release", {"part": part_text(windows[which], bad)})
-        self.disown(windows)
-
-    cdef int disown(self, list windows) except -1:
-        """No window that has a part of these has an owner any more, whatever found it."""
-        cdef Window window
-        others = []
-        for window in windows:
-            if self.owner_of.pop(window, None) is None:
-                others.append(window)
-        if others and self.owner_of:
-            gone = {(window.start, node) for window in others for node in window.nodes}
-            for window in list(self.owner_of):
-                if any([(window.start, node) in gone for node in window.nodes]):
-                    del self.owner_of[window]
+            raise error_of(status, "release", {"part": part_text(window, bad)})
+        cdef Window other
+        if self.owner_of.pop(window, None) is None and self.owner_of:
+            # Booked for somebody as what another criterion found, say.
+            nodes = set(window.nodes)
+            for other in [w for w in self.owner_of if w.start == window.start]:
+                if not nodes.isdisjoint(other.nodes):
+                    del self.owner_of[other]
         return 0
 
     def advance(self, now):
@@ -476,11 +484,13 @@ cdef class SlotPool(ChangingSlots):
         O(N + k (log m + 64)) for N nodes, all of which are looked at, and k slots with time
         before `now`.
         """
-        if self.clock is not None:
-            now = self.clock.time(now, "now")
+        given, clock = now, self.clock
+        if clock is not None:
+            now = clock.time(now, "now")
         cdef double time = number("now", now)
         if time < self.pool.now():
-            raise ValueError(f"now must not be before {self.pool.now()}, got {now!r}")
+            before = self.pool.now() if clock is None else clock.datetime(self.pool.now())
+            raise ValueError(f"now must not be before {before}, got {given!r}")
         cdef Status status
         self.start_change()
         with nogil:

@@ -160,7 +160,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOME})
+    return sorted({*__all__, *(name for name in globals() if name[:2] == "__")})
 
 
 __all__ = [

@@ -20,4 +20,4 @@ cdef class SlotPool(ChangingSlots):
     cdef void forget_limits(self)
     cdef dict owner_of            # the owner of each window that has one and is not past
     cdef int own(self, list windows, str owner) except -1
-    cdef int disown(self, list windows) except -1
+    cdef int release_one(self, Window window) except -1

@@ -186,7 +186,10 @@ class Explanation(Shown):
         if self.cheapest is not None:
             budget = asked.budget
             of = "" if math.isinf(budget) else f"; the budget is {budget:g}"
-            lines.append(f"the cheapest window costs {self.cheapest:.6g}{of}")
+            cost = f"{self.cheapest:.6g}"
+            if float(cost) <= budget < self.cheapest:  # six digits do not tell
+                cost, of = _exact(self.cheapest), f"; the budget is {_exact(budget)}"
+            lines.append(f"the cheapest {self.shape} window costs {cost}{of}")
         if self.fits:
             return "\n".join(["A window fits.", *lines])
         lines += [

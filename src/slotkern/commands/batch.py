@@ -192,13 +192,17 @@ def jobs_table(schedule: Schedule, seed: int | None) -> Table:
         dated = clock is not None and name != "cost"
         columns[name] = clock.text(values).tolist() if dated else column(values)
     columns["nodes"] = [
-        reason if window is None else some_of(window.names or window.nodes)
-        for window, reason in zip(schedule, schedule.reasons, strict=True)
+        "" if window is None else some_of(window.names or window.nodes)
+        for window in schedule
     ]
+    if not schedule.scheduled.all():
+        columns["why not"] = [
+            reason if window is None else ""
+            for window, reason in zip(schedule, schedule.reasons, strict=True)
+        ]
     for name in columns:
-        table.add_column(
-            Text(name), justify="left" if name in ("job", "nodes") else "right"
-        )
+        left = name in ("job", "nodes", "why not")
+        table.add_column(Text(name), justify="left" if left else "right")
     for row in zip(*columns.values(), strict=True):
         table.add_row(*map(Text, row))
     return table

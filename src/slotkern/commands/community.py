@@ -162,7 +162,8 @@ def community(
         from slotkern.plotting.communities import plot_communities, plot_flow
 
         folder = make_folder(plot)
-        plot_communities(first, path=folder / "communities.png")
+        told = "One run of each" if seeds == 1 else f"Seed {seed}, the first of {seeds}"
+        plot_communities(first, title=told, path=folder / "communities.png")
         for name, run in first.items():
             file = folder / f"flow-{name.replace(':', '-')}.png"
             plot_flow(run, title=name, path=file)

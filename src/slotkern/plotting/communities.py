@@ -38,7 +38,10 @@ STATES = {
 
 
 def plot_communities(
-    runs: Mapping[str, CommunityRun], *, path: str | os.PathLike[str] | None = None
+    runs: Mapping[str, CommunityRun],
+    *,
+    title: str | None = None,
+    path: str | os.PathLike[str] | None = None,
 ) -> Figure:
     """Draw scenarios side by side, as the paper on CASA does.
 
@@ -46,6 +49,8 @@ def plot_communities(
     ----------
     runs : mapping of str to CommunityRun
         By the name to show.
+    title : str, optional
+        Above all panels.
     path : path, optional
         ``.png``, ``.svg`` or ``.pdf``.
 
@@ -64,6 +69,8 @@ def plot_communities(
     if not runs:
         raise ValueError("plot_communities needs a run")
     figure = new_figure(10, 9)
+    if title is not None:
+        figure.suptitle(as_written(title), color=INK, fontsize=11)
     grid = figure.subplots(3, 2)
     names = [as_written(name) for name in runs]
     found = [run.metrics() for run in runs.values()]

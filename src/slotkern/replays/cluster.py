@@ -104,7 +104,8 @@ def cluster_of(given: Any, trace: Trace, blocked: Any = None) -> Cluster:
         wanted, ``site``, ``performance``, ``price`` and further numbers; or
         ``"partitions"``: a site for each value of field 16, as large as the most
         processors that its jobs use at once in the trace.
-        None: the header's MaxProcs, else the most processors that the jobs use at once.
+        None: the header's MaxProcs, else the most processors that the jobs use at once,
+        or that one of them does where the trace does not say when they ran.
     trace : Trace
         The jobs.
     blocked : sequence of (start, end, processors[, site]) or structured array, optional
@@ -139,7 +140,7 @@ def cluster_of(given: Any, trace: Trace, blocked: Any = None) -> Cluster:
     elif given is None:
         columns = {"processors": [trace.processors or _peak(trace.jobs)]}
         if not trace.processors:
-            reason = "no MaxProcs: the cluster has the %d that jobs use at once"
+            reason = "no MaxProcs: the cluster has the %d that jobs or one of them use"
             log.info(f"%s: {reason}", trace.source, columns["processors"][0])
     elif isinstance(given, Machine):
         columns = _sites(given)
@@ -202,13 +203,14 @@ def _sites(machine: Machine) -> dict[str, NDArray[Any]]:
 
 
 def _peak(jobs: NDArray[Any]) -> int:
-    """The most processors that the jobs use at once, as far as the trace tells."""
+    """The most processors that jobs use at once, or one does, as far as is told."""
     width = width_of(jobs)
+    widest = int(width.max(initial=1))  # also where no job says when it ran
     known = (width > 0) & (jobs["run_time"] > 0)
     known &= (jobs["submit"] >= 0) & (jobs["wait"] >= 0)
     start = (jobs["submit"] + jobs["wait"])[known]
     end = start + jobs["run_time"][known]
-    return max(1, most_at_once(start, end, width[known]))
+    return max(widest, most_at_once(start, end, width[known]))
 
 
 def _column(

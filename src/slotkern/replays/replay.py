@@ -46,7 +46,8 @@ def replay(
         (jobs go where field 16, partition, says; each site has its own queue),
         ``performance`` (a job's times are divided by it) and ``price`` (per processor
         and second); or ``"partitions"``: a site for each value of field 16. By default
-        the header's MaxProcs, else the most processors that the jobs use at once.
+        the header's MaxProcs, else the most processors that the jobs use at once,
+        or that the widest of them does.
     policy : str, QueuePolicy, WindowPolicy or CyclePolicy
         One of `POLICIES` (``"fcfs"``, ``"easy"``, ``"conservative"``, ``"sjf"``,
         ``"easy-sjf"``, ``"window-cost"``, ...), or a policy of your own. Under a

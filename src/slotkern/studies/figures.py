@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,8 @@ _LINES = ("-", "--", ":", "-.")
 _HANDLE = 0.55
 #: So many values along an axis stand there themselves.
 _TICKS = 8
+#: So many letters of a word along an axis stand in a line, and so many in all upright.
+_WORDS = 24
 
 #: Published values by setting and algorithm, and whether the paper prints them.
 Marks = dict[tuple[str, str], tuple[float, bool]]
@@ -311,7 +314,12 @@ def _along(panel: Any, settings: Sequence[Setting]) -> list[float]:
             panel.set_xticks(places, map("{:g}".format, places))
         return numbers
     ticks = list(dict.fromkeys(map(str, values)))
-    panel.set_xticks(range(len(ticks)), map(as_written, ticks))
+    told = [as_written(textwrap.fill(tick, _WORDS)) for tick in ticks]
+    panel.set_xticks(range(len(ticks)), told)
+    if sum(min(len(tick), _WORDS) for tick in ticks) > _WORDS:  # else they overlap
+        panel.tick_params(axis="x", labelrotation=35)
+        for label in panel.get_xticklabels():
+            label.set(ha="right", rotation_mode="anchor")
     return [float(ticks.index(str(value))) for value in values]
 
 

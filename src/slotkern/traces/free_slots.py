@@ -263,7 +263,14 @@ def place_trace(whole: Trace, processors: int | None = None) -> PlacedTrace:
     known = (trace["run_time"] > 0) & (width > 0)
     known &= (trace["submit"] >= 0) & (trace["wait"] >= 0)
     if not known.any():
-        raise ValueError(f"{whole.source}: none of {len(trace)} jobs can be placed")
+        missing = [
+            name for name in ("submit", "wait", "run_time") if (trace[name] < 0).all()
+        ] + ["processors"] * bool((width <= 0).all())
+        told = f"no job has {' and no '.join(missing)}" if missing else "each lacks one"
+        raise ValueError(
+            f"{whole.source}: none of {len(trace)} jobs can be placed: that takes "
+            f"submit, wait, run_time and processors; {told}"
+        )
     start = trace["submit"] + trace["wait"]
     order = np.flatnonzero(known)[np.argsort(start[known], kind="stable")]
     start, run_time, width = start[order], trace["run_time"][order], width[order]

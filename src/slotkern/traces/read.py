@@ -304,6 +304,8 @@ def write_trace(
     >>> sk.read_trace("small.swf").jobs["wait"]
     array([-1.])
     """
+    if isinstance(path, Trace | np.ndarray):
+        raise TypeError("write_trace(path, jobs): the path comes first")
     target = str(as_path(path))
     grid, packed = _kind(target)
     if grid:

@@ -131,19 +131,16 @@ inline Status book_all(SlotPool& pool, const std::vector<WindowParts>& windows, 
   return Status::ok;
 }
 
-// All of them or none, as far as memory goes. What is booked once is released once.
-inline Status release_all(SlotPool& pool, const std::vector<WindowParts>& windows,
-                          std::size_t& which, std::size_t& bad) noexcept {
+// Whether each of them can be released; changes nothing.
+inline Status all_booked(SlotPool& pool, const std::vector<WindowParts>& windows,
+                         std::size_t& which, std::size_t& bad) noexcept {
+  if (windows.size() > kMany) expect_long();
   return guarded([&] {
     for (which = 0; which < windows.size(); ++which) {
+      poll();
       const WindowParts& w = windows[which];
       const Status status = pool.find_booked(w.start, w.parts, w.n, bad);
       if (status != Status::ok) return status;
-    }
-    for (which = 0; which < windows.size(); ++which) {
-      const WindowParts& w = windows[which];
-      const Status status = pool.release(w.start, w.parts, w.n, bad);
-      if (status != Status::ok && status != Status::not_booked) return status;
     }
     return Status::ok;
   });
