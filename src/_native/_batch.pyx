@@ -166,7 +166,7 @@ cdef WindowTable table_of(CWindowTable& windows, str criterion, str shape, Jobs 
     """
     cdef WindowTable table = WindowTable.__new__(WindowTable)
     table.windows.found.swap(windows.found)
-    table.windows.firsts.swap(windows.firsts)
+    table.windows.ends.swap(windows.ends)
     table.windows.parts.swap(windows.parts)
     table.criterion, table.shape, table.terms = criterion, shape, jobs.pool.terms
     cdef size_t i

@@ -3,12 +3,13 @@
 import numpy as np
 
 cimport cython
+from cpython.exc cimport PyErr_CheckSignals
 from libc.float cimport DBL_MAX
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libcpp.vector cimport vector
 
 from slotkern._base cimport Status, Watch, ask, error_of, hears
-from slotkern._core cimport LARGE, PreparedSlots
+from slotkern._core cimport LARGE, MANY, PreparedSlots
 from slotkern._kernels cimport Answer, CPreparedSlots, CWindowTable, Query, ShapeKind, find
 from slotkern._spans cimport prices_of, span_table
 
@@ -22,10 +23,11 @@ cdef extern from "slotkern/pool/schedule.hpp" namespace "slotkern" nogil:
                     CWindowTable&, vector[uint8_t]&) noexcept
 
 cdef extern from "slotkern/pool/mutexes.hpp" namespace "slotkern" nogil:
+    void wait_a_while(shared_mutex&)
     cdef cppclass Mutexes:
         @staticmethod
         Mutexes& all()
-        void add(shared_mutex&)
+        void add(shared_mutex&) except +
         void remove(shared_mutex&)
 
 cdef extern from "slotkern/pool/embed.hpp" nogil:
@@ -127,7 +129,7 @@ cdef class ChangingSlots(PreparedSlots):
     # The mutex is never held while a thread waits for the interpreter: it is taken with the
     # interpreter or waited for without both, and let go before the interpreter is asked for.
 
-    cdef Status enter(self, double least_volume) noexcept:
+    cdef Status enter(self, double least_volume) except *:
         cdef Status status
         while not self.changed:
             if self.mutex.try_lock_shared():
@@ -150,11 +152,17 @@ cdef class ChangingSlots(PreparedSlots):
         else:
             self.mutex.unlock_shared()
 
-    cdef void lock(self) noexcept:
+    cdef int lock(self) except -1:
         while not self.mutex.try_lock():
-            with nogil:
-                self.mutex.lock()
-                self.mutex.unlock()
+            if hears():
+                with nogil:
+                    wait_a_while(self.mutex)
+                PyErr_CheckSignals()
+            else:
+                with nogil:
+                    self.mutex.lock()
+                    self.mutex.unlock()
+        return 0
 
     cdef Answer search(self, const Query& query, int criterion, ShapeKind shape):
         cdef Answer answer
@@ -178,13 +186,21 @@ cdef class ChangingSlots(PreparedSlots):
                     self.leave()
         return answer
 
+    # As PreparedSlots.search_all.
     cdef Status place_all(self, const vector[Query]& queries, int criterion, ShapeKind shape,
-                          CWindowTable& out, vector[uint8_t]& reasons,
-                          bint heard) noexcept nogil:
-        cdef Watch watch  # as in PreparedSlots.search_all
-        watch.arm(heard)
-        watch.clear()
-        return schedule(self.pool, self.prepared, queries, criterion, shape, out, reasons)
+                          CWindowTable& out, vector[uint8_t]& reasons) except *:
+        cdef Status status = Status.interrupted
+        cdef Watch watch
+        watch.arm(hears())
+        if queries.size() > MANY:
+            watch.install()
+        while status == Status.interrupted:
+            ask(watch)
+            self.start_change()
+            with nogil:
+                status = schedule(self.pool, self.prepared, queries, criterion, shape, out, reasons)
+                self.mutex.unlock()
+        return status
 
     cdef int start_change(self) except -1:
         """Locks the pool and makes it ready to change."""

@@ -6,6 +6,7 @@ import numpy as np
 
 cimport numpy as cnp
 from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer
+from libc.math cimport INFINITY
 from libc.stdint cimport int32_t
 from libc.string cimport strcmp
 from libcpp.vector cimport vector
@@ -314,7 +315,7 @@ cdef class PreparedSlots:
         """The same for one search, perhaps without slots that it cannot use."""
         return self.settled()
 
-    cdef Status enter(self, double least_volume) noexcept:
+    cdef Status enter(self, double least_volume) except *:
         """Before a search for such volumes or larger, and `leave` after it: where it is ok."""
         return Status.ok
 
@@ -336,14 +337,30 @@ cdef class PreparedSlots:
         return answer
 
     cdef Status search_all(self, const vector[Query]& queries, int criterion, ShapeKind shape,
-                           unsigned threads, CWindowTable& out, size_t& wrong,
-                           bint heard) noexcept nogil:
+                           unsigned threads, CWindowTable& out, size_t& wrong) except *:
+        cdef Status status = Status.interrupted
+        cdef double least_volume = INFINITY
+        cdef size_t i
+        for i in range(queries.size()):
+            least_volume = min(least_volume, queries[i].volume)
         cdef Watch watch  # a door's own: another's knows nothing of the sweeps that run here
-        watch.arm(heard)
-        watch.clear()
-        if self.changed:  # what the pool knows of costs is one search's at a time
-            return find_many(self.prepared, queries, criterion, shape, threads, out, wrong)
-        return find_many(self.prepared, self.costs, queries, criterion, shape, threads, out, wrong)
+        watch.arm(hears())
+        if queries.size() > MANY:  # before signals are looked for: none comes between unseen
+            watch.install()
+        while status == Status.interrupted:
+            ask(watch)
+            status = self.enter(least_volume)
+            if status != Status.ok:
+                break
+            with nogil:
+                if self.changed:  # what the pool knows of costs is one search's at a time
+                    status = find_many(self.prepared, queries, criterion, shape, threads, out,
+                                       wrong)
+                else:
+                    status = find_many(self.prepared, self.costs, queries, criterion, shape,
+                                       threads, out, wrong)
+                self.leave()
+        return status
 
 
 def restored_slots(slots, terms):

@@ -3,11 +3,9 @@
 import numpy as np
 
 cimport numpy as cnp
-from cpython.exc cimport PyErr_CheckSignals
-from libc.math cimport INFINITY
 from libcpp.vector cimport vector
 
-from slotkern._base cimport Status, error_of, hears
+from slotkern._base cimport Status, error_of
 from slotkern._core cimport PreparedSlots, in_numbers, pool_of, terms_of
 from slotkern._kernels cimport (
     Answer, Query, ShapeKind, criterion_doc, criterion_name, kBuiltins,
@@ -236,10 +234,8 @@ def find_windows(slots, requests, criterion="finish", *, str shape="square",
         find_window(slots, Request(1, 1), criterion, shape=shape, **options)  # checks names
     cdef ShapeKind form = shape_of(shape)
     cdef size_t most = 1
-    cdef double least_volume = INFINITY
     for each in asked:
         most = max(most, <size_t>each.query.n)
-        least_volume = min(least_volume, each.query.volume)
     cdef PreparedSlots pool = pool_of(slots, False, form, most)
     cdef bint changed = pool.changed
     if changed and not all([lasting(each) for each in asked]):
@@ -257,17 +253,8 @@ def find_windows(slots, requests, criterion="finish", *, str shape="square",
         queries.push_back(bound.query)
     cdef WindowTable out = WindowTable.__new__(WindowTable)
     out.criterion, out.shape = criterion, shape
-    cdef Status status = Status.interrupted
-    cdef int which = INDEX[criterion]
     cdef size_t wrong = 0
-    cdef bint heard = hears()
-    while status == Status.interrupted:
-        PyErr_CheckSignals()
-        status = pool.enter(least_volume)
-        if status == Status.ok:
-            with nogil:
-                status = pool.search_all(queries, which, form, crew, out.windows, wrong, heard)
-                pool.leave()
+    cdef Status status = pool.search_all(queries, INDEX[criterion], form, crew, out.windows, wrong)
     if status != Status.ok:
         raise search_error(status, queries[wrong]) if asked else error_of(status, "search")
     if not changed and pool.changed and not all([lasting(each) for each in asked]):

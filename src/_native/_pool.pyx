@@ -358,7 +358,8 @@ cdef class SlotPool(ChangingSlots):
 
         Notes
         -----
-        O(m) for m free slots.
+        O(m) for m free slots. A part is a start and a length: where their sum is rounded, it
+        ends an ulp or so before `end`, never after it.
         """
         from slotkern.machine.ledger import reservation
         if owner is not None:
@@ -421,8 +422,8 @@ cdef class SlotPool(ChangingSlots):
         Free time of one origin row grows together again, so that releasing everything
         brings back the pool bit for bit. Where a part ends by 4 ulp or less before its slot,
         it is booked to the slot's end: that rest comes back too, also past the window's
-        finish, from where on a window has no owner. Cost as of `book`, and a pass over what
-        is remembered.
+        finish, from where on a window has no owner. A window of which a part was given back
+        by another has none either. Cost as of `book`, and a pass over what is remembered.
         """
         cdef Window each
         if not isinstance(window, (str, Window)):
@@ -457,14 +458,22 @@ cdef class SlotPool(ChangingSlots):
         self.mutex.unlock()
         if status != Status.ok:
             raise error_of(status, "release", {"part": part_text(window, bad)})
-        cdef Window other
         if self.owner_of.pop(window, None) is None and self.owner_of:
             # Booked for somebody as what another criterion found, say.
             nodes = set(window.nodes)
             for other in [w for w in self.owner_of if w.start == window.start]:
-                if not nodes.isdisjoint(other.nodes):
+                if not nodes.isdisjoint(other.nodes) and not self.stands(other):
                     del self.owner_of[other]
         return 0
+
+    cdef bint stands(self, Window window) except -1:
+        """Whether all of a window is booked still, but for what is past or gone."""
+        cdef size_t which = 0, bad = 0
+        cdef vector[WindowParts] parts = parts_of([window])
+        self.start_change()
+        cdef Status status = all_booked(self.pool, parts, which, bad)
+        self.mutex.unlock()
+        return status == Status.ok
 
     def advance(self, now):
         """Let the time before `now` leave: slots end there or are cut to start at `now`.
@@ -630,23 +639,20 @@ cdef class SlotPool(ChangingSlots):
         cdef Bookings out = Bookings.__new__(Bookings)
         out.criterion, out.shape = criterion, shape
         out.names, out.terms = names, self.terms
-        cdef int which = INDEX[criterion]
-        cdef Status status = Status.interrupted
-        cdef bint heard = hears()
+        stopped = None
         try:
-            while status == Status.interrupted:
-                PyErr_CheckSignals()
-                self.start_change()
-                with nogil:
-                    status = self.place_all(queries, which, form, out.windows, out.codes, heard)
-                    self.mutex.unlock()
-            check_status(status)
+            check_status(self.place_all(queries, INDEX[criterion], form, out.windows, out.codes))
         except BaseException as error:
-            error.bookings = out
-            raise
-        finally:
-            if owner is not None:
+            stopped = error
+        while owner is not None:  # what is booked has its owner, whatever comes meanwhile
+            try:
                 self.own([window for window in out if window is not None], owner)
+                break
+            except KeyboardInterrupt as error:
+                stopped = error
+        if stopped is not None:
+            stopped.bookings = out
+            raise stopped
         return out
 
     # --- files

@@ -475,10 +475,10 @@ cdef class WindowTable:
     def first(self):
         """Where each window's parts begin, and their number at the end."""
         cdef size_t i
-        out = np.empty(self.windows.firsts.size(), np.int64)
+        out = np.zeros(self.windows.size() + 1, np.int64)
         cdef int64_t[::1] view = out
-        for i in range(self.windows.firsts.size()):
-            view[i] = self.windows.firsts[i]
+        for i in range(self.windows.size()):
+            view[i + 1] = self.windows.ends[i]
         return out
 
     @property

@@ -51,6 +51,7 @@ cdef extern from "slotkern/base/interrupt.hpp" namespace "slotkern" nogil:
     # Of one call, on the stack of its door.
     cdef cppclass Watch:
         void arm(cbool hears)
+        void install()
         void clear()
 
 

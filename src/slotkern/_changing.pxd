@@ -43,11 +43,10 @@ cdef class ChangingSlots(PreparedSlots):
     cdef shared_mutex mutex
     cdef object snapshot          # (version, slots, their rows of origin), or None
     cdef PreparedSlots current    # prepared from the snapshot, or None
-    cdef void lock(self) noexcept
+    cdef int lock(self) except -1
     cdef int start_change(self) except -1
     cdef Status place_all(self, const vector[Query]& queries, int criterion, ShapeKind shape,
-                          CWindowTable& out, vector[uint8_t]& reasons,
-                          bint heard) noexcept nogil
+                          CWindowTable& out, vector[uint8_t]& reasons) except *
 
 
 # slotkern_find, _book and _release of pool/embed.hpp, which are compiled here alone.

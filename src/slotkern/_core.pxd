@@ -8,6 +8,7 @@ from slotkern._request cimport Request
 # Slots of so many nodes are searched without the GIL: below, handing it over costs more.
 cdef enum:
     LARGE = 8192
+    MANY = 16  # requests that may take a while together
 
 
 cdef class PreparedSlots:
@@ -27,14 +28,13 @@ cdef class PreparedSlots:
     cdef object array(self)
     cdef PreparedSlots settled(self)
     cdef PreparedSlots settled_for(self, const Query& query)
-    cdef Status enter(self, double least_volume) noexcept
+    cdef Status enter(self, double least_volume) except *
     cdef void leave(self) noexcept nogil
     # The sweeps are compiled here and for pools (_changing): each door that called them by
     # itself would hold half a megabyte of its own.
     cdef Answer search(self, const Query& query, int criterion, ShapeKind shape)
     cdef Status search_all(self, const vector[Query]& queries, int criterion, ShapeKind shape,
-                           unsigned threads, CWindowTable& out, size_t& wrong,
-                           bint heard) noexcept nogil
+                           unsigned threads, CWindowTable& out, size_t& wrong) except *
 
 
 cpdef Request in_numbers(object slots, Request request, object place=*)

@@ -77,7 +77,7 @@ cdef extern from "slotkern/window/find.hpp" namespace "slotkern" nogil:
 
     cdef cppclass CWindowTable "slotkern::WindowTable":
         vector[Found] found
-        vector[size_t] firsts
+        vector[size_t] ends
         vector[Part] parts
         size_t size() const
         cbool any(size_t) const

@@ -21,3 +21,4 @@ cdef class SlotPool(ChangingSlots):
     cdef dict owner_of            # the owner of each window that has one and is not past
     cdef int own(self, list windows, str owner) except -1
     cdef int release_one(self, Window window) except -1
+    cdef bint stands(self, Window window) except -1

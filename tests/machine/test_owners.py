@@ -282,6 +282,27 @@ def test_who_else_found_a_window_ends_its_owner_too():
     assert pool.owners == []
 
 
+@pytest.mark.parametrize("leaves", ["past", "node"])
+def test_a_part_that_is_passed_over_takes_no_owner(leaves):
+    slots = sk.make_slots(node=[1, 2], start=0, end=20, performance=[10, 1], price=1)
+    pool = sk.SlotPool(slots)
+    short = pool.find(sk.Request(1, 10), "finish")  # one unit of time on node 1
+    pool.book(short)
+    pool.release(short)
+    long = pool.find(sk.Request(2, 10), "finish", shape="ragged")
+    pool.book(long, owner="alice")
+    assert long.nodes == (1, 2)
+    if leaves == "past":
+        pool.advance(5)
+    else:
+        pool.remove_node(1)
+    pool.release(short)  # of it nothing is left
+    assert pool.owners == ["alice"]
+    pool.release("alice")
+    assert pool.owners == []
+    assert pool.booked.size == 0
+
+
 def test_all_of_an_owner_is_released_or_nothing():
     slots = sk.make_slots(node=[0, 1], start=0, end=10, performance=1, price=1)
     pool, job = sk.SlotPool(slots), sk.Request(1, 3)

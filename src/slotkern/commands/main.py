@@ -87,7 +87,7 @@ def _message(error: Exception, words: Sequence[str]) -> str | None:
             place = error.filename or lost_output()
             what = error.strerror or str(error)
             return f"{place}: {what}" if place else what
-        case ValueError() | TypeError():
+        case ValueError() | TypeError() | OverflowError():
             return str(error)
         case MemoryError():
             return f"out of memory: {error}" if str(error) else "out of memory"

@@ -12,7 +12,7 @@ from slotkern.files.columns import Fault
 from slotkern.files.csv import BOM, FORMAT, check_cells, header_of, lines_of, read_table
 from slotkern.files.whole import AnyPath, as_path, refuse_folder
 
-from .frames import FileColumns, columns_of
+from .frames import FileColumns, check_width, columns_of
 
 __all__ = ["read_columns"]
 
@@ -43,10 +43,8 @@ def read_columns(path: AnyPath, texts: Sequence[str] = ()) -> FileColumns:
     source = str(path) if suffix == ".parquet" else Source(str(path), _Lines(data))
     pa = pyarrow()
     try:
-        if suffix == ".parquet":
-            table = pyarrow("parquet").read_table(arrow_file(data))
-        else:
-            table = _csv(data, texts)
+        packed = suffix == ".parquet"
+        table = _parquet(data, str(path)) if packed else _csv(data, texts)
         return FileColumns(columns_of(table, str(path)), source)
     except Fault as fault:
         raise fault.error(str(path), partial(FORMAT.place, data)) from None
@@ -67,6 +65,25 @@ class _Lines:
 
     def __call__(self, record: int) -> str:
         return f"line {self._lines[record]}"
+
+
+def _parquet(data: bytes, name: str) -> Any:
+    """A table of a parquet file, once it is sure that its text can be held."""
+    pa, pq = pyarrow(), pyarrow("parquet")
+    schema = pq.ParquetFile(arrow_file(data)).schema_arrow
+    words = [f.name for f in schema if f.type in (pa.string(), pa.large_string())]
+    # A repeated word takes no memory.
+    table = pq.ParquetFile(arrow_file(data), read_dictionary=words).read()
+    for word in words:
+        longest = 0
+        for chunk in table.column(word).chunks:
+            lengths = pyarrow("compute").binary_length(chunk.dictionary)
+            longest = max(longest, pyarrow("compute").max(lengths).as_py() or 0)
+        try:
+            check_width(longest, table.num_rows)
+        except ValueError as error:
+            raise ValueError(f"{name}: column {word!r:.80} has {error}") from None
+    return table
 
 
 def _csv(data: bytes, texts: Sequence[str]) -> Any:

@@ -6,7 +6,7 @@ Python needs nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,10 @@ from slotkern.extras import extra
 
 from .moments import Moments
 
-__all__ = ["FileColumns", "called", "column_of", "columns_of"]
+__all__ = ["FileColumns", "called", "check_width", "column_of", "columns_of", "held"]
+
+#: What a column of text may take, in bytes: each row has as much as the longest.
+_MOST_TEXT = 2**30
 
 
 class FileColumns(dict[str, Any]):
@@ -52,7 +55,10 @@ def columns_of(table: Any, name: str) -> dict[str, Any]:
     if isinstance(table, np.ndarray) and table.dtype.names is not None:
         columns = {field: table[field] for field in table.dtype.names}
     elif isinstance(table, Mapping):
-        columns = {str(key): column_of(values) for key, values in table.items()}
+        columns = {
+            str(key): held(name, key, column_of, values)
+            for key, values in table.items()
+        }
     elif isinstance(table, (list, tuple)):
         columns = _of_rows(table, name)
     else:
@@ -92,6 +98,34 @@ def column_of(values: Any) -> NDArray[Any] | Moments:
     return _of_series(series)
 
 
+class _TooWide(ValueError):
+    """A text that is too long for its column; the column is not known here."""
+
+
+def check_width(longest: int, rows: int) -> None:
+    """Refuse text that would take too much: all of a column is as wide as its longest.
+
+    Raises
+    ------
+    ValueError
+        Beyond 2**30 bytes, without the column's name.
+    """
+    size = 4 * longest * rows
+    if size > _MOST_TEXT:
+        raise _TooWide(
+            f"a text of {longest:,} characters; as much for each of {rows:,} rows is "
+            f"{size:,} bytes, more than {_MOST_TEXT:,}"
+        )
+
+
+def held(name: str, key: Any, make: Callable[[Any], Any], values: Any) -> Any:
+    """What `make` makes of a column, which an error names."""
+    try:
+        return make(values)
+    except _TooWide as error:
+        raise ValueError(f"{name}: column {str(key)!r:.80} has {error}") from None
+
+
 def _array(values: NDArray[Any] | Moments) -> NDArray[Any]:
     return values.values if isinstance(values, Moments) else values
 
@@ -99,6 +133,7 @@ def _array(values: NDArray[Any] | Moments) -> NDArray[Any]:
 def _of_list(values: list[Any] | tuple[Any, ...]) -> NDArray[Any]:
     kinds = set(map(type, values))
     if kinds <= {str}:
+        check_width(max(map(len, values), default=0), len(values))
         return np.array(values, np.str_)
     if kinds <= {int, float} or kinds == {bool}:  # among numbers True is no 1
         return np.array(values)
@@ -117,7 +152,10 @@ def _of_rows(rows: list[Any] | tuple[Any, ...], name: str) -> dict[str, Any]:
                 f"{', '.join(map(str, rows[0]))}"
             )
     keys = list(rows[0]) if rows else []
-    return {str(key): _of_list([given[key] for given in rows]) for key in keys}
+    return {
+        str(key): held(name, key, _of_list, [given[key] for given in rows])
+        for key in keys
+    }
 
 
 def _of_frame(table: Any, name: str) -> dict[str, Any]:
@@ -135,7 +173,7 @@ def _of_frame(table: Any, name: str) -> dict[str, Any]:
         with extra():
             import pyarrow as pa
         frame = nw.from_native(pa.table(table), eager_only=True)
-    return {key: _of_series(frame[key]) for key in frame.columns}
+    return {key: held(name, key, _of_series, frame[key]) for key in frame.columns}
 
 
 def _of_series(series: Any) -> NDArray[Any] | Moments:

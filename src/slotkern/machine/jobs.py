@@ -15,7 +15,7 @@ from slotkern.files.whole import AnyPath, as_path, refuse_folder
 
 from .clock import is_number
 from .files import read_columns
-from .frames import FileColumns, called, column_of, columns_of
+from .frames import FileColumns, called, column_of, columns_of, held
 from .moments import Moments
 
 __all__ = ["is_table", "read_jobs", "request_of", "requests_of", "rows_of"]
@@ -173,7 +173,10 @@ def _of_json(path: Any) -> FileColumns:
         if not isinstance(row, dict):
             raise ValueError(f"{path}: row {i} is no object: {shown(row)}")
         titles |= dict.fromkeys(row)
-    columns = {title: column_of([row.get(title) for row in rows]) for title in titles}
+    columns = {
+        title: held(str(path), title, column_of, [row.get(title) for row in rows])
+        for title in titles
+    }
     return FileColumns(columns, str(path))
 
 
@@ -216,6 +219,8 @@ def _cell(title: str, value: Any) -> Any:
         found = float(value)
     except (TypeError, ValueError):
         raise ValueError(f"{shown(value)} is no number") from None
+    except OverflowError:
+        raise ValueError(f"{shown(value)} is too large") from None
     if title != "nodes":
         return found
     if not found.is_integer():

@@ -133,13 +133,15 @@ def _reserved(
     lengths: NDArray[np.float64],
     price: NDArray[np.float64],
 ) -> Window:
+    with np.errstate(over="ignore"):  # dearer than any number is infinitely dear
+        costs = lengths * price
     parts = [
         {"row": row, "node": node, "length": length, "cost": cost}
         for row, node, length, cost in zip(
             spans["row"].tolist(),
             spans["node"].tolist(),
             lengths.tolist(),
-            (lengths * price).tolist(),
+            costs.tolist(),
             strict=True,
         )
     ]

@@ -123,9 +123,17 @@ class Campaign:
     def read(self, chunk: Chunk) -> dict[str, NDArray[Any]]:
         """Return a finished chunk's columns, each of shape (cycles, algorithms)."""
         with extra():
+            import pyarrow as pa
             import pyarrow.parquet as parquet
 
-        table = parquet.ParquetFile(self.path(chunk)).read()
+        path = self.path(chunk)
+        try:
+            table = parquet.ParquetFile(path, page_checksum_verification=True).read()
+        except (pa.ArrowException, OSError) as error:
+            reason = " ".join(str(error).split())
+            raise ValueError(
+                f"{path} is damaged: {reason}; without it, its cycles run again"
+            ) from None
         width, rows = len(chunk.algorithms), chunk.last - chunk.first
         return {
             name: table.column(name).to_numpy().reshape(-1, width)[:rows]
@@ -287,7 +295,7 @@ def _write(campaign: Campaign, chunk: Chunk, results: dict[str, NDArray[Any]]) -
     for name in chunk.file_names(chunk.first + 1, chunk.last - 1):
         path.with_name(name).unlink(missing_ok=True)
     with open_whole(path) as file:
-        parquet.write_table(pa.table(columns), file)
+        parquet.write_table(pa.table(columns), file, write_page_checksum=True)
 
 
 def _claim(campaign: Campaign) -> None:
@@ -299,7 +307,10 @@ def _claim(campaign: Campaign) -> None:
     mine = {"slotkern": __version__, **campaign.study.identity}
     mine = json.loads(json.dumps(mine))
     if path.exists():
-        theirs = json.loads(path.read_text(encoding="utf-8"))
+        try:
+            theirs = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise ValueError(f"{path} is damaged: {error}") from None
         difference = _difference("", theirs, mine)
         if difference:
             raise ValueError(

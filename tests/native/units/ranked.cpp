@@ -62,7 +62,7 @@ void a_ring_follows_a_sorted_list() {
 }
 
 bool equal(const WindowTable& a, const WindowTable& b) {
-  if (a.size() != b.size() || a.firsts != b.firsts || a.parts.size() != b.parts.size())
+  if (a.size() != b.size() || a.ends != b.ends || a.parts.size() != b.parts.size())
     return false;
   for (std::size_t i = 0; i < a.size(); ++i)
     if (std::memcmp(&a.found[i], &b.found[i], sizeof(Found)) != 0) return false;

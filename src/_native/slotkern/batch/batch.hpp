@@ -97,8 +97,8 @@ struct BatchAnswer {
   void reserve(const std::vector<BatchJob>& jobs, std::size_t nodes) {
     std::size_t parts = 0;
     for (const BatchJob& job : jobs) parts += std::min(static_cast<std::size_t>(job.query.n), nodes);
-    alternatives.found.reserve(jobs.size()), alternatives.firsts.reserve(jobs.size() + 1);
-    alternatives.parts.reserve(parts), owner.reserve(jobs.size());
+    alternatives.reserve(jobs.size(), parts);
+    owner.reserve(jobs.size());
   }
 };
 

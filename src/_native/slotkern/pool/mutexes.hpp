@@ -12,14 +12,30 @@
 #define SLOTKERN_FORKS
 #endif
 
+#include <chrono>
 #include <mutex>
 #include <new>
 #include <set>
 #include <shared_mutex>
+#include <thread>
 
 #include "slotkern/base/interrupt.hpp"
 
 namespace slotkern {
+
+// Waits until it can be had, but no longer than a signal should: who answers signals looks for
+// them between.
+inline void wait_a_while(std::shared_mutex& mutex) {
+  using std::chrono::microseconds;
+  const microseconds enough(20000);
+  microseconds waited(0);
+  for (microseconds step(20); waited < enough; waited += step, step *= 2) {
+    std::this_thread::sleep_for(step);
+    if (!mutex.try_lock()) continue;
+    mutex.unlock();
+    return;
+  }
+}
 
 class Mutexes {
  public:

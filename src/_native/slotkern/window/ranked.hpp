@@ -324,11 +324,11 @@ class RankedSweep {
     if (windows_ == 0) return;
     const auto windows = work_.found.begin();
     const auto parts = work_.parts.begin();
-    room_for(windows_, out_.found, out_.firsts);
+    room_for(windows_, out_.found, out_.ends);
     room_for(parts_, out_.parts);
     out_.found.insert(out_.found.end(), windows, windows + static_cast<std::ptrdiff_t>(windows_));
     out_.parts.insert(out_.parts.end(), parts, parts + static_cast<std::ptrdiff_t>(parts_));
-    for (; windows_ > 0; --windows_) out_.firsts.push_back(out_.firsts.back() + n);
+    for (; windows_ > 0; --windows_) out_.ends.push_back(out_.first(out_.size() - windows_) + n);
     parts_ = 0;
     room_ = std::min(kSome, kMostParts - out_.parts.size());
   }

@@ -1,7 +1,7 @@
 // A window and its parts, and many windows in arrays: what every search answers with.
 //
-// WindowTable: row i is a window, or none (no parts, figures NaN). Its parts lie at firsts[i] to
-// firsts[i + 1], ascending by node. Memory: 48 bytes a window and 32 a part, of many perhaps a
+// WindowTable: row i is a window, or none (no parts, figures NaN). Its parts lie at first(i) to
+// ends[i], ascending by node. Memory: 48 bytes a window and 32 a part, of many perhaps a
 // quarter more (window/find.hpp), and 9 a window where something is not proven.
 #pragma once
 
@@ -43,25 +43,25 @@ struct PartRow {
 
 struct WindowTable {
   std::vector<Found> found;
-  std::vector<std::size_t> firsts{0};
+  std::vector<std::size_t> ends;  // of the parts of each
   std::vector<Part> parts;
   std::vector<double> bounds;         // both empty while every value is proven
   std::vector<std::uint8_t> proven;
 
   std::size_t size() const { return found.size(); }
-  bool any(std::size_t i) const { return firsts[i] < firsts[i + 1]; }
-  std::size_t count(std::size_t i) const { return firsts[i + 1] - firsts[i]; }
-  const Part* parts_of(std::size_t i) const { return parts.data() + firsts[i]; }
+  std::size_t first(std::size_t i) const { return i > 0 ? ends[i - 1] : 0; }
+  bool any(std::size_t i) const { return first(i) < ends[i]; }
+  std::size_t count(std::size_t i) const { return ends[i] - first(i); }
+  const Part* parts_of(std::size_t i) const { return parts.data() + first(i); }
   double bound(std::size_t i) const { return bounds.empty() ? found[i].value : bounds[i]; }
   bool is_proven(std::size_t i) const { return proven.empty() || proven[i]; }
 
   void clear() {
-    found.clear(), parts.clear(), bounds.clear(), proven.clear();
-    firsts.assign(1, 0);
+    found.clear(), ends.clear(), parts.clear(), bounds.clear(), proven.clear();
   }
 
   void reserve(std::size_t windows, std::size_t of_parts) {
-    found.reserve(windows), firsts.reserve(windows + 1), parts.reserve(of_parts);
+    found.reserve(windows), ends.reserve(windows), parts.reserve(of_parts);
   }
 
   // Added, or, without memory, as they were before: this and all below but add_all(), which may
@@ -87,8 +87,8 @@ struct WindowTable {
 
   void drop_last() {
     found.pop_back();
-    firsts.pop_back();
-    parts.resize(firsts.back());
+    ends.pop_back();
+    parts.resize(first(ends.size()));
     if (!bounds.empty()) bounds.pop_back(), proven.pop_back();
   }
 
@@ -118,8 +118,7 @@ struct WindowTable {
     const std::size_t before = parts.size();
     found.insert(found.end(), other.found.begin(), other.found.end());
     parts.insert(parts.end(), other.parts.begin(), other.parts.end());
-    for (std::size_t i = 1; i < other.firsts.size(); ++i)
-      firsts.push_back(before + other.firsts[i]);
+    for (const std::size_t end : other.ends) ends.push_back(before + end);
   }
 
   void fill(WindowRow* out) const {
@@ -131,7 +130,7 @@ struct WindowTable {
 
   void fill(PartRow* out) const {
     for (std::size_t i = 0; i < size(); ++i)
-      for (std::size_t k = firsts[i]; k < firsts[i + 1]; ++k) {
+      for (std::size_t k = first(i); k < ends[i]; ++k) {
         const Part& part = parts[k];
         const double start = found[i].start;
         *out++ = {static_cast<std::int64_t>(part.row), part.node, start, start + part.length,
@@ -141,13 +140,13 @@ struct WindowTable {
 
  private:
   void make_room(std::size_t n) {
-    room_for(1, found, firsts);
+    room_for(1, found, ends);
     room_for(n, parts);
     if (!bounds.empty()) room_for(1, bounds, proven);
   }
   void end_row(const Found& window) {
     found.push_back(window);
-    firsts.push_back(parts.size());
+    ends.push_back(parts.size());
     if (!bounds.empty()) bounds.push_back(window.value), proven.push_back(1);
   }
 };
