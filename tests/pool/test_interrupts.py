@@ -160,30 +160,34 @@ def test_a_booking_of_many_windows_is_undone_by_ctrl_c():
 def test_releasing_an_owner_is_stopped_by_ctrl_c_between_windows():
     process = run(
         """
-        import os, threading
         pool = sk.SlotPool(crowd(20_000))
         windows = list(sk.find_alternatives(pool, sk.Request(5_000, 10), limit=600))
         before = pool.slots
         pool.book(windows, owner="me")
-        ready()
-        left, delay = windows, 0.05
-        while len(left) == 600:  # it was still looking whether all of them are booked
-            timer = threading.Timer(delay, os.kill, (os.getpid(), signal.SIGINT))
+        left = windows
+        while len(left) == 600:
+            ready()
             try:
-                timer.start()
                 pool.release("me")
-                timer.join()
             except KeyboardInterrupt:
                 pass
-            left, delay = pool.windows("me"), 1.5 * delay
-            assert len(pool.booked) == 5_000 * len(left)
-        print("stopped", 0 < len(left) < 600)
+            left = pool.windows("me")
+            print(len(left), flush=True)
+        print(len(pool.booked) == 5_000 * len(left))
         pool.release("me")
         print(len(pool.booked), np.array_equal(pool.slots, before))
         """
     )
+    left, delay = 600, 0.05
+    while left == 600:  # it still looked whether all of them are booked
+        time.sleep(delay)
+        process.send_signal(signal.SIGINT)
+        left, delay = int(process.stdout.readline()), 1.3 * delay
+        if left == 600:
+            assert process.stdout.readline() == "ready\n"
+    assert 0 < left < 600
     out, _ = process.communicate(timeout=120)
-    assert out.splitlines() == ["stopped True", "0 True"]
+    assert out.splitlines() == ["True", "0 True"]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent by kill")
