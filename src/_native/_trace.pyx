@@ -122,8 +122,9 @@ cdef class TraceParser:
     @property
     def comments(self):
         """All lines of comment, as they stand."""
-        cdef string text = self.parser.comments()
-        return text.decode("latin-1")
+        # Not copied: it may be large, and a copy that fails here would end the process.
+        cdef const char* text = self.parser.comments().data()
+        return text[:self.parser.comments().size()].decode("latin-1")
 
     @property
     def skipped(self):
@@ -140,13 +141,14 @@ cdef class TraceParser:
         """The words of each field that holds words; a code is an index."""
         names = self.dtype.names
         found = {}
-        cdef size_t field
-        cdef vector[string] texts
+        cdef size_t field, k
+        cdef list texts
         for field in range(len(names)):
             if names[<Py_ssize_t>field] in self.texts:
-                texts = self.parser.words(field)
-                found[names[<Py_ssize_t>field]] = tuple(
-                    (<bytes>text).decode("latin-1") for text in texts)
+                texts = []
+                for k in range(self.parser.words(field).size()):
+                    texts.append(self.parser.words(field)[k].decode("latin-1"))
+                found[names[<Py_ssize_t>field]] = tuple(texts)
         return found
 
     cdef object line_error(self, const BadLine& bad):

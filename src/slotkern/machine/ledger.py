@@ -51,10 +51,9 @@ def reservation(
     first, last = (_time(pool.clock, t, n) for t, n in ((start, "start"), (end, "end")))
     if not first < last:
         raise ValueError(f"end {end} does not lie after start {start}")
-    if last <= pool.now or (first < pool.now and not partly):
+    if first < pool.now and not partly:
         now = pool.now if pool.clock is None else pool.clock.datetime(pool.now)
-        name, given = ("end", end) if last <= pool.now else ("start", start)
-        raise ValueError(f"{name} {given} is past: the pool's now is {now}")
+        raise ValueError(f"start {start} is past: the pool's now is {now}")
     state = pool._state()
     ids = _ids(pool, nodes, state["gone"])
     free = state["free"]  # by (node, start)
