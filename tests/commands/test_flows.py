@@ -75,6 +75,22 @@ def test_a_trace_that_never_says_when_its_jobs_ran(
     assert not picture.exists()
 
 
+def test_a_trace_that_says_neither_waits_nor_processors(tmp_path: Path) -> None:
+    jobs = np.zeros(
+        3,
+        [("job", "i8"), ("submit", "f8"), ("run_time", "f8"), ("allocated", "i8")],
+    )
+    jobs["job"], jobs["submit"] = [1, 2, 3], [0, 10, 20]
+    jobs["run_time"], jobs["allocated"] = [100, 100, 50], [4, 8, 2]
+    path = tmp_path / "plain.swf"
+    sk.write_trace(path, jobs)
+    result = run("replay", path)
+    assert result.exit_code == 0, result.stderr
+    assert "3 jobs on 8 processors" in result.stdout
+    with pytest.raises(ValueError, match=r"none of 3 jobs can be placed: .* no wait$"):
+        sk.slots_from_trace(path, at=0, horizon=10)
+
+
 def test_replay_compares_policies(trace_file: Path, tmp_path: Path) -> None:
     folder, pictures = tmp_path / "out", tmp_path / "pictures"
     words = ("--policy", "easy", "--policy", "conservative", "--policy", "sjf")

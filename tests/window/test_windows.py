@@ -232,15 +232,21 @@ def test_an_explanation_says_what_its_figures_hold_for():
     slots = sk.make_slots(node=[0, 1], start=0, end=9, performance=1, price=3)
     why = str(sk.explain(slots, sk.Request(2, 4)))
     assert "2 such nodes are ever free together for that long; 2 are asked" in why
-    assert why.endswith("the cheapest window costs 24")
+    assert why.endswith("the cheapest square window costs 24")
     why = str(sk.explain(slots, sk.Request(2, 4, deadline=2)))
     assert (
         "0 such nodes are ever free together for that long in the time allowed" in why
     )
     why = str(sk.explain(slots, sk.Request(2, 4, budget=2)))
-    assert "the cheapest window costs 24; the budget is 2\n" in why
+    assert "the cheapest square window costs 24; the budget is 2\n" in why
     assert "it fits with a budget of 24" in why
     assert "24.0" not in why
+    near = sk.make_slots(
+        node=[0, 1, 2], start=0, end=20, performance=1, price=[0.1, 0.2, 0.3]
+    )
+    why = sk.explain(near, sk.Request(3, 3, budget=1.8))
+    assert not why.fits
+    assert f"window costs {why.cheapest!r}; the budget is 1.8\n" in str(why)
 
 
 @given(case=cases())

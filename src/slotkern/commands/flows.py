@@ -92,6 +92,10 @@ def show_trace(
     """Say what a workload trace holds."""
     trace = _read(file, clean, errors, max_bytes)
     found = trace_summary(trace)
+    if plot is not None:
+        from slotkern.plotting.flows import plot_trace
+
+        plot_trace(trace, path=plot)
     size = found["processors"]
     lines = [
         f"{counted(found['jobs'], 'job')} of {counted(found['users'], 'user')}, "
@@ -120,10 +124,6 @@ def show_trace(
         lines.append(f"cleaned: {', '.join(done)}")
     lines.append(f"--clean would touch: {', '.join(would)}")
     show("\n".join(lines), table)
-    if plot is not None:
-        from slotkern.plotting.flows import plot_trace
-
-        plot_trace(trace, path=plot)
 
 
 def replay(
