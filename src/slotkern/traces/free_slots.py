@@ -266,7 +266,9 @@ def place_trace(whole: Trace, processors: int | None = None) -> PlacedTrace:
         missing = [
             name for name in ("submit", "wait", "run_time") if (trace[name] < 0).all()
         ] + ["processors"] * bool((width <= 0).all())
-        told = f"no job has {' and no '.join(missing)}" if missing else "each lacks one"
+        told = (
+            f"no job says its {' and '.join(missing)}" if missing else "each lacks one"
+        )
         raise ValueError(
             f"{whole.source}: none of {len(trace)} jobs can be placed: that takes "
             f"submit, wait, run_time and processors; {told}"
