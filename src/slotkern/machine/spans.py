@@ -185,7 +185,8 @@ def _spans(
         for name in ("start", "end")
     )
     _one_kind(columns["start"], columns["end"], what)
-    node, start, end = (np.broadcast_to(c, rows) for c in (node, start, end))
+    node = np.broadcast_to(node, rows)
+    start, end = np.broadcast_to(start, rows), np.broadcast_to(end, rows)
     wrong = end < start
     if wrong.any():
         row = int(wrong.argmax())
