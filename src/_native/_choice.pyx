@@ -8,6 +8,7 @@ from cpython.long cimport PyLong_AsLongLongAndOverflow
 from libc.math cimport INFINITY
 from libc.stdint cimport INT64_MAX, int64_t
 from libcpp cimport bool as cbool
+from libcpp.utility cimport move
 from libcpp.vector cimport vector
 
 from slotkern._base cimport Fault, Status, Watch, ask, error_of, hears, number
@@ -139,7 +140,7 @@ cdef class Choice:
         return Choice, self._fields()
 
 
-# Not the thread's scratch, but a copy: what Python collects meanwhile may choose too.
+# Moved out of the thread's scratch: what Python collects meanwhile may choose too.
 cdef Choice wrap(const CppChoice& found):
     if not found.any:
         return None
@@ -248,9 +249,9 @@ cdef object run(object cost, object value, object n, object budget, object gap, 
     cdef CppChoice one
     cdef vector[CppChoice] many
     if not each:
-        one = choices[0][0]
+        one = move(choices[0][0])
         return wrap(one)
-    many = choices[0]
+    many = move(choices[0])
     return [wrap(many[k]) for k in range(many.size())] + [None] * (pick - most)
 
 
@@ -316,7 +317,7 @@ def choose_within(cost, value, n, budget, limits, gap, max_work):
             "limit": k, "row": row, "weight": keep[k][0][row]})
     if fault.status != Status.ok:
         raise choice_error(fault, costs, values, "cost", "negative or not finite")
-    cdef CppChoice one = found[0]
+    cdef CppChoice one = move(found[0])
     return wrap(one)
 
 
@@ -437,6 +438,7 @@ def choose_one_each(value, weight, first, limit, bint maximize, gap, max_work):
     cdef int64_t work = whole(ONE_EACH_WORK if max_work is None else max_work, "max_work", 0)
     cdef Classes classes = classes_of(values, weights, firsts)
     cdef CppOneEach* answer = NULL
+    cdef OneEach out = OneEach.__new__(OneEach)  # now: see wrap()
     cdef Fault fault
     cdef Watch watch
     watch.arm(hears())
@@ -448,16 +450,15 @@ def choose_one_each(value, weight, first, limit, bint maximize, gap, max_work):
             break
     if fault.status != Status.ok:
         raise choice_error(fault, weights, values, "weight", "not finite")
-    cdef CppOneEach found = answer[0]  # as wrap() has it
-    cdef OneEach out = OneEach.__new__(OneEach)
-    cdef cnp.npy_intp size = <cnp.npy_intp>found.rows.size(), i
+    out.value, out.weight, out.bound = answer.value, answer.weight, answer.bound
+    out.least, out.proven, out.feasible = answer.least, answer.proven, answer.feasible
+    cdef vector[int64_t] rows = move(answer.rows)
+    cdef cnp.npy_intp size = <cnp.npy_intp>rows.size(), i
     cdef int64_t* into
     out.rows = cnp.PyArray_SimpleNew(1, &size, cnp.NPY_INT64)
     into = <int64_t*>cnp.PyArray_DATA(out.rows)
     for i in range(size):
-        into[i] = found.rows[i]
-    out.value, out.weight, out.bound = found.value, found.weight, found.bound
-    out.least, out.proven, out.feasible = found.least, found.proven, found.feasible
+        into[i] = rows[i]
     return out
 
 

@@ -300,7 +300,7 @@ cdef class SlotPool(ChangingSlots):
         for item in windows:
             if not isinstance(item, Window):
                 raise TypeError(f"only windows can be booked, got {type(item).__name__}")
-        asked = parts_of(windows)
+        list_parts(windows, asked)
         if owner is not None:
             check_owner(owner)
         watch.arm(hears())
@@ -414,8 +414,8 @@ cdef class SlotPool(ChangingSlots):
         ------
         ValueError
             If a part is not booked (any more), naming its node and time. Nothing is changed
-            then, also where it is one of many windows of an owner. Parts that are past or whose node was removed are passed over. Also for an
-            owner who has nothing.
+            then, also where it is one of many windows of an owner. Parts that are past or
+            whose node was removed are passed over. Also for an owner who has nothing.
 
         Notes
         -----
@@ -434,25 +434,18 @@ cdef class SlotPool(ChangingSlots):
             raise ValueError(f"{window!r} has nothing booked in this pool")
         if not self.changed:
             raise ValueError("the window cannot be released: nothing is booked in this pool")
-        cdef vector[WindowParts] asked = parts_of(windows)
         cdef size_t which = 0, bad = 0
-        cdef Status status = Status.interrupted
-        cdef Watch watch
-        watch.arm(hears())
-        while status == Status.interrupted and len(windows) > 1:
-            ask(watch)
-            self.start_change()
-            with nogil:
-                status = all_booked(self.pool, asked, which, bad)
-                self.mutex.unlock()
-        if len(windows) > 1 and status != Status.ok:
+        cdef Status status = Status.ok
+        if len(windows) > 1:
+            status = self.still_booked(windows, which, bad)
+        if status != Status.ok:
             raise error_of(status, "release", {"part": part_text(windows[which], bad)})
         for each in windows:
             PyErr_CheckSignals()  # what has been given back by then is
             self.release_one(each)
 
     cdef int release_one(self, Window window) except -1:
-        cdef size_t bad = 0
+        cdef size_t which = 0, bad = 0
         self.start_change()
         cdef Status status = release(self.pool, window.start, window.parts, window.count, bad)
         self.mutex.unlock()
@@ -462,18 +455,26 @@ cdef class SlotPool(ChangingSlots):
             # Booked for somebody as what another criterion found, say.
             nodes = set(window.nodes)
             for other in [w for w in self.owner_of if w.start == window.start]:
-                if not nodes.isdisjoint(other.nodes) and not self.stands(other):
+                if nodes.isdisjoint(other.nodes):
+                    continue
+                if self.still_booked([other], which, bad) == Status.not_booked:
                     del self.owner_of[other]
         return 0
 
-    cdef bint stands(self, Window window) except -1:
-        """Whether all of a window is booked still, but for what is past or gone."""
-        cdef size_t which = 0, bad = 0
-        cdef vector[WindowParts] parts = parts_of([window])
-        self.start_change()
-        cdef Status status = all_booked(self.pool, parts, which, bad)
-        self.mutex.unlock()
-        return status == Status.ok
+    cdef Status still_booked(self, list windows, size_t& which, size_t& bad) except *:
+        """Whether they are, but for what is past or gone, or which part is not."""
+        cdef vector[WindowParts] asked
+        cdef Status status = Status.interrupted
+        cdef Watch watch
+        list_parts(windows, asked)
+        watch.arm(hears())
+        while status == Status.interrupted:
+            ask(watch)
+            self.start_change()
+            with nogil:
+                status = all_booked(self.pool, asked, which, bad)
+                self.mutex.unlock()
+        return status
 
     def advance(self, now):
         """Let the time before `now` leave: slots end there or are cut to start at `now`.
@@ -726,14 +727,13 @@ cdef int check_owner(object owner) except -1:
     return 0
 
 
-cdef vector[WindowParts] parts_of(list windows):
-    cdef vector[WindowParts] out
+cdef int list_parts(list windows, vector[WindowParts]& out) except -1:
     cdef WindowParts parts
     cdef Window window
     for window in windows:
         parts.start, parts.parts, parts.n = window.start, window.parts, window.count
         out.push_back(parts)
-    return out
+    return 0
 
 
 cdef str part_text(Window window, size_t bad):

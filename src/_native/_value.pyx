@@ -10,6 +10,7 @@ from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer, PyCapsul
 from libc.math cimport INFINITY
 from libc.stdint cimport INT64_MAX, int64_t
 from libcpp cimport bool as cbool
+from libcpp.utility cimport move
 from libcpp.vector cimport vector
 
 from slotkern._base cimport Fault, Status, Watch, ask, error_of, hears
@@ -73,7 +74,7 @@ cdef extern from "slotkern/value/find.hpp" namespace "slotkern" nogil:
 
     ValueAnswer find_by_value(const CPreparedSlots&, const Query&, const Valuation&, ShapeKind,
                              const ValueOptions&, cbool) noexcept
-    const vector[StepValue]& recorded_steps() noexcept
+    vector[StepValue]& recorded_steps() noexcept
     size_t values_of_parts(const CPreparedSlots&, const Valuation&, const int64_t*, const double*,
                            const double*, size_t, double*) noexcept
 
@@ -220,7 +221,7 @@ def find(PreparedSlots pool not None, Request request not None, str worth, objec
 
 
 cdef object steps_of():
-    cdef vector[StepValue] steps = recorded_steps()  # a copy, as of parts
+    cdef vector[StepValue] steps = move(recorded_steps())  # as parts are copied: see wrap()
     cdef size_t k, size = steps.size()
     starts, values = np.empty(size), np.empty(size)
     cdef double[::1] start = starts, value = values

@@ -1,6 +1,7 @@
 # Types of slotkern for its own doors: a pool of slots.
 from libcpp.vector cimport vector
 
+from slotkern._base cimport Status
 from slotkern._changing cimport ChangingSlots, CSlotPool, shared_mutex
 from slotkern._kernels cimport PartLimits
 from slotkern._windows cimport Window
@@ -21,4 +22,4 @@ cdef class SlotPool(ChangingSlots):
     cdef dict owner_of            # the owner of each window that has one and is not past
     cdef int own(self, list windows, str owner) except -1
     cdef int release_one(self, Window window) except -1
-    cdef bint stands(self, Window window) except -1
+    cdef Status still_booked(self, list windows, size_t& which, size_t& bad) except *

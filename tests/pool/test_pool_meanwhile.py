@@ -110,7 +110,10 @@ def test_what_is_collected_meanwhile_may_search_too():
         other.find(job, "cost")
         other.find(job, "processor_time")
         sk.choose(cost[::-1].copy(), value, 2, 30)
+        sk.choose_one_each(value, cost, [0, 8], 30)
 
+    classes = [0, 2, 5, 8]
+    each = sk.choose_one_each(value, cost, classes, 12).rows.tolist()
     chosen = sk.choose(cost, value, 3, 9)
     kept = []
     gc.set_threshold(20, 2, 2)
@@ -119,6 +122,7 @@ def test_what_is_collected_meanwhile_may_search_too():
             Searches(search)
             kept.append((mine.find(job, "cost"), sk.choose(cost, value, 3, 9)))
             kept.append((mine.find(job, "processor_time"), chosen))
+            assert sk.choose_one_each(value, cost, classes, 12).rows.tolist() == each
     finally:
         gc.set_threshold(*before)
     assert all(window.nodes == (0, 1, 2) for window, _ in kept)

@@ -201,6 +201,6 @@ inline ValueAnswer find_by_value(const PreparedSlots& prepared, const Query& ask
   return answer;
 }
 
-inline const std::vector<StepValue>& recorded_steps() { return valued_workspace().steps; }
+inline std::vector<StepValue>& recorded_steps() { return valued_workspace().steps; }
 
 }  // namespace slotkern
