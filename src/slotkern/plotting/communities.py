@@ -264,4 +264,5 @@ def _finish(ax: Axes, across: str, up: str, legend: Any) -> None:
     """Name the axes; `legend` is its place, None for no legend."""
     name_axes(ax, across, up)
     if legend is not None:
-        ax.legend(frameon=False, fontsize=7, loc=legend)
+        # Areas may lie behind it.
+        ax.legend(framealpha=0.8, edgecolor="none", fontsize=7, loc=legend)
