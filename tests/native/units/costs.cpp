@@ -188,8 +188,9 @@ bool begins(const CellWork& cells, const PoolSpans& spans, std::size_t rank, std
 
 // Rows are not asked here.
 struct Unheard {
+  bool far_apart() const { return true; }
   template <class... Any>
-  void expect(Any...) {}
+  void expect(Any...) const {}
   template <class... Any>
   void insert(Any...) {}
   template <class... Any>
@@ -238,7 +239,7 @@ void bytes_follow_what_is_free() {
         const double start = span.start + (below(3) ? room * real() / 2 : 0);
         const double length = below(3) ? (room - (start - span.start)) * real() : room / 2;
         const Part part(0, p.prepared.nodes[k].id, length, 0);
-        if (spans.find_free(start, &part, 1, bad) != Status::ok) continue;
+        if (spans.find_free(start, &part, 1, rows, bad) != Status::ok) continue;
         spans.cut(start, &part, false, rows);
         cells.took(k, spans.free()[k], start, start + length);
         booked.push_back({start, {part}});

@@ -66,10 +66,13 @@ void check_screen(const PreparedSlots& prepared, const Screen& screen, KeyOf key
   const std::size_t last = prepared.position(all[below(all.size())]);
   std::vector<std::size_t> cheap;
   const float most = thresholds.key;
-  if (!screen.each_cheap(prepared.order, thresholds, last, 1 + below(20), [&](std::size_t row) {
-        return cheap.push_back(row), true;
-      }))
-    return;
+  const auto is_row = [&](std::size_t row) {
+    CHECK(prepared.taken[row / 64] & RowBlocks::bit(row));
+  };
+  const bool visited = screen.each_cheap(
+      prepared.order, thresholds, last, 1 + below(20), is_row,
+      [&](std::size_t row) { return is_row(row), cheap.push_back(row), below(2) > 0; });
+  if (!visited) return;
   CHECK(thresholds.key <= most);
   std::sort(cheap.begin(), cheap.end());
   CHECK(std::adjacent_find(cheap.begin(), cheap.end()) == cheap.end());
@@ -157,6 +160,8 @@ void rows_are_the_sorted_slots(std::size_t first, std::size_t starts, std::size_
     list[{slot.start, slot.node}] = {slot, origin++};
   }
   PreparedSlots prepared;
+  for (std::size_t k = 0; k < nodes; ++k)
+    prepared.nodes.push_back({static_cast<std::int32_t>(k), 1, 1});
   PoolRows rows;
   const auto lay_out = [&] {
     std::vector<RowSlot> slots;
@@ -187,20 +192,21 @@ void rows_are_the_sorted_slots(std::size_t first, std::size_t starts, std::size_
           if (prepared.slots[row].node == slot.node) at = row;
         });
       const double before = slot.start;
+      const auto k = static_cast<std::size_t>(slot.place);
       switch (below(3)) {
         case 0:
-          rows.erase(before, slot.node, at);
+          rows.erase(before, k, at);
           list.erase(it);
           break;
         case 1:
           slot.end = before + 1 + 90 * real();
-          rows.set_end(before, slot.node, slot.end, at);
+          rows.set_end(before, k, slot.end, at);
           it->second = found;
           break;
         default:
           slot.start = std::min(start(), slot.end - 0.5);
           if (list.count({slot.start, slot.node})) break;
-          rows.set_start(before, slot.node, slot.start, at);
+          rows.set_start(before, k, slot.start, at);
           waiting.insert({slot.start, slot.node});
           list.erase(it);
           list[{slot.start, slot.node}] = found;

@@ -83,7 +83,7 @@ class SlotPool {
   // `for_good`: they will never be given back.
   Status book(double start, const Part* parts, std::size_t n, std::size_t& bad,
               bool for_good = false) {
-    const Status status = spans_.find_free(start, parts, n, bad);
+    const Status status = spans_.find_free(start, parts, n, rows_, bad);
     if (status != Status::ok) return status;
     spans_.cut(start, parts, for_good, rows_);
     ++version_;

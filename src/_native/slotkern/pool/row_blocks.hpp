@@ -122,7 +122,7 @@ class RowBlocks {
     prepared_->by_rate.set(row, slot.rate, room * slot.performance, slot.performance, slot.end);
     if (Screen* prices = prepared_->prices())
       prices->set(row, slot.price, room, slot.performance, slot.end);
-    mark_first(seat);
+    if (is_first(seat, row)) mark_first(seat);
     float& least = prepared_->least_nodes[seat];
     least = std::min(least, round_down(slot.node));
     each_screen([=](Screen& screen) { screen.widen(seat, row); });
@@ -130,11 +130,12 @@ class RowBlocks {
 
   // The slot of a row leaves, and the block when nothing is left: whether it is still there.
   bool vacate(std::size_t seat, std::size_t row) {
+    const bool first = is_first(seat, row);
     taken(seat) &= ~bit(row);
     each_screen([=](Screen& screen) { screen.clear(row); });
     const bool stays = taken(seat) != 0 || only(seat);
     if (stays) {
-      mark_first(seat);
+      if (first) mark_first(seat);
       each_screen([=](Screen& screen) { screen.loosen(seat); });
     } else {
       drop(seat);
@@ -225,6 +226,10 @@ class RowBlocks {
            prepared_->order.previous(seat) == Blocks::kNone;
   }
 
+  // No slot of the block stands before this row.
+  bool is_first(std::size_t seat, std::size_t row) {
+    return (taken(seat) & (bit(row) - 1)) == 0;
+  }
   void mark_first(std::size_t seat) {
     prepared_->order.set_first(seat, taken(seat) ? first_of(seat).start : -kInfinity);
   }

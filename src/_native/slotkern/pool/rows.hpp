@@ -48,15 +48,14 @@ class PoolRows {
     coming_.clear(), left_.clear();
   }
 
-  // A slot that stands in row `at` will start at `to`. Its row, and where it will stand, are on
-  // their way from memory while others are looked up: only where rows are many.
+  bool far_apart() const { return size_ >= kFar; }
+  // A slot that stands in row `at` will start at `to`: its row, and where it will stand, are on
+  // their way from memory.
   void expect(std::size_t at, double to) const {
-    if (size_ < kFar) return;
     const PreparedSlots& prepared = blocks_.prepared();
     const std::size_t rows = blocks_.rows_of(prepared.order.last_by(to));
     for (std::size_t row = rows + 7; row < rows + kBlock; row += 8) fetch(&prepared.slots[row]);
     fetch(&prepared.taken[rows / kBlock]);
-    prepared.by_rate.expect(rows);
     if (at < prepared.slots.size()) {
       fetch(&prepared.slots[at]);
       fetch(&prepared.origins[at]);
@@ -72,21 +71,22 @@ class PoolRows {
     ++size_;
   }
 
-  // Of the slot of the node that starts at `start`, which stands in row `at` perhaps: it leaves.
-  void erase(double start, std::int32_t node, std::size_t at) {
-    const auto [seat, row] = find(start, node, at);
+  // Of the slot that starts at `start` of the node at place k, which stands in row `at` perhaps:
+  // it leaves.
+  void erase(double start, std::size_t k, std::size_t at) {
+    const auto [seat, row] = find(start, k, at);
     vacate(seat, row);
   }
 
   // It ends at `end` now.
-  void set_end(double start, std::int32_t node, double end, std::size_t at) {
-    const auto [seat, row] = find(start, node, at);
+  void set_end(double start, std::size_t k, double end, std::size_t at) {
+    const auto [seat, row] = find(start, k, at);
     blocks_.set_end(seat, row, end);
   }
 
   // It starts at `to` now.
-  void set_start(double start, std::int32_t node, double to, std::size_t at) {
-    const auto [seat, row] = find(start, node, at);
+  void set_start(double start, std::size_t k, double to, std::size_t at) {
+    const auto [seat, row] = find(start, k, at);
     coming_.push_back(blocks_.slot(row));
     coming_.back().first.start = to;
     ++size_;
@@ -135,13 +135,14 @@ class PoolRows {
     std::size_t seat, row;
   };
 
-  // Where the slot of the node that starts at `start` stands: in row `at`, or first of all rows
-  // of this time, for gaps that say the same are behind it.
-  RowAt find(double start, std::int32_t node, std::size_t at) {
+  // Where the slot that starts at `start` of the node at place k stands: in row `at`, or first of
+  // all rows of this time, for gaps that say the same are behind it.
+  RowAt find(double start, std::size_t k, std::size_t at) {
     const PreparedSlots& prepared = blocks_.prepared();
-    if (at < prepared.slots.size() && prepared.slots[at].node == node &&
+    if (at < prepared.slots.size() && static_cast<std::size_t>(prepared.slots[at].place) == k &&
         prepared.slots[at].start == start && prepared.taken[at / kBlock] & RowBlocks::bit(at))
       return {prepared.order.seat_of(at / kBlock), at};
+    const std::int32_t node = prepared.nodes[k].id;
     const std::size_t seat = seat_for(start, node);
     return {seat, blocks_.rows_of(seat) + blocks_.count_before(seat, start, node)};
   }

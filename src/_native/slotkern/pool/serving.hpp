@@ -101,11 +101,16 @@ class ServingRows {
     });
   }
 
-  // Before set_start(): see PoolRows::expect().
-  void expect(std::size_t k, const Span& span, double start, std::size_t at) const {
-    fetch(&prepared_->nodes[k]);
-    fetch(&prices_[span.row]);
-    if (!lost()) rows_.expect(at, start);
+  // Whether what belongs to one part is likely to stand nowhere near what belongs to another.
+  bool far_apart() const { return !lost() && rows_.far_apart(); }
+  // A slot of the node, perhaps in row `at`, will start at `start`: see PoolRows::expect().
+  void expect(std::size_t k, double start, std::size_t at) const {
+    if (least_ > 0) fetch(&prepared_->nodes[k]);
+    rows_.expect(at, start);
+  }
+  // A part of a span of the node will come as a row of its own.
+  void expect(std::size_t k, const Span& span) const {
+    fetch(&prepared_->nodes[k]), fetch(&prices_[span.row]);
   }
 
   // A free span of the node at place k has come, left, or changed. `at`: perhaps its row.
@@ -113,19 +118,19 @@ class ServingRows {
     if (serves(k, span)) or_lose([&] { rows_.insert(slot_of(k, span), span.row); });
   }
   void erase(std::size_t k, const Span& span, std::size_t at = 0) {
-    if (serves(k, span)) or_lose([&] { rows_.erase(span.start, prepared_->nodes[k].id, at); });
+    if (serves(k, span)) or_lose([&] { rows_.erase(span.start, k, at); });
   }
   void set_end(std::size_t k, const Span& span, double end, std::size_t at = 0) {
     const Span wanted{span.start, end, span.row};
     if (!serves(k, span)) return insert(k, wanted);
     if (!serves(k, wanted)) return erase(k, span, at);
-    or_lose([&] { rows_.set_end(span.start, prepared_->nodes[k].id, end, at); });
+    or_lose([&] { rows_.set_end(span.start, k, end, at); });
   }
   void set_start(std::size_t k, const Span& span, double start, std::size_t at = 0) {
     const Span wanted{start, span.end, span.row};
     if (!serves(k, span)) return insert(k, wanted);
     if (!serves(k, wanted)) return erase(k, span, at);
-    or_lose([&] { rows_.set_start(span.start, prepared_->nodes[k].id, start, at); });
+    or_lose([&] { rows_.set_start(span.start, k, start, at); });
   }
   // It has left but for what was before `start` and is behind `finish`.
   void cut(std::size_t k, const Span& span, double start, double finish, std::size_t at) {

@@ -108,9 +108,11 @@ class PoolSpans {
   double now() const { return now_; }
 
   // Looks up the parts (ascending by node) for cut(), or says which of them is not free.
-  Status find_free(double start, const Part* parts, std::size_t n, std::size_t& bad) {
+  template <class Rows>
+  Status find_free(double start, const Part* parts, std::size_t n, const Rows& rows,
+                   std::size_t& bad) {
     found_.clear();
-    expect(parts, n);
+    if (rows.far_apart()) expect(start, parts, n, rows);
     for (bad = 0; bad < n; ++bad) {
       const Part& part = parts[bad];
       const std::int32_t k = place_of(part.node);
@@ -129,12 +131,11 @@ class PoolSpans {
   // without memory, nothing.
   template <class Rows>
   void cut(double start, const Part* parts, bool for_good, Rows& rows) {
-    for (std::size_t j = 0; j < found_.size(); ++j) {
-      const auto [k, i] = found_[j];
-      rows.expect(k, free_[k][i], start + parts[j].length, parts[j].at);
-    }
     for (const auto& [k, i] : found_)
-      if (free_[k][i].start < start) room_for(1, free_[k]);  // it may leave two spans
+      if (free_[k][i].start < start) {  // it may leave two spans
+        room_for(1, free_[k]);
+        rows.expect(k, free_[k][i]);
+      }
     if (!for_good) bookings_.expect(found_.size(), now_);
     for (std::size_t j = 0; j < found_.size(); ++j)
       cut(found_[j], start, start + parts[j].length, parts[j].at, for_good, rows);
@@ -247,26 +248,25 @@ class PoolSpans {
     std::size_t node, span;  // indices
   };
 
-  static constexpr std::size_t kFar = 1 << 14;  // so many nodes stand far apart
-
   struct Lent {
     std::size_t node, span;
     double end;
   };
 
-  // What is free and booked of the nodes is on its way from memory while others are looked up.
-  void expect(const Part* parts, std::size_t n) const {
-    if (free_.size() < kFar) return;
-    for (const int step : {0, 1})
-      for (std::size_t j = 0; j < n; ++j) {
-        const std::int32_t place = place_of(parts[j].node);
-        if (place < 0) continue;
-        const auto k = static_cast<std::size_t>(place);
-        if (step == 0)
-          fetch(&free_[k]);
-        else
-          fetch(free_[k].data());
-      }
+  // What is free of the nodes, and their rows, are on their way from memory while others are
+  // looked up.
+  template <class Rows>
+  void expect(double start, const Part* parts, std::size_t n, const Rows& rows) const {
+    const auto each = [=, this](auto visit) {
+      for (const Part* part = parts; part != parts + n; ++part)
+        if (const std::int32_t k = place_of(part->node); k >= 0)
+          visit(*part, static_cast<std::size_t>(k));
+    };
+    each([&](const Part& part, std::size_t k) {
+      fetch(&free_[k]);
+      rows.expect(k, start + part.length, part.at);
+    });
+    each([this](const Part&, std::size_t k) { fetch(free_[k].data()); });
   }
 
   // Most often all of a node stand together.

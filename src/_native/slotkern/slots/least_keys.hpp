@@ -76,9 +76,9 @@ class LeastKeys {
     return detail::at_most64(&least_[size][seats], key);
   }
 
+  bool knows(std::size_t seat) const { return known_[seat] != 0; }
   // Nothing of these 64 rows has passed.
   void learn(std::size_t seat, const float* key, const float* room) {
-    if (known_[seat]) return;
     known_[seat] = 1;
     const float largest = detail::least_with64(key, room, sizes_.back());
     std::array<float, kSizes> least;
@@ -98,11 +98,12 @@ class LeastKeys {
     }
   }
 
-  // A row of the block has come or grown.
+  // A row of the block has come or grown. Keys do not fall with the size: most often one is read.
   void widen(std::size_t seat, float key, float room) {
     if (known_.empty()) return;
-    for (std::size_t k = 0; k < kSizes && sizes_[k] <= room; ++k)
-      least_[k][seat] = std::min(least_[k][seat], key);
+    std::size_t k = kSizes;
+    while (k > 0 && !(sizes_[k - 1] <= room)) --k;
+    for (; k > 0 && key < least_[k - 1][seat]; --k) least_[k - 1][seat] = key;
   }
   // One has left or shrunk.
   void loosen(std::size_t seat) {

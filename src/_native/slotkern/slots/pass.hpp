@@ -176,8 +176,25 @@ inline float most64(const float* x) {
 #endif
 }
 
+#if defined(SLOTKERN_MULTIVERSION) && SLOTKERN_MULTIVERSION
+__attribute__((target("avx2"))) inline float least_of_lanes64_avx2(const float* x, float* lanes) {
+  __m256 a = _mm256_loadu_ps(x), b = _mm256_loadu_ps(x + 8), c = _mm256_loadu_ps(x + 16),
+         d = _mm256_loadu_ps(x + 24);
+  a = _mm256_min_ps(a, _mm256_loadu_ps(x + 32)), b = _mm256_min_ps(b, _mm256_loadu_ps(x + 40));
+  c = _mm256_min_ps(c, _mm256_loadu_ps(x + 48)), d = _mm256_min_ps(d, _mm256_loadu_ps(x + 56));
+  a = _mm256_min_ps(_mm256_min_ps(a, b), _mm256_min_ps(c, d));
+  _mm256_storeu_ps(lanes, _mm256_min_ps(a, _mm256_loadu_ps(lanes)));
+  __m128 e = _mm_min_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+  e = _mm_min_ps(e, _mm_movehl_ps(e, e));
+  return _mm_cvtss_f32(_mm_min_ss(e, _mm_shuffle_ps(e, e, 1)));
+}
+#endif
+
 // The least of 64 floats. Each of 8 lanes takes note of every eighth of them.
 inline float least_of_lanes64(const float* x, float* lanes) {
+#if defined(SLOTKERN_MULTIVERSION) && SLOTKERN_MULTIVERSION
+  if (__builtin_cpu_supports("avx2")) return least_of_lanes64_avx2(x, lanes);
+#endif
 #if defined(__SSE2__)
   __m128 low = _mm_loadu_ps(x), high = _mm_loadu_ps(x + 4);
   for (int j = 8; j < 64; j += 8)

@@ -163,25 +163,41 @@ class Screen {
 
   // Calls visit(row) for those at positions up to `last` whose keys are low: about as many blocks
   // as wanted are likely to have one. Which they are is known before the first is looked at, so
-  // that all are on their way from memory meanwhile. Lowers thresholds.key to what it looks at;
-  // false: nothing was visited, for nothing is known of keys.
-  template <class Visit>
+  // that their keys are on their way from memory meanwhile, and expect(row) may come before. Where
+  // few keys are low the other thresholds are left to visit(), which says whether it was of use.
+  // Lowers thresholds.key to what it looks at; false: nothing was visited, for nothing is known of
+  // keys.
+  template <class Expect, class Visit>
   bool each_cheap(const Blocks& order, Thresholds& thresholds, std::size_t last,
-                  std::size_t wanted, Visit visit) const {
+                  std::size_t wanted, Expect expect, Visit visit) const {
     const std::size_t size = size_for(thresholds.room), last_block = last / 64;
     if (size == LeastKeys::kNone || order.empty()) return false;
     const float key = least_keys_.key_of_some(order, size, last_block, wanted);
     if (!(key < std::numeric_limits<float>::infinity())) return false;
     thresholds.key = std::min(thresholds.key, key);
-    std::array<std::size_t, 64> ahead;  // seats
+    struct Ahead {
+      std::size_t seat, rows;
+      std::uint64_t cheap;  // rows with low keys
+    };
+    std::array<Ahead, 64> ahead;
     std::size_t count = 0;
     const auto look = [&] {
+      const auto each = [](const Ahead& block, auto visit_row) {
+        for (std::uint64_t rows = block.cheap; rows; rows &= rows - 1)
+          visit_row(block.rows + static_cast<std::size_t>(std::countr_zero(rows)));
+      };
       for (std::size_t k = 0; k < count; ++k) {
-        const std::size_t rows = 64 * order.block(ahead[k]);
-        std::uint64_t hits = fine_.pass(rows, thresholds);
-        if (!hits) seen_in_vain(ahead[k], rows, size);
-        for (; hits; hits &= hits - 1)
-          visit(rows + static_cast<std::size_t>(std::countr_zero(hits)));
+        ahead[k].cheap = detail::at_most64(&fine_.key[ahead[k].rows], thresholds.key);
+        if (at_most(2, ahead[k].cheap))
+          each(ahead[k], expect);
+        else
+          for (std::size_t j = 0; j < 64; j += 16) fine_.expect(ahead[k].rows + j);
+      }
+      for (std::size_t k = 0; k < count; ++k) {
+        if (!at_most(2, ahead[k].cheap)) ahead[k].cheap = fine_.pass(ahead[k].rows, thresholds);
+        bool in_vain = true;
+        each(ahead[k], [&](std::size_t row) { in_vain = !visit(row) && in_vain; });
+        if (in_vain) seen_in_vain(ahead[k].seat, ahead[k].rows, size);
       }
       count = 0;
     };
@@ -193,8 +209,9 @@ class Screen {
            blocks &= blocks - 1) {
         const std::size_t seat = seats + static_cast<std::size_t>(std::countr_zero(blocks));
         if (page * 64 + seat - seats > last_block) break;
-        fine_.expect(64 * order.block(seat));
-        ahead[count++] = seat;
+        const std::size_t rows = 64 * order.block(seat);
+        ahead[count++] = {seat, rows, 0};
+        expect_block(seat, rows);
         if (count == ahead.size()) look();
       }
     }
@@ -235,10 +252,7 @@ class Screen {
 
   void clear(std::size_t row) { fine_.clear(row); }
   // It will change.
-  void expect(std::size_t row) const {
-    fetch(&fine_.key[row]), fetch(&fine_.room[row]);
-    fetch(&fine_.performance[row]), fetch(&fine_.end[row]);
-  }
+  void expect(std::size_t row) const { fine_.expect(row); }
 
   void set(std::size_t i, double key, double room, double performance, double end) {
     fine_.put(i, kinds_.of(key), round_up(room), round_up(performance), round_up(end - origin_));
@@ -298,13 +312,19 @@ class Screen {
     for (int j = 0; j < 64; ++j) to[j] = kinds_.of(keys[j]);
   }
 
+  // Whether these are so few bits: what is told of few is read one by one.
+  static bool at_most(int few, std::uint64_t bits) {
+    for (; few > 0; --few) bits &= bits - 1;
+    return bits == 0;
+  }
+
   // The blocks of a page that may have rows that pass.
   std::uint64_t pass_blocks(std::size_t seats, std::size_t size,
                             const Thresholds& thresholds) const {
     std::uint64_t blocks = ~std::uint64_t{0};
     if (blocks_ <= kBare) return blocks;
     if (size != LeastKeys::kNone) blocks = least_keys_.pass(seats, size, thresholds.key);
-    if (std::popcount(blocks) > 4) return blocks & coarse_.pass(seats, thresholds);
+    if (!at_most(4, blocks)) return blocks & coarse_.pass(seats, thresholds);
     std::uint64_t passing = 0;  // of a few only what is told of them is read
     for (std::uint64_t rest = blocks; rest; rest &= rest - 1) {
       const auto j = static_cast<std::size_t>(std::countr_zero(rest));
@@ -317,10 +337,21 @@ class Screen {
     return shared_ ? LeastKeys::kNone : least_keys_.size_for(room, coarse_.key.data());
   }
 
+  // The keys of the block are read soon, and what is learnt from if they are read in vain.
+  void expect_block(std::size_t seat, std::size_t rows) const {
+    const bool learns = !least_keys_.knows(seat);
+    for (std::size_t row = rows; row < rows + 64; row += 16) {
+      fetch(&fine_.key[row]);
+      if (learns) fetch(&fine_.room[row]);
+    }
+  }
+
+  // Extremes are taken anew only where keys say no more: half as much is read.
   void seen_in_vain(std::size_t seat, std::size_t rows, std::size_t size) const {
-    if (!loose_.empty() && loose_[seat]) refold(seat, rows);
-    if (size != LeastKeys::kNone)
+    if (size != LeastKeys::kNone && !least_keys_.knows(seat))
       least_keys_.learn(seat, fine_.key.data() + rows, fine_.room.data() + rows);
+    else if (!loose_.empty() && loose_[seat])
+      refold(seat, rows);
   }
 
   // The extremes of a block, from its rows.
@@ -374,10 +405,9 @@ class Screen {
       performance[block] = std::max(performance[block], from.performance[i]);
       end[block] = std::max(end[block], from.end[i]);
     }
-    // 64 rows from here on are on their way from memory.
+    // It is on its way from memory.
     void expect(std::size_t i) const {
-      for (std::size_t j = i; j < i + 64; j += 16)
-        fetch(&key[j]), fetch(&room[j]), fetch(&performance[j]), fetch(&end[j]);
+      fetch(&key[i]), fetch(&room[i]), fetch(&performance[i]), fetch(&end[i]);
     }
     bool passes(std::size_t i, const Thresholds& thresholds) const {
       return key[i] <= thresholds.key && room[i] >= thresholds.room &&

@@ -68,7 +68,7 @@ class NthSoFar {
 
 // The n cheapest of the slots that are live at t and pass `useful`, in the order of the tie rule,
 // into `chosen`; whether there are n. each(thresholds, so_far, take) calls take(row) for what
-// passes. The n-th of those so far tightens the screen: of few after each slot, of many whenever
+// passes; it says whether that may be one of them. The n-th of those so far tightens the screen: of few after each slot, of many whenever
 // about n more have come.
 template <class Shape, class Useful, class Each>
 bool choose_cheapest(const PreparedSlots& prepared, const Query& query, const Shape& shape,
@@ -94,7 +94,7 @@ bool choose_cheapest(const PreparedSlots& prepared, const Query& query, const Sh
     const Entry entry{shape.key(s), row};
     if (so_far.precedes(entry.key, s) || !live(query, shape, s, t) || !query.admits(s, row) ||
         s.performance < shape.performance() || !useful(s))
-      return true;
+      return false;
     if (sorts)
       insert_sorted(chosen, size++, entry, before);
     else
@@ -132,7 +132,7 @@ bool cheapest_at(const PreparedSlots& prepared, const Query& query, const Shape&
         Shape::screen(prepared).each_of(
             prepared.order, tightened, 0, last,
             [&](std::size_t seats) { return so_far.may_join(seats); },
-            [&](std::size_t row, std::size_t) { return take(row); });
+            [&](std::size_t row, std::size_t) { return take(row), true; });
       });
 }
 
@@ -151,7 +151,10 @@ bool soon_cheapest_at(const PreparedSlots& prepared, const Query& query, const S
     const bool all = choose_cheapest(
         prepared, query, shape, t, thresholds, [t](const Slot& s) { return s.start <= t; }, chosen,
         [&](Thresholds& lowered, const NthSoFar<Shape>&, auto take) {
-          looked = screen.each_cheap(prepared.order, lowered, last, wanted, take);
+          looked = screen.each_cheap(
+              prepared.order, lowered, last, wanted,
+              [&](std::size_t row) { fetch(&prepared.slots[row]), fetch(&prepared.origins[row]); },
+              take);
         });
     sure = all && key_ceiling(shape.screen_key_of(chosen.back().key), 0) <= thresholds.key;
     if (sure || !looked) break;
