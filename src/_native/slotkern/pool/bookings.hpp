@@ -18,6 +18,7 @@ struct Span {
   double start, end;
   std::size_t row;
 };
+using SpanLists = LargeVector<std::vector<Span>>;  // by place of the node
 
 // The last span that starts at t or before; size() if there is none. Halved without a branch:
 // in lists as short as these a wrong guess costs more than all steps.
@@ -129,8 +130,8 @@ class Bookings {
   }
 
  private:
-  std::vector<std::vector<Span>> lists_;  // by place, by start
-  std::vector<Booking> fresh_;            // in no list yet
+  SpanLists lists_;             // by start
+  std::vector<Booking> fresh_;  // in no list yet
 };
 
 }  // namespace slotkern

@@ -40,8 +40,6 @@ SLOTKERN_CLONES static inline void classes_until(const double* edges, std::size_
 
 class CellWork {
  public:
-  using FreeSpans = std::vector<std::vector<Span>>;  // by place of the node
-
   struct RankedNode {  // by rising rate
     double rate;       // the least
     double performance, price;
@@ -317,7 +315,7 @@ class CellWork {
   }
 
   // The bytes and bits of up to 64 nodes, which stand together: node by node first.
-  void set_line(const FreeSpans& free, std::size_t first, std::size_t last,
+  void set_line(const SpanLists& free, std::size_t first, std::size_t last,
                 std::vector<std::uint8_t>& lines) {
     const std::size_t cells = size();
     std::fill(lines.begin(), lines.end(), std::uint8_t{0});

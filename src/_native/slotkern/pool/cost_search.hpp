@@ -61,7 +61,7 @@ class CostSearch {
   // `known` for n parts, with a row of at most the class of the volume; `prices` by row of the
   // origin array.
   CostSearch(const CellWork& cells, const CostBounds::Known& known, const PreparedSlots& prepared,
-             const std::vector<double>& prices, const CellWork::FreeSpans& free, const Query& query,
+             const std::vector<double>& prices, const SpanLists& free, const Query& query,
              LowestCost& goal, CostScratch& scratch, std::size_t most_work)
       : cells_(cells), prepared_(prepared), prices_(prices), free_(free), query_(query),
         goal_(goal), w_(scratch), n_(static_cast<std::size_t>(query.n)), volume_(query.volume),
@@ -380,7 +380,7 @@ class CostSearch {
   const CellWork& cells_;
   const PreparedSlots& prepared_;
   const std::vector<double>& prices_;
-  const CellWork::FreeSpans& free_;
+  const SpanLists& free_;
   const Query& query_;
   LowestCost& goal_;
   CostScratch& w_;

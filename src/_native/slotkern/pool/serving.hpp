@@ -26,8 +26,6 @@ namespace slotkern {
 
 class ServingRows {
  public:
-  using FreeSpans = std::vector<std::vector<Span>>;  // by place of the node
-
   // Whose slots become the rows; prices by row of the origin array. Searches will be for parts
   // of at least the volume `least`.
   void open(PreparedSlots& prepared, const std::vector<double>& prices, double least) {
@@ -53,7 +51,7 @@ class ServingRows {
     lay_out(slots);
   }
 
-  void lay_out(const FreeSpans& free) {
+  void lay_out(const SpanLists& free) {
     if (prepared_->order.empty()) return lay_out_parts(free);
     std::vector<RowSlot> slots;
     for (std::size_t k = 0; k < free.size(); ++k) {
@@ -66,14 +64,14 @@ class ServingRows {
   }
 
   // Before a search for parts of this volume.
-  void make_for(double volume, const FreeSpans& free) {
+  void make_for(double volume, const SpanLists& free) {
     asked_ = std::min(asked_, volume);
     if (!(volume * (1 - kMargin) >= least_)) lay_out_anew(volume / 4, free);
   }
 
   // When the rows have doubled, those too short for half of what was asked since the last time are
   // left out.
-  void tidy(const FreeSpans& free) {
+  void tidy(const SpanLists& free) {
     if (lost() || rows_.size() <= 2 * laid_ + 1024) return;
     try {
       lay_out_anew(asked_ / 2, free);
@@ -159,7 +157,7 @@ class ServingRows {
  private:
   // The same of a pool just built, whose slots stand in the order of time: so do what is free from
   // their starts on, and only what begins later is sorted.
-  void lay_out_parts(const FreeSpans& free) {
+  void lay_out_parts(const SpanLists& free) {
     const LargeVector<Slot>& whole = prepared_->slots;
     std::vector<RowSlot> slots, later;
     slots.reserve(whole.size());
@@ -217,7 +215,7 @@ class ServingRows {
     }
   }
 
-  void lay_out_anew(double least, const FreeSpans& free) {
+  void lay_out_anew(double least, const SpanLists& free) {
     const Undisturbed whole;
     const double before = least_, asked = asked_;
     set_least(least);
@@ -245,7 +243,7 @@ class ServingRows {
   }
 
   // All rows there are, in their order, and those that did not serve before.
-  std::vector<RowSlot> rows_with_more(double before, const FreeSpans& free) const {
+  std::vector<RowSlot> rows_with_more(double before, const SpanLists& free) const {
     std::vector<RowSlot> slots = serving_rows(-kInfinity);
     const auto stood = static_cast<std::ptrdiff_t>(slots.size());
     for (std::size_t k = 0; k < free.size(); ++k) {

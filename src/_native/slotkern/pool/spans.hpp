@@ -102,7 +102,7 @@ class PoolSpans {
     return static_cast<std::size_t>(place_of(node));
   }
 
-  const std::vector<std::vector<Span>>& free() const { return free_; }
+  const SpanLists& free() const { return free_; }
   const Bookings& bookings() const { return bookings_; }
   const std::vector<std::uint8_t>& gone() const { return gone_; }
   double now() const { return now_; }
@@ -363,7 +363,7 @@ class PoolSpans {
   double now_ = -kInfinity;
   std::vector<std::pair<std::int32_t, std::int32_t>> ids_;  // (node id, place), ascending
   std::vector<std::int32_t> places_;                        // by id; empty where ids have gaps
-  std::vector<std::vector<Span>> free_;                     // by place of the node, by start
+  SpanLists free_;                                          // by start
   Bookings bookings_;
   std::vector<std::uint8_t> gone_;                          // by place: removed
   std::vector<SpanAt> found_;                               // of the parts looked up last
