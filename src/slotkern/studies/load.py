@@ -81,8 +81,8 @@ def load_study(source: str | Path, *, seed: int | None = None) -> Study:
     Parameters
     ----------
     source : str or Path
-        "aep", "square", "placement", "vo", "casa", or the path of a TOML file
-        (docs/studies.md explains its keys).
+        "aep", "square", "placement", "vo", "slicing", "casa", or the path of a TOML
+        file (docs/studies.md explains its keys).
     seed : int, optional
         Replaces the study's seed.
 
@@ -170,11 +170,6 @@ def _study(data: dict[str, Any]) -> Study:
             )
     _check_report(study)
     return study
-
-
-def _medians(data: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the metrics of which medians are told; none by default."""
-    return tuple(as_texts("medians", data["medians"])) if "medians" in data else ()
 
 
 # --- what is run ------------------------------------------------------------------

@@ -53,8 +53,8 @@ enum class Status : int {
   time_is_nan,
 };
 
-// The first thing wrong with a slot array: `row`, and for the last two kinds the
-// earlier row of the same node that it clashes with.
+// The first thing wrong with a slot array: `row`, and where performances differ or slots overlap
+// the earlier row of the same node that it clashes with.
 struct Fault {
   Status status = Status::ok;
   std::size_t row = 0;

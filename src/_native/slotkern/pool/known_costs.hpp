@@ -2,7 +2,8 @@
 //
 // A pool that changes knows costs by cells of time (pool/cost_bounds.hpp); so do slots that stay,
 // once so many searches for the cheapest windows have come that it pays. Which of the two ways a
-// search goes is counted for each number of nodes (pool/cost_account.hpp); the answer is the same.
+// search goes is counted for numbers of nodes like its own (pool/cost_account.hpp); the answer is
+// the same.
 //
 // Threads that search at the same time each learn at a desk of their own, and where none is left
 // they sweep.
