@@ -68,8 +68,8 @@ class NthSoFar {
 
 // The n cheapest of the slots that are live at t and pass `useful`, in the order of the tie rule,
 // into `chosen`; whether there are n. each(thresholds, so_far, take) calls take(row) for what
-// passes; it says whether that may be one of them. The n-th of those so far tightens the screen: of few after each slot, of many whenever
-// about n more have come.
+// passes, which says whether that may be one of them. The n-th of those so far tightens the screen:
+// of few after each slot, of many whenever about n more have come.
 template <class Shape, class Useful, class Each>
 bool choose_cheapest(const PreparedSlots& prepared, const Query& query, const Shape& shape,
                      double t, Thresholds& thresholds, Useful useful, std::vector<Entry>& chosen,
