@@ -77,7 +77,7 @@ class LeastKeys {
   }
 
   bool knows(std::size_t seat) const { return known_[seat] != 0; }
-  // Nothing of these 64 rows has passed.
+  // Of these 64 rows none was of use.
   void learn(std::size_t seat, const float* key, const float* room) {
     known_[seat] = 1;
     const float largest = detail::least_with64(key, room, sizes_.back());
