@@ -10,14 +10,6 @@
 
 namespace slotkern {
 
-// Whether an exact sum, rounded once, meets an upper amount. Decimal numbers such as 0.1 are
-// rounded when they become doubles, so that a sum that meets its amount in decimals may exceed it
-// in doubles: an excess of up to 2^-50 of the amount counts as met. A lower amount is met if
-// meets(-sum, -amount).
-inline bool meets(double sum, double amount) {
-  return sum <= amount + 0x1p-50 * std::fabs(amount);
-}
-
 class ExactSum {
  public:
   void clear() { parts_.clear(); }
