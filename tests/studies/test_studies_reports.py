@@ -318,7 +318,7 @@ def test_a_different_answer_stops_the_times(tmp_path, monkeypatch, wrong):
         return search(slots, request, criterion, **options)
 
     monkeypatch.setattr(sk, wrong, poor)
-    with pytest.raises(AssertionError, match="published and exact differ"):
+    with pytest.raises(AssertionError, match=r"published and .* differ"):
         measure_times(study, twins=True, cycles=1)
 
 

@@ -524,3 +524,19 @@ def test_memory_of_many_performances_is_bounded():
         sk.find_alternatives(pairs, sk.Request(count // 2, 10))
     fast = sk.Request(2, 10, budget=9, min_performance=1.9)
     assert sk.find_alternatives(pairs, fast).start.tolist() == [1e3]
+
+
+@settings(max_examples=100, deadline=None)
+@given(slots=slot_arrays(), request=requests())
+def test_the_compiled_loops_find_what_is_published(slots, request):
+    """What is timed alone: AMP and its kin at the same start, CSA's the same starts."""
+    pytest.importorskip("numba")
+    from slotkern.published import loops
+
+    how = {"shape": "ragged", "method": "published"}
+    for criterion in loops.CRITERIA:
+        window = sk.find_window(slots, request, criterion, seed=3, **how)
+        starts = [] if window is None else [window.start]
+        assert loops.loop_of(slots, request, criterion, seed=3)() == starts
+    found = sk.find_alternatives(slots, request, "first", **how)
+    assert loops.loop_of(slots, request, None)(times=2) == found.start.tolist()

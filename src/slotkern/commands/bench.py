@@ -82,7 +82,8 @@ def scaling(
     """Print working times by nodes and by interval, the paper's beside this machine's.
 
     The tables are Tables 1 and 2 of the paper on AEP, as ``reproduce aep`` prints
-    them, with the power of nodes or interval that fits the times best. With --far,
+    them, with the power of nodes or interval that fits the times best. The paper's
+    algorithms are timed as compiled loops alone. With --far,
     times of searches in pools prepared once, beside the papers' algorithm while one
     search takes it no longer than a second.
     """

@@ -203,16 +203,13 @@ def find(
         )
     if nodes > len(slots):
         return None
-    suitable = slots["performance"] >= min_performance
-    suitable &= slots["price"] <= max_price
-    if proper is not None:
-        suitable &= proper
-    last = min(float(deadline), FINITE)
-    job = Job(nodes, float(volume), float(budget), float(earliest), last, setup, step)
-    suitable &= np.maximum(slots["start"], earliest) <= latest
     run = algorithm.lite if lite else algorithm.search
     if run is None:
         raise ValueError(f"{algorithm.name} has no Lite form")
+    last = min(float(deadline), FINITE)
+    job = Job(nodes, float(volume), float(budget), float(earliest), last, setup, step)
     with np.errstate(over="ignore", invalid="ignore"):  # lengths and costs may be inf
-        suitable &= job.lengths(slots["performance"]) <= max_runtime
+        suitable = job.suitable(slots, min_performance, max_price, latest, max_runtime)
+        if proper is not None:
+            suitable &= proper
         return whole(run, slots, suitable, job, criterion if by_value else seed)

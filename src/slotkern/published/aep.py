@@ -183,6 +183,115 @@ def aep(
     return best_start, best
 
 
+@compiled
+def repeated(
+    times: int,
+    slots: SlotList,
+    n: int,
+    budget: float,
+    criterion: int,
+    random: np.random.Generator,
+) -> tuple[float, Numbers]:
+    """Run the sweep this many times and return the last window; a call for timing."""
+    found = aep(slots, n, budget, criterion, random)
+    for _ in range(times - 1):
+        found = aep(slots, n, budget, criterion, random)
+    return found
+
+
+@compiled
+def cut(
+    slots: SlotList, node: Numbers, window: Numbers, start: float
+) -> tuple[SlotList, Numbers]:
+    """Return the list, and the nodes, without the parts of a window.
+
+    The rests of a cut slot keep its place by cost. A rest before the window also keeps
+    its place by start; one after the window is inserted by (start, node).
+    """
+    m = len(slots.arrival)
+    most = m + len(window)
+    taken = np.zeros(m, np.bool_)
+    taken[window] = True
+    first = np.full(m, -1, np.int64)  # number of what begins where the slot does
+    late = np.empty(len(window), np.int64)  # numbers of the rests after the window
+    proper, place = np.empty(most, np.bool_), np.empty(most, np.int64)
+    begin, end = np.empty(most), np.empty(most)
+    length, cost = np.empty(most), np.empty(most)
+    size, rests = 0, 0
+    for slot in range(m):
+        finish = start + slots.length[slot]
+        for after in range(2 if taken[slot] else 1):
+            if after:
+                if slots.end[slot] - finish <= 4 * 2.0**-52 * abs(finish):
+                    continue  # rounding, no rest
+                late[rests] = size
+                rests += 1
+            elif not taken[slot] or slots.start[slot] < start:
+                first[slot] = size
+            else:
+                continue
+            begin[size] = finish if after else slots.start[slot]
+            end[size] = start if taken[slot] and not after else slots.end[slot]
+            proper[size], place[size] = slots.proper[slot], node[slot]
+            length[size], cost[size] = slots.length[slot], slots.cost[slot]
+            size += 1
+    for i in range(1, rests):
+        slot, j = late[i], i
+        while j > 0 and (begin[late[j - 1]], place[late[j - 1]]) > (
+            begin[slot],
+            place[slot],
+        ):
+            late[j] = late[j - 1]
+            j -= 1
+        late[j] = slot
+    arrival = np.empty(size, np.int64)
+    filled, used = 0, 0
+    for slot in slots.arrival:
+        kept = first[slot]
+        if kept < 0:
+            continue
+        while used < rests and (begin[late[used]], place[late[used]]) < (
+            begin[kept],
+            place[kept],
+        ):
+            arrival[filled] = late[used]
+            filled += 1
+            used += 1
+        arrival[filled] = kept
+        filled += 1
+    arrival[filled:] = late[used:rests]
+    columns = SlotList(
+        arrival, proper[:size], begin[:size], end[:size], length[:size], cost[:size]
+    )
+    return columns, place[:size]
+
+
+@compiled
+def csa(
+    times: int,
+    slots: SlotList,
+    node: Numbers,
+    n: int,
+    budget: float,
+    random: np.random.Generator,
+) -> list[float]:
+    """CSA (section 3.1), this many times: starts of the windows of AMP, each cut out.
+
+    `slotkern.published.alternatives` says which parts they are; this form, compiled as
+    a whole, is there to be timed.
+    """
+    starts = [0.0 for _ in range(0)]
+    for _ in range(times):
+        starts.clear()
+        rest, place = slots, node
+        start, window = aep(rest, n, budget, START, random)
+        while len(window):
+            starts.append(start)
+            rest, place = cut(rest, place, window, start)
+            start, window = aep(rest, n, budget, START, random)
+    return starts
+
+
 def numbered(
     slots: NDArray[np.void], proper: NDArray[np.bool_], job: Job
 ) -> tuple[Numbers, SlotList]:

@@ -56,6 +56,22 @@ class Job(NamedTuple):
             return self.volume * (price / performance)
         return price * self.lengths(performance)
 
+    def suitable(
+        self,
+        slots: NDArray[np.void],
+        min_performance: float,
+        max_price: float,
+        latest: float,
+        max_runtime: float,
+    ) -> NDArray[np.bool_]:
+        """Return which slots keep the limits of the request that are of one slot."""
+        performance: NDArray[np.float64] = slots["performance"]
+        kept: NDArray[np.bool_] = performance >= min_performance
+        kept &= slots["price"] <= max_price
+        kept &= np.maximum(slots["start"], self.earliest) <= latest
+        kept &= self.lengths(performance) <= max_runtime
+        return kept
+
 
 class Found(NamedTuple):
     """A window as the algorithms report it."""

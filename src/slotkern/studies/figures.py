@@ -166,14 +166,14 @@ def _numbers(record: Mapping[str, Any], summary: Summary) -> Any:
 
 
 def _panels(
-    record: Mapping[str, Any], study: Study, count: int, **axes: Any
+    record: Mapping[str, Any], study: Study, count: int, columns: int = 3
 ) -> tuple[Any, list[Any]]:
-    """Return a figure with its title, and this many panels, at most three in a row."""
-    columns = min(3, count)
+    """Return a figure with its title and this many panels, at most `columns` a row."""
+    columns = min(columns, count)
     rows = -(-count // columns)
     figure = new_figure(1.2 + 3.4 * columns, 0.9 + 3.0 * rows, dpi=150)
     figure.suptitle(as_written(record.get("title", study.title)))
-    panels = list(figure.subplots(rows, columns, squeeze=False, **axes).ravel())
+    panels = list(figure.subplots(rows, columns, squeeze=False).ravel())
     for panel in panels[count:]:
         panel.set_axis_off()
     return figure, panels[:count]
@@ -336,26 +336,85 @@ def _times(
         "the paper's algorithms (this machine)": [t.twin for t in whole],
     }
     sides = {k: v for k, v in sides.items() if not all(map(math.isnan, v))}
-    figure, panels = _panels(record, study, len(sides), sharey=True)
-    labels = list(dict.fromkeys(timing.label for timing in whole))
-    for panel, (title, took) in zip(panels, sides.items(), strict=True):
-        x = dict(zip((s.name for s in settings), _along(panel, settings), strict=True))
-        for index, label in enumerate(labels):
-            points = [
-                (x[timing.setting.name], ms)
-                for timing, ms in zip(whole, took, strict=True)
-                if timing.label == label and not math.isnan(ms)
-            ]
-            if points:
-                style = {"marker": "o", "ms": 4, "color": f"C{index}"}
-                # Through the gaps one sees a curve that lies below.
-                style |= {"linestyle": _LINES[index % 2], "label": as_written(label)}
-                panel.plot(*zip(*points, strict=True), **style)
-        panel.set_title(title, fontsize=9)
-        panel.set_yscale("log")
-    panels[0].set_ylabel("time of one search (ms)")
+    figure, panels = _panels(record, study, 2 * len(sides), columns=len(sides))
+    for column, (title, took) in enumerate(sides.items()):
+        linear, log = panels[column], panels[len(sides) + column]
+        points = _times_by_label(whole, took)
+        apart = _apart(points)
+        where = zip((s.name for s in settings), _along(linear, settings), strict=True)
+        x = dict(where)
+        for index, (label, curve) in enumerate(points.items()):
+            style: dict[str, Any] = {"marker": "o", "ms": 4, "color": f"C{index}"}
+            # Through the gaps one sees a curve that lies below.
+            style |= {"linestyle": _LINES[index % 2], "label": as_written(label)}
+            along = [x[name] for name in curve]
+            for panel in (log,) if label == apart else (linear, log):
+                panel.plot(along, list(curve.values()), **style)
+        without = f"\nwithout {as_written(apart)}" if apart else ""
+        linear.set_title(title + without, fontsize=9)
+        linear.set_ylim(bottom=0)
+        _along(log, settings)
+        log.set_yscale("log")
+        if min(x.values()) > 0:
+            log.set_xscale("log")
+            places = _log_ticks(sorted(set(x.values())))
+            log.set_xticks(places, map("{:g}".format, places))
+            log.minorticks_off()
+            _draw_powers(log, points, x)
+        for panel in (linear, log):
+            panel.set_ylabel("time of one search (ms)" if column == 0 else "")
     _add_legend(figure, panels)
     return figure
+
+
+def _times_by_label(
+    timings: Sequence[Timing], took: Sequence[float]
+) -> dict[str, dict[str, float]]:
+    """Return the known times (ms) by search, then by the setting's name."""
+    points: dict[str, dict[str, float]] = {}
+    for timing, ms in zip(timings, took, strict=True):
+        at = points.setdefault(timing.label, {})
+        if not math.isnan(ms):
+            at[timing.setting.name] = ms
+    return points
+
+
+def _apart(points: Mapping[str, Mapping[str, float]]) -> str | None:
+    """Return the search beside which all others would lie on a linear axis's zero."""
+    tops = sorted((max(v.values()), label) for label, v in points.items() if v)
+    if len(tops) < 2 or tops[-1][0] < 5 * tops[-2][0]:
+        return None
+    return tops[-1][1]
+
+
+def _log_ticks(places: Sequence[float]) -> list[float]:
+    """Return the places whose labels do not overlap on a logarithmic axis."""
+    least = 0.12 * math.log(places[-1] / places[0])
+    kept = [places[-1]]
+    for place in reversed(places[:-1]):
+        if math.log(kept[-1] / place) >= least:
+            kept.append(place)
+    return kept[::-1]
+
+
+def _draw_powers(
+    panel: Any, points: Mapping[str, Mapping[str, float]], x: Mapping[str, float]
+) -> None:
+    """Draw faint lines of linear, quadratic and cubic growth within the panel."""
+    known = [ms for times in points.values() for ms in times.values() if ms > 0]
+    ends = min(x.values()), max(x.values())
+    if not known or ends[0] == ends[1]:
+        return
+    limits = panel.get_ylim()
+    low = math.sqrt(min(known) * max(known)) / 2
+    for name, power, style in (
+        ("linear", 1, ":"),
+        ("quadratic", 2, "-."),
+        ("cubic", 3, "--"),
+    ):
+        line = [low, low * (ends[1] / ends[0]) ** power]
+        panel.plot(ends, line, style, color=FAINT, lw=1, label=name)
+    panel.set_ylim(limits)
 
 
 def _add_legend(figure: Any, panels: Sequence[Any]) -> None:

@@ -1,0 +1,110 @@
+"""The compiled loops of AEP's algorithms and of CSA, prepared to be timed alone.
+
+`slotkern.published.find` numbers the slots by cost before every search. That is numpy
+code whose time is linear in the slots, and it hides how the printed loops grow. Here
+the slots are numbered once; `Loop` repeats the printed loop inside one compiled call.
+
+Answers: those of ``method="published"``. Cost: that of the printed algorithm.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slotkern._request import Request
+
+from . import aep
+from .job import FINITE, Job, whole
+
+__all__ = ["CRITERIA", "Loop", "loop_of"]
+
+#: The criteria of `aep.aep`; "first" and "start" are both AMP.
+CRITERIA = {
+    "first": aep.START,
+    "start": aep.START,
+    "cost": aep.COST,
+    "runtime": aep.RUNTIME,
+    "finish": aep.FINISH,
+    "processor_time": aep.PROCESSOR_TIME,
+}
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A printed algorithm with its slots numbered.
+
+    Attributes
+    ----------
+    slots, node : columns of the slots, cheapest first
+    nodes, budget : what the job asks for
+    criterion : a value of `CRITERIA`, or None for CSA
+    seed : of the random windows of minProcTime
+    """
+
+    slots: aep.SlotList
+    node: NDArray[np.int64]
+    nodes: int
+    budget: float
+    criterion: int | None
+    seed: int
+
+    def __call__(self, times: int = 1) -> list[float]:
+        """Run the loop this many times; return the starts of the windows found."""
+        random = np.random.default_rng(self.seed)
+        job = (self.nodes, self.budget)
+        if self.criterion is None:
+            return whole(aep.csa, times, self.slots, self.node, *job, random)
+        start, window = whole(
+            aep.repeated, times, self.slots, *job, self.criterion, random
+        )
+        return [float(start)] if len(window) else []
+
+
+def loop_of(
+    slots: NDArray[np.void], request: Request, criterion: str | None, seed: int = 0
+) -> Loop:
+    """Number the slots for a request and return the loop to be run.
+
+    Parameters
+    ----------
+    slots : structured array
+        Valid slots, sorted by (start, node).
+    request : Request
+        The job. Its filter `where` and its limits on sums are not applied.
+    criterion : str or None
+        A key of `CRITERIA`; None for CSA.
+    seed : int
+        Of the random windows of minProcTime.
+
+    Examples
+    --------
+    >>> import slotkern as sk
+    >>> from slotkern.published.loops import loop_of
+    >>> slots = sk.make_slots(node=[0, 1], start=0, end=[9, 4], performance=2, price=1)
+    >>> loop_of(slots, sk.Request(2, 4), None)(times=3)  # CSA
+    [0.0, 2.0]
+    """
+    job = Job(
+        request.nodes,
+        request.volume,
+        min(request.budget, FINITE),
+        request.earliest,
+        min(request.deadline, FINITE),
+        request.setup,
+        request.step,
+    )
+    with np.errstate(over="ignore", invalid="ignore"):
+        proper = job.suitable(
+            slots,
+            request.min_performance,
+            request.max_price,
+            request.latest,
+            request.max_runtime,
+        )
+        row, columns = aep.numbered(slots, proper, job)
+    node = slots["node"][row].astype(np.int64)
+    kind = None if criterion is None else CRITERIA[criterion]
+    return Loop(columns, node, job.nodes, job.budget, kind, seed)
