@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,11 +12,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from slotkern._core import PreparedSlots
 from slotkern._pool import SlotPool
+from slotkern._request import Request
+from slotkern._windows import Window
+from slotkern.batch.execution import true_shares
 from slotkern.batch.jobs import Batch
 from slotkern.batch.policies import CSS, Policy
 from slotkern.batch.schedule import Schedule
 from slotkern.batch.scheduling import schedule_batch
-from slotkern.checks import integer, number
+from slotkern.checks import integer, number, shown
+from slotkern.limits import Limit
+from slotkern.machine.clock import Clock, is_number
 from slotkern.notes import log
 from slotkern.shown import Drawn
 from slotkern.shown_table import Table
@@ -43,6 +48,11 @@ class Cycles(Drawn):
         When each job starts, and how long after it arrived; NaN where none did.
     failures : ndarray of int64, shape (cycles,)
         How many jobs of each cycle returned to the next batch.
+    finish : ndarray of float64, shape (jobs,)
+        The time at which the last part of each job ends, by its true length; NaN for a
+        job without a window.
+    pool : SlotPool
+        The free and the booked time after the last cycle.
     """
 
     schedules: list[Schedule]
@@ -52,6 +62,8 @@ class Cycles(Drawn):
     start: NDArray[np.float64]
     wait: NDArray[np.float64]
     failures: NDArray[np.int64]
+    finish: NDArray[np.float64]
+    pool: SlotPool
 
     @property
     def throughput(self) -> NDArray[np.int64]:
@@ -68,13 +80,14 @@ class Cycles(Drawn):
             "cycle": self.cycle,
             "start": self.start,
             "wait": self.wait,
+            "finish": self.finish,
         }
         return Table(
             repr(self),
             columns,
             len(self.cycle),
             terms=terms,
-            times=("start",),
+            times=("start", "finish"),
             spans=("wait",),
             facts={"a cycle at most": self.throughput.max(initial=0)},
         )
@@ -89,33 +102,55 @@ def run_cycles(
     requests: Any,
     arrivals: ArrayLike,
     *,
-    length: float,
+    length: Any,
     cycles: int | None = None,
-    horizon: float | None = None,
+    horizon: Any = None,
     policy: Policy | Callable[[int], Policy] = CSS,
     prices: Callable[[int, NDArray[np.void]], NDArray[np.float64]] | None = None,
     options: Callable[[int], dict[str, Any]] | None = None,
+    update: Callable[[int, SlotPool], Any] | None = None,
+    lengths: ArrayLike | None = None,
+    start: Any = None,
+    owner: str | None = None,
 ) -> Cycles:
-    """Schedule what has arrived, once a cycle, on what earlier cycles have left.
+    """Schedule the jobs that have arrived, once a cycle, on the time that is free then.
 
     Parameters
     ----------
     slots : structured array or SlotPool
-        The free time of all cycles together. Never changed.
-    requests, arrivals : sequence of Request (or Batch, or table), array_like of float
-        The jobs, and when each is handed in. Cycle c, at the time ``c * length``,
-        schedules those that have come by then and those that failed before.
-    length : float
-        Of a cycle.
+        The free time of all cycles together. Never changed: the cycles run on a copy.
+    requests, arrivals : sequence of Request (or Batch, or table), array_like
+        The jobs, and the time at which each arrives: numbers, or dates if the slots
+        have a clock. Cycle c, at the time ``start + c * length``, schedules the jobs
+        that have arrived by then and the jobs that failed before. Arrays in ``where``
+        and ``limits`` have one value for each row of `slots`, in all cycles.
+    length : float or duration
+        The time from one cycle to the next.
     cycles : int, optional
-        How many; as many as it takes until all jobs have had a turn by default.
-    horizon : float, optional
-        How far ahead of its time a cycle may book; without end by default.
+        The number of cycles; by default the last one is the first in which all jobs
+        have arrived.
+    horizon : float or duration, optional
+        Windows of a cycle finish at most this long after its time; without end by
+        default.
     policy : Policy or function of the cycle
     prices : function of the cycle and the free slots, optional
         The owners' prices of a cycle, one a slot.
     options : function of the cycle, optional
         Further arguments of `schedule_batch`: the administrators' limit and target.
+    update : function of the cycle and the pool, optional
+        Called at each cycle before its batch is scheduled, with the number of the cycle
+        and the pool at the cycle's time, ``pool.now``. It changes the pool as the local
+        resource managers report: ``pool.reserve`` for local tasks, ``pool.release`` for
+        tasks that ended early, ``pool.add_slots``, ``pool.remove_node``. It returns
+        None, or the prices of this cycle, one for each row of ``pool.slots``.
+    lengths : array_like of float, shape (jobs,), optional
+        The true work of each job as a share of the reserved work, in (0, 1], as
+        `Schedule.execute` has it. A part that has ended by the time of a cycle gives
+        the rest of its time back to that cycle. By default jobs use all of their time.
+    start : float or date, optional
+        The time of cycle 0; by default 0, or the pool's ``now`` if that is later.
+    owner : str, optional
+        The owner of the windows in the pool: ``pool.windows(owner)`` returns them.
 
     Returns
     -------
@@ -124,11 +159,16 @@ def run_cycles(
     Raises
     ------
     ValueError, TypeError
-        As `schedule_batch`; for arrivals of another number or that are not finite.
+        As `schedule_batch`; for arrivals of another number or that are not finite; for
+        an array in ``where`` or ``limits`` if the pool has changed before or if
+        `update` adds slots, which have no value in it.
 
     Notes
     -----
-    "Cyclic scheduling scheme" (Toporkov et al. 2014, section 3.1, figures 1 and 3).
+    "Cyclic scheduling scheme" (Toporkov et al. 2014, section 3.1, figures 1 and 3): the
+    sets of slots and their costs are updated at each cycle. The order within a cycle:
+    time passes (`SlotPool.advance`), parts that have ended give their rest back,
+    `update` is called, prices are set, the batch is scheduled and booked.
 
     Examples
     --------
@@ -138,44 +178,59 @@ def run_cycles(
     >>> flow = sk.run_cycles(slots, jobs, [0, 5, 12], length=10, horizon=60)
     >>> flow.cycle, flow.start
     (array([0, 1, 2]), array([ 0., 30., 60.]))
+
+    A local task takes node 1 at the second cycle, and jobs need half of their time:
+
+    >>> def local(cycle, pool):
+    ...     if cycle == 1:
+    ...         pool.reserve([1], 20, 50, owner="local", partly=True)
+    >>> flow = sk.run_cycles(slots, jobs, [0, 5, 12], length=10, horizon=90,
+    ...                      update=local, lengths=[0.5, 0.5, 0.5])
+    >>> flow.start, flow.finish
+    (array([ 0., 50., 20.]), array([15., 65., 30.]))
     """
-    batch = Batch.of(requests).in_numbers(slots)
-    times = np.array(arrivals, np.float64)
-    if times.shape != (len(batch),):
-        raise ValueError(f"arrivals has shape {times.shape} for {len(batch)} jobs")
-    if not np.isfinite(times).all():
-        row = int(np.flatnonzero(~np.isfinite(times))[0])
-        raise ValueError(f"arrivals[{row}] = {times[row]} is not finite")
-    step = number("length", length, above=0)
+    pool = slots.copy() if isinstance(slots, SlotPool) else SlotPool(slots)
+    batch = Batch.of(requests).in_numbers(pool)
+    times = _arrivals(arrivals, len(batch), pool.clock)
+    step = number("length", _duration("length", length, pool.clock), above=0)
+    begin = _begin(start, pool)
     if cycles is None:
-        last = float(times.max(initial=0.0))
-        cycles = max(0, math.ceil(last / step)) + 1
+        last = float(times.max(initial=begin))
+        cycles = max(0, math.ceil((last - begin) / step)) + 1
         log.info("%d cycles: until all jobs have had a turn", cycles)
     count = integer("cycles", cycles, least=0)
-    ahead = math.inf if horizon is None else number("horizon", horizon, above=0)
+    ahead = math.inf
+    if horizon is not None:
+        ahead = number("horizon", _duration("horizon", horizon, pool.clock), above=0)
+    _check_arrays(pool, batch)
+    rows_given = len(pool.origin)
+    shares = None
+    if lengths is not None:
+        shares = true_shares(lengths, len(batch), 0, 1.0)
 
-    pool = slots.copy() if isinstance(slots, SlotPool) else SlotPool(slots)
+    running: list[_Running] = []
     waiting = list(np.argsort(times, kind="stable"))
     cycle = np.full(len(batch), -1)
-    start = np.full(len(batch), np.nan)
+    begins, ends = np.full(len(batch), np.nan), np.full(len(batch), np.nan)
     schedules, batches, failures = [], [], []
     for c in range(count):
-        now = c * step
+        now = begin + c * step
         pool.advance(now)
+        running = [each for each in running if not each.give_back(pool, now)]
+        told = None if update is None else update(c, pool)
         ready = np.array([j for j in waiting if times[j] <= now], np.int64)
-        free = pool.slots.copy()
+        current, rows = pool._free()
+        free = current.copy()
+        if told is not None:
+            free["price"] = _prices(told, len(free), c)
         if prices is not None:
             free["price"] = prices(c, free)
         left = PreparedSlots(free, clock=pool.clock, machine=pool.machine)
-        asked = [
-            batch.requests[j].replace(
-                deadline=min(
-                    batch.requests[j].deadline,
-                    max(now + ahead, batch.requests[j].earliest),
-                )
-            )
-            for j in ready.tolist()
-        ]
+        asked = []
+        for j in ready.tolist():
+            request = _of_rows(batch.requests[j], batch.names[j], rows, rows_given)
+            until = max(now + ahead, request.earliest)
+            asked.append(request.replace(deadline=min(request.deadline, until)))
         schedule = schedule_batch(
             left,
             Batch(
@@ -186,22 +241,199 @@ def run_cycles(
             policy(c) if callable(policy) else policy,
             **(options(c) if options is not None else {}),
         )
-        for window in schedule:
-            if window is not None:
-                pool.book(window)
+        windows = [_in_rows(window, rows) for window in schedule if window is not None]
+        for window in windows:
+            pool.book(window, owner)
         done = ready[schedule.scheduled]
         cycle[done] = c
-        start[done] = schedule.windows.start[schedule.scheduled]
+        begins[done] = schedule.windows.start[schedule.scheduled]
+        used = 1.0 if shares is None else shares[done]
+        spans = schedule.windows.runtime[schedule.scheduled]
+        ends[done] = begins[done] + spans * used
+        if shares is not None:
+            pairs = zip(windows, shares[done].tolist(), strict=True)
+            running += [
+                _Running(window, share, update is not None)
+                for window, share in pairs
+                if share < 1
+            ]
         waiting = [j for j in waiting if cycle[j] < 0]
         schedules.append(schedule)
         batches.append(ready)
         failures.append(len(ready) - len(done))
     return Cycles(
         schedules=schedules,
-        times=step * np.arange(count, dtype=np.float64),
+        times=begin + step * np.arange(count, dtype=np.float64),
         jobs=batches,
         cycle=cycle,
-        start=start,
-        wait=start - times,
+        start=begins,
+        wait=begins - times,
         failures=np.array(failures, np.int64),
+        finish=ends,
+        pool=pool,
     )
+
+
+class _Running:
+    """A booked window whose parts end early.
+
+    Parameters
+    ----------
+    window : Window
+        As it is booked in the pool.
+    share : float
+        The share of its length that each part really needs, below 1.
+    shared : bool
+        Whether `update` may have released it.
+    """
+
+    def __init__(self, window: Window, share: float, shared: bool) -> None:
+        whole = window.to_dict()
+        self._shared = shared
+        self._window, self._whole = window, whole
+        # (true end, reserved end, row, part), the first end last
+        self._parts = sorted(
+            (
+                (
+                    window.start + share * part["length"],
+                    window.start + part["length"],
+                    part["row"],
+                    part,
+                )
+                for part in whole["slots"]
+            ),
+            key=lambda each: each[:3],
+            reverse=True,
+        )
+
+    def give_back(self, pool: SlotPool, now: float) -> bool:
+        """Release the parts that have ended; return whether all have."""
+        ended = []
+        while self._parts and self._parts[-1][0] <= now:
+            _, reserved, _, part = self._parts.pop()
+            if reserved > now:
+                ended.append(part)
+        if ended:
+            rest = self._window
+            if len(ended) < len(rest):
+                ended.sort(key=lambda part: part["node"])  # the order within a window
+                rest = Window.from_dict(self._whole | {"slots": ended})
+            try:
+                pool.release(rest)
+            except ValueError:
+                if not self._shared:
+                    raise
+                # `update` has released it before
+        return not self._parts
+
+
+def _arrivals(
+    arrivals: ArrayLike, jobs: int, clock: Clock | None
+) -> NDArray[np.float64]:
+    """Return the arrivals as numbers of the clock, one finite number a job."""
+    try:
+        times = np.array(arrivals, np.float64)
+    except (ValueError, TypeError):
+        if clock is None:
+            raise
+        times = clock.times(arrivals, "arrivals")
+    if times.shape != (jobs,):
+        raise ValueError(f"arrivals has shape {times.shape} for {jobs} jobs")
+    if not np.isfinite(times).all():
+        row = int(np.flatnonzero(~np.isfinite(times))[0])
+        raise ValueError(f"arrivals[{row}] = {times[row]} is not finite")
+    return times
+
+
+def _duration(name: str, value: Any, clock: Clock | None) -> Any:
+    return value if clock is None or is_number(value) else clock.duration(value, name)
+
+
+def _begin(start: Any, pool: SlotPool) -> float:
+    """Return the time of cycle 0."""
+    if start is None:
+        return max(0.0, pool.now)
+    time = start if pool.clock is None else pool.clock.time(start, "start")
+    return number("start", time, least=None if pool.now == -math.inf else pool.now)
+
+
+def _prices(told: Any, rows: int, cycle: int) -> NDArray[np.float64]:
+    """Return the prices that `update` returned, checked."""
+    at = f"update returned at cycle {cycle}"
+    try:
+        made = np.asarray(told, np.float64)
+    except (ValueError, TypeError):
+        raise TypeError(
+            f"{at} {shown(told)}; it must return None or an array of prices"
+        ) from None
+    if made.shape != (rows,):
+        raise ValueError(
+            f"{at} prices of shape {made.shape} for {rows} rows of pool.slots"
+        )
+    return made
+
+
+def _check_arrays(pool: SlotPool, batch: Batch) -> None:
+    """Refuse arrays that do not have one value for each row of the given slots."""
+    rows = len(pool.origin)
+    for name, request in zip(batch.names, batch.requests, strict=True):
+        for title, values in _arrays(request):
+            try:
+                pool.check_rows(title)
+            except ValueError as error:
+                raise ValueError(f"{name}: {error}") from None
+            if len(values) != rows:
+                raise ValueError(
+                    f"{name}: {title} has {len(values)} values for {rows} slots; an "
+                    "array must match the given slots row by row"
+                )
+
+
+def _arrays(request: Request) -> Iterable[tuple[str, NDArray[Any]]]:
+    """Yield the arrays of a request that have one value for each row of the slots."""
+    if isinstance(request.where, np.ndarray):
+        yield "where", request.where
+    for limit in request.limits:
+        if isinstance(limit.of, np.ndarray):
+            yield "a limit", limit.of
+
+
+def _of_rows(
+    request: Request, name: str, rows: NDArray[np.int64] | None, given: int
+) -> Request:
+    """Return the request with its arrays for the slots that are free now.
+
+    `rows` has, for each of these, the row of the given slots that it is a part of.
+    """
+    if rows is None or not any(True for _ in _arrays(request)):
+        return request
+    added = np.flatnonzero(rows >= given)
+    if added.size:
+        title, values = next(iter(_arrays(request)))
+        raise ValueError(
+            f"{name}: {title} is an array of {len(values)} values, one for each row of "
+            f"the given slots; the slot that was added as row {rows[added[0]]} has "
+            "none; use an expression or a field"
+        )
+    where = request.where
+    return request.replace(
+        where=where[rows] if isinstance(where, np.ndarray) else where,
+        limits=[
+            Limit(limit.of[rows], limit.side, limit.amount)
+            if isinstance(limit.of, np.ndarray)
+            else limit
+            for limit in request.limits
+        ],
+    )
+
+
+def _in_rows(window: Window, rows: NDArray[np.int64] | None) -> Window:
+    """Return a window of some free slots as one of the rows that they come from."""
+    if rows is None:
+        return window
+    whole = window.to_dict()
+    for part in whole["slots"]:
+        part["row"] = int(rows[part["row"]])
+    moved = Window.from_dict(whole)
+    moved.terms = window.terms
+    return moved

@@ -24,10 +24,12 @@ from slotkern.machine.jobs import (
 if TYPE_CHECKING:
     from slotkern.typing import Slots
 
-__all__ = ["Batch", "read_batch"]
+__all__ = ["Batch", "read_batch", "read_flow"]
 
 #: What a table of jobs may have beside the columns of `slotkern.machine.jobs`.
 OWN = ("criterion", "order")
+#: The further columns of a table of jobs that arrive one after another.
+FLOW = ("arrival", "share")
 DEFAULT_CRITERION = "finish"
 
 
@@ -167,9 +169,64 @@ def read_batch(path: AnyPath) -> Batch:
     return _of_table(read_jobs(path), "jobs")
 
 
+def read_flow(path: AnyPath) -> tuple[Batch, list[Any], list[float] | None]:
+    """Read a table of jobs that arrive one after another.
+
+    Parameters
+    ----------
+    path : str or path-like
+        As for `read_batch`, with the columns ``arrival`` (a number of the slots' clock
+        or a date) and, optionally, ``share`` (the true length as a share of the
+        reserved one).
+
+    Returns
+    -------
+    batch : Batch
+    arrivals : list
+        One a job.
+    shares : list of float or None
+        One a job; 1 for an empty cell. None without the column.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Naming the file, the row and the column.
+    OSError
+        If it cannot be read.
+    """
+    table = read_jobs(path)
+    name = called(table, "jobs")
+    if "arrival" not in table:
+        raise ValueError(
+            f"{name} has no column 'arrival', the time at which each job arrives; it "
+            f"has {', '.join(table) or 'none'}"
+        )
+    rows = _rows_in_order(table, name, (*OWN, *FLOW))
+    arrivals, shares = [], []
+    for i, row in rows:
+        if "arrival" not in row:
+            raise ValueError(f"{name}, {row_of(name, i)}, column 'arrival': is empty")
+        arrivals.append(row.pop("arrival"))
+        share = row.pop("share", 1.0)
+        if not 0 < share <= 1:
+            raise ValueError(
+                f"{name}, {row_of(name, i)}, column 'share': {share:g} is not a share "
+                "of the reserved length in (0, 1]"
+            )
+        shares.append(share)
+    return _batch_of(rows, name), arrivals, shares if "share" in table else None
+
+
 def _of_table(table: Any, name: str) -> Batch:
     name = called(table, name)
-    rows = rows_of(table, OWN, name)
+    return _batch_of(_rows_in_order(table, name, OWN), name)
+
+
+def _rows_in_order(
+    table: Any, name: str, more: Sequence[str]
+) -> list[tuple[int, dict[str, Any]]]:
+    """Return the rows with their numbers in the table, by their column ``order``."""
+    rows = rows_of(table, more, name)
     for i, row in enumerate(rows):
         criterion = row.get("criterion", DEFAULT_CRITERION)
         if criterion not in CRITERIA:
@@ -178,7 +235,11 @@ def _of_table(table: Any, name: str) -> Batch:
                 f"{', '.join(CRITERIA)}; got {criterion!r}"
             )
     order = sorted(range(len(rows)), key=lambda i: rows[i].pop("order", i))
-    criteria = [rows[i].pop("criterion", DEFAULT_CRITERION) for i in order]
-    names = [rows[i].pop("name", f"job {i + 1}") for i in order]
-    requests = [request_of(rows[i], i, name) for i in order]
+    return [(i, rows[i]) for i in order]
+
+
+def _batch_of(rows: list[tuple[int, dict[str, Any]]], name: str) -> Batch:
+    criteria = [row.pop("criterion", DEFAULT_CRITERION) for _, row in rows]
+    names = [row.pop("name", f"job {i + 1}") for i, row in rows]
+    requests = [request_of(row, i, name) for i, row in rows]
     return Batch(requests, names, criteria)

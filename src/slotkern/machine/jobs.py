@@ -24,7 +24,16 @@ __all__ = ["is_table", "read_jobs", "request_of", "requests_of", "rows_of"]
 COLUMNS = ("name", *REQUEST_FIELDS, "walltime", "reference")
 TEXTS = ("name", "where", "criterion")
 #: Numbers of the clock's units, or dates and durations as people say them.
-SAID = ("earliest", "latest", "deadline", "walltime", "setup", "step", "max_runtime")
+SAID = (
+    "arrival",
+    "earliest",
+    "latest",
+    "deadline",
+    "walltime",
+    "setup",
+    "step",
+    "max_runtime",
+)
 
 Row = dict[str, Any]
 

@@ -1,0 +1,384 @@
+"""``slotkern cycles``: jobs that arrive one after another, scheduled batch by batch."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import numpy as np
+
+from slotkern import SlotPool
+from slotkern.batch import Cycles, run_cycles
+from slotkern.batch.jobs import read_flow
+from slotkern.batch.policies import policy_of
+from slotkern.batch.scheduling import MEASURES
+from slotkern.checks import row_of
+from slotkern.commands.batch import POLICY_WORDS
+from slotkern.commands.machine import number_or_text, read_free
+from slotkern.commands.results import (
+    Dates,
+    Html,
+    Output,
+    check_output,
+    check_page,
+    write_page,
+    write_table,
+)
+from slotkern.commands.tables import column, some_of
+from slotkern.commands.terminal import show, write
+from slotkern.commands.words import SHAPES, among
+from slotkern.extras import extra
+from slotkern.machine.clock import Clock, is_number
+from slotkern.machine.files import read_columns
+
+with extra():
+    import typer
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+if TYPE_CHECKING:
+    from slotkern.typing import Shape
+
+__all__ = ["cycles", "register"]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command()(cycles)
+
+
+def cycles(
+    slots: Annotated[
+        Path,
+        typer.Argument(
+            help="Free slots: .csv, .parquet, .json, .jsonl or .npz; or a saved pool."
+        ),
+    ],
+    jobs: Annotated[
+        Path,
+        typer.Argument(
+            help="One row a job, .csv, .parquet or .json: arrival, nodes, volume or "
+            "walltime, and if wanted share (the true length as a share of the reserved "
+            "one), name, criterion, order, budget and the other limits."
+        ),
+    ],
+    length: Annotated[
+        str, typer.Option(help="Time from one cycle to the next: 600, or 1h.")
+    ],
+    count: Annotated[
+        int | None,
+        typer.Option(
+            "--cycles",
+            help="Number of cycles; until all jobs have arrived if not given.",
+        ),
+    ] = None,
+    horizon: Annotated[
+        str | None,
+        typer.Option(help="Windows finish at most this long after their cycle."),
+    ] = None,
+    start: Annotated[
+        str | None,
+        typer.Option(help="Time of the first cycle; 0, or the pool's, if not given."),
+    ] = None,
+    policy: Annotated[
+        str,
+        typer.Option(
+            autocompletion=among(POLICY_WORDS),
+            help="css, slicer:K, slicer:SIZE+SIZE, conservative, easy, bsf:N or "
+            "bsf:N:K.",
+        ),
+    ] = "css",
+    minimize: Annotated[
+        str | None,
+        typer.Option(
+            autocompletion=among(MEASURES),
+            help="time, cost, start, finish, runtime or a column.",
+        ),
+    ] = None,
+    maximize: Annotated[
+        str | None,
+        typer.Option(autocompletion=among(MEASURES), help="The same, as large."),
+    ] = None,
+    under: Annotated[
+        str,
+        typer.Option(autocompletion=among(MEASURES), help="What the limit is on."),
+    ] = "cost",
+    limit: Annotated[
+        float | None, typer.Option(help="The most of it in a cycle; eq. 5 by default.")
+    ] = None,
+    shape: Annotated[
+        str,
+        typer.Option(
+            autocompletion=among(SHAPES),
+            help="ragged, or square: parts finish together.",
+        ),
+    ] = "ragged",
+    local: Annotated[
+        Path | None,
+        typer.Option(
+            help="Local tasks of the nodes: .csv or .parquet with node, start, end, "
+            "and if wanted arrival, the time from which cycles know of each."
+        ),
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw it: .png, .svg, .pdf.")
+    ] = None,
+    html: Html = None,
+    output: Output = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object (see docs/json.md).")
+    ] = False,
+) -> None:
+    """Schedule jobs as they arrive, one batch a cycle, on the time that is free then.
+
+    A job without a window returns to the next batch. Exits with 1 when no job was
+    scheduled.
+    """
+    rule = policy_of(policy)
+    check_output(output, [slots, jobs, local])
+    check_page(html)
+    batch, arrivals, shares = read_flow(jobs)
+    free, _ = read_free(slots)
+    pool = free if isinstance(free, SlotPool) else SlotPool(free)
+    given = {"minimize": minimize, "maximize": maximize, "under": under}
+    flow = run_cycles(
+        pool,
+        batch,
+        _times(arrivals, pool.clock, str(jobs)),
+        length=_span("--length", length, pool.clock),
+        cycles=count,
+        horizon=None if horizon is None else _span("--horizon", horizon, pool.clock),
+        policy=rule,
+        options=lambda _: given | {"limit": limit, "shape": cast("Shape", shape)},
+        update=None if local is None else _local_tasks(local, pool.clock),
+        lengths=shares,
+        start=_moment("--start", number_or_text(start), pool.clock),
+    )
+    if plot is not None:
+        from slotkern.plotting.batch import plot_cycles
+
+        plot_cycles(flow, path=plot)
+    names = list(batch.names)
+    if html is not None:
+        write_page(html, flow, title=f"{jobs.name} on {slots.name}, {policy}")
+    if output is not None:
+        _write(flow, names, pool.clock, output)
+    if as_json:
+        whole = _object(flow, names, slots, jobs, policy)
+        write(json.dumps(whole, indent=2, allow_nan=False) + "\n")
+    else:
+        done = int((flow.cycle >= 0).sum())
+        show(
+            _table(flow, names, pool.clock),
+            f"{done} of {len(names)} jobs scheduled in {len(flow.schedules)} cycles",
+        )
+    if not (flow.cycle >= 0).any():
+        raise typer.Exit(1)
+
+
+def _span(option: str, text: str, clock: Clock | None) -> Any:
+    """Return a duration of an option, in the numbers of the slots' clock."""
+    value = number_or_text(text)
+    if is_number(value):
+        return value
+    if clock is None:
+        raise ValueError(
+            f"{option}: {text!r} is a duration, but the slots have no clock; give a "
+            "number in the units of the slots"
+        )
+    return clock.duration(value, option)
+
+
+def _moment(option: str, value: Any, clock: Clock | None) -> Any:
+    """Return a time as a number of the slots' clock; None stays None."""
+    if value is None or is_number(value):
+        return value
+    if clock is None:
+        raise ValueError(
+            f"{option}: {value!r} is a date, but the slots have no clock; give a "
+            "number in the units of the slots"
+        )
+    return clock.time(value, option)
+
+
+def _times(arrivals: list[Any], clock: Clock | None, name: str) -> list[float]:
+    return [
+        _moment(f"{name}, column 'arrival'", number_or_text(time), clock)
+        if isinstance(time, str)
+        else _moment(f"{name}, column 'arrival'", time, clock)
+        for time in arrivals
+    ]
+
+
+def _local_tasks(path: Path, clock: Clock | None) -> Callable[[int, SlotPool], None]:
+    """Return the update that reserves the local tasks of a table as they arrive."""
+    table = read_columns(path, ("node", "start", "end", "arrival"))
+    name = table.source
+    for title in ("node", "start", "end"):
+        if title not in table:
+            raise ValueError(
+                f"{name} has no column {title!r}; it has {', '.join(table)}"
+            )
+    columns = {title: np.asarray(table[title]).tolist() for title in table}
+    columns.setdefault("arrival", [None] * len(columns["node"]))
+
+    def moment(title: str, i: int) -> float | None:
+        cell = columns[title][i]
+        if cell is None or str(cell).strip() in ("", "nan"):
+            return None
+        value = number_or_text(cell) if isinstance(cell, str) else cell
+        at = f"{name}, {row_of(name, i)}, column {title!r}"
+        return cast("float", _moment(at, value, clock))
+
+    tasks = []
+    for i, node in enumerate(columns["node"]):
+        first, last = moment("start", i), moment("end", i)
+        if first is None or last is None:
+            raise ValueError(f"{name}, {row_of(name, i)}: start or end is empty")
+        arrival = moment("arrival", i)
+        tasks.append((-math.inf if arrival is None else arrival, i, node, first, last))
+    tasks.sort(key=lambda task: task[:2], reverse=True)
+
+    def update(cycle: int, pool: SlotPool) -> None:
+        while tasks and tasks[-1][0] <= pool.now:
+            _, i, node, first, last = tasks.pop()
+            if last <= pool.now:
+                continue  # past
+            one = node if pool.machine is not None else _id(node, name, i)
+            try:
+                pool.reserve([one], first, last, owner="local", partly=True)
+            except (ValueError, TypeError) as error:
+                raise type(error)(f"{name}, {row_of(name, i)}: {error}") from None
+
+    return update
+
+
+def _id(node: Any, name: str, row: int) -> int:
+    try:
+        return int(node)
+    except ValueError:
+        raise ValueError(
+            f"{name}, {row_of(name, row)}, column 'node': {node!r} is no node id, and "
+            "the slots have no machine with names"
+        ) from None
+
+
+def _windows(flow: Cycles, jobs: int) -> list[Any]:
+    """Return the window of each job, or None."""
+    found: list[Any] = [None] * jobs
+    for rows, schedule in zip(flow.jobs, flow.schedules, strict=True):
+        for job, window in zip(rows.tolist(), schedule.windows, strict=True):
+            if window is not None:
+                found[job] = window
+    return found
+
+
+def _reasons(flow: Cycles, jobs: int) -> list[str]:
+    """Return why each job failed in its last cycle; "" for a scheduled job."""
+    found = ["not yet arrived"] * jobs
+    for rows, schedule in zip(flow.jobs, flow.schedules, strict=True):
+        for job, reason in zip(rows.tolist(), schedule.reasons, strict=True):
+            found[job] = "" if reason == "scheduled" else reason
+    return found
+
+
+def _table(flow: Cycles, names: list[str], clock: Clock | None) -> Table:
+    """One row a job."""
+    columns: dict[str, list[str]] = {"job": names}
+    number = flow.cycle.astype(float)
+    columns["cycle"] = column(np.where(number < 0, np.nan, number))
+    for title, values in (("start", flow.start), ("finish", flow.finish)):
+        columns[title] = (
+            column(values) if clock is None else clock.text(values).tolist()
+        )
+    columns["wait"] = column(flow.wait)
+    if clock is not None:
+        columns["wait"] = [
+            "" if wait != wait else str(clock.timedelta(wait))
+            for wait in flow.wait.tolist()
+        ]
+    windows = _windows(flow, len(names))
+    columns["nodes"] = [
+        "" if window is None else some_of(window.names or window.nodes)
+        for window in windows
+    ]
+    if (flow.cycle < 0).any():
+        columns["why not"] = _reasons(flow, len(names))
+    table = Table(box=SIMPLE_HEAD)
+    for title in columns:
+        left = title in ("job", "nodes", "why not")
+        table.add_column(Text(title), justify="left" if left else "right")
+    for row in zip(*columns.values(), strict=True):
+        table.add_row(*map(Text, row))
+    return table
+
+
+def _write(flow: Cycles, names: list[str], clock: Clock | None, path: Path) -> None:
+    """Write a row for each part of each job, and one for each job without a window."""
+    rows: list[tuple[Any, ...]] = []
+    reasons = _reasons(flow, len(names))
+    for job, window in enumerate(_windows(flow, len(names))):
+        cycle = None if window is None else int(flow.cycle[job])
+        head = (names[job], cycle, reasons[job] or "scheduled")
+        if window is None:
+            rows.append((*head, None, None, math.nan, math.nan, math.nan))
+            continue
+        labels = window.names if window.machine is not None else [None] * len(window)
+        for part, label in zip(window.slots, labels, strict=True):
+            span = float(part["start"]), float(part["end"]), float(part["cost"])
+            rows.append((*head, int(part["node"]), label, *span))
+    titles = ("job", "cycle", "reason", "node", "name", "start", "end", "cost")
+    cells = zip(*rows, strict=True) if rows else ([] for _ in titles)
+    columns: dict[str, Any] = dict(zip(titles, map(list, cells), strict=True))
+    if all(label is None for label in columns["name"]):
+        del columns["name"]
+    if clock is not None:
+        for title in ("start", "end"):
+            times = np.array(columns[title], np.float64)
+            columns[f"{title}_time"] = Dates(clock, times)
+    write_table(path, columns)
+
+
+def _object(
+    flow: Cycles, names: list[str], slots: Path, jobs: Path, policy: str
+) -> dict[str, Any]:
+    """Return the object that docs/json.md describes."""
+    from slotkern import __version__
+    from slotkern.commands.windows import _plain
+
+    reasons, windows = _reasons(flow, len(names)), _windows(flow, len(names))
+    columns = {
+        name: getattr(flow, name).tolist() for name in ("start", "finish", "wait")
+    }
+    whole = {
+        "slotkern": __version__,
+        "file": str(slots),
+        "jobs_file": str(jobs),
+        "policy": policy,
+        "cycles": [
+            {
+                "time": time,
+                "jobs": [names[job] for job in rows.tolist()],
+                "scheduled": len(rows) - failed,
+                "failures": failed,
+            }
+            for time, rows, failed in zip(
+                flow.times.tolist(), flow.jobs, flow.failures.tolist(), strict=True
+            )
+        ],
+        "jobs": [
+            {
+                "name": names[job],
+                "cycle": None if window is None else int(flow.cycle[job]),
+                "reason": reasons[job] or "scheduled",
+                **{name: values[job] for name, values in columns.items()},
+                "window": None if window is None else window.to_dict(),
+            }
+            for job, window in enumerate(windows)
+        ],
+    }
+    return cast("dict[str, Any]", _plain(whole))
