@@ -120,7 +120,7 @@ cdef class SlotPool(ChangingSlots):
     """
 
     def __cinit__(self):
-        self.owner_of = {}
+        self.owner_of, self._generations = {}, {}
         self.numbered, self.bound_limits = {}, []
 
     # --- reading
@@ -400,6 +400,7 @@ cdef class SlotPool(ChangingSlots):
         self.mutex.unlock()
         check_status(status)
         other.terms, other.owner_of = self.terms, dict(self.owner_of)
+        other._generations = dict(self._generations)
         return other
 
     def release(self, window):
@@ -658,7 +659,7 @@ cdef class SlotPool(ChangingSlots):
 
     # --- files
 
-    def save(self, path):
+    def save(self, path, *, overwrite=False):
         """Write the pool to one file, which `load` reads.
 
         The file is written beside `path`, flushed to the disk and renamed: killed at any
@@ -670,18 +671,32 @@ cdef class SlotPool(ChangingSlots):
         path : path
             A numpy archive (.npz) without pickles, format "slotkern pool 2", with clock,
             machine and owners.
+        overwrite : bool
+            Whether to replace the file also if it changed since this pool was loaded from
+            it or saved to it. What others saved there meanwhile is lost.
 
         Raises
         ------
+        PoolFileChangedError
+            If this pool was loaded from `path`, or saved there, and the file has another
+            generation now, because somebody else saved to it. `path` is as it was. A
+            ValueError.
         TypeError
             If a field of the slots holds Python objects.
         ValueError
             If the suffix is that of another format of slots, as .csv.
         OSError
             If the file cannot be written; `path` is as it was.
+
+        Notes
+        -----
+        Each save gives the file a new generation: a number, one more than before, and a
+        digest. A pool keeps the generation of each file that it was loaded from or saved to,
+        and so do its copies. A pool that was never loaded from `path` replaces what is there.
+        Two processes that save at once take turns (by ``flock``, not on Windows).
         """
         from slotkern.pool_file import save_pool  # a search does not need it
-        save_pool(self, path)
+        save_pool(self, path, overwrite)
 
     @staticmethod
     def load(path):
@@ -714,7 +729,7 @@ cdef class SlotPool(ChangingSlots):
 
     def __reduce__(self):
         from slotkern._pool_state import restored
-        return restored, (*self._whole(), self.terms, self._owned())
+        return restored, (*self._whole(), self.terms, self._owned(), self._generations)
 
     def _owned(self):
         """Windows and their owners, as pairs."""

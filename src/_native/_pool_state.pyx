@@ -19,10 +19,11 @@ from slotkern.errors import SlotError
 from slotkern.slots import in_order, row_order
 
 
-def restored(origin, state, now, terms=None, owned=()):
-    """The pool of these arrays, with its clock and machine, and who owns which windows."""
+def restored(origin, state, now, terms=None, owned=(), generations=None):
+    """The pool of these arrays, with clock, machine, owned windows, generations of files."""
     cdef SlotPool pool = in_state(origin, state, now)
     pool.terms = terms
+    pool._generations.update(generations or {})
     for window, owner in owned:
         window.terms = terms
         pool.own([window], owner)

@@ -20,6 +20,7 @@ cdef class SlotPool(ChangingSlots):
     cdef list bound_limits        # requests that hold what is at the door
     cdef void forget_limits(self)
     cdef dict owner_of            # the owner of each window that has one and is not past
+    cdef readonly dict _generations    # of the files loaded or saved, by their real path
     cdef int own(self, list windows, str owner) except -1
     cdef int release_one(self, Window window) except -1
     cdef Status still_booked(self, list windows, size_t& which, size_t& bad) except *

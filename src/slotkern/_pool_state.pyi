@@ -14,5 +14,6 @@ def restored(
     now: float,
     terms: Any = None,
     owned: Iterable[tuple[Window, str]] = (),
+    generations: dict[str, Any] | None = None,
 ) -> SlotPool: ...
 def add_slots(pool: SlotPool, slots: Slots) -> None: ...

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from slotkern.explanation import Explanation
 
-__all__ = ["NoWindowError", "SlotError", "kernel_error", "slot_error"]
+__all__ = [
+    "NoWindowError",
+    "PoolFileChangedError",
+    "SlotError",
+    "kernel_error",
+    "slot_error",
+]
 
 
 class SlotError(ValueError):
@@ -50,6 +56,30 @@ class NoWindowError(LookupError):
 
     def __reduce__(self) -> tuple[type[NoWindowError], tuple[Explanation, str]]:
         return NoWindowError, (self.explanation, self.found_by)
+
+
+class PoolFileChangedError(ValueError):
+    """A refusal to save a pool over a file that changed since the pool was loaded.
+
+    Attributes
+    ----------
+    path : str
+        The file.
+    loaded, found : str
+        The generation that the pool was loaded from or saved as, and that of the file.
+    """
+
+    def __init__(self, path: str, loaded: str, found: str) -> None:
+        super().__init__(
+            f"{path}: the file changed since this pool was loaded: the pool is of "
+            f"{loaded}, the file has {found}; load the file again and repeat the "
+            "change, save to another path, or overwrite it with overwrite=True "
+            "(--force on the command line)"
+        )
+        self.path, self.loaded, self.found = path, loaded, found
+
+    def __reduce__(self) -> tuple[type[PoolFileChangedError], tuple[str, str, str]]:
+        return PoolFileChangedError, (self.path, self.loaded, self.found)
 
 
 _TOO_SMALL = (

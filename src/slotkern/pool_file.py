@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
-from typing import Any
+import os
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +16,11 @@ from numpy.typing import NDArray
 from ._pool import SlotPool
 from ._pool_state import restored
 from ._spans import SPAN, overlap
+from .errors import PoolFileChangedError
 from .files import FORMATS
 from .files.archive import read_archive, write_archive
 from .files.columns import Fault, Room
-from .files.whole import AnyPath, as_path, open_whole
+from .files.whole import AnyPath, as_path, hold_file, open_whole
 from .machine.saved import recalled, told
 from .notes import log
 from .slots import in_order, validate_slots
@@ -26,7 +32,29 @@ FORMAT = "slotkern pool 2"
 OLDER = ("slotkern pool 1",)
 
 
-def save_pool(pool: SlotPool, path: AnyPath) -> None:
+class Generation(NamedTuple):
+    """What a saved state is known by.
+
+    Attributes
+    ----------
+    number : int
+        How many times a pool was saved to the file, counted over all writers; 0 for a
+        file of an older format.
+    digest : str
+        Of the state and of the generation before it; of the bytes of an older file.
+    """
+
+    number: int
+    digest: str
+
+    def __str__(self) -> str:
+        return f"generation {self.number} ({self.digest[:8]})"
+
+
+_NUMBER, _DIGEST = "generation", "generation digest"
+
+
+def save_pool(pool: SlotPool, path: AnyPath, overwrite: bool = False) -> None:
     """Write a pool to a file, whole or not at all; see `SlotPool.save`."""
     path = as_path(path)
     if path.suffix.lower() in FORMATS.keys() - {".npz"}:  # it would not be one
@@ -43,8 +71,20 @@ def save_pool(pool: SlotPool, path: AnyPath) -> None:
     more = told(
         pool
     )  # before the file is opened: a machine may hold what cannot be saved
-    with open_whole(path) as file:
-        write_archive(file, heading | state | more)
+    arrays = heading | state | more
+    key = os.path.realpath(path)
+    with hold_file(path):
+        found, loaded = _generation_at(path), pool._generations.get(key)
+        changed = found is not None and loaded is not None and found != loaded
+        if changed and not overwrite:
+            raise PoolFileChangedError(str(path), str(loaded), str(found))
+        before = [each for each in (found, loaded) if each is not None]
+        number = 1 + max((each.number for each in before), default=0)
+        generation = Generation(number, _digest(arrays, loaded))
+        mark = {_NUMBER: np.array(number), _DIGEST: np.array(generation.digest)}
+        with open_whole(path) as file:
+            write_archive(file, mark | arrays)
+    pool._generations[key] = generation
 
 
 def load_pool(path: AnyPath) -> SlotPool:
@@ -62,14 +102,64 @@ def load_pool(path: AnyPath) -> SlotPool:
         if arrays["format"].tolist() in OLDER:
             reason = "an older format, without clock, machine and owners"
             log.info("%s: %s", path, reason)
+        generation = _generation(arrays) or _of_bytes(data)
         del data
         origin, state, now = _checked(arrays)
-        return restored(origin, state, now, *recalled(arrays))
+        pool = restored(origin, state, now, *recalled(arrays))
+        pool._generations[os.path.realpath(path)] = generation
+        return pool
     except Fault as fault:
         reason = fault.reason
     except (ValueError, TypeError, OverflowError, MemoryError) as error:
         reason = str(error) or type(error).__name__
     raise Fault(f"not a whole slotkern pool: {reason}").error(str(path), str)
+
+
+def _generation_at(path: Path) -> Generation | None:
+    """Return the generation of what a file holds; None if there is no regular file."""
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            return None
+    except FileNotFoundError:
+        return None
+    with open(path, "rb") as file:
+        try:
+            room = Room(0, 1 << 20, 1)
+            found = _generation(dict(read_archive(file, room, False, _MARK)))
+        except Fault:
+            found = None
+        if found is None:
+            file.seek(0)
+            found = _of_bytes(file.read())
+    return found
+
+
+_MARK = frozenset({_NUMBER, _DIGEST})
+
+
+def _generation(arrays: Mapping[str, NDArray[Any]]) -> Generation | None:
+    """Return the generation that a file tells; None if it is of an older format."""
+    if not arrays.keys() >= _MARK:
+        return None
+    number, digest = arrays[_NUMBER], arrays[_DIGEST]
+    if number.shape or number.dtype.kind not in "iu" or number < 1:
+        raise Fault(f"its generation is {number.tolist()!r:.80}")
+    if digest.shape or digest.dtype.kind != "U" or not digest:
+        raise Fault(f"the digest of its generation is {digest.tolist()!r:.80}")
+    return Generation(int(number), str(digest))
+
+
+def _of_bytes(data: bytes) -> Generation:
+    return Generation(0, hashlib.blake2b(data, digest_size=16).hexdigest())
+
+
+def _digest(arrays: Mapping[str, NDArray[Any]], before: Generation | None) -> str:
+    """Return the digest of a state that was made of another one."""
+    known = hashlib.blake2b(repr(before and tuple(before)).encode(), digest_size=16)
+    for name, values in arrays.items():
+        known.update(f"{name} {values.dtype!r} {values.shape}".encode())
+        known.update(np.ascontiguousarray(values).tobytes())
+    return known.hexdigest()
 
 
 def _checked(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -165,3 +167,40 @@ def test_a_full_disk_leaves_the_pool_as_it_was(
     refused(run("release", path, "--owner", "bob"), f"{path}: No space left on device")
     assert path.read_bytes() == before
     assert os.listdir(tmp_path) == ["pool.npz"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no flock")
+def test_two_commands_at_once_keep_the_bookings_of_both(plain: Path) -> None:
+    jobs = plain.with_name("jobs.csv")
+    jobs.write_text("nodes,volume\n2,4\n")
+    words = [sys.executable, "-m", "slotkern", "schedule", plain, jobs]
+    both = [
+        subprocess.Popen(
+            [*map(str, words), "--owner", owner, "--output", str(plain)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for owner in ("alice", "bob")
+    ]
+    for done in both:
+        out, err = done.communicate(timeout=120)
+        assert done.returncode == 0, err
+        assert "1 of 1 jobs booked\n" in out
+    table = sk.SlotPool.load(plain).bookings()
+    assert sorted(table["owner"].tolist()) == ["alice", "bob"]
+    assert sorted(table["start"].tolist()) == [0, 4]
+
+
+def test_bookings_that_are_not_saved_are_said_to_be(plain: Path) -> None:
+    jobs, slots = plain.with_name("jobs.csv"), plain.with_name("slots.csv")
+    jobs.write_text("nodes,volume\n2,4\n")
+    sk.write_slots(slots, sk.SlotPool.load(plain).slots)
+    told = "1 of 1 jobs booked, but not saved: nothing keeps them without --output "
+    assert told + f"{plain}\n" in run("schedule", plain, jobs).stdout
+    assert told + "pool.npz\n" in run("schedule", slots, jobs).stdout
+    table = plain.with_name("table.csv")
+    assert told in run("schedule", plain, jobs, "--output", table).stdout
+    assert "not saved" not in run("schedule", plain, jobs, "--output", plain).stdout
+    jobs.write_text("nodes,volume\n3,4\n")
+    assert "not saved" not in run("schedule", plain, jobs).stdout

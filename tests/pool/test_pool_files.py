@@ -37,7 +37,7 @@ def test_save_and_load(tmp_path):
     windows = [w for w in pool.schedule([sk.Request(2, 9)] * 6) if w is not None]
     pool.advance(4)
     pool.remove_node(6)
-    pool.save(path)
+    pool.save(path, overwrite=True)  # the other pool saved there meanwhile
     loaded = sk.SlotPool.load(path)
     for name in ("slots", "origin", "booked", "nodes"):
         assert getattr(loaded, name).tolist() == getattr(pool, name).tolist()

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 import slotkern as sk
 from slotkern.extras import extra
 
+from .pools import Force, alone
 from .results import Output, check_output, listing_columns, write_table
 from .tables import listing_table
 from .terminal import show
@@ -75,22 +76,24 @@ def release(
         Path | None,
         typer.Option(help="Write the pool here, .npz, and leave POOL as it is."),
     ] = None,
+    force: Force = False,
 ) -> None:
     """Give back what is booked for an owner, as far as it is not past.
 
     The pool is written in its place, whole or not at all.
     """
-    booked = sk.SlotPool.load(pool)
-    table = booked.bookings()
-    chosen = _of(owner, table, pool)
-    if name is not None:
-        chosen &= table["name"] == name
-        if not chosen.any():
-            raise ValueError(f"{pool}: {owner!r} has booked nothing for {name!r}")
-    for window in compress(booked.windows(), chosen.tolist()):
-        booked.release(window)
     target = pool if output is None else output
-    booked.save(target)
+    with alone(pool, [target]):
+        booked = sk.SlotPool.load(pool)
+        table = booked.bookings()
+        chosen = _of(owner, table, pool)
+        if name is not None:
+            chosen &= table["name"] == name
+            if not chosen.any():
+                raise ValueError(f"{pool}: {owner!r} has booked nothing for {name!r}")
+        for window in compress(booked.windows(), chosen.tolist()):
+            booked.release(window)
+        booked.save(target, overwrite=force)
     told = f"{chosen.sum():,} of {len(table):,} windows released"
     show(listing_table(table[chosen]), f"{target}: {told}")
 

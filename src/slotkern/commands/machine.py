@@ -14,6 +14,7 @@ from slotkern.machine.jobs import read_jobs, requests_of
 from slotkern.notes import log
 
 from .about import about
+from .pools import Force, alone, is_saved
 from .results import (
     Html,
     check_output,
@@ -152,20 +153,30 @@ def schedule(
             "or .parquet. More than once for several."
         ),
     ] = None,
+    force: Force = False,
 ) -> None:
-    """Find and book a window for each job of a table, in its order."""
+    """Find and book a window for each job of a table, in its order.
+
+    The bookings are kept only if --output names a pool file, .npz: POOL itself, or
+    another file.
+    """
     # A pool with its bookings may take the place of the pool, as `release` does it.
     check_outputs(output, [jobs] if _is_pool(slots) else [jobs, slots])
     check_page(html)
-    free, _ = read_free(slots)
-    pool = free if isinstance(free, sk.SlotPool) else sk.SlotPool(free)
-    asked = requests_of(read_jobs(jobs))
-    whose = jobs.stem if owner is None else owner  # what has none cannot be released
-    done = pool.schedule(asked, criterion, shape=shape, owner=whose)  # type: ignore[arg-type]
-    table = done.listing()
-    write_all(output, pool, listing_columns(table, pool.clock))
+    with alone(slots, output or ()):
+        free, _ = read_free(slots)
+        pool = free if isinstance(free, sk.SlotPool) else sk.SlotPool(free)
+        asked = requests_of(read_jobs(jobs))
+        whose = jobs.stem if owner is None else owner  # without, no release by owner
+        done = pool.schedule(asked, criterion, shape=shape, owner=whose)  # type: ignore[arg-type]
+        table = done.listing()
+        write_all(output, pool, listing_columns(table, pool.clock), force)
     write_page(html, pool, done, f"{jobs.name} on {slots.name}")
-    show(listing_table(table), f"{int(done.booked.sum())} of {len(done)} jobs booked")
+    told = f"{int(done.booked.sum())} of {len(done)} jobs booked"
+    if done.booked.any() and not is_saved(output or ()):
+        target = slots if _is_pool(slots) else "pool.npz"
+        told += f", but not saved: nothing keeps them without --output {target}"
+    show(listing_table(table), told)
     if not done.booked.any():
         raise typer.Exit(1)
 
@@ -181,10 +192,12 @@ def check_outputs(paths: list[Path] | None, reads: Sequence[Path | None]) -> Non
         check_output(path, reads, [".npz"])
 
 
-def write_all(paths: list[Path] | None, pool: sk.SlotPool, columns: Any) -> None:
-    """Write the pool or the table to each file, as it ends."""
+def write_all(
+    paths: list[Path] | None, pool: sk.SlotPool, columns: Any, force: bool = False
+) -> None:
+    """Write the pool or the table to each file, by its suffix."""
     for path in paths or ():
         if path.suffix.lower() == ".npz":
-            pool.save(path)
+            pool.save(path, overwrite=force)
         else:
             write_table(path, columns)

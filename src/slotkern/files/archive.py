@@ -10,7 +10,7 @@ import ast
 import math
 import warnings
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import IO, Any
 
 import numpy as np
@@ -24,7 +24,10 @@ _PIECE = 1 << 20
 
 
 def read_archive(
-    file: IO[bytes], room: Room, packed: bool = True
+    file: IO[bytes],
+    room: Room,
+    packed: bool = True,
+    only: Container[str] | None = None,
 ) -> list[tuple[str, NDArray[Any]]]:
     """Return the arrays of an .npz file with their names, in its order.
 
@@ -35,6 +38,8 @@ def read_archive(
         How many bytes all arrays together may take.
     packed : bool
         False refuses members that have to be unpacked.
+    only : container of str, optional
+        The names of the arrays to read; the others are skipped.
 
     Raises
     ------
@@ -45,7 +50,11 @@ def read_archive(
         if not zipfile.is_zipfile(file):
             raise Fault("it is no zip archive")
         with zipfile.ZipFile(file) as archive:
-            members = archive.infolist()
+            members = [
+                member
+                for member in archive.infolist()
+                if only is None or member.filename.removesuffix(".npy") in only
+            ]
             for member in members:
                 if member.compress_type not in _PACKED[: 1 + packed]:
                     raise Fault(f"{member.filename!r:.80} is packed in another way")

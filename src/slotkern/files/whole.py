@@ -13,7 +13,8 @@ import hashlib
 import itertools
 import os
 import stat
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from errno import EISDIR, ENOTDIR
 from pathlib import Path
@@ -24,7 +25,14 @@ try:
 except ImportError:  # Windows: no draft is known to be dead, and none is removed
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["AnyPath", "as_path", "make_folder", "open_whole", "refuse_folder"]
+__all__ = [
+    "AnyPath",
+    "as_path",
+    "hold_file",
+    "make_folder",
+    "open_whole",
+    "refuse_folder",
+]
 
 AnyPath = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
@@ -180,6 +188,85 @@ def _lock(handle: int, without: bool) -> bool:
     except OSError:
         return without
     return True
+
+
+class _Held(threading.local):
+    """The files whose lock this thread holds, by their real path."""
+
+    def __init__(self) -> None:
+        self.paths: set[str] = set()
+
+
+_held = _Held()
+
+
+@contextmanager
+def hold_file(
+    path: AnyPath, on_wait: Callable[[], object] | None = None
+) -> Iterator[None]:
+    """Hold a file's lock while the block runs, to read, change and replace the file.
+
+    Parameters
+    ----------
+    path : path
+        A link is followed. Nothing is locked if there is no such regular file.
+    on_wait : callable, optional
+        Called once if another thread or process holds the lock and this one waits.
+
+    Notes
+    -----
+    The lock is advisory (``flock``): it excludes other blocks of this kind, in this
+    process and in others, and no other access. Blocks nest within one thread. The lock
+    ends with its process. Without ``flock``, as on Windows, the block runs unlocked.
+
+    `open_whole` replaces the file by a rename, so that a waiting block may get the lock
+    of a file that has left the path; it then waits for the lock of the new file.
+    """
+    target = os.path.realpath(as_path(path))
+    if target in _held.paths:
+        yield
+        return
+    handle = _locked_file(Path(target), on_wait)
+    _held.paths.add(target)
+    try:
+        yield
+    finally:
+        _held.paths.discard(target)
+        if handle is not None:
+            os.close(handle)
+
+
+def _locked_file(target: Path, on_wait: Callable[[], object] | None) -> int | None:
+    """Return a handle of the file at this path that holds its lock, or None."""
+    while fcntl:
+        try:
+            if not stat.S_ISREG(os.stat(target).st_mode):
+                return None
+            handle = _opened(target)
+        except OSError:  # the caller's own access raises the error
+            return None
+        try:
+            if not _lock(handle, without=True):
+                if on_wait is not None:
+                    on_wait()
+                    on_wait = None
+                fcntl.flock(handle, fcntl.LOCK_EX)
+            if _is_at(target, handle):
+                return handle
+        except BaseException:
+            os.close(handle)
+            raise
+        os.close(handle)
+    return None
+
+
+def _opened(target: Path) -> int:
+    """Open a file for its lock, which some file systems give to writers only."""
+    flags = _FLAGS | getattr(os, "O_CLOEXEC", 0)
+    try:
+        return os.open(target, flags | os.O_RDWR)
+    except PermissionError:
+        return os.open(target, flags | os.O_RDONLY)
 
 
 def _is_at(path: Path, handle: int) -> bool:

@@ -1,0 +1,134 @@
+"""Two writers of one pool file: what one saved the other does not lose in silence."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import slotkern as sk
+from slotkern.files.archive import write_archive
+from slotkern.files.whole import hold_file
+
+BOOK = """
+import sys, slotkern as sk
+from slotkern.files.whole import hold_file
+path, owner = sys.argv[1:]
+for _ in range(5):
+    with hold_file(path):
+        pool = sk.SlotPool.load(path)
+        pool.book(pool.find(sk.Request(1, 1)), owner=owner)
+        pool.save(path)
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    slots = sk.make_slots(node=range(4), start=0, end=9, performance=1, price=1)
+    sk.SlotPool(slots).save(tmp_path / "pool.npz")
+    return tmp_path / "pool.npz"
+
+
+def booked(pool: sk.SlotPool, owner: str) -> sk.SlotPool:
+    pool.book(pool.find(sk.Request(2, 3)), owner=owner)
+    return pool
+
+
+def test_a_file_that_changed_since_it_was_loaded_is_kept(path: Path) -> None:
+    one, other = sk.SlotPool.load(path), sk.SlotPool.load(path)
+    copies = [other.copy(), pickle.loads(pickle.dumps(other))]
+    booked(one, "alice").save(path)
+    booked(one, "alice").save(path)  # its own generation
+    saved = path.read_bytes()
+    for late in (other, *copies):
+        told = r"pool is of generation 1 \(\w+\), the file has generation 3 \(\w+\)"
+        with pytest.raises(sk.PoolFileChangedError, match=told) as caught:
+            booked(late, "bob").save(path)
+        assert pickle.loads(pickle.dumps(caught.value)).found == caught.value.found
+        assert path.read_bytes() == saved
+    os.symlink(path, path.with_name("link.npz"))
+    with pytest.raises(sk.PoolFileChangedError, match=r"link\.npz: the file changed"):
+        other.save(path.with_name("link.npz"))
+    other.save(path.with_name("elsewhere.npz"))
+    other.save(path, overwrite=True)
+    assert sk.SlotPool.load(path).owners == ["bob"]
+    with pytest.raises(sk.PoolFileChangedError, match="generation 4"):
+        one.save(path)
+    path.unlink()
+    one.save(path)  # nothing is lost
+
+
+def test_equal_numbers_are_told_apart_by_what_was_saved(path: Path) -> None:
+    first = path.read_bytes()
+    one = sk.SlotPool.load(path)
+    booked(one, "alice").save(path)
+    path.write_bytes(first)
+    booked(sk.SlotPool.load(path), "bob").save(path)
+    with pytest.raises(sk.PoolFileChangedError, match=r"generation 2 .*generation 2"):
+        one.save(path)
+    path.write_text("none")
+    with pytest.raises(sk.PoolFileChangedError, match="generation 0"):
+        one.save(path)
+
+
+def test_files_without_a_generation_are_told_apart_by_their_bytes(path: Path) -> None:
+    with np.load(path) as whole:
+        older = {name: whole[name] for name in whole if "generation" not in name}
+    with open(path, "wb") as file:
+        write_archive(file, older)
+    one, other = sk.SlotPool.load(path), sk.SlotPool.load(path)
+    booked(one, "alice").save(path)
+    with pytest.raises(sk.PoolFileChangedError, match=r"of generation 0 .*tion 1"):
+        other.save(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("generation", -1), ("generation digest", 3)]
+)
+def test_a_generation_that_is_none_is_refused(
+    path: Path, name: str, value: object
+) -> None:
+    with np.load(path) as whole:
+        arrays = dict(whole) | {name: np.array(value)}
+    with open(path, "wb") as file:
+        write_archive(file, arrays)
+    with pytest.raises(ValueError, match=r"not a whole slotkern pool: .* generation"):
+        sk.SlotPool.load(path)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no flock")
+def test_processes_that_hold_the_file_from_load_to_save_lose_nothing(
+    path: Path,
+) -> None:
+    words = [sys.executable, "-c", BOOK, str(path)]
+    writers = [subprocess.Popen([*words, owner]) for owner in ("alice", "bob")]
+    assert [writer.wait(60) for writer in writers] == [0, 0]
+    table = sk.SlotPool.load(path).bookings()
+    assert sorted(table["owner"].tolist()) == ["alice"] * 5 + ["bob"] * 5
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no flock")
+def test_a_lock_nests_in_a_thread_and_excludes_others(path: Path) -> None:
+    waits = threading.Event()
+    done: list[str] = []
+
+    def write() -> None:
+        with hold_file(path, waits.set):
+            done.append("other")
+
+    with hold_file(path), hold_file(path):
+        other = threading.Thread(target=write)
+        other.start()
+        assert waits.wait(30)
+        sk.SlotPool.load(path).save(path)  # the other waits for a file that is replaced
+        done.append("this")
+    other.join(30)
+    assert done == ["this", "other"]
+    with hold_file(path.with_name("none.npz")), hold_file(os.devnull):
+        pass
