@@ -390,30 +390,6 @@ bool search_square(const PreparedSlots& prepared, const Query& query, Workspace&
   return true;
 }
 
-// The best window whatever sums over its parts are.
-inline bool search_unlimited(const PreparedSlots& prepared, const Query& query, int criterion,
-                             ShapeKind shape, double least, Workspace& work, Found& found) {
-  return with_criterion(criterion, [&](auto c) {
-    using Criterion = decltype(c);
-    const bool any =
-        shape == ShapeKind::square ? search_square<Criterion>(prepared, query, work, found)
-        : query.charged()
-            ? search_ragged<Criterion, Charged>(prepared, query, least, work, found)
-            : search_ragged<Criterion, Ragged>(prepared, query, least, work, found);
-    if (any) found.value = Criterion::value(found.start, found.runtime, found.cost);
-    return any;
-  });
-}
-
-// The cheapest ragged window where one as good as `known` is known, perhaps none.
-inline bool search_on(const PreparedSlots& prepared, const Query& query, double least,
-                      const Best& known, Workspace& work, Found& found) {
-  const bool any =
-      search_ragged<Cost, Ragged>(prepared, query, least, work, found, known);
-  if (any) found.value = Cost::value(found.start, found.runtime, found.cost);
-  return any;
-}
-
 }  // namespace detail
 
 }  // namespace slotkern

@@ -1,17 +1,73 @@
-// The one search by a built-in criterion that all callers ask: whether sums over the parts are
-// limited is decided here, and not looked at again where they are not.
+// The search by a built-in criterion that every caller uses. Sums over the parts (limits) are
+// dispatched here once, so that a request without limits does not pay for them.
+//
+// The three functions in namespace detail instantiate all sweeps, which takes a compiler most of
+// the time that these headers take. They are inline by default. A build of several libraries
+// compiles them once: it defines SLOTKERN_SEARCH_DECLARED in all translation units but one
+// (src/_native/compiled/search.cpp), which defines SLOTKERN_SEARCH_LINKAGE as nothing.
 #pragma once
 
 #include <cmath>
 
 #include "slotkern/window/within.hpp"
 
+#ifndef SLOTKERN_SEARCH_LINKAGE
+#ifdef SLOTKERN_SEARCH_DECLARED
+#define SLOTKERN_SEARCH_LINKAGE
+#else
+#define SLOTKERN_SEARCH_LINKAGE inline
+#endif
+#endif
+
 namespace slotkern {
 
 namespace detail {
 
-inline Status search_within(const PreparedSlots& prepared, const Query& query, int criterion,
-                            ShapeKind shape, double least, Workspace& work, Found& found) {
+// Searches without regard to limits on sums. `least`: lower bound on the value of any window.
+// Returns true with the window in `found` and work.parts.
+SLOTKERN_SEARCH_LINKAGE bool search_unlimited(const PreparedSlots& prepared, const Query& query,
+                                              int criterion, ShapeKind shape, double least,
+                                              Workspace& work, Found& found);
+
+// Searches the cheapest ragged window with `incumbent` (possibly empty) as the best one so far.
+SLOTKERN_SEARCH_LINKAGE bool search_on(const PreparedSlots& prepared, const Query& query,
+                                       double least, const Best& incumbent, Workspace& work,
+                                       Found& found);
+
+// Searches under limits on sums; the proof is in work.proof.
+SLOTKERN_SEARCH_LINKAGE Status search_within(const PreparedSlots& prepared, const Query& query,
+                                             int criterion, ShapeKind shape, double least,
+                                             Workspace& work, Found& found);
+
+#ifndef SLOTKERN_SEARCH_DECLARED
+
+SLOTKERN_SEARCH_LINKAGE bool search_unlimited(const PreparedSlots& prepared, const Query& query,
+                                              int criterion, ShapeKind shape, double least,
+                                              Workspace& work, Found& found) {
+  return with_criterion(criterion, [&](auto c) {
+    using Criterion = decltype(c);
+    const bool any =
+        shape == ShapeKind::square ? search_square<Criterion>(prepared, query, work, found)
+        : query.charged()
+            ? search_ragged<Criterion, Charged>(prepared, query, least, work, found)
+            : search_ragged<Criterion, Ragged>(prepared, query, least, work, found);
+    if (any) found.value = Criterion::value(found.start, found.runtime, found.cost);
+    return any;
+  });
+}
+
+SLOTKERN_SEARCH_LINKAGE bool search_on(const PreparedSlots& prepared, const Query& query,
+                                       double least, const Best& incumbent, Workspace& work,
+                                       Found& found) {
+  const bool any =
+      search_ragged<Cost, Ragged>(prepared, query, least, work, found, incumbent);
+  if (any) found.value = Cost::value(found.start, found.runtime, found.cost);
+  return any;
+}
+
+SLOTKERN_SEARCH_LINKAGE Status search_within(const PreparedSlots& prepared, const Query& query,
+                                             int criterion, ShapeKind shape, double least,
+                                             Workspace& work, Found& found) {
   const bool square = shape == ShapeKind::square;
   work.proof = {};
   if (!search_unlimited(prepared, query, criterion, shape, least, work, found))
@@ -36,10 +92,12 @@ inline Status search_within(const PreparedSlots& prepared, const Query& query, i
   });
 }
 
+#endif  // SLOTKERN_SEARCH_DECLARED
+
 }  // namespace detail
 
-// ok with the window in `found` and work.parts, or none; the volume has been checked, and a
-// most runtime is a least performance. `least`: no window has a lower value.
+// Returns ok with the window in `found` and work.parts, or none. The volume has been checked, and
+// a maximum runtime was turned into a minimum performance. `least`: lower bound on the value.
 inline Status search_checked(const PreparedSlots& prepared, const Query& query, int criterion,
                              ShapeKind shape, Workspace& work, Found& found,
                              double least = -kInfinity) {
@@ -52,7 +110,7 @@ inline Status search_checked(const PreparedSlots& prepared, const Query& query, 
              : Status::none;
 }
 
-// The same, or volume_too_small.
+// Checks the request, then does the same; also returns volume_too_small.
 inline Status search(const PreparedSlots& prepared, const Query& asked, int criterion,
                      ShapeKind shape, Workspace& work, Found& found) {
   const Query query = prepared.as_searched(asked);
