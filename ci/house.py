@@ -52,6 +52,7 @@ ROOMS = {
             "checks",
             "errors",
             "extras",
+            "hostlists",
             "html_table",
             "limits",
             "notes",

@@ -192,7 +192,8 @@ cdef class PreparedSlots:
             mask = self.kept(where, table)
             if mask is None:
                 from slotkern.where import evaluate
-                mask = np.ascontiguousarray(evaluate(where, table), dtype=np.bool_)
+                mask = np.ascontiguousarray(
+                    evaluate(where, table, self.machine), dtype=np.bool_)
                 self.keep(where, mask, table)
             return mask
         if where is not None:
@@ -390,9 +391,9 @@ cdef PreparedSlots pool_of(object slots, bint both, ShapeKind shape, size_t n):
     """The pool itself, or one prepared for this call only."""
     if isinstance(slots, PreparedSlots):
         return <PreparedSlots>slots
-    slots = array_of(slots)
     cdef PreparedSlots pool = PreparedSlots.__new__(PreparedSlots)
-    pool.masks = {}
+    pool.masks, pool.terms = {}, terms_of(slots)
+    slots = array_of(slots)
     prepare(pool, slots, both, shape, n)
     pool.table, pool.borrowed = slots, True
     return pool
@@ -420,10 +421,10 @@ def filter_rows(slots, where):
     if isinstance(slots, PreparedSlots):
         pool = (<PreparedSlots>slots).settled()
     else:
+        pool = PreparedSlots.__new__(PreparedSlots)
+        pool.masks, pool.terms = {}, terms_of(slots)
         slots = array_of(slots)
         check_slots(slots)
-        pool = PreparedSlots.__new__(PreparedSlots)
-        pool.masks = {}
         pool.table = slots
     return pool.slots, pool.mask_of(where, pool.table)
 

@@ -528,7 +528,12 @@ cdef class SlotPool(ChangingSlots):
             For a node that the pool does not have (any more), or what is no integer.
         """
         if isinstance(node, str) and self.machine is not None:
-            node = self.machine.ids([node], "node")[0]
+            ids = self.machine.ids([node], "node")
+            if len(ids) > 1:
+                raise ValueError(
+                    f"node must be one node, got a hostlist of {len(ids):,}: {node!r}; remove "
+                    "each by itself")
+            node = ids[0]
         node = integer("node", node)
         cdef Status status = Status.none
         self.start_change()

@@ -204,11 +204,18 @@ cdef class Window:
         return _restore_window(*numbers, whole["proven"], *words, parts, whole.get("name"))
 
     def __repr__(self):
-        if self.terms is not None:
+        if self.machine is not None:
+            from slotkern.hostlists import fold
             return (
                 f"Window({self.shape} {self.criterion}: start={self.start_time or self.start}, "
                 f"finish={self.finish_time or self.finish}, cost={self.cost:g}, "
-                f"nodes=[{', '.join(self.names)}])"
+                f"nodes={fold(self.names)})"
+            )
+        if self.clock is not None:
+            return (
+                f"Window({self.shape} {self.criterion}: start={self.start_time or self.start}, "
+                f"finish={self.finish_time or self.finish}, cost={self.cost:g}, "
+                f"nodes={list(self.nodes)})"
             )
         return (
             f"Window({self.shape} {self.criterion}: start={time_text(self.start)}, "

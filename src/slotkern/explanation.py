@@ -14,6 +14,7 @@ from slotkern._core import PreparedSlots, filter_rows, in_numbers, prepared
 from slotkern._find import find_window
 from slotkern._request import Request
 from slotkern._windows import Window
+from slotkern.hostlists import abridge
 from slotkern.limits import Limit, uses_of
 from slotkern.shown import Shown
 from slotkern.shown_table import Table
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from slotkern.machine.clock import Clock
+    from slotkern.machine.nodes import Machine
     from slotkern.typing import BuiltIn, Shape, Slots
 
 __all__ = ["Explanation", "explain"]
@@ -321,11 +323,18 @@ def _sum_of(
     )
 
 
-def _words_of(where: str, table: NDArray[np.void]) -> dict[str, list[str]]:
+def _words_of(
+    where: str, table: NDArray[np.void], machine: Machine | None
+) -> dict[str, list[str]]:
     """What the columns of text that a filter names hold, where it is not much."""
     found = {}
     for name in sorted(columns(where)):
-        if table.dtype[name].kind in "UO":
+        if name not in (table.dtype.names or ()):  # the names of the machine's nodes
+            assert machine is not None
+            nodes = np.unique(table["node"])
+            names = machine.names[nodes[nodes < len(machine)]].tolist()
+            found[name] = [abridge(names)]
+        elif table.dtype[name].kind in "UO":
             words = sorted(set(table[name].tolist()))
             if len(words) <= _FEW_WORDS:
                 found[name] = list(map(repr, words))
@@ -465,7 +474,7 @@ def explain(slots: Slots, request: Request, *, shape: Shape = "square") -> Expla
         sums=of_each(blamed),
         beyond=of_each(beyond),
         words=(
-            _words_of(request.where, table)
+            _words_of(request.where, table, getattr(slots, "machine", None))
             if isinstance(request.where, str) and len(table) and not np.any(proper)
             else {}
         ),

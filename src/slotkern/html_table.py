@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from slotkern.hostlists import abridge
 from slotkern.shown_table import Table
 
 __all__ = ["html_of"]
@@ -85,6 +86,12 @@ def _column(table: Table, name: str, rows: NDArray[np.int64]) -> tuple[list[str]
     if clock is not None and name in table.spans:
         found = [clock.timedelta(each) for each in values.tolist()]
         return ["" if each is None else str(each) for each in found], "right"
+    if name == "nodes" and values.dtype.kind in "UO" and table.terms and table.terms[1]:
+        lists = [
+            abridge(each.split(", "), LETTERS - 10, ", ") if each else ""
+            for each in values.tolist()
+        ]
+        return [*map(_words, lists)], "left"
     align = "right" if values.dtype.kind in "iufm" else "left"
     return [_words(each) for each in values.tolist()], align
 

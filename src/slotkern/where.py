@@ -20,6 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from slotkern.hostlists import expand, is_hostlist
+
 __all__ = ["compile_where", "evaluate"]
 
 _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
@@ -48,6 +50,8 @@ _NAMES = {
     ast.Tuple: "a tuple",
     ast.UnaryOp: "this unary operator",
 }
+#: Columns of node names, beside which a text may be a hostlist.
+_HOSTS = ("name", "node_name", "host")
 _MAX_DEPTH = 50
 _MAX_TERMS = 10_000
 _MAX_LENGTH = 2**16
@@ -62,7 +66,8 @@ def compile_where(text: str) -> ast.expr:
         Comparisons (also chained) of column names with numbers, strings, True, False
         or other columns, ``in`` and ``not in`` with a list or tuple of literals, and
         boolean columns by themselves; joined by ``and``, ``or``, ``not`` and
-        parentheses.
+        parentheses. Beside the columns ``name``, ``node_name`` and ``host`` a text may
+        be a hostlist: ``name in 'n[001-004]'``.
 
     Returns
     -------
@@ -108,7 +113,7 @@ def columns(text: str) -> frozenset[str]:
     return frozenset(node.id for node in names if isinstance(node, ast.Name))
 
 
-def evaluate(text: str, slots: NDArray[Any]) -> NDArray[np.bool_]:
+def evaluate(text: str, slots: NDArray[Any], machine: Any = None) -> NDArray[np.bool_]:
     """Return which slots a filter expression lets through.
 
     Parameters
@@ -118,6 +123,9 @@ def evaluate(text: str, slots: NDArray[Any]) -> NDArray[np.bool_]:
     slots : structured array, shape (n,)
         Every field is a column: numbers, booleans, or strings (also bytes in UTF-8,
         and objects that are all ``str``).
+    machine : Machine, optional
+        The names of the nodes: the columns ``name`` and ``node_name``, unless the slots
+        have columns of their own that are called so.
 
     Returns
     -------
@@ -147,7 +155,7 @@ def evaluate(text: str, slots: NDArray[Any]) -> NDArray[np.bool_]:
     """
     tree = compile_where(text)
     try:
-        passed = _truth(tree, _Columns(slots))
+        passed = _truth(tree, _Columns(slots, machine))
     except _Fault as fault:
         raise fault.error(text) from None
     return np.array(np.broadcast_to(passed, slots.shape))
@@ -242,7 +250,7 @@ def _check(node: ast.expr, depth: int) -> None:
                 if isinstance(op, _MEMBERSHIP):
                     if len(ops) > 1:
                         raise _Fault(node, "'in' cannot be chained")
-                    parts += _literals(right)
+                    parts += _literals(right, left)
                 elif type(op) in _COMPARE:
                     parts.append(right)
                 else:
@@ -258,13 +266,24 @@ def _check(node: ast.expr, depth: int) -> None:
         _check(part, depth + 1)
 
 
-def _literals(node: ast.expr) -> list[ast.expr]:
-    """Return the literals of the list that stands after ``in``."""
+def _literals(node: ast.expr, left: ast.expr) -> list[ast.expr]:
+    """Return the literals of the list, or the hostlist, that stands after ``in``."""
+    if (
+        _is_host(left)
+        and isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+    ):
+        return [node]
     if isinstance(node, ast.List | ast.Tuple) and all(
         isinstance(literal, ast.Constant | ast.UnaryOp) for literal in node.elts
     ):
         return node.elts
-    raise _Fault(node, "'in' needs a list of literals, such as ('a', 'b')")
+    hint = ", or a hostlist in quotes, such as 'n[001-004]'" if _is_host(left) else ""
+    raise _Fault(node, f"'in' needs a list of literals, such as ('a', 'b'){hint}")
+
+
+def _is_host(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id in _HOSTS
 
 
 def _truth(node: ast.expr, columns: _Columns) -> Any:
@@ -301,9 +320,11 @@ def _value(node: ast.expr, columns: _Columns) -> Any:
 
 
 def _compare(left: ast.expr, op: ast.cmpop, right: ast.expr, columns: _Columns) -> Any:
+    if (hosts := _compare_hosts(left, op, right, columns)) is not None:
+        return hosts
     if isinstance(op, _MEMBERSHIP):
         found: Any = np.zeros(np.shape(_value(left, columns)), np.bool_)
-        for literal in _literals(right):
+        for literal in _literals(right, left):
             found = np.logical_or(found, _compare(left, ast.Eq(), literal, columns))
         return found if isinstance(op, ast.In) else np.logical_not(found)
     for side, beside in ((left, right), (right, left)):
@@ -314,7 +335,12 @@ def _compare(left: ast.expr, op: ast.cmpop, right: ast.expr, columns: _Columns) 
     if _kind(a) != _kind(b):
         one, other = ast.unparse(left), ast.unparse(right)
         reason = f"{one} is a {_kind(a)}, but {other} is a {_kind(b)}: not comparable"
-        raise _Fault(left, reason + _first_text(left, a, b) + _first_text(right, b, a))
+        hints = (
+            hint(*sides)
+            for hint in (_first_text, _plain_truth)
+            for sides in ((left, a, right, b), (right, b, left, a))
+        )
+        raise _Fault(left, reason + "".join(hints))
     if _kind(a) == "truth value" and not isinstance(op, _EQUALITY):
         raise _Fault(left, f"{ast.unparse(left)} is a truth value, which has no order")
     try:
@@ -334,7 +360,49 @@ def _is_bare_text(side: ast.expr, other: ast.expr, columns: _Columns) -> bool:
     )
 
 
-def _first_text(node: ast.expr, values: Any, beside: Any) -> str:
+def _compare_hosts(
+    left: ast.expr, op: ast.cmpop, right: ast.expr, columns: _Columns
+) -> Any:
+    """Compare names of nodes with hostlists; None for every other comparison."""
+    if isinstance(op, _EQUALITY) and _is_host(right):
+        left, right = right, left
+    if not isinstance(op, (*_EQUALITY, *_MEMBERSHIP)) or not _is_host(left):
+        return None
+    literals = _literals(right, left) if isinstance(op, _MEMBERSHIP) else [right]
+    texts = [
+        each.value
+        for each in literals
+        if isinstance(each, ast.Constant) and isinstance(each.value, str)
+    ]
+    if len(texts) < len(literals):
+        return None
+    if len(texts) == 1 and not is_hostlist(texts[0]) and isinstance(op, _EQUALITY):
+        return None
+    assert isinstance(left, ast.Name)
+    names, rows = columns.names(left, left.id)
+    if _kind(names) != "string":
+        return None
+    wanted: set[str] = set()
+    for literal, text in zip(literals, texts, strict=True):
+        try:
+            known = is_hostlist(text) and (names == text).any()
+            wanted.update([text] if known else expand(text))
+        except ValueError as error:
+            raise _Fault(literal, str(error)) from None
+    found = np.isin(names, np.array([*wanted], np.str_))
+    if isinstance(op, ast.NotEq | ast.NotIn):
+        found = ~found
+    return found if rows is None else found[rows]
+
+
+def _plain_truth(node: ast.expr, values: Any, other: ast.expr, beside: Any) -> str:
+    """Offer the column itself where a truth value is compared with 1 or 0."""
+    if _kind(values) != "truth value" or not isinstance(node, ast.Name):
+        return ""
+    return f"; write {node.id} or not {node.id} alone"
+
+
+def _first_text(node: ast.expr, values: Any, other: ast.expr, beside: Any) -> str:
     """Tell the first cell that is no number, in a column of which others are such."""
     if not isinstance(node, ast.Name) or (_kind(values), _kind(beside)) != (
         "string",
@@ -359,23 +427,48 @@ def _reads(text: str) -> bool:
 class _Columns:
     """The columns of slots as they are compared, each made ready once."""
 
-    def __init__(self, slots: NDArray[Any]) -> None:
+    def __init__(self, slots: NDArray[Any], machine: Any = None) -> None:
         self._slots = slots
+        self._machine = machine
         self._ready: dict[str, NDArray[Any]] = {}
 
     def has(self, name: str) -> bool:
-        return name in (self._slots.dtype.names or ())
+        return name in (self._slots.dtype.names or ()) or self._is_name(name)
 
     def get(self, node: ast.expr, name: str) -> NDArray[Any]:
         if name not in self._ready:
-            self._ready[name] = _ready(node, name, self._slots)
+            if self._is_name(name):
+                names, rows = self.names(node, name)
+                self._ready[name] = names[rows]
+            else:
+                self._ready[name] = _ready(node, name, self._slots, self._machine)
         return self._ready[name]
 
+    def names(self, node: ast.expr, name: str) -> tuple[NDArray[Any], Any]:
+        """Return the texts of a column once each node, and the text of each row."""
+        if not self._is_name(name):
+            return self.get(node, name), None
+        names, rows = self._machine.names, self._slots["node"]
+        if len(rows) and rows.max() >= len(names):  # a node of the slots alone
+            names, rows = np.append(names, ""), rows.clip(max=len(names))
+        return names, rows
 
-def _ready(node: ast.expr, name: str, slots: NDArray[Any]) -> NDArray[Any]:
+    def _is_name(self, name: str) -> bool:
+        """Whether a column is the names of the machine's nodes."""
+        return (
+            self._machine is not None
+            and name in ("name", "node_name")
+            and name not in (self._slots.dtype.names or ())
+        )
+
+
+def _ready(
+    node: ast.expr, name: str, slots: NDArray[Any], machine: Any
+) -> NDArray[Any]:
     names = slots.dtype.names or ()
     if name not in names:
-        raise _Fault(node, f"no column {name!r}; there are {', '.join(names)}")
+        there = names if machine is None or "name" in names else ("name", *names)
+        raise _Fault(node, f"no column {name!r}; there are {', '.join(there)}")
     column = slots[name]
     if column.dtype.kind == "S":
         try:

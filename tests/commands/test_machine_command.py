@@ -47,7 +47,7 @@ def test_find_and_explain_in_names_and_dates(pool: Path) -> None:
         told = run(command, pool, *job).stdout
         assert "2026-10-25T00:00:00+02:00" in told
         assert "2026-10-25T03:00:00+01:00" in told
-    assert "n01 n02" in run("alternatives", pool, *job).stdout
+    assert "n[01-02]" in run("alternatives", pool, *job).stdout
     late = run(
         *("explain", pool, "--nodes", 3, "--walltime", "4h"),
         *("--deadline", "2026-10-25 05:00"),
@@ -64,7 +64,7 @@ def test_schedule_a_table_of_jobs(pool: Path, tmp_path: Path) -> None:
     done = run("schedule", pool, jobs, *options)
     assert done.exit_code == 0, done.stderr
     assert '"names":["ocean"]' in page.read_text(encoding="ascii")
-    assert "ocean   booked   n01,n02   3.60   2026-10-24T20:00:00+02:00" in done.stdout
+    assert "ocean   booked   n[01-02]   3.60   2026-10-24T20:00:00+02:00" in done.stdout
     assert "1 of 2 jobs booked" in done.stdout
     assert "nan" not in done.stdout  # what the other would have cost is an empty cell
     later = sk.SlotPool.load(booked)
@@ -161,7 +161,7 @@ def test_a_batch_of_jobs_in_names_and_dates(pool: Path, tmp_path: Path) -> None:
     told = tmp_path / "told.json"
     done = run("batch", pool, jobs, "--output", told)
     assert done.exit_code == 0, done.stderr
-    assert "n01 n02" in done.stdout
+    assert "n[01-02]" in done.stdout
     assert "2026-10-24T20:00:00+02:00" in done.stdout
     first, second, failed = json.loads(told.read_text())
     assert [first["name"], second["name"], failed["name"]] == ["n01", "n02", None]

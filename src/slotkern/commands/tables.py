@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from slotkern.extras import extra
+from slotkern.hostlists import abridge, expand
 
 with extra():
     from rich.box import SIMPLE_HEAD
@@ -49,18 +50,20 @@ FEW = 4
 ENDS = 100
 #: So many decimals at most.
 MOST_DECIMALS = 9
-#: Of the nodes of a window, so many are named in a row of a table.
+#: Of the ids of a window's nodes, a row of a table shows this many.
 SOME = 12
 
 
 def some_of(names: Sequence[Any], between: str = " ") -> str:
-    """Write the first names, and how many more there are: a row is no list.
+    """Write names as a hostlist, or the first ids, and the number of the others.
 
     Examples
     --------
-    >>> some_of("abc"), some_of(range(50))
-    ('a b c', '0 1 2 3 4 5 6 7 8 9 10 11 ... +38')
+    >>> some_of(["n01", "n02", "n03"]), some_of(range(50))
+    ('n[01-03]', '0 1 2 3 4 5 6 7 8 9 10 11 ... +38')
     """
+    if not all(isinstance(name, int) or name.isdecimal() for name in names):
+        return abridge(names)
     told = between.join(map(str, names[:SOME]))
     return told if len(names) <= SOME else f"{told} ... +{len(names) - SOME}"
 
@@ -157,8 +160,8 @@ def told_of(name: str, values: Any, clock: Any) -> list[str]:
 def alternatives_table(found: Any) -> Table:
     """One row per window, the best of every column marked.
 
-    Of more than 200 windows the first and the last 100 are shown, and of a window's
-    nodes the first 12.
+    Of more than 200 windows the first and the last 100 are shown. The nodes of a window
+    are one hostlist, which is cut after 60 characters.
 
     Parameters
     ----------
@@ -190,7 +193,7 @@ def alternatives_table(found: Any) -> Table:
 def listing_table(listing: npt.NDArray[Any]) -> Table:
     """One row a window of a listing, times as dates where it has them.
 
-    Of a window's nodes the first 12 are named.
+    The nodes of a window are one hostlist, which is cut after 60 characters.
 
     Parameters
     ----------
@@ -205,7 +208,9 @@ def listing_table(listing: npt.NDArray[Any]) -> Table:
         table.add_column(Text(name), justify="right" if number else "left")
     columns = {name: column(listing[name]) for name in names}
     if "nodes" in columns:
-        columns["nodes"] = [some_of(text.split(","), ",") for text in columns["nodes"]]
+        columns["nodes"] = [
+            some_of(expand(text), ",") if text else "" for text in columns["nodes"]
+        ]
     for row in zip(*columns.values(), strict=True):
         table.add_row(*map(Text, row))
     return table

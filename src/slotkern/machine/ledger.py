@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from slotkern._pool import SlotPool
 from slotkern._windows import Window
 from slotkern.checks import number, shown
+from slotkern.hostlists import quoted
 
 from .clock import Clock, is_number
 from .terms import Terms
@@ -90,7 +91,9 @@ def _ids(pool: SlotPool, nodes: Any, gone: NDArray[np.int32]) -> NDArray[np.int3
     if pool.machine is not None:  # its nodes have no slot where they are always busy
         unknown &= np.isin(ids, gone)
     if unknown.any():
-        name = given[unknown.argmax()].item()
+        name = ids[unknown.argmax()].item()
+        if pool.machine is not None and given.dtype.kind not in "iu":
+            name = pool.machine.names[name].item()
         raise ValueError(f"node {shown(name)} is not in the pool")
     if len(np.unique(ids)) < len(ids):
         raise ValueError("nodes: one is named twice")
@@ -226,5 +229,6 @@ def _told(window: Window | None, machine: Any) -> str:
     if window is None:
         return ""
     nodes = window.nodes
-    names = map(str, nodes) if machine is None else machine.names[[*nodes]].tolist()
-    return ",".join(names)
+    if machine is None:
+        return ",".join(map(str, nodes))
+    return ",".join(map(quoted, machine.names[[*nodes]].tolist()))

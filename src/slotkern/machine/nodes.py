@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern.checks import integer, number, of_column, row_of, shown
+from slotkern.checks import Source, integer, number, of_column, row_of, shown
 from slotkern.files.whole import AnyPath
+from slotkern.hostlists import count, expand, is_hostlist, quoted
 from slotkern.notes import log
 from slotkern.shown import Shown
 from slotkern.shown_table import Table
@@ -35,7 +36,8 @@ class Machine(Shown):
     ----------
     table : DataFrame, Arrow table, mapping, structured array or sequence of mappings
         Of pandas, polars, pyarrow, or what offers an Arrow stream. Its columns:
-        the name, any text that no other node has; ``performance``, work per time unit,
+        the name, any text that no other node has, or a hostlist such as
+        ``n[001-016]`` for several equal nodes; ``performance``, work per time unit,
         1 where there is no such column; ``price``, money per time unit, by default 0;
         any others, which go with the slots, so that filters can use them.
     name : str
@@ -63,6 +65,10 @@ class Machine(Shown):
     several hosts. That k processors must lie on one host is not modelled, unless whole
     hosts are the nodes.
 
+    A row whose name is a hostlist (``n[001-004,007]``, ``rack[1-2]n[01-16]``,
+    ``n1,n[3-5]``) becomes a row for each of its names, with the same further columns. A
+    name that contains a bracket or a comma itself is written in double quotes.
+
     Examples
     --------
     >>> import slotkern as sk
@@ -74,6 +80,8 @@ class Machine(Shown):
     array([1], dtype=int32)
     >>> sk.Machine({"name": ["anna"], "cores": [2]}, processors="cores").names.tolist()
     ['anna/0', 'anna/1']
+    >>> sk.Machine({"name": ["n[08-10]"], "memory": [64]}).names.tolist()
+    ['n08', 'n09', 'n10']
     """
 
     __slots__ = ("_index", "columns", "names", "performance", "price")
@@ -92,16 +100,22 @@ class Machine(Shown):
             raise ValueError(
                 f"{what} has no column {name!r}; it has {', '.join(given) or 'none'}"
             )
-        names = _names(given.pop(name), what)
+        names, rows = _names(given.pop(name), what)
         columns: dict[str, NDArray[Any]] = {}
         for key, values in given.items():
             if key in ("node", "start", "end"):
                 raise ValueError(f"{what}: the column {key!r} is one of the slots")
             if isinstance(values, Moments):
                 values = values.values
-            columns[key] = np.broadcast_to(values, len(names)).copy()
+            values = np.broadcast_to(
+                values, len(names) if rows is None else rows[-1] + 1
+            )
+            columns[key] = values.copy() if rows is None else values[rows]
+        if rows is not None:
+            what = _repeated(what, rows)
         if processors is not None:
-            names, columns = _one_each(names, columns, processors, what)
+            names, columns, of = _one_each(names, columns, processors, what)
+            what = _repeated(what, of)
         for key, value in (("performance", 1.0), ("price", 0.0)):
             if key not in columns:
                 reason = "%s has no column %r: it is %g of each node%s"
@@ -116,9 +130,11 @@ class Machine(Shown):
         self._index: dict[str, int] = {}
         for row, each in enumerate(names.tolist()):
             if self._index.setdefault(each, row) != row:
-                first = row_of(what, self._index[each])
+                first, second = row_of(what, self._index[each]), row_of(what, row)
                 raise ValueError(
-                    f"{what}, {row_of(what, row)}: {each!r} is the name of {first}"
+                    f"{what}, {second}: {each!r} is the name of {first}"
+                    if first != second
+                    else f"{what}, {second}: the hostlist has {each!r} twice"
                 )
         for column in (names, self.performance, self.price, *columns.values()):
             column.flags.writeable = False
@@ -209,44 +225,69 @@ class Machine(Shown):
         return Machine, (self.to_dict(),)
 
     def to_dict(self) -> dict[str, NDArray[Any]]:
-        """All columns, as `Machine` takes them."""
+        """All columns, as `Machine` takes them: with quotes around special names."""
         fixed: dict[str, NDArray[Any]] = {
-            "name": self.names,
+            "name": quoted_names(self.names),
             "performance": self.performance,
             "price": self.price,
         }
         return fixed | self.columns
 
     def ids(self, nodes: Any, what: str = "nodes") -> NDArray[np.int32]:
-        """Return the ids of nodes, given by name or as ids.
+        """Return the ids of nodes, given by name, as hostlists or as ids.
 
         Parameters
         ----------
-        nodes : sequence of str or of int
+        nodes : str, sequence of str or of int
+            A text that is the name of no node is a hostlist, such as ``n[001-004]``.
         what : str
             What they are, for errors.
 
         Raises
         ------
         ValueError, TypeError
-            Naming the first row and node that the machine does not have.
+            Naming the first row and node that the machine does not have; for a text
+            that is no sound hostlist.
         """
+        return self._ids_and_rows(nodes, what)[0]
+
+    def _ids_and_rows(
+        self, nodes: Any, what: str
+    ) -> tuple[NDArray[np.int32], NDArray[np.int64] | None]:
+        """Return ids, and the row of each if a hostlist gave several for one row."""
         given: NDArray[Any] = np.atleast_1d(nodes)
+        rows = None
+        if given.dtype.kind in "UO" and given.ndim == 1:
+            given, rows = self._expanded(given, what)
         if given.dtype.kind in "iu":
             found = given.astype(np.int64)
             found[given >= len(self)] = -1
             self._check_ids(given, found, what)
         elif given.dtype.kind in "UO" or not given.size:
-            rows = map(self._index.get, given.tolist(), repeat(-1))
-            found = np.fromiter(rows, np.int64, len(given))
+            at = map(self._index.get, given.tolist(), repeat(-1))
+            found = np.fromiter(at, np.int64, len(given))
         else:
             raise TypeError(f"{what} must be names or ids of nodes, got {given.dtype}")
         if (found < 0).any():
             row = int((found < 0).argmax())
             value = shown(given[row : row + 1].tolist()[0])
-            place = row_of(what, row)
+            place = row_of(what, row if rows is None else int(rows[row]))
             raise ValueError(f"{what}, {place}: {value} is no node of the machine")
-        return found.astype(np.int32)
+        return found.astype(np.int32), rows
+
+    def _expanded(
+        self, given: NDArray[Any], what: str
+    ) -> tuple[NDArray[Any], NDArray[np.int64] | None]:
+        """Return the names in hostlists and the row of each; None if there is none."""
+
+        def is_list(text: Any) -> bool:
+            return isinstance(text, str) and is_hostlist(text)
+
+        texts = given.tolist()
+        lists = {
+            text for text in set(filter(is_list, texts)) if text not in self._index
+        }
+        return _unfolded(given, texts, lists, what) if lists else (given, None)
 
     def _check_ids(
         self, given: NDArray[Any], found: NDArray[np.int64], what: str
@@ -279,7 +320,43 @@ def _meant(name: str, columns: dict[str, Any]) -> str:
     return f"; it has {', '.join(columns)} beside the names" if columns else ""
 
 
-def _names(column: NDArray[Any] | Moments, what: str) -> NDArray[np.str_]:
+def _unfolded(
+    given: NDArray[Any], texts: list[Any], lists: set[str], what: str
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return a column with the names of its hostlists, and the row of each name."""
+    sizes: dict[str, int] = {}
+    for row, text in enumerate(texts):
+        if text in lists and text not in sizes:
+            try:
+                sizes[text] = count(text)
+            except ValueError as error:
+                raise ValueError(f"{what}, {row_of(what, row)}: {error}") from None
+    repeats = np.array([sizes.get(text, 1) for text in texts])
+    if (total := int(repeats.sum())) > MAX_NODES:
+        raise ValueError(
+            f"{what}: its hostlists have {total:,} nodes in all; at most {MAX_NODES:,} "
+            "are allowed"
+        )
+    names = {text: expand(text) for text in lists}
+    flat = [name for text in texts for name in names.get(text, (text,))]
+    column = np.array(flat, np.str_ if given.dtype.kind == "U" else object)
+    return column, np.repeat(np.arange(len(texts)), repeats)
+
+
+def _repeated(what: str, rows: NDArray[np.int64]) -> Source:
+    """Return what errors call a table whose rows were repeated: the rows as given."""
+    return Source(str(what), lambda row: row_of(what, int(rows[row])))
+
+
+def quoted_names(names: NDArray[np.str_]) -> NDArray[np.str_]:
+    """Return names as `Machine` takes them: in quotes if they would be hostlists."""
+    return np.array([*map(quoted, names.tolist())])
+
+
+def _names(
+    column: NDArray[Any] | Moments, what: str
+) -> tuple[NDArray[np.str_], NDArray[np.int64] | None]:
+    """Return the names, and the row of each if a hostlist gave several for one row."""
     values = column.values if isinstance(column, Moments) else np.atleast_1d(column)
     if not 1 <= len(values) <= MAX_NODES:
         told = f"a machine has 1 to {MAX_NODES:,} nodes, not {len(values):,}"
@@ -292,7 +369,10 @@ def _names(column: NDArray[Any] | Moments, what: str) -> NDArray[np.str_]:
             raise TypeError(f"{what}, {place}: the name {shown(each)} is no text")
         if not str(each).strip("\0").strip():
             raise ValueError(f"{what}, {row_of(what, row)}: the name is empty")
-    return values.astype(np.str_)
+    names = values.astype(np.str_)
+    texts = names.tolist()
+    lists = {*filter(is_hostlist, texts)}
+    return _unfolded(names, texts, lists, what) if lists else (names, None)
 
 
 def _one_each(
@@ -300,8 +380,8 @@ def _one_each(
     columns: dict[str, NDArray[Any]],
     processors: str | int,
     what: str,
-) -> tuple[NDArray[np.str_], dict[str, NDArray[Any]]]:
-    """A row for each processor, with the node's name as its host."""
+) -> tuple[NDArray[np.str_], dict[str, NDArray[Any]], NDArray[np.int64]]:
+    """Return a row a processor, with its node's name as host, and the node's row."""
     if isinstance(processors, str):
         if processors not in columns:
             raise ValueError(f"{what} has no column {processors!r} of processors")
@@ -320,7 +400,9 @@ def _one_each(
     within = np.arange(len(host)) - np.repeat(np.cumsum(counts) - counts, counts)
     columns = {key: np.repeat(values, counts) for key, values in columns.items()}
     columns["host"] = host
-    return np.strings.add(np.strings.add(host, "/"), within.astype(np.str_)), columns
+    rows = np.repeat(np.arange(len(names)), counts)
+    names = np.strings.add(np.strings.add(host, "/"), within.astype(np.str_))
+    return names, columns, rows
 
 
 def numbers_of(values: NDArray[Any], table: str, name: str) -> NDArray[np.float64]:

@@ -13,7 +13,7 @@ from slotkern._windows import PART, Window
 from slotkern.files.columns import Fault
 
 from .clock import Clock
-from .nodes import Machine
+from .nodes import Machine, quoted_names
 
 if TYPE_CHECKING:
     from slotkern._pool import SlotPool
@@ -38,7 +38,9 @@ def told(pool: SlotPool) -> dict[str, NDArray[Any]]:
     if pool.clock is not None:
         found["clock"] = np.array(json.dumps(pool.clock.to_dict()))
     if pool.machine is not None:
-        for name, column in pool.machine.to_dict().items():
+        for name, column in (
+            pool.machine.to_dict() | {"name": pool.machine.names}
+        ).items():
             if column.dtype.hasobject:
                 raise TypeError(
                     f"machine: column {name!r} holds objects: cannot be saved"
@@ -85,6 +87,8 @@ def recalled(
         for name, column in arrays.items()
         if name.startswith(_COLUMN)
     }
+    if "name" in columns and columns["name"].dtype.kind == "U":
+        columns["name"] = quoted_names(columns["name"])
     if columns:
         machine = Machine(columns)
     terms = None if clock is None and machine is None else (clock, machine)

@@ -70,8 +70,9 @@ def free_slots(
     ----------
     machine : Machine
     busy : table, optional
-        As `Machine` takes them, with the columns ``node`` (names, or ids), ``start``
-        and ``end``: in any order, overlapping or not, beyond the horizon or not. A
+        As `Machine` takes them, with the columns ``node`` (names, hostlists such as
+        ``n[001-004]``, or ids), ``start`` and ``end``: in any order, overlapping or
+        not, beyond the horizon or not. A
         missing end is busy for ever. Other columns are not looked at.
     start, end : str, datetime, date or number
         The horizon [start, end). The number inf is no end.
@@ -128,7 +129,7 @@ def free_slots(
     last = _time(clock, end, "end")
     if not first < last:
         raise ValueError(f"end {end} does not lie after start {start}")
-    node, begins, ends = _spans(machine, busy, clock, dated, called(busy, "busy"))
+    node, begins, ends, _ = _spans(machine, busy, clock, dated, called(busy, "busy"))
     outside = int(((ends <= first) | (begins >= last)).sum())
     for count, what in (
         (outside, "lie outside the horizon"),
@@ -158,15 +159,26 @@ def _time(clock: Clock | None, value: Any, name: str) -> float:
     return clock.time(value, name)
 
 
+Spans = tuple[
+    NDArray[np.int32], NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]
+]
+_NO_SPANS: Spans = (
+    np.empty(0, np.int32),
+    np.empty(0),
+    np.empty(0),
+    np.empty(0, np.int64),
+)
+
+
 def _spans(
     machine: Machine, table: Any, clock: Clock | None, dated: bool, what: str
-) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]:
-    """Return nodes, starts and ends of a table of spans."""
+) -> Spans:
+    """Return nodes, starts, ends and rows of a table of spans."""
     if table is None:
-        return np.empty(0, np.int32), np.empty(0), np.empty(0)
+        return _NO_SPANS
     columns = columns_of(table, what)
     if not columns:  # no rows, of which nobody could say columns
-        return np.empty(0, np.int32), np.empty(0), np.empty(0)
+        return _NO_SPANS
     for name in ("node", "start", "end"):
         if name not in columns:
             there = ", ".join(columns) or "none"
@@ -178,15 +190,16 @@ def _spans(
         for c in columns.values()
     )
     if rows == 0:
-        return np.empty(0, np.int32), np.empty(0), np.empty(0)
-    node = machine.ids(columns["node"], of_column(what, "node"))
+        return _NO_SPANS
+    node, row_of_node = machine._ids_and_rows(columns["node"], of_column(what, "node"))
     start, end = (
         _column(columns[name], clock, dated, of_column(what, name), name == "end")
         for name in ("start", "end")
     )
     _one_kind(columns["start"], columns["end"], what)
-    node = np.broadcast_to(node, rows)
     start, end = np.broadcast_to(start, rows), np.broadcast_to(end, rows)
+    if row_of_node is None:
+        node = np.broadcast_to(node, rows)
     wrong = end < start
     if wrong.any():
         row = int(wrong.argmax())
@@ -195,7 +208,12 @@ def _spans(
             f"{what}, {row_of(what, row)}: the span ends at {last}, before it starts "
             f"at {first}"
         )
-    return node, start, end
+    if row_of_node is None:
+        return node, start, end, np.arange(rows)
+    if np.ndim(columns["node"]) == 0:  # one hostlist for all rows
+        row_of_node = np.repeat(np.arange(rows), len(node))
+        node = np.tile(node, rows)
+    return node, start[row_of_node], end[row_of_node], row_of_node
 
 
 def _column(
@@ -294,15 +312,15 @@ def _prices(
     everywhere = "node" not in columns
     if everywhere:
         columns["node"] = np.zeros(len(price), np.int64)
-    node, start, end = _spans(machine, columns, clock, dated, "prices")
-    price = np.broadcast_to(price, len(start))
+    node, start, end, given = _spans(machine, columns, clock, dated, "prices")
+    price = price[given] if len(price) > 1 else np.broadcast_to(price, len(start))
     rows = np.lexsort((start, node))
     rows = rows[end[rows] > start[rows]]  # an empty one overlaps nothing
     node, start, end = node[rows], start[rows], end[rows]
     clash = (node[1:] == node[:-1]) & (end[:-1] > start[1:])
     if clash.any():
         k = int(clash.argmax())
-        one, other = sorted(rows[k : k + 2].tolist())
+        one, other = sorted(given[rows[k : k + 2]].tolist())
         raise ValueError(f"prices, row {other}: overlaps the span of row {one}")
     if everywhere:
         size = len(machine)
