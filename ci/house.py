@@ -111,6 +111,7 @@ ROOMS = {
             "choice",
             "criteria",
             "explanation",
+            "fronts",
             "numba",
             "one_each",
             "search",

@@ -102,10 +102,13 @@ cdef class Alternatives(WindowTable):
         return self[int(values.argmin())] if len(values) else None
 
     def pareto(self, *criteria):
-        """The windows that no other one beats, the best by the first criterion first.
+        """The alternatives that no other one of them dominates: not the job's Pareto front.
 
-        A window is beaten by another that is as good in all the criteria and better in
-        one. Equals stay together, in the order they were found.
+        These alternatives are disjoint windows, found one after the other; other windows
+        of the job may dominate all of them. `slotkern.pareto` finds the job's front.
+
+        A window dominates another if it is as good by all criteria and better by one.
+        Equals stay together. The best by the first criterion comes first.
 
         Parameters
         ----------

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         to_pandas,
         write_slots,
     )
+    from slotkern.fronts import Front, pareto
     from slotkern.limits import Limit
     from slotkern.machine import Clock, FreeSlots, Machine, free_slots
     from slotkern.one_each import OneEach, TradeOff, choose_one_each, trade_off
@@ -108,6 +109,7 @@ _LAZY = {
         "to_pandas",
         "write_slots",
     ),
+    "fronts": ("Front", "pareto"),
     "limits": ("Limit",),
     "machine": ("Clock", "FreeSlots", "Machine", "free_slots"),
     "one_each": ("OneEach", "TradeOff", "choose_one_each", "trade_off"),
@@ -188,6 +190,7 @@ __all__ = [
     "Environment",
     "Explanation",
     "FreeSlots",
+    "Front",
     "Independent",
     "Limit",
     "Machine",
@@ -228,6 +231,7 @@ __all__ = [
     "job_budget",
     "make_slots",
     "minimize",
+    "pareto",
     "plot_gantt",
     "plot_neighbours",
     "plot_steps",

@@ -24,6 +24,7 @@ __all__ = [
     "Criterion",
     "Duration",
     "Field",
+    "FrontCriterion",
     "HoldsSlots",
     "Method",
     "Placement",
@@ -49,6 +50,11 @@ ValueCriterion: TypeAlias = (
     "NDArray[Any] | Minimize | OwnCriterion | CapsuleType"
 )
 Criterion: TypeAlias = "BuiltIn | ValueCriterion"
+#: The criteria of `slotkern.pareto`.
+FrontCriterion: TypeAlias = (
+    "Literal['start', 'finish', 'runtime', 'cost', 'processor_time'] | Field | "
+    "NDArray[Any] | Minimize | OwnCriterion"
+)
 
 
 #: A number, or what a clock makes one.

@@ -278,7 +278,9 @@ def alternatives(
         str | None,
         typer.Option(
             autocompletion=among(sk.CRITERIA),
-            help="Keep what no other beats in all of these, as in cost,finish.",
+            help="Keep the alternatives that no other one of them dominates by these "
+            "criteria, as in cost,finish. They are disjoint windows, not the job's "
+            "Pareto front: see slotkern front.",
         ),
     ] = None,
     plot: Plot = None,

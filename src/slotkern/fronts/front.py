@@ -1,0 +1,283 @@
+"""The exact Pareto front of one job: its windows that no other window dominates."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, cast, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slotkern._core import PreparedSlots, in_numbers, prepared
+from slotkern._request import Request
+from slotkern._windows import Window, WindowTable
+from slotkern.checks import integer, number, one_of
+from slotkern.fronts.goals import Goal, goal_of
+from slotkern.fronts.search import FrontSearch, Point, Points
+from slotkern.shown import Drawn
+from slotkern.shown_table import Table
+
+if TYPE_CHECKING:
+    from slotkern.typing import FrontCriterion, Shape, Slots
+
+__all__ = ["Front", "pareto"]
+
+
+def pareto(
+    slots: Slots,
+    request: Request,
+    by: Sequence[FrontCriterion] = ("cost", "finish"),
+    *,
+    shape: Shape = "square",
+    most: int | None = None,
+    gap: float = 0.0,
+    max_work: int | None = None,
+) -> Front:
+    """Find the Pareto front of a job: its windows that no other window dominates.
+
+    A window dominates another if it is as good by both criteria and better by one. The
+    front has one window for each pair of values that no window dominates.
+
+    Parameters
+    ----------
+    slots : structured array, SlotPool or Environment
+        As for `find_window`. A pool is searched as it is when the call begins.
+    request : Request
+        The job. Its filter and limits hold for every window.
+    by : pair of criteria
+        Two of ``"start"``, ``"finish"``, ``"runtime"``, ``"cost"``,
+        ``"processor_time"``, and sums of values as in `find_window`: the name of a
+        numeric field, an array with one value a row or a function made by `criterion`
+        (all maximized), or ``minimize(...)`` of those.
+    shape : {"square", "ragged"}
+        As for `find_window`.
+    most : int, optional
+        Return at most this many points, at least 2: both ends, and others spread
+        evenly over the front. None returns the whole front.
+    gap, max_work : float, int, optional
+        As for `find_window`, for each search by a sum of values.
+
+    Returns
+    -------
+    Front
+        The points, the best by the first criterion first. Empty if nothing fits.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `find_window`; for a criterion whose front would not be exact (``"first"``,
+        ``"leftover"``, ``"dependable"``, ``"coordinated"``, functions of the start);
+        and if the request already has so many limits that no limit on a criterion can
+        be added (one of six is needed for each sum of values).
+
+    Notes
+    -----
+    Windows start where a slot starts, or at the earliest start: an earlier start makes
+    none of these criteria worse, so no other start can add a point.
+
+    Of the windows with one pair of values, the tie rule of `find_window` by the later
+    criterion of start, finish, runtime and cost decides: the earliest start, then the
+    lowest cost, then the smallest node ids. If one of the criteria is a sum of values
+    (or the ragged processor time), any of these windows may be the answer, always the
+    same one.
+
+    Costs and sums are compared up to the rounding of their decimals: two amounts that
+    differ by less than 2**-46 of their size (for up to 50 nodes; n * 2**-50 + 2**-47
+    for n) may count as one. Times are compared exactly.
+
+    Two searches a point and two more, by sums up to six; with `most` up to four times
+    as many. With `most`,
+    the next search is made in the gap with the largest area between what is known of
+    it, so that no part of the front stays unknown for long; `Front.between` bounds what
+    lies in each gap.
+
+    Examples
+    --------
+    >>> import slotkern as sk
+    >>> slots = sk.make_slots(node=[0, 1, 2], start=[0, 0, 1], end=20,
+    ...                       performance=[1, 2, 4], price=[1, 3, 8])
+    >>> front = sk.pareto(slots, sk.Request(1, 8), ("cost", "finish"))
+    >>> front.values
+    array([[ 8.,  8.],
+           [12.,  4.],
+           [16.,  3.]])
+    >>> [window.nodes for window in front]
+    [(0,), (1,), (2,)]
+    """
+    one_of("shape", shape, ("square", "ragged"))
+    number("gap", gap, least=0)
+    if max_work is not None:
+        integer("max_work", max_work, 0)
+    if most is not None:
+        most = integer("most", most, least=2)
+    if isinstance(by, str) or len(by) != 2:
+        raise ValueError(f"by must be two criteria, got {by!r}")
+    pool = prepared(slots)
+    request = in_numbers(slots, request)
+    one, other = (goal_of(name, pool, request, shape) for name in by)
+    if one.name == other.name != "array":
+        raise ValueError(f"by must be two different criteria, got {one.name!r} twice")
+    turned = one.rank > other.rank
+    goals = (other, one) if turned else (one, other)
+    options = {"gap": float(gap), "max_work": max_work}
+    search = FrontSearch(pool, request, shape, *goals, options)
+    points = search.all_points() if most is None else search.some_points(most)
+    if turned:
+        points = points.turned()
+    return _front(points, (one, other), pool, shape, request)
+
+
+def _front(
+    points: Points,
+    goals: tuple[Goal, Goal],
+    pool: PreparedSlots,
+    shape: Shape,
+    request: Request,
+) -> Front:
+    """The front as users see it: values in their own units, rows as they know them."""
+    name = f"pareto({goals[0].name}, {goals[1].name})"
+    origin = pool._free()[1]
+    scales = np.array([goals[0].scale, goals[1].scale])
+    losses = [(point.first, point.second) for point in points.points]
+    values = np.array(losses, np.float64).reshape(-1, 2) * scales
+    windows = [
+        _restated(point, value, name, origin, request.name)
+        for point, value in zip(points.points, values[:, 0].tolist(), strict=True)
+    ]
+    nothing = (math.nan, math.nan)
+    gaps = [nothing if gap is None else gap for gap in points.gaps]
+    between = np.array(gaps, np.float64).reshape(-1, 2) * scales
+    return Front(
+        (goals[0].name, goals[1].name),
+        WindowTable.of(windows, criterion=name, shape=shape),
+        values,
+        np.array([point.proven for point in points.points], bool),
+        between,
+    )
+
+
+def _restated(
+    point: Point,
+    value: float,
+    criterion: str,
+    origin: NDArray[np.int64] | None,
+    name: str | None,
+) -> Window:
+    """The window as one of a front, with the rows that its pool began with."""
+    restore, state = cast("tuple[Any, tuple[Any, ...]]", point.window.__reduce__())
+    times, shape, parts, terms = state[:5], state[9], state[10], state[12]
+    if origin is not None:
+        parts = tuple((int(origin[row]), *others) for row, *others in parts)
+    known = (value, value if point.proven else math.nan, point.proven)
+    window: Window = restore(*times, *known, criterion, shape, parts, name, terms)
+    return window
+
+
+class Front(Drawn, Sequence[Window]):
+    """The Pareto front of a job; made by `pareto`.
+
+    A sequence of windows, the best by the first criterion first. A slice is a
+    `WindowTable`.
+
+    Attributes
+    ----------
+    by : pair of str
+        The names of the two criteria.
+    windows : WindowTable
+        The windows. The `Window.value` of each is that by the first criterion; its
+        `Window.bound` is the same for a proven point, NaN for others.
+    values : ndarray of float64, shape (k, 2)
+        The values of each window by the two criteria, in their own units.
+    proven : ndarray of bool, shape (k,)
+        Whether no window dominates this one. False only if `max_work` ended one of the
+        searches of the point.
+    between : ndarray of float64, shape (k - 1, 2)
+        For each two neighbouring points, bounds on the windows of the front that may
+        lie between them: none of these has a better value than this by either
+        criterion. NaN if it is proven that none lies between.
+    """
+
+    def __init__(
+        self,
+        by: tuple[str, str],
+        windows: WindowTable,
+        values: NDArray[np.float64],
+        proven: NDArray[np.bool_],
+        between: NDArray[np.float64],
+    ) -> None:
+        self.by, self.windows, self.values = by, windows, values
+        self.proven, self.between = proven, between
+
+    @property
+    def shape(self) -> str:
+        """The shape of the windows."""
+        return self.windows.shape
+
+    @property
+    def complete(self) -> bool:
+        """Whether these are all points of the front, and all are proven."""
+        return bool(self.proven.all() and np.isnan(self.between).all())
+
+    @property
+    def clock(self) -> Any:
+        """The clock of the slots that were searched, or None."""
+        return self[0].clock if len(self) else None
+
+    @property
+    def machine(self) -> Any:
+        """The machine of the slots that were searched, or None."""
+        return self[0].machine if len(self) else None
+
+    def __len__(self) -> int:
+        return len(self.windows)
+
+    @overload  # type: ignore[override]  # a slice is no sequence of Window alone
+    def __getitem__(self, place: int) -> Window: ...
+    @overload
+    def __getitem__(self, place: slice) -> WindowTable: ...
+    def __getitem__(self, place: Any) -> Any:
+        return self.windows[place]
+
+    def __iter__(self) -> Iterator[Window]:
+        for k in range(len(self)):
+            yield self[k]
+
+    def __repr__(self) -> str:
+        by = f"{self.by[0]} and {self.by[1]}"
+        size = f"{len(self)} {self.shape} window{'s' * (len(self) != 1)}"
+        gaps = int((~np.isnan(self.between).all(axis=1)).sum())
+        whole = "complete" if self.complete else f"{gaps} of {len(self) - 1} gaps open"
+        if not self.complete and not gaps:
+            whole = f"{int((~self.proven).sum())} points not proven"
+        return f"Front({size} by {by}, {whole})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain Python numbers and text, ready for JSON.
+
+        ``points`` holds for each window its two ``values`` and whether it is
+        ``proven``, beside what `Window.to_dict` returns; ``between`` holds a pair for
+        each gap, None where nothing lies between.
+        """
+        rows = zip(self.values.tolist(), self, strict=True)
+        between = [None if a != a else [a, b] for a, b in self.between.tolist()]
+        return {
+            "by": list(self.by),
+            "shape": self.shape,
+            "complete": self.complete,
+            "points": [{"values": values} | w.to_dict() for values, w in rows],
+            "between": between,
+        }
+
+    def _shown(self) -> Table:
+        """One row a point: its two values, then all of its window."""
+        table = self.windows._shown()
+        columns: dict[str, Any] = {
+            name: self.values[:, k]
+            for k, name in enumerate(self.by)
+            if name not in table.columns
+        }
+        rest = {name: c for name, c in table.columns.items() if name != "value"}
+        columns |= rest
+        columns["proven"] = self.proven
+        return table._replace(heading=repr(self), columns=columns)

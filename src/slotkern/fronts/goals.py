@@ -1,0 +1,163 @@
+"""The criteria of a front: losses that searches minimize and requests limit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from keyword import iskeyword
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slotkern._core import PreparedSlots
+from slotkern._find import CRITERIA
+from slotkern._request import Request
+from slotkern._value import NAMED_VALUES, part_values
+from slotkern._windows import Window
+from slotkern.criteria import Criterion, Minimize, known_criteria, valuation_of
+from slotkern.limits import LENGTH, Limit
+
+if TYPE_CHECKING:
+    from slotkern.typing import Shape
+
+__all__ = ["LAST_SUM", "Goal", "goal_of", "loss_of_bound"]
+
+#: The limits on sums that a request may have.
+_MOST_LIMITS = 6
+#: The rank of the last goal that is a sum of values.
+LAST_SUM = 1
+
+
+class Goal(NamedTuple):
+    """One criterion of a front, as a loss that is minimized.
+
+    Attributes
+    ----------
+    name : str
+    rank : int
+        The goal of the lower rank is minimized first, the other one is limited: sums of
+        values come first, because a limit on a sum costs more than one on the others.
+    search : criterion
+        What `find_window` minimizes, in place of the loss.
+    loss : callable
+        The loss of a window of `find_window`.
+    scale : float
+        The value in the criterion's own units is this times the loss.
+    within : callable
+        The request with the loss limited to at most this.
+    exact : bool
+        Whether losses are compared exactly: times are, sums are not.
+    """
+
+    name: str
+    rank: int
+    search: Any
+    loss: Callable[[Window], float]
+    scale: float
+    within: Callable[[Request, float], Request]
+    exact: bool = True
+
+
+def goal_of(name: Any, pool: PreparedSlots, request: Request, shape: Shape) -> Goal:
+    """The goal that a criterion means; raises ValueError if its front is not exact."""
+    if isinstance(name, str):
+        match name:
+            case "start":
+                return Goal(name, 2, name, lambda w: w.start, 1.0, _latest)
+            case "finish":
+                return Goal(name, 3, name, lambda w: w.finish, 1.0, _deadline)
+            case "runtime":
+                return Goal(name, 4, name, lambda w: w.runtime, 1.0, _max_runtime)
+            case "processor_time" if shape == "square":
+                # n times the runtime: the order is that of the runtime.
+                scale = float(request.nodes)
+                return Goal(
+                    name, 4, "runtime", lambda w: w.runtime, scale, _max_runtime
+                )
+            case "cost":
+                return Goal(name, 5, name, lambda w: w.cost, 1.0, _budget, False)
+            case "processor_time":
+                limit = _limited(LENGTH, 1.0)
+                return Goal(
+                    name, 1, name, lambda w: w.processor_time, 1.0, limit, False
+                )
+            case _ if name in CRITERIA or name in NAMED_VALUES:
+                known = "start, finish, runtime, cost, processor_time"
+                raise ValueError(
+                    f"a front by {name!r} would not be exact; it may be by {known}, "
+                    "a numeric field, an array, minimize(...) of those, or a function "
+                    "made by criterion that does not use the start"
+                )
+    return _sumgoal_of(name, pool)
+
+
+def _sumgoal_of(criterion: Any, pool: PreparedSlots) -> Goal:
+    """The goal of a column, an array or a function."""
+    worth, data, sign, name, _ = valuation_of(criterion, pool, known_criteria())
+    inner = criterion.criterion if isinstance(criterion, Minimize) else criterion
+    if worth == "function":
+        if not isinstance(inner, Criterion) or inner.uses_start:
+            raise ValueError(
+                f"a front by {name!r} would not be exact: its value may depend on the "
+                "start; take a function made by criterion without uses_start"
+            )
+        of: Any = inner
+    else:
+        field = name.removeprefix("minimize(").removesuffix(")")
+        plain = field.isidentifier() and not iskeyword(field) and field != LENGTH
+        of = field if isinstance(inner, str) and plain else data
+
+    def loss(window: Window) -> float:
+        parts = window.slots
+        rows = np.ascontiguousarray(parts["row"])
+        if worth == "column":
+            values = data[rows]
+        else:
+            starts = np.ascontiguousarray(parts["start"])
+            values = part_values(pool, worth, data, name, rows, starts, lengths(window))
+        return -sign * math.fsum(values.tolist())
+
+    return Goal(name, 0, criterion, loss, -sign, _limited(of, -sign), False)
+
+
+def lengths(window: Window) -> NDArray[np.float64]:
+    """How long each part of a window runs, ascending by node."""
+    return np.array([part["length"] for part in window.to_dict()["slots"]])
+
+
+def _latest(request: Request, most: float) -> Request:
+    return request.replace(latest=min(request.latest, most))
+
+
+def _deadline(request: Request, most: float) -> Request:
+    return request.replace(deadline=min(request.deadline, most))
+
+
+def _max_runtime(request: Request, most: float) -> Request:
+    return request.replace(max_runtime=min(request.max_runtime, most))
+
+
+def _budget(request: Request, most: float) -> Request:
+    return request.replace(budget=min(request.budget, most))
+
+
+def _limited(of: Any, scale: float) -> Callable[[Request, float], Request]:
+    """Return what limits a sum, which is `scale` times the loss."""
+    side: Literal["<=", ">="] = "<=" if scale > 0 else ">="
+
+    def within(request: Request, most: float) -> Request:
+        if len(request.limits) >= _MOST_LIMITS:
+            raise ValueError(
+                f"the request has {len(request.limits)} limits; a front by a sum needs "
+                f"one of the {_MOST_LIMITS} for itself"
+            )
+        limit = Limit(of, side, scale * most)
+        return request.replace(limits=[*request.limits, limit])
+
+    return within
+
+
+def loss_of_bound(goal: Goal, bound: float) -> float:
+    """The loss that the bound of a search means; searches report values."""
+    return bound if goal.rank else bound / goal.scale

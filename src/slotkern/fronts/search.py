@@ -1,0 +1,285 @@
+"""The searches of a front by two goals, whole or at most so many points of it.
+
+Both losses are minimized (a maximized sum is turned round). One point of the front is
+the least first loss among the windows whose second loss is below that of the point
+before, and then the least second loss among those. The limits on the losses are limits
+of the request (`latest`, `deadline`, `max_runtime`, `budget`, `limits`): the kernels of
+`find_window` are the only searches, so that each point is proven by them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from slotkern._core import PreparedSlots
+from slotkern._find import CRITERIA, find_window
+from slotkern._request import Request
+from slotkern._windows import Window
+from slotkern.fronts.goals import LAST_SUM, Goal, loss_of_bound
+
+if TYPE_CHECKING:
+    from slotkern.typing import Shape
+
+__all__ = ["FrontSearch", "Point", "Points"]
+
+#: Searches for a lower second loss before that is left to a search by the second goal.
+_STEPS = 2
+
+
+class Point(NamedTuple):
+    """A window of the front.
+
+    Attributes
+    ----------
+    first, second : float
+        The losses.
+    least : float
+        No window whose second loss is as small has a lower first loss than this.
+    proven : bool
+        Whether no window dominates this one.
+    """
+
+    first: float
+    second: float
+    least: float
+    window: Window
+    proven: bool
+
+
+class Points(NamedTuple):
+    """Points by rising first loss, and for each gap the least losses in it, or None."""
+
+    points: list[Point]
+    gaps: list[tuple[float, float] | None]
+
+    def turned(self) -> Points:
+        """The same by rising second loss, which becomes the first."""
+        points = [
+            point._replace(first=point.second, second=point.first)
+            for point in reversed(self.points)
+        ]
+        gaps = [None if gap is None else gap[::-1] for gap in reversed(self.gaps)]
+        return Points(points, gaps)
+
+
+@dataclass
+class Gap:
+    """A gap of a front that is being searched, between two neighbouring points.
+
+    Windows between them have second losses above `low` and below those of `left`.
+    """
+
+    left: Point
+    right: Point
+    low: float
+    halved: bool = False  # nothing was found in its lower half
+    over: bool = False  # nothing more to be searched
+
+
+class FrontSearch:
+    """The searches of one front: `first` is minimized while `second` is limited."""
+
+    def __init__(
+        self,
+        pool: PreparedSlots,
+        request: Request,
+        shape: Shape,
+        first: Goal,
+        second: Goal,
+        options: dict[str, Any],
+    ) -> None:
+        self.pool, self.request, self.shape = pool, request, shape
+        self.first, self.second, self.options = first, second, options
+        # Costs are sums that the kernels round n times.
+        self.margin = 2.0**-47 + request.nodes * 2.0**-50
+        self.closed: set[tuple[int, int]] = set()
+        self.lowest = -math.inf  # the least second loss there is
+        self.found: dict[float, tuple[Window | None, float]] = {}
+
+    def best(self, goal: Goal, request: Request) -> tuple[Window | None, float]:
+        """The window of the least loss, and the loss that no window is below."""
+        swept = isinstance(goal.search, str) and goal.search in CRITERIA
+        how = {} if swept and not request.limits else self.options
+        window = find_window(self.pool, request, goal.search, shape=self.shape, **how)
+        if window is None:
+            return None, math.inf
+        loss = goal.loss(window)
+        if window.proven:
+            return window, loss
+        return window, min(loss, loss_of_bound(goal, window.bound))
+
+    def limited(self, most: float) -> tuple[Window | None, float]:
+        """The same by the first goal, with the second loss at most this."""
+        if most not in self.found:
+            request = self.request
+            if most < math.inf:
+                request = self.second.within(request, most)
+            self.found[most] = self.best(self.first, request)
+        return self.found[most]
+
+    def point(self, most: float) -> Point | None:
+        """The point of the least first loss whose second loss is at most this."""
+        window, least = self.limited(most)
+        if window is None:
+            return None
+        return self.by_steps(window, least) or self.by_limit(window, least)
+
+    def by_steps(self, window: Window, least: float) -> Point | None:
+        """The point by a few searches that limit the second loss further.
+
+        The search that finds a greater first loss is also the first search of the next
+        point. None if the first goal is no sum, or where many windows have one sum.
+        """
+        first, second = self.first, self.second
+        if first.rank > LAST_SUM:
+            return None
+        for _ in range(_STEPS):
+            loss, lower = first.loss(window), second.loss(window)
+            if window.proven:
+                least = loss
+            if self.is_last(lower):
+                return Point(loss, lower, least, window, window.proven)
+            following, bound = self.limited(self.below(lower))
+            if following is None or first.loss(following) > self.reach(first, loss):
+                proven = window.proven and bound > loss
+                return Point(loss, lower, least, window, proven)
+            window, least = following, bound
+        return None
+
+    def by_limit(self, window: Window, least: float) -> Point:
+        """The point by a search by the second goal that limits the first loss."""
+        first, second = self.first, self.second
+        within = self.reach(first, first.loss(window))
+        better, _ = self.best(second, first.within(self.request, within))
+        chosen = better or window
+        proven = window.proven and better is not None and better.proven
+        loss = first.loss(chosen)
+        least = loss if window.proven else least  # its sum is rounded in its own order
+        return Point(loss, second.loss(chosen), least, chosen, proven)
+
+    def reach(self, goal: Goal, loss: float) -> float:
+        """The largest loss that counts as equal to this."""
+        return loss if goal.exact else loss + self.margin * abs(loss)
+
+    def below(self, loss: float) -> float:
+        """The largest second loss that counts as less than this."""
+        if self.second.exact or loss == 0:
+            return math.nextafter(loss, -math.inf)
+        return loss - self.margin * abs(loss)
+
+    def ends(self) -> tuple[Point | None, float]:
+        """The first point, and a bound on the second loss of all windows."""
+        window, bound = self.best(self.second, self.request)
+        if window is None:
+            return None, math.inf
+        self.lowest = self.second.loss(window)
+        return self.point(math.inf), bound
+
+    def is_last(self, loss: float) -> bool:
+        """Whether this is the least second loss there is."""
+        return loss <= self.reach(self.second, self.reach(self.second, self.lowest))
+
+    def all_points(self) -> Points:
+        """The whole front, from the least first loss to the least second loss."""
+        point, bound = self.ends()
+        points: list[Point] = []
+        while point is not None:
+            points.append(point)
+            if self.is_last(point.second):
+                break
+            following = self.point(self.below(point.second))
+            if following is None or following.second >= point.second:
+                break  # only rounding lies between
+            if following.least >= following.first:
+                self.close(point, following)
+            point = following
+        return self.gathered(points, [], bound)
+
+    def some_points(self, most: int) -> Points:
+        """At most so many points: both ends, then always in the largest gap."""
+        first, bound = self.ends()
+        if first is None:
+            return Points([], [])
+        last = None
+        if not self.is_last(first.second):
+            last = self.point(self.reach(self.second, self.lowest))
+        if last is None or last.second >= first.second:
+            return self.gathered([first], [], bound)
+        points, gaps = [first, last], [Gap(first, last, last.second)]
+        across, up = last.first - first.first, first.second - last.second
+
+        def area(gap: Gap) -> float:
+            wide = (gap.right.first - gap.left.first) / across
+            return wide * ((gap.left.second - gap.low) / up)
+
+        while len(points) < most:
+            open_gaps = [gap for gap in gaps if not gap.over]
+            if not open_gaps:
+                break
+            gap = max(open_gaps, key=area)  # the first of equals
+            found = self.look_into(gap)
+            if found is not None:
+                points.append(found)
+                gaps.append(self.split(gap, found))
+        return self.gathered(points, gaps, bound)
+
+    def look_into(self, gap: Gap) -> Point | None:
+        """A new point of a gap, or None where its lower half or all of it is empty."""
+        most = self.below(gap.left.second)
+        middle = gap.low + (gap.left.second - gap.low) / 2
+        if not gap.halved and gap.low < middle < most:
+            most, gap.halved = middle, True
+        else:
+            gap.over = True
+        found = self.point(most)
+        if found is None or found.first >= gap.right.first:
+            if found is None or found.least >= gap.right.first:
+                gap.low = max(gap.low, most)
+                if gap.over:
+                    self.close(gap.left, gap.right)
+            else:
+                gap.over = True  # not proven: nothing more to be learnt here
+            return None
+        gap.halved = False
+        if found.second <= gap.low and gap.low == gap.right.second:
+            gap.over = True  # only rounding lies between
+        return found
+
+    def split(self, gap: Gap, found: Point) -> Gap:
+        """Narrow a gap to what lies left of a new point, and return the right one."""
+        right = Gap(found, gap.right, gap.right.second)
+        proven = found.least >= found.first
+        if gap.over and proven:
+            self.close(gap.left, found)
+        elif proven:
+            middle = gap.low + (gap.left.second - gap.low) / 2
+            gap.low = max(found.second, middle)
+        gap.over = gap.over or not proven
+        gap.right = found
+        return right
+
+    def close(self, left: Point, right: Point) -> None:
+        """Note that no window lies between two points."""
+        self.closed.add((id(left.window), id(right.window)))
+
+    def gathered(self, points: list[Point], gaps: list[Gap], lowest: float) -> Points:
+        """The points that none of them dominates, and what is known of their gaps."""
+        kept: list[Point] = []
+        for point in sorted(points, key=lambda point: (point.first, point.second)):
+            if not kept or point.second < kept[-1].second:
+                kept.append(point)
+        lows = {(id(g.left.window), id(g.right.window)): g.low for g in gaps}
+        least = min((point.least for point in points), default=0.0)
+        between: list[tuple[float, float] | None] = []
+        for left, right in pairwise(kept):
+            pair = id(left.window), id(right.window)
+            if pair in self.closed:
+                between.append(None)
+            elif pair in lows:
+                between.append((left.first, lows[pair]))
+            else:
+                between.append((least, lowest))
+        return Points(kept, between)
