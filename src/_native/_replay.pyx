@@ -22,6 +22,19 @@ cdef extern from "slotkern/replay/replay.hpp" namespace "slotkern::replay" nogil
         const int32_t* width
         size_t size
 
+    cdef cppclass Chain:
+        Jobs given
+        const int32_t* before
+        const double* think
+        const int32_t* user
+        const double* key
+        double* submit
+        double* run
+        double* estimate
+        double* key_of
+        int32_t* width
+        int32_t* user_of
+
     cdef cppclass BlockedSpan:
         double start, end
         int32_t width
@@ -77,8 +90,9 @@ cdef extern from "slotkern/replay/replay.hpp" namespace "slotkern::replay" nogil
 
     cdef cppclass CppReplay "slotkern::replay::Replay":
         CppReplay(const Jobs&, const Machine&, CppPolicy, const Order&, Usage*, const int32_t*,
-                  cbool) except +
+                  cbool, const Chain&) except +
         cbool run(size_t) except +
+        const vector[uint32_t]& row_of()
         const vector[double]& start()
         const Placement& placement()
         size_t submitted()
@@ -129,7 +143,7 @@ def replay(const double[::1] submit not None, const double[::1] run not None,
            const double[::1] blocked_start not None, const double[::1] blocked_end not None,
            const int32_t[::1] blocked_width not None, str backfill not None, *,
            const int32_t[::1] user=None, const double[::1] key=None, multifactor=None, function=None, bint nodes=True,
-           progress=None):
+           const int32_t[::1] before=None, const double[::1] think=None, progress=None):
     """Replay jobs that are sorted by submission; everything must have been checked.
 
     Parameters
@@ -144,6 +158,9 @@ def replay(const double[::1] submit not None, const double[::1] run not None,
         Weights of age, size and share, the longest wait, the half life, users.
     function : capsule, optional
         A priority of the user's own, compiled.
+    before, think : ndarray of int32, of float64, optional
+        The row that each row waits for, or -1, without circles; and the seconds from its end
+        to the submission.
     progress : callable, optional
         Called now and then with the number of jobs submitted.
 
@@ -162,8 +179,26 @@ def replay(const double[::1] submit not None, const double[::1] run not None,
         jobs.submit, jobs.run, jobs.estimate = &submit[0], &run[0], &estimate[0]
         jobs.width = &width[0]
     cdef const int32_t* users = NULL
+    cdef const double* keys = NULL
     if user is not None and user.shape[0]:
         users = &user[0]
+    if key is not None and key.shape[0]:
+        keys = &key[0]
+    cdef Chain chain
+    cdef double[:, ::1] times
+    cdef int32_t[:, ::1] numbers
+    if before is not None and jobs.size:
+        times, numbers = np.empty((4, jobs.size)), np.empty((2, jobs.size), np.int32)
+        chain.given, chain.before, chain.think = jobs, &before[0], &think[0]
+        chain.user, chain.key = users, keys
+        chain.submit, chain.run, chain.estimate = &times[0, 0], &times[1, 0], &times[2, 0]
+        chain.key_of, chain.width, chain.user_of = &times[3, 0], &numbers[0, 0], &numbers[1, 0]
+        jobs.submit, jobs.run, jobs.estimate = chain.submit, chain.run, chain.estimate
+        jobs.width = chain.width
+        if users:
+            users = chain.user_of
+        if keys:
+            keys = chain.key_of
     cdef Machine machine
     machine.processors = processors
     cdef BlockedSpan span
@@ -177,8 +212,8 @@ def replay(const double[::1] submit not None, const double[::1] run not None,
     cdef UserPriority own
     cdef Usage* usage = NULL
     own.failed = False
-    if key is not None and jobs.size:
-        order.fixed = &key[0]
+    if keys:
+        order.fixed = keys
     elif multifactor is not None and jobs.size:
         age, size, share, longest_wait, half_life, count = multifactor
         weights = make_multifactor(age, size, share, longest_wait, users, jobs, processors,
@@ -193,7 +228,8 @@ def replay(const double[::1] submit not None, const double[::1] run not None,
 
     cdef unique_ptr[CppReplay] machinery
     cdef CppPolicy policy = <CppPolicy><int>BACKFILLING[backfill]
-    machinery.reset(new CppReplay(jobs, machine, policy, order, usage, users, nodes))
+    machinery.reset(new CppReplay(jobs, machine, policy, order, usage, users, nodes,
+                                  chain))
     cdef cbool more = True
     cdef size_t slices = 0
     cdef CppReplay* it = machinery.get()
@@ -217,4 +253,10 @@ def replay(const double[::1] submit not None, const double[::1] run not None,
     fill(first, placement.first.data())
     fill(number, placement.count.data())
     fill(spans, placement.spans.data())
+    if chain.before:
+        rows = np.empty(jobs.size, np.uint32)
+        fill(rows, it.row_of().data())
+        for column in (start, first, number):  # blocked spans stay behind the jobs
+            if len(column):
+                column[rows] = column[:jobs.size].copy()
     return start, first, number.astype(np.int64), spans, it.most_waiting()

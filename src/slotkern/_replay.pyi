@@ -23,6 +23,8 @@ def replay(
     multifactor: tuple[float, float, float, float, float, int] | None = None,
     function: Any = None,
     nodes: bool = True,
+    before: NDArray[np.int32] | None = None,
+    think: NDArray[np.float64] | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> tuple[
     NDArray[np.float64],

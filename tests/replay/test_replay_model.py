@@ -101,6 +101,45 @@ def test_random_flows(
         assert counted[3].size == 0
 
 
+def chain_of(draw: Any) -> tuple[list[Job], list[tuple[int, float] | None]]:
+    """Jobs of which some wait for one of a smaller number."""
+    jobs = draw(FLOWS)
+    chain: list[tuple[int, float] | None] = []
+    for job in range(len(jobs)):
+        before = draw(st.integers(-job - 1, job - 1)) if job else -1
+        think = float(draw(st.sampled_from([0, 0, 1, 5])))
+        chain.append((before, think) if before >= 0 else None)
+    return jobs, chain
+
+
+@pytest.mark.parametrize("backfill", BACKFILLING)
+@given(
+    flow=st.composite(chain_of)(),
+    blocked=SPANS,
+    order=st.permutations(range(14)),
+    turned=st.booleans(),
+)
+def test_jobs_that_wait_for_others(
+    backfill: str, flow: Any, blocked: list[Span], order: list[int], turned: bool
+) -> None:
+    jobs, chain = flow
+    if turned:  # jobs also wait for one that stands behind them
+        size = len(jobs)
+        chain = [c and (size - 1 - c[0], c[1]) for c in reversed(chain)]
+    before = np.array([-1 if c is None else c[0] for c in chain], np.int32)
+    think = np.array([0.0 if c is None else c[1] for c in chain])
+    for key in (None, np.array(order[: len(jobs)], np.float64) // 3):
+        by = first if key is None else lambda job, now, key=key: float(key[job])
+        model = Model(jobs, PROCESSORS, backfill, by, blocked, chain)
+        expected = model.run()
+        found = replay(
+            *columns(jobs, blocked), backfill, key=key, before=before, think=think
+        )
+        assert found[0].tolist() == expected
+        assert found[4] == model.most_waiting
+        check_conservation(jobs, blocked, found)
+
+
 @given(jobs=FLOWS)
 def test_easy_is_that_of_its_authors(jobs: list[Job]) -> None:
     class ByCounts(Model):

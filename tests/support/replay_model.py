@@ -1,6 +1,6 @@
 """A slow replay, written from the definitions alone: nothing here is shared with the
 kernel. Jobs are (submit, run, estimate, width), sorted by submission; a blocked span is
-(start, end, width)."""
+(start, end, width). In a chain each job may wait for another one: (job, think time)."""
 
 from __future__ import annotations
 
@@ -83,9 +83,13 @@ class Model:
         policy: str,
         key: Key = first,
         blocked: Sequence[Span] = (),
+        chain: Sequence[tuple[int, float] | None] = (),
     ) -> None:
         self.jobs, self.processors, self.policy = jobs, processors, policy
         self.key, self.blocked = key, list(blocked)
+        self.chain = list(chain) or [None] * len(jobs)
+        self.ended: dict[int, float] = {}
+        self.came: list[int] = []  # the order of submission
         self.start: dict[int, float] = {}
         self.promised: dict[int, float] = {}
         self.running: list[int] = []
@@ -105,7 +109,17 @@ class Model:
         return spans
 
     def queue(self, now: float) -> list[int]:
-        return sorted(self.waiting, key=lambda job: (self.key(job, now), job))
+        return sorted(
+            self.waiting, key=lambda job: (self.key(job, now), self.came.index(job))
+        )
+
+    def submission(self, job: int) -> float:
+        """When a job is submitted, as far as it is known; inf: not yet."""
+        submit = self.jobs[job][0]
+        before = self.chain[job]
+        if before is None:
+            return submit
+        return max(submit, self.ended.get(before[0], float("inf")) + before[1])
 
     def fits(self, job: int, now: float) -> bool:
         _, _, estimate, width = self.jobs[job]
@@ -149,7 +163,7 @@ class Model:
         coming = list(range(len(self.jobs)))
         while coming or self.waiting or self.running:
             times = [self.start[job] + self.jobs[job][1] for job in self.running]
-            times += [self.jobs[job][0] for job in coming[:1]]
+            times += [self.submission(job) for job in coming]
             times += self.promised.values()
             if self.waiting:
                 times += [end for _, end, _ in self.blocked if end > self.now]
@@ -158,12 +172,14 @@ class Model:
             for job in list(self.running):
                 if self.start[job] + self.jobs[job][1] == now:
                     self.running.remove(job)
+                    self.ended[job] = now
                     self.on_change(job, now, -self.jobs[job][3])
                     early |= self.start[job] + self.jobs[job][2] > now
             if self.policy == "conservative" and early:
                 self.compress(now)
-            while coming and self.jobs[coming[0]][0] == now:
-                job = coming.pop(0)
+            for job in [job for job in coming if self.submission(job) == now]:
+                coming.remove(job)
+                self.came.append(job)
                 self.waiting.append(job)
                 if self.policy == "conservative":
                     _, _, estimate, width = self.jobs[job]
@@ -171,7 +187,7 @@ class Model:
                         self.busy(), self.processors, now, estimate, width
                     )
             if self.policy == "conservative":
-                for job in sorted(self.waiting):
+                for job in sorted(self.waiting, key=self.came.index):
                     if self.promised[job] == now:
                         self.begin(job, now)
             else:

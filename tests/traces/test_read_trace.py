@@ -226,6 +226,8 @@ def test_every_repair_says_what_it_did(tmp_path: Path) -> None:
     assert trace.jobs["job"].tolist() == [3, 0, 4]
     assert trace.jobs["run_time"].tolist() == [20, 10, 10]
     assert trace.repairs == {
+        "partial": 0,
+        "cancelled": 0,
         "unknown": 3,
         "zero-run": 1,
         "too-wide": 1,
@@ -237,7 +239,9 @@ def test_every_repair_says_what_it_did(tmp_path: Path) -> None:
         alone = sk.read_trace(path, clean=name)
         assert list(alone.repairs) == [name]
         assert sk.clean_trace(whole, [name]).jobs.tolist() == alone.jobs.tolist()
-    with pytest.raises(ValueError, match="clean must be one of unknown, zero-run"):
+    with pytest.raises(
+        ValueError, match="clean must be one of partial, cancelled, unknown"
+    ):
         sk.read_trace(path, clean="nothing")
     sk.write_trace(path, jobs)
     with pytest.raises(ValueError, match=r"a\.swf: clean='too-wide': the header has"):

@@ -140,7 +140,8 @@ def replay(
         typer.Option(
             autocompletion=among(("partitions",)),
             help="How many processors; or partitions: a site for each value of field "
-            "16. By default what the header says, else the most in use at once.",
+            "16; or the sizes of these, as in 1=128,2=64. By default what the header "
+            "says, else the most in use at once.",
         ),
     ] = None,
     blocked: Annotated[
@@ -177,6 +178,13 @@ def replay(
             help="allocated (field 5) or requested (field 8).",
         ),
     ] = "allocated",
+    preceding: Annotated[
+        bool,
+        typer.Option(
+            help="Whether jobs wait for the end of their preceding job and its think "
+            "time (fields 17, 18)."
+        ),
+    ] = True,
     clean: Clean = None,
     errors: Errors = "raise",
     max_bytes: MaxBytes = MAX_BYTES,
@@ -205,6 +213,7 @@ def replay(
         "estimates": _factor(estimates),
         "overrun": overrun,
         "width": width,
+        "preceding": preceding,
     }
     names = policy or ["easy"]
     for name in names:
@@ -253,6 +262,10 @@ def _heading(trace: Trace, done: Replay) -> str:
         text += f"; {reason}: {count:,}"
     if trace.skipped:
         text += f"; malformed lines skipped: {trace.skipped:,}"
+    if done.following:
+        text += f"; after the end of a preceding job: {done.following:,}"
+    if killed := int(done.killed.sum()):
+        text += f"; killed at the requested time: {killed:,}"
     return text + ". Times in seconds."
 
 
@@ -277,10 +290,23 @@ def _write_all(folder: Path, files: Mapping[str, bytes]) -> None:
             os.fsync(file.fileno())  # what can fail has failed before the first rename
 
 
-def _cluster(text: str | None) -> int | str | None:
-    """A number where it is one."""
+def _cluster(text: str | None) -> Any:
+    """Return a number, the sizes of partitions as columns, or the text."""
+    if text is None:
+        return None
+    if "=" in text:
+        pairs = [pair.partition("=")[::2] for pair in text.split(",")]
+        try:
+            site, processors = zip(
+                *((int(name), int(size)) for name, size in pairs), strict=True
+            )
+        except ValueError:
+            raise ValueError(
+                f"--cluster: {text!r} is not PARTITION=PROCESSORS,PARTITION=PROCESSORS"
+            ) from None
+        return {"site": list(site), "processors": list(processors)}
     try:
-        return None if text is None else int(text)
+        return int(text)
     except ValueError:
         return text
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, SupportsIndex
@@ -14,7 +15,7 @@ from slotkern.checks import integer, shown
 from slotkern.machine.frames import columns_of
 from slotkern.machine.nodes import Machine
 from slotkern.notes import log
-from slotkern.traces.clean import width_of
+from slotkern.traces.clean import partial_records, width_of
 from slotkern.traces.free_slots import is_said, most_at_once, second_of
 from slotkern.traces.read import Trace
 
@@ -102,7 +103,8 @@ def cluster_of(given: Any, trace: Trace, blocked: Any = None) -> Cluster:
         as many as its column ``processors`` says) of the site in its column ``site``;
         or a table of sites, as `Machine` takes tables, with ``processors`` and, if
         wanted, ``site``, ``performance``, ``price`` and further numbers; or
-        ``"partitions"``: a site for each value of field 16, as large as the most
+        ``"partitions"``: a site for each value of field 16, as large as the header's
+        MaxProcs says in parentheses (``MaxProcs: 192 (128+64)``), else as the most
         processors that its jobs use at once in the trace.
         None: the header's MaxProcs, else the most processors that the jobs use at once,
         or that one of them does where the trace does not say when they ran.
@@ -131,12 +133,7 @@ def cluster_of(given: Any, trace: Trace, blocked: Any = None) -> Cluster:
     if isinstance(given, str):
         if given != "partitions":
             raise ValueError(f"cluster must be a number or 'partitions', got {given!r}")
-        number = np.unique(trace.jobs["partition"])
-        rows = [trace.jobs[trace.jobs["partition"] == each] for each in number]
-        columns: Mapping[str, Any] = {
-            "site": number,
-            "processors": [_peak(jobs) for jobs in rows],
-        }
+        columns: Mapping[str, Any] = _partitions(trace)
     elif given is None:
         columns = {"processors": [trace.processors or _peak(trace.jobs)]}
         if not trace.processors:
@@ -168,6 +165,58 @@ def cluster_of(given: Any, trace: Trace, blocked: Any = None) -> Cluster:
             if name not in _KNOWN and np.asarray(column).dtype.kind in "biuf"
         },
     )
+
+
+def _partitions(trace: Trace) -> dict[str, Any]:
+    """Return a site for each partition, as large as the header or the jobs say.
+
+    Raises
+    ------
+    ValueError
+        If neither says it: no job of a partition has known times (field 3), and its
+        widest job is no measure of it.
+    """
+    jobs = trace.jobs
+    number = np.unique(jobs["partition"])
+    sizes = _sizes_of_header(trace, number.tolist())
+    if sizes is None:
+        ran = (jobs["run_time"] > 0) & (width_of(jobs) > 0)
+        known = ran & (jobs["submit"] >= 0) & (jobs["wait"] >= 0)
+        untold = np.setdiff1d(jobs["partition"][ran], jobs["partition"][known])
+        if len(untold):
+            size = trace.processors
+            names = ", ".join(map(str, untold[:5].tolist()))
+            more = ", ..." if len(untold) > 5 else ""
+            machine = "" if size is None else f" of the machine's {size:,} processors"
+            raise ValueError(
+                f"{trace.source or 'jobs'}: cluster='partitions': the sizes{machine} "
+                f"are unknown for {len(untold):,} of {len(number):,} partitions "
+                f"({names}{more}): their jobs have no wait (field 3) that tells when "
+                "they ran; give the sizes, cluster={'site': [...], 'processors': "
+                "[...]} (--cluster PARTITION=PROCESSORS,...)"
+            )
+        sizes = [_peak(jobs[jobs["partition"] == each]) for each in number]
+    return {"site": number, "processors": sizes}
+
+
+def _sizes_of_header(trace: Trace, partitions: list[int]) -> list[int] | None:
+    """Return the sizes in parentheses behind MaxProcs, if they are those of partitions.
+
+    As the format has it: ``MaxProcs: 192 (128+64)``, in the order of the partitions'
+    numbers, or ``MaxProcs: 192 (1: 128, 2: 64)``.
+    """
+    text = trace.header.get("MaxProcs", "").partition("\n")[0]
+    found = re.search(r"\(([^()]*)\)", text)
+    if found is None or trace.processors is None:
+        return None
+    pairs = re.findall(r"(\d{1,9})\s*[:=]\s*(\d{1,9})", found[1])
+    if pairs:
+        size_of = {int(name): int(size) for name, size in pairs}
+        sizes = [size_of.get(each, 0) for each in partitions]
+    else:
+        sizes = [int(size) for size in re.findall(r"\d{1,9}", found[1])]
+    whole = len(sizes) == len(partitions) and all(sizes)
+    return sizes if whole and sum(sizes) <= trace.processors else None
 
 
 def _sites(machine: Machine) -> dict[str, NDArray[Any]]:
@@ -207,7 +256,7 @@ def _peak(jobs: NDArray[Any]) -> int:
     width = width_of(jobs)
     widest = int(width.max(initial=1))  # also where no job says when it ran
     known = (width > 0) & (jobs["run_time"] > 0)
-    known &= (jobs["submit"] >= 0) & (jobs["wait"] >= 0)
+    known &= (jobs["submit"] >= 0) & (jobs["wait"] >= 0) & ~partial_records(jobs)
     start = (jobs["submit"] + jobs["wait"])[known]
     end = start + jobs["run_time"][known]
     return max(widest, most_at_once(start, end, width[known]))

@@ -103,10 +103,11 @@ def place_cycles(
         raise ValueError(f"cycles of {policy.length} s are too long: {reason}")
     held = Held(flow, cluster, policy.shape, policy.length)
     budgets = money_of(policy.budget, flow.row, total)
-    submit, width = flow.submit.tolist(), flow.width.tolist()
+    arrivals, width = held.arrivals, flow.width.tolist()
     estimate = flow.estimate.tolist()
     in_turn = _earliest_in_turn(policy, held)
-    first, last_block = submit[0], float(cluster.blocked["end"].max(initial=-np.inf))
+    last_block = float(cluster.blocked["end"].max(initial=-np.inf))
+    first = arrivals.time
 
     def schedule(now: float, jobs: list[int]) -> list[int]:
         """Give windows to some of the jobs; return the others."""
@@ -145,20 +146,23 @@ def place_cycles(
 
     queue: list[int] = []
     coming, cycle, used = 0, 0, 0
-    while coming < count or held.next_end < np.inf or queue:
+    while True:
         begins = first + cycle * policy.length if queue else np.inf
-        now = min(held.next_end, submit[coming] if coming < count else np.inf, begins)
+        now = min(held.next_end, arrivals.time, begins)
+        if now == np.inf:
+            break
         held.pass_to(now)
-        while coming < count and submit[coming] == now:
+        while arrivals.time == now:
             if not queue:  # cycles without jobs are passed over
                 cycle = max(cycle, int(np.ceil((now - first) / policy.length)))
                 begins = first + cycle * policy.length
-            queue.append(coming)
+            queue.append(arrivals.pop())
             coming += 1
         waiting = len(held.waiting) + len(queue)
         held.placed.most_waiting = max(held.placed.most_waiting, waiting)
         if queue and begins <= now:
-            idle = coming == count and held.next_end == np.inf and now >= last_block
+            alone = arrivals.time == held.next_end == np.inf  # nothing ends or comes
+            idle = alone and now >= last_block
             asked = len(queue)
             held.catch_up(now)
             queue = schedule(now, queue)

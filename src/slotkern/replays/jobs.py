@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import heapq
+import math
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -9,14 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern.checks import integer, number, one_of
+from slotkern.machine.frames import columns_of
+from slotkern.machine.jobs import is_table
 from slotkern.notes import log
 from slotkern.replays.cluster import Cluster
-from slotkern.traces.clean import width_of
+from slotkern.traces.clean import partial_records, width_of
 from slotkern.traces.read import SWF, Trace
 
-__all__ = ["FlowJobs", "jobs_of", "resample_weeks", "trace_of"]
+__all__ = ["Arrivals", "FlowJobs", "jobs_of", "resample_weeks", "trace_of"]
 
 WEEK = 7 * 86400.0
+#: Limits of `resample_weeks`: weeks, and jobs (152 bytes each, a few times).
+MAX_WEEKS, MAX_FLOW = 10**6, 2**24
 
 
 @dataclass(frozen=True)
@@ -31,30 +37,140 @@ class FlowJobs:
     user: NDArray[np.int64]
     site: NDArray[np.int64]  # row of the cluster
     dropped: dict[str, int]
+    killed: NDArray[np.bool_]  # cut at the requested time
+    before: NDArray[np.int32] | None = None  # the job that each waits for; -1: none
+    think: NDArray[np.float64] | None = None  # seconds from its end to the submission
 
     def of(self, kept: NDArray[np.int64]) -> FlowJobs:
-        """Some of the jobs."""
-        names = ("row", "submit", "run", "estimate", "width", "user", "site")
-        return replace(self, **{name: getattr(self, name)[kept] for name in names})
+        """Some of the jobs, without their order of submission by other jobs."""
+        names = ("row", "submit", "run", "estimate", "width", "user", "site", "killed")
+        some = {name: getattr(self, name)[kept] for name in names}
+        return replace(self, before=None, think=None, **some)
+
+    def chain_of(
+        self, kept: Any
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64]] | None:
+        """Return `before` and `think` of the jobs of one site, or None without any.
+
+        `kept` is a slice of all jobs or an array of their numbers. Other jobs are not
+        waited for: `jobs_of` has left such predecessors out.
+        """
+        if self.before is None or self.think is None:
+            return None
+        before = self.before[kept]
+        if not (before >= 0).any():
+            return None
+        if not isinstance(kept, slice):
+            place = np.full(len(self.row), -1, np.int32)
+            place[kept] = np.arange(len(kept))
+            before = np.where(before >= 0, place[before], -1).astype(np.int32)
+        return before, self.think[kept]
+
+    def as_submitted(
+        self, start: NDArray[np.float64], run: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return when each job was submitted, by the starts and lengths of all.
+
+        NaN for a job whose predecessor has not run.
+        """
+        if self.before is None or self.think is None:
+            return self.submit
+        late = np.flatnonzero(self.before >= 0)
+        of = self.before[late]
+        submit = self.submit.copy()
+        submit[late] = np.maximum(submit[late], start[of] + run[of] + self.think[late])
+        return submit
+
+
+class Arrivals:
+    """The jobs of a flow as they are submitted, for loops that place them one by one.
+
+    Jobs that wait for another one come when that has ended and their think time is
+    over.
+    """
+
+    def __init__(self, flow: FlowJobs) -> None:
+        self._submit = flow.submit.tolist()
+        self._next, self._order = 0, list(range(len(self._submit)))
+        self._ready: list[tuple[float, int]] = []
+        self._after: dict[int, list[int]] = {}
+        if flow.before is not None and flow.think is not None:
+            self._think = flow.think.tolist()
+            self._order = np.flatnonzero(flow.before < 0).tolist()
+            for job in np.flatnonzero(flow.before >= 0).tolist():
+                self._after.setdefault(int(flow.before[job]), []).append(job)
+
+    @property
+    def time(self) -> float:
+        """The time of the next submission, as far as it is known; inf for none."""
+        time = math.inf
+        if self._next < len(self._order):
+            time = self._submit[self._order[self._next]]
+        return min(time, self._ready[0][0]) if self._ready else time
+
+    def pop(self) -> int:
+        """Return the next job; of equal times that of the smallest number."""
+        if not self._ready:
+            self._next += 1
+            return self._order[self._next - 1]
+        if self._next < len(self._order):
+            job = self._order[self._next]
+            if (self._submit[job], job) < self._ready[0]:
+                self._next += 1
+                return job
+        return heapq.heappop(self._ready)[1]
+
+    def end(self, job: int, now: float) -> None:
+        """Note that a job has ended."""
+        for after in self._after.pop(job, ()):
+            time = max(self._submit[after], now + self._think[after])
+            heapq.heappush(self._ready, (time, after))
 
 
 def trace_of(given: Any) -> Trace:
     """Return the trace that an argument stands for."""
     if isinstance(given, Trace):
         return given
-    if isinstance(given, np.ndarray) and given.dtype.names is not None:
-        needed = ("submit", "run_time")
-        missing = [name for name in needed if name not in given.dtype.names]
-        if missing:
-            raise ValueError(f"jobs have no field {missing[0]!r}")
-        rows = np.full(len(given), -1, SWF)
-        for name in set(SWF.names or ()) & set(given.dtype.names):
-            rows[name] = given[name]
-        if "job" not in given.dtype.names:
-            rows["job"] = np.arange(1, len(rows) + 1)
-        return Trace(rows)
-    kind = type(given).__name__
-    raise TypeError(f"jobs must be a Trace or a structured array, got {kind}")
+    if not is_table(given):
+        kind = type(given).__name__
+        raise TypeError(
+            f"jobs must be a Trace or a structured array or a table, got {kind}"
+        )
+    if isinstance(given, np.ndarray):
+        columns: Any = {name: given[name] for name in given.dtype.names or ()}
+    else:
+        columns = columns_of(given, "jobs")
+    for name in ("submit", "run_time"):
+        if name not in columns:
+            raise ValueError(f"jobs have no field {name!r}")
+    sizes = [len(column) for column in columns.values() if np.ndim(column)]
+    rows = np.full(max(sizes, default=0), -1, SWF)
+    for name in set(SWF.names or ()) & set(columns):
+        rows[name] = _numbers(columns[name], name)
+    if "job" not in columns:
+        rows["job"] = np.arange(1, len(rows) + 1)
+    return Trace(rows)
+
+
+def _numbers(column: Any, name: str) -> NDArray[Any]:
+    """Return a column of a table as the numbers of a field; -1 for a missing value."""
+    values = np.asarray(getattr(column, "values", column))
+    if values.dtype.kind not in "biuf":
+        kind = "dates" if values.dtype.kind in "mM" else f"{values.dtype}"
+        raise TypeError(
+            f"jobs: column {name!r} holds {kind}; it must hold numbers: seconds, "
+            "counts or codes, -1 for unknown"
+        )
+    if values.dtype.kind != "f":
+        return values
+    known: NDArray[Any] = np.where(np.isnan(values), -1.0, values)
+    if SWF[name].kind == "i":
+        bad = ~((np.abs(known) <= 2.0**53) & (known == np.floor(known)))
+        if bad.any():
+            row = int(bad.argmax())
+            value = f"{values.flat[row]:.17g}"
+            raise ValueError(f"jobs: row {row}: {name} {value} is not an integer")
+    return known
 
 
 def jobs_of(
@@ -65,6 +181,7 @@ def jobs_of(
     overrun: Literal["kill", "extend"],
     estimates: float | str,
     load: float,
+    preceding: bool,
 ) -> FlowJobs:
     """Return what is replayed; see `slotkern.replay` for the options."""
     one_of("width", width, ("allocated", "requested"))
@@ -82,6 +199,7 @@ def jobs_of(
     left = np.ones(len(jobs), np.bool_)
     dropped = {}
     for reason, wrong in (
+        ("part of a checkpointed job", partial_records(jobs)),
         ("submission unknown", ~(submit >= 0)),
         ("run time unknown", ~(run >= 0)),
         ("processors unknown", size <= 0),
@@ -103,13 +221,16 @@ def jobs_of(
         if len(row) and load != 1:
             submit = submit[0] + (submit - submit[0]) / load
         estimate = np.maximum(np.where(asked > 0, asked, run), 1.0)
+        killed = np.zeros(len(row), np.bool_)
         if overrun == "kill":
+            killed = run > estimate
             run = np.minimum(run, estimate)
         else:
             estimate = np.maximum(run, estimate)
         estimate = _estimates(estimate, run, estimates) / speed
         run = np.minimum(run / speed, estimate)
-    _check_times(submit, run, estimate, cluster)
+    before, think = _chain(jobs, row, site) if preceding else (None, None)
+    _check_times(submit, run, estimate, cluster, think)
     return FlowJobs(
         row,
         submit,
@@ -119,6 +240,69 @@ def jobs_of(
         jobs["user"][row],
         site,
         {reason: count for reason, count in dropped.items() if count},
+        killed,
+        before,
+        think,
+    )
+
+
+def _chain(
+    jobs: NDArray[Any], row: NDArray[np.int64], site: NDArray[np.int64]
+) -> tuple[NDArray[np.int32] | None, NDArray[np.float64] | None]:
+    """Return the job that each job waits for and its think time; None without any.
+
+    Fields 17 and 18. A predecessor that is not replayed, or on another site, which has
+    a queue of its own, is not waited for.
+
+    Raises
+    ------
+    ValueError
+        For jobs that wait for each other, naming one.
+    """
+    if "preceding" not in (jobs.dtype.names or ()) or not len(row):
+        return None, None
+    wanted = jobs["preceding"][row]
+    late = np.flatnonzero(wanted > 0)
+    if not len(late):
+        return None, None
+    number = jobs["job"][row]
+    order = np.argsort(number, kind="stable")
+    # Of several records of one number the last one.
+    at = np.searchsorted(number[order], wanted[late], side="right") - 1
+    found = order[np.maximum(at, 0)]
+    there = number[found] == wanted[late]
+    same = there & (site[found] == site[late])
+    if lost := int((~there).sum()):
+        log.warning(
+            "%d jobs do not wait for their preceding job, which is not replayed", lost
+        )
+    if apart := int((there & ~same).sum()):
+        log.warning(
+            "%d jobs do not wait for their preceding job, which is on another site",
+            apart,
+        )
+    before = np.full(len(row), -1, np.int32)
+    before[late[same]] = found[same]
+    if not same.any():
+        return None, None
+    _check_circles(before, number)
+    has_think = "think_time" in (jobs.dtype.names or ())
+    given = jobs["think_time"][row] if has_think else 0.0
+    think = np.maximum(np.nan_to_num(given, nan=0.0), 0.0) * np.ones(len(row))
+    return before, think
+
+
+def _check_circles(before: NDArray[np.int32], number: NDArray[np.int64]) -> None:
+    """Refuse jobs that wait for each other: the heads of all chains wait for none."""
+    ahead = before.astype(np.int64)
+    for _ in range(len(before).bit_length()):
+        ahead = np.where(ahead >= 0, ahead[ahead], -1)
+        if (ahead < 0).all():
+            return
+    job = int((ahead >= 0).argmax())
+    raise ValueError(
+        f"jobs: job {number[job]} waits for a circle of preceding jobs (field 17); "
+        "preceding=False ignores the field"
     )
 
 
@@ -136,12 +320,14 @@ def _check_times(
     run: NDArray[np.float64],
     estimate: NDArray[np.float64],
     cluster: Cluster,
+    think: NDArray[np.float64] | None,
 ) -> None:
     """Up to 2**53 float64 counts every second; nothing may end later than that."""
     blocked = cluster.blocked
     latest = float(submit.max(initial=0) + estimate.sum())
     latest += float(np.abs(blocked["start"]).max(initial=0))
     latest += float((blocked["end"] - blocked["start"]).sum())
+    latest += 0.0 if think is None else float(think.sum())
     if not latest <= 2.0**53:
         raise ValueError("jobs: the times add up to more than 2**53 seconds")
     if not (submit[1:] + estimate[1:] > submit[1:]).all():
@@ -160,19 +346,22 @@ def resample_weeks(
     seed : int
         The same seed, the same weeks.
     weeks : int, optional
-        How many; by default as many as the trace has.
+        How many, at most 1,000,000; by default as many as the trace has.
 
     Returns
     -------
     Trace
         Week k of the flow holds the jobs of a whole week of the trace, counted from its
         first submission: the rhythm of days and weekdays stays. Jobs whose submission
-        is unknown are left out.
+        is unknown are left out. If jobs name preceding jobs (field 17), all are
+        numbered from 1, and a job of a drawn week waits for the preceding job of the
+        same week.
 
     Raises
     ------
     ValueError
-        For a trace without a known submission, or `weeks` less than one.
+        For a trace without a known submission, `weeks` less than one or more than
+        1,000,000, or a flow of more than 2**24 jobs.
 
     Notes
     -----
@@ -201,12 +390,42 @@ def resample_weeks(
     count = int(week[-1]) + 1
     if count == 1:
         log.warning("the trace has one week only: each that is drawn is the same")
-    wanted = count if weeks is None else integer("weeks", weeks, least=1)
+    wanted = count if weeks is None else integer("weeks", weeks, 1, MAX_WEEKS)
     generator = np.random.Generator(np.random.PCG64(integer("seed", seed, least=0)))
     drawn = generator.integers(0, count, wanted)
     low, high = np.searchsorted(week, drawn), np.searchsorted(week, drawn + 1)
     size = high - low
-    flow = rows[np.repeat(low - (np.cumsum(size) - size), size) + np.arange(size.sum())]
+    if (total := int(size.sum())) > MAX_FLOW:
+        raise ValueError(
+            f"weeks: the {wanted:,} weeks drawn have {total:,} jobs, more than "
+            f"{MAX_FLOW:,}; draw fewer"
+        )
+    drawn_row = np.repeat(low - (np.cumsum(size) - size), size) + np.arange(total)
+    flow = rows[drawn_row]
+    if "preceding" in (flow.dtype.names or ()) and (rows["preceding"] > 0).any():
+        _renumber(flow, rows, drawn_row, week)
     moved = np.repeat(np.arange(len(drawn)) - drawn, size)
     flow["submit"] += moved * WEEK
     return trace.with_jobs(flow, {"weeks": len(drawn)})
+
+
+def _renumber(
+    flow: NDArray[Any],
+    rows: NDArray[Any],
+    drawn_row: NDArray[np.int64],
+    week: NDArray[np.int64],
+) -> None:
+    """Number the jobs of drawn weeks from 1, and their preceding jobs likewise.
+
+    `drawn_row` is the row of each job of the flow; `week` that of each row. The jobs of
+    a drawn week stand together in the order of the rows.
+    """
+    order = np.argsort(rows["job"], kind="stable")
+    at = np.searchsorted(rows["job"][order], rows["preceding"], side="right") - 1
+    found = order[np.maximum(at, 0)]
+    there = (rows["preceding"] > 0) & (rows["job"][found] == rows["preceding"])
+    there &= week[found] == week
+    number = np.arange(1, len(flow) + 1)
+    back = (np.arange(len(rows)) - found)[drawn_row]
+    flow["job"] = number
+    flow["preceding"] = np.where(there[drawn_row], number - back, -1)

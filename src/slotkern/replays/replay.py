@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -32,22 +33,25 @@ def replay(
     load: float = 1.0,
     more_processors: int = 0,
     estimates: float | Literal["user", "exact"] = "user",
+    preceding: bool = True,
     progress: Callable[[int], object] | None = None,
 ) -> Replay:
     """Replay the jobs of a trace on a cluster under a policy.
 
     Parameters
     ----------
-    jobs : Trace or structured array
+    jobs : Trace, structured array or table
         From `read_trace`, or with at least the fields ``submit``, ``run_time`` and
-        ``allocated`` or ``requested``.
+        ``allocated`` or ``requested``. A table is a frame of pandas or polars, an Arrow
+        table or a mapping of columns; a missing value is unknown, as -1.
     cluster : int, str, mapping, structured array, optional
         How many equal processors; or columns ``processors`` and, if wanted, ``site``
         (jobs go where field 16, partition, says; each site has its own queue),
         ``performance`` (a job's times are divided by it) and ``price`` (per processor
-        and second); or ``"partitions"``: a site for each value of field 16. By default
-        the header's MaxProcs, else the most processors that the jobs use at once,
-        or that the widest of them does.
+        and second); or ``"partitions"``: a site for each value of field 16, whose sizes
+        the trace must tell: in parentheses behind the header's MaxProcs, or by the
+        times at which jobs ran. By default the header's MaxProcs, else the most
+        processors that the jobs use at once, or that the widest of them does.
     policy : str, QueuePolicy, WindowPolicy or CyclePolicy
         One of `POLICIES` (``"fcfs"``, ``"easy"``, ``"conservative"``, ``"sjf"``,
         ``"easy-sjf"``, ``"window-cost"``, ...), or a policy of your own. Under a
@@ -70,6 +74,10 @@ def replay(
     estimates : {"user", "exact"} or float
         What the scheduler believes: the requested time (field 9, where unknown the run
         time), the run time, or the run time times a factor; at least one second.
+    preceding : bool
+        Whether a job that names a preceding job (field 17) is submitted only when that
+        has ended and its think time (field 18) is over. Its ``submit`` and ``wait``
+        count from then. `Replay.following` is the number of such jobs.
     progress : callable, optional
         Called now and then with the number of jobs submitted so far.
 
@@ -90,7 +98,8 @@ def replay(
     -----
     At one moment jobs end first; then, with conservative backfilling, waiting jobs move
     up once if a job has ended early; then jobs are submitted in the trace's order; then
-    jobs start. The result depends on nothing else.
+    jobs start. The result depends on nothing else. Records of parts of a checkpointed
+    job (status 2, 3, 4) are left out if the job has a record of its whole.
 
     Time O(log n) a job and what the policy needs: for EASY a vectorized look at the
     queue, for conservative backfilling one at the profile for each job that may move.
@@ -123,11 +132,20 @@ def replay(
         overrun=overrun,
         estimates=estimates,
         load=load,
+        preceding=preceding,
     )
+    following = 0 if flow.before is None else int((flow.before >= 0).sum())
+    if following:
+        log.info("%d jobs wait for the end of their preceding job", following)
     place: Any = _in_queues
     if windows:
         place = place_windows if isinstance(chosen, WindowPolicy) else place_cycles
     placed = place(flow, machine, chosen, len(trace), nodes, progress)
+    if following:
+        submit = flow.as_submitted(placed.start, placed.run)
+        order = np.argsort(submit, kind="stable")
+        flow = replace(flow, submit=submit).of(order)
+        placed = placed.of(order)
     if windows:
         machine = pooled(machine)
         none = np.isnan(placed.start)
@@ -171,6 +189,8 @@ def replay(
         placed.first,
         placed.count,
         nodes,
+        flow.killed,
+        following,
     )
 
 
@@ -225,6 +245,9 @@ def _run(
     spans = machine.blocked[machine.blocked["site"] == machine.site[site]]
     estimate, width = flow.estimate[mine], flow.width[mine]
     options = policy.options(flow.row[mine], total, estimate, width, flow.user[mine])
+    chain = flow.chain_of(mine)
+    if chain is not None:
+        options["before"], options["think"] = chain
     return _replay.replay(
         flow.submit[mine],
         flow.run[mine],

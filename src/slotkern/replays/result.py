@@ -64,6 +64,10 @@ class Replay(Drawn):
         How many jobs were left out, by reason.
     most_waiting : int
         The longest queue, after a look at it.
+    killed : ndarray of bool
+        The jobs, by row of ``jobs``, that were cut at their requested time.
+    following : int
+        The number of jobs that waited for the end of a preceding job (field 17).
     """
 
     jobs: NDArray[Any]
@@ -76,6 +80,8 @@ class Replay(Drawn):
     _first: NDArray[np.int64]
     _count: NDArray[np.int64]
     has_nodes: bool
+    killed: NDArray[np.bool_]
+    following: int = 0
 
     def __len__(self) -> int:
         return len(self.jobs)
@@ -84,7 +90,8 @@ class Replay(Drawn):
         wait = f", mean wait {self.jobs['wait'].mean():,.1f} s" if len(self) else ""
         dropped = sum(self.dropped.values())
         left_out = f", {dropped:,} dropped" if dropped else ""
-        return f"Replay({self.policy}, {len(self):,} jobs{wait}{left_out})"
+        after = f", {self.following:,} after a preceding job" if self.following else ""
+        return f"Replay({self.policy}, {len(self):,} jobs{wait}{left_out}{after})"
 
     def nodes(self, index: int) -> NDArray[np.int32]:
         """Return the processors of a job, ascending.
@@ -143,7 +150,9 @@ class Replay(Drawn):
         Returns
         -------
         dict of str to float
-            - ``jobs``, ``dropped``; ``makespan``: from the first submission to the last
+            - ``jobs``, ``dropped``; ``killed``: the jobs that were cut at their
+            requested
+              time; ``makespan``: from the first submission to the last
               end; ``utilization``: processor seconds used / (processors * makespan);
               ``throughput``: jobs per hour of the makespan;
             - ``wait_mean``, ``wait_median``, ``wait_p90``, ``_p95``, ``_p99``,
@@ -169,6 +178,7 @@ class Replay(Drawn):
         }
         if not len(jobs):
             return found
+        found["killed"] = float(self.killed.sum())
         makespan = float(jobs["end"].max() - jobs["submit"][0])
         used = float((jobs["processors"] * jobs["run"]).sum())
         room = makespan * float(self.cluster.processors.sum())
@@ -243,7 +253,8 @@ class Replay(Drawn):
         -------
         structured array of dtype `SWF`
             The trace's rows with submission, wait, run time, processors and requested
-            time as replayed; the start is submit + wait.
+            time as replayed; the start is submit + wait. The status of a job that was
+            cut at its requested time is 0, failed.
         """
         rows = np.full(len(self), -1, SWF)
         trace = self.trace.jobs[self.jobs["row"]]
@@ -253,6 +264,7 @@ class Replay(Drawn):
         rows["run_time"] = self.jobs["run"]
         rows["allocated"] = self.jobs["processors"]
         rows["requested_time"] = self.jobs["estimate"]
+        rows["status"][self.killed] = 0
         return rows
 
     def write_swf(self, path: AnyPath) -> None:
@@ -327,7 +339,7 @@ class Replay(Drawn):
             "submission_time": jobs["submit"].tolist(),
             "requested_number_of_resources": jobs["processors"].tolist(),
             "requested_time": jobs["estimate"].tolist(),
-            "success": [1] * len(jobs),
+            "success": (~self.killed).astype(int).tolist(),
             "starting_time": jobs["start"].tolist(),
             "execution_time": jobs["run"].tolist(),
             "finish_time": jobs["end"].tolist(),

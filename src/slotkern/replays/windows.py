@@ -15,7 +15,7 @@ from slotkern._find import find_once
 from slotkern.checks import number, one_of
 from slotkern.machine.spans import gaps
 from slotkern.replays.cluster import Cluster
-from slotkern.replays.jobs import FlowJobs
+from slotkern.replays.jobs import Arrivals, FlowJobs
 from slotkern.replays.placed import Placed
 from slotkern.traces.free_slots import ranges
 
@@ -104,6 +104,7 @@ class Held:
         self, flow: FlowJobs, cluster: Cluster, shape: str, pause: float = 0.0
     ) -> None:
         self.placed = Placed.nowhere(len(flow.row))
+        self.arrivals = Arrivals(flow)
         self.performance = np.repeat(cluster.performance, cluster.processors)
         self.price = np.repeat(cluster.price, cluster.processors)
         free = _free(flow, cluster, self.performance, self.price, pause)
@@ -145,6 +146,7 @@ class Held:
             end, job = heapq.heappop(self._ends)
             if job not in self.windows or self._end_of(job) != end:
                 continue  # the end of a window that was left
+            self.arrivals.end(job, now)
             window, parts = self.windows.pop(job), self._nodes[job]
             used = self.placed.run[job]
             if not self._square:
@@ -198,7 +200,7 @@ def place_windows(
     held = Held(flow, cluster, policy.shape)
     pool, windows, waiting = held.pool, held.windows, held.waiting
     budgets = money_of(policy.budget, flow.row, total)
-    submit, width = flow.submit.tolist(), flow.width.tolist()
+    arrivals, width = held.arrivals, flow.width.tolist()
     estimate = flow.estimate.tolist()
 
     def find(job: int, now: float, criterion: Any) -> Window | None:
@@ -216,11 +218,10 @@ def place_windows(
         how: Any = {"shape": policy.shape, "method": policy.method}
         return find_once(pool, request, criterion, **how)
 
-    coming = 0
-    while coming < count or held.next_end < np.inf:
-        now = min(held.next_end, submit[coming] if coming < count else np.inf)
+    submitted = 0
+    while (now := min(held.next_end, arrivals.time)) < np.inf:
         move = held.pass_to(now) and policy.compress == "start"
-        if move or (coming < count and submit[coming] == now):
+        if move or arrivals.time == now:
             held.catch_up(now)
         if move:
             for job in list(waiting):
@@ -232,17 +233,18 @@ def place_windows(
                 pool.book(new)
                 held.keep(job, new)
             held.begin(now)
-        while coming < count and submit[coming] == now:
+        while arrivals.time == now:
+            coming = arrivals.pop()
             best = find(coming, now, policy.criterion)
             if best is not None:
                 pool.book(best)
                 held.keep(coming, best)
                 if best.start > now:
                     waiting[coming] = None
-            coming += 1
+            submitted += 1
         held.placed.most_waiting = max(held.placed.most_waiting, len(waiting))
-        if progress is not None and coming % 256 == 0:
-            progress(coming)
+        if progress is not None and submitted % 256 == 0:
+            progress(submitted)
     return held.done(nodes)
 
 
@@ -257,6 +259,8 @@ def _free(
     begin = float(flow.submit[0])
     work = float(flow.estimate.sum()) / float(performance.min())
     work += pause * len(flow.row)
+    if flow.think is not None:
+        work += float(flow.think.sum())
     blocked = cluster.blocked
     until = float(max(flow.submit[-1], blocked["end"].max(initial=0))) + work + 1
     node, start, end = [], [], []

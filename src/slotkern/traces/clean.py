@@ -12,7 +12,7 @@ from slotkern.checks import one_of
 from slotkern.notes import log
 from slotkern.traces.read import Trace
 
-__all__ = ["REPAIRS", "clean_trace", "width_of"]
+__all__ = ["REPAIRS", "clean_trace", "partial_records", "width_of"]
 
 
 def width_of(jobs: NDArray[Any], field: str = "allocated") -> NDArray[np.int64]:
@@ -43,7 +43,32 @@ def _too_wide(trace: Trace, jobs: NDArray[Any]) -> NDArray[np.bool_]:
     return wide
 
 
-_LEAVE_OUT = {"unknown": _unknown, "zero-run": _zero_run, "too-wide": _too_wide}
+def partial_records(jobs: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which records are parts (status 2, 3, 4) of a job with a record of its whole."""
+    if "status" not in (jobs.dtype.names or ()):
+        return np.zeros(len(jobs), np.bool_)
+    part = np.isin(jobs["status"], (2, 3, 4))
+    if part.any():
+        part &= np.isin(jobs["job"], jobs["job"][~part])
+    return part
+
+
+def _partial(trace: Trace, jobs: NDArray[Any]) -> NDArray[np.bool_]:
+    return partial_records(jobs)
+
+
+def _cancelled(trace: Trace, jobs: NDArray[Any]) -> NDArray[np.bool_]:
+    gone: NDArray[np.bool_] = (jobs["status"] == 5) & ~(jobs["run_time"] > 0)
+    return gone
+
+
+_LEAVE_OUT = {
+    "partial": _partial,
+    "cancelled": _cancelled,
+    "unknown": _unknown,
+    "zero-run": _zero_run,
+    "too-wide": _too_wide,
+}
 
 #: What `clean_trace` knows, in the order in which it is done.
 REPAIRS = (*_LEAVE_OUT, "overrun", "order")
@@ -67,6 +92,10 @@ def clean_trace(trace: Trace, repairs: str | Sequence[str] = "all") -> Trace:
     repairs : str or sequence of str
         Any of these, or ``"all"``; whatever their order, they are made in this one:
 
+        - ``"partial"``: leave out the records of parts of a checkpointed job (status 2,
+          3, 4) that has a record of its whole;
+        - ``"cancelled"``: leave out jobs that were cancelled before they ran (status 5,
+          0 seconds or an unknown run time);
         - ``"unknown"``: leave out jobs whose submission, run time or processors are
           unknown (negative, or 0 processors);
         - ``"zero-run"``: leave out jobs that ran 0 seconds;

@@ -184,8 +184,9 @@ def read_trace(
         either packed: ``.swf.gz``, ``.gwf.gz``. Lines of comment begin with ``;``, in
         a Grid Workload Format with ``#``.
     clean : str or sequence of str
-        Repairs, in this order: ``"unknown"``, ``"zero-run"``, ``"too-wide"`` leave out
-        jobs, ``"overrun"`` cuts run times, ``"order"`` sorts; see `clean_trace`.
+        Repairs, in this order: ``"partial"``, ``"cancelled"``, ``"unknown"``,
+        ``"zero-run"``, ``"too-wide"`` leave out jobs, ``"overrun"`` cuts run times,
+        ``"order"`` sorts; see `clean_trace`.
     errors : {"raise", "skip"}
         Whether a malformed line is an error, or skipped and counted.
     max_bytes : int
@@ -202,7 +203,7 @@ def read_trace(
         Naming the file, the line and the field: a line without exactly 18 (29)
         numbers, a number beyond 2**53, a fraction where an integer belongs, a job
         submitted before the trace begins; a file that is empty, not sound gzip, or
-        larger than `max_bytes`.
+        larger than `max_bytes`, or of which ``errors="skip"`` would leave no job.
     OSError
         When the file cannot be opened.
 
@@ -259,6 +260,14 @@ def read_trace(
         parser.skipped + early,
         parser.remarks,
     )
+    if trace.skipped and not len(jobs):
+        first = (
+            trace.remarks[0] if trace.remarks else "submitted before the trace begins"
+        )
+        raise ValueError(
+            f"{source}: errors='skip' leaves no job: all {trace.skipped:,} lines are "
+            f"malformed, the first: {first}"
+        )
     if trace.skipped:
         first = f": {trace.remarks[0]}" if trace.remarks else ""
         log.warning("%s: %d lines left out%s", source, trace.skipped, first)

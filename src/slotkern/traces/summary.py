@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern.traces.clean import REPAIRS, clean_trace, width_of
+from slotkern.traces.clean import REPAIRS, clean_trace, partial_records, width_of
 from slotkern.traces.free_slots import most_at_once
 from slotkern.traces.read import Trace
 
@@ -29,7 +29,7 @@ def trace_summary(trace: Trace) -> dict[str, Any]:
         ``jobs``, ``users``; ``days`` from the first submission to the last;
         ``processors`` of the header; ``at_once``: the most processors in use as
         recorded; ``load``: processor seconds of all jobs / (processors * the span of
-        submissions);
+        submissions), parts of checkpointed jobs counted once;
         ``columns``: for run time, requested time, processors and wait the median, 90%
         and 99% percentiles, the most, and how many are unknown; ``repairs``: how many
         jobs each repair of `clean_trace` alone would leave out, cut or move.
@@ -41,6 +41,7 @@ def trace_summary(trace: Trace) -> dict[str, Any]:
     jobs = trace.jobs
     width = width_of(jobs)
     known = (jobs["submit"] >= 0) & (jobs["run_time"] >= 0) & (width > 0)
+    known &= ~partial_records(jobs)
     submit = jobs["submit"][jobs["submit"] >= 0]
     span = float(np.ptp(submit)) if len(submit) else 0.0
     at_once = int(_recorded(jobs)[2].max(initial=0))
@@ -89,7 +90,7 @@ def _recorded(
     """Start, end and width of the jobs of which the trace tells all three."""
     width = width_of(jobs)
     known = (width > 0) & (jobs["run_time"] > 0)
-    known &= (jobs["submit"] >= 0) & (jobs["wait"] >= 0)
+    known &= (jobs["submit"] >= 0) & (jobs["wait"] >= 0) & ~partial_records(jobs)
     start = (jobs["submit"] + jobs["wait"])[known]
     return start, start + jobs["run_time"][known], width[known]
 

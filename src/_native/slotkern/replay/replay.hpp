@@ -3,7 +3,8 @@
 // At one time, in this order and again while an event of that time is left: jobs and blocked
 // spans end; blocked spans begin, the shortest first, of equal ones the narrowest; jobs are
 // submitted, the smallest first; the scheduler looks once and starts jobs. Nothing depends on
-// anything but these numbers.
+// anything but these numbers. A job of a `Chain` is submitted when the job before it has ended
+// and its think time is over, but not before its own submission.
 //
 // A scheduler knows no clock: it is told of submissions and ends and asked what starts now
 // (`Scheduler`), so that many of them can be driven by another loop.
@@ -42,16 +43,17 @@ struct Machine {
 class Replay {
  public:
   Replay(const Jobs& jobs, const Machine& machine, Policy policy, const Order& order,
-         Usage* usage, const std::int32_t* user, bool nodes)
+         Usage* usage, const std::int32_t* user, bool nodes, const Chain& chain = {})
       : jobs_(jobs), blocked_(machine.blocked), usage_(usage), user_(user),
         nodes_(nodes ? machine.processors : 1), with_nodes_(nodes), start_(jobs.size),
-        scheduler_(make(jobs, machine, policy, order)) {
+        scheduler_(make(jobs, machine, policy, order)), chain_(chain) {
     for (std::size_t row = 0; row < blocked_.size(); ++row) block_order_.push_back(row);
     std::sort(block_order_.begin(), block_order_.end(), [this](std::size_t a, std::size_t b) {
       const BlockedSpan &x = blocked_[a], &y = blocked_[b];
       return std::tie(x.start, x.end, x.width, a) < std::tie(y.start, y.end, y.width, b);
     });
     if (nodes) placement_.resize(jobs.size + blocked_.size());
+    if (chain_.before) list_successors();
   }
 
   // Goes on for so many events; false when all jobs have ended.
@@ -63,6 +65,8 @@ class Replay {
   const Placement& placement() const { return placement_; }
   std::size_t submitted() const { return next_job_; }
   std::size_t most_waiting() const { return most_waiting_; }
+  // Of a chain, the row of each job in the order of submission.
+  const std::vector<std::uint32_t>& row_of() const { return row_of_; }
 
  private:
   using AnyScheduler = std::variant<QueueScheduler, ConservativeScheduler>;
@@ -79,13 +83,18 @@ class Replay {
   bool run(S& scheduler, std::size_t events) {
     while (ended_ < jobs_.size) {
       if (events-- == 0) return true;
-      const double coming = next_job_ < jobs_.size ? jobs_.submit[next_job_] : kNever;
+      const double coming = chain_.before           ? next_of_chain()
+                            : next_job_ < jobs_.size ? jobs_.submit[next_job_]
+                                                     : kNever;
       const double block = next_block();
       const double now = std::min({coming, block, ends_.time(), scheduler.wake()});
       for (; ends_.time() == now; ends_.pop()) end(scheduler, ends_.top().job, now);
       while (next_block() == now) begin_block(block_order_[next_block_++]);
-      for (; next_job_ < jobs_.size && jobs_.submit[next_job_] == now; ++next_job_)
-        scheduler.submit(static_cast<JobId>(next_job_), now);
+      if (chain_.before)
+        submit_of_chain(scheduler, now);
+      else
+        for (; next_job_ < jobs_.size && jobs_.submit[next_job_] == now; ++next_job_)
+          scheduler.submit(static_cast<JobId>(next_job_), now);
       scheduler.decide(now, [&](JobId job) {
         start_[job] = now;
         if (usage_) usage_->change(user_[job], now, jobs_.width[job]);
@@ -104,6 +113,63 @@ class Replay {
     ++ended_;
     scheduler.end(job, now);
     if (usage_) usage_->change(user_[job], now, -jobs_.width[job]);
+    if (chain_.before) release_successors(row_of_[job], now);
+  }
+
+  // The rows that wait for each row, as lists one behind another, and the rows that wait for none.
+  void list_successors() {
+    const std::size_t rows = chain_.given.size;
+    first_.assign(rows + 1, 0);
+    for (std::size_t row = 0; row < rows; ++row)
+      if (chain_.before[row] >= 0) ++first_[static_cast<std::size_t>(chain_.before[row]) + 1];
+    for (std::size_t row = 0; row < rows; ++row) first_[row + 1] += first_[row];
+    successors_.resize(first_[rows]);
+    std::vector<std::uint32_t> at(first_.begin(), first_.end() - 1);
+    for (std::size_t row = 0; row < rows; ++row)
+      if (chain_.before[row] >= 0)
+        successors_[at[static_cast<std::size_t>(chain_.before[row])]++] =
+            static_cast<std::uint32_t>(row);
+    row_of_.reserve(rows);
+    pass_successors();
+  }
+
+  // Moves to the next row that waits for none.
+  void pass_successors() {
+    while (next_row_ < chain_.given.size && chain_.before[next_row_] >= 0) ++next_row_;
+  }
+
+  double next_of_chain() const {
+    const double own =
+        next_row_ < chain_.given.size ? chain_.given.submit[next_row_] : kNever;
+    return std::min(own, ready_.time());
+  }
+
+  template <Scheduler S>
+  void submit_of_chain(S& scheduler, double now) {
+    while (true) {
+      const bool own = next_row_ < chain_.given.size && chain_.given.submit[next_row_] == now;
+      const bool freed = ready_.time() == now;
+      if (!own && !freed) return;
+      std::uint32_t row = 0;
+      if (own && !(freed && ready_.top().job < next_row_)) {
+        row = static_cast<std::uint32_t>(next_row_++);
+        pass_successors();
+      } else {
+        row = ready_.top().job;
+        ready_.pop();
+      }
+      const auto job = static_cast<JobId>(next_job_++);
+      chain_.write(job, row, now);
+      row_of_.push_back(row);
+      scheduler.submit(job, now);
+    }
+  }
+
+  void release_successors(std::uint32_t row, double now) {
+    for (std::size_t k = first_[row]; k < first_[row + 1]; ++k) {
+      const std::uint32_t next = successors_[k];
+      ready_.push({std::max(chain_.given.submit[next], now + chain_.think[next]), next});
+    }
   }
 
   double next_block() const {
@@ -128,6 +194,11 @@ class Replay {
   std::vector<double> start_;
   AnyScheduler scheduler_;
   std::size_t next_job_ = 0, next_block_ = 0, ended_ = 0, most_waiting_ = 0;
+  Chain chain_;
+  std::vector<std::uint32_t> first_, successors_;  // the rows that wait for a row
+  std::vector<std::uint32_t> row_of_;              // of jobs that were submitted
+  EventQueue ready_;                               // rows whose row before has ended
+  std::size_t next_row_ = 0;                       // that waits for none
 };
 
 }  // namespace slotkern::replay
