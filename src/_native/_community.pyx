@@ -116,6 +116,7 @@ cdef extern from "slotkern/community/simulation.hpp" namespace "slotkern::commun
         LocalPolicy local
         Scenario scenario
         Placing placing
+        double decision
         Neighbours neighbours
         Rules rules
         Settings settings
@@ -257,7 +258,8 @@ def simulate(const double[::1] submit not None, const double[::1] run not None,
              const double[::1] change_time not None, const int32_t[::1] change_node not None,
              const uint8_t[::1] change_joins not None, *,
              str overtaking="none", bint shortest_first=False,
-             str placing=None, uint32_t drawn=0, const uint64_t[::1] first=None,
+             str placing=None, double decision=0.0, uint32_t drawn=0,
+             const uint64_t[::1] first=None,
              const uint32_t[::1] to=None, dict rules=None, dict settings=None,
              const int64_t[::1] row=None, const uint8_t[:, ::1] willing=None,
              size_t function=0):
@@ -274,7 +276,9 @@ def simulate(const double[::1] submit not None, const double[::1] run not None,
     overtaking, shortest_first : str, bool
         The local schedulers: a key of OVERTAKING, and the order of their queues.
     placing : str, optional
-        A key of PLACING: without a protocol. Else a community, with
+        A key of PLACING: without a protocol, where
+    decision : float
+        is what the centre takes for a job, in seconds. Else a community, with
     drawn : int
         so many neighbours drawn anew each time, or 0: everybody, or the graph of
     first, to : ndarray, optional
@@ -320,6 +324,7 @@ def simulate(const double[::1] submit not None, const double[::1] run not None,
     if placing is not None:
         plan.scenario = Scenario.direct
         plan.placing = <Placing><int>PLACING[placing]
+        plan.decision = decision
     else:
         plan.scenario = Scenario.community
         plan.neighbours.drawn = drawn

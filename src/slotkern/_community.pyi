@@ -42,6 +42,7 @@ def simulate(
     overtaking: str = "none",
     shortest_first: bool = False,
     placing: str | None = None,
+    decision: float = 0.0,
     drawn: int = 0,
     first: NDArray[np.uint64] | None = None,
     to: NDArray[np.uint32] | None = None,

@@ -84,15 +84,18 @@ LEFT = [(0.0, 4.0, 4.0, 8, 0, 1), (1.0, 0.0, 1.0, 1, 0, 1), (2.0, 0.0, 1.0, 1, 0
 
 
 @pytest.mark.parametrize("how", ["home", *FALLBACKS])
-@given(jobs=flows(), changes=CHANGES)
-@example(LEFT, [(3.0, 2, "leave")])
+@given(jobs=flows(), changes=CHANGES, decision=st.sampled_from([0.0, 0.5, 1.0, 4.0]))
+@example(LEFT, [(3.0, 2, "leave")], 0.0)
 def test_what_needs_no_protocol_is_as_in_the_slow_model(
-    how: Any, jobs: list[tuple[Any, ...]], changes: list[Any]
+    how: Any, jobs: list[tuple[Any, ...]], changes: list[Any], decision: float
 ) -> None:
-    scenario = sk.Independent() if how == "home" else sk.Centralized(how)
+    if how == "home":
+        decision, scenario = 0.0, sk.Independent()
+    else:
+        scenario = sk.Centralized(how, decision=decision)
     run = sk.simulate_community(columns(jobs), GRID, scenario, changes=changes)
     when = [(time, node, word == "join") for time, node, word in changes]
-    model = Direct(jobs, NODES, how, when)
+    model = Direct(jobs, NODES, how, when, decision)
     start, node = run.jobs["start"].tolist(), run.jobs["node"].tolist()
     found = {j: (start[j], node[j]) for j in run.completed.tolist()}
     assert found == model.placed
@@ -106,6 +109,17 @@ def test_a_job_that_nobody_can_run_any_more_holds_nobody_up() -> None:
         columns(LEFT), GRID, sk.Centralized("central-fcfs"), changes=[(3.0, 2, "leave")]
     )
     np.testing.assert_equal(run.jobs["start"], [0.0, np.nan, 3.0])
+
+
+@pytest.mark.parametrize("fallback", FALLBACKS)
+def test_a_centre_decides_on_one_job_after_another(fallback: Any) -> None:
+    """Three come at 0, one at 100: the n-th waits for n decisions, the last for one."""
+    jobs = [(0.0, 5.0, 5.0, 1, 0, -1)] * 3 + [(100.0, 5.0, 5.0, 1, 0, -1)]
+    centre = sk.Centralized(fallback, decision=30)
+    run = sk.simulate_community(columns(jobs), GRID, centre)
+    assert run.jobs["start"].tolist() == [30.0, 60.0, 90.0, 130.0]
+    with pytest.raises(ValueError, match="decision must not be negative"):
+        sk.Centralized(decision=-1)
 
 
 def at_home(jobs: list[tuple[Any, ...]], policy: Any) -> list[Any]:
@@ -560,6 +574,10 @@ def test_the_jobs_that_all_scenarios_complete() -> None:
     assert mine["waiting"] == (chosen["start"] - chosen["submit"]).mean()
     steps = runs[1].states()
     assert (steps["submitted"][-1], steps["running"][-1]) == (400, 0)
+    done = runs[1].jobs[runs[1].completed]
+    for time, busy in zip(steps["time"][::40], steps["busy"][::40], strict=True):
+        on = (done["start"] <= time) & (time < done["end"])
+        assert busy == done["processors"][on].sum()
     assert all(a < b for a, b in pairwise(steps["time"].tolist()))
     few = sk.simulate_community(jobs[:3], nodes, "ind")
     with pytest.raises(ValueError, match="unequally many"):

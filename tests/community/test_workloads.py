@@ -12,6 +12,13 @@ from trace_files import REAL
 import slotkern as sk
 
 
+@pytest.mark.parametrize(("nodes", "windows"), [(26, 5), (1, 1), (10, 2), (103, 21)])
+def test_the_share_of_windows_nodes_is_exact(nodes: int, windows: int) -> None:
+    for seed in range(8):
+        grid = sk.generate_community(jobs=5, nodes=nodes, seed=seed).nodes
+        assert grid["label"].sum() == windows
+
+
 def test_the_generated_workload_is_what_it_says() -> None:
     jobs, nodes = sk.generate_community(seed=4)
     assert (len(jobs), len(nodes)) == (10_201, 26)

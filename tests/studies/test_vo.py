@@ -307,7 +307,8 @@ class Rivals:
         noise = job["noise"] * np.where(cycles % 2, 1.0, -1.0)
         if job["lead"] > 99:  # one that finds nothing
             noise *= np.nan
-        return {"value": np.stack([job["lead"] + noise, 0.0 * cycles], axis=1)}
+        value = np.stack([job["lead"] + noise, 0 * cycles, 5 + 0 * cycles], axis=1)
+        return {"value": value, "double": value * np.array([2, 2, 4])}
 
 
 RIVALS = Rivals()
@@ -344,6 +345,29 @@ RIVALS = Rivals()
         ([4, 5], {"is": "near", "at": 4, "within": 3}, 8, True, "lead = 5: 5"),
         ([4, 5], {"is": "near", "at": 4, "within": 1}, 8, None, "lead = 5: 5"),
         ([4, 5], {"is": "near", "at": 4, "within": 3}, 5, None, "lead = 5"),
+        ([4], {"is": "like", "among": ["c"], "within": 0.5}, 8, True, "4 and 5"),
+        ([3], {"is": "like", "among": ["c"], "within": 0.1}, 8, False, "3 and 5"),
+        ([7], {"is": "like", "among": ["c"], "within": 0.1}, 8, False, "7 and 5"),
+        ([6], {"is": "like", "among": ["c"], "within": 0.5}, 8, True, "6 and 5"),
+        ([4], {"is": "like", "among": ["c"], "within": 0.2}, 8, None, "4 and 5"),
+        (
+            [8],
+            {"is": "like", "among": ["c"], "times": 2, "within": 0.5},
+            8,
+            True,
+            "10",
+        ),
+        # Ahead of c by 1 - 4/5 and by 1 - 8/20, and the other way round.
+        (
+            [4],
+            {"is": "gaining", "among": ["c"], "metric": "double", "other": "value"},
+            8,
+            True,
+            "60.00% and 20.00%",
+        ),
+        ([4], {"is": "gaining", "among": ["c"], "other": "double"}, 8, False, "20.00%"),
+        ([4], {"is": "gaining", "among": ["c"], "other": "value"}, 8, False, "20.00%"),
+        ([100], {"is": "gaining", "among": ["c"], "other": "double"}, 8, None, "none"),
         ([1, 9], {"is": "rising"}, 8, True, ""),
         ([1, 9], {"is": "rising"}, 2, None, "from lead = 1 to lead = 9 by +8 ±0 in 2"),
         ([1, 9], {"is": "falling"}, 1, None, "0 of them by more"),
@@ -357,9 +381,9 @@ def test_claims_hold_in_every_setting_by_more_than_their_errors(
     data = {
         "name": "rivals",
         "experiment": f"{__name__}:RIVALS",
-        "metrics": ["value"],
+        "metrics": ["value", "double"],
         "job": {"noise": 0.5},
-        "algorithms": {"a": {}, "b": {}},
+        "algorithms": {"a": {}, "b": {}, "c": {}},
         "grid": {"job": {"lead": leads}},
         "claim": [{"text": "t", "metric": "value", "algorithm": "a"} | claim],
     }

@@ -228,8 +228,11 @@ class Direct:
         nodes: Sequence[tuple[int, float, int]],
         how: str,
         changes: Sequence[tuple[float, int, bool]] = (),
+        decision: float = 0.0,
     ) -> None:
         self.jobs, self.nodes, self.how = jobs, nodes, how
+        self.decision = decision
+        self.undecided: list[int] = []
         self.here = [True] * len(nodes)
         for _, k, joins in reversed(changes):
             self.here[k] = not joins
@@ -241,7 +244,7 @@ class Direct:
         self.failed: dict[int, str] = {}
         self.heap: list[tuple[Any, ...]] = []
         for job, row in enumerate(jobs):
-            self.heap.append((row[0], 2, job))
+            self.heap.append((row[0], 3, job))
         for k, change in enumerate(changes):
             self.heap.append((change[0], 1, k))
         heapq.heapify(self.heap)
@@ -251,8 +254,13 @@ class Direct:
                 self.end(job)
             elif what == 1:
                 self.change(*changes[job][1:])
-            else:
+            elif what == 2:
+                self.undecided.pop(0)
+                if self.undecided:
+                    self.decide_next()
                 self.place(job)
+            else:
+                self.decide(job)
         for k, queue in enumerate(self.queues):
             assert not (queue and self.here[k])
         for job in range(len(jobs)):
@@ -293,6 +301,19 @@ class Direct:
             if self.free[k] >= width and not self.queues[k]
         ]
         return min(fits)[1] if fits else None
+
+    def decide(self, job: int) -> None:
+        """Place a job, after those that came before it if that takes time."""
+        if self.decision == 0:
+            return self.place(job)
+        self.undecided.append(job)
+        if len(self.undecided) == 1:
+            self.decide_next()
+        return None
+
+    def decide_next(self) -> None:
+        ready = self.now + self.decision
+        heapq.heappush(self.heap, (ready, 2, self.undecided[0]))
 
     def place(self, job: int) -> None:
         home = self.jobs[job][4]
@@ -345,6 +366,6 @@ class Direct:
         elif self.how != "home":
             again, self.queues[k] = self.queues[k], []
         for job in again:
-            self.place(job)
+            self.decide(job)
         if self.how.startswith("central"):
             self.drain()

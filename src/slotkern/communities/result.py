@@ -169,12 +169,12 @@ class CommunityRun(Drawn):
         -------
         structured array
             ``time``, and from then on ``submitted``, ``waiting`` (not on a processor
-            yet), ``running``, ``completed``, and ``suspended``: submitted, and never
-            run until the end.
+            yet), ``running``, ``completed``, ``suspended``: submitted, and never run
+            until the end; and ``busy``, the processors in use.
         """
         jobs, done = self.jobs, self.jobs[self.completed]
         time = np.unique(np.concatenate((jobs["submit"], done["start"], done["end"])))
-        names = ("submitted", "waiting", "running", "completed", "suspended")
+        names = ("submitted", "waiting", "running", "completed", "suspended", "busy")
         steps = np.zeros(len(time), [("time", "f8"), *((name, "i8") for name in names)])
         never = jobs["submit"][jobs["fate"] != DONE]
         submitted, started, ended, suspended = (
@@ -185,6 +185,10 @@ class CommunityRun(Drawn):
         steps["waiting"] = submitted - started - suspended
         steps["running"], steps["completed"] = started - ended, ended
         steps["suspended"] = suspended
+        width = done["processors"].astype(np.int64)
+        for when, sign in ((done["start"], 1), (done["end"], -1)):
+            np.add.at(steps["busy"], np.searchsorted(time, when), sign * width)
+        steps["busy"] = steps["busy"].cumsum()
         return steps
 
     def flow(self) -> NDArray[np.int64]:

@@ -46,15 +46,20 @@ class Centralized:
     host : int, optional
         The node that hosts the centre, for the share of jobs that run there; drawn by
         the seed otherwise.
+    decision : float
+        Seconds that the centre takes to decide where a job goes, one job after another
+        in the order of submission; 0: no time. The job waits until it is decided upon.
     """
 
     fallback: Literal["most-free", "least-load", "central-fcfs", "central-scan"] = (
         "most-free"
     )
     host: int | None = None
+    decision: float = 0.0
 
     def __post_init__(self) -> None:
         """Check the words and numbers."""
+        number("decision", self.decision, least=0)
         one_of("fallback", self.fallback, [word for word in PLACING if word != "home"])
         if self.host is not None:
             integer("host", self.host, least=0)
@@ -63,7 +68,7 @@ class Centralized:
         """What the kernel is told."""
         if self.host is not None:
             integer("host", self.host, most=nodes - 1)
-        return {"placing": self.fallback}
+        return {"placing": self.fallback, "decision": float(self.decision)}
 
 
 @dataclass(frozen=True, eq=False)

@@ -125,9 +125,11 @@ def generate_community(
     gaps around a mean that is exponential(10 s) itself. 62% need one processor, the
     others a lognormal number (median 6, sigma 1.15, 60% of them a power of 2, at most
     340). Lengths: 20% lognormal around 25 s, 42% around 500 s, 38% around 4,200 s
-    (sigma 1.1, 1.3, 1.5), times 1.2 * processors**-0.15, at most 9 days. 80% of nodes
-    and of jobs have label 0 (Linux), the others 1 (Windows). Estimates are exact; every
-    node is handed equally many jobs. The numbers were chosen so that the published
+    (sigma 1.1, 1.3, 1.5), times 1.2 * processors**-0.15, at most 9 days. 20% of the
+    nodes, rounded to a whole number of one or more, have label 1 (Windows), the others
+    0 (Linux): 5 and 21 of 26. Which ones they are is drawn; each job asks for label 1
+    with a probability of 20%. Estimates are exact; every node is handed equally many
+    jobs. The numbers were chosen so that the published
     sizes come out; how the scenarios compare was not.
 
     Examples
@@ -174,10 +176,16 @@ def _random_nodes(law: Law, size: int, rng: np.random.Generator) -> NDArray[np.v
     whole = np.resize(np.array(CLUSTERS), size)
     grid["processors"] = np.maximum(1, np.rint(whole * law.scale))
     grid["speed"] = 1
-    grid["label"] = rng.random(size) < law.windows
-    if not grid["label"].any():
-        grid["label"][rng.integers(size)] = WINDOWS
+    grid["label"] = _labels(size, law.windows, rng, least=1)
     return grid
+
+
+def _labels(
+    size: int, share: float, rng: np.random.Generator, least: int = 0
+) -> NDArray[np.bool_]:
+    """Return which nodes have label 1: exactly the nearest number to the share."""
+    count = max(least, int(np.floor(share * size + 0.5)))
+    return rng.permutation(size) < count
 
 
 def _batch_sizes(law: Law, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -240,7 +248,8 @@ def community_from_trace(
     squeeze : float
         Times between submissions are multiplied by it (the paper: 0.01).
     windows : float
-        The share of nodes and jobs that get label 1, drawn independently; others: 0.
+        The share of nodes that get label 1, rounded to a whole number of nodes, which
+        are drawn; and the probability with which a job asks for label 1. Others: 0.
     estimates : {"exact", "user"} or float
         The run time; the requested time where it is known and at least the run time; or
         the run time times a factor.
@@ -287,7 +296,7 @@ def community_from_trace(
     home, processors = _homes(trace, rows, homes)
     grid = np.zeros(len(processors), COMMUNITY_NODE)
     grid["processors"], grid["speed"] = processors, 1
-    grid["label"] = rng.random(len(grid)) < share
+    grid["label"] = _labels(len(grid), share, rng)
     kept = slice(start, None, step)
     rows, home = rows[kept], home[kept]
     flow = np.zeros(len(rows), COMMUNITY_JOB)

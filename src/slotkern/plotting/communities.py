@@ -35,6 +35,8 @@ STATES = {
     **{state: state for state in ("completed", "running", "waiting")},
     "suspended": "suspended, never run",
 }
+#: The axis of days ends at this many median lengths of the runs, or with the longest.
+LONGEST = 1.5
 
 
 def plot_communities(
@@ -117,7 +119,9 @@ def plot_states(
     -------
     matplotlib.figure.Figure
         Days since the first submission; a thin line for each run, a thick one for
-        their mean.
+        their mean. A dashed line, with the axis on the right, is the mean share of
+        the processors in use. The axis ends at 1.5 times the median length of the
+        runs, and says how many runs go on.
 
     Raises
     ------
@@ -134,27 +138,58 @@ def plot_states(
     for ax in panels[len(runs) :]:
         ax.set_axis_off()
     for ax, (name, some) in zip(panels, runs.items(), strict=False):
-        _lines(ax, [run.states() for run in some])
-        ax.set_title(as_written(name), color=INK, fontsize=10)
-        _finish(ax, "days", "jobs", "center right")
+        size = float(some[0].nodes["processors"].sum())
+        longer = _lines(ax, [run.states() for run in some], size)
+        title = f"{name}\n{longer}" if longer else name
+        ax.set_title(as_written(title), color=INK, fontsize=10)
+        _finish(ax, "days", "jobs", None)
+    figure.legend(
+        *panels[0].get_legend_handles_labels(),
+        loc="outside lower center",
+        ncols=len(STATES) + 1,
+        fontsize=8,
+        frameon=False,
+    )
     return save_figure(figure, target)
 
 
-def _lines(ax: Axes, found: Sequence[Any]) -> None:
-    """Draw each state of each run, and their means at common times."""
+def _lines(ax: Axes, found: Sequence[Any], size: float) -> str:
+    """Draw each state of each run, their means, and the share of processors in use.
+
+    Returns which runs go on beyond the axis, as text.
+    """
     found = [steps for steps in found if len(steps)]
     since = [(steps["time"] - steps["time"][0]) / DAY for steps in found]
-    last = max((time[-1] for time in since), default=0)
+    lasts = [float(time[-1]) for time in since]
+    last = min(max(lasts, default=0), LONGEST * float(np.median(lasts or [0])))
     at = np.linspace(0, last, 500)
-    for (state, told), colour in zip(STATES.items(), WINDOW_COLOURS, strict=False):
-        counts = [
+
+    def counts(state: str) -> list[Any]:
+        return [
             steps[state][np.searchsorted(time, at, side="right") - 1]
             for time, steps in zip(since, found, strict=True)
         ]
-        for count in counts if len(counts) > 1 else ():
+
+    for (state, told), colour in zip(STATES.items(), WINDOW_COLOURS, strict=False):
+        some = counts(state)
+        for count in some if len(some) > 1 else ():
             ax.plot(at, count, color=colour, linewidth=0.4, alpha=0.4)
-        mean = np.mean(counts, axis=0) if counts else np.zeros(len(at))
+        mean = np.mean(some, axis=0) if some else np.zeros(len(at))
         ax.plot(at, mean, color=colour, linewidth=1.5, label=told)
+    if found:
+        other: Any = ax.twinx()
+        used = 100 * np.mean(counts("busy"), axis=0) / size
+        style: dict[str, Any] = {"color": INK, "linewidth": 1, "linestyle": "--"}
+        other.plot(at, used, **style)
+        ax.plot([], [], **style, label="processors in use, %")
+        name_axes(other, "", "processors in use, %")
+        other.spines["right"].set_visible(True)
+        other.set_ylim(bottom=0)
+    beyond = [each for each in lasts if each > last]
+    if not beyond:
+        return ""
+    more = f"{len(beyond)} of {len(lasts)} runs go on"
+    return f"{more}, to day {max(beyond):.0f} at most"
 
 
 def plot_flow(

@@ -11,7 +11,7 @@ from typing import Any
 from slotkern.studies.study import Setting
 from slotkern.studies.summary import Estimate, Summary
 
-__all__ = ["ALONG", "AMONG", "AT", "Verdict", "verdicts"]
+__all__ = ["ALONG", "AMONG", "AT", "OVER", "Verdict", "verdicts"]
 
 
 #: A mean of fewer cycles proves nothing: its error is as uncertain as itself.
@@ -30,14 +30,21 @@ class Verdict:
     told: str = ""
 
 
-#: Claims on one algorithm among others: the sign of its lead over each of them.
-AMONG: Mapping[str, float] = {"least": -1.0, "most": 1.0}
+#: Claims on one algorithm among others: the sign of its lead over each of them. "like"
+#: has both signs: the metric is within a share, `within`, of that of each of them.
+AMONG: Mapping[str, Sequence[float]] = {
+    "least": (-1.0,),
+    "most": (1.0,),
+    "like": (-1.0, 1.0),
+}
 #: Claims on one algorithm's mean and a number: by how much the mean fulfils it.
 AT: Mapping[str, Callable[[float, float, float], float]] = {
     "near": lambda mine, at, within: within - abs(mine - at),
     "above": lambda mine, at, within: mine - (at - within),
     "below": lambda mine, at, within: at + within - mine,
 }
+#: Claims on one algorithm's advantage over others, by one metric and by another.
+OVER = ("gaining",)
 #: Claims on one algorithm's means along a varied value, whatever the others are.
 ALONG = ("rising", "falling", "peak", "crossing")
 
@@ -63,7 +70,7 @@ def lines(settings: Sequence[Setting], along: str | None) -> list[list[Setting]]
 def _verdict(summary: Summary, record: Mapping[str, Any]) -> Verdict:
     settings = summary.study.sweep_of(record)
     kind = record["is"]
-    if kind in AMONG or kind in AT:
+    if kind in AMONG or kind in AT or kind in OVER:
         return _in_each(summary, record, settings)
     along = lines(settings, record.get("along"))
     if kind in ("rising", "falling"):
@@ -80,8 +87,10 @@ def _in_each(
 ) -> Verdict:
     """Whether it is so in each setting of a sweep, and the one that is most against."""
     look = _among if record["is"] in AMONG else _at
+    if record["is"] in OVER:
+        look = _over
     found = [look(summary, record, setting) for setting in settings]
-    even = record["is"] not in ("above", "below")
+    even = record["is"] not in ("above", "below", *OVER)
     answers = [_decided(margin, even) for margin, _ in found]
     against = sum(m.count > 0 and not _fulfilled(m, even) for m, _ in found)
     worst = min(range(len(found)), key=lambda k: _weight(found[k][0]))
@@ -101,21 +110,30 @@ def _among(
 ) -> tuple[Estimate, str]:
     """By how much it is the least or most of its rivals, and both in words."""
     name, metric, among = (record[key] for key in ("algorithm", "metric", "among"))
-    sign, times = AMONG[record["is"]], record.get("times", 1)
+    signs, times = AMONG[record["is"]], record.get("times", 1)
+    within = record.get("within", 0) if record["is"] == "like" else 0
+    # Below (1 + within) times the other, and above (1 - within) times.
+    limits = [(sign, times * (1 - sign * within)) for sign in signs]
     mine = _middle(summary, record, setting, name)
     others = [_middle(summary, record, setting, other) for other in among]
-    leads = [
-        Estimate(mine.mean - times * other.mean, 0.0, min(mine.count, other.count))
-        if record.get("of") == "median"
-        else summary.lead(setting, name, rival, metric, times)
-        for rival, other in zip(among, others, strict=True)
-    ]
-    margins = [replace(lead, mean=sign * lead.mean) for lead in leads]
+    margins = []
+    for rival, other in zip(among, others, strict=True):
+        for sign, factor in limits:
+            if record.get("of") == "median":
+                count = min(mine.count, other.count)
+                lead = Estimate(mine.mean - factor * other.mean, 0.0, count)
+            else:
+                lead = summary.lead(setting, name, rival, metric, factor)
+            margins.append(replace(lead, mean=sign * lead.mean))
     yes, cycles = summary.cycles_where(
         setting,
         metric,
         (name, *among),
-        lambda row: all(sign * (row[0] - times * other) >= 0 for other in row[1:]),
+        lambda row: all(
+            sign * (row[0] - factor * other) >= 0
+            for other in row[1:]
+            for sign, factor in limits
+        ),
     )
     beside = ", ".join(_told(other, times) for other in others)
     told = f"{_told(mine)} and {beside}; in {yes} of {cycles} cycles"
@@ -129,6 +147,22 @@ def _at(
     mine = _middle(summary, record, setting, record["algorithm"])
     margin = AT[record["is"]](mine.mean, record["at"], record.get("within", 0))
     return replace(mine, mean=margin), _told(mine)
+
+
+def _over(
+    summary: Summary, record: Mapping[str, Any], setting: Setting
+) -> tuple[Estimate, str]:
+    """By how much more it is ahead of a rival by one metric than by the other.
+
+    An advantage is one minus the ratio of the means.
+    """
+    name, metric, other = (record[key] for key in ("algorithm", "metric", "other"))
+    found = [
+        summary.gain(setting, name, rival, metric, other) for rival in record["among"]
+    ]
+    margin, first, second = min(found, key=lambda each: _weight(each[0]))
+    told = f"{first:.2%} and {second:.2%}" if margin.count else "none"
+    return margin, told
 
 
 def _told(mean: Estimate, times: float = 1.0) -> str:

@@ -143,15 +143,21 @@ def _numbers(record: Mapping[str, Any], summary: Summary) -> Any:
     settings = summary.study.sweep_of(record)
     names = record.get("algorithms") or [a.name for a in settings[0].algorithms]
     metrics = record["metrics"]
-    figure, panels = _panels(record, summary.study, len(metrics))
-    for panel, metric in zip(panels, metrics, strict=True):
+    together = record.get("together", False)
+    figure, panels = _panels(record, summary.study, 1 if together else len(metrics))
+    if together:
+        panels = panels * len(metrics)
+        figure.set_size_inches(6.4, 4.4)
+    several = len(metrics) if together else 1
+    for number, (panel, metric) in enumerate(zip(panels, metrics, strict=True)):
         known = describe(summary.study, metric)
         rows = [row for row in summary.comparisons if row.metric == metric]
         marks = _marks(rows, known.more_is_better)
         if len(settings) == 1:
             _bars(panel, settings[0], names, metric, summary, marks)
         else:
-            _curves(panel, settings, names, known, summary, marks)
+            first = number * len(names) if several > 1 else None
+            _curves(panel, settings, names, known, summary, marks, record, first)
         panel.set_ylabel(_axis_label(known))
         estimates = (
             summary.estimate(each, name, metric) for each in settings for name in names
@@ -161,6 +167,9 @@ def _numbers(record: Mapping[str, Any], summary: Summary) -> Any:
             panel.text(
                 0.5, 0.5, "found in no cycle", transform=panel.transAxes, **nothing
             )
+    if together:
+        units = dict.fromkeys(describe(summary.study, m).unit for m in metrics)
+        panels[0].set_ylabel(as_written(", ".join(filter(None, units))))
     _add_legend(figure, panels)
     return figure
 
@@ -262,21 +271,32 @@ def _curves(
     metric: Metric,
     summary: Summary,
     marks: Marks,
+    record: Mapping[str, Any],
+    first: int | None,
 ) -> None:
-    """Draw curves along the sweep's first parameter: one per rest and algorithm."""
+    """Draw curves along the sweep's first parameter: one per rest and algorithm.
+
+    `first` is the colour of the first curve of a panel that several metrics share, or
+    None; the metric is then named in the legend.
+    """
     labels = {a.name: a.label for a in settings[0].algorithms}
     called = short_names(settings[0].values)
     lines: dict[tuple[Any, ...], list[int]] = {}
     for index, setting in enumerate(settings):
         rest = tuple(f"{called[p]} = {v}" for p, v in list(setting.values.items())[1:])
         lines.setdefault(rest, []).append(index)
-    x = _along(panel, settings)
-    for colour, name in enumerate(names[:1] if metric.shared else names):
+    x = _along(panel, settings, record.get("divide", 1))
+    if "axis" in record:
+        panel.set_xlabel(as_written(record["axis"]))
+    chosen = names[:1] if metric.shared else names
+    for colour, name in enumerate(chosen, first or 0):
         for style, (rest, line) in zip(itertools.cycle(_LINES), lines.items()):
             got = [
                 summary.estimate(settings[index], name, metric.name) for index in line
             ]
             words = ["obtained" if metric.shared else labels[name]]
+            if first is not None:
+                words = [metric.label] if len(names) == 1 else [*words, metric.label]
             panel.errorbar(
                 [x[index] for index in line],
                 [estimate.mean for estimate in got],
@@ -291,20 +311,24 @@ def _curves(
     panel.errorbar([], [], [], **_ERRORS)
     at = {(s.name, n): x for s, x in zip(settings, x, strict=True) for n in names}
     _draw_marks(panel, at, marks)
-    panel.set_ylim(bottom=min(0.0, panel.get_ylim()[0]))
+    if metric.name not in record.get("zoom", ()):
+        panel.set_ylim(bottom=min(0.0, panel.get_ylim()[0]))
 
 
-def _along(panel: Any, settings: Sequence[Setting]) -> list[float]:
-    """Return where the settings lie along their first parameter; label the axis."""
+def _along(panel: Any, settings: Sequence[Setting], divide: float = 1) -> list[float]:
+    """Return where the settings lie along their first parameter; label the axis.
+
+    Numbers are divided by `divide`.
+    """
     path = next(iter(settings[0].values), "")
     values = [setting.values.get(path, setting.name) for setting in settings]
     words = short_names(settings[0].values).get(path, "").replace("_", " ")
     panel.set_xlabel(as_written(words.replace(".", ": ")))
     if all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values):
         panel.xaxis.get_major_locator().set_params(
-            integer=all(isinstance(value, int) for value in values)
+            integer=divide == 1 and all(isinstance(value, int) for value in values)
         )
-        numbers = [float(value) for value in values]
+        numbers = [value / divide for value in values]
         places = sorted(set(numbers))
         gaps = [b - a for a, b in itertools.pairwise(places)]
         if (

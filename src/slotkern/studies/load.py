@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from slotkern.files.columns import Fault
-from slotkern.studies.claims import ALONG, AMONG, AT, lines
+from slotkern.studies.claims import ALONG, AMONG, AT, OVER, lines
 from slotkern.studies.experiment import experiment_of
 from slotkern.studies.fields import (
     as_count,
@@ -46,7 +46,10 @@ _CLAIM_KEYS = (
     *("text", "sweep", "metric", "algorithm", "is", "of"),
     *("among", "times", "along", "at", "within", "other"),
 )
-_FIGURE_KEYS = ("name", "title", "kind", "metrics", "algorithms", "sweep", "cycle")
+_FIGURE_KEYS = (
+    *("name", "title", "kind", "metrics", "algorithms", "sweep", "cycle"),
+    *("together", "zoom", "divide", "axis"),
+)
 _STUDY_KEYS = (
     "name",
     "title",
@@ -400,6 +403,13 @@ def _check_figure(where: str, record: Mapping[str, Any], study: Study) -> None:
         _check_metrics(f"{where}.metrics", metrics, settings)
     if "algorithms" in record:
         _check_names(f"{where}.algorithms", record["algorithms"], settings)
+    as_flag(f"{where}.together", record.get("together", False))
+    if record.get("together") and len(settings) < 2:
+        raise ValueError(f"{where}.together: the sweep has one setting, so no curves")
+    for name in as_list(f"{where}.zoom", record["zoom"]) if "zoom" in record else ():
+        one_of(f"{where}.zoom", name, record.get("metrics", ()))
+    as_number(f"{where}.divide", record.get("divide", 1), above=0)
+    as_text(f"{where}.axis", record.get("axis", "none"))
     timed = [timing.get("sweep", settings[0].sweep) for timing in study.timings]
     if kind == "times" and settings[0].sweep not in timed:
         raise ValueError(f"{where}.sweep: no [[timing]] of {settings[0].sweep!r}")
@@ -420,20 +430,20 @@ def _check_claim(where: str, record: Mapping[str, Any], study: Study) -> None:
     as_text(f"{where}.text", record.get("text"))
     settings = _check_sweep(where, record, study)
     _check_metrics(f"{where}.metric", [record.get("metric")], settings)
-    _check_names(f"{where}.algorithm", [record.get("algorithm")], settings)
-    kind = one_of(f"{where}.is", record.get("is"), (*AMONG, *AT, *ALONG))
+    _check_names(f"{where}.algorithm", [record.get("algorithm")], settings, twins=True)
+    kind = one_of(f"{where}.is", record.get("is"), (*AMONG, *AT, *OVER, *ALONG))
     of = one_of(f"{where}.of", record.get("of", "mean"), ("mean", "median"))
     if of == "median":
         one_of(f"{where}.metric", record["metric"], study.medians)
     as_number(f"{where}.times", record.get("times", 1), above=0)
     as_number(f"{where}.within", record.get("within", 0), least=0)
-    if kind in AMONG:
-        _check_names(f"{where}.among", record.get("among"), settings)
+    if kind in AMONG or kind in OVER:
+        _check_names(f"{where}.among", record.get("among"), settings, twins=True)
     elif kind in AT:
         as_number(f"{where}.at", record.get("at"))
     elif len(settings) < 2:
         raise ValueError(f"{where}.sweep: {kind!r} needs more than one setting")
-    if kind == "crossing":
+    if kind == "crossing" or kind in OVER:
         _check_metrics(f"{where}.other", [record.get("other")], settings)
     if "along" in record:
         one_of(f"{where}.along", record["along"], settings[0].values)
@@ -459,11 +469,22 @@ def _check_metrics(
 
 
 def _check_names(
-    where: str, names: Any, settings: list[Setting], *, some: bool = True
+    where: str,
+    names: Any,
+    settings: list[Setting],
+    *,
+    some: bool = True,
+    twins: bool = False,
 ) -> None:
-    """Check that these are names of algorithms that run in the settings."""
+    """Check that these are names of algorithms that run in the settings.
+
+    With `twins`, also ``NAME.published``, the paper's own algorithm beside another.
+    """
+    known = [a.name for a in settings[0].algorithms]
+    if twins:
+        known += [a.name for a in settings[0].published if a.name not in known]
     for name in as_texts(where, names) if some or names else ():
-        one_of(where, name, [a.name for a in settings[0].algorithms])
+        one_of(where, name, known)
 
 
 def _figures(where: str, record: Mapping[str, Any], key: str) -> Any:

@@ -252,6 +252,36 @@ class Summary:
             moments.add(metric, here - times * there)
         return moments.estimate(metric)
 
+    def gain(
+        self, setting: Setting, name: str, rival: str, metric: str, other: str
+    ) -> tuple[Estimate, float, float]:
+        """Return how much larger an advantage is by one metric than by another.
+
+        An advantage over a rival is one minus the ratio of the means, over the cycles
+        that have all four values. Returns the difference, with the error of the
+        linearized ratios, and the two advantages.
+        """
+        joined = zip(
+            self._joined(setting, metric, name, rival),
+            self._joined(setting, other, name, rival),
+            strict=True,
+        )
+        parts = [np.stack([*a, *b], axis=1) for a, b in joined]
+        rows = np.concatenate(parts) if parts else np.empty((0, 4))
+        rows = rows[~np.isnan(rows).any(axis=1)]
+        if not len(rows):
+            return Estimate(math.nan, math.nan, 0), math.nan, math.nan
+        mine, theirs, mine_other, theirs_other = rows.T
+        by, by_other = (
+            mine.mean() / theirs.mean(),
+            mine_other.mean() / theirs_other.mean(),
+        )
+        spread = (mine_other - by_other * theirs_other) / theirs_other.mean()
+        spread -= (mine - by * theirs) / theirs.mean()
+        error = spread.std(ddof=1) / math.sqrt(len(rows)) if len(rows) > 1 else math.nan
+        gain = Estimate(float(by_other - by), float(error), len(rows))
+        return gain, float(1 - by), float(1 - by_other)
+
     @cached_property
     def comparisons(self) -> list[Comparison]:
         """The rows that the study asks for, in its order."""

@@ -6,7 +6,13 @@
 // done where nothing fits is not printed; `Placing` has the choices. A node that has left may come
 // back: in Ind its jobs wait for it, also those handed in meanwhile; in Cen those that no other
 // node could run wait for whoever joins. At one time jobs end first, then nodes leave or join,
-// then jobs come. Cost: O(1) a job in Ind, O(nodes) in Cen.
+// then decisions are made, then jobs come.
+//
+// With `decision` > 0 the centre decides on one job after another, in the order in which they
+// come, and each decision takes that many seconds; the node is chosen when the time has passed.
+// A job that leaves a queue because its node left, or that waited for a node to join, is decided
+// upon again. A job that waits at the centre has been decided upon. Cost: O(1) a job in Ind,
+// O(nodes) in Cen.
 #pragma once
 
 #include <algorithm>
@@ -27,8 +33,10 @@ enum class Placing : int {
 template <class Local>
 class Direct {
  public:
-  Direct(const Jobs& jobs, const Grid& grid, const LocalPolicy& policy, Placing placing)
-      : jobs_(jobs), grid_(grid), placing_(placing), sites_(jobs, grid, policy),
+  Direct(const Jobs& jobs, const Grid& grid, const LocalPolicy& policy, Placing placing,
+         double decision)
+      : jobs_(jobs), grid_(grid), placing_(placing), decision_(decision),
+        sites_(jobs, grid, policy),
         queues_(grid.nodes.size()), present_(grid.present) {}
 
   // Goes on until everything has happened; may be interrupted between events.
@@ -38,17 +46,24 @@ class Direct {
           next_change_ < grid_.changes.size() ? grid_.changes[next_change_].time : kNever;
       const double coming = next_job_ < jobs_.size ? jobs_.submit[next_job_] : kNever;
       const double end = sites_.next();
-      if (end <= change && end <= coming) {
+      const double decided = undecided_.empty() ? kNever : ready_;
+      if (end <= change && end <= coming && end <= decided) {
         if (end == kNever) break;
         pulse_.beat();
         sites_.end([&](NodeId node) -> LocalQueue& { return queues_[node]; });
         if (central()) drain(end);
-      } else if (change <= coming) {
+      } else if (change <= coming && change <= decided) {
         pulse_.beat();
         apply(grid_.changes[next_change_++]);
+      } else if (decided <= coming) {
+        pulse_.beat();
+        const JobId job = undecided_.front();
+        undecided_.pop_front();
+        ready_ = decided + decision_;
+        place(job, decided);
       } else {
         pulse_.beat();
-        place(static_cast<JobId>(next_job_++), coming);
+        decide(static_cast<JobId>(next_job_++), coming);
       }
     }
     Outcome& outcome = sites_.outcome();
@@ -72,6 +87,13 @@ class Direct {
     return false;
   }
   void look(NodeId node, double now) { sites_.look(node, queues_[node], now); }
+
+  // Places a job at once, or once the centre has decided upon it.
+  void decide(JobId job, double now) {
+    if (decision_ == 0) return place(job, now);
+    if (undecided_.empty()) ready_ = now + decision_;
+    undecided_.push_back(job);
+  }
 
   void place(JobId job, double now) {
     if (placing_ == Placing::home) {
@@ -153,17 +175,20 @@ class Direct {
     } else if (placing_ != Placing::home) {
       while (!queue.empty()) again.push_back(queue.take(0, jobs_.load(queue[0].job)).job);
     }
-    for (const JobId job : again) place(job, change.time);
+    for (const JobId job : again) decide(job, change.time);
     if (central()) drain(change.time);  // whom only the node that left could run holds nobody up
   }
 
   Jobs jobs_;
   Grid grid_;
   Placing placing_;
+  double decision_;     // s a job, at the centre
+  double ready_ = 0.0;  // s; when the first undecided job is placed
   Sites<Local> sites_;
   std::vector<LocalQueue> queues_;
   std::vector<std::uint8_t> present_;
-  std::deque<JobId> waiting_;  // at the centre
+  std::deque<JobId> waiting_;    // at the centre, decided upon
+  std::deque<JobId> undecided_;  // at the centre, in the order in which they came
   std::size_t next_job_ = 0, next_change_ = 0;
   Pulse pulse_;
 };

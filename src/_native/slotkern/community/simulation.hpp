@@ -20,6 +20,7 @@ struct Plan {
   LocalPolicy local;
   Scenario scenario = Scenario::community;
   Placing placing = Placing::home;
+  double decision = 0.0;  // s a job, of the centre
   Neighbours neighbours;
   Rules rules;
   Settings settings;
@@ -71,7 +72,8 @@ class DirectSimulation final : public Simulation {
   Status run() noexcept override {
     return guarded([&] {
       expect_long();
-      if (!it_) it_.emplace(plan_.jobs, plan_.grid, plan_.local, plan_.placing);
+      if (!it_)
+        it_.emplace(plan_.jobs, plan_.grid, plan_.local, plan_.placing, plan_.decision);
       it_->run();
       return Status::ok;
     });
