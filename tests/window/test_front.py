@@ -423,7 +423,7 @@ def test_a_request_with_all_its_limits_leaves_none_for_a_sum(environment):
     environment = sk.make_slots(**columns, q=columns["price"], u=columns["price"])
     assert len(sk.pareto(environment, full, most=2))
     with pytest.raises(ValueError, match="6 limits; a front by a sum needs one"):
-        sk.pareto(environment, full, ("u", "q"))
+        sk.pareto(environment, full, ("minimize(u)", "q"))
 
 
 @pytest.mark.parametrize(

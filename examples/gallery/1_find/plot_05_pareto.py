@@ -1,29 +1,26 @@
 """
-Which alternatives are worth a look?
-====================================
+What can I trade for an earlier finish?
+=======================================
 
-All disjoint windows of a job in one sweep, and those of them that no other one beats
-in both cost and finish.
+The Pareto front of a job: all windows that no other window dominates, which would be
+as good by both cost and finish and better by one. Alternatives are something else:
+disjoint windows, found one after the other, of which the front dominates most.
 """
-
-from matplotlib.figure import Figure
 
 import slotkern as sk
 
 environment = sk.generate_environment("aep", seed=9)
 job = sk.Request(nodes=5, volume=310, budget=1500)
-found = sk.find_alternatives(environment, job, shape="ragged")
-good = found.pareto("cost", "finish")
-print(len(found), "alternatives,", len(good), "worth a look")
+front = sk.pareto(environment, job, ("cost", "finish"), shape="ragged")
+print(front)
 
 # %%
-# What is left when both axes count.
+# The same job's alternatives beside it.
 
-figure = Figure(figsize=(8, 3.8), layout="constrained")
-ax = figure.add_subplot()
-ax.scatter(found.cost, found.finish, color="#B4B9C0", label="all alternatives")
-ax.plot(good.cost, good.finish, "o-", color="#0072B2", label="not beaten in both")
-ax.set(xlabel="cost", ylabel="finish", title="Alternatives of one job")
-ax.spines[["top", "right"]].set_visible(False)
+found = sk.find_alternatives(environment, job, shape="ragged")
+figure = front.plot(title="Windows of one job by cost and finish")
+ax = figure.axes[0]
+ax.scatter(found.cost, found.finish, color="#B4B9C0", label="disjoint alternatives")
+ax.set(xlabel="cost (money)", ylabel="finish (time)")
 ax.legend(frameon=False)
 figure

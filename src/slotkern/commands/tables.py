@@ -24,6 +24,7 @@ __all__ = [
     "TOTALS",
     "alternatives_table",
     "comparison_table",
+    "front_table",
     "listing_table",
     "metrics_table",
     "some_of",
@@ -157,7 +158,24 @@ def told_of(name: str, values: Any, clock: Any) -> list[str]:
     return dates
 
 
-def alternatives_table(found: Any) -> Table:
+def front_table(front: Any) -> Table:
+    """One row per window of a front: its sums of values, then as alternatives.
+
+    Parameters
+    ----------
+    front : Front
+    """
+    sums = {
+        name: column(front.values[:, k])
+        for k, name in enumerate(front.by)
+        if name not in TOTALS
+    }
+    return alternatives_table(front.windows, sums)
+
+
+def alternatives_table(
+    found: Any, more: Mapping[str, list[str]] | None = None
+) -> Table:
     """One row per window, the best of every column marked.
 
     Of more than 200 windows the first and the last 100 are shown. The nodes of a window
@@ -165,11 +183,15 @@ def alternatives_table(found: Any) -> Table:
 
     Parameters
     ----------
-    found : Alternatives
+    found : WindowTable
+    more : mapping of heading to cells, optional
+        Columns that stand before the others, with nothing marked.
     """
     table = Table(box=SIMPLE_HEAD, caption="* the best of its column")
     table.add_column("", justify="right")
-    columns = []
+    columns = list((more or {}).values())
+    for heading in more or {}:
+        table.add_column(Text(heading), justify="right")
     clock = found[0].clock if len(found) else None
     for name, heading in TOTALS.items():
         table.add_column(heading, justify="right")

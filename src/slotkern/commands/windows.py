@@ -1,4 +1,4 @@
-"""The commands ``slotkern find``, ``alternatives`` and ``explain``."""
+"""The commands ``slotkern find``, ``front``, ``alternatives`` and ``explain``."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from slotkern.commands.results import (
     Output,
     check_output,
     check_page,
+    dates,
     part_columns,
     write_page,
     write_table,
@@ -128,6 +129,8 @@ Plot = Annotated[Path | None, typer.Option(help="Draw it: .png, .svg or .pdf.")]
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print one JSON object (see docs/json.md).")
 ]
+#: The criteria of a front that need no column.
+FRONT_CRITERIA = ("start", "finish", "runtime", "cost", "processor_time")
 WHAT_IS_BEST = (
     f"{', '.join(known_criteria())}, the name of a numeric column, whose sum is "
     "maximized, or minimize(column)."
@@ -137,6 +140,7 @@ WHAT_IS_BEST = (
 def register(app: typer.Typer) -> None:
     """Add the commands to the application."""
     app.command()(find)
+    app.command()(front)
     app.command()(alternatives)
     app.command()(explain)
 
@@ -257,6 +261,96 @@ def find(
         show(str(why))
     if window is None:
         raise typer.Exit(1)
+
+
+@with_request
+def front(
+    slots: SlotsFile,
+    request: sk.Request,
+    by: Annotated[
+        str,
+        typer.Option(
+            autocompletion=among(FRONT_CRITERIA),
+            help=f"Two criteria, as in cost,finish: {', '.join(FRONT_CRITERIA)}, the "
+            "name of a numeric column, whose sum is maximized, or minimize(column).",
+        ),
+    ] = "cost,finish",
+    shape: Shape = "square",
+    most: Annotated[
+        int | None,
+        typer.Option(
+            help="No more windows than this, at least 2, spread over the front."
+        ),
+    ] = None,
+    gap: Gap = 0.0,
+    max_work: MaxWork = None,
+    plot: Plot = None,
+    output: Output = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find the Pareto front of a job: all windows that no other window dominates.
+
+    A window dominates another if it is as good by both criteria and better by one.
+    Exits with 1 and the explanation when there is no window.
+    """
+    check_results(slots, plot, output)
+    free, table = read_free(slots)
+    how: Any = {"shape": shape, "most": most, "gap": gap, "max_work": max_work}
+    names: Any = tuple(name.strip() for name in by.split(","))
+    found = sk.pareto(free, request, names, **how)
+    why = None if found else _why(free, request, shape)
+    if plot is not None and found:
+        title = f"{slots.name}: {request.nodes} nodes at once, {shape}"
+        found.plot(path=plot, title=title)
+    if output is not None:
+        write_table(output, front_columns(found))
+    if as_json:
+        points = [
+            _window_fields(table, window) | {"values": values}
+            for window, values in zip(found, found.values.tolist(), strict=True)
+        ]
+        _print_json(
+            slots,
+            (",".join(found.by), shape, "exact"),
+            request,
+            windows=points,
+            complete=found.complete,
+            between=found.to_dict()["between"],
+            explanation=None if why is None else why.to_dict() | {"text": str(why)},
+        )
+    elif why is None:
+        show(tables.front_table(found))
+        show(_what_lies_between(found))
+    else:
+        show(str(why))
+    if not found:
+        raise typer.Exit(1)
+
+
+def _what_lies_between(found: sk.Front) -> str:
+    """Whether these are all windows of the front, in one line."""
+    by = " and ".join(found.by)
+    if found.complete:
+        return f"the whole front by {by}: no window of the job dominates one of these"
+    if not found.proven.all():
+        return f"not proven: --max-work ended a search of the front by {by}"
+    gaps = int((~np.isnan(found.between).all(axis=1)).sum())
+    return f"{gaps} of {len(found) - 1} gaps of the front by {by} may hold more windows"
+
+
+def front_columns(found: sk.Front) -> dict[str, Any]:
+    """Return one row for each window of a front, for a file."""
+    columns: dict[str, Any] = {
+        name: found.values[:, k]
+        for k, name in enumerate(found.by)
+        if name not in tables.TOTALS
+    }
+    columns |= {name: getattr(found.windows, name) for name in tables.TOTALS}
+    if found.clock is not None:
+        times = {name: columns[name] for name in ("start", "finish")}
+        columns |= dates(found.clock, times)
+    columns["proven"] = found.proven
+    return columns | {"nodes": [" ".join(window.names) for window in found]}
 
 
 @with_request

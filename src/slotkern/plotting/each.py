@@ -16,10 +16,12 @@ from slotkern.batch.execution import Execution
 from slotkern.batch.schedule import Schedule
 from slotkern.communities.result import CommunityRun
 from slotkern.environment.generate import TASK, Environment
+from slotkern.fronts import Front
 from slotkern.machine.spans import FreeSlots
 from slotkern.plotting.batch import plot_cycles, plot_schedule
 from slotkern.plotting.communities import plot_communities
 from slotkern.plotting.flows import plot_replays, plot_trace
+from slotkern.plotting.front import plot_front
 from slotkern.plotting.gantt import plot_gantt
 from slotkern.plotting.layout import by_name
 from slotkern.replays.result import Replay
@@ -84,6 +86,7 @@ def _community(thing: CommunityRun, **options: Any) -> Figure:
 #: The first kind that a thing is of says how it is drawn.
 _PICTURES: tuple[tuple[Any, Callable[..., Figure]], ...] = (
     (Alternatives, _alternatives),
+    (Front, plot_front),
     ((Window, WindowTable), _windows),
     (SlotPool, _pool),
     ((PreparedSlots, FreeSlots, TraceSlots), plot_gantt),

@@ -1,0 +1,128 @@
+"""A picture of a Pareto front: one criterion across, the other one up."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from slotkern.extras import extra
+from slotkern.fronts import Front
+from slotkern.plotting.style import (
+    FREE,
+    INK,
+    WINDOW_COLOURS,
+    as_written,
+    boxes,
+    checked_path,
+    name_axes,
+    new_figure,
+    save_figure,
+)
+from slotkern.plotting.times import Times, spread
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["plot_front"]
+
+LINE = WINDOW_COLOURS[0]
+
+
+def plot_front(
+    front: Front,
+    *,
+    title: str | None = None,
+    path: str | os.PathLike[str] | None = None,
+    ax: Axes | None = None,
+) -> Figure:
+    """Draw the windows of a front by their two values, and what may lie between.
+
+    The line is the best second value for each first value: it is level until the next
+    window. A gap that may hold more windows is shaded from the bounds of
+    `Front.between`. A point that is not proven is hollow.
+
+    Parameters
+    ----------
+    front : Front
+        As `slotkern.pareto` returns it.
+    title : str, optional
+    path : path, optional
+        Save the picture there too: .png, .svg or .pdf.
+    ax : matplotlib.axes.Axes, optional
+        Draw into these axes instead of a new figure.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    ValueError
+        If the suffix of `path` is unknown.
+    ModuleNotFoundError
+        If matplotlib is not installed.
+    """
+    with extra():
+        from matplotlib.collections import PolyCollection
+
+    target = checked_path(path)
+    if ax is None:
+        ax = new_figure(7, 4).subplots()
+    x, y = front.values.T
+    open_gaps = ~np.isnan(front.between).all(axis=1)
+    if open_gaps.any():
+        low = front.between[open_gaps]
+        right, top = x[1:][open_gaps], y[:-1][open_gaps]
+        corners = boxes(low[:, 0], right, low[:, 1], top)
+        label = "may hold more windows"
+        ax.add_collection(
+            PolyCollection(corners, facecolor=FREE, edgecolor="#C5D3E0", label=label)
+        )
+    ax.step(x, y, where="post", color=LINE, linewidth=1.2, zorder=2)
+    label = "windows that no other dominates"
+    for proven in (True, False):
+        some = front.proven == proven
+        if some.any():
+            face = LINE if proven else "white"
+            style: Any = {"markerfacecolor": face, "color": LINE, "zorder": 3}
+            ax.plot(x[some], y[some], "o", **style, label=label)
+        label = "not proven"
+    _dress(ax, front)
+    if title is not None:
+        ax.set_title(as_written(title), color=INK)
+    if len(front):
+        ax.legend(frameon=False)
+    figure: Any = ax.figure.figure
+    return save_figure(figure, target)
+
+
+def _dress(ax: Axes, front: Front) -> None:
+    """Name the axes, with dates and units where a clock knows them."""
+    with extra():
+        from matplotlib.ticker import FuncFormatter
+
+    clock, labels = front.clock, []
+    for name in front.by:
+        text = as_written(name.replace("_", " "))
+        if clock is not None and name in ("runtime", "processor_time"):
+            text += f" ({clock.unit})"
+        labels.append(text)
+    name_axes(ax, *labels)
+    if clock is None:
+        return
+    for k, name in enumerate(front.by):
+        if name not in ("start", "finish"):
+            continue
+        times = Times(clock, *spread(front.values[:, k]))
+        label = times.label.replace("time", name, 1)
+        if k == 0:
+            times.dress(ax)
+            ax.set_xlabel(label, color=INK)
+        else:
+            ax.yaxis.set_major_formatter(
+                FuncFormatter(lambda y, _, t=times: t.words(y))
+            )
+            ax.set_ylabel(label, color=INK)
