@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
+import unicodedata
 from collections.abc import Callable, Iterable
 from typing import Any, Self
 
@@ -19,7 +20,12 @@ __all__ = [
     "one_of",
     "row_of",
     "shown",
+    "visible",
 ]
+
+#: What turns the direction of the text around it.
+_TURNS = frozenset(("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"))
+_MARKS = frozenset("\u200e\u200f\u061c")
 
 
 class Source(str):
@@ -148,6 +154,30 @@ def shown(value: Any) -> str:
         return f"an integer of {value.bit_length()} bits"
     text = " ".join(text.split())
     return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def visible(text: Any) -> str:
+    """Return a text with escapes for control characters and changes of direction.
+
+    Terminals obey escape sequences, and terminals and pages turn text around; names in
+    tables, lines, errors and pages may hold both. Line breaks are escaped as well.
+
+    Examples
+    --------
+    >>> visible("node\\u202egnp.exe"), visible("a\\x00b")
+    ('node\\\\u202egnp.exe', 'a\\\\x00b')
+    """
+    found = str(text)
+    return found if found.isprintable() else "".join(map(_seen, found))
+
+
+def _seen(sign: str) -> str:
+    hidden = (
+        unicodedata.category(sign) in ("Cc", "Cs", "Zl", "Zp")
+        or unicodedata.bidirectional(sign) in _TURNS
+        or sign in _MARKS
+    )
+    return sign.encode("unicode_escape").decode() if hidden else sign
 
 
 def _integer(name: str, value: Any) -> int:

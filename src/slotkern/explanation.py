@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -171,10 +172,7 @@ class Explanation(Shown):
             return "No window fits: there are no slots."
         asked = self.request
         lines = [
-            f"{_counted(self.nodes_total, ' node has', ' nodes have')} slots, "
-            f"{_counted(self.nodes_fast, ' of them has', ' of them have')} "
-            f"performance >= {asked.min_performance:g}, and {self.nodes_proper} of "
-            "those also pass the filter and the price limit",
+            self._qualified(),
             *(
                 f"no slot passes the filter: {name} is one of {', '.join(words)}"
                 for name, words in self.words.items()
@@ -226,6 +224,20 @@ class Explanation(Shown):
         )
         return "\n".join(["No window fits.", *lines])
 
+    def _qualified(self) -> str:
+        """How many nodes are fast enough, and pass the filter and the price limit."""
+        total, fast, proper = self.nodes_total, self.nodes_fast, self.nodes_proper
+        if proper == total:
+            return f"all {total} nodes qualify" if total > 1 else "the node qualifies"
+        steps = [_counted(total, " node has", " nodes have") + " slots"]
+        if fast < total:
+            least = f"performance >= {self.request.min_performance:g}"
+            steps.append(_counted(fast, " of them has ", " of them have ") + least)
+        if proper < fast:
+            passes = _counted(proper, " of them passes", " of them pass")
+            steps.append(f"{passes} the filter and the price limit")
+        return ", ".join(steps)
+
     def _asked(self, asked: Request, name: str) -> str:
         if name.startswith("limits["):
             limit = asked.limits[int(name[len("limits[") : -1])]
@@ -248,11 +260,31 @@ class Explanation(Shown):
         return "" if all(map(math.isinf, limits)) else " in the time allowed"
 
     def _told(self, name: str, value: float) -> str:
+        """A change in words: typed in, it is enough."""
+        if name == "budget":
+            return _money(value)
         if self.clock is None or name not in ("deadline", "latest", "max_runtime"):
             return _exact(value)
         if name == "max_runtime":
-            return str(self.clock.timedelta(value))
-        return str(self.clock.datetime(value))
+            return str(self.clock.least_timedelta(value))
+        return str(self.clock.least_datetime(value))
+
+
+def _money(value: float) -> str:
+    """Return the least amount of whole cents that is enough, or of six digits.
+
+    An amount is met up to a relative 2^-50, which is the rounding of decimals.
+    """
+    size = math.floor(math.log10(value)) if value > 0 else 0
+    if not math.isfinite(value) or size > 13:  # a float64 may have no cents
+        return _exact(value)
+    unit = Decimal(1).scaleb(-2 if size >= 0 else size - 5)
+    near = Decimal(value).quantize(unit)
+    while float(near) * (1 + 2.0**-50) < value:
+        near += unit
+    text = f"{near:f}"
+    whole, _, digits = text.partition(".")
+    return f"{whole}.{digits.rstrip('0').ljust(2, '0')}" if digits.strip("0") else whole
 
 
 def _exact(value: float) -> str:

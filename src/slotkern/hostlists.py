@@ -36,10 +36,14 @@ _Term = list[str | list[_Range]]
 
 
 def is_hostlist(text: str) -> bool:
-    """Return whether a text has a bracket or a comma, or begins with a quotation mark.
+    """Return whether a cell has a bracket or a comma, or begins with a quotation mark.
 
-    Any other text is one name, and `expand` returns it as it is.
+    Any other text is one name. So is a text with control characters.
     """
+    return text[:1] == '"' or (_is_special(text) and text.isprintable())
+
+
+def _is_special(text: str) -> bool:
     return text[:1] == '"' or not _SPECIAL.isdisjoint(text)
 
 
@@ -72,7 +76,7 @@ def expand(text: str, most: int = MOST_NAMES) -> list[str]:
     >>> expand('"gpu[a]"')
     ['gpu[a]']
     """
-    if not is_hostlist(text):
+    if not _is_special(text):
         return [text]
     terms = _terms(text)
     _counted(text, terms, most)
@@ -103,7 +107,7 @@ def count(text: str, most: int = MOST_NAMES) -> int:
     >>> count("n[0000-9999]")
     10000
     """
-    return _counted(text, _terms(text), most) if is_hostlist(text) else 1
+    return _counted(text, _terms(text), most) if _is_special(text) else 1
 
 
 def quoted(name: str) -> str:
@@ -115,7 +119,7 @@ def quoted(name: str) -> str:
     >>> quoted("n1"), quoted("gpu[a]")
     ('n1', '"gpu[a]"')
     """
-    if not is_hostlist(name) and name == name.strip():
+    if not _is_special(name) and name == name.strip():
         return name
     inner = name.replace('"', '""')
     return f'"{inner}"'

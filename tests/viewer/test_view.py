@@ -22,7 +22,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import slotkern as sk
-from slotkern.viewer.packed import packed, text_of, visible
+from slotkern.checks import visible
+from slotkern.viewer.packed import packed, text_of
 
 ROOT = Path(__file__).parents[2]
 PART = [("node", "i4"), ("start", "f8"), ("end", "f8")]

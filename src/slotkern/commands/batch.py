@@ -21,7 +21,7 @@ from slotkern.commands.results import (
     write_table,
 )
 from slotkern.commands.tables import DATED, column, some_of, told_of
-from slotkern.commands.terminal import progress, show
+from slotkern.commands.terminal import plain, progress, show
 from slotkern.commands.words import SHAPES, among
 from slotkern.extras import extra
 
@@ -29,7 +29,6 @@ with extra():
     import typer
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
-    from rich.text import Text
 
 if TYPE_CHECKING:
     from slotkern.typing import Shape
@@ -202,9 +201,9 @@ def jobs_table(schedule: Schedule, seed: int | None) -> Table:
         ]
     for name in columns:
         left = name in ("job", "nodes", "why not")
-        table.add_column(Text(name), justify="left" if left else "right")
+        table.add_column(plain(name), justify="left" if left else "right")
     for row in zip(*columns.values(), strict=True):
-        table.add_row(*map(Text, row))
+        table.add_row(*map(plain, row))
     return table
 
 
@@ -233,7 +232,7 @@ def comparison(words: list[str], schedules: list[Schedule], seed: int | None) ->
     clock = (schedules[0].windows.terms or (None,))[0]
     texts = [_means_told(name, [row[name] for row in rows], clock) for name in rows[0]]
     for word, *cells in zip(words, *texts, strict=True):
-        table.add_row(Text(word), *cells)
+        table.add_row(plain(word), *cells)
     return table
 
 

@@ -17,7 +17,7 @@ from slotkern.batch.policies import policy_of
 from slotkern.batch.scheduling import MEASURES
 from slotkern.checks import row_of
 from slotkern.commands.batch import POLICY_WORDS
-from slotkern.commands.machine import number_or_text, read_free
+from slotkern.commands.machine import is_bare, number_or_text, read_free
 from slotkern.commands.results import (
     Dates,
     Html,
@@ -28,7 +28,7 @@ from slotkern.commands.results import (
     write_table,
 )
 from slotkern.commands.tables import column, some_of
-from slotkern.commands.terminal import show, write
+from slotkern.commands.terminal import plain, show, write
 from slotkern.commands.words import SHAPES, among
 from slotkern.extras import extra
 from slotkern.machine.clock import Clock, is_number
@@ -38,7 +38,6 @@ with extra():
     import typer
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
-    from rich.text import Text
 
 if TYPE_CHECKING:
     from slotkern.typing import Shape
@@ -184,6 +183,8 @@ def _span(option: str, text: str, clock: Clock | None) -> Any:
     """Return a duration of an option, in the numbers of the slots' clock."""
     value = number_or_text(text)
     if is_number(value):
+        if clock is not None and is_bare(value):
+            clock.duration(text, option)  # raises: a number has no unit
         return value
     if clock is None:
         raise ValueError(
@@ -311,9 +312,9 @@ def _table(flow: Cycles, names: list[str], clock: Clock | None) -> Table:
     table = Table(box=SIMPLE_HEAD)
     for title in columns:
         left = title in ("job", "nodes", "why not")
-        table.add_column(Text(title), justify="left" if left else "right")
+        table.add_column(plain(title), justify="left" if left else "right")
     for row in zip(*columns.values(), strict=True):
-        table.add_row(*map(Text, row))
+        table.add_row(*map(plain, row))
     return table
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Annotated, Any
 
 import slotkern as sk
 from slotkern.extras import extra
+from slotkern.machine.durations import NO_LIMIT
 from slotkern.machine.files import read_columns
 from slotkern.machine.jobs import read_jobs, requests_of
 from slotkern.notes import log
@@ -31,7 +33,7 @@ from .words import SHAPES, among
 with extra():
     import typer
 
-__all__ = ["number_or_text", "read_free", "register"]
+__all__ = ["has_clock", "is_bare", "number_or_text", "read_free", "register"]
 
 
 def register(app: typer.Typer) -> None:
@@ -57,8 +59,23 @@ def _is_pool(path: Path) -> bool:
         return {"format.npy", "origin.npy"} <= set(archive.namelist())
 
 
+def has_clock(path: Path) -> bool:
+    """Return whether the slots in a file have a clock, without reading them."""
+    if not _is_pool(path):
+        return False
+    with zipfile.ZipFile(path) as archive:
+        return "clock.npy" in archive.namelist()
+
+
+def is_bare(value: float | str | None) -> bool:
+    """Return whether a duration is a number that needs a unit: not 0 nor inf."""
+    return isinstance(value, float) and 0 < value < math.inf
+
+
 def number_or_text(value: str | None) -> float | str | None:
-    """Return the number that a text is, or else the text."""
+    """Return the number that a text is, or else the text; Slurm's words are inf."""
+    if value is not None and value.strip().upper() in NO_LIMIT:
+        return math.inf
     try:
         return value if value is None else float(value)
     except ValueError:

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Annotated, Any
 
+from slotkern.checks import visible
 from slotkern.commands import (
     batch,
     bench,
@@ -107,7 +108,7 @@ def _given(error: Any, words: Sequence[str]) -> str:
 def _complain(message: str, context: Any = None) -> int:
     """Print one line on stderr and return the exit code of bad input."""
     command = getattr(context, "command_path", "slotkern")
-    print(f"{command}: {' '.join(message.split())}", file=sys.stderr)
+    print(f"{command}: {visible(' '.join(message.split()))}", file=sys.stderr)
     return 2
 
 

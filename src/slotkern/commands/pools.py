@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
+from slotkern.checks import visible
 from slotkern.extras import extra
 from slotkern.files.whole import hold_file
 
@@ -38,7 +39,7 @@ def alone(read: Path, writes: Iterable[Path | None]) -> Iterator[None]:
         return
 
     def waits() -> None:
-        print(f"{read}: another command changes it; waiting", file=sys.stderr)
+        print(f"{visible(read)}: another command changes it; waiting", file=sys.stderr)
 
     with hold_file(read, waits):
         yield

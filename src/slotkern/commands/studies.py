@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
+from slotkern.checks import visible
 from slotkern.commands.terminal import written
 from slotkern.commands.words import among
 from slotkern.extras import extra
@@ -142,7 +143,8 @@ def _run(
         )
     except KeyboardInterrupt:
         print(
-            f"interrupted; what is finished is in {folder}, the same command resumes",
+            f"interrupted; what is finished is in {visible(folder)}, the same command "
+            "resumes",
             file=sys.stderr,
         )
         raise

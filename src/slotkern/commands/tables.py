@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from slotkern.commands.terminal import plain
 from slotkern.extras import extra
 from slotkern.hostlists import abridge, expand
 
@@ -121,16 +122,16 @@ def window_table(slots: npt.NDArray[Any], window: Any) -> Table:
         columns |= {name: chosen[name] for name in further}
     table = Table(box=SIMPLE_HEAD)
     for name in columns:
-        table.add_column(Text(name), justify="right")
+        table.add_column(plain(name), justify="right")
     ids = [str(node) for node in columns.pop("node").tolist()]
     rows = list(zip(ids, *map(column, columns.values()), strict=True))
     hidden = rows[ENDS:-ENDS]
     for row in rows[:ENDS] if hidden else rows:
-        table.add_row(*map(Text, row))  # Text: names of a file are no markup
+        table.add_row(*map(plain, row))  # Text: names of a file are no markup
     if hidden:
         table.add_row(*["..."] * len(rows[0]))
         for row in rows[-ENDS:]:
-            table.add_row(*map(Text, row))
+            table.add_row(*map(plain, row))
         table.caption = f"{len(hidden):,} of {len(rows):,} parts left out"
     return table
 
@@ -206,7 +207,7 @@ def alternatives_table(
         if hidden and k == rows[-ENDS]:
             table.add_row(*["..."] * (len(columns) + 2))
         told = some_of(found[k].names)
-        table.add_row(str(k + 1), *map(Text, (*(texts[k] for texts in columns), told)))
+        table.add_row(str(k + 1), *map(plain, (*(texts[k] for texts in columns), told)))
     if hidden:
         table.caption = f"{len(hidden):,} of {len(rows):,} windows left out"
     return table
@@ -227,14 +228,14 @@ def listing_table(listing: npt.NDArray[Any]) -> Table:
     table = Table(box=SIMPLE_HEAD)
     for name in names:
         number = listing[name].dtype.kind == "f"
-        table.add_column(Text(name), justify="right" if number else "left")
+        table.add_column(plain(name), justify="right" if number else "left")
     columns = {name: column(listing[name]) for name in names}
     if "nodes" in columns:
         columns["nodes"] = [
             some_of(expand(text), ",") if text else "" for text in columns["nodes"]
         ]
     for row in zip(*columns.values(), strict=True):
-        table.add_row(*map(Text, row))
+        table.add_row(*map(plain, row))
     return table
 
 
@@ -254,9 +255,9 @@ def metrics_table(
     table = Table(box=SIMPLE_HEAD)
     table.add_column(what)
     for heading in columns:
-        table.add_column(Text(heading), justify="right")
+        table.add_column(plain(heading), justify="right")
     for name, *cells in zip(names, *columns.values(), strict=True):
-        table.add_row(Text(name), *cells)
+        table.add_row(plain(name), *cells)
     return table
 
 
@@ -290,11 +291,11 @@ def comparison_table(
             texts = told_of(name, values, clock)
             for row, text, mark in zip(found, texts, best, strict=True):
                 best_of = Text.assemble((text, "bold green"), "*")
-                cells[row].append(best_of if mark else Text(f"{text} "))
+                cells[row].append(best_of if mark else plain(f"{text} "))
         for name in windows:
-            label = Text(TOTALS.get(name, name))
-            told = cells.get(name, [Text("no window")])
-            table.add_row(Text(heading), label, *told)
+            label = plain(TOTALS.get(name, name))
+            told = cells.get(name, [plain("no window")])
+            table.add_row(plain(heading), label, *told)
             heading = ""
         table.add_section()
     return table

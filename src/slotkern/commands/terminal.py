@@ -8,20 +8,24 @@ import os
 import sys
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from slotkern.checks import visible
 from slotkern.extras import extra
 from slotkern.notes import log
 
 with extra():
-    from rich.console import Console, RenderableType
+    from rich.console import Console, ConsoleOptions, RenderableType
     from rich.progress import Progress
+    from rich.segment import Segment
+    from rich.text import Text
 
 __all__ = [
     "bars",
     "drop_output",
     "lost_output",
     "noted",
+    "plain",
     "progress",
     "ready_streams",
     "show",
@@ -103,6 +107,34 @@ def write(text: str) -> None:
         raise OSError(error.errno, error.strerror, "standard output") from None
 
 
+def plain(text: object, style: str = "") -> Text:
+    """Return a text for a table as it is: no markup, control characters escaped."""
+    return Text(_visible_lines(str(text)), style)
+
+
+def _visible_lines(text: str) -> str:
+    return "\n".join(map(visible, text.split("\n")))
+
+
+class SafeConsole(Console):
+    """A console on which names of files cannot send control characters."""
+
+    def render_str(self, text: str, *options: Any, **more: Any) -> Text:
+        """Return a text with its control characters escaped."""
+        return super().render_str(_visible_lines(text), *options, **more)
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterator[Segment]:
+        """Yield segments; those that hold control characters are escaped."""
+        for segment in super().render(renderable, options):
+            text = segment.text
+            if segment.control or text.isprintable() or text == "\n":
+                yield segment
+            else:
+                yield Segment(_visible_lines(text), segment.style)
+
+
 @contextmanager
 def written(width: int = 10_000) -> Iterator[Console]:
     """Yield a console; what is printed there goes to standard output in one piece.
@@ -110,7 +142,7 @@ def written(width: int = 10_000) -> Iterator[Console]:
     Text is shown as it is: no markup, no emoji. Lines are wrapped to fit a terminal,
     and elsewhere at `width`.
     """
-    console = Console(
+    console = SafeConsole(
         width=None if sys.stdout.isatty() else width,
         highlight=False,
         markup=False,
@@ -146,7 +178,7 @@ def noted() -> Iterator[None]:
         log.setLevel(level)
         log.removeHandler(keep)
     for note in notes:
-        print(note, file=sys.stderr)
+        print(visible(note), file=sys.stderr)
 
 
 def bars() -> Progress:

@@ -15,7 +15,7 @@ import numpy as np
 import slotkern as sk
 from slotkern._request import REQUEST_FIELDS
 from slotkern.commands import tables
-from slotkern.commands.machine import number_or_text, read_free
+from slotkern.commands.machine import has_clock, is_bare, number_or_text, read_free
 from slotkern.commands.results import (
     Html,
     Output,
@@ -52,8 +52,9 @@ Volume = Annotated[float | None, typer.Option(help="Work on each node.")]
 Walltime = Annotated[
     str | None,
     typer.Option(
-        help="Instead of a volume: how long a node of performance 1 works, in time "
-        "units, or as in 4:00:00, 1-12:00:00 or 2h30m where the slots have a clock."
+        help="Instead of a volume: how long a node of performance 1 works, as in "
+        "4:00:00, 1-12:00:00 or 2h30m; a number of time units if the slots have no "
+        "clock."
     ),
 ]
 Budget = Annotated[float, typer.Option(help="Most money in total.")]
@@ -85,7 +86,11 @@ Deadline = Annotated[
 ]
 MaxPrice = Annotated[float, typer.Option(help="Most money per time unit of one slot.")]
 Setup = Annotated[
-    str, typer.Option(help="Constant part of a part's length, charged like the work.")
+    str,
+    typer.Option(
+        help="Constant part of a part's length, charged like the work: a duration as "
+        "for --walltime."
+    ),
 ]
 Step = Annotated[
     str, typer.Option(help="Lengths of parts are rounded up to multiples of this.")
@@ -186,6 +191,18 @@ def requested(
     )
 
 
+def refuse_bare_durations(path: Path, given: dict[str, Any]) -> None:
+    """Refuse a number as a duration if the slots in a file have a clock.
+
+    Its unit would be a guess: hours for whoever knows the clock, minutes for Slurm.
+    """
+    if not has_clock(path):
+        return
+    for name in ("walltime", "setup", "step", "max_runtime"):
+        if is_bare(number_or_text(given[name])):
+            duration_of(given[name], f"--{name.replace('_', '-')}")
+
+
 def with_request(command: Callable[..., None]) -> Callable[..., None]:
     """The command with the options of a request in place of its argument `request`."""
     asked = inspect.signature(requested, eval_str=True)
@@ -194,7 +211,9 @@ def with_request(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def run(**options: Any) -> None:
         about = {name: options.pop(name) for name in asked.parameters}
-        command(request=requested(**about), **options)
+        request = requested(**about)
+        refuse_bare_durations(options["slots"], about)
+        command(request=request, **options)
 
     options = [p for p in own.parameters.values() if p.name != "request"]
     options[1:1] = asked.parameters.values()  # behind the file

@@ -50,6 +50,7 @@ _CELL = re.compile(r'(?:"((?:[^"]++|"")*+)("?))?([^,\r\n]*)(,?)')
 
 def _decode(data: bytes, room: Room) -> Columns:
     pa = pyarrow()
+    data = with_commas(data)
     names = column_names(_header(utf8(data)))
     # A row of our own is the last one, unless a cell before it is not closed.
     last = ",".join("0" * len(names)).encode()
@@ -90,6 +91,24 @@ def read_table(data: bytes, names: list[str], **convert: Any) -> Any:
         csv.ParseOptions(newlines_in_values=True),
         csv.ConvertOptions(**convert),
     )
+
+
+def with_commas(data: bytes) -> bytes:
+    """Return a table whose columns are separated by `|`, as csv; any other as it is.
+
+    So `sacct -P` and `sinfo -o` of Slurm write tables, without quotes. A `|` at the end
+    of all lines separates nothing.
+    """
+    first = data.removeprefix(BOM).lstrip(b"\r\n").split(b"\n", 1)[0].rstrip(b"\r")
+    if b"|" not in first or b"," in first or b'"' in first:
+        return data
+    ends = first.endswith(b"|")
+    sink = io.StringIO(newline="")
+    writer = csv.writer(sink, lineterminator="\n")
+    for line in utf8(data).removeprefix("\ufeff").splitlines():
+        cells = (line.removesuffix("|") if ends else line).split("|")
+        writer.writerow(cells if line else [])
+    return sink.getvalue().encode()
 
 
 def header_of(data: bytes) -> list[str]:
@@ -229,7 +248,7 @@ def lines_of(data: bytes) -> list[int]:
 
 
 def _place(data: bytes, number: int) -> str:
-    return f"line {lines_of(data)[number]}"
+    return f"line {lines_of(with_commas(data))[number]}"
 
 
 FORMAT = Format(_decode, _encode, _place)

@@ -347,6 +347,29 @@ class Clock:
                 f"duration {duration!r} is longer than 999,999,999 days"
             ) from None
 
+    def least_datetime(self, time: float) -> dt.datetime | None:
+        """Return the first date that is no number below `time`; None for inf.
+
+        Typed in, a deadline of this date admits what ends at `time`; `datetime` may be
+        up to half a tick before it.
+        """
+        found = self.datetime(time)
+        while found is not None and self.time(found) < time:
+            found += self._step
+        return found
+
+    def least_timedelta(self, duration: float) -> dt.timedelta | None:
+        """Return the shortest duration that is no number below `duration`."""
+        found = self.timedelta(duration)
+        while found is not None and self.duration(found) < duration:
+            found += self._step
+        return found
+
+    @property
+    def _step(self) -> dt.timedelta:
+        """A tick, or a microsecond if a tick is shorter."""
+        return dt.timedelta(microseconds=max(_UNITS[self.tick] // 1000, 1))
+
     def _length(self, ticks: int) -> dt.timedelta:
         """So many ticks, to the nearest microsecond, in integers."""
         return dt.timedelta(microseconds=(ticks * _UNITS[self.tick] + 500) // 1000)

@@ -16,7 +16,7 @@ import numpy as np
 from slotkern._moments import Duration, quick_meaning
 from slotkern.checks import shown
 
-__all__ = ["Duration", "duration_of"]
+__all__ = ["NO_LIMIT", "Duration", "duration_of"]
 
 _NANOSECONDS = {
     "d": 86_400 * 10**9,
@@ -30,6 +30,10 @@ _NANOSECONDS = {
 }
 _NUMBER = r"[0-9]+(?:\.[0-9]+)?"
 _CLOCK = re.compile(r"(?:([0-9]+)-)?([0-9]+):([0-9]{1,2}):([0-9]{1,2}(?:\.[0-9]+)?)")
+#: As Python and pandas print timedeltas: 1 day, 6:00:00 and 0 days 04:00:00.
+_PRINTED = re.compile(r"([0-9]+) days?(?:,? +([0-9]+:[0-9]{1,2}:[0-9.]+))?")
+#: Slurm's words for a limit that is none.
+NO_LIMIT = ("INFINITE", "UNLIMITED")
 _DAYS = re.compile(r"([0-9]+)-([0-9]{1,2})(?::([0-9]{1,2}))?")
 _UNITS = re.compile(rf"({_NUMBER}) *(d|h|min|ms|us|ns|m|s)(?![a-z]) *")
 _ISO = re.compile(
@@ -45,7 +49,8 @@ def duration_of(value: Any, name: str = "duration") -> Duration:
     value : timedelta, numpy timedelta64, pandas Timedelta or str
         Text: ``4:00:00`` and ``1-12:00:00`` (hours, minutes, seconds; days before a
         hyphen; also ``1-12`` and ``1-12:30``), ``2h30m``, ``1.5 h``, ``90min``,
-        ``PT4H``.
+        ``PT4H``, and as Python and pandas print them: ``1 day, 6:00:00``,
+        ``0 days 04:00:00``.
     name : str
         What it is, for errors.
 
@@ -97,6 +102,13 @@ def _of_numpy(value: np.timedelta64, name: str) -> int:
 
 def _of_text(text: str, name: str) -> int:
     word = text.strip()
+    if match := _PRINTED.fullmatch(word):
+        word = f"{match[1]}-{match[2]}" if match[2] else f"{match[1]}d"
+    if word.upper() in NO_LIMIT:
+        raise ValueError(
+            f"{name}: {shown(text)} is no length of time; give the longest time that "
+            "the job may take, for a window has an end"
+        )
     parts: list[tuple[str | None, str]] = []
     if match := _CLOCK.fullmatch(word):
         days, hours, minutes, seconds = match.groups()

@@ -9,7 +9,15 @@ from typing import Any
 from slotkern.checks import Source
 from slotkern.files.arrow import arrow_file, pyarrow
 from slotkern.files.columns import Fault
-from slotkern.files.csv import BOM, FORMAT, check_cells, header_of, lines_of, read_table
+from slotkern.files.csv import (
+    BOM,
+    FORMAT,
+    check_cells,
+    header_of,
+    lines_of,
+    read_table,
+    with_commas,
+)
 from slotkern.files.whole import AnyPath, as_path, refuse_folder
 
 from .frames import FileColumns, check_width, columns_of
@@ -40,6 +48,8 @@ def read_columns(path: AnyPath, texts: Sequence[str] = ()) -> FileColumns:
         refuse_folder(path)
         raise ValueError(f"{path}: the suffix {suffix!r} is not one of .csv, .parquet")
     data = path.read_bytes()
+    if suffix == ".csv":
+        data = with_commas(data)
     source = str(path) if suffix == ".parquet" else Source(str(path), _Lines(data))
     pa = pyarrow()
     try:

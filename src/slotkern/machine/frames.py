@@ -135,11 +135,19 @@ def _of_list(values: list[Any] | tuple[Any, ...]) -> NDArray[Any]:
     if kinds <= {str}:
         check_width(max(map(len, values), default=0), len(values))
         return np.array(values, np.str_)
-    if kinds <= {int, float} or kinds == {bool}:  # among numbers True is no 1
+    # Among numbers True is no 1.
+    if all(map(_is_number_type, kinds)) or kinds <= {bool, np.bool_}:
         return np.array(values)
     found = np.empty(len(values), object)
     found[:] = values
     return found
+
+
+def _is_number_type(kind: type) -> bool:
+    """Return whether values of a type are numbers, of Python or numpy."""
+    if kind is bool or issubclass(kind, np.timedelta64):
+        return False
+    return issubclass(kind, (int, float, np.integer, np.floating))
 
 
 def _of_rows(rows: list[Any] | tuple[Any, ...], name: str) -> dict[str, Any]:
@@ -185,7 +193,8 @@ def _of_series(series: Any) -> NDArray[Any] | Moments:
         utc = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
         return Moments(utc.to_numpy(), True)
     if isinstance(dtype, nw.Date):
-        series = series.cast(nw.Datetime("us"))
+        days = series.cast(nw.Datetime("us")).to_numpy()
+        return Moments(days, False, days=True)
     if isinstance(dtype, (nw.Categorical, nw.Enum)):
         series = series.cast(nw.String)
     if isinstance(dtype, (nw.String, nw.Object)):

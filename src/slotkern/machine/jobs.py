@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from slotkern.checks import row_of, shown
 from slotkern.files.whole import AnyPath, as_path, refuse_folder
 
 from .clock import is_number
+from .durations import NO_LIMIT
 from .files import read_columns
 from .frames import FileColumns, called, column_of, columns_of, held
 from .moments import Moments
@@ -34,6 +36,9 @@ SAID = (
     "step",
     "max_runtime",
 )
+
+#: Those of which Slurm's words for no limit may be said.
+_LIMITS = ("latest", "deadline", "max_runtime")
 
 Row = dict[str, Any]
 
@@ -223,6 +228,8 @@ def _cell(title: str, value: Any) -> Any:
     if isinstance(value, bool):
         raise TypeError(f"{value!r} is no number")
     if title in SAID and not is_number(value):
+        if title in _LIMITS and str(value).strip().upper() in NO_LIMIT:
+            return math.inf
         return value
     try:
         found = float(value)

@@ -47,6 +47,7 @@ _TWICE = (
     "comes twice in {}, when the clocks are put back; write it with its offset, as in "
     "+01:00"
 )
+_DAY_ALONE = re.compile(r"[0-9]{4}-?[0-9]{2}-?[0-9]{2}")
 _TOO_FINE = "is finer than a nanosecond"
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 #: Numpy's other units: seconds in the long ones, how many short ones are a nanosecond.
@@ -63,6 +64,8 @@ class Moments(NamedTuple):
     values: NDArray[np.datetime64]
     aware: bool
     fold: NDArray[np.bool_] | None = None
+    #: Whether all of them are days without a time: each means its first moment.
+    days: bool = False
 
 
 def zone_of(zone: Any) -> dt.tzinfo:
@@ -180,12 +183,33 @@ def instant_of(moment: Moment, zone: dt.tzinfo | None, name: str) -> int:
         first = second = wall.replace(tzinfo=zone).utcoffset()
     assert first is not None
     assert second is not None
+    if first != second and _is_day(moment.said):  # its first moment
+        return moment.ns - first // _MICROSECOND * 1000 - _late(moment.ns, zone)
     if first < second:
         raise ValueError(f"{name}: {moment.said} {_SKIPPED.format(zone)}")
     if first > second and moment.fold is None:
         raise ValueError(f"{name}: {moment.said} {_TWICE.format(zone)}")
     offset = second if moment.fold else first
     return moment.ns - offset // _MICROSECOND * 1000
+
+
+def _is_day(said: Any) -> bool:
+    """Return whether a day was said, and no time of it."""
+    if isinstance(said, str):
+        return bool(_DAY_ALONE.fullmatch(said.strip()))
+    if isinstance(said, np.datetime64):
+        return np.datetime_data(said.dtype)[0] in ("D", "W", "M", "Y")
+    return isinstance(said, dt.date) and not isinstance(said, dt.datetime)
+
+
+def _late(ns: int, zone: dt.tzinfo) -> int:
+    """Return by how many nanoseconds a skipped local time lies behind the skip."""
+    wall = np.array([ns // 10**9])
+    year = int(wall.astype("M8[s]").astype("M8[Y]").astype(np.int64)[0]) + 1970
+    at, offsets = segments(zone, min(max(year, 0), 9999))
+    begins, ends = at[1:] + offsets[:-1], at[1:] + offsets[1:]
+    inside = (begins <= wall) & (wall < ends)
+    return int((wall - begins)[inside].sum()) * 10**9
 
 
 # --- many times
@@ -211,7 +235,8 @@ def moments_of(values: Any, name: str) -> Moments:
             row, reason = fault
             at = f"{name}, {row_of(name, row)}"
             raise ValueError(f"{at}: {_said(column[row])} {reason}")
-        return Moments(values, False)
+        unit = np.datetime_data(column.dtype)[0]
+        return Moments(values, False, days=unit in ("D", "W", "M", "Y"))
     if column.dtype.kind == "U" or column.dtype == object:
         found = _plain_text(column)
         return _one_by_one(column, name) if found is None else found
@@ -283,7 +308,7 @@ def _plain_text(column: NDArray[Any]) -> Moments | None:
     values = np.full(len(column), "NaT", "M8[us]")
     if zones <= {None}:
         values[there] = np.array(found, "M8[us]")
-        return Moments(values, False)
+        return Moments(values, False, days=all(map(_is_day, column[there].tolist())))
     if None in zones:
         return None
     epoch = EPOCH.replace(tzinfo=dt.UTC)
@@ -336,7 +361,9 @@ def _one_by_one(column: NDArray[Any], name: str) -> Moments:
     aware = first is not None and first[1].aware
     # Text says nothing of a fold; where any value does, it holds for all of its kind.
     said = [] if aware else [isinstance(v, dt.datetime) for v in column]
-    return Moments(values, aware, np.array(folds) if said and all(said) else None)
+    fold = np.array(folds) if said and all(said) else None
+    days = not aware and all(_is_day(v) for v in column if not _missing(v))
+    return Moments(values, aware, fold, days)
 
 
 def _missing(value: Any) -> bool:
@@ -461,9 +488,14 @@ def instants(
         first = np.searchsorted(ends, seconds[mine], "right")
         last = np.searchsorted(begins, seconds[mine], "right") - 1
         if (gap := first > last).any():
-            raise fault(int(mine[gap.argmax()]), _SKIPPED.format(zone))
+            if not moments.days:
+                raise fault(int(mine[gap.argmax()]), _SKIPPED.format(zone))
+            late = seconds[mine] - (at + np.append(0, offsets[:-1]))[first]
+            values = values.copy()
+            values[mine[gap]] -= late[gap].astype("m8[s]").astype(f"m8[{unit}]")
+            first = np.where(gap, last, first)
         twice = first < last
-        if twice.any() and moments.fold is None:
+        if twice.any() and moments.fold is None and not moments.days:
             raise fault(int(mine[twice.argmax()]), _TWICE.format(zone))
         if moments.fold is not None:
             first = np.where(moments.fold[mine], last, first)

@@ -72,8 +72,8 @@ def free_slots(
     busy : table, optional
         As `Machine` takes them, with the columns ``node`` (names, hostlists such as
         ``n[001-004]``, or ids), ``start`` and ``end``: in any order, overlapping or
-        not, beyond the horizon or not. A
-        missing end is busy for ever. Other columns are not looked at.
+        not, beyond the horizon or not. A missing end (or ``Unknown``, as sacct writes
+        it) is busy for ever. Other columns are not looked at.
     start, end : str, datetime, date or number
         The horizon [start, end). The number inf is no end.
     clock : Clock, optional
@@ -183,6 +183,10 @@ def _spans(
         if name not in columns:
             there = ", ".join(columns) or "none"
             raise ValueError(f"{what} has no column {name!r}; it has {there}")
+    ends = columns["end"]
+    if not isinstance(ends, Moments) and ends.dtype.kind == "U":
+        # sacct's word for the end of a job that still runs
+        columns["end"] = np.where(ends == "Unknown", "", ends)
     rows = max(
         (len(c[0]) if isinstance(c, Moments) else len(c))
         if isinstance(c, Moments) or c.ndim

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import base64
 import json
-import unicodedata
 import zlib
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from slotkern.checks import visible
 from slotkern.machine.clock import Clock
 from slotkern.machine.moments import segments
 from slotkern.plotting.layout import time_range
 from slotkern.viewer.scene import Ground, Groups, Items
 
-__all__ = ["described", "packed", "text_of", "visible"]
+__all__ = ["described", "packed", "text_of"]
 
 #: Milliseconds.
 _UNITS = {
@@ -29,35 +29,10 @@ _UNITS = {
     "d": 8.64e7,
 }
 
-#: What turns the direction of the text around it.
-_TURNS = frozenset(("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"))
-_MARKS = frozenset("\u200e\u200f\u061c")
-
-
-def visible(text: Any) -> str:
-    """A text in which what cannot be seen, or turns what can, stands as an escape.
-
-    Examples
-    --------
-    >>> visible("node\\u202egnp.exe"), visible("a\\x00b")
-    ('node\\\\u202egnp.exe', 'a\\\\x00b')
-    """
-    found = str(text)
-    return found if found.isprintable() else "".join(map(_seen, found))
-
 
 def _all_visible(texts: list[str]) -> list[str]:
     """The same of many, most of which need nothing."""
     return texts if "".join(texts).isprintable() else [visible(each) for each in texts]
-
-
-def _seen(sign: str) -> str:
-    hidden = (
-        unicodedata.category(sign) in ("Cc", "Cs", "Zl", "Zp")
-        or unicodedata.bidirectional(sign) in _TURNS
-        or sign in _MARKS
-    )
-    return sign.encode("unicode_escape").decode() if hidden else sign
 
 
 def described(

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from slotkern.checks import integer
+from slotkern.checks import integer, visible
 from slotkern.files.whole import AnyPath, as_path, open_whole
 from slotkern.plotting.times import time_of
-from slotkern.viewer.packed import described, packed, text_of, visible
+from slotkern.viewer.packed import described, packed, text_of
 from slotkern.viewer.things import ground_of, items_of, own_items
 
 if TYPE_CHECKING:

@@ -1,0 +1,226 @@
+"""What people type and read: durations, dates, separators, escapes, told changes."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import slotkern as sk
+from slotkern.commands.main import app
+from slotkern.explanation import _money
+from slotkern.machine.durations import duration_of
+
+EVIL = ("n\x1b[2J\x1b[31mRED", "x\u202egnp", "j\x1b]0;pwned\x1b\\", "o\x9b31m")
+
+
+def run(*words: Any) -> Any:
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+@pytest.fixture
+def pool(tmp_path: Path) -> Path:
+    """A pool of two nodes with terrible names, of which a window is booked."""
+    machine = sk.Machine({"name": list(EVIL[:2]), "price": [1.0, 2.0]})
+    free = sk.free_slots(
+        machine, start="2026-10-24", end="2026-10-26", zone="UTC", unit="h"
+    )
+    booked = sk.SlotPool(free)
+    job = sk.Request(2, walltime="1h", name=EVIL[2])
+    booked.book(booked.find(job, required=True), owner=EVIL[3])
+    booked.save(tmp_path / "pool.npz")
+    return tmp_path / "pool.npz"
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("walltime", "90"), ("setup", "4"), ("step", "0.5"), ("max-runtime", "1e3")],
+)
+def test_a_duration_without_a_unit_is_refused(
+    pool: Path, tmp_path: Path, option: str, value: str
+) -> None:
+    words = {"walltime": "1h", option: value}
+    options = [part for name, each in words.items() for part in (f"--{name}", each)]
+    for command in ("find", "alternatives", "explain", "compare"):
+        done = run(command, pool, "--nodes", "1", *options)
+        assert done.exit_code == 2
+        assert f"--{option}: '{value}' " in done.stderr
+        assert done.stderr.count("\n") == 1
+    # 0 and inf need no unit, and without a clock a number is the only duration.
+    zero = ("--walltime", "1h", "--setup", "0", "--max-runtime", "UNLIMITED")
+    assert run("find", pool, "--nodes", "1", *zero).exit_code == 0
+    plain = tmp_path / "slots.csv"
+    plain.write_text("node,start,end,performance,price\n0,0,9,1,1\n")
+    assert run("find", plain, "--nodes", "1", "--walltime", "4").exit_code == 0
+
+
+def test_no_control_character_reaches_the_terminal(pool: Path) -> None:
+    job = ("--nodes", "2", "--walltime", "1h")
+    for words in (
+        ("bookings", pool),
+        ("find", pool, *job),
+        ("alternatives", pool, *job),
+        ("compare", pool, *job),
+        ("explain", pool, *job, "--where", f"name == '{EVIL[1]}'"),
+        ("find", f"{EVIL[0]}.npz", *job),
+        ("release", pool, "--owner", EVIL[1]),
+        ("release", pool, "--owner", EVIL[3]),
+    ):
+        done = run(*words)
+        said = (done.stdout + done.stderr).replace("\n", "")
+        assert said.isprintable(), words
+    assert "o\\x9b31m" in run("bookings", pool).stdout + done.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("0 days 04:00:00", 14400),
+        ("1 days 06:00:00", 108_000),
+        ("1 day, 6:00:00", 108_000),
+        ("2 days, 0:00:01", 172_801),
+        ("2 days", 172_800),
+        ("1 days 00:00:00.250000", 86_400.25),
+    ],
+)
+def test_durations_as_python_and_pandas_print_them(text: str, seconds: float) -> None:
+    assert duration_of(text).ns == seconds * 10**9
+    assert sk.Clock("2026-10-24", zone="UTC").duration(text) == seconds
+
+
+def test_slurm_s_words_for_no_limit() -> None:
+    with pytest.raises(ValueError, match="walltime: 'UNLIMITED' is no length of time"):
+        sk.Request(1, walltime="UNLIMITED")
+    jobs = {
+        "nodes": [1],
+        "walltime": ["1h"],
+        "deadline": ["INFINITE"],
+        "max_runtime": ["Unlimited"],
+    }
+    free = sk.free_slots(
+        sk.Machine({"name": ["a"]}), start="2026-10-24", end="2026-10-26", zone="UTC"
+    )
+    assert sk.SlotPool(free).schedule(jobs, owner="a").reasons == ["booked"]
+
+
+def test_tables_with_bars_between_columns(tmp_path: Path) -> None:
+    nodes, busy, out = (tmp_path / name for name in ("n.csv", "b.csv", "o.npz"))
+    nodes.write_text("name|price|note\nn[1-2]|1|a,b\nn3|2|\n")
+    busy.write_text("node|start|end|\nn[1-2]|2026-10-24T19:00:00|Unknown|\n")
+    horizon = ("--start", "2026-10-24", "--end", "2026-10-26", "--zone", "UTC")
+    done = run("free", nodes, "--busy", busy, *horizon, "--output", out)
+    assert done.exit_code == 0, done.stderr
+    slots = sk.SlotPool.load(out).slots
+    assert slots["end"].tolist() == [19 * 3600] * 2 + [48 * 3600]
+    assert slots["note"].tolist() == ["a,b", "a,b", ""]
+    busy.write_text("node|start|end\n\nn1|soon|\n")
+    done = run("free", nodes, "--busy", busy, *horizon, "--output", out)
+    assert "line 3: 'soon' is no date" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("zone", "day", "first"),
+    [
+        ("Africa/Cairo", "2026-04-24", "2026-04-24 01:00:00+03:00"),
+        ("Asia/Beirut", "2026-03-29", "2026-03-29 01:00:00+03:00"),
+        ("America/Havana", "2026-03-08", "2026-03-08 01:00:00-04:00"),
+        ("America/Havana", "2026-11-01", "2026-11-01 00:00:00-04:00"),
+        ("America/Santiago", "2026-09-06", "2026-09-06 01:00:00-03:00"),
+        ("Europe/Berlin", "2026-10-25", "2026-10-25 00:00:00+02:00"),
+    ],
+)
+def test_a_bare_date_is_the_day_s_first_moment(zone: str, day: str, first: str) -> None:
+    clock = sk.Clock("2026-01-01", zone=zone)
+    date = dt.date.fromisoformat(day)
+    for said in (day, date, np.datetime64(day, "D")):
+        assert str(clock.datetime(clock.time(said))) == first
+        assert clock.times([said]).tolist() == [clock.time(said)]
+    if "00:00:00" not in first:
+        with pytest.raises(ValueError, match="does not exist"):
+            clock.time(f"{day} 00:00")
+        with pytest.raises(ValueError, match="does not exist"):
+            clock.times([f"{day} 00:00"])
+
+
+def test_numbers_of_numpy_in_a_list_are_numbers() -> None:
+    machine = sk.Machine({"name": ["a"], "big": [np.bool_(True)]})
+    ends = list(np.array([1.0, 2.0, 3.0]))
+    busy = {"node": ["a"] * 3, "start": [0, np.int64(1), 2.5], "end": ends}
+    free = sk.free_slots(machine, busy, start=0, end=9)
+    assert free.slots[["start", "end"]].tolist() == [(2.0, 2.5), (3.0, 9.0)]
+    assert free.slots["big"].tolist() == [True, True]
+
+
+@pytest.mark.parametrize("unit", ["s", "min", "h", "d"])
+def test_told_changes_are_enough(unit: str) -> None:
+    """Each change, printed and typed in, makes the request feasible."""
+    rng = np.random.default_rng(42)
+    clock = sk.Clock("2026-10-24", zone="Europe/Berlin", unit=unit)
+    told = 0
+    for _ in range(40):
+        speeds, prices = rng.uniform(0.5, 4, 3), rng.uniform(0.1, 9, 3)
+        machine = sk.Machine(
+            {"name": ["a", "b", "c"], "performance": speeds, "price": prices}
+        )
+        free = sk.free_slots(machine, start="2026-10-24", end="2026-10-26", clock=clock)
+        job = sk.Request(
+            int(rng.integers(1, 4)),
+            walltime=f"{rng.integers(1, 10_000)}s",
+            **{
+                "budget": {"budget": 1e-9},
+                "deadline": {"deadline": "2026-10-24 00:00:01"},
+                "max_runtime": {"max_runtime": "1us"},
+            }[rng.choice(["budget", "deadline", "max_runtime"])],
+        )
+        for shape in ("square", "ragged"):
+            why = sk.explain(free, job, shape=shape)
+            for row in why.to_pandas().itertuples():
+                text = row.fits_with
+                if text != "none" and row.limit != "nodes":
+                    value = float(text) if row.limit == "budget" else text
+                    changed = job.replace(**{row.limit: value})
+                    assert sk.find_window(free, changed, shape=shape), (text, why)
+                    assert text in str(why)
+                    told += 1
+    assert told > 40
+
+
+@pytest.mark.parametrize(
+    ("amount", "text"),
+    [
+        (310.3999999999998, "310.40"),
+        (435.00000000000006, "435"),
+        (333.3333333, "333.34"),
+        (0.0012345678, "0.00123457"),
+        (24.0, "24"),
+        (0.0, "0"),
+        (1e300, "1e+300"),
+    ],
+)
+def test_amounts_that_people_type(amount: float, text: str) -> None:
+    assert _money(amount) == text
+
+
+def test_all_nodes_qualify() -> None:
+    slots = sk.make_slots(
+        node=[0, 1, 2], start=0, end=9, performance=[1, 2, 3], price=[1, 2, 9]
+    )
+
+    def first(**more: Any) -> str:
+        return str(sk.explain(slots, sk.Request(1, 5, **more))).splitlines()[1]
+
+    assert first() == "all 3 nodes qualify"
+    assert first(min_performance=2) == (
+        "3 nodes have slots, 2 of them have performance >= 2"
+    )
+    assert first(min_performance=2, max_price=5) == (
+        "3 nodes have slots, 2 of them have performance >= 2, "
+        "1 of them passes the filter and the price limit"
+    )
+    assert first(max_price=5) == (
+        "3 nodes have slots, 2 of them pass the filter and the price limit"
+    )
