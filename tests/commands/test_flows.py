@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
+import json
 from pathlib import Path
 
 import numpy as np
@@ -108,6 +110,27 @@ def test_replay_compares_policies(trace_file: Path, tmp_path: Path) -> None:
         assert starts.tolist() == done.jobs["start"].tolist()
     assert len(list(folder.iterdir())) == 3
     assert (pictures / "policies.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".json"])
+def test_replay_writes_its_table(trace_file: Path, tmp_path: Path, suffix: str) -> None:
+    table = tmp_path / f"table{suffix}"
+    words = ("--policy", "fcfs", "--policy", "easy", "--output", table)
+    result = run("replay", trace_file, *words)
+    assert result.exit_code == 0, result.stderr
+    if suffix == ".csv":
+        rows = list(csv.DictReader(table.read_text().splitlines()))
+    else:
+        rows = json.loads(table.read_text())
+    assert [row["policy"] for row in rows] == ["fcfs", "easy"]
+    for row in rows:
+        done = sk.replay(sk.read_trace(trace_file), None, row["policy"])
+        for name, value in done.metrics().items():
+            found = float("nan" if row[name] in ("", None) else row[name])
+            np.testing.assert_equal(found, value)
+    copy = tmp_path / "trace.csv"
+    copy.write_bytes(trace_file.read_bytes())
+    refused(run("replay", copy, "--output", copy), "would be overwritten")
 
 
 def test_replay_writes_a_page_of_the_first_policy(

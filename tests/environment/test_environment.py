@@ -16,6 +16,7 @@ from slotkern.environment import (
     Uniform,
     generate_environment,
 )
+from slotkern.studies.cycle import complete_environment
 
 CYCLES = 150
 
@@ -229,6 +230,18 @@ def test_laws_may_come_from_a_file():
         extra={"q": Uniform(0, 10)},
     )
     assert made.slots.tobytes() == same.slots.tobytes()
+
+
+@pytest.mark.parametrize("integer", [None, False, True])
+def test_a_law_means_the_same_in_a_study(integer):
+    """Real numbers unless it says otherwise, whatever the preset's law is."""
+    law = {"low": 2, "high": 10} | ({} if integer is None else {"integer": integer})
+    whole = complete_environment({"preset": "square", "performance": law})
+    study = generate_environment(**whole, seed=3)
+    made = generate_environment("square", performance=law, seed=3)
+    assert study.slots.tobytes() == made.slots.tobytes()
+    kept = complete_environment({"preset": "square", "performance": {"high": 8}})
+    assert kept["performance"] == {"low": 2, "high": 8, "integer": True}
 
 
 @pytest.mark.parametrize(

@@ -96,6 +96,29 @@ def module(tmp_path, monkeypatch):
 
 
 @pytest.mark.usefixtures("module")
+def test_options_of_an_own_experiment_stand_in_its_table():
+    """Beside the label, or in a table of their own; not both."""
+    both = {"a": {"options": {"shift": 2.0}}, "b": {"shift": 2.0}}
+    (setting,) = _study(own(algorithms=both)).settings
+    assert [dict(a.options) for a in setting.algorithms] == [{"shift": 2.0}] * 2
+    twice = {"a": {"shift": 1, "options": {"shift": 2}}}
+    with pytest.raises(ValueError, match=r"a\.options\.shift: is given twice"):
+        _study(own(algorithms=twice))
+
+
+@pytest.mark.usefixtures("module")
+def test_a_folder_without_results_blocks_no_study(tmp_path):
+    out = tmp_path / "out"
+    with pytest.raises(ZeroDivisionError):
+        studies.run(_study(own(environment={"gives": "1 / 0"})), 5, out=out)
+    study = _study(own())
+    studies.run(study, 5, out=out)
+    with pytest.raises(ValueError, match="holds the results of another study"):
+        studies.run(_study(own(environment={"gives": "1 / 0"})), 5, out=out)
+    assert studies.run(study, 5, out=out).cycles == 5
+
+
+@pytest.mark.usefixtures("module")
 def test_columns_are_written_as_they_are(tmp_path):
     study = _study(own(grid={"environment": {"some": [1, "two"]}}))
     study_of_one = [s.values for s in study.settings]
@@ -266,6 +289,11 @@ def test_formats(tmp_path, kind):
         for text in files.values():
             lines = text.decode().splitlines()
             columns = len(re.search(r"tabular}{(\w+)}", text.decode())[1])
+            assert lines[1] == r"\begin{table}"
+            assert lines[-1] == r"\end{table}"
+            assert any(line.startswith(r"\caption{") for line in lines)
+            assert any(line.startswith(r"\label{tab:") for line in lines)
+            assert text.count(b"\\linewidth") == 2
             rows = [line for line in lines if line.endswith(r"\\")]
             assert len(rows) > 1
             for row in rows:
@@ -275,6 +303,43 @@ def test_formats(tmp_path, kind):
         assert set(files) == {f"bars.{kind}", f"curves.{kind}"}
         head = {"svg": b"<?xml", "pdf": b"%PDF"}[kind]
         assert all(data.startswith(head) for data in files.values())
+
+
+def test_pictures_without_titles(tmp_path):
+    path = tmp_path / "small.toml"
+    path.write_text(SMALL.replace("seed = 7", 'seed = 7\nformats = ["svg"]'))
+    words = ("study", path, "--cycles", 10, "--out", tmp_path / "out")
+    found = []
+    for more in ((), ("--no-titles",)):
+        assert run_command(*words, *more).exit_code == 0
+        found.append(len((tmp_path / "out" / "bars.svg").read_bytes()))
+    assert found[1] < found[0]
+    assert not _study(own_less() | {"titles": False}).titles
+    with pytest.raises(ValueError, match="titles"):
+        _study(own_less() | {"titles": 1})
+
+
+def own_less():
+    return {
+        "name": "plain",
+        "metrics": ["value"],
+        "job": {"nodes": 2, "volume": 200, "budget": 300},
+        "algorithms": {
+            "cost": {"criterion": "cost"},
+            "all": {"criterion": "cost", "alternatives": True},
+            "first": {"criterion": "first"},
+        },
+    }
+
+
+def test_what_a_criterion_gives_is_a_metric():
+    """The window's own value; of several alternatives that of the first."""
+    (setting,) = _study(own_less()).settings
+    values = compute(setting, 0, 3)["value"]
+    for cycle in range(3):
+        _, found = windows_of_cycle(setting, setting.algorithms, cycle)
+        cost, every, first = found
+        assert values[cycle].tolist() == [cost.cost, every[0].cost, first.start]
 
 
 def test_unknown_formats_are_named(tmp_path):

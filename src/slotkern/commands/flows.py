@@ -12,12 +12,15 @@ from typing import Annotated, Any
 
 from slotkern.checks import one_of
 from slotkern.commands.results import (
+    ENDINGS,
     PICTURES,
     Html,
     check_apart,
     check_folder,
+    check_output,
     check_page,
     write_page,
+    write_table,
 )
 from slotkern.commands.tables import column, metrics_table
 from slotkern.commands.terminal import bars, show
@@ -194,7 +197,11 @@ def replay(
     html: Html = None,
     output: Annotated[
         Path | None,
-        typer.Option(help="Folder for one .swf a policy, the start in the wait field."),
+        typer.Option(
+            help="A .csv, .json or .parquet file for the table, a row a policy with "
+            "all metrics; or a folder for one .swf a policy, the start in the wait "
+            "field."
+        ),
     ] = None,
 ) -> None:
     """Replay a workload trace under queue policies and compare them.
@@ -204,6 +211,10 @@ def replay(
     check_page(html)
     check_folder("--plot", plot, PICTURES)
     check_folder("--output", output, (".swf", ".gwf", ".gz"))
+    as_table = output is not None and output.suffix.lower() in ENDINGS
+    as_table = as_table and not (output and output.is_dir())
+    if as_table:
+        check_output(output, [file])
     trace = _read(file, clean, errors, max_bytes)
     options: dict[str, Any] = {
         "cluster": _cluster(cluster),
@@ -218,7 +229,7 @@ def replay(
     names = policy or ["easy"]
     for name in names:
         one_of("--policy", name, POLICIES)
-    if output is not None:
+    if output is not None and not as_table:
         for name in names:
             check_apart(output / f"{name}.swf", [file])
     done: dict[str, Replay] = {}
@@ -227,7 +238,13 @@ def replay(
             bar = shown.add_task(name, total=len(trace))
             report = partial(_advance, shown, bar)
             done[name] = replayed(trace, policy=name, progress=report, **options)
-    if output is not None:
+    if output is not None and as_table:
+        rows = [each.metrics() for each in done.values()]
+        columns: dict[str, Any] = {"policy": list(done)}
+        for key in dict.fromkeys(key for row in rows for key in row):
+            columns[key] = [row.get(key, math.nan) for row in rows]
+        write_table(output, columns)
+    elif output is not None:
         _write_all(
             output, {f"{name}.swf": each.swf_text() for name, each in done.items()}
         )

@@ -23,6 +23,7 @@ with extra():
     import typer
 
 __all__ = [
+    "ENDINGS",
     "PICTURES",
     "Dates",
     "Html",

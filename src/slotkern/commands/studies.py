@@ -42,6 +42,9 @@ Formats = Annotated[
         help=f"{', '.join(FORMATS)}; more than once for several.",
     ),
 ]
+Titles = Annotated[
+    bool, typer.Option(help="Whether pictures have their titles in them.")
+]
 Cluster = Annotated[
     str | None,
     typer.Option(help="Address of a dask scheduler whose workers do the work."),
@@ -71,6 +74,7 @@ def reproduce(
     ] = Path("out"),
     cluster: Cluster = None,
     formats: Formats = None,
+    titles: Titles = True,
 ) -> None:
     """Run the papers' studies and print published and obtained numbers side by side."""
     known = (*PAPERS, "all")
@@ -85,6 +89,7 @@ def reproduce(
             out / paper,
             cluster,
             formats,
+            titles,
         )
 
 
@@ -99,6 +104,7 @@ def study(
     ] = None,
     cluster: Cluster = None,
     formats: Formats = None,
+    titles: Titles = True,
 ) -> None:
     """Run a study of your own (docs/studies.md explains the file)."""
     # A study's own experiments and criteria may stand beside its file.
@@ -111,6 +117,7 @@ def study(
         out,
         cluster,
         formats,
+        titles,
     )
 
 
@@ -122,10 +129,13 @@ def _run(
     out: Path | None,
     cluster: str | None,
     formats: list[str] | None,
+    titles: bool,
 ) -> None:
     """Run or resume a campaign, print its report, and say where everything is."""
     if formats:
         study = replace(study, formats=as_formats("--format", formats))
+    if not titles:
+        study = replace(study, titles=False)
     if cluster is not None and ":" not in cluster:
         raise ValueError(
             f"--cluster: {cluster!r} is no address such as tcp://host:8786"

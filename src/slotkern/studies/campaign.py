@@ -312,12 +312,14 @@ def _claim(campaign: Campaign) -> None:
         except ValueError as error:
             raise ValueError(f"{path} is damaged: {error}") from None
         difference = _difference("", theirs, mine)
-        if difference:
+        computed = any((campaign.folder / "cycles").glob("*.parquet"))
+        if difference and computed:
             raise ValueError(
                 f"{campaign.folder} holds the results of another study: {difference}; "
                 "choose another folder"
             )
-        return
+        if not difference:
+            return
     with open_whole(path) as file:
         file.write(json.dumps(mine, indent=1).encode())
 

@@ -130,6 +130,9 @@ class Cycle(Experiment):
             windows = Windows(environment.slots, [found[index] for index in some])
             first_of = (count.cumsum() - count)[some]
             for metric in chosen:
+                if metric.first:
+                    results[metric.name][row, some] = metric.of(windows)[first_of]
+                    continue
                 best = np.maximum if metric.more_is_better else np.minimum
                 values = best.reduceat(metric.of(windows), first_of)
                 results[metric.name][row, some] = values
@@ -312,12 +315,19 @@ def count_windows(found: Any) -> int:
 
 
 def complete_environment(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the preset's parameters as plain data, overlaid with the given ones."""
+    """Return the preset's parameters as plain data, overlaid with the given ones.
+
+    A law of performance that gives both its ends is of real numbers unless it says
+    ``integer = true``, as in `generate_environment`, whatever the preset's is.
+    """
     only_keys("environment", given, _ENVIRONMENT_KEYS)
     preset = one_of("environment.preset", given.get("preset", "aep"), PRESETS)
     plain = {name: _plain(value) for name, value in PRESETS[preset].items()}
     merged = {"preset": preset} | overlaid(plain, given)
     as_table("environment.extra", merged["extra"])
+    law = given.get("performance")
+    if isinstance(law, Mapping) and {"low", "high"} <= law.keys():
+        merged["performance"] = {"integer": False} | dict(law)
     return merged
 
 

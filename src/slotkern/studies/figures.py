@@ -181,7 +181,8 @@ def _panels(
     columns = min(columns, count)
     rows = -(-count // columns)
     figure = new_figure(1.2 + 3.4 * columns, 0.9 + 3.0 * rows, dpi=150)
-    figure.suptitle(as_written(record.get("title", study.title)))
+    if study.titles:
+        figure.suptitle(as_written(record.get("title", study.title)))
     panels = list(figure.subplots(rows, columns, squeeze=False).ravel())
     for panel in panels[count:]:
         panel.set_axis_off()

@@ -15,7 +15,7 @@ from typing import Any
 
 from slotkern.files.columns import Fault
 from slotkern.studies.claims import ALONG, AMONG, AT, OVER, lines
-from slotkern.studies.experiment import experiment_of
+from slotkern.studies.experiment import EXPERIMENTS, experiment_of
 from slotkern.studies.fields import (
     as_count,
     as_flag,
@@ -51,6 +51,7 @@ _FIGURE_KEYS = (
     *("together", "zoom", "divide", "axis"),
 )
 _STUDY_KEYS = (
+    "titles",
     "name",
     "title",
     "reference",
@@ -163,6 +164,7 @@ def _study(data: dict[str, Any]) -> Study:
         remarks=as_records("remark", data, _REMARK_KEYS),
         claims=as_records("claim", data, _CLAIM_KEYS),
         figures=as_records("figure", data, _FIGURE_KEYS),
+        titles=as_flag("titles", data.get("titles", True)),
         formats=as_formats("formats", data.get("formats", ["png", "csv"])),
     )
     for algorithm in study.algorithms.values():
@@ -240,6 +242,10 @@ def _setting(
     for path, value in setting.values.items():
         _put(tables, path, value)
     values = ", ".join(f"grid.{path} = {v!r}" for path, v in setting.values.items())
+    if setting.experiment not in EXPERIMENTS:
+        tables["algorithms"] = {
+            name: _flat(name, options) for name, options in tables["algorithms"].items()
+        }
     try:
         return experiment_of(setting.experiment).check(
             replace(
@@ -254,6 +260,21 @@ def _setting(
         )
     except ValueError as error:
         raise ValueError(f"{error} (at {values})" if values else str(error)) from None
+
+
+def _flat(name: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of an algorithm of a user's experiment.
+
+    They may be written beside `label`, or in a table ``options``.
+    """
+    where = f"algorithms.{name}.options"
+    inner = as_table(where, options.pop("options", {}))
+    for key in inner:
+        if key in options:
+            raise ValueError(
+                f"{where}.{key}: is given twice, here and as algorithms.{name}.{key}"
+            )
+    return options | dict(inner)
 
 
 def _algorithms(table: Mapping[str, Any]) -> tuple[Algorithm, ...]:

@@ -54,6 +54,8 @@ class WindowMetric(Metric):
     """A number that describes a window: how it is computed."""
 
     of: Callable[[Windows], NDArray[np.float64]] = field(kw_only=True)
+    #: Whether it is that of the first of several alternatives, not of the best by it.
+    first: bool = field(default=False, kw_only=True)
 
 
 _TIME = "time units"
@@ -69,6 +71,14 @@ _BUILT_IN = (
     _attribute("finish", "finish time"),
     _attribute("processor_time", "processor time"),
     _attribute("cost", "cost", "money"),
+    # What the search's own criterion gives the window, in its units and direction. The
+    # first of several alternatives is the best by it.
+    WindowMetric(
+        "value",
+        "value of the criterion",
+        of=lambda windows: windows.attribute("value"),
+        first=True,
+    ),
     # Mean over the parts of the distance to the nearer and to the farther of the two
     # neighbouring local tasks; the edges of the interval count as tasks.
     WindowMetric(

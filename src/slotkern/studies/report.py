@@ -68,6 +68,7 @@ def print_report(summary: Summary, console: Console, times: Times = ()) -> None:
         console.print(sheet.to_rich())
         if sheet.name == "comparison":
             _print_agreement(comparisons, console)
+    _print_mixed(summary, console)
     print_times(times, console)
     _print_claims(summary, console)
     _print_remarks(comparisons, summary, console)
@@ -382,6 +383,23 @@ def _varied_number(timings: Sequence[Timing]) -> list[float]:
 
 def _milliseconds(time: float) -> str:
     return f"{time:.0f}" if time >= 100 else f"{time:.3g}"
+
+
+def _print_mixed(summary: Summary, console: Console) -> None:
+    """Print which rows hold the numbers of several windows."""
+    labels = [
+        each.label
+        for each in summary.study.algorithms.values()
+        if each.options.get("alternatives") is True
+    ]
+    if labels and summary.study.experiment == "cycle":
+        console.print(
+            Text(
+                f"{', '.join(labels)}: each metric is that of the alternative best by "
+                "it. The numbers of a row belong to different windows, so that start "
+                "and runtime do not add up to the finish."
+            )
+        )
 
 
 def _print_claims(summary: Summary, console: Console) -> None:

@@ -61,23 +61,36 @@ class Sheet:
         return table
 
     def to_latex(self) -> str:
-        """Return the table as LaTeX, for the package booktabs."""
+        """Return a LaTeX table with caption and label, for booktabs and graphicx.
+
+        A table wider than the line is scaled down to it.
+        """
+        caption = _latex_text(" ".join(self.title.split()))
         lines = [
-            f"% {' '.join(self.title.split())}",
-            r"% needs \usepackage{booktabs}",
+            r"% needs \usepackage{booktabs,graphicx}",
+            r"\begin{table}",
+            r"\centering",
+            rf"\caption{{{caption}}}",
+            rf"\label{{tab:{self.name}}}",
+            r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
             rf"\begin{{tabular}}{{{self.align}}}",
             r"\toprule",
             _latex_row(self.headings, "l" * len(self.align)),
             r"\midrule",
             *(_latex_row(row, self.align) for row in self.rows),
             r"\bottomrule",
-            r"\end{tabular}",
+            r"\end{tabular}}",
+            r"\end{table}",
         ]
         return "\n".join(lines) + "\n"
 
 
+def _latex_text(text: str) -> str:
+    return "".join(_LATEX.get(letter, letter) for letter in text)
+
+
 def _latex_row(cells: Sequence[str], align: str) -> str:
-    shown = ["".join(_LATEX.get(letter, letter) for letter in cell) for cell in cells]
+    shown = [_latex_text(cell) for cell in cells]
     for column, kind in enumerate(align):
         if kind == "r":  # in text a minus would be a hyphen
             shown[column] = re.sub(r"(?<![\w.])-(?=[\d.])", "$-$", shown[column])

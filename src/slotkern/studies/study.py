@@ -132,6 +132,7 @@ class Study:
     remarks: tuple[Mapping[str, Any], ...] = ()
     claims: tuple[Mapping[str, Any], ...] = ()
     figures: tuple[Mapping[str, Any], ...] = ()
+    titles: bool = True
     formats: tuple[str, ...] = ("png", "csv")
 
     @property
@@ -158,7 +159,12 @@ class Study:
         return sweeps[record.get("sweep", next(iter(sweeps)))]
 
     def title_of(self, record: Mapping[str, Any]) -> str:
-        """Return the title of a picture of the first setting of a record's sweep."""
+        """Return the title of a picture of the first setting of a record's sweep.
+
+        It is empty if the study's pictures have no titles.
+        """
+        if not self.titles:
+            return ""
         title: str = record.get("title", self.title)
         setting = self.sweep_of(record)[0]
         return f"{title}: {setting.label}" if setting.values else title
