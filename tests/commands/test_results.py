@@ -78,13 +78,13 @@ def test_one_result_in_every_form(folder: Path, tmp_path: Path, ending: str) -> 
         return rows_of(path)
 
     pool = folder / "pool.npz"
-    window = {"window": 1, "start": 6, "end": 10, "performance": 1}
+    window = {"window": 1, "start": 6, "end": 10, "length": 4, "performance": 1}
     window |= {
         "start_time": "2026-10-25T00:00:00+02:00",
         "end_time": "2026-10-25T03:00:00+01:00",
     }
-    first = {"node": 0, "name": "a", "cost": 2, "price": 0.5, "memory": 1}
-    second = {"node": 1, "name": "b", "cost": 1, "price": 0.25, "memory": 2}
+    first = {"node": 0, "row": 0, "name": "a", "cost": 2, "price": 0.5, "memory": 1}
+    second = {"node": 1, "row": 1, "name": "b", "cost": 1, "price": 0.25, "memory": 2}
     assert result("find", pool, *JOB) == [window | first, window | second]
     found = result("alternatives", pool, *JOB, "--most", 2)
     assert [row["window"] for row in found] == [1, 1, 2, 2]

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import csv
 import datetime as dt
+import io
+import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
+from rich.console import Console
+from rich.table import Table
 from typer.testing import CliRunner
 
 import slotkern as sk
 from slotkern.commands.main import app
+from slotkern.commands.terminal import fit
 from slotkern.explanation import _money
 from slotkern.machine.durations import duration_of
 
@@ -224,3 +231,77 @@ def test_all_nodes_qualify() -> None:
     assert first(max_price=5) == (
         "3 nodes have slots, 2 of them pass the filter and the price limit"
     )
+
+
+def wide_pool(path: Path) -> Path:
+    machine = sk.Machine(
+        {
+            "name": ["node[001-024]"],
+            "performance": [3.0],
+            "price": [1.0],
+            "memory": [64],
+            "rack": ["r1"],
+        }
+    )
+    free = sk.free_slots(
+        machine, start="2026-10-24", end="2026-11-26", zone="Europe/Berlin", unit="h"
+    )
+    sk.SlotPool(free).save(path)
+    return path
+
+
+def test_one_record_for_a_window_everywhere(tmp_path: Path) -> None:
+    pool = wide_pool(tmp_path / "pool.npz")
+    job = ("--nodes", "2", "--walltime", "1:00:01")
+    files = [tmp_path / f"out.{ending}" for ending in ("csv", "json", "parquet")]
+    for file in files:
+        done = run("find", pool, *job, "--json", "--output", file)
+        assert done.exit_code == 0, done.stderr
+    window = json.loads(done.stdout)["window"]
+    (first, _) = window["slots"]
+    assert first["name"] == "node001"
+    assert first["start_time"] == window["start_time"] == "2026-10-24T00:00:00+02:00"
+    table = pq.read_table(files[2])
+    for names in (
+        csv.DictReader(io.StringIO(files[0].read_text())).fieldnames or (),
+        json.loads(files[1].read_text())[0],
+        table.column_names,
+    ):
+        assert set(names) == {"window", *first}
+    (row, _) = json.loads(files[1].read_text())
+    assert row == {"window": 1} | first
+    # What Python gives has the same names for the same things.
+    found = sk.SlotPool.load(pool).find(sk.Request(2, walltime="1:00:01"), "finish")
+    told = found.to_dict()
+    assert {name: told[name] for name in window if name != "slots"} | {
+        "slots": window["slots"]
+    } == window
+    assert told["slots"][0].items() <= first.items()
+
+
+def test_times_on_the_screen_are_to_the_second(tmp_path: Path) -> None:
+    pool = wide_pool(tmp_path / "pool.npz")
+    done = run("find", pool, "--nodes", "24", "--walltime", "24:00:01")
+    assert "2026-10-24T08:00:00+02:00   8:00:00" in done.stdout
+    assert "finish 2026-10-24 08:00:00+02:00" in done.stdout
+    assert done.stdout.rstrip().endswith("processor time 192 node hours")
+    compared = run("compare", pool, "--nodes", "1", "--walltime", "1:00:01").stdout
+    assert "2026-10-24T00:20:00+02:00*   0:20:00*" in compared
+
+
+def test_a_wide_table_fits_the_terminal() -> None:
+    table = Table("node", "finish", "memory", "site", box=None, caption="the end")
+    table.add_row("n1", "2026-10-24", "64", "a" * 30)
+    console = Console(width=40, file=io.StringIO())
+    fit(table, console)
+    console.print(table)
+    assert [column.header for column in table.columns] == ["node", "finish", "memory"]
+    assert str(table.caption).startswith("the end\nleft out")
+    assert "narrow: site; a file or a pipe gets all" in str(table.caption)
+    narrow = Console(width=10, file=io.StringIO())
+    fit(table, narrow)
+    narrow.print(table)
+    text = narrow.file.getvalue()  # type: ignore[attr-defined]
+    assert [column.header for column in table.columns] == ["node", "finish"]
+    assert "…" not in text
+    assert max(map(len, text.splitlines())) <= 10

@@ -35,6 +35,7 @@ __all__ = [
     "dates",
     "listing_columns",
     "part_columns",
+    "window_record",
     "write_page",
     "write_table",
 ]
@@ -164,9 +165,36 @@ def part_columns(
     columns |= {name: parts[name] for name, _ in _SPAN}
     if clock is not None:
         columns |= dates(clock, {name: parts[name] for name in ("start", "end")})
+    columns |= {"length": parts["end"] - parts["start"], "row": parts["row"]}
     chosen = slots[parts["row"]]
     more = {name: chosen[name] for name in slots.dtype.names or ()}
     return columns | {name: c for name, c in more.items() if name not in columns}
+
+
+def window_record(free: Any, slots: NDArray[Any], window: Any) -> dict[str, Any]:
+    """Return a window for JSON: its totals, and for each part the fields of a table.
+
+    The parts have the fields that `part_columns` gives files, but for the number of the
+    window.
+    """
+    columns = part_columns(free, slots, [window])
+    first = [name for name in _FIRST if name in columns]
+    order = [*first, *(name for name in columns if name not in (*first, "window"))]
+    rows = zip(*(_cells(columns[name]) for name in order), strict=True)
+    names = ("start", "finish", "runtime", "cost", "processor_time")
+    whole = {name: getattr(window, name) for name in (*names, *_PROOF)}
+    if window.clock is not None:
+        for name in ("start", "finish"):
+            dates_of = window.clock.text([getattr(window, name)])
+            whole[f"{name}_time"] = dates_of[0].item()
+    return whole | {"slots": [dict(zip(order, row, strict=True)) for row in rows]}
+
+
+_PROOF = ("value", "proven", "bound")
+_FIRST = (
+    *("row", "node", "name", "start", "end", "start_time", "end_time"),
+    *("length", "cost"),
+)
 
 
 _SPAN = (("start", "f8"), ("end", "f8"), ("cost", "f8"))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +48,10 @@ TOTALS = {
 SPANS = ("runtime", "processor_time")
 DATED = ("start", "finish", *SPANS)
 
+#: The fraction of a second in the text of a date.
+_FRACTION = re.compile(r"\.[0-9]+(?=[+-])")
+#: Units of clocks of which people read no fractions of seconds.
+LONG_UNITS = ("s", "min", "h", "d")
 #: Beyond this many extra columns of the slots, none is shown.
 FEW = 4
 #: Of a window with more than twice as many parts, so many are shown at either end.
@@ -113,7 +119,7 @@ def window_table(slots: npt.NDArray[Any], window: Any) -> Table:
     if window.machine is not None:
         columns["node"] = np.array(window.names)
     if window.clock is not None:
-        columns |= {name: window.clock.text(parts[name]) for name in ("start", "end")}
+        columns |= {n: dates_of(parts[n], window.clock) for n in ("start", "end")}
         spans = told_of("runtime", columns["length"], window.clock)
         columns["length"] = np.array(spans)
     own = ("node", "start", "end")
@@ -140,11 +146,11 @@ def totals(window: Any) -> str:
     """Return the totals of a window in one line."""
     told = {name: column([getattr(window, name)])[0] for name in TOTALS}
     if window.clock is not None:
-        told |= {"start": window.start_time, "finish": window.finish_time}
         told |= {
             name: told_of(name, [getattr(window, name)], window.clock)[0]
-            for name in SPANS
+            for name in DATED
         }
+        told |= {n: told[n].replace("T", " ") for n in ("start", "finish")}
     return "   ".join(f"{TOTALS[name]} {value}" for name, value in told.items())
 
 
@@ -152,11 +158,48 @@ def told_of(name: str, values: Any, clock: Any) -> list[str]:
     """Write an attribute of windows: times of a clock as dates and durations."""
     if clock is None or name not in DATED:
         return column(values)
+    lengths = np.asarray(values, float).tolist()
+    if name == "processor_time":
+        return [node_time(t, clock) for t in lengths]
     if name in SPANS:
-        lengths = np.asarray(values, float).tolist()
-        return [str(clock.timedelta(t)) if t == t else "" for t in lengths]
-    dates: list[str] = clock.text(values).tolist()
+        return [span_of(t, clock) for t in lengths]
+    dates: list[str] = dates_of(values, clock).tolist()
     return dates
+
+
+def dates_of(values: Any, clock: Any) -> npt.NDArray[np.str_]:
+    """Write times of a clock as dates; to the second, unless its unit is shorter."""
+    times = np.asarray(values, float)
+    if clock.unit in LONG_UNITS:
+        second = clock.duration("1s")
+        times = np.rint(times / second) * second
+    return clock.text(times)  # type: ignore[no-any-return]
+
+
+def span_of(length: float, clock: Any) -> str:
+    """Write a length of time; from a minute on to the second."""
+    span = clock.timedelta(length)
+    if span is None:
+        return ""
+    if clock.unit in LONG_UNITS and span >= dt.timedelta(minutes=1):
+        span = dt.timedelta(seconds=round(span.total_seconds()))
+    return str(span)
+
+
+def node_time(length: float, clock: Any) -> str:
+    """Write time of nodes together as node hours.
+
+    Examples
+    --------
+    >>> import slotkern as sk
+    >>> node_time(691200, sk.Clock("2026-10-24", zone="UTC"))
+    '192 node hours'
+    """
+    if length != length:
+        return ""
+    hours = clock.timedelta(length).total_seconds() / 3600
+    text = f"{hours:,.2f}".removesuffix(".00") if hours >= 0.01 else f"{hours:.3g}"
+    return f"{text} node hour" + ("" if text == "1" else "s")
 
 
 def front_table(front: Any) -> Table:
@@ -229,7 +272,12 @@ def listing_table(listing: npt.NDArray[Any]) -> Table:
     for name in names:
         number = listing[name].dtype.kind == "f"
         table.add_column(plain(name), justify="right" if number else "left")
-    columns = {name: column(listing[name]) for name in names}
+    columns = {
+        name: [_FRACTION.sub("", text) for text in listing[name].tolist()]
+        if name.endswith("_time")
+        else column(listing[name])
+        for name in names
+    }
     if "nodes" in columns:
         columns["nodes"] = [
             some_of(expand(text), ",") if text else "" for text in columns["nodes"]

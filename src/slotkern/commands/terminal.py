@@ -18,6 +18,7 @@ with extra():
     from rich.console import Console, ConsoleOptions, RenderableType
     from rich.progress import Progress
     from rich.segment import Segment
+    from rich.table import Table
     from rich.text import Text
 
 __all__ = [
@@ -157,7 +158,44 @@ def show(*things: RenderableType) -> None:
     """Print tables or lines of text."""
     with written() as console:
         for thing in things:
+            if isinstance(thing, Table) and sys.stdout.isatty():
+                fit(thing, console)
             console.print(thing)
+
+
+#: Columns that stay in a table that is wider than the terminal.
+_NEEDED = (
+    *("job", "name", "owner", "reason", "why not", "shape", "best by"),
+    *("node", "nodes", "cost"),
+    *("start", "end", "finish", "start_time", "finish_time"),
+)
+
+
+def fit(table: Table, console: Console) -> None:
+    """Make a table as narrow as the console: drop columns, then break long cells.
+
+    Columns go from the right, but those that say what runs, where and when; the caption
+    names them. Files and pipes get all columns.
+    """
+    left_out: list[str] = []
+    wide = console.options.update(width=10_000)
+    while console.measure(table, options=wide).maximum > console.width:
+        more = [c for c in table.columns if str(c.header) not in ("", *_NEEDED)]
+        if not more:
+            break
+        left_out.insert(0, str(more[-1].header))
+        table.columns.remove(more[-1])
+        for index, column in enumerate(table.columns):
+            column._index = index
+    for column in table.columns:
+        column.overflow = "fold"
+    if left_out:
+        lines = [*([table.caption] if table.caption else [])]
+        lines.append(
+            f"left out, for the terminal is narrow: {', '.join(left_out)}; a file or a "
+            "pipe gets all columns"
+        )
+        table.caption = "\n".join(map(str, lines))
 
 
 @contextmanager

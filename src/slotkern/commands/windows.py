@@ -23,6 +23,7 @@ from slotkern.commands.results import (
     check_page,
     dates,
     part_columns,
+    window_record,
     write_page,
     write_table,
 )
@@ -269,7 +270,7 @@ def find(
             slots,
             (criterion, shape, method),
             request,
-            window=None if window is None else _window_fields(table, window),
+            window=None if window is None else window_record(free, table, window),
             explanation=None if why is None else why.to_dict() | {"text": str(why)},
         )
     elif window is not None:
@@ -325,7 +326,7 @@ def front(
         write_table(output, front_columns(found))
     if as_json:
         points = [
-            _window_fields(table, window) | {"values": values}
+            window_record(free, table, window) | {"values": values}
             for window, values in zip(found, found.values.tolist(), strict=True)
         ]
         _print_json(
@@ -427,7 +428,7 @@ def alternatives(
             slots,
             (criterion, shape, method),
             request,
-            windows=[_window_fields(table, window) for window in found],
+            windows=[window_record(free, table, window) for window in found],
             explanation=None if why is None else why.to_dict() | {"text": str(why)},
         )
     elif why is None:
@@ -476,21 +477,6 @@ def _print_json(
         fields["walltime"] = request.walltime
     whole = _plain(heading | {"request": fields} | answer)
     write(json.dumps(whole, indent=2, allow_nan=False) + "\n")
-
-
-def _window_fields(slots: Any, window: Any) -> dict[str, Any]:
-    """A window as docs/json.md describes it."""
-    parts = window.slots
-    chosen = slots[parts["row"]]
-    columns = {name: parts[name] for name in parts.dtype.names}
-    columns["length"] = parts["end"] - parts["start"]
-    columns |= {n: chosen[n] for n in chosen.dtype.names if n not in columns}
-    rows = zip(*(values.tolist() for values in columns.values()), strict=True)
-    whole = {
-        name: getattr(window, name)
-        for name in (*tables.TOTALS, "value", "proven", "bound")
-    }
-    return whole | {"slots": [dict(zip(columns, row, strict=True)) for row in rows]}
 
 
 def _plain(value: Any) -> Any:
