@@ -8,6 +8,8 @@ from pathlib import Path
 import slotkern
 
 HERE = Path(__file__).parent
+#: Where the sources are published: a placeholder, named here alone.
+REPOSITORY = "https://example.org/slotkern"
 sys.path.insert(0, str(HERE))  # site_parts.py
 
 project = "slotkern"
@@ -58,7 +60,7 @@ sphinx_gallery_conf = {
     "thumbnail_size": (420, 240),
     "image_scrapers": ("site_parts.figures",),
     "ignore_repr_types": r"slotkern\.plotting\.picture|matplotlib",
-    "reset_modules": (),
+    "reset_modules": ("site_parts.one_style",),
     "doc_module": ("slotkern",),
     "backreferences_dir": "reference/examples",
     "inspect_global_variables": True,
@@ -92,7 +94,15 @@ html_theme_options = {
     "secondary_sidebar_items": ["page-toc"],
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
+    "icon_links": [
+        {
+            "name": "Repository",
+            "url": REPOSITORY,
+            "icon": "fa-solid fa-code-branch",
+            "type": "fontawesome",
+        }
+    ],
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-html_sidebars = {"index": [], "start": []}
+html_sidebars = {"index": [], "start": [], "howto": []}

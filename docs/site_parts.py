@@ -7,10 +7,14 @@ notebooks are fetched, and the command line is described by what it says of itse
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
+import subprocess
+import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst import Directive
@@ -126,6 +130,68 @@ def _title(figure: Any, text: str) -> str:
     return str(first).replace("\\$", "$").replace("\n", " ")
 
 
+class Run(Directive):
+    """Commands of a shell, and below them what they print when the page is built.
+
+    The commands of one page run in one folder, so that a later block finds the files of
+    an earlier one. Anything on standard error is a warning, and so fails the build.
+    """
+
+    has_content = True
+    folders: ClassVar[dict[str, tempfile.TemporaryDirectory[str]]] = {}
+
+    def run(self) -> list[nodes.Node]:
+        """The commands and their output, as two blocks."""
+        commands = "\n".join(self.content)
+        env = self.state.document.settings.env
+        folder = self.folders.setdefault(env.docname, tempfile.TemporaryDirectory())
+        here = f'slotkern() {{ {shlex.quote(sys.executable)} -m slotkern "$@"; }}\n'
+        done = subprocess.run(
+            ["bash", "-c", here + commands],
+            cwd=folder.name,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.stderr:
+            raise self.error(f"{commands}\n{done.stderr}")
+        lines = [line.rstrip() for line in done.stdout.splitlines()]
+        output = "\n".join(lines).strip("\n")
+        shown = [nodes.literal_block(commands, commands, language="sh")]
+        if output:
+            shown.append(nodes.literal_block(output, output, language="text"))
+            shown[-1]["classes"].append("output")
+        return list(shown)
+
+
+def one_style(gallery_conf: dict[str, Any], name: str) -> None:
+    """Give all pictures of the gallery the style of the package's own pictures."""
+    import matplotlib as mpl
+
+    from slotkern.plotting.style import FAINT, INK
+
+    mpl.rcParams.update(
+        {
+            "axes.labelcolor": INK,
+            "axes.labelsize": 9,
+            "axes.spines.right": False,
+            "axes.spines.top": False,
+            "axes.titlecolor": INK,
+            "axes.titlelocation": "left",
+            "axes.titlesize": 10.5,
+            "figure.dpi": 130,
+            "figure.titlesize": 10.5,
+            "font.size": 9,
+            "legend.fontsize": 8.5,
+            "legend.frameon": False,
+            "xtick.color": FAINT,
+            "ytick.color": FAINT,
+            "xtick.labelsize": 8.5,
+            "ytick.labelsize": 8.5,
+        }
+    )
+
+
 class Commands(Directive):
     """Every command with its arguments and options, as `--help` says them."""
 
@@ -195,6 +261,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Register all of it."""
     app.add_transform(LinkNames)
     app.add_directive("commands", Commands)
+    app.add_directive("run", Run)
     app.connect("builder-inited", notebooks)
     app.connect("autodoc-process-signature", on_one_line, priority=100)
     app.connect("autodoc-process-docstring", described, priority=600)

@@ -91,7 +91,7 @@ def test_the_five_commands_of_the_first_page(tmp_path):
     text = (ROOT / "docs" / "start.md").read_text(encoding="utf-8")
     (commands,) = [
         block
-        for block in re.findall(r"```sh\n(.*?)```", text, re.S)
+        for block in re.findall(r"```\{run\}\n(.*?)```", text, re.S)
         if "printf" in block
     ]
     assert len(re.findall(r"^\w", commands, re.M)) == 5

@@ -22,6 +22,7 @@ import slotkern as sk
 ROOT = Path(__file__).parents[2]
 SITE = ROOT / "build" / "site"
 GALLERY = sorted((ROOT / "examples" / "gallery").glob("*/*.py"))
+PLACES = ("left", "center")
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
 
 built = pytest.mark.skipif(not SITE.exists(), reason="no pages: make docs builds them")
@@ -64,6 +65,8 @@ def test_an_example_ends_with_its_picture(path: Path) -> None:
     assert isinstance(shown, figure.Figure)
     assert any(axes.has_data() for axes in shown.axes)
     shown.canvas.draw()  # a text that does not fit is a warning, and so an error
+    titles = [axes.get_title(loc=place) for axes in shown.axes for place in PLACES]
+    assert any(titles) or shown.get_suptitle()
 
 
 # --- what was built
@@ -140,6 +143,9 @@ def opened(browser: Any, scheme: str = "light") -> tuple[Any, list[str]]:
         ("find_window", "reference/names/slotkern.find_window.html"),
         ("budget", "requests.html"),
         ("EASY", "replay.html"),
+        ("cancel", "howto.html"),
+        ("slurm", "howto.html"),
+        ("lock", "howto.html"),
     ],
 )
 def test_search_finds(browser: Any, words: str, page: str) -> None:
@@ -187,7 +193,7 @@ def test_a_page_is_for_everybody(browser: Any, name: str, scheme: str) -> None:
 def test_a_page_fits_a_phone(browser: Any) -> None:
     shown, _ = opened(browser)
     shown.set_viewport_size({"width": 360, "height": 740})
-    for name in ("index", "start", "gallery/index", "science"):
+    for name in ("index", "start", "howto", "criteria", "gallery/index", "science"):
         shown.goto((SITE / f"{name}.html").as_uri())
         wide = shown.evaluate("document.documentElement.scrollWidth")
         assert wide <= 360, name

@@ -27,8 +27,8 @@ finish = sk.find_windows(pool, jobs, "finish", shape="ragged").finish
 figure = Figure(figsize=(8, 3.4), layout="constrained")
 ax = figure.add_subplot()
 ax.step(budgets, finish, where="post", color="#0072B2", linewidth=2)
-ax.set(xlabel="budget", ylabel="earliest finish")
-ax.set_title("The earliest finish that a budget buys")
+ax.set(xlabel="budget (money)", ylabel="earliest finish (time)")
+ax.set_title("The earliest finish that a budget buys", loc="left")
 ax.spines[["top", "right"]].set_visible(False)
 ax.margins(x=0.01)
 figure

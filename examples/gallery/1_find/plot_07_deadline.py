@@ -28,7 +28,7 @@ for nodes, colour in ((3, "#009E73"), (6, "#0072B2"), (12, "#D55E00")):
         va="center",
         color=colour,
     )
-ax.set(xlabel="deadline", ylabel="least cost a node")
-ax.set_title("Those who can wait pay less")
+ax.set(xlabel="deadline (time)", ylabel="least cost per node (money)")
+ax.set_title("Those who can wait pay less", loc="left")
 ax.spines[["top", "right"]].set_visible(False)
 figure

@@ -19,4 +19,8 @@ print("proven:", window.proven, "- no window has more than", round(window.bound,
 # %%
 # The best window of each step, and the best of them.
 
-sk.plot_steps(environment, job, "memory")
+figure = sk.plot_steps(environment, job, "memory")
+ax = figure.axes[0]
+ax.set(xlabel="start of the window (time)", ylabel="memory of seven nodes (GB)")
+ax.set_title("The most memory that a window can have, by its start", loc="left")
+figure

@@ -30,4 +30,10 @@ for name, window in windows.items():
 
 # %%
 
-sk.plot_gantt(environment, windows, nodes="used", horizon=environment.horizon)
+sk.plot_gantt(
+    environment,
+    windows,
+    nodes="used",
+    horizon=environment.horizon,
+    title="Least energy, lowest cost, shortest: three different windows",
+)

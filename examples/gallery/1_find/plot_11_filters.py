@@ -39,6 +39,7 @@ ax = figure.add_subplot()
 bars = ax.barh([*cost], [*cost.values()], color="#56B4E9")
 ax.bar_label(bars, fmt="%.0f", padding=4)
 ax.invert_yaxis()
-ax.set(xlabel="cost", title="The cheapest window of six nodes")
+ax.set(xlabel="cost (money)")
+ax.set_title("The cheapest window of six nodes", loc="left")
 ax.spines[["top", "right"]].set_visible(False)
 figure

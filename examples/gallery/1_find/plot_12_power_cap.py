@@ -30,7 +30,7 @@ worth = [np.nan if choice is None else choice.value for choice in chosen]
 figure = Figure(figsize=(8, 3.4), layout="constrained")
 ax = figure.add_subplot()
 ax.step(caps, worth, where="post", color="#009E73", linewidth=2)
-ax.set(xlabel="power cap in watts", ylabel="sum of performances")
-ax.set_title("What twelve nodes can do under a power cap")
+ax.set(xlabel="power cap (W)", ylabel="sum of performances (work per time)")
+ax.set_title("What twelve nodes can do under a power cap", loc="left")
 ax.spines[["top", "right"]].set_visible(False)
 figure

@@ -37,8 +37,8 @@ for reason, colour, level in (("budget", "#D55E00", 660), ("time", "#20262E", 63
         color=colour,
         label=f"no window: {reason}",
     )
-ax.set(xlabel="job, in the order of asking", ylabel="start")
-ax.set_title("When each job starts; larger dots are wider jobs")
+ax.set(xlabel="job, in the order of asking", ylabel="start (time)")
+ax.set_title("When each job starts; larger dots are wider jobs", loc="left")
 ax.spines[["top", "right"]].set_visible(False)
 ax.legend(frameon=False, loc="upper left")
 figure

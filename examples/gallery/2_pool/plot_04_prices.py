@@ -6,6 +6,8 @@ Prices that change with the hour: the night costs half. How much later does the 
 window of a job start than the earliest one?
 """
 
+from matplotlib.figure import Figure
+
 import slotkern as sk
 
 machine = sk.Machine.homogeneous(8, prefix="node")
@@ -37,5 +39,18 @@ for name, window in windows.items():
     print(name, window.start_time, window.cost)
 
 # %%
+# The price of each hour above the windows.
 
-sk.plot_gantt(free, windows, title="Now, or at night for half the price")
+figure = Figure(figsize=(8, 4.6), layout="constrained")
+above, below = figure.subplots(2, 1, height_ratios=(1, 3))
+sk.plot_gantt(free, windows, ax=below)
+hours = [free.clock.time(date) for date in (*prices["start"], prices["end"][-1])]
+above.stairs(prices["price"], hours, color="#20262E", linewidth=2, label="price")
+above.set(xlim=below.get_xlim(), ylim=(0, 1.2), xticks=[], ylabel="EUR per\nnode hour")
+for window, colour in zip(windows.values(), ("#0072B2", "#D55E00"), strict=True):
+    label = f"{window.cost:g} EUR for the window"
+    above.axvspan(window.start, window.finish, color=colour, alpha=0.3, label=label)
+above.set_title("Now, or at night for half the price", loc="left")
+above.spines[["top", "right"]].set_visible(False)
+above.legend(frameon=False, ncols=3, loc="lower right")
+figure

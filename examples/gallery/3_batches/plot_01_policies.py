@@ -40,8 +40,8 @@ for name, points in figures.items():
     ax.scatter(start, used, s=60)
     above = -12 if "conservative" in name else 4  # those two are close together
     ax.annotate(name, (start, used), xytext=(8, above), textcoords="offset points")
-ax.set(xlabel="mean start", ylabel="processor time a job")
-ax.set_title("Start early, or use little")
+ax.set(xlabel="mean start (time)", ylabel="processor time per job (time)")
+ax.set_title("Start early, or use little", loc="left")
 ax.margins(x=0.35, y=0.15)
 ax.spines[["top", "right"]].set_visible(False)
 figure

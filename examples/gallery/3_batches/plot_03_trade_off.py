@@ -12,4 +12,10 @@ from slotkern.plotting.batch import plot_trade_off
 slots = sk.generate_environment("vo", nodes=40, seed=2).slots
 jobs = [sk.Request(3, 200.0 + 20 * k, budget=1500) for k in range(12)]
 schedule = sk.schedule_batch(slots, jobs, minimize="time", under="cost")
-plot_trade_off(schedule)
+figure = plot_trade_off(schedule)
+ax = figure.axes[0]
+ax.set(xlabel="cost of the chosen windows (money)", ylabel="processor time (time)")
+ax.set_title(
+    "The least processor time of twelve jobs for each limit on money", loc="left"
+)
+figure

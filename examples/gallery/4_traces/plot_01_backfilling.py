@@ -38,4 +38,6 @@ for name, replay in done.items():
 
 # %%
 
-plot_replays(done)
+figure = plot_replays(done)
+figure.suptitle("One trace under three policies", x=0.01, ha="left")
+figure

@@ -34,8 +34,8 @@ figure = Figure(figsize=(8, 3.4), layout="constrained")
 ax = figure.add_subplot()
 for (policy, wait), colour in zip(waits.items(), ("#0072B2", "#D55E00"), strict=True):
     ax.plot(192 + more, np.array(wait) / 60, "o-", color=colour, label=policy)
-ax.set(xlabel="processors", ylabel="mean wait in minutes", ylim=(0, None))
-ax.set_title("What more processors would bring")
+ax.set(xlabel="processors", ylabel="mean wait (min)", ylim=(0, None))
+ax.set_title("What more processors would bring", loc="left")
 ax.spines[["top", "right"]].set_visible(False)
 ax.legend(frameon=False)
 figure

@@ -41,7 +41,8 @@ for k, (name, values) in enumerate(slowdown.items()):
     place = np.arange(len(values)) + 0.4 * k - 0.2
     ax.bar(place, values, 0.38, label=name, color=("#B4B9C0", "#0072B2")[k])
 ax.set_xticks(range(6), ["user 0:\nhalf of all", *(f"user {k}" for k in range(1, 6))])
-ax.set(ylabel="mean bounded slowdown", title="Who waits how long")
+ax.set(ylabel="mean bounded slowdown (ratio)")
+ax.set_title("Who waits how long", loc="left")
 ax.spines[["top", "right"]].set_visible(False)
 ax.legend(frameon=False)
 figure

@@ -36,6 +36,7 @@ ax.boxplot(
     orientation="horizontal",
     medianprops={"color": "#D55E00"},
 )
-ax.set(xlabel="mean wait in minutes", title="Mean waits of resampled weeks")
+ax.set(xlabel="mean wait (min)")
+ax.set_title("Mean waits of resampled weeks", loc="left")
 ax.spines[["top", "right"]].set_visible(False)
 figure

@@ -20,4 +20,8 @@ jobs["allocated"] = 2 ** rng.integers(0, 5, 400)
 jobs["user"] = rng.integers(0, 5, 400)
 trace = sk.Trace(jobs, header={"MaxProcs": "32"})
 done = sk.replay(trace, policy="easy")
-plot_replay_gantt(done, 8 * 3600, 14 * 3600)
+figure = plot_replay_gantt(done, 8 * 3600, 14 * 3600)
+figure.axes[0].set_title(
+    "Six hours of 32 processors: one colour for each user", loc="left"
+)
+figure

@@ -24,4 +24,6 @@ for name, run in runs.items():
 
 # %%
 
-plot_communities(runs)
+figure = plot_communities(runs)
+figure.suptitle("One workload in four kinds of community", x=0.01, ha="left")
+figure

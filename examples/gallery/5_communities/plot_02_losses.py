@@ -32,10 +32,10 @@ for loss in losses:
 figure = Figure(figsize=(8, 3.2), layout="constrained")
 left, right = figure.subplots(1, 2)
 left.plot(losses, 100 * np.array(completion), "o-", color="#0072B2")
-left.set(title="Jobs that complete", ylabel="%", ylim=(90, 100.5))
+left.set(title="Jobs that complete", ylabel="share (%)", ylim=(90, 100.5))
 right.plot(losses, messages, "o-", color="#D55E00")
-right.set(title="Messages a job", ylim=(0, 1.1 * max(messages)))
+right.set(title="Messages per job", ylabel="messages", ylim=(0, 1.1 * max(messages)))
 for ax in (left, right):
-    ax.set_xlabel("share of messages that get lost")
+    ax.set_xlabel("share of messages that get lost (ratio)")
     ax.spines[["top", "right"]].set_visible(False)
 figure

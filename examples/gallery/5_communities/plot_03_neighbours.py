@@ -33,8 +33,8 @@ ax = figure.add_subplot()
 ax.plot(messages, 100 * np.array(completion), "o-", color="#0072B2")
 for number, x, y in zip(asked, messages, completion, strict=True):
     ax.annotate(f"{number}", (x, 100 * y), xytext=(5, -11), textcoords="offset points")
-ax.set(xlabel="messages a job", ylabel="jobs that complete, %")
+ax.set(xlabel="messages per job", ylabel="jobs that complete (%)")
 ax.margins(y=0.12)
-ax.set_title("What asking more neighbours brings")
+ax.set_title("What asking more neighbours brings", loc="left")
 ax.spines[["top", "right"]].set_visible(False)
 figure

@@ -174,7 +174,7 @@ def _restated(
     return window
 
 
-class Front(Drawn, Sequence[Window]):
+class Front(Drawn):
     """The Pareto front of a job; made by `pareto`.
 
     A sequence of windows, the best by the first criterion first. A slice is a
@@ -232,7 +232,7 @@ class Front(Drawn, Sequence[Window]):
     def __len__(self) -> int:
         return len(self.windows)
 
-    @overload  # type: ignore[override]  # a slice is no sequence of Window alone
+    @overload
     def __getitem__(self, place: int) -> Window: ...
     @overload
     def __getitem__(self, place: slice) -> WindowTable: ...

@@ -151,9 +151,8 @@ class Replay(Drawn):
         -------
         dict of str to float
             - ``jobs``, ``dropped``; ``killed``: the jobs that were cut at their
-            requested
-              time; ``makespan``: from the first submission to the last
-              end; ``utilization``: processor seconds used / (processors * makespan);
+              requested time; ``makespan``: from the first submission to the last end;
+              ``utilization``: processor seconds used / (processors * makespan);
               ``throughput``: jobs per hour of the makespan;
             - ``wait_mean``, ``wait_median``, ``wait_p90``, ``_p95``, ``_p99``,
               ``wait_max``: start - submission; ``response_mean``: end - submission;
