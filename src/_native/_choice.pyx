@@ -33,6 +33,7 @@ cdef extern from "slotkern/choice/choose.hpp" namespace "slotkern" nogil:
     Fault cpp_choose "slotkern::choose"(
         const double*, const double*, int, int, int, double, double, int64_t, double, Method,
         vector[CppChoice]*&)
+    int64_t cpp_last_work "slotkern::last_work"()
 
 cdef extern from "slotkern/choice/choose_within.hpp" namespace "slotkern" nogil:
     cdef cppclass SumLimit:
@@ -265,6 +266,11 @@ def choose_each(cost, value, n, budget, gap, max_work, memory_limit, method):
     return run(cost, value, n, budget, gap, max_work, memory_limit, method, True)
 
 
+def last_work():
+    """Units of work of this thread's last `choose` or `choose_each`, for tests."""
+    return cpp_last_work()
+
+
 # --- further limits
 
 # Beside the budget.
@@ -338,7 +344,8 @@ cdef class OneEach:
     value, weight : float
         Sums over the rows, added in the order of the classes; NaN without rows.
     proven : bool
-        No other choice is better by more than ``max(gap, 1e-12)``, relatively.
+        No other choice is better by more than ``max(gap, 1e-12)``, relatively; of whole
+        values whose sums stay below 2**53 by more than `gap` alone.
     bound : float
         No choice has a better value than this, but for the rounding of sums; NaN without
         rows.

@@ -48,6 +48,7 @@ def choose(
     memory_limit: float,
     method: str,
 ) -> Choice | None: ...
+def last_work() -> int: ...
 def choose_within(
     cost: ArrayLike,
     value: ArrayLike,

@@ -52,13 +52,16 @@ def choose(
     max_work : int, optional
         Stop after about this many units of work: a unit is a node of the search, a
         state of the dynamic program or 64 cells of the table. Work is counted, not
-        timed, so the answer is the same on every machine.
+        timed, so the answer is the same on every machine. Method "table" takes the work
+        that its table needs.
     memory_limit : float, optional
         Bytes that the dynamic program may take, 256 MiB by default.
     method : {"auto", "table", "search"}, optional
         "table" is the dynamic program of eq. (2) over integer costs, O(m n budget) time
         and about m n budget / 8 bytes; "search" is branch and bound with core lists,
-        for any costs; "auto" takes the cheaper of the two by their work.
+        for any costs; "auto" searches for up to half of the work that the table would
+        need, and then takes the table, if there is one within `memory_limit` and
+        `max_work`.
     limits : sequence of (weights, "<=" or ">=", amount), optional
         Further limits, up to 7: the sum of the chosen items' weights is at most, or at
         least, that amount. Weights are any finite numbers, one an item, as storage,
@@ -85,7 +88,8 @@ def choose(
     -----
     The budget test is on the sum of the chosen costs in ascending order of (cost, row),
     and the value is summed in that order. Of choices with one value any may be the
-    answer, always the same. Items too dear for any choice change nothing.
+    answer, always the same. Whole values are compared exactly as long as n + 2 times
+    the largest is below 2**53. Items too dear for any choice change nothing.
 
     The sum of a limit is the exact one, rounded once (`math.fsum`), so that no order of
     items decides about an amount that is exactly met. Bounds under several limits come
@@ -128,9 +132,9 @@ def choose_each(
 ) -> list[Choice | None]:
     """`choose` for 1, 2, ..., n items: entry k - 1 is the best choice of k.
 
-    One table answers all of them; without a table each is searched by itself, and
-    `max_work` holds for all together. Parameters and errors as for `choose`; n is at
-    most 10,000,000.
+    One table answers all of them; "auto" takes it if searches for each number of items
+    together need more than half of its work. `max_work` holds for all together.
+    Parameters and errors as for `choose`; n is at most 10,000,000.
 
     Returns
     -------

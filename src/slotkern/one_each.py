@@ -14,6 +14,9 @@ from slotkern.shown_table import Table
 
 __all__ = ["OneEach", "TradeOff", "choose_one_each", "trade_off"]
 
+#: The most points of a curve that is sampled: each is a choice of its own.
+MOST_POINTS = 100_000
+
 
 def choose_one_each(
     value: ArrayLike,
@@ -69,9 +72,11 @@ def choose_one_each(
     Notes
     -----
     Value and weight are summed in the order of the classes, and the test against the
-    limit is on that sum. O(m log m) and typically a few hundred states a class; values
-    that follow their weights exactly (eq. 9, used time under a limit on time) are
-    subset sums and hard to prove: give a `gap`.
+    limit is on that sum. Whole values are compared exactly as long as the sum over the
+    classes of the largest absolute value is below 2**53: `proven` without a `gap` then
+    means that no other choice is better at all. O(m log m) and typically a few hundred
+    states a class; values that follow their weights exactly (eq. 9, used time under a
+    limit on time) are subset sums and hard to prove: give a `gap`.
 
     Examples
     --------
@@ -130,7 +135,7 @@ def trade_off(
         The most states made before the whole curve is given up.
     points : int, optional
         Of a curve that was given up, the exact points at so many limits, evenly spaced
-        from the lightest choice to the best one.
+        from the lightest choice to the best one; at most 100,000.
 
     Returns
     -------
@@ -139,7 +144,7 @@ def trade_off(
     Raises
     ------
     ValueError, TypeError
-        As `choose_one_each`; for fewer than two points.
+        As `choose_one_each`; for fewer than two points or more than 100,000.
 
     Notes
     -----
@@ -155,6 +160,8 @@ def trade_off(
     """
     if points < 2:
         raise ValueError(f"points must be at least 2, got {points}")
+    if points > MOST_POINTS:
+        raise ValueError(f"points must be at most {MOST_POINTS}, got {points}")
     weights, values, complete = _choice.trade_off(
         value, weight, first, maximize, max_work
     )

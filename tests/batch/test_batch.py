@@ -60,6 +60,29 @@ def test_a_limit_is_never_exceeded():
     assert schedule.reasons == ["limit"] * 3
 
 
+def test_a_negative_limit_is_met_or_nothing_is_scheduled():
+    slots = sk.make_slots(
+        node=[0, 1, 2], start=0, end=10, performance=1, price=1, gain=[-6, -3, 8]
+    )
+    jobs = [sk.Request(1, 10, where=f"node == {node}") for node in (0, 1, 2)]
+    some = [jobs[i] for i in (2, 0, 1)]
+    for policy in (sk.CSS, sk.BatchSlicer(2), sk.BatchSlicer(3)):
+        for chosen in (jobs, jobs[:2], jobs[:1], jobs[1:], some):
+            for limit in (-1, -3, -6, -8, -9, -10):
+                schedule = sk.schedule_batch(
+                    slots, chosen, policy, minimize="cost", under="gain", limit=limit
+                )
+                if schedule.scheduled.any():
+                    assert sum(schedule.slices["expense"]) <= limit
+                    assert 0 < schedule.bound <= schedule.value
+                else:
+                    assert schedule.value == schedule.bound == 0
+                    assert set(schedule.reasons) == {"limit"}
+    # The first two meet it together, whatever the third would cost.
+    schedule = sk.schedule_batch(slots, jobs, under="gain", limit=-9)
+    assert schedule.reasons == ["scheduled", "scheduled", "limit"]
+
+
 def test_priorities():
     rich = [sk.Request(1, 8, min_performance=p) for p in (0, 4, 2)]
     order = [1, 2, 0]

@@ -19,6 +19,7 @@ from batch_model import (
     cut,
     fitting,
     oracle,
+    share_of,
     usual,
 )
 from hypothesis import given
@@ -168,7 +169,7 @@ def test_schedules_are_those_of_the_definition(pick, of_jobs, how):
         expenses = [[measured(under, w) for w in windows] for _, windows in have]
         share = None
         if limit is not None:
-            share = (limit - spent) * ((last - first) / (sliced - first))
+            share = share_of(limit - spent, (last - first) / (sliced - first))
             fits = fitting(expenses, share)
             for (j, _), yes in zip(have, fits, strict=True):
                 assert schedule.reasons[j] == ("scheduled" if yes else "limit")

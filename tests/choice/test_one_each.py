@@ -265,6 +265,58 @@ def test_bad_arguments_are_named(arguments, message):
         sk.choose_one_each(*arguments)
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_whole_values_that_differ_by_one(sign):
+    value = np.array([20_000_000, 10_000_001, 20_000_000, 10_000_000])
+    found = sk.choose_one_each(
+        sign * value, value, [0, 2, 4], 30_000_001, maximize=sign > 0
+    )
+    assert found.proven
+    assert found.rows.tolist() == [1, 2]
+    assert found.value == found.bound == sign * 30_000_001
+
+
+def test_a_batch_reaches_its_bound_in_whole_numbers():
+    value = [20_000_000, 10_000_001, 20_000_000, 10_000_000]
+    slots = sk.make_slots(
+        node=range(4), start=0, end=10, performance=1, price=1, gb=value
+    )
+    jobs = [sk.Request(1, 10, where="node <= 1"), sk.Request(1, 10, where="node >= 2")]
+    batch = sk.schedule_batch(
+        slots, jobs, maximize="gb", under="gb", limit=30_000_001, gap=0
+    )
+    assert batch.value == batch.slices["bound"][0] == 30_000_001
+    curve = batch.trade_off()
+    assert batch.value == curve.value[curve.weight <= 30_000_001].max()
+
+
+@pytest.mark.parametrize("power", range(7, 16))
+def test_whole_values_are_compared_exactly(power):
+    # Sums a few steps apart beside large numbers, exact while they are below 2**53.
+    rng = np.random.default_rng(power)
+    classes, rows = 3, 3
+    first = np.arange(classes + 1) * rows
+    sets = np.array(list(itertools.product(range(rows), repeat=classes)))
+    for turn in range(60):
+        value, weight = rng.integers(
+            1, 3, (2, classes, rows)
+        ) * 10.0**power + rng.integers(-3, 4, (2, classes, rows))
+        value *= rng.choice([-1, 1], value.shape) if turn % 3 == 0 else 1
+        weight = (weight, np.abs(value), rng.random(value.shape))[turn % 3]
+        places = np.arange(classes)
+        weights = weight[places, sets].sum(1)
+        values = value[places, sets].sum(1)
+        limit = weights[rng.integers(len(sets))] + int(rng.integers(0, 2))
+        for maximize in (False, True):
+            found = sk.choose_one_each(
+                value.ravel(), weight.ravel(), first, limit, maximize=maximize
+            )
+            within = values[weights <= limit]
+            assert found.proven
+            assert found.value == (within.max() if maximize else within.min())
+            assert found.bound == found.value
+
+
 def test_other_arguments_are_checked():
     with pytest.raises(TypeError, match="first must hold integers"):
         sk.choose_one_each([1], [1], [0.0, 1.0], 5)
@@ -274,6 +326,8 @@ def test_other_arguments_are_checked():
         sk.choose_one_each([1], [1], [0, 1], 5, max_work=1.5)
     with pytest.raises(ValueError, match="points must be at least 2"):
         sk.trade_off([1], [1], [0, 1], points=1)
+    with pytest.raises(ValueError, match="points must be at most 100000, got 10"):
+        sk.trade_off([1], [1], [0, 1], points=10**9)
 
 
 def test_a_curve_too_long_to_list_is_sampled():

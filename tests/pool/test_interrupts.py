@@ -80,6 +80,11 @@ CALLS = {
         cost = rng.random(2_000) + 1
         call = lambda: sk.choose_each(cost, cost, 2_000, cost.sum() / 2)
     """,
+    "choose_each of whole costs": """
+        cost = rng.integers(1, 5_000, 600)
+        value = np.maximum(1, cost - 500)
+        call = lambda: sk.choose_each(cost, value, 200, int(cost.sum() / 10))
+    """,
     "search by value": """
         slots = sk.generate_environment("square", nodes=20_000, seed=1).slots
         asked = sk.Request(200, 800, budget=20_000)

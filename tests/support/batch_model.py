@@ -142,11 +142,23 @@ def best_choice(
     return min(sums, key=lambda total: sign * total, default=None)
 
 
+def share_of(left: float, fraction: float) -> float:
+    """A sub-batch's share of a limit; a negative rest is not divided."""
+    return left if left < 0 else left * fraction
+
+
 def fitting(expenses: list[list[float]], limit: float) -> list[bool]:
-    """Which jobs fit a limit beside those before them, by their least expenses."""
+    """Which jobs fit a limit beside those before them, by their least expenses.
+
+    Jobs with negative expenses may meet a negative limit together.
+    """
+    savings = [0.0]
+    for own in reversed(expenses):
+        savings.append(savings[-1] + min(0.0, min(own)) if limit < 0 else 0.0)
+    savings.reverse()
     kept, least = [], 0.0
-    for own in expenses:
-        fits = least + min(own) <= limit
+    for own, later in zip(expenses, savings[1:], strict=True):
+        fits = least + min(own) + later <= limit
         least += min(own) if fits else 0.0
         kept.append(fits)
-    return kept
+    return kept if least <= limit else [False] * len(kept)

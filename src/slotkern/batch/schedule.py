@@ -237,6 +237,8 @@ class Schedule(Drawn):
             (self.scheduled & ~limited, math.inf),
         ):
             jobs = np.flatnonzero(some).tolist()
+            if not jobs:
+                continue
             asked = [self.batch.requests[job] for job in jobs]
             total += self._bound_of(asked, None if math.isinf(limit) else limit)
         return total

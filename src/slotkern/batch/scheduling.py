@@ -68,9 +68,11 @@ def schedule_batch(
         What the limit is on; the same names.
     limit : float, optional
         The most of it for the whole batch, of which each sub-batch gets its share of
-        what is left. By default eq. (5) for each sub-batch: the sum over the jobs of
-        the mean over their alternatives, rounded up. Jobs that do not fit a given limit
-        beside those before them fail with the reason ``"limit"``.
+        what is left. A negative rest is not divided: the first sub-batch that can meets
+        all of it, or nothing is scheduled. Jobs that do not fit a given limit beside
+        those before them fail with the reason ``"limit"``. By default eq. (5) for each
+        sub-batch: the sum over the jobs of the mean over their alternatives, rounded
+        up.
     shape : {"ragged", "square"}
         As for `find_window`.
     alternatives : {"amp", "alp"}

@@ -289,7 +289,7 @@ void swaps_are_the_best_ones() {
     swaps.stand_on(set);
     std::int64_t work = 0;
     if (swaps.exchange_two(work)) CHECK(sum(value, swaps.set()) > sum(value, set));
-    CHECK(work == 2 * n * (count - n) + 1);
+    CHECK(work == 4 * n * (count - n) + 1);
     CHECK(sum(cost, swaps.set()) <= room);
     swaps.kick();
     std::vector<int> ids = swaps.set();

@@ -278,12 +278,14 @@ class Batch {
     for (std::size_t a = 0; a < made; ++a)
       rows_[next_[static_cast<std::size_t>(out_->owner[from + a]) - first]++] = from + a;
 
-    const double left = static_cast<double>(rules_->slices.back() - first);
-    const double share = rules_->limited ? (rules_->limit - spent_) *
-                                               (static_cast<double>(last - first) / left)
-                                         : 0;
+    const double jobs = static_cast<double>(last - first);
+    const double share =
+        rules_->limited ? share_of(rules_->limit - spent_,
+                                   jobs / static_cast<double>(rules_->slices.back() - first))
+                        : 0;
     value_.clear(), expense_.clear(), classes_.assign(1, 0), kept_.clear();
     double usual = 0, least = 0;
+    sum_savings(share);
     for (std::size_t j = 0; j + 1 < firsts_.size(); ++j) {
       if (firsts_[j] == firsts_[j + 1]) continue;
       double sum = 0, lightest = kInfinity;
@@ -295,7 +297,7 @@ class Batch {
         lightest = std::min(lightest, x);
       }
       const std::size_t count = firsts_[j + 1] - firsts_[j];
-      if (rules_->limited && !(least + lightest <= share)) {
+      if (rules_->limited && !(least + lightest + savings_[j + 1] <= share)) {
         expense_.resize(expense_.size() - count), value_.resize(value_.size() - count);
         out_->reasons[first + j] = kOverLimit;
         continue;
@@ -306,6 +308,7 @@ class Batch {
       kept_.push_back(j);
     }
     const double limit = rules_->limited ? share : usual;
+    if (rules_->limited && !(least <= limit)) return leave_all(first);
     OneEach& answer = one_each();
     const Classes classes{value_.data(), expense_.data(), classes_.data(), classes_.size() - 1};
     const Fault fault = answer.run(classes, limit, rules_->maximize, rules_->gap, rules_->work);
@@ -319,6 +322,32 @@ class Batch {
       const auto row = static_cast<std::size_t>(answer.rows[c]);
       out_->chosen[first + kept_[c]] = static_cast<std::int64_t>(alternative(c, row));
     }
+    return Status::ok;
+  }
+
+  // A sub-batch's share of what is left. A negative rest is not divided: it must be met by the
+  // first sub-batch that can, because a later one may fail, and then the limit would be exceeded.
+  static double share_of(double left, double fraction) {
+    return left < 0 ? left : left * fraction;
+  }
+
+  // savings_[j]: the jobs from place j on lower the expense by this at most (a sum of negative
+  // numbers). It only counts beside a negative share, which no first job need meet alone.
+  void sum_savings(double share) {
+    savings_.assign(firsts_.size(), 0);
+    if (share >= 0) return;
+    for (std::size_t k = firsts_.size() - 1; k-- > 0;) {
+      double lightest = 0;
+      for (std::size_t i = firsts_[k]; i < firsts_[k + 1]; ++i)
+        lightest = std::min(lightest, rules_->expense.of(out_->alternatives, rows_[i]));
+      savings_[k] = savings_[k + 1] + lightest;
+    }
+  }
+
+  // Sums that round may let jobs in whose expense is above the limit after all.
+  Status leave_all(std::size_t first) {
+    for (const std::size_t j : kept_) out_->reasons[first + j] = kOverLimit;
+    kept_.clear();
     return Status::ok;
   }
 
@@ -375,7 +404,7 @@ class Batch {
   BatchPool scratch_;  // what a sub-batch's alternatives are cut from
   std::vector<std::size_t> alive_, firsts_, next_, rows_, kept_;
   std::vector<Found> newest_;  // of each job's alternatives
-  std::vector<double> value_, expense_;
+  std::vector<double> value_, expense_, savings_;
   std::vector<std::int64_t> classes_;
 };
 

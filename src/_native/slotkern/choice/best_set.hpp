@@ -82,9 +82,9 @@ class BestSet {
     return {exact ? gap : std::max(gap, 1e-12), exact ? 1.0 : 0.0, 0};
   }
 
-  // Whether all sums of values are integers without rounding.
+  // Whether all sums of `pick` values are whole and exact.
   bool integers(int pick) const {
-    return scale.integers && (pick + 2) * scale.largest() < kMostInteger;
+    return scale.integers && (pick + 2) * scale.largest() < kMostExact;
   }
 
   static double largest(const double* cost, int count) {

@@ -24,15 +24,18 @@ struct Items {
   int count;
 };
 
-// Which bounds are still worth a look. Optimal within `relative`; values that are all integers
-// differ by at least `step` = 1; bounds are wrong by at most `noise`.
+// The bounds that a search must still follow. An answer is optimal within `relative`; sums of
+// values that are all whole differ by at least `step` = 1; a bound is wrong by at most `noise`.
 struct Tolerance {
   double relative = 1e-12, step = 0, noise = 0;
 
-  // A set can beat `best` by enough only if its bound is larger than this.
+  // A set is better than `best` only if its bound is larger than this. The next double below
+  // best + step stands for "equal or more": no fraction of the step is subtracted, because it
+  // would vanish beside a large sum.
   double beat(double best) const {
     if (best == -kInfinity) return best;  // -inf + eps * inf is NaN, and NaN prunes everything
-    return std::max(best + relative * std::fabs(best), best + step * (1 - 1e-9)) - noise;
+    const double more = step > 0 ? std::nextafter(best + step, -kInfinity) : best;
+    return std::max(best + relative * std::fabs(best), more) - noise;
   }
 };
 

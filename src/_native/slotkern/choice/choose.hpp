@@ -109,11 +109,12 @@ struct Chooser {
   }
 
   // choices[k - 1] for k = from..n out of one table.
-  Fault by_table(const Items& items, int from, int n, double budget, double memory) {
-    const double columns = width(items, n, budget);
+  Fault by_table(const Items& items, int from, int n, double columns, double memory) {
     if (!KnapsackTable::fits(items.count, n, columns, memory))
       return {Status::table_too_large, 0, 0};
     const std::size_t last = static_cast<std::size_t>(columns) - 1;
+    knapsack.work += static_cast<std::int64_t>(KnapsackTable::cells(items.count, n, columns) /
+                                               KnapsackTable::kCellsPerUnit);
     knapsack.table().run(costs.data(), items.value, static_cast<std::size_t>(items.count),
               static_cast<std::size_t>(n), last + 1, from < n);
     for (int k = from; k <= n; ++k) {
@@ -140,6 +141,7 @@ struct Chooser {
             const Limits& limits, Method method) {
     choices.clear();
     choices.resize(static_cast<std::size_t>(n - from + 1));
+    knapsack.work = 0;
     given = all;
     if (const Fault fault = check(given, n); fault.status != Status::ok) return fault;
     if (method == Method::table)
@@ -149,31 +151,47 @@ struct Chooser {
     const int most = std::min(n, items.count);
     if (most < from) return {};
     knapsack.scale = ValueScale::of(items.value, items.count);
-    if (method == Method::fastest && integer_costs(items).status == Status::ok) {
-      // One table serves all cardinalities; a search of m items costs about kSearch * m each.
-      const double columns = width(items, most, budget);
-      const double units =
-          KnapsackTable::cells(items.count, most, columns) / KnapsackTable::kCellsPerUnit;
-      if (units < std::min(kSearch * items.count * (most - from + 1),
-                           static_cast<double>(limits.work)) &&
-          KnapsackTable::fits(items.count, most, columns, limits.memory))
-        method = Method::table;
-    }
-    if (method == Method::table) {
-      integer_costs(items);
-      return by_table(items, from, most, budget, limits.memory);
-    }
+    const int many = most - from + 1;
+    bool table = method == Method::table;
+    // A table for one cardinality alone is the knapsack's own subject unless it is tiny.
+    if (method == Method::fastest)
+      table = (many > 1 || is_tiny(items, most, budget)) &&
+              integer_costs(items).status == Status::ok;
+    if (method == Method::table) integer_costs(items);
+    const double columns = table ? width(items, most, budget) : 0;
+    if (method == Method::table) return by_table(items, from, most, columns, limits.memory);
+    const double units =
+        KnapsackTable::cells(items.count, most, columns) / KnapsackTable::kCellsPerUnit;
+    const double allowed = static_cast<double>(limits.work);
+    const bool applies = table && units <= allowed &&
+                         KnapsackTable::fits(items.count, most, columns, limits.memory);
+    // One table serves all cardinalities; bounds alone take about kSearch * m for each.
+    if (applies && units < kSearch * items.count * many)
+      return by_table(items, from, most, columns, limits.memory);
     knapsack.gap = gap;
     knapsack.limits = limits;
     knapsack.limits.table = method != Method::search;
-    knapsack.work = 0;
-    if (most > from || items.count > kManyItems) expect_long();
-    for (int k = from; k <= most; ++k)
+    if (many > 1 || items.count > kManyItems) expect_long();
+    // Of several cardinalities the searches together may spend half of the table's work.
+    if (applies && many > 1)
+      knapsack.limits.work = static_cast<std::int64_t>(std::min(units / 2, allowed - units));
+    for (int k = from; k <= most; ++k) {
       by_search(items, k, budget, choices[static_cast<std::size_t>(k - from)]);
+      if (knapsack.complete || !applies || many == 1) continue;
+      choices.assign(choices.size(), {});
+      return by_table(items, from, most, columns, limits.memory);
+    }
     return {};
   }
 
-  static constexpr double kSearch = 16;
+  // Whether the table of eq. (2) may take less than kSearch units an item.
+  static bool is_tiny(const Items& items, int n, double budget) {
+    const double most = kSearch * KnapsackTable::kCellsPerUnit / n;
+    return budget < most ||
+           std::all_of(items.cost, items.cost + items.count, [most](double c) { return c < most; });
+  }
+
+  static constexpr double kSearch = 2;
   static constexpr int kManyItems = 1 << 12;
 };
 
@@ -181,6 +199,9 @@ inline Chooser& chooser() {
   static thread_local Chooser scratch;
   return scratch;
 }
+
+// Units of work of the calling thread's last choose().
+inline std::int64_t last_work() noexcept { return chooser().knapsack.work; }
 
 inline Fault choose(const double* cost, const double* value, int count, int from, int n,
                     double budget, double gap, std::int64_t work, double memory,

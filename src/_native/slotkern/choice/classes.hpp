@@ -35,7 +35,10 @@ struct ClassItems {
   std::vector<Item> items;
   std::vector<std::size_t> firsts;  // items firsts[k] to firsts[k + 1] are of class k
   double most = 0;                  // the limit, no larger than any sum
-  double slack = 0, noise = 0, step = 0, weight_unit = 1, value_unit = 1;
+  double slack = 0;                 // largest rounding error of a sum of weights
+  double noise = 0;                 // largest rounding error of a bound, in scaled values
+  double step = 0;                  // least difference of two scaled sums if all are exact, or 0
+  double weight_unit = 1, value_unit = 1;
 
   std::size_t count() const { return classes->count; }
 
@@ -89,18 +92,22 @@ struct ClassItems {
   // where sums of what is left could overflow.
   bool scale() {
     const double n = static_cast<double>(classes->count);
-    double largest[2] = {0, 0}, sum[2] = {0, 0};
+    double largest[2] = {0, 0}, sum[2] = {0, 0}, spread[2] = {0, 0};
     bool whole[2] = {true, true};
     for (std::size_t k = 0; k < classes->count; ++k) {
-      double own[2] = {0, 0};
+      double own[2] = {0, 0}, low[2] = {kInfinity, kInfinity}, high[2] = {-kInfinity, -kInfinity};
       for (std::size_t i = firsts[k]; i < firsts[k + 1]; ++i) {
         const double x[2] = {items[i].weight, items[i].value};
         for (int j = 0; j < 2; ++j) {
           own[j] = std::max(own[j], std::fabs(x[j]));
+          low[j] = std::min(low[j], x[j]), high[j] = std::max(high[j], x[j]);
           whole[j] = whole[j] && x[j] == std::floor(x[j]);
         }
       }
-      for (int j = 0; j < 2; ++j) largest[j] = std::max(largest[j], own[j]), sum[j] += own[j];
+      for (int j = 0; j < 2; ++j) {
+        largest[j] = std::max(largest[j], own[j]);
+        sum[j] += own[j], spread[j] = std::max(spread[j], high[j] - low[j]);
+      }
     }
     if (!((n + 64) * std::max(largest[0], largest[1]) < 1e300)) return false;
     double unit[2];
@@ -113,9 +120,12 @@ struct ClassItems {
     // |limit| beyond every sum decides nothing more than the largest sum does.
     most = std::clamp(limit, -2 * sum[0] - 1, 2 * sum[0] + 1);
     const double rounding = (n + 2) * 0x1p-52;
-    slack = whole[0] && sum[0] < 0x1p51 ? 0 : 2 * rounding * sum[0];
-    step = whole[1] && sum[1] < 0x1p51 ? unit[1] : 0;
-    noise = step > 0 ? 0 : rounding * (sum[1] * unit[1]);
+    // Sums of whole numbers, and differences within a class, are exact below 2^53.
+    const auto exact = [&](int j) { return whole[j] && std::max(sum[j], spread[j]) < 0x1p53; };
+    slack = exact(0) ? 0 : 2 * rounding * sum[0];
+    if (exact(0)) most = std::floor(most);
+    step = exact(1) ? unit[1] : 0;
+    noise = (step > 0 ? 4 : 1) * rounding * (sum[1] * unit[1]);
     weight_unit = unit[0], value_unit = unit[1];
     return true;
   }

@@ -31,7 +31,7 @@ class CoreTable {
     std::int64_t divisor = 0;
     for (const double c : core.cost) {
       costs_.push_back(static_cast<std::int64_t>(c - least));
-      divisor = std::gcd(divisor, costs_.back());
+      if (divisor != 1) divisor = std::gcd(divisor, costs_.back());
       total += c - least;
     }
     if (divisor > 1)

@@ -4,12 +4,14 @@
 // Stages, each only if the one before left the question open:
 //   1. the Lagrange bound and the best set it meets within the budget; 1-swaps improve that;
 //   2. items whose exchange costs more than (bound - incumbent) are decided; the rest is the core;
-//   3. depth-first search, limited; 4. core lists, limited; 2-swaps;
-//   5. for integer costs the table over the core once the others have spent a share of its
-//      work, which is known beforehand; else the lists to their end.
-// What a set is worth and whether it fits is judged in choice/best_set.hpp. Work is counted, never
-// timed: one unit is a node of the search, a state of the lists, half an exchange of two items,
-// 64 cells of the table or of the exchanges of one.
+//   3. the search: depth first, core lists and local search, in slices that grow;
+//   4. for integer costs the table over the core, once the search has spent half of its work.
+// The table's work T is known before it begins and the search's is not, so that this order takes
+// at most 1.5 T and at most three times the work of the search alone.
+//
+// choice/best_set.hpp compares values and tests budgets. Work is counted, never timed. One unit
+// takes about 10 ns: a node of the depth-first search, a state of the lists, 64 cells of the
+// table, a quarter of an exchange of two items, 32 exchanges of one.
 #pragma once
 
 #include <algorithm>
@@ -80,6 +82,8 @@ class Knapsack : public BestSet {
   void begin(const Items& items, int pick, double budget, const Forced& forced,
              double incumbent) {
     start(items, pick, budget, forced, incumbent);
+    begun_ = work;
+    until_ = limits.work;
     lagrange_.lambda = 0;  // that of an earlier search would make answers depend on it
   }
 
@@ -110,10 +114,14 @@ class Knapsack : public BestSet {
     if (!lagrange_.closed) {
       tolerance_.noise = noise(pick_, lagrange_.lambda * reach_);
       swaps_.start(items_, room_, slack_);
-      if (open() && first) {
-        swaps_.stand_on(lagrange_.under.chosen);
-        one_swaps();
+      const bool swap = open() && first;
+      if (swap) swaps_.stand_on(lagrange_.under.chosen);
+      // Many items: exchanges may take longer than the table.
+      if (swap && limits.table && swaps_.work_of_one() > kLongSwaps) {
+        reduce(false);
+        allot();
       }
+      if (swap) one_swaps();
       if (open()) search();
     }
     conclude();
@@ -128,8 +136,8 @@ class Knapsack : public BestSet {
     return found_ = true;
   }
 
-  // Decides all items that no better set can exchange; the others become the core, which is
-  // `sorted` by falling weight unless only the table shall see it.
+  // Decides all items that no better set can exchange; the others become the core, sorted by
+  // falling weight if a search follows.
   void reduce(bool sorted = true) {
     const double lambda = lagrange_.lambda;
     Lagrange::top(items_, pick_, 1, lambda, side_);
@@ -171,92 +179,68 @@ class Knapsack : public BestSet {
     core_.offset = core_.base_value + lambda * core_.room + core_.pick * core_.middle;
   }
 
-  // What the stages may spend, known once the core is.
-  struct Budgets {
-    std::int64_t table;  // work of the table, or -1
-    std::int64_t share;  // of it that the others may spend; all that is left if there is none
-    std::int64_t first;  // of that, for the first lists
-  };
-
+  // If the table does not apply, the search has all the work that is allowed.
   void search() {
-    if (small_table()) return;
     reduce();
-    const std::int64_t table = table_work(), share = table >= 0 ? table / 32 + 40 : left();
-    const Budgets budgets{table, share, std::min(kFirstStates, share)};
-    // Each says whether the question is settled, or given up.
-    constexpr bool (Knapsack::*stages[])(const Budgets&) = {
-        &Knapsack::go_deep,    &Knapsack::first_lists, &Knapsack::climb_first,
-        &Knapsack::enumerate,  &Knapsack::more_lists,  &Knapsack::climb_long,
-        &Knapsack::table_at_last};
+    if (depth_first(std::min(kShortSearch, left()))) return;
+    allot();
+    // Each returns whether the question is settled.
+    constexpr bool (Knapsack::*stages[])() = {
+        &Knapsack::small_table, &Knapsack::few_sets,  &Knapsack::first_lists,
+        &Knapsack::climb_first, &Knapsack::enumerate, &Knapsack::more_lists,
+        &Knapsack::climb_long,  &Knapsack::finish_by_table};
     for (const auto stage : stages)
-      if ((this->*stage)(budgets)) return;
+      if ((this->*stage)()) return;
     complete = false;
   }
 
-  // One that is done before the others have begun.
+  // Sets `until_`, the work at which the search gives up, for the core as it is.
+  void allot() {
+    table_ = table_work();
+    if (table_ > limits.work - work) table_ = -1;
+    until_ = limits.work;
+    if (table_ >= 0) until_ = std::min(begun_ + table_ / 2 + kShortSearch, limits.work - table_);
+  }
+
+  // A table that takes hardly longer than sorting the core did.
   bool small_table() {
-    if (!limits.table) return false;
-    reduce(false);
-    const std::int64_t small = table_work();
-    if (small < 0 || small > kSmallTable * static_cast<std::int64_t>(core_.size()) ||
-        small > left())
-      return false;
-    run_table();
-    return true;
+    return table_ <= kSmallTable * static_cast<std::int64_t>(core_.size()) && finish_by_table();
   }
 
-  // Depth first: to its end where the core has few sets, else a short look.
-  bool go_deep(const Budgets& budgets) {
-    const bool few =
-        sets() < (budgets.table >= 0 ? static_cast<double>(budgets.table) / 2 : kFewSets);
-    const bool finished =
-        depth_first(few ? left() : std::min({kShortSearch, budgets.share, left()}));
-    if (few) complete = finished;
-    return finished || few;
-  }
+  bool few_sets() { return sets() < kFewSets && depth_first(std::min(kFewNodes, left())); }
 
-  bool first_lists(const Budgets& budgets) {
-    const bool finished = lists(std::min(budgets.first, left()));
-    if (!finished) expect_long();
-    return finished;
-  }
+  bool first_lists() { return lists(std::min(kFirstStates, left())); }
 
-  static bool table_is_near(const Budgets& budgets) { return budgets.share <= budgets.first; }
-
-  // A better set makes the core smaller.
-  bool climb_first(const Budgets& budgets) {
-    if (table_is_near(budgets)) return false;
-    if (found_) climb(std::min({kClimb, budgets.share / 4, left()}));
+  // A better set makes the core, and with it the table, smaller.
+  bool climb_first() {
+    if (left() == 0) return false;
+    if (found_) climb(std::min(kClimb, left()));
     if (!open()) return true;
     reduce();
+    allot();
     return false;
   }
 
-  bool enumerate(const Budgets& budgets) {
-    if (table_is_near(budgets)) return false;
-    if (!(sets() < kManySets && sets() < static_cast<double>(budgets.share))) return false;
-    complete = depth_first(left());
-    return true;
+  bool enumerate() {
+    if (left() == 0 || !(sets() < kManySets)) return false;
+    return depth_first(std::min(kManyNodes, left()));
   }
 
-  bool more_lists(const Budgets& budgets) {
-    return !table_is_near(budgets) &&
-           lists(std::min({budgets.share - budgets.first, left(), kMostStates}));
-  }
+  bool more_lists() { return left() > 0 && lists(std::min(left(), kMostStates)); }
 
-  bool climb_long(const Budgets& budgets) {
-    if (table_is_near(budgets) || budgets.table >= 0 || !found_) return false;
+  bool climb_long() {
+    if (left() == 0 || !found_) return false;
     climb(std::min(kLastClimb, left()));
     return !open();
   }
 
-  bool table_at_last(const Budgets& budgets) {
-    if (budgets.table < 0 || table_work() > left()) return false;
+  bool finish_by_table() {
+    if (table_ < 0) return false;
     run_table();
     return true;
   }
 
-  // How many sets the core has: the search has hardly more nodes.
+  // The number of sets that the core has; counting stops beyond kManySets.
   double sets() const {
     double count = 1;
     for (int k = 1; k <= core_.pick && count < kManySets; ++k)
@@ -264,9 +248,11 @@ class Knapsack : public BestSet {
     return count;
   }
 
-  std::int64_t left() const { return std::max<std::int64_t>(0, limits.work - work); }
+  // Work that the search may still spend.
+  std::int64_t left() const { return std::max<std::int64_t>(0, until_ - work); }
 
   bool depth_first(std::int64_t limit) {
+    if (limit > kLongWork) expect_long();
     const bool finished =
         depth_.run(core_, tolerance_, best, limit,
                    [this](const std::vector<int>& set) { return accept(set); });
@@ -274,7 +260,10 @@ class Knapsack : public BestSet {
     return finished;
   }
 
+  // States hold sums of more than `pick` values on their way: whole ones must stay exact there.
   bool lists(std::int64_t limit) {
+    if (limit > kLongWork) expect_long();
+    if (integers(pick_) && !integers(static_cast<int>(core_.size()) + pick_)) return false;
     const auto take = [this](const std::vector<int>& set) { return accept(set); };
     bool finished = lists_.run<false>(core_, tolerance_, best, limit, limits.memory, take);
     work += lists_.states;
@@ -295,8 +284,10 @@ class Knapsack : public BestSet {
 
   // The best exchange of one item for another, again and again.
   void one_swaps() {
+    const std::int64_t once = swaps_.work_of_one();
     for (int round = 0; round < kSwaps && left() > 0; ++round) {
-      work += swaps_.work_of_one();
+      if ((round + 1) * once > kLongWork) expect_long();
+      work += once;
       if (!swaps_.exchange_one()) break;
     }
     consider(swaps_.set());
@@ -312,6 +303,7 @@ class Knapsack : public BestSet {
   // ones): for values that follow costs closely, where any good sum will do.
   void climb(std::int64_t limit) {
     const std::int64_t until = work + limit;
+    if (limit > kLongWork) expect_long();
     swaps_.stand_on(chosen);
     while (work < until) {
       poll();
@@ -343,7 +335,7 @@ class Knapsack : public BestSet {
   }
 
   void run_table() {
-    work += table_work();
+    work += table_;
     const double value = core_.base_value + core_table_.run(core_);
     if (!(value > best)) return;
     if (accept(core_table_.trace(core_)))
@@ -352,12 +344,17 @@ class Knapsack : public BestSet {
       complete = false;
   }
 
-  static constexpr std::int64_t kSmallTable = 64;  // work for each item of the core
-  static constexpr std::int64_t kShortSearch = 300, kFirstStates = 20000, kClimb = 200000;
-  static constexpr std::int64_t kMostStates = 10000000, kLastClimb = 20000000;
+  static constexpr std::int64_t kSmallTable = 8;  // work for each item of the core
+  static constexpr std::int64_t kLongSwaps = 64;
+  static constexpr std::int64_t kShortSearch = 300, kFewNodes = 200000, kManyNodes = 20000000;
+  static constexpr std::int64_t kFirstStates = 20000, kMostStates = 10000000;
+  static constexpr std::int64_t kClimb = 400000, kLastClimb = 40000000;
+  static constexpr std::int64_t kLongWork = 20000;  // units, about half a millisecond
   static constexpr double kFewSets = 20000, kManySets = 4e6;
   static constexpr int kSwaps = 200, kPairRounds = 20;
 
+  std::int64_t begun_ = 0, until_ = std::numeric_limits<std::int64_t>::max();  // see allot()
+  std::int64_t table_ = -1;  // work of the table, or -1 if it does not apply
   Lagrange lagrange_;
   Side side_;
   Core core_;

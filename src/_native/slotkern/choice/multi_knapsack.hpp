@@ -80,7 +80,7 @@ class MultiKnapsack {
     return {exact ? gap : std::max(gap, 1e-12), exact ? 1.0 : 0.0, 0};
   }
   bool integers(int pick) const {
-    return scale.integers && (pick + 2) * scale.largest() < 0x1p52;
+    return scale.integers && (pick + 2) * scale.largest() < kMostExact;
   }
 
   template <class Fits>

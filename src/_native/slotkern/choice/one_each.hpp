@@ -94,7 +94,7 @@ class OneEach {
       weight += given_.weight_of(given_.items[i].row);
     }
     if (!(weight <= given_.limit)) return {Status::internal, 0, 0};
-    const double lost = gap_ > kRounding ? gap_ * std::fabs(value) : 0;
+    const double lost = given_.step > 0 || gap_ > kRounding ? gap_ * std::fabs(value) : 0;
     double below = given_.sign * value - lost;  // proven: within the gap
     if (!proven) below = std::min(below, rest_ / given_.value_unit);
     below = std::max(below, (relaxed_.lb - given_.noise) / given_.value_unit);
@@ -102,12 +102,22 @@ class OneEach {
     return {};
   }
 
-  // What a set must stay under to be worth a look.
+  // A bound at or above `cut_` prunes. Whole sums differ by at least a step: one that must stay
+  // above ub - step cannot improve on ub. That difference is exact and the comparison strict,
+  // hence the next double: any fraction of a step vanishes beside sums above 2^53 times it.
   void set_upper(double ub) {
     ub_ = ub;
-    const double least = std::max(gap_, kRounding) * std::fabs(ub);
-    const double worth = std::max(least, given_.step * (1 - 1e-9));
+    if (given_.step > 0) {
+      cut_ = std::nextafter(ub - std::max(gap_ * std::fabs(ub), given_.step), kInfinity);
+      return;
+    }
+    const double worth = std::max(gap_, kRounding) * std::fabs(ub);
     cut_ = ub - std::max(worth - given_.noise, 0.0);
+  }
+
+  // Whether the relaxation alone proves the incumbent. For real values cut_ has the noise.
+  bool proven_by_relaxation() const {
+    return relaxed_.lb - (given_.step > 0 ? given_.noise : 0) >= cut_;
   }
 
   // --- the search
@@ -118,7 +128,7 @@ class OneEach {
     order_core();
     double blurred = kInfinity;
     rest_ = kInfinity;
-    proven = relaxed_.lb >= cut_ || solve(order_, blurred);
+    proven = proven_by_relaxation() || solve(order_, blurred);
     if (proven && blurred < cut_) {
       order_.resize(given_.count());
       for (std::size_t k = 0; k < given_.count(); ++k) order_[k] = static_cast<std::uint32_t>(k);
@@ -294,7 +304,7 @@ class OneEach {
       }
       if (stopped) {
         join(order, q);
-        if (relaxed_.lb >= cut_) break;
+        if (proven_by_relaxation()) break;
         rest_ = cut_;
         double room, total;
         for (const State& state : states_) rest_ = std::min(rest_, bound_of(state, q, room, total));
@@ -311,7 +321,7 @@ class OneEach {
       if (q + 1 < order.size() && states_.size() > crowd) {
         crowd = 8 * states_.size();
         join(order, q + 1);
-        if (relaxed_.lb >= cut_) break;
+        if (proven_by_relaxation()) break;
       }
     }
     return true;
@@ -321,7 +331,8 @@ class OneEach {
   // two lists by rising weight and falling value the best pairs that fit are found in one pass.
   // Sums of many rows come so close to the limit that this alone often proves the answer.
   void join(const std::vector<std::uint32_t>& order, std::size_t q) {
-    tail_.assign(1, {0, 0});
+    // The tail starts from the bases: every sum here is one of chosen rows, none of differences.
+    tail_.assign(1, {rest_weight_[q], rest_value_[q]});
     tail_steps_.clear(), tail_starts_.clear();
     const std::size_t most = std::max(16 * kCrowd, 2 * states_.size());
     std::size_t last = q;
@@ -351,10 +362,10 @@ class OneEach {
     std::size_t b = tail_.size(), best_front = 0, best_tail = 0;
     double best = cut_;
     for (std::size_t a = 0; a < states_.size() && b > 0; ++a) {
-      const double room = given_.most - 2 * given_.slack - (states_[a].weight + rest_weight_[q]);
+      const double room = given_.most - 2 * given_.slack - states_[a].weight;
       while (b > 0 && tail_[b - 1].weight > room) --b;
       if (b == 0) break;
-      const double total = states_[a].value + rest_value_[q] + tail_[b - 1].value;
+      const double total = states_[a].value + tail_[b - 1].value;
       if (total < best) best = total, best_front = a, best_tail = b - 1;
     }
     if (!(best < cut_)) return;

@@ -9,7 +9,8 @@
 
 namespace slotkern {
 
-inline constexpr double kMostInteger = 0x1p52;  // below it sums of integers are exact
+inline constexpr double kMostExact = 0x1p53;    // sums of whole numbers below it are exact
+inline constexpr double kMostInteger = 0x1p52;  // the same with room for differences
 
 // Items that must be among the chosen; choosing `pick` others comes on top.
 struct Forced {

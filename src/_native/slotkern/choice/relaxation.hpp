@@ -80,7 +80,8 @@ class Relaxation {
     w = 0;
     for (const std::uint32_t i : base) w += given.items[i].weight, f += given.items[i].value;
     // Valid for any lambda >= 0 and any base: the losses below 0 count too.
-    lb = f - lambda * ((given.most + given.slack - w) * given.weight_unit);
+    const double charge = lambda * ((given.most + given.slack - w) * given.weight_unit);
+    lb = f - (charge + 4 * 0x1p-52 * std::fabs(charge));
   }
 
   // What each row loses against the base at lambda; where a base is not the best, lb pays.

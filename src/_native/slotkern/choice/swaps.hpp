@@ -44,7 +44,7 @@ class Swaps {
 
   // Work of one look for the best exchange of one item.
   std::int64_t work_of_one() const {
-    return static_cast<std::int64_t>(in_.size() * out_.size() / 64) + 1;
+    return static_cast<std::int64_t>(in_.size() * out_.size() / 32) + 1;
   }
 
   // Makes the best exchange of one item for another. False if there is none.
@@ -77,7 +77,7 @@ class Swaps {
       for (std::size_t b = a % thin; b < out_.size(); b += thin)
         swaps_.push_back({out_cost_[b] - items_.cost[in_[a]],
                           out_value_[b] - items_.value[in_[a]], a, b});
-    work += 2 * static_cast<std::int64_t>(swaps_.size()) + 1;
+    work += 4 * static_cast<std::int64_t>(swaps_.size()) + 1;
     std::sort(swaps_.begin(), swaps_.end(), [](const Swap& x, const Swap& y) {
       return x.cost < y.cost ||
              (x.cost == y.cost && (x.from < y.from || (x.from == y.from && x.to < y.to)));

@@ -36,6 +36,7 @@ struct TradeOff {
           made.push_back({s.weight + classes.weight[row], s.value + sign * classes.value[row]});
       }
       std::sort(made.begin(), made.end(), [](const State& a, const State& b) {
+        poll();  // millions of states
         return a.weight != b.weight ? a.weight < b.weight : a.value < b.value;
       });
       states.clear();
