@@ -501,3 +501,13 @@ def test_bookings_have_the_colours_of_their_page() -> None:
     texts = [text.get_text() for text in pool.plot().axes[0].texts]
     names = [text.partition(":")[0] for text in texts]
     assert [name for name in names if "," in name] == ["alice, a", "maintenance, a"]
+
+
+def test_a_node_that_is_never_free_has_a_row() -> None:
+    machine = sk.Machine({"name": ["a", "b", "c"]})
+    busy = {"node": ["b", "c"], "start": [0.0, 0.0], "end": [9.0, 4.0]}
+    free = sk.free_slots(machine, busy, start=0, end=9)
+    for thing in (free, sk.SlotPool(free)):
+        (ax,) = thing.plot().axes
+        labels = [label.get_text() for label in ax.get_yticklabels()]
+        assert labels == ["a", "b", "c"]

@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 import slotkern as sk
 from slotkern.checks import visible
 from slotkern.viewer.packed import packed, text_of
+from slotkern.viewer.things import own_items
 
 ROOT = Path(__file__).parents[2]
 PART = [("node", "i4"), ("start", "f8"), ("end", "f8")]
@@ -414,3 +415,13 @@ def test_the_script_is_built_from_its_source(tmp_path: Path) -> None:
     for name in ("viewer.js", "viewer.css"):
         committed = (ROOT / "src" / "slotkern" / "viewer" / name).read_bytes()
         assert (out / name).read_bytes() == committed, "run make viewer"
+
+
+def test_a_reservation_is_called_as_its_owner() -> None:
+    machine = sk.Machine({"name": ["n[1-3]"]})
+    pool = sk.SlotPool(sk.free_slots(machine, start=0, end=9))
+    pool.reserve("n[1-2]", 1, 2, owner="maintenance")
+    pool.reserve("n3", 1, 2, owner="maintenance")
+    pool.book(pool.find(sk.Request(1, 1, name="job")), owner="alice")
+    names = list(own_items(pool).names)
+    assert sorted(names) == ["job", "maintenance", "maintenance (2)"]

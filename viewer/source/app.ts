@@ -52,6 +52,8 @@ export class App {
   private queued = { base: false, top: false, any: false };
   private paper = false;
   private gutter = 0;
+  /** The width that the gutter was measured for. */
+  private gutterFor = 0;
 
   constructor(
     private readonly root: HTMLElement,
@@ -160,7 +162,9 @@ export class App {
       names.forEach((each, k) => entries.push([swatch(colours.windows[k]), each]));
     } else if (about.items.count) {
       const by = about.groups && about.groups.noun !== about.items.noun ? `, a colour for each ${about.groups.noun} in turn` : "";
-      entries.push([swatch(colours.windows[0]), `${counted(about.items.count, about.items.noun)}${by}`]);
+      const looks = Array.from(new Set(Array.from(scene.items.group, (k) => k % colours.windows.length))).sort();
+      const marks = el("span", { class: "swatches" }, ...looks.map((k) => swatch(colours.windows[k])));
+      entries.push([marks, `${counted(about.items.count, about.items.noun)}${by}`]);
     }
     if (Array.from(scene.items.chosen).some((each) => !each)) {
       entries.push([swatch(colours.faint, false), "an alternative that was not chosen"]);
@@ -204,7 +208,7 @@ export class App {
         canvas.height = height * ratio;
       }
     }
-    this.gutter ||= this.painter.gutter(this.base2d, width);
+    if (this.gutterFor !== width) [this.gutter, this.gutterFor] = [this.painter.gutter(this.base2d, width), width];
     const left = Math.min(this.gutter, Math.round(width * 0.3));
     this.painter.frame = { width, height, left, right: width - 12, top: STRIP + 10, bottom: height - AXIS, ratio };
     this.strip.forget();

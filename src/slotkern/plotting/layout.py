@@ -163,7 +163,10 @@ def layout_of(
     spans = [free, parts] if tasks is None else [free, parts, tasks]
     nodes = only
     if nodes is None:
-        nodes = np.unique(np.concatenate([span["node"] for span in spans]))
+        every = [span["node"] for span in spans]
+        if tasks is None and terms[1] is not None and len(free):
+            every.append(np.arange(len(terms[1])))  # also those that are never free
+        nodes = np.unique(np.concatenate(every))
     first, last = time_range(spans, horizon)
     used = np.isin(nodes, parts["node"])
     row = np.searchsorted(nodes, parts["node"])

@@ -253,9 +253,9 @@ def _table(windows: WindowTable) -> Items:
 
 
 def _owned(pool: SlotPool) -> Items:
-    """What is booked for owners, a colour each."""
+    """What is booked for owners, a colour each; a reservation has its owner's name."""
     pairs = pool._owned()
-    named = by_name([(window.name, window) for window, _ in pairs])
+    named = by_name([(window.name or owner, window) for window, owner in pairs])
     items = _windows(named)
     owners, of = np.unique([owner for _, owner in pairs], return_inverse=True)
     groups = Groups("owner", owners.tolist(), of) if len(pairs) else None
