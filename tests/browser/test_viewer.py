@@ -109,6 +109,16 @@ def test_windows_that_overlap_share_the_row(opened: Open) -> None:
     assert shares["taken"] == pytest.approx(2, abs=0.01)
     assert shares["free"] == pytest.approx(2, abs=0.01)
     assert shown.ask(f"viewer.strip.shares(0.6 * {at})")["taken"] < 0.01
+    # Strip and legend have the colours of both.
+    colours = shown.ask(
+        "[...document.querySelectorAll('.legend .swatch')]"
+        ".map((mark) => mark.style.background).filter(Boolean)"
+    )
+    assert colours == ["rgb(0, 114, 178)", "rgb(213, 94, 0)"]
+    sums = shown.ask(
+        "Array.from(viewer.strip.cover.sums.slice(0, viewer.strip.channels))"
+    )
+    assert sums[3:5] == pytest.approx([2, 0], abs=0.01)
 
 
 def test_nodes_with_names_dates_with_a_zone(opened: Open) -> None:
