@@ -82,6 +82,36 @@ def test_code_of_the_pages_runs(page, tmp_path, monkeypatch, capsys):
     assert promised <= printed
 
 
+def commands_of(page):
+    """The commands of a page that run when the site is built."""
+    text = page.read_text(encoding="utf-8")
+    return "".join(re.findall(r"```\{run\}\n(.*?)```", text, re.S))
+
+
+WITH_COMMANDS = [
+    page for page in sorted((ROOT / "docs").glob("*.md")) if commands_of(page)
+]
+
+
+@pytest.mark.parametrize("page", WITH_COMMANDS, ids=[p.stem for p in WITH_COMMANDS])
+def test_commands_of_the_pages_run(page, tmp_path):
+    pytest.importorskip("typer")
+    pytest.importorskip("matplotlib")
+    shell = shutil.which("bash")
+    if shell is None:
+        pytest.skip("there is no bash")
+    there = f"slotkern() {{ '{sys.executable}' -m slotkern \"$@\"; }}\n"
+    done = subprocess.run(
+        [shell, "-c", there + commands_of(page)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stderr == ""
+    assert len(done.stdout.splitlines()) > 5
+
+
 def test_the_five_commands_of_the_first_page(tmp_path):
     pytest.importorskip("typer")
     pytest.importorskip("pyarrow")
