@@ -56,7 +56,8 @@ def pareto(
         Return at most this many points, at least 2: both ends, and others spread
         evenly over the front. None returns the whole front.
     gap, max_work : float, int, optional
-        As for `find_window`, for each search by a sum of values.
+        As for `find_window`, for each search by a sum of values. With a gap above 0,
+        `Front.proven` and `Front.between` hold up to that share of a value.
 
     Returns
     -------
