@@ -1,0 +1,146 @@
+"""Windows by value, alternatives, batches and the loop of find and book.
+
+``make bench`` runs this with pytest-benchmark. Each benchmark asserts its answer:
+against the papers' procedure with a choice at every step, against CSA and MultipleBest
+as printed, against the recursion over a batch, and against a search of all slots for
+each job.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from additive import JOB, environment, steps_of
+from loop import answers, jobs, laid_out
+from pytest_benchmark.fixture import BenchmarkFixture
+from rivals import rescan
+
+import slotkern as sk
+from slotkern.published import SCHEMES
+from slotkern.published.batch import grid_choice
+from slotkern.studies import load_study
+from slotkern.studies.batches import draw
+
+ROUNDS: dict[str, Any] = {"rounds": 5, "warmup_rounds": 1}
+CRITERIA = ("q", "dependable", "coordinated")
+POLICIES = {
+    "CSS": sk.CSS,
+    "Batch-slicer": sk.BatchSlicer(3),
+    "backfilling": sk.Backfilling("easy"),
+    "BSF": sk.BSF(10, k=2),
+}
+
+
+def best_of_steps(slots: Any, criterion: str) -> float:
+    """Return the largest sum that the choices at all steps of the procedure give."""
+    best = -np.inf
+    for span, t, live in steps_of(slots, JOB):
+        before, after = t - slots["start"][live], slots["end"][live] - t - span
+        value = {
+            "q": slots["q"][live],
+            "dependable": np.minimum(before, after),
+            "coordinated": -np.maximum(before, after),
+        }[criterion]
+        choice = sk.choose(span * slots["price"][live], value, JOB.nodes, JOB.budget)
+        if choice is not None:
+            best = max(best, choice.value)
+    return best
+
+
+@pytest.mark.parametrize("real", [False, True], ids=["integer", "real"])
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_by_value(benchmark: BenchmarkFixture, criterion: str, real: bool) -> None:
+    """MaxQ, DEP and COORD; `real`: all nodes differ in performance."""
+    slots = environment(0, nodes=40 if real else 100, real=real)
+    pool = sk.SlotPool(slots)
+    benchmark.group = "by value"
+    window = benchmark.pedantic(lambda: sk.find_window(pool, JOB, criterion), **ROUNDS)
+    assert window.proven
+    assert window.cost <= JOB.budget
+    best = best_of_steps(slots, criterion)
+    if criterion == "q":
+        assert window.value == pytest.approx(best, rel=1e-9)
+    elif criterion == "dependable":  # its parts last no longer than the group's
+        assert window.value * JOB.nodes >= best * (1 - 1e-9)
+    else:  # shorter parts end farther from the next task
+        printed = sk.find_window(pool, JOB, criterion, span="group")
+        assert printed.value * JOB.nodes == pytest.approx(-best, rel=1e-9)
+
+
+@pytest.mark.parametrize("shape", ["ragged", "square"])
+def test_alternatives(benchmark: BenchmarkFixture, shape: str) -> None:
+    """CSA and MultipleBest, all windows in one sweep."""
+    preset, request = {
+        "ragged": ("aep", sk.Request(5, 310, budget=1500)),
+        "square": ("square", JOB),
+    }[shape]
+    slots = sk.generate_environment(preset, seed=3).slots
+    pool = sk.SlotPool(slots)
+    benchmark.group = "alternatives"
+    found = benchmark.pedantic(
+        lambda: sk.find_alternatives(pool, request, shape=shape), **ROUNDS
+    )
+    printed = SCHEMES[shape].search(
+        slots,
+        nodes=request.nodes,
+        volume=request.volume,
+        budget=request.budget,
+        min_performance=request.min_performance,
+    )
+    assert len(found) > 10
+    assert found.start.tolist() == [start for start, _, _ in printed]
+    for window, (_, rows, _) in zip(found, printed, strict=True):
+        assert sorted(window.slots["row"]) == sorted(rows)
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_batches(benchmark: BenchmarkFixture, name: str) -> None:
+    """Twenty jobs on 24 nodes, ten batches."""
+    setting = load_study("vo").sweeps["table3"][0]
+    drawn = [draw(setting, cycle) for cycle in range(10)]
+    cases = [(sk.SlotPool(each.slots), each.batch) for each in drawn]
+    benchmark.group = "batches"
+    schedules = benchmark.pedantic(
+        lambda: [sk.schedule_batch(*case, POLICIES[name]) for case in cases], **ROUNDS
+    )
+    for schedule, (pool, _) in zip(schedules, cases, strict=True):
+        assert schedule.scheduled.any()
+        rest = sk.SlotPool(pool.slots)
+        for window in schedule:
+            if window is not None:
+                rest.book(window)  # refuses what is not free any more
+
+
+def test_choice_of_one_each(benchmark: BenchmarkFixture) -> None:
+    """The combination of alternatives, eqs. (2) to (4), of whole numbers."""
+    rng = np.random.default_rng(4)
+    size, many = 20, 12
+    first = np.arange(size + 1) * many
+    value, weight = rng.integers(1, 100, (2, size * many)).astype(float)
+    limit = 700.0
+    benchmark.group = "batches"
+    found = benchmark.pedantic(
+        lambda: sk.choose_one_each(value, weight, first, limit), **ROUNDS
+    )
+    assert found.proven
+    rows = grid_choice(value, weight, first, limit, int(limit), False)
+    assert value[rows].sum() == found.value
+
+
+@pytest.mark.parametrize("nodes", [100, 1_000])
+def test_loop(benchmark: BenchmarkFixture, nodes: int) -> None:
+    """Find and book one job after another."""
+    slots = sk.generate_environment("aep", nodes=nodes, interval=1200).slots
+    asked = jobs(400, 5, seed=nodes)
+    benchmark.group = "loop"
+    found = benchmark.pedantic(
+        lambda pool: pool.schedule(asked, shape="ragged"),
+        setup=lambda: ((laid_out(slots),), {}),
+        rounds=5,
+    )
+    few = 100 if nodes > 100 else len(asked)
+    same = list(rescan(slots, asked[:few]))
+    assert any(window is not None for window in same)
+    assert answers(found)[:few] == answers(same)
