@@ -4,7 +4,7 @@ import numpy as np
 
 cimport cython
 cimport numpy as cnp
-from libc.stdint cimport uint64_t
+from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy
 from libcpp cimport bool as cbool
 from libcpp.string cimport string
@@ -27,7 +27,7 @@ cdef extern from "slotkern/replay/trace.hpp" namespace "slotkern::replay" nogil:
         string text
 
     cdef cppclass Parser "slotkern::replay::TraceParser":
-        Parser(const string&, char, cbool) except +
+        Parser(const string&, char, cbool, cbool) except +
         cbool feed(const char*, size_t) except +
         cbool finish() except +
         size_t rows()
@@ -37,6 +37,10 @@ cdef extern from "slotkern/replay/trace.hpp" namespace "slotkern::replay" nogil:
         const string& comments()
         const vector[string]& words(size_t)
         uint64_t line_of(size_t)
+        size_t further()
+        const vector[int64_t]& further_codes()
+        const vector[string]& further_words(size_t)
+        const string& names()
 
     cdef cppclass Value:
         pass
@@ -76,17 +80,19 @@ cdef class TraceParser:
         One character.
     skip : bool
         Whether bad lines are counted instead of refused.
+    further : bool
+        Whether lines may have more fields than `dtype`, as many as the header names.
     """
 
     cdef Parser* parser
     cdef readonly object dtype
     cdef object texts
 
-    def __cinit__(self, dtype, words, str comment, bint skip):
+    def __cinit__(self, dtype, words, str comment, bint skip, bint further=False):
         self.dtype, self.texts = np.dtype(dtype), frozenset(words)
         form = "".join("s" if name in self.texts else self.dtype[name].kind
                        for name in self.dtype.names)
-        self.parser = new Parser(form.encode(), ord(comment), skip)
+        self.parser = new Parser(form.encode(), ord(comment), skip, further)
 
     def __dealloc__(self):
         del self.parser
@@ -126,6 +132,26 @@ cdef class TraceParser:
         cdef const char* text = self.parser.comments().data()
         return text[:self.parser.comments().size()].decode("latin-1")
 
+    def further(self):
+        """The codes and the words of each further field, as pairs."""
+        cdef size_t count = self.parser.further(), k, i
+        cdef const vector[int64_t]* codes = &self.parser.further_codes()
+        table = np.empty((self.parser.rows(), count), np.int64)
+        if table.size:
+            memcpy(cnp.PyArray_DATA(<cnp.ndarray>table), codes.data(), table.nbytes)
+        pairs = []
+        for k in range(count):
+            texts = []
+            for i in range(self.parser.further_words(k).size()):
+                texts.append(self.parser.further_words(k)[i].decode("latin-1"))
+            pairs.append((np.ascontiguousarray(table[:, <Py_ssize_t>k]), tuple(texts)))
+        return pairs
+
+    @property
+    def names(self):
+        """The names of the fields, where the first line has names instead of numbers."""
+        return self.parser.names().decode("latin-1").split()
+
     @property
     def skipped(self):
         """How many lines were skipped."""
@@ -157,7 +183,7 @@ cdef class TraceParser:
         if bad.fault == LineFault.too_long:
             reason = f"more than {kLine:,} characters"
         elif bad.fault == LineFault.field_count:
-            reason = f"{bad.field} fields, not {len(names)}"
+            reason = f"{bad.field} fields, not {len(names) + self.parser.further()}"
         else:
             cell = bad.text.decode("latin-1")
             what = "a number"

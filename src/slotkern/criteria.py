@@ -22,6 +22,7 @@ from slotkern._value import (
     capsule_signature,
     part_values,
 )
+from slotkern.checks import shown
 from slotkern.extras import extra
 
 __all__ = ["PLACEMENT_CRITERIA", "Criterion", "Minimize", "criterion", "minimize"]
@@ -371,7 +372,7 @@ def valuation_of(criterion: Any, pool: PreparedSlots, known: list[str]) -> Valua
         numeric = [name for name, field in fields.items() if field[0].kind in "iuf"]
         raise ValueError(
             f"criterion must be one of {', '.join(known)}, or a numeric field "
-            f"({', '.join(numeric)}), or minimize(field); got {criterion!r}"
+            f"({', '.join(numeric)}), or minimize(field); got {shown(criterion)}"
         )
     if isinstance(criterion, Criterion):
         return Valuation(
@@ -388,5 +389,5 @@ def valuation_of(criterion: Any, pool: PreparedSlots, known: list[str]) -> Valua
         return Valuation("column", _column(criterion, len(pool), "array"), 1.0, "array")
     raise TypeError(
         f"criterion must be one of {', '.join(known)}, a field's name, an array, "
-        f"minimize(...), or made by @criterion; got {criterion!r}"
+        f"minimize(...), or made by @criterion; got {shown(criterion)}"
     )

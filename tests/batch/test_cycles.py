@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -156,6 +157,23 @@ def test_cycles_are_a_loop_by_hand(seed: int, shape: Any, data: Any) -> None:
     )
     expected = by_hand(slots, jobs, arrivals, tasks, shares, factors, policy, shape)
     np.testing.assert_array_equal(flow.start, expected)
+
+
+def test_runs_never_overlap() -> None:
+    """Not by an ulp either: epoch times, thirds of seconds."""
+    slots = sk.make_slots(
+        node=[0], start=1.7e9, end=1.7e9 + 86400, performance=3, price=1
+    )
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        jobs = [sk.Request(1, float(v)) for v in rng.integers(100, 3000, 6)]
+        done = sk.schedule_batch(slots, jobs, sk.Backfilling()).execute(seed=seed)
+        runs = sorted(
+            (float(part["start"]), float(part["end"]))
+            for run in done.runs().values()
+            for part in run.slots
+        )
+        assert all(end <= start for (_, end), (start, _) in itertools.pairwise(runs))
 
 
 def test_an_update_sees_the_pool_at_the_time_of_its_cycle() -> None:

@@ -153,12 +153,28 @@ LOCAL = ["fcfs", "easy", "conservative", "first-fit", "sjf", "easy-sjf"]
 def test_local_policies_are_those_of_replays(
     policy: str, jobs: list[tuple[Any, ...]]
 ) -> None:
-    # At one moment a replay looks once, a community after all ends and each submission.
-    jobs = [(submit + k / 1024, *job) for k, (submit, *job) in enumerate(jobs)]
     run = sk.simulate_community(columns(jobs), GRID, "ind", policy=policy)
     found = [None if np.isnan(t) else t for t in run.jobs["start"].tolist()]
     assert found == at_home(jobs, policy)
     check_conservation(run)
+
+
+@pytest.mark.parametrize("policy", ["sjf", "easy-sjf"])
+@pytest.mark.parametrize("cycle", [None, 0, 5])
+def test_jobs_of_one_moment_are_one_event(policy: str, cycle: float | None) -> None:
+    jobs = {"submit": [0.0, 0.0], "run": [10.0, 1.0], "processors": [1, 1]}
+    jobs["home"] = [0, 0]
+    scenario: Any = "ind"
+    if cycle is not None:
+        scenario = sk.Community(cycle=cycle, window=1)
+    run = sk.simulate_community(jobs, {"processors": [1]}, scenario, policy=policy)
+    start = run.jobs["start"]
+    assert start[0] - start[1] == 1
+    # A job that ends and one that comes at the same time are one event, too.
+    jobs = {"submit": [0.0, 1.0, 4.0], "run": [4.0, 9.0, 1.0], "processors": [1, 1, 1]}
+    jobs["home"] = [0, 0, 0]
+    run = sk.simulate_community(jobs, {"processors": [1]}, "ind", policy=policy)
+    assert run.jobs["start"].tolist() == [0, 5, 4]
 
 
 @pytest.mark.parametrize("policy", LOCAL[1:])

@@ -416,3 +416,33 @@ def test_text_that_is_empty_is_a_time_that_is_missing(zone, kind):
     assert found[1] == -1
     with pytest.raises(ValueError, match="t, row 1: a time is missing"):
         clock.times(np.array(given, kind), "t")
+
+
+def test_an_unknown_end_is_busy_for_ever() -> None:
+    machine = sk.Machine.homogeneous(2)
+    busy = {"node": ["n0", "n1"], "end": ["Unknown", "2026-10-24T20:00:00"]}
+    busy["start"] = ["2026-10-24T19:00:00"] * 2
+    horizon = {"start": "2026-10-24T18:00", "end": "2026-10-24T22:00"}
+    free = sk.free_slots(machine, busy, **horizon, zone="UTC")
+    spans = [(0, 0.0, 3600.0), (1, 0.0, 3600.0), (1, 7200.0, 14400.0)]
+    assert free.slots[["node", "start", "end"]].tolist() == spans
+    numbers = {"node": [0, 1], "start": [5, 5], "end": ["Unknown", "7"]}
+    free = sk.free_slots(machine, numbers, start=0, end=9)
+    spans = [(0, 0.0, 5.0), (1, 0.0, 5.0), (1, 7.0, 9.0)]
+    assert free.slots[["node", "start", "end"]].tolist() == spans
+    busy["end"][1] = "soon"
+    with pytest.raises(ValueError, match="soon"):
+        sk.free_slots(machine, busy, **horizon, zone="UTC")
+
+
+def test_prices_do_not_cut_into_more_slots_than_memory_holds() -> None:
+    machine = sk.Machine.homogeneous(2000)
+    hours = np.arange(8760.0)
+    prices = {"start": hours, "end": hours + 1, "price": hours % 24}
+    with pytest.raises(ValueError, match=r"17,522,000 price segments .* 8,388,608"):
+        sk.free_slots(machine, start=0, end=8760, prices=prices)
+    free = sk.free_slots(machine, start=0, end=24, prices=prices)
+    assert len(free) == 2000 * 24
+    # Many segments of one node alone cut many spans of that node.
+    busy = {"node": np.zeros(0, np.int64), "start": [], "end": []}
+    assert len(sk.free_slots(machine, busy, start=0, end=24)) == 2000

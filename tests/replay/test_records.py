@@ -258,3 +258,57 @@ def test_killed_jobs_are_told(tmp_path: Path) -> None:
     sk.write_trace(tmp_path / "jobs.swf", jobs)
     told = CliRunner().invoke(app, ["replay", str(tmp_path / "jobs.swf")])
     assert "killed at the requested time: 1" in told.output
+
+
+ALEA = """\
+; 18: used_GPUs (sum over all used nodes)
+; 19: soft_walltime ("expected" runtime)
+; 20: required_properties (a String property)
+1 1 0 3609 40 3609 33554432 40 7200 33554432 1 0 0 -1 0 -1 -1 -1 40 3609 all
+2 1 0 60 1 60 33554432 1 600 33554432 1 1 0 -1 0 -1 -1 -1 1 60.5 normal
+3 1 0 60 1 60 33554432 1 600 33554432 1 1 0 -1 0 -1 -1 -1 0 61 all
+"""
+
+
+def test_further_fields_are_columns(tmp_path: Path) -> None:
+    path = tmp_path / "alea.swf"
+    path.write_text(ALEA)
+    trace = sk.read_trace(path)
+    assert trace.jobs["run_time"].tolist() == [3609, 60, 60]
+    assert trace.jobs.dtype.names[18:] == (
+        "used_GPUs",
+        "soft_walltime",
+        "required_properties",
+    )
+    assert trace.jobs["used_GPUs"].tolist() == [40, 1, 0]
+    assert trace.jobs["soft_walltime"].tolist() == [3609, 60.5, 61]
+    assert trace.jobs["required_properties"].tolist() == [0, 1, 0]
+    assert trace.words["required_properties"] == ("all", "normal")
+    assert len(sk.replay(trace, 64)) == 3
+    sk.write_trace(tmp_path / "plain.swf", trace)
+    assert sk.read_trace(tmp_path / "plain.swf").jobs.dtype == sk.SWF
+    names = " ".join([*(sk.SWF.names or ()), "gpus", "run_time", "x-y"])
+    rows = "".join(line for line in ALEA.splitlines(True) if line[0] != ";")
+    path.write_text(names + "\n" + rows)
+    named = sk.read_trace(path)
+    assert named.jobs.dtype.names[18:] == ("gpus", "field_20", "field_21")
+    path.write_text(ALEA + "4 1 0 60 1 60 1 1 600 1 1 1 0 -1 0 -1 -1 -1 0 61\n")
+    with pytest.raises(ValueError, match="line 7: 20 fields, not 21"):
+        sk.read_trace(path)
+    assert sk.read_trace(path, errors="skip").skipped == 1
+    path.write_text(ALEA.replace("60.5", "60.5 " + "9 " * 64))
+    with pytest.raises(ValueError, match="line 5: 85 fields, not 21"):
+        sk.read_trace(path)
+    path.write_text(rows)  # nobody says what they are
+    with pytest.raises(ValueError, match=r"line 1: 21 fields, not 18 .further fields"):
+        sk.read_trace(path)
+
+
+def test_window_policies_refuse_endless_machines() -> None:
+    with pytest.raises(
+        ValueError, match=r"at most 1,048,576; the cluster has 16,777,216"
+    ):
+        sk.replay(CHAIN, 2**24, "window-start")
+    with pytest.raises(ValueError, match="take a queue policy"):
+        sk.replay(CHAIN, 2**24, "batch-slicer")
+    assert len(sk.replay(CHAIN, 2**24, "easy")) == 3

@@ -75,6 +75,7 @@ class Model:
         self.ran_on: dict[int, int] = {}
         self.sent: dict[str, int] = {}
         self.end: dict[int, float] = {}
+        self.marked: dict[int, None] = {}  # nodes that look when the time is over
 
     def at(self, time: float, kind: str, node: int, what: Any = None) -> None:
         self.serial += 1
@@ -92,7 +93,6 @@ class Model:
         return self.phase[node] + k * cycle
 
     def do(self, k: int, asked: Sequence[Any]) -> None:
-        look = False
         for what, *rest in asked:
             if what == "send":
                 self.send(rest[0])
@@ -105,7 +105,7 @@ class Model:
                 if self.s["loss"]:
                     self.at(self.now + self.s["resend"], "resending", k, rest[0])
             elif what in ("came", "left"):
-                look = True
+                self.marked[k] = None
             elif what == "suspended":
                 self.live -= 1
                 job, ticket = rest
@@ -114,8 +114,6 @@ class Model:
                     self.at(self.now + self.s["retry"], "retrial", k, ticket)
             elif what == "resumed":
                 self.live += 1
-        if look:
-            self.look(k)
 
     def send(self, message: Any) -> None:
         self.sent[message.kind] = self.sent.get(message.kind, 0) + 1
@@ -177,7 +175,12 @@ class Model:
             self.begin(k, job)
 
     def run(self) -> None:
-        while self.heap:
+        while self.heap or self.marked:
+            if self.marked and not (self.heap and self.heap[0][0] == self.now):
+                looking, self.marked = self.marked, {}
+                for k in looking:
+                    self.look(k)
+                continue
             self.now, _, _, kind, k, what = heapq.heappop(self.heap)
             node = self.nodes[k]
             if kind == "end":
@@ -190,8 +193,7 @@ class Model:
                     self.end[job] = self.now
                     self.nodes[k].ended(self.start[job] - entered)
                     self.live -= 1
-                for k in dict.fromkeys(each[0] for each in ended):
-                    self.look(k)
+                self.marked |= dict.fromkeys(each[0] for each in ended)
             elif kind == "message":
                 self.do(k, node.receive(what, self.now))
             elif kind == "discovery":
@@ -211,7 +213,7 @@ class Model:
                 if self.present[k] != what:
                     self.present[k] = what
                     self.do(k, node.join() if what else node.leave())
-                    self.look(k)
+                    self.marked[k] = None
             else:
                 self.do(k, node.submit(what))
 
@@ -248,7 +250,13 @@ class Direct:
         for k, change in enumerate(changes):
             self.heap.append((change[0], 1, k))
         heapq.heapify(self.heap)
-        while self.heap:
+        self.marked: dict[int, None] = {}  # nodes that look when the time is over
+        while self.heap or self.marked:
+            if self.marked and not (self.heap and self.heap[0][0] == self.now):
+                looking, self.marked = self.marked, {}
+                for k in looking:
+                    self.look_now(k)
+                continue
             self.now, what, job = heapq.heappop(self.heap)[:3]
             if what == 0:
                 self.end(job)
@@ -281,6 +289,13 @@ class Direct:
         self.look(k)
 
     def look(self, k: int) -> None:
+        """At home a node looks once at a time; a centre decides at once."""
+        if self.how == "home":
+            self.marked[k] = None
+        else:
+            self.look_now(k)
+
+    def look_now(self, k: int) -> None:
         queue = self.queues[k]
         while self.here[k] and queue and self.jobs[queue[0]][3] <= self.free[k]:
             job = queue.pop(0)

@@ -86,7 +86,8 @@ class Execution(Drawn):
     def runs(self) -> dict[str, Run]:
         """Return what each job that ran really used, by name: no two of them overlap.
 
-        Costs are those of the reserved windows.
+        A part ends at its start + its reserved length * share, the same number from
+        which the next job may use the node. Costs are those of the reserved windows.
         """
         found = {}
         names = self.schedule.batch.names
@@ -94,7 +95,10 @@ class Execution(Drawn):
             if window is None:
                 continue
             parts = window.slots.copy()
-            parts["end"] = parts["start"] + share * (parts["end"] - parts["start"])
+            # Not end - start: that is rounded, and an ulp may lie in the next job.
+            whole = window.to_dict()["slots"]
+            lengths = np.array([part["length"] for part in whole])
+            parts["end"] = window.start + lengths * share
             found[name] = Run(
                 window.start,
                 window.start + share * window.runtime,

@@ -38,6 +38,10 @@ with extra():
     import typer
 
 
+#: A longer message is shown by its beginning and its end.
+_MOST_TEXT = 2000
+
+
 class OneLineErrors(Group):
     """A group of commands whose every complaint is one line on stderr."""
 
@@ -108,7 +112,10 @@ def _given(error: Any, words: Sequence[str]) -> str:
 def _complain(message: str, context: Any = None) -> int:
     """Print one line on stderr and return the exit code of bad input."""
     command = getattr(context, "command_path", "slotkern")
-    print(f"{command}: {visible(' '.join(message.split()))}", file=sys.stderr)
+    text = " ".join(message.split())
+    if len(text) > _MOST_TEXT:
+        text = f"{text[: _MOST_TEXT // 2]} ... {text[-_MOST_TEXT // 2 :]}"
+    print(f"{command}: {visible(text)}", file=sys.stderr)
     return 2
 
 

@@ -54,8 +54,8 @@ def simulate_community(
     scenario : {"ind", "cen", "dec-g", "dec-p"} or a scenario
         `Independent`, `Centralized` or `Community`; the names are the paper's.
     policy : {"fcfs", "easy", "conservative", "first-fit", "sjf", "easy-sjf"}
-        How every node serves its queue, as in `slotkern.replay`; the paper's is first
-        come first served.
+        How every node serves its queue, as in `slotkern.replay`: everything of one time
+        is one event. The paper's is first come first served.
     changes : iterable of (time, node, "leave" or "join")
         A node that leaves lets its running jobs end; its waiting jobs are offered to
         others. A node whose first change is to join is not there before.

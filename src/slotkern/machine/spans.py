@@ -95,7 +95,8 @@ def free_slots(
     ValueError, TypeError
         Naming the table, the row and the value: unknown nodes, spans that end before
         they start, dates where numbers are expected or the other way round, dates
-        without a zone, prices that overlap.
+        without a zone, prices that overlap, or that cut the free time into more than
+        2**23 slots (hourly prices of 2,000 nodes for half a year).
 
     Notes
     -----
@@ -159,6 +160,9 @@ def _time(clock: Clock | None, value: Any, name: str) -> float:
     return clock.time(value, name)
 
 
+#: The most slots that prices may cut free time into: about 1.2 GiB while they are made.
+MAX_SLOTS = 2**23
+
 Spans = tuple[
     NDArray[np.int32], NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]
 ]
@@ -183,10 +187,7 @@ def _spans(
         if name not in columns:
             there = ", ".join(columns) or "none"
             raise ValueError(f"{what} has no column {name!r}; it has {there}")
-    ends = columns["end"]
-    if not isinstance(ends, Moments) and ends.dtype.kind == "U":
-        # sacct's word for the end of a job that still runs
-        columns["end"] = np.where(ends == "Unknown", "", ends)
+    columns["end"] = _known_ends(columns["end"], dated)
     rows = max(
         (len(c[0]) if isinstance(c, Moments) else len(c))
         if isinstance(c, Moments) or c.ndim
@@ -243,6 +244,27 @@ def _column(
         place = row_of(name, int(wrong.argmax()))
         raise ValueError(f"{name}, {place}: a time is missing")
     return np.where(np.isnan(found), np.inf, found)
+
+
+#: What accounting writes for an end that is not known yet, in small letters.
+_UNKNOWN = ("unknown", "none", "n/a", "nat", "nan")
+
+
+def _known_ends(values: Any, dated: bool) -> Any:
+    """Return ends without the words for an unknown one, as `sacct` writes them."""
+    if isinstance(values, Moments) or values.dtype.kind != "U":
+        return values
+    texts = np.char.strip(np.char.lower(values))
+    unknown = np.isin(texts, _UNKNOWN)
+    if not unknown.any():
+        return values
+    kept = np.where(unknown, "" if dated else "nan", values)
+    if dated:
+        return kept
+    try:
+        return kept.astype(np.float64)
+    except ValueError:
+        return values
 
 
 def _one_kind(start: Any, end: Any, what: str) -> None:
@@ -328,6 +350,9 @@ def _prices(
         raise ValueError(f"prices, row {other}: overlaps the span of row {one}")
     if everywhere:
         size = len(machine)
+        within = (start < last) & (end > first)
+        start, end, rows = start[within], end[within], rows[within]
+        _check_size(size * (len(start) + 1), "price segments of all nodes")
         node = np.repeat(np.arange(size, dtype=np.int32), len(start))
         start, end, rows = np.tile(start, size), np.tile(end, size), np.tile(rows, size)
     price = price[rows]
@@ -342,6 +367,15 @@ def _prices(
     new = np.ones(len(node), np.bool_)  # neighbours of one price are one segment
     new[1:] = (node[1:] != node[:-1]) | (price[1:] != price[:-1])
     return node[new], begin[new], price[new]
+
+
+def _check_size(slots: int, what: str) -> None:
+    """Refuse more slots than memory should hold, before it is allocated."""
+    if slots > MAX_SLOTS:
+        raise ValueError(
+            f"prices: {slots:,} {what} are more than {MAX_SLOTS:,}; take a shorter "
+            "horizon, fewer changes of price, or fewer nodes at a time"
+        )
 
 
 def _cut(
@@ -362,6 +396,7 @@ def _cut(
     keys = key(at, begin)
     first = np.searchsorted(keys, key(node, start), "right") - 1
     count = np.searchsorted(keys, key(node, end), "left") - first
+    _check_size(int(count.sum()), "free slots, cut where prices change,")
     span = np.repeat(np.arange(len(node)), count)
     before = np.cumsum(count) - count
     piece = np.arange(len(span)) + np.repeat(first - before, count)

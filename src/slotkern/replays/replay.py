@@ -55,7 +55,7 @@ def replay(
     policy : str, QueuePolicy, WindowPolicy or CyclePolicy
         One of `POLICIES` (``"fcfs"``, ``"easy"``, ``"conservative"``, ``"sjf"``,
         ``"easy-sjf"``, ``"window-cost"``, ...), or a policy of your own. Under a
-        `WindowPolicy` or `CyclePolicy` all sites are one pool of nodes.
+        `WindowPolicy` or `CyclePolicy` all sites are one pool of nodes, at most 2**20.
     blocked : sequence of (start, end, processors[, site]), optional
         Maintenance and advance reservations: in these spans so many processors serve
         no job. The scheduler knows them from the beginning. Start and end are seconds

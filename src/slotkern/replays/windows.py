@@ -19,6 +19,9 @@ from slotkern.replays.jobs import Arrivals, FlowJobs
 from slotkern.replays.placed import Placed
 from slotkern.traces.free_slots import ranges
 
+#: The most processors under policies of windows and cycles: about 500 bytes each.
+MAX_NODES = 2**20
+
 __all__ = ["Held", "WindowPolicy", "money_of", "place_windows", "pooled"]
 
 
@@ -103,6 +106,12 @@ class Held:
     def __init__(
         self, flow: FlowJobs, cluster: Cluster, shape: str, pause: float = 0.0
     ) -> None:
+        if (size := int(cluster.processors.sum())) > MAX_NODES:
+            raise ValueError(
+                "cluster: policies of windows and cycles have a node for each "
+                f"processor, at most {MAX_NODES:,}; the cluster has {size:,}; take a "
+                "queue policy, or fewer and larger nodes"
+            )
         self.placed = Placed.nowhere(len(flow.row))
         self.arrivals = Arrivals(flow)
         self.performance = np.repeat(cluster.performance, cluster.processors)

@@ -195,15 +195,19 @@ def read_trace(
     Returns
     -------
     Trace
-        ``.jobs``, one row a job, and the header.
+        ``.jobs``, one row a job, and the header. Lines of a Standard Workload Format
+        may have up to 64 further fields that the header names, by comments such as
+        ``; 18: used_GPUs`` or by a first line of names. They become columns behind the
+        18 of the format: of numbers, or of codes of ``.words``.
 
     Raises
     ------
     ValueError
-        Naming the file, the line and the field: a line without exactly 18 (29)
-        numbers, a number beyond 2**53, a fraction where an integer belongs, a job
-        submitted before the trace begins; a file that is empty, not sound gzip, or
-        larger than `max_bytes`, or of which ``errors="skip"`` would leave no job.
+        Naming the file, the line and the field: a line of fewer than 18 (29) numbers,
+        or of another number of fields than the first, a number beyond 2**53, a fraction
+        where an integer belongs, a job submitted before the trace begins; a file that
+        is empty, not sound gzip, or larger than `max_bytes`, or of which
+        ``errors="skip"`` would leave no job.
     OSError
         When the file cannot be opened.
 
@@ -232,7 +236,7 @@ def read_trace(
     source = str(as_path(path))
     grid, packed = _kind(source)
     dtype, words, comment = (GWF, WORDS, "#") if grid else (SWF, (), ";")
-    parser = TraceParser(dtype, words, comment, errors == "skip")
+    parser = TraceParser(dtype, words, comment, errors == "skip", not grid)
     size = 0
     try:
         with open(source, "rb") as file:
@@ -246,16 +250,23 @@ def read_trace(
                 parser.feed(chunk)
         if size == 0:
             raise LineError("the file is empty")
-        jobs = parser.finish()
+        jobs, more_words = _with_further(parser.finish(), parser)
         jobs, early = _without_early(jobs, parser, errors == "skip")
     except LineError as error:
         place = ", " if str(error).startswith("line") else ": "
-        raise ValueError(f"{source}{place}{error}") from None
+        count = re.search(r": (\d+) fields, not 18$", str(error))
+        hint = ""
+        if count and int(count[1]) > 18 and not grid:
+            hint = (
+                " (further fields need names: comments such as '; 18: gpus', or a "
+                "first line of names)"
+            )
+        raise ValueError(f"{source}{place}{error}{hint}") from None
     trace = Trace(
         jobs,
         _header(parser.comments),
         parser.comments,
-        parser.words,
+        {**parser.words, **more_words},
         source,
         parser.skipped + early,
         parser.remarks,
@@ -370,6 +381,43 @@ def _chunks(file: BinaryIO, packed: bool) -> Iterator[bytes]:
             yield chunk
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise LineError(f"not a sound gzip file: {error}") from None
+
+
+def _with_further(
+    jobs: NDArray[Any], parser: TraceParser
+) -> tuple[NDArray[Any], dict[str, tuple[str, ...]]]:
+    """Return the jobs with the fields beyond the format, and their words.
+
+    A field of numbers is a column of float64, any other one of codes of words. A name
+    that is no identifier, or taken, becomes ``field_19`` (the field's number from 1).
+    """
+    further = parser.further()
+    if not further:
+        return jobs, {}
+    lines = re.findall(
+        r"^[;#\s]*(\d{1,3})[ \t]*:[ \t]*(\w{1,60})", parser.comments, re.M
+    )
+    told = {int(number): name for number, name in lines}
+    told |= dict(enumerate(parser.names))
+    taken, columns, words = set(jobs.dtype.names or ()), {}, {}
+    for k, (codes, texts) in enumerate(further, len(taken)):
+        name = told.get(k, "")
+        if not name.isidentifier() or name in taken:
+            name = f"field_{k + 1}"
+        taken.add(name)
+        try:
+            columns[name] = np.array([float(text) for text in texts])[codes]
+        except ValueError:
+            columns[name], words[name] = codes, texts
+    more = [(name, column.dtype.str) for name, column in columns.items()]
+    dtype = jobs.dtype.descr + more
+    wide = np.empty(len(jobs), dtype)
+    for name in jobs.dtype.names or ():
+        wide[name] = jobs[name]
+    for name, column in columns.items():
+        wide[name] = column
+    log.info("fields beyond the format are kept as %s", ", ".join(columns))
+    return wide, words
 
 
 def _without_early(

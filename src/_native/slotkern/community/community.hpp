@@ -4,7 +4,8 @@
 // A node handles REQUEST, INFORM and ACCEPT at its ticks, one a cycle (at once where the cycle
 // is 0); ASSIGN, RECEIPT and REVOKE when they arrive. Ticks and reschedulings have a random
 // phase for each node. At one time: ends, messages, discoveries, decisions, reschedulings,
-// nodes that leave or join, submissions; of one kind in the order in which they were asked for.
+// nodes that leave or join, submissions; of one kind in the order in which they were asked for;
+// then each node where a job has ended, come or left looks at its queue once.
 // Nothing depends on anything but these numbers and the seed.
 //
 // Why it ends: reschedulings go on while there is a job that is neither done nor suspended, and
@@ -124,7 +125,6 @@ class Community {
   struct Port {
     Community& self;
     NodeId node;
-    bool look = false;  // jobs have come or left
 
     void send(const Message& message) { self.send(message); }
     void discover(Ticket ticket) { self.discover(node, ticket); }
@@ -137,11 +137,11 @@ class Community {
     }
     void came(const Waiting& waiting) {
       self.sites_.came(node, waiting.job, self.now_);
-      look = true;
+      self.sites_.mark(node);
     }
     void left(const Waiting& waiting) {
       self.sites_.left(node, waiting.job, self.now_);
-      look = true;
+      self.sites_.mark(node);
     }
     void given(JobId, std::uint32_t) {}
     void suspended(JobId job, Ticket ticket) {
@@ -161,10 +161,16 @@ class Community {
     const double coming = next_job_ < jobs_.size ? jobs_.submit[next_job_] : kNever;
     const double arrival = flight ? flight->time : kNever;
     const double timer = timers_.time();
-    now_ = std::min({end, arrival, timer, change, coming});
-    if (now_ == kNever) return false;
+    const double next = std::min({end, arrival, timer, change, coming});
+    const auto queue_of = [&](NodeId n) -> LocalQueue& { return agents_[n].queue(); };
+    if (sites_.has_marked() && next > now_) {
+      sites_.look_all(queue_of, now_);
+      return true;
+    }
+    if (next == kNever) return false;
+    now_ = next;
     if (end == now_) {
-      live_ -= sites_.end([&](NodeId n) -> LocalQueue& { return agents_[n].queue(); });
+      live_ -= sites_.end(queue_of);
     } else if (arrival == now_ && !(timer == now_ && timers_.top().order <
                                                          order(Class::message, flight->serial))) {
       const Flight copy = network_.pop();
@@ -205,13 +211,11 @@ class Community {
         agent.reschedule(now_, port);
         if (live_ > 0) at(now_ + settings_.interval, Class::rescheduling, timer.node);
     }
-    if (port.look) look(timer.node);
   }
 
   void receive(const Message& message) {
     Port port{*this, message.to};
     agents_[message.to].receive(message, now_, port);
-    if (port.look) look(message.to);
   }
 
   // Everything on the desk that has arrived is handled, in the order in which it was sent.
@@ -234,8 +238,6 @@ class Community {
     desk.next_tick = flight.time;
     at(flight.time, Class::message, flight.message.to);
   }
-
-  void look(NodeId node) { sites_.look(node, agents_[node].queue(), now_); }
 
   void send(const Message& message) {
     const auto kind = static_cast<std::size_t>(message.kind);
@@ -270,7 +272,7 @@ class Community {
     Port port{*this, change.node};
     if (change.joins) {
       agent.join(port);
-      look(change.node);
+      sites_.mark(change.node);
     } else {
       agent.leave(port);
     }

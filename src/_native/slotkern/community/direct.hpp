@@ -6,7 +6,9 @@
 // done where nothing fits is not printed; `Placing` has the choices. A node that has left may come
 // back: in Ind its jobs wait for it, also those handed in meanwhile; in Cen those that no other
 // node could run wait for whoever joins. At one time jobs end first, then nodes leave or join,
-// then decisions are made, then jobs come.
+// then decisions are made, then jobs come. In Ind each node looks at its queue once then, as in
+// the replay kernel; each decision of the centre of Cen takes effect at once, in the order of
+// submission.
 //
 // With `decision` > 0 the centre decides on one job after another, in the order in which they
 // come, and each decision takes that many seconds; the node is chosen when the time has passed.
@@ -47,22 +49,32 @@ class Direct {
       const double coming = next_job_ < jobs_.size ? jobs_.submit[next_job_] : kNever;
       const double end = sites_.next();
       const double decided = undecided_.empty() ? kNever : ready_;
+      const auto queue_of = [&](NodeId node) -> LocalQueue& { return queues_[node]; };
+      if (sites_.has_marked() && std::min({end, change, decided, coming}) > now_) {
+        sites_.look_all(queue_of, now_);
+        continue;
+      }
       if (end <= change && end <= coming && end <= decided) {
         if (end == kNever) break;
         pulse_.beat();
-        sites_.end([&](NodeId node) -> LocalQueue& { return queues_[node]; });
+        now_ = end;
+        sites_.end(queue_of);
+        if (placing_ != Placing::home) sites_.look_all(queue_of, now_);
         if (central()) drain(end);
       } else if (change <= coming && change <= decided) {
         pulse_.beat();
+        now_ = change;
         apply(grid_.changes[next_change_++]);
       } else if (decided <= coming) {
         pulse_.beat();
         const JobId job = undecided_.front();
         undecided_.pop_front();
         ready_ = decided + decision_;
+        now_ = decided;
         place(job, decided);
       } else {
         pulse_.beat();
+        now_ = coming;
         decide(static_cast<JobId>(next_job_++), coming);
       }
     }
@@ -86,7 +98,13 @@ class Direct {
       if (can(node, job)) return true;
     return false;
   }
-  void look(NodeId node, double now) { sites_.look(node, queues_[node], now); }
+  // Now, or in Ind when the time is over.
+  void look(NodeId node, double now) {
+    if (placing_ == Placing::home)
+      sites_.mark(node);
+    else
+      sites_.look(node, queues_[node], now);
+  }
 
   // Places a job at once, or once the centre has decided upon it.
   void decide(JobId job, double now) {
@@ -190,6 +208,7 @@ class Direct {
   std::deque<JobId> waiting_;    // at the centre, decided upon
   std::deque<JobId> undecided_;  // at the centre, in the order in which they came
   std::size_t next_job_ = 0, next_change_ = 0;
+  double now_ = 0;
   Pulse pulse_;
 };
 

@@ -2,7 +2,7 @@
 //
 // Fcfs is strict and needs nothing but the queue. Backfilling drives a scheduler of the replay
 // kernel: EASY, first fit or conservative backfilling in the order of coming, or the shortest
-// estimate first. A look comes when everything that ends at that time has ended.
+// estimate first. A look comes when everything of that time has happened.
 // Memory of Backfilling: jobs * nodes, 8 to 12 bytes each, and the scaled estimates of every
 // different speed.
 #pragma once

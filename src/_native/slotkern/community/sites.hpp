@@ -2,7 +2,9 @@
 // them to the node. A `Local` scheduler says which of the waiting jobs of a node start.
 //
 // A running job keeps its processors until it ends, also on a node that has left. A job runs
-// run / speed. Cost: O(log running) a job, and what the local scheduler needs.
+// run / speed. Everything that happens at one time is one event for a local scheduler, as in
+// the replay kernel: nodes are marked when a job ends, comes or leaves, and the caller lets all
+// marked nodes look once when the time is over (`look_all`). Cost: O(log running) a job, and what the local scheduler needs.
 #pragma once
 
 #include <cmath>
@@ -50,7 +52,7 @@ class Sites {
  public:
   Sites(const Jobs& jobs, const Grid& grid, const LocalPolicy& policy)
       : jobs_(jobs), nodes_(grid.nodes), serves_(grid.present), shared_(jobs, policy),
-        outcome_(jobs.size), entered_(jobs.size) {
+        outcome_(jobs.size), entered_(jobs.size), is_marked_(grid.nodes.size()) {
     free_.reserve(nodes_.size());
     local_.reserve(nodes_.size());
     for (const Profile& profile : nodes_) {
@@ -101,8 +103,25 @@ class Sites {
     if (wake < kNever) wakes_.push({wake, node});
   }
 
-  // Everything that ends now, and then a look at each node where something has; returns how
-  // many jobs have ended. queue_of(node): its queue.
+  // A node will look at its queue.
+  void mark(NodeId node) {
+    if (is_marked_[node]) return;
+    is_marked_[node] = 1;
+    marked_.push_back(node);
+  }
+  bool has_marked() const { return !marked_.empty(); }
+
+  // Lets all marked nodes look. queue_of(node): its queue.
+  template <class QueueOf>
+  void look_all(QueueOf queue_of, double now) {
+    for (const NodeId node : marked_) {
+      is_marked_[node] = 0;
+      look(node, queue_of(node), now);
+    }
+    marked_.clear();
+  }
+
+  // Ends what ends now and marks the nodes; returns the number of jobs that have ended.
   template <class QueueOf>
   std::size_t end(QueueOf queue_of) {
     const double now = next();
@@ -115,11 +134,9 @@ class Sites {
       outcome_.fate[job] = Fate::done;
       queue_of(node).ended(outcome_.start[job] - entered_[job]);
       local_[node].ended(job, now);
-      if (touched_.empty() || touched_.back() != node) touched_.push_back(node);
+      mark(node);
     }
-    for (; wakes_.time() == now; wakes_.pop()) touched_.push_back(wakes_.top().job);
-    for (const NodeId node : touched_) look(node, queue_of(node), now);
-    touched_.clear();
+    for (; wakes_.time() == now; wakes_.pop()) mark(wakes_.top().job);
     return ended;
   }
 
@@ -134,7 +151,8 @@ class Sites {
   std::vector<double> entered_;
   replay::EventQueue ends_;
   replay::EventQueue wakes_;  // of nodes
-  std::vector<NodeId> touched_;
+  std::vector<NodeId> marked_;
+  std::vector<std::uint8_t> is_marked_;
 };
 
 // Every so many events the signals are asked for.

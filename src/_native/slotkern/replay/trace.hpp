@@ -11,6 +11,8 @@
 // characters long, so that a chunk without line ends cannot grow in memory.
 #pragma once
 
+#include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
@@ -93,8 +95,13 @@ class TraceParser {
   static constexpr std::size_t kLine = 1 << 16;
   static constexpr std::size_t kRemembered = 8;  // of the lines that were skipped
 
-  TraceParser(std::string_view form, char comment, bool skip)
-      : form_(form), comment_(comment), skip_(skip), words_(form.size()) {}
+  static constexpr std::size_t kFurther = 64;  // fields beyond the form, at most
+
+  // With `further`, lines may have more fields than the form, as many as the header names, by
+  // comments such as "; 18: used_GPUs" (the number of the field from 0) or by a first line of
+  // names. They are kept as codes of words.
+  TraceParser(std::string_view form, char comment, bool skip, bool further)
+      : form_(form), comment_(comment), skip_(skip), has_further_(further), words_(form.size()) {}
 
   // False at a bad line, unless bad lines are skipped.
   bool feed(const char* data, std::size_t size) {
@@ -131,6 +138,13 @@ class TraceParser {
   const std::string& comments() const { return comments_; }
   const std::vector<std::string>& words(std::size_t field) const { return words_[field].list; }
   std::uint64_t line_of(std::size_t row) const { return lines_[row]; }
+  std::size_t further() const { return further_; }
+  // Row by row, a code of each further field.
+  const std::vector<std::int64_t>& further_codes() const { return further_codes_; }
+  const std::vector<std::string>& further_words(std::size_t k) const {
+    return words_[form_.size() + k].list;
+  }
+  const std::string& names() const { return names_; }  // the line of names
 
  private:
   struct Words {
@@ -153,6 +167,14 @@ class TraceParser {
     if (static_cast<std::size_t>(end - p) > kLine)
       return complain(LineFault::too_long, 0, {}, line_);
     const std::size_t row = cells_.size(), fields = form_.size();
+    if (has_further_ && lines_.empty() && names_.empty() && names_fields(p, end)) {
+      names_.assign(p, end);
+      return true;
+    }
+    if (has_further_ && lines_.empty() && further_ == 0) {
+      further_ = named_fields();
+      words_.resize(fields + further_);
+    }
     cells_.resize(row + fields);
     line_words_.clear();
     std::size_t k = 0;
@@ -163,15 +185,20 @@ class TraceParser {
         if (const LineFault fault = read(k, first, p, cells_[row + k]); fault != LineFault::none) {
           const std::size_t count = fields_of(first, end, k);
           cells_.resize(row);
-          return count == fields ? complain(fault, k, {first, p}, line_)
-                                 : complain(LineFault::field_count, count, {}, line_);
+          return count == fields + further_ ? complain(fault, k, {first, p}, line_)
+                                            : complain(LineFault::field_count, count, {}, line_);
         }
+      if (k >= fields && k < fields + further_)
+        line_words_.push_back({k, {first, p}});
       ++k;
       while (p < end && detail::blank(*p)) ++p;
     }
-    if (k == fields) {
+    if (k == fields + further_) {
       for (const Word& word : line_words_)
-        cells_[row + word.field].integer = code(words_[word.field], word.text);
+        if (word.field < fields)
+          cells_[row + word.field].integer = code(words_[word.field], word.text);
+        else
+          further_codes_.push_back(add(words_[word.field], word.text));
       lines_.push_back(line_);
       return true;
     }
@@ -207,8 +234,46 @@ class TraceParser {
     return LineFault::none;
   }
 
+  // A line of names: as many fields as the form has, or more, none of which begins a number.
+  bool names_fields(const char* p, const char* end) const {
+    std::size_t count = 0;
+    while (p < end && *p != comment_) {
+      if (!std::isalpha(static_cast<unsigned char>(*p)) && *p != '_') return false;
+      while (p < end && !detail::blank(*p) && *p != comment_) ++p;
+      while (p < end && detail::blank(*p)) ++p;
+      ++count;
+    }
+    return count >= form_.size();
+  }
+
+  // The number of fields beyond the form that the header names, without a gap.
+  std::size_t named_fields() const {
+    const std::size_t fields = form_.size();
+    std::vector<bool> named(kFurther);
+    std::size_t count = 0;
+    for (std::size_t p = 0; (p = names_.find_first_not_of(" \t\r", p)) != std::string::npos;
+         p = std::min(names_.find_first_of(" \t\r", p), names_.size()), ++count)
+      if (count >= fields && count < fields + kFurther) named[count - fields] = true;
+    for (std::size_t p = 0; p < comments_.size(); p = comments_.find('\n', p) + 1) {
+      std::size_t q = comments_.find_first_not_of(";# \t", p), number = 0;
+      if (q == std::string::npos) break;
+      const std::size_t digits = q;
+      while (q < comments_.size() && q < digits + 4 &&
+             std::isdigit(static_cast<unsigned char>(comments_[q])))
+        number = 10 * number + static_cast<std::size_t>(comments_[q++] - '0');
+      q = comments_.find_first_not_of(" \t", q);
+      if (q != std::string::npos && comments_[q] == ':' && q > digits && number >= fields &&
+          number < fields + kFurther)
+        named[number - fields] = true;
+    }
+    return static_cast<std::size_t>(std::find(named.begin(), named.end(), false) - named.begin());
+  }
+
   static std::int64_t code(Words& words, std::string_view word) {
-    if (word == "-1") return -1;
+    return word == "-1" ? -1 : add(words, word);
+  }
+
+  static std::int64_t add(Words& words, std::string_view word) {
     const auto [at, fresh] = words.code.try_emplace(std::string(word), words.list.size());
     if (fresh) words.list.emplace_back(word);
     return at->second;
@@ -226,7 +291,10 @@ class TraceParser {
 
   std::string form_;
   char comment_;
-  bool skip_;
+  bool skip_, has_further_;
+  std::size_t further_ = 0;  // fields beyond the form
+  std::vector<std::int64_t> further_codes_;
+  std::string names_;
   std::vector<Value> cells_;
   std::vector<Words> words_;
   std::vector<Word> line_words_;  // of the line that is being read
