@@ -174,10 +174,14 @@ cdef class ChangingSlots(PreparedSlots):
             answer.status = self.enter(query.volume)
             if answer.status != Status.ok:
                 break
-            if self.changed:
+            if self.changed and query.limits == NULL:
                 answer = find_in(self.pool, query, criterion, shape)
                 self.leave()
-            elif self.prepared.nodes.size() < LARGE:
+            elif self.changed:
+                with nogil:
+                    answer = find_in(self.pool, query, criterion, shape)
+                    self.leave()
+            elif self.prepared.nodes.size() < LARGE and query.limits == NULL:
                 answer = find(self.prepared, self.costs, query, criterion, shape)
                 self.leave()
             else:

@@ -330,7 +330,7 @@ cdef class PreparedSlots:
         answer.status = Status.interrupted
         while answer.status == Status.interrupted:
             ask(watch)
-            if self.prepared.nodes.size() < LARGE:
+            if self.prepared.nodes.size() < LARGE and query.limits == NULL:
                 answer = find(self.prepared, self.costs, query, criterion, shape)
             else:
                 with nogil:

@@ -1,4 +1,4 @@
-"""Ctrl-C in calls that would last for minutes, and forks beside them."""
+"""Signals in calls that would last for minutes, and forks beside them."""
 
 import os
 import signal
@@ -80,15 +80,23 @@ CALLS = {
         cost = rng.random(2_000) + 1
         call = lambda: sk.choose_each(cost, cost, 2_000, cost.sum() / 2)
     """,
-    "choose_each of whole costs": """
-        cost = rng.integers(1, 5_000, 600)
-        value = np.maximum(1, cost - 500)
-        call = lambda: sk.choose_each(cost, value, 200, int(cost.sum() / 10))
-    """,
     "search by value": """
         slots = sk.generate_environment("square", nodes=20_000, seed=1).slots
         asked = sk.Request(200, 800, budget=20_000)
         call = lambda: sk.step_values(slots, asked, "coordinated", max_work=10**12)
+    """,
+    "search under limits": """
+        gb = rng.random(200)
+        slots = sk.make_slots(
+            node=np.arange(200), start=0, end=100, performance=1, price=1, gb=gb
+        )
+        asked = sk.Request(9, 1, limits="2.5000001 <= sum(gb) <= 2.50000010001")
+        call = lambda: sk.find_window(slots, asked, "start", max_work=10**12)
+    """,
+    "choose under limits": """
+        gb, cost = rng.random(2_000), rng.random(2_000)
+        limit = [(gb, "<=", 20), (gb, ">=", 19.9999999999)]
+        call = lambda: sk.choose(cost, cost, 50, 25, limits=limit, max_work=10**12)
     """,
     "a published search": """
         slots = crowd(20_000)
@@ -137,6 +145,52 @@ def test_ctrl_c_ends_a_long_call(name):
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=120)
     assert out.splitlines() == ["stopped", "and went on"]
+
+
+STOPPED = """
+def stop(number, frame):
+    raise TimeoutError(signal.Signals(number).name)
+
+signal.signal(signal.SIGTERM, stop)
+signal.signal(signal.SIGALRM, stop)
+if by_timer:
+    signal.setitimer(signal.ITIMER_REAL, 0.5)
+ready()
+try:
+    call()
+except TimeoutError as error:
+    print(error)
+else:
+    print("finished")
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are sent by kill")
+@pytest.mark.parametrize(
+    "name",
+    [
+        "schedule",
+        "simulate_community",
+        "find_windows in threads",
+        "find_alternatives",
+        "choose",
+        "search by value",
+        "search under limits",
+        "choose under limits",
+    ],
+)
+def test_a_handler_of_sigterm_ends_a_long_call(name):
+    process = run("by_timer = False", CALLS[name], STOPPED)
+    process.send_signal(signal.SIGTERM)
+    out, _ = process.communicate(timeout=120)
+    assert out.split() == ["SIGTERM"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs timers")
+def test_a_timer_ends_a_long_call():
+    process = run("by_timer = True", CALLS["search under limits"], STOPPED)
+    out, _ = process.communicate(timeout=120)
+    assert out.split() == ["SIGALRM"]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent by kill")

@@ -2,10 +2,12 @@
 #include <algorithm>
 #include <cmath>
 #include <compare>
+#include <csignal>
 #include <thread>
 #include <vector>
 
 #include "slotkern/base/by_number.hpp"
+#include "slotkern/base/exact_sum.hpp"
 #include "slotkern/base/interrupt.hpp"
 #include "slotkern/base/made_once.hpp"
 #include "slotkern/base/merge_sort.hpp"
@@ -31,6 +33,51 @@ void rounds_to_the_safe_side() {
   CHECK(round_down(-1e-60) < 0 && round_up(1e-60) > 0 && round_down(1e-60) == 0);
 }
 
+// The pair of sums and the expansion give the same, also for sums halfway between two doubles.
+void sums_are_exact() {
+  const double tenths[] = {0.1, 0.2, 0.3, 0.7, 4.35, 0.57, 1.15, 5e-324, 0x1p-53, 1, 0x1p60};
+  std::size_t hard = 0;
+  for (int round = 0; round < 20000; ++round) {
+    std::vector<double> terms(1 + below(40));
+    const int kind = static_cast<int>(below(4));
+    for (double& x : terms) {
+      x = kind == 0 ? tenths[below(11)] : kind == 1 ? tenths[below(7)] : real();
+      if (kind == 3) x = std::ldexp(x - 0.5, static_cast<int>(below(300)) - 150);
+    }
+    ExactSum all;
+    PairSum pair;
+    for (const double x : terms) all.add(x), pair.add(x);
+    const auto term = [&](std::size_t i) { return terms[i]; };
+    CHECK(exact_sum(terms.size(), term) == all.value());
+    if (pair.exact()) CHECK(pair.value() == all.value());
+    if (kind < 3) CHECK(pair.lower() <= all.value());
+    hard += !pair.exact();
+  }
+  CHECK(hard > 100);
+  CHECK(exact_sum(2, [](std::size_t) { return 1.7e308; }) == kInfinity);
+}
+
+// 100 times 4.35 is 435, and one cent is one cent.
+void amounts_are_met_in_decimals() {
+  for (int round = 0; round < 20000; ++round) {
+    const std::size_t n = 1 + below(500);
+    const auto digits = static_cast<int>(2 + below(3));
+    const double unit = std::pow(10, digits);
+    std::vector<double> prices(n);
+    double units = 0;
+    for (double& price : prices) {
+      const auto count = static_cast<double>(below(100000));
+      price = count / unit;
+      units += count;
+    }
+    const double sum = exact_sum(n, [&](std::size_t i) { return prices[i]; });
+    CHECK(sum <= most_met(units / unit) && sum >= least_met(units / unit));
+    CHECK(!(sum <= most_met((units - 1) / unit)) && !(sum >= least_met((units + 1) / unit)));
+  }
+  CHECK(most_met(kInfinity) < kInfinity && most_met(-kInfinity) == -kInfinity);
+  CHECK(most_met(0) == 0 && most_met(5e-324) == 5e-324 && most_met(-1) > -1);
+}
+
 // A thread that answers no signals stops for a fork alone.
 void each_call_stops_for_what_it_hears() {
   using namespace slotkern::detail;
@@ -40,6 +87,32 @@ void each_call_stops_for_what_it_hears() {
     CHECK(!watch.stops(0));
     CHECK(watch.stops(by_signal) == hears);
     CHECK(watch.stops(by_fork) && watch.stops(by_signal | by_fork));
+  }
+}
+
+std::sig_atomic_t handled = 0;
+
+// A handler that was there is called first, and is there again after the call.
+void each_handled_signal_stops_a_call() {
+  using namespace slotkern::detail;
+  for (const int signal : {SIGINT, SIGTERM}) {
+    handled = 0;
+    std::signal(signal, [](int number) { handled = number; });
+    {
+      Watch watch;
+      watch.arm(true);
+      std::raise(signal);
+      CHECK(handled == signal && asked == 0);
+      watch.install();
+      watch.clear();
+      CHECK(!watch.stops(asked));
+      handled = 0;
+      std::raise(signal);
+      CHECK(handled == signal && watch.stops(asked));
+      watch.clear();
+      CHECK(!watch.stops(asked));
+    }
+    CHECK(std::signal(signal, SIG_DFL) != SIG_DFL && asked == 0);
   }
 }
 
@@ -144,7 +217,10 @@ void large_vectors_hold_what_others_do() {
 
 int main() {
   rounds_to_the_safe_side();
+  sums_are_exact();
+  amounts_are_met_in_decimals();
   each_call_stops_for_what_it_hears();
+  each_handled_signal_stops_a_call();
   sorts_like_any_other();
   merges_like_a_stable_sort();
   numbers_are_put_in_order();
