@@ -102,7 +102,7 @@ cdef class ChangingSlots(PreparedSlots):
         return part
 
     def _state(self):
-        """What is free and booked, by (node, start), and what is gone, as arrays."""
+        """What is free, booked and held, by (node, start), and what is gone, as arrays."""
         return self._whole()[1]
 
     def _whole(self):
@@ -115,8 +115,9 @@ cdef class ChangingSlots(PreparedSlots):
             rows["row"] = np.arange(len(rows))
             for name in ("node", "start", "end"):
                 rows[name] = table[name]
-            return table, {"free": in_order(rows, "node", "start"),
-                           "booked": np.empty(0, SPAN), "gone": np.empty(0, np.int32)}, -np.inf
+            none = np.empty(0, SPAN)
+            return table, {"free": in_order(rows, "node", "start"), "booked": none,
+                           "gone": np.empty(0, np.int32), "held": none}, -np.inf
         self.lock()
         status = state_of(self.pool, state)
         table = self.table
@@ -124,7 +125,8 @@ cdef class ChangingSlots(PreparedSlots):
         check_status(status)
         return table, {"free": span_table(state.free_nodes, state.free),
                        "booked": span_table(state.booked_nodes, state.booked),
-                       "gone": np.array(state.gone, np.int32)}, state.now
+                       "gone": np.array(state.gone, np.int32),
+                       "held": span_table(state.held_nodes, state.held)}, state.now
 
     # The mutex is never held while a thread waits for the interpreter: it is taken with the
     # interpreter or waited for without both, and let go before the interpreter is asked for.

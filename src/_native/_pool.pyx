@@ -13,6 +13,7 @@ from slotkern._changing cimport ChangingSlots, CSlotPool, check_status, copy_poo
 from slotkern._core cimport PreparedSlots, in_numbers
 from slotkern._kernels cimport Part, Query, ShapeKind
 from slotkern._request cimport Request, lasting, shape_of
+from slotkern._spans cimport Span, fill_spans
 from slotkern._windows cimport Window
 
 from slotkern._find import CRITERIA
@@ -33,6 +34,13 @@ cdef extern from "slotkern/pool/schedule.hpp" namespace "slotkern" nogil:
     Status release(CSlotPool&, double, const Part*, size_t, size_t&) noexcept
     Status advance(CSlotPool&, double) noexcept
     Status remove_node(CSlotPool&, int32_t) noexcept
+    Status close_nodes(CSlotPool&, const vector[int32_t]&, const vector[int32_t]&,
+                       const vector[Span]&) noexcept
+
+#: Of closed time, one row a node and reason. `disabled`: by `SlotPool.disable`, not `reserve`.
+CLOSURE = np.dtype([("node", "i4"), ("start", "f8"), ("end", "f8"), ("owner", "U1"),
+                    ("disabled", "?")], align=True)
+NO_CLOSURES = np.empty(0, CLOSURE)
 
 cdef dict INDEX = {name: i for i, name in enumerate(CRITERIA)}
 
@@ -67,7 +75,10 @@ cdef class SlotPool(ChangingSlots):
         row of this array.
     booked : structured array
         Booked parts that are not past: row (of origin), node, start, end, and owner, empty
-        where it has none.
+        where it has none. So is what a disabled node or a reservation keeps from being free.
+    closed : structured array
+        When nodes are closed: node, start, end, owner, and `disabled`, true for what `disable`
+        closed and false for what a reservation covers. Not what is past.
     nodes : ndarray of int32
         The node ids, ascending, without the removed ones.
     now : float
@@ -121,6 +132,7 @@ cdef class SlotPool(ChangingSlots):
 
     def __cinit__(self):
         self.owner_of, self._generations = {}, {}
+        self._closures, self.purge_at = NO_CLOSURES, 64
         self.numbered, self.bound_limits = {}, []
 
     # --- reading
@@ -144,8 +156,8 @@ cdef class SlotPool(ChangingSlots):
     @property
     def booked(self):
         """Booked parts that are not past, by (node, start): row, node, start, end, owner."""
-        spans = self._state()["booked"]
-        owners = self._owners_of(spans)
+        from slotkern.machine.closures import booked_spans
+        spans, owners = booked_spans(self)
         table = np.empty(len(spans), [*[(n, SPAN[n]) for n in SPAN.names], ("owner", owners.dtype)])
         for name in SPAN.names:
             table[name] = spans[name]
@@ -154,15 +166,30 @@ cdef class SlotPool(ChangingSlots):
 
     @property
     def owners(self):
-        """Who has windows that are not past, in the order of their first booking."""
-        return list(dict.fromkeys(self.owner_of.values()))
+        """Who has windows or reservations that are not past, by their first booking."""
+        closed = self.closed
+        more = closed["owner"][~closed["disabled"]].tolist()
+        return list(dict.fromkeys([*(owner for _, owner in self._owned()), *more]))
+
+    @property
+    def closed(self):
+        """When nodes are closed: node, start, end, owner, disabled."""
+        return self._closures[self._closures["end"] > self.pool.now()]
 
     def windows(self, owner=None):
         """The windows that were booked for an owner, or for any; not those that are past."""
-        return [window for window, other in self.owner_of.items() if owner in (None, other)]
+        return [window for window, other in self._owned() if owner in (None, other)]
 
-    def bookings(self):
+    def bookings(self, *, nodes=None, during=None):
         """What is booked for owners, as a table with names and dates.
+
+        Parameters
+        ----------
+        nodes : str, int or sequence of them, optional
+            Only windows with a part on one of these nodes, by name or id.
+        during : pair of float, date or str, optional
+            Only windows with a part that overlaps the span (start, end). None in place of
+            either is no bound. Given with `nodes`, one part must meet both.
 
         Returns
         -------
@@ -170,9 +197,17 @@ cdef class SlotPool(ChangingSlots):
             One row a window, in the order of bookings: owner, name (of the request), nodes
             (their names), start, finish, cost; with a clock also start_time and finish_time,
             as text in its zone.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For an unknown node, and for a span that does not end after it starts.
         """
+        from slotkern.machine.closures import hit
         from slotkern.machine.ledger import window_rows
         pairs = self._owned()
+        if nodes is not None or during is not None:
+            pairs = hit(self, pairs, nodes, during)
         return window_rows([window for window, _ in pairs], self.terms,
                            owner=[owner for _, owner in pairs])
 
@@ -343,7 +378,9 @@ cdef class SlotPool(ChangingSlots):
         owner : str, optional
             For whom, as in ``"maintenance"``.
         partly : bool
-            Whether to take what is free of the span and pass over the rest.
+            Whether to take what is free of the span and pass over the rest. For an owner, the
+            reservation covers the rest too: what is released there later falls under it, until
+            the owner is released.
 
         Returns
         -------
@@ -364,9 +401,113 @@ cdef class SlotPool(ChangingSlots):
         from slotkern.machine.ledger import reservation
         if owner is not None:
             check_owner(owner)
-        windows = reservation(self, nodes, start, end, partly)
+        windows, gaps = reservation(self, nodes, start, end, partly)
         self.book(windows, owner)
+        if owner is not None and len(gaps):
+            from slotkern.machine.closures import cover
+            cover(self, gaps, owner)
         return windows
+
+    def disable(self, nodes, start=None, end=None, owner="down"):
+        """Close nodes for a time: what is free of it, and what is released in it later.
+
+        As for a node that failed. Windows that are booked on the nodes stay booked; the
+        caller decides what becomes of them.
+
+        Parameters
+        ----------
+        nodes : str, int or sequence of them
+            Names of the machine's nodes, or ids.
+        start, end : float, date or str, optional
+            The span [start, end): by default from now on, and for ever.
+        owner : str
+            Who or what closes them.
+
+        Returns
+        -------
+        list of Window
+            The windows with an owner that have a part on these nodes in this span.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For an unknown node, and for a span that does not end after it starts. Nothing is
+            changed then.
+
+        Notes
+        -----
+        A node may be closed several times, and stays closed until the last of them has ended.
+        `add_slots` adds time to closed nodes, `copy` and `save` keep what is closed. Costs a
+        pass over the nodes given and what is closed.
+
+        Examples
+        --------
+        >>> import slotkern as sk
+        >>> pool = sk.SlotPool(sk.make_slots(node=[0, 1], start=0, end=9, performance=1, price=1))
+        >>> job = sk.Request(1, 4)
+        >>> pool.book(pool.find(job), owner="ann")
+        >>> (window,) = pool.disable(0, start=2)
+        >>> pool.release(window)
+        >>> pool.slots[["node", "start", "end"]].tolist()
+        [(0, 0.0, 2.0), (1, 0.0, 9.0)]
+        >>> pool.enable(0)
+        >>> pool.find(job).nodes
+        (0,)
+        """
+        from slotkern.machine.closures import disable
+        check_owner(owner)
+        return disable(self, nodes, start, end, owner)
+
+    def enable(self, nodes):
+        """Open nodes that `disable` closed: what is not booked of their time is free again.
+
+        Parameters
+        ----------
+        nodes : str, int or sequence of them
+            Names of the machine's nodes, or ids.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For a node that is not disabled, by its name. Nothing is changed then.
+
+        Notes
+        -----
+        What reservations cover on these nodes stays covered.
+        """
+        from slotkern.machine.closures import enable
+        enable(self, nodes)
+
+    # No Python code runs between a change of the pool and that of what is told of it.
+    def _close(self, before, closures, nodes):
+        """Put `closures` in the place of `before`, of which those of `nodes` differ.
+
+        False, and nothing is changed, if another thread has put others there meanwhile.
+        """
+        cdef vector[int32_t] given, of
+        cdef vector[Span] spans
+        cdef Status status = Status.ok
+        cdef int32_t node
+        nodes = np.unique(nodes)
+        for node in nodes.tolist():
+            given.push_back(node)
+        rows = closures[np.isin(closures["node"], nodes)]
+        rows = rows[np.lexsort((rows["start"], rows["node"]))]
+        table = np.zeros(len(rows), SPAN)
+        for name in ("node", "start", "end"):
+            table[name] = rows[name]
+        fill_spans(table, of, spans)
+        closures.flags.writeable = False
+        self.start_change()
+        if self._closures is not before:
+            self.mutex.unlock()
+            return False
+        status = close_nodes(self.pool, given, of, spans)
+        if status == Status.ok:
+            self._closures = closures
+        self.mutex.unlock()
+        check_status(status)
+        return True
 
     def utilization(self, start=None, end=None):
         """The share of the time that is booked, of all that is booked or free.
@@ -396,27 +537,33 @@ cdef class SlotPool(ChangingSlots):
         cdef Status status
         self.lock()
         status = copy_pool(other.pool, other.prepared, self.pool, self.prepared)
+        closures = self._closures
         other.table, other.changed = self.table, self.changed
         self.mutex.unlock()
         check_status(status)
-        other.terms, other.owner_of = self.terms, dict(self.owner_of)
+        other.terms, other.owner_of = self.terms, dict(self._owned())
         other._generations = dict(self._generations)
+        other._closures = closures
         return other
 
-    def release(self, window):
+    def release(self, window, *, name=None):
         """Give a booked window's time back, or all of an owner's, as far as it is not past.
 
         Parameters
         ----------
         window : Window or str
-            As it was booked; or the owner, all of whose windows are released.
+            As it was booked; or the owner, all of whose windows are released, and whose
+            reservations no longer cover anything.
+        name : str, optional
+            Only the owner's windows of the jobs of this name.
 
         Raises
         ------
         ValueError
             If a part is not booked (any more), naming its node and time. Nothing is changed
             then, also where it is one of many windows of an owner. Parts that are past or
-            whose node was removed are passed over. Also for an owner who has nothing.
+            whose node was removed are passed over. Also for an owner who has nothing, or
+            nothing of this name.
 
         Notes
         -----
@@ -430,9 +577,17 @@ cdef class SlotPool(ChangingSlots):
         if not isinstance(window, (str, Window)):
             raise TypeError(
                 f"only windows and owners can be released, got {type(window).__name__}")
+        if name is not None and not isinstance(window, str):
+            raise TypeError("name selects among an owner's windows: give the owner first")
         cdef list windows = self.windows(window) if isinstance(window, str) else [window]
-        if not windows:
-            raise ValueError(f"{window!r} has nothing booked in this pool")
+        covered = isinstance(window, str) and name is None and window in self.owners
+        if not windows and not covered:
+            from slotkern.machine.closures import nothing_booked
+            raise ValueError(nothing_booked(self, window))
+        if name is not None:
+            windows = [each for each in windows if each.name == name]
+            if not windows:
+                raise ValueError(f"{window!r} has booked nothing for {name!r}")
         if not self.changed:
             raise ValueError("the window cannot be released: nothing is booked in this pool")
         cdef size_t which = 0, bad = 0
@@ -441,6 +596,9 @@ cdef class SlotPool(ChangingSlots):
             status = self.still_booked(windows, which, bad)
         if status != Status.ok:
             raise error_of(status, "release", {"part": part_text(windows[which], bad)})
+        if covered:
+            from slotkern.machine.closures import uncover
+            uncover(self, window)
         for each in windows:
             PyErr_CheckSignals()  # what has been given back by then is
             self.release_one(each)
@@ -492,8 +650,12 @@ cdef class SlotPool(ChangingSlots):
 
         Notes
         -----
-        O(N + k (log m + 64)) for N nodes, all of which are looked at, and k slots with time
-        before `now`.
+        O(log m), and over many calls O(log m + 64) for each slot that ends: those that have
+        ended leave the pool together, when they and the changes since the last time are as many
+        as the nodes. The first search after it by the criterion "first", or within limits on
+        sums, also cuts what is free to start at `now`, O(N + k (log m + 64)) for N nodes and k
+        slots with time before `now`; so does, without a change, all that makes an array of what
+        is free.
         """
         given, clock = now, self.clock
         if clock is not None:
@@ -508,9 +670,13 @@ cdef class SlotPool(ChangingSlots):
             status = advance(self.pool, time)
             self.mutex.unlock()
         check_status(status)
-        cdef Window each
-        self.owner_of = {
-            each: owner for each, owner in self.owner_of.items() if each.finish > time}
+        if len(self.owner_of) > self.purge_at:
+            self.forget_past()
+
+    cdef int forget_past(self) except -1:
+        self.owner_of = dict(self._owned())
+        self.purge_at = 64 + 2 * len(self.owner_of)
+        return 0
 
     def remove_node(self, node):
         """Take a node and all its time, free and booked, out of the pool for good.
@@ -734,11 +900,18 @@ cdef class SlotPool(ChangingSlots):
 
     def __reduce__(self):
         from slotkern._pool_state import restored
-        return restored, (*self._whole(), self.terms, self._owned(), self._generations)
+        return restored, (*self._whole(), self.terms, self._owned(), self._generations,
+                          self.closed)
 
     def _owned(self):
-        """Windows and their owners, as pairs."""
-        return list(self.owner_of.items())
+        """Windows that are not past and their owners, as pairs."""
+        cdef double now = self.pool.now()
+        cdef Window window
+        cdef list pairs = []
+        for window, owner in list(self.owner_of.items()):
+            if window.finish > now:
+                pairs.append((window, owner))
+        return pairs
 
 
 cdef int check_owner(object owner) except -1:

@@ -14,14 +14,21 @@ from slotkern._pool cimport SlotPool
 from slotkern._spans cimport Span, fill_spans, prices_of
 
 from slotkern._core import array_of, check_slots
+from slotkern._pool import NO_CLOSURES
 from slotkern._spans import SPAN
 from slotkern.errors import SlotError
 from slotkern.slots import in_order, row_order
 
 
-def restored(origin, state, now, terms=None, owned=(), generations=None):
+NO_SPANS = np.empty(0, SPAN)
+
+
+def restored(origin, state, now, terms=None, owned=(), generations=None, closures=None):
     """The pool of these arrays, with clock, machine, owned windows, generations of files."""
-    cdef SlotPool pool = in_state(origin, state, now)
+    if closures is None:
+        closures = NO_CLOSURES
+    cdef SlotPool pool = in_state(origin, state, now, closures)
+    pool._closures = closures
     pool.terms = terms
     pool._generations.update(generations or {})
     for window, owner in owned:
@@ -30,12 +37,24 @@ def restored(origin, state, now, terms=None, owned=(), generations=None):
     return pool
 
 
-cdef SlotPool in_state(origin, state, now):
-    if now == -np.inf and in_order(origin, "start", "node") is origin and all_free(origin, state):
+cdef SlotPool in_state(origin, state, now, closures):
+    if not len(closures) and now == -np.inf and in_order(origin, "start", "node") is origin and all_free(origin, state):
         return SlotPool(origin)  # nothing has changed yet
     pool = SlotPool(origin[:0])
-    restore(pool, origin, state, now)
+    restore(pool, origin, state, now, closures)
     return pool
+
+
+cdef int fill_closed(object closures, object ids, PoolState& state) except -1:
+    """The closed time of these nodes."""
+    rows = closures[np.isin(closures["node"], ids)]
+    rows = rows[np.lexsort((rows["start"], rows["node"]))]
+    table = np.zeros(len(rows), SPAN)
+    for name in ("node", "start", "end"):
+        table[name] = rows[name]
+    state.closed.clear()
+    state.closed_nodes.clear()
+    return fill_spans(table, state.closed_nodes, state.closed)
 
 
 cdef bint all_free(origin, state) except -1:
@@ -47,7 +66,8 @@ cdef bint all_free(origin, state) except -1:
     return all([np.array_equal(slots[name], free[name]) for name in ("node", "start", "end")])
 
 
-cdef int restore(SlotPool pool, object origin, object arrays, double now) except -1:
+cdef int restore(SlotPool pool, object origin, object arrays, double now,
+                 object closures) except -1:
     """Make a pool that nobody else has one of these slots, spans and removed nodes."""
     cdef PoolState state
     cdef vector[double] prices = prices_of(origin)
@@ -58,6 +78,8 @@ cdef int restore(SlotPool pool, object origin, object arrays, double now) except
     fill_spans(arrays["free"], state.free_nodes, state.free)
     fill_spans(arrays["booked"], state.booked_nodes, state.booked)
     state.gone = arrays["gone"].tolist()
+    fill_spans(arrays.get("held", NO_SPANS), state.held_nodes, state.held)
+    fill_closed(closures, origin["node"], state)
     cdef Status status = Status.interrupted
     cdef Watch watch
     watch.arm(hears())
@@ -73,7 +95,7 @@ cdef int restore(SlotPool pool, object origin, object arrays, double now) except
 cdef bint extend(SlotPool pool, size_t known, object origin, PreparedSlots fresh, size_t gone,
                  double now) except -1:
     """Free the rows of origin behind `known`; False if the pool has other rows, nodes or now."""
-    cdef PoolState state
+    cdef PoolState state, known_closed
     cdef vector[double] prices = prices_of(origin)
     cdef vector[int32_t] nodes
     cdef vector[Span] spans
@@ -87,6 +109,8 @@ cdef bint extend(SlotPool pool, size_t known, object origin, PreparedSlots fresh
     for name in ("node", "start", "end"):
         added[name] = origin[name][known:]
     fill_spans(added, nodes, spans)
+    closures = pool._closures
+    fill_closed(closures, origin["node"], known_closed)  # before the pool is locked
     while status == Status.interrupted:
         ask(watch)
         pool.start_change()
@@ -94,11 +118,13 @@ cdef bint extend(SlotPool pool, size_t known, object origin, PreparedSlots fresh
             status = state_of(pool.pool, state)
             if status == Status.ok:
                 same = (<size_t>len(pool.table) == known and state.gone.size() == gone
-                        and state.now == now)
+                        and state.now == now and pool._closures is closures)
             if same:
                 state.known = state.free.size()
                 state.free_nodes.insert(state.free_nodes.end(), nodes.begin(), nodes.end())
                 state.free.insert(state.free.end(), spans.begin(), spans.end())
+                state.closed_nodes = known_closed.closed_nodes
+                state.closed = known_closed.closed
                 status = extend_pool(pool.pool, fresh.prepared, prices, state)
                 if status == Status.ok:
                     stand_on(pool, origin)

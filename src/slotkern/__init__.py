@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from slotkern import _core
+from slotkern import forks as forks
 from slotkern._core import SLOT
 from slotkern._find import CRITERIA, find_window, find_windows
 from slotkern._request import Request

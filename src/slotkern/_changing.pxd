@@ -24,6 +24,8 @@ cdef extern from "slotkern/pool/embed.hpp" namespace "slotkern" nogil:
         vector[int32_t] free_nodes, booked_nodes, gone
         vector[Span] free, booked
         size_t known
+        vector[int32_t] held_nodes, closed_nodes
+        vector[Span] held, closed
 
     cdef cppclass CSlotPool "slotkern::SlotPool":
         double now()

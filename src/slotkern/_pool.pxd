@@ -19,8 +19,11 @@ cdef class SlotPool(ChangingSlots):
     cdef dict numbered            # limits: (the table they are of, their number at the door)
     cdef list bound_limits        # requests that hold what is at the door
     cdef void forget_limits(self)
-    cdef dict owner_of            # the owner of each window that has one and is not past
+    cdef dict owner_of            # the owner of each window that has one; some are past
     cdef readonly dict _generations    # of the files loaded or saved, by their real path
+    cdef readonly object _closures     # when nodes are closed: see machine/closures.py
+    cdef size_t purge_at               # owned windows, at which those that are past leave
+    cdef int forget_past(self) except -1
     cdef int own(self, list windows, str owner) except -1
     cdef int release_one(self, Window window) except -1
     cdef Status still_booked(self, list windows, size_t& which, size_t& bad) except *

@@ -1,5 +1,5 @@
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,12 @@ from slotkern._windows import Window
 from slotkern.files.whole import AnyPath
 from slotkern.limits import Limit
 from slotkern.typing import BuiltIn, Criterion, Shape, Slots, Time
+
+Nodes: TypeAlias = str | int | Sequence[str] | Sequence[int] | NDArray[Any]
+During: TypeAlias = tuple[Time | None, Time | None]
+
+CLOSURE: np.dtype[np.void]
+NO_CLOSURES: NDArray[np.void]
 
 class SlotPool(ChangingSlots):
     @property
@@ -36,10 +42,30 @@ class SlotPool(ChangingSlots):
     @property
     def owners(self) -> list[str]: ...
     def windows(self, owner: str | None = None) -> list[Window]: ...
-    def bookings(self) -> NDArray[np.void]: ...
+    @property
+    def closed(self) -> NDArray[np.void]: ...
+    @property
+    def _closures(self) -> NDArray[np.void]: ...
+    def _close(
+        self,
+        before: NDArray[np.void],
+        closures: NDArray[np.void],
+        nodes: NDArray[np.int32],
+    ) -> bool: ...
+    def bookings(
+        self, *, nodes: Nodes | None = None, during: During | None = None
+    ) -> NDArray[np.void]: ...
+    def disable(
+        self,
+        nodes: Nodes,
+        start: Time | None = None,
+        end: Time | None = None,
+        owner: str = "down",
+    ) -> list[Window]: ...
+    def enable(self, nodes: Nodes) -> None: ...
     def reserve(
         self,
-        nodes: str | int | Sequence[str] | Sequence[int] | NDArray[Any],
+        nodes: Nodes,
         start: Time,
         end: Time,
         *,
@@ -51,7 +77,7 @@ class SlotPool(ChangingSlots):
     ) -> float: ...
     def copy(self) -> SlotPool: ...
     def _owned(self) -> list[tuple[Window, str]]: ...
-    def release(self, window: Window | str) -> None: ...
+    def release(self, window: Window | str, *, name: str | None = None) -> None: ...
     def advance(self, now: Time) -> None: ...
     def remove_node(self, node: int | str) -> None: ...
     def add_slots(self, slots: Slots) -> None: ...

@@ -15,5 +15,6 @@ def restored(
     terms: Any = None,
     owned: Iterable[tuple[Window, str]] = (),
     generations: dict[str, Any] | None = None,
+    closures: NDArray[np.void] | None = None,
 ) -> SlotPool: ...
 def add_slots(pool: SlotPool, slots: Slots) -> None: ...

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ._pool import SlotPool
+from ._pool import NO_CLOSURES, SlotPool
 from ._pool_state import restored
 from ._spans import SPAN, overlap
 from .errors import PoolFileChangedError
@@ -21,6 +21,7 @@ from .files import FORMATS
 from .files.archive import read_archive, write_archive
 from .files.columns import Fault, Room
 from .files.whole import AnyPath, as_path, hold_file, open_whole
+from .machine.closures import checked
 from .machine.saved import recalled, told
 from .notes import log
 from .slots import in_order, validate_slots
@@ -67,11 +68,14 @@ def save_pool(pool: SlotPool, path: AnyPath, overwrite: bool = False) -> None:
             f"slots of type {pool.origin.dtype} hold objects: cannot be saved"
         )
     origin, state, now = pool._whole()
+    closed = pool.closed
     heading = {"format": np.array(FORMAT), "origin": origin, "now": np.array(now)}
     more = told(
         pool
     )  # before the file is opened: a machine may hold what cannot be saved
     arrays = heading | state | more
+    if len(closed):
+        arrays["closed"] = closed
     key = os.path.realpath(path)
     with hold_file(path):
         found, loaded = _generation_at(path), pool._generations.get(key)
@@ -105,7 +109,8 @@ def load_pool(path: AnyPath) -> SlotPool:
         generation = _generation(arrays) or _of_bytes(data)
         del data
         origin, state, now = _checked(arrays)
-        pool = restored(origin, state, now, *recalled(arrays))
+        closures = checked(arrays.get("closed", NO_CLOSURES), state["held"])
+        pool = restored(origin, state, now, *recalled(arrays), closures=closures)
         pool._generations[os.path.realpath(path)] = generation
         return pool
     except Fault as fault:
@@ -175,9 +180,12 @@ def _checked(
     state = {"gone": _cast("gone", arrays["gone"], np.dtype(np.int32))}
     for name in ("free", "booked"):
         state[name] = _cast(name, arrays[name], SPAN)
+    held = arrays.get("held", np.empty(0, SPAN))  # since nodes can be closed
+    state["held"] = _cast("held", held, SPAN)
     if not np.isin(state["gone"], origin["node"]).all():
         raise Fault("a removed node is unknown")
-    spans = np.concatenate([state["free"], state["booked"]])
+    unbooked = np.concatenate([state["free"], state["held"]])
+    spans = np.concatenate([unbooked, state["booked"]])
     if not ((spans["row"] >= 0) & (spans["row"] < len(origin))).all():
         raise Fault("a span is of no row")
     slots = origin.take(spans["row"])
@@ -190,7 +198,7 @@ def _checked(
     if not inside.all():
         raise Fault("a span lies outside its slot")
     if overlap(
-        *(in_order(state[name], "node", "start") for name in ("free", "booked"))
+        *(in_order(table, "node", "start") for table in (unbooked, state["booked"]))
     ):
         raise Fault("spans overlap")
     return origin, state, float(now)

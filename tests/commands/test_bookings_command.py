@@ -204,3 +204,66 @@ def test_bookings_that_are_not_saved_are_said_to_be(plain: Path) -> None:
     assert "not saved" not in run("schedule", plain, jobs, "--output", plain).stdout
     jobs.write_text("nodes,volume\n3,4\n")
     assert "not saved" not in run("schedule", plain, jobs).stdout
+
+
+def test_a_node_that_fails_and_comes_back(path: Path) -> None:
+    done = run("disable", path, "--nodes", "n[0-1]", "--start", "2026-10-24 05:00")
+    assert done.exit_code == 0, done.stderr
+    assert "bob" in done.stdout
+    assert "alice" not in done.stdout
+    assert "1 booking on the nodes that are disabled" in done.stdout
+    hit = run("bookings", path, "--nodes", "n0", "--during", "2026-10-24 05:00/")
+    assert hit.stdout.count("bob") == 1
+    early = run("bookings", path, "--nodes", "n0", "--during", "/2026-10-24 04:00")
+    assert "bob" not in early.stdout
+    none = run("bookings", path, "--nodes", "n3", "--during", "0/4")
+    assert none.exit_code == 1
+    assert none.stdout == f"{path}: nothing like this is booked\n"
+    run("release", path, "--owner", "bob")
+    pool = sk.SlotPool.load(path)
+    assert pool.find(sk.Request(4, 1, earliest=5)) is None
+    assert run("enable", path, "--nodes", "n0,n1").exit_code == 0
+    pool = sk.SlotPool.load(path)
+    assert pool.find(sk.Request(4, 1, earliest=5)).start == 5
+    refused(run("enable", path, "--nodes", "n0"), "node 'n0' is not disabled")
+    refused(run("bookings", path, "--during", "soon"), "--during: 'soon' is no span")
+
+
+def test_a_span_is_reserved(path: Path, plain: Path) -> None:
+    words = ("reserve", path, "--owner", "works", "--nodes", "n[0-3]")
+    span = ("--start", "2026-10-24 02:00", "--end", "2026-10-24 05:00")
+    refused(run(*words, *span), "is not free", "partly")
+    done = run(*words, *span, "--partly")
+    assert done.exit_code == 0, done.stderr
+    assert f"{path}: 2 parts reserved for works" in done.stdout
+    run("release", path, "--owner", "alice")
+    assert sk.SlotPool.load(path).find(sk.Request(4, 3)).start == 7
+    run("release", path, "--owner", "works")
+    assert sk.SlotPool.load(path).find(sk.Request(4, 3)).start == 0
+    words = ("reserve", plain, "--owner", "works", "--start", 1, "--end", 2)
+    refused(run(*words, "--nodes", "n3"), "--nodes: 'n3' is no list of ids")
+    assert "2 parts reserved" in run(*words, "--nodes", "3, 5").stdout
+
+
+def test_a_window_that_is_found_is_booked(plain: Path, tmp_path: Path) -> None:
+    job = ("find", plain, "--nodes", 2, "--volume", 4, "--book")
+    before = plain.read_bytes()
+    refused(run(*job), "--book needs --owner")
+    other = tmp_path / "other.npz"
+    done = run(*job, "--owner", "ann", "--output", other)
+    assert f"{other}: booked for ann" in done.stdout, done.stderr
+    assert plain.read_bytes() == before
+    assert f"{plain}: booked for ann" in run(*job, "--owner", "ann").stdout
+    assert run(*job, "--owner", "bob").exit_code == 0
+    assert run(*job, "--owner", "eve").exit_code == 1
+    assert sk.SlotPool.load(plain).bookings()["owner"].tolist() == ["ann", "bob"]
+    slots = tmp_path / "slots.csv"
+    sk.write_slots(slots, sk.SlotPool.load(plain).slots)
+    refused(run("find", slots, *job[2:], "--owner", "ann"), "is no saved pool")
+
+
+def test_a_page_of_a_pool(path: Path, tmp_path: Path) -> None:
+    page = tmp_path / "plan.html"
+    assert run("view", path, "-o", page).exit_code == 0
+    assert "alice" in page.read_text(encoding="ascii")
+    refused(run("view", path, "-o", tmp_path / "plan.png"), "--output: ", ".html")

@@ -10,13 +10,12 @@ from typing import Annotated, Any
 
 import slotkern as sk
 from slotkern.extras import extra
-from slotkern.machine.durations import NO_LIMIT
 from slotkern.machine.files import read_columns
 from slotkern.machine.jobs import read_jobs, requests_of
 from slotkern.notes import log
 
 from .about import about
-from .pools import Force, alone, is_saved
+from .pools import Force, alone, is_saved, number_or_text
 from .results import (
     Html,
     check_output,
@@ -33,7 +32,14 @@ from .words import SHAPES, among
 with extra():
     import typer
 
-__all__ = ["has_clock", "is_bare", "number_or_text", "read_free", "register"]
+__all__ = [
+    "has_clock",
+    "is_bare",
+    "is_pool",
+    "number_or_text",
+    "read_free",
+    "register",
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -45,14 +51,14 @@ def register(app: typer.Typer) -> None:
 
 def read_free(path: Path) -> tuple[Any, Any]:
     """Return the slots or the pool in a file, and the array that rows count in."""
-    if _is_pool(path):
+    if is_pool(path):
         pool = sk.SlotPool.load(path)
         return pool, pool.origin
     slots = sk.read_slots(path)
     return slots, slots
 
 
-def _is_pool(path: Path) -> bool:
+def is_pool(path: Path) -> bool:
     if path.suffix.lower() != ".npz" or not zipfile.is_zipfile(path):
         return False
     with zipfile.ZipFile(path) as archive:
@@ -61,7 +67,7 @@ def _is_pool(path: Path) -> bool:
 
 def has_clock(path: Path) -> bool:
     """Return whether the slots in a file have a clock, without reading them."""
-    if not _is_pool(path):
+    if not is_pool(path):
         return False
     with zipfile.ZipFile(path) as archive:
         return "clock.npy" in archive.namelist()
@@ -70,16 +76,6 @@ def has_clock(path: Path) -> bool:
 def is_bare(value: float | str | None) -> bool:
     """Return whether a duration is a number that needs a unit: not 0 nor inf."""
     return isinstance(value, float) and 0 < value < math.inf
-
-
-def number_or_text(value: str | None) -> float | str | None:
-    """Return the number that a text is, or else the text; Slurm's words are inf."""
-    if value is not None and value.strip().upper() in NO_LIMIT:
-        return math.inf
-    try:
-        return value if value is None else float(value)
-    except ValueError:
-        return value
 
 
 def free(
@@ -178,7 +174,7 @@ def schedule(
     another file.
     """
     # A pool with its bookings may take the place of the pool, as `release` does it.
-    check_outputs(output, [jobs] if _is_pool(slots) else [jobs, slots])
+    check_outputs(output, [jobs] if is_pool(slots) else [jobs, slots])
     check_page(html)
     with alone(slots, output or ()):
         free, _ = read_free(slots)
@@ -191,7 +187,7 @@ def schedule(
     write_page(html, pool, done, f"{jobs.name} on {slots.name}")
     told = f"{int(done.booked.sum())} of {len(done)} jobs booked"
     if done.booked.any() and not is_saved(output or ()):
-        target = slots if _is_pool(slots) else "pool.npz"
+        target = slots if is_pool(slots) else "pool.npz"
         told += f", but not saved: nothing keeps them without --output {target}"
     show(listing_table(table), told)
     if not done.booked.any():

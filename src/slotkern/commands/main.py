@@ -1,7 +1,8 @@
 """The command line: ``slotkern demo``, ``find``, ``front``, ``alternatives``,
 ``compare``, ``slots-from-trace``, ``free``, ``explain``, ``schedule``,
-``bookings``, ``release``, ``batch``, ``cycles``, ``trace``, ``replay``,
-``community``, ``generate``, ``bench``, ``reproduce``, ``study``, ``info``.
+``bookings``, ``release``, ``reserve``, ``disable``, ``enable``, ``view``, ``batch``,
+``cycles``, ``trace``, ``replay``, ``community``, ``generate``, ``bench``,
+``reproduce``, ``study``, ``info``.
 
 Exit codes: 0 when something was found or written, 1 when no window exists (the
 explanation is printed), 2 for bad input (one line on stderr), 130 when interrupted.

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import slotkern as sk
 from slotkern.checks import visible
 from slotkern.extras import extra
 from slotkern.files.whole import hold_file
+from slotkern.machine.durations import NO_LIMIT
 
 with extra():
     import typer
 
-__all__ = ["Force", "alone", "is_saved"]
+__all__ = ["Force", "alone", "is_saved", "nodes_of", "number_or_text", "pair_of"]
 
 Force = Annotated[
     bool,
@@ -25,6 +28,16 @@ Force = Annotated[
         "changes are lost.",
     ),
 ]
+
+
+def number_or_text(value: str | None) -> float | str | None:
+    """Return the number that a text is, or else the text; Slurm's words are inf."""
+    if value is not None and value.strip().upper() in NO_LIMIT:
+        return math.inf
+    try:
+        return value if value is None else float(value)
+    except ValueError:
+        return value
 
 
 @contextmanager
@@ -48,6 +61,27 @@ def alone(read: Path, writes: Iterable[Path | None]) -> Iterator[None]:
 def is_saved(writes: Iterable[Path | None]) -> bool:
     """Return whether one of these files is that of a pool."""
     return any(path and path.suffix.lower() == ".npz" for path in writes)
+
+
+def nodes_of(pool: sk.SlotPool, text: str) -> Any:
+    """Return what an option says of nodes: names of the machine, or ids."""
+    if pool.machine is not None:
+        return text
+    ids = [word.strip() for word in text.split(",")]
+    if not all(word.isdecimal() for word in ids):
+        raise ValueError(
+            f"--nodes: {text!r} is no list of ids such as 0,3,4, and this pool has no "
+            "machine with names"
+        )
+    return [int(word) for word in ids]
+
+
+def pair_of(text: str) -> Any:
+    """Return the start and end that an option tells, None for one that is left out."""
+    words = [word.strip() for word in text.split("/")]
+    if len(words) != 2:
+        raise ValueError(f"--during: {text!r} is no span START/END")
+    return tuple(number_or_text(word) if word else None for word in words)
 
 
 def _same(path: Path, other: Path) -> bool:

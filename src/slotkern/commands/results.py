@@ -105,14 +105,14 @@ def check_folder(option: str, path: Path | None, endings: Sequence[str]) -> None
         raise ValueError(f"{option}: {path} is no folder, but ends in {path.suffix}")
 
 
-def check_page(path: Path | None) -> None:
+def check_page(path: Path | None, option: str = "--html") -> None:
     """Refuse a page that cannot be written, before there is anything to see."""
     if path is None:
         return
     if path.suffix.lower() not in SUFFIXES:
-        raise ValueError(f"--html: {path} does not end in {', '.join(SUFFIXES)}")
+        raise ValueError(f"{option}: {path} does not end in {', '.join(SUFFIXES)}")
     if not path.parent.is_dir():
-        raise ValueError(f"--html: {path.parent} is no folder")
+        raise ValueError(f"{option}: {path.parent} is no folder")
 
 
 def write_page(

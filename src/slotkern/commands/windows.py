@@ -15,7 +15,14 @@ import numpy as np
 import slotkern as sk
 from slotkern._request import REQUEST_FIELDS
 from slotkern.commands import tables
-from slotkern.commands.machine import has_clock, is_bare, number_or_text, read_free
+from slotkern.commands.machine import (
+    has_clock,
+    is_bare,
+    is_pool,
+    number_or_text,
+    read_free,
+)
+from slotkern.commands.pools import Force, alone
 from slotkern.commands.results import (
     Html,
     Output,
@@ -244,18 +251,39 @@ def find(
     seed: Seed = 0,
     plot: Plot = None,
     html: Html = None,
-    output: Output = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the result: .csv, .json or .parquet; with --book also "
+            "the pool, .npz, in place of POOL."
+        ),
+    ] = None,
     as_json: AsJson = False,
+    book: Annotated[
+        bool,
+        typer.Option("--book", help="Book the window, and save the pool in its place."),
+    ] = False,
+    owner: Annotated[
+        str | None, typer.Option(help="With --book: for whom it is booked.")
+    ] = None,
+    force: Force = False,
 ) -> None:
     """Find the best window for a job among free slots.
 
     Exits with 1 and the explanation when there is no window.
     """
+    target = _booked_to(slots, owner, output) if book else None
+    if target is not None and target == output:
+        output = None
     check_results(slots, plot, output, html)
-    free, table = read_free(slots)
     how: Any = {"criterion": criterion, "shape": shape, "method": method}
     how |= {"placement": placement, "span": span, "gap": gap, "max_work": max_work}
-    window = sk.find_window(free, request, seed=seed, **how)
+    with alone(slots, [target]):
+        free, table = read_free(slots)
+        window = sk.find_window(free, request, seed=seed, **how)
+        if target is not None and window is not None:
+            free.book(window, owner)
+            free.save(target, overwrite=force)
     why = None if window is not None else _why(free, request, shape)
     if window is not None:
         title = f"{slots.name}: {request.nodes} nodes at once, {shape}"
@@ -277,6 +305,8 @@ def find(
         show(tables.window_table(table, window), tables.totals(window))
         if not window.proven:
             show(f"not proven to be the best; no value is better than {window.bound}")
+        if target is not None:
+            show(f"{target}: booked for {owner}")
     else:
         show(str(why))
     if window is None:
@@ -459,6 +489,17 @@ def check_results(
         from slotkern.plotting.style import checked_path
 
         checked_path(plot)
+
+
+def _booked_to(slots: Path, owner: str | None, output: Path | None) -> Path:
+    """Return the file of the pool in which a window is to be booked."""
+    if not is_pool(slots):
+        raise ValueError(f"--book: {slots} is no saved pool, which could be booked")
+    if owner is None:
+        raise ValueError("--book needs --owner: whose the window is")
+    if output is not None and output.suffix.lower() == ".npz":
+        return output
+    return slots
 
 
 def _why(slots: Any, request: sk.Request, shape: Any) -> sk.Explanation:

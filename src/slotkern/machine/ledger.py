@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slotkern._pool import SlotPool
-from slotkern._windows import Window
+from slotkern._windows import Window, WindowTable
 from slotkern.checks import number, shown
 from slotkern.hostlists import quoted
 
@@ -18,8 +19,10 @@ from .clock import Clock, is_number
 from .terms import Terms
 
 __all__ = [
+    "ids_of",
     "owners_of",
     "reservation",
+    "time_of",
     "utilization",
     "window_rows",
 ]
@@ -47,17 +50,21 @@ def owners_of(owner_of: Mapping[Window, str], spans: NDArray[Any]) -> NDArray[np
 
 def reservation(
     pool: SlotPool, nodes: Any, start: Any, end: Any, partly: bool
-) -> list[Window]:
-    """Return the windows of a span on some nodes, or of what is free of it."""
-    first, last = (_time(pool.clock, t, n) for t, n in ((start, "start"), (end, "end")))
+) -> tuple[list[Window], NDArray[np.void]]:
+    """Return the windows of a span on some nodes, or of what is free of it.
+
+    The second value tells what is not free of it: node, start, end.
+    """
+    first, last = (
+        time_of(pool.clock, t, n) for t, n in ((start, "start"), (end, "end"))
+    )
     if not first < last:
         raise ValueError(f"end {end} does not lie after start {start}")
     if first < pool.now and not partly:
         now = pool.now if pool.clock is None else pool.clock.datetime(pool.now)
         raise ValueError(f"start {start} is past: the pool's now is {now}")
-    state = pool._state()
-    ids = _ids(pool, nodes, state["gone"])
-    free = state["free"]  # by (node, start)
+    ids = ids_of(pool, nodes)
+    free = pool._state()["free"]  # by (node, start)
     free = free[np.isin(free["node"], ids)]
     free = free[(free["start"] < last) & (free["end"] > first)]
     begin, until = free["start"].clip(min=first), free["end"].clip(max=last)
@@ -72,10 +79,30 @@ def reservation(
         rows = np.flatnonzero(begin == moment)
         windows.append(_reserved(free[rows], float(moment), lengths[rows], price[rows]))
         windows[-1].terms = pool.terms
-    return windows
+    return windows, _gaps(ids, free["node"], begin, until, first, last)
 
 
-def _ids(pool: SlotPool, nodes: Any, gone: NDArray[np.int32]) -> NDArray[np.int32]:
+def _gaps(
+    ids: NDArray[np.int32],
+    node: NDArray[np.int32],
+    begin: NDArray[np.float64],
+    until: NDArray[np.float64],
+    first: float,
+    last: float,
+) -> NDArray[np.void]:
+    """Return what no piece has of [first, last) on each node."""
+    nodes = np.append(ids, node)
+    starts = np.append(np.full(len(ids), first), until)
+    ends = np.append(np.full(len(ids), last), begin)
+    by_start, by_end = np.lexsort((starts, nodes)), np.lexsort((ends, nodes))
+    gaps = np.empty(len(nodes), [("node", "i4"), ("start", "f8"), ("end", "f8")])
+    gaps["node"] = nodes[by_start]
+    gaps["start"], gaps["end"] = starts[by_start], ends[by_end]
+    return gaps[gaps["start"] < gaps["end"]]
+
+
+def ids_of(pool: SlotPool, nodes: Any) -> NDArray[np.int32]:
+    """Return the ids of nodes of a pool, which are given by names or ids."""
     given: NDArray[Any] = np.atleast_1d(np.asarray(nodes))
     if given.ndim != 1 or not given.size:
         raise ValueError("nodes must be one node or more")
@@ -89,7 +116,7 @@ def _ids(pool: SlotPool, nodes: Any, gone: NDArray[np.int32]) -> NDArray[np.int3
         raise TypeError(f"nodes must be names or ids, got {shown(nodes)}")
     unknown = ~np.isin(ids, pool.nodes)
     if pool.machine is not None:  # its nodes have no slot where they are always busy
-        unknown &= np.isin(ids, gone)
+        unknown &= np.isin(ids, pool._state()["gone"])
     if unknown.any():
         name = ids[unknown.argmax()].item()
         if pool.machine is not None and given.dtype.kind not in "iu":
@@ -165,7 +192,8 @@ def _reserved(
     )
 
 
-def _time(clock: Clock | None, value: Any, name: str) -> float:
+def time_of(clock: Clock | None, value: Any, name: str) -> float:
+    """Return a time as a number of the clock, which must be finite."""
     if clock is None and not is_number(value):
         raise ValueError(
             f"{name} is said as {shown(value)}, but this pool has no clock; make it by "
@@ -178,12 +206,13 @@ def _time(clock: Clock | None, value: Any, name: str) -> float:
 def utilization(pool: SlotPool, start: Any, end: Any) -> float:
     """Return the share of time that is booked; see `SlotPool.utilization`."""
     state = pool._state()
-    spans = np.concatenate([state["free"], state["booked"]])
+    booked = np.concatenate([state["booked"], state["held"]])
+    spans = np.concatenate([state["free"], booked])
     if not len(spans):
         return 0.0
     low = max(pool.now, spans["start"].min())
-    first = low if start is None else _time(pool.clock, start, "start")
-    last = spans["end"].max() if end is None else _time(pool.clock, end, "end")
+    first = low if start is None else time_of(pool.clock, start, "start")
+    last = spans["end"].max() if end is None else time_of(pool.clock, end, "end")
     if not np.isfinite(last):
         raise ValueError("a slot has no end: say up to when, end=")
     if last < first:
@@ -194,7 +223,7 @@ def utilization(pool: SlotPool, start: Any, end: Any) -> float:
         return float(lengths.clip(min=0).sum())
 
     whole = within(spans)
-    return within(state["booked"]) / whole if whole else 0.0
+    return within(booked) / whole if whole else 0.0
 
 
 # --- tables
@@ -211,11 +240,10 @@ def window_rows(
         name: np.array(["" if v is None else v for v in values], np.str_)
         for name, values in columns.items()
     }
-    fields["nodes"] = np.array([_told(w, machine) for w in windows], np.str_)
+    found = WindowTable.of(windows)
+    fields["nodes"] = _node_texts(found, machine)
     for name in ("start", "finish", "cost"):
-        fields[name] = np.array(
-            [np.nan if w is None else getattr(w, name) for w in windows], np.float64
-        )
+        fields[name] = getattr(found, name)
     if clock is not None:
         fields["start_time"] = clock.text(fields["start"])
         fields["finish_time"] = clock.text(fields["finish"])
@@ -225,10 +253,12 @@ def window_rows(
     return table
 
 
-def _told(window: Window | None, machine: Any) -> str:
-    if window is None:
-        return ""
-    nodes = window.nodes
-    if machine is None:
-        return ",".join(map(str, nodes))
-    return ",".join(map(quoted, machine.names[[*nodes]].tolist()))
+def _node_texts(windows: WindowTable, machine: Any) -> NDArray[np.str_]:
+    """Return the names of each window's nodes as one text; empty for no window."""
+    ids, rows = np.unique(windows.parts["node"], return_inverse=True)
+    named = map(str, ids.tolist())
+    if machine is not None:
+        named = map(quoted, machine.names[ids].tolist())
+    names = np.array([*named], object)[rows].tolist() if len(ids) else []
+    edges = windows.first.tolist()
+    return np.array([",".join(names[a:b]) for a, b in pairwise(edges)], np.str_)

@@ -179,10 +179,9 @@ class Execution {
   // The time is `now`: parts that end give the rest of their reservation back.
   Status end_parts(double now) {
     poll();
-    if (past_ < free_.slots.nodes.size()) {
-      free_.pool.pass(now);
-    } else {
-      free_.pool.advance(now);
+    free_.pool.pass(now);
+    if (past_ >= free_.slots.nodes.size()) {
+      free_.pool.drop_past();
       past_ = 0;
     }
     while (!coming_.empty() && coming_.front().time <= now) {

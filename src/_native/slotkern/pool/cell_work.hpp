@@ -230,9 +230,10 @@ class CellWork {
       const double rate = node.min_price / node.performance;
       nodes_.push_back({rate, node.performance, node.min_price, k, one});
     }
-    spans.bookings().each([&](std::size_t k, const Span& span) {  // may be free again
+    const auto look = [&](std::size_t k, const Span& span) {
       nodes_[k].one_price = nodes_[k].one_price && prices[span.row] == nodes_[k].price;
-    });
+    };
+    spans.bookings().each(look), spans.each_held(look);  // may be free again
     std::sort(nodes_.begin(), nodes_.end(), [](const RankedNode& a, const RankedNode& b) {
       return a.rate != b.rate ? a.rate < b.rate : a.place < b.place;
     });

@@ -33,6 +33,7 @@ class SlotPool {
             double least = 0) {
     if (prepared.slots.size() > kManySlots) expect_long();
     ++version_;
+    changes_ = begun_ = 0, cut_to_now_ = true;
     prepared_ = &prepared;
     costs_.forget();
     spans_.open(prepared.nodes);
@@ -79,6 +80,16 @@ class SlotPool {
   // is usually asked.
   void make_rows_for(double volume) { rows_.make_for(volume, spans_.free()); }
 
+ private:
+  // What follows when time of a node is free again, or when more time comes to be free.
+  auto on_freed() {
+    return [this](std::size_t k, const Span& freed, const Span& grown) {
+      lower_hints(k, grown);
+      if (costs_.known()) costs_.gave(k, spans_.free()[k], freed, grown);
+    };
+  }
+
+ public:
   // Books the parts (ascending by node), or changes nothing and says which part is not free.
   // `for_good`: they will never be given back.
   Status book(double start, const Part* parts, std::size_t n, std::size_t& bad,
@@ -87,6 +98,7 @@ class SlotPool {
     if (status != Status::ok) return status;
     spans_.cut(start, parts, for_good, rows_);
     ++version_;
+    changes_ += n;
     if (costs_.known())
       for (const Part* part = parts; part != parts + n; ++part) {
         const std::size_t k = spans_.known_place(part->node);
@@ -106,12 +118,37 @@ class SlotPool {
   Status release(double start, const Part* parts, std::size_t n, std::size_t& bad) {
     const Status status = spans_.find_booked(start, parts, n, bad);
     if (status != Status::ok) return status;
-    spans_.give_back(start, rows_, [&](std::size_t k, const Span& freed, const Span& grown) {
-      lower_hints(k, grown);
-      if (costs_.known()) costs_.gave(k, spans_.free()[k], freed, grown);
-    });
+    spans_.give_back(start, rows_, on_freed());
     ++version_;
+    changes_ += n;
     return Status::ok;
+  }
+
+  // Makes `times` the closed time of these nodes, of which `of` names one for each; both by node
+  // id, times of one node by start, which may overlap. Nodes without any are open. Closed time is
+  // not free, whatever is released in it. Each node has all of its new closed time or, without
+  // memory, what it had.
+  void close(const std::vector<std::int32_t>& nodes, const std::vector<std::int32_t>& of,
+             const std::vector<Span>& times) {
+    ++version_;
+    std::size_t next = 0;
+    for (const std::int32_t node : nodes) {
+      std::vector<Span> joined;
+      for (; next < of.size() && of[next] <= node; ++next) {
+        if (of[next] < node) continue;
+        joined.push_back(times[next]);
+      }
+      PoolSpans::join_overlapping(joined);
+      const std::int32_t place = place_of(node);
+      if (place < 0 || gone()[static_cast<std::size_t>(place)]) continue;
+      changes_ += joined.size() + 1;
+      spans_.close(static_cast<std::size_t>(place), std::move(joined), rows_,
+                   [&](std::size_t k, double start, double end) {
+                     if (costs_.known()) costs_.took(k, spans_.free()[k], start, end);
+                   },
+                   on_freed());
+    }
+    rows_.tidy(spans_.free());
   }
 
   // Between these two, searches for a start by `latest`, which is before `start`, see the booked
@@ -122,29 +159,39 @@ class SlotPool {
   }
   void take_back() { spans_.take_back(rows_); }
 
-  // The time before `now` leaves. The clock never goes back.
+  // The time before `now` is no longer free. The clock never goes back. Amortized O(1) and what
+  // has ended: its spans and rows leave together, when they and the changes since the last time
+  // are as many as the nodes, all of which are looked at then.
   Status advance(double now) {
     if (std::isnan(now)) return Status::time_is_nan;
     pass(now);
+    const std::size_t begun = rows_.begun(spans_.now());
+    const std::size_t come = begun - std::min(begun, begun_);
+    if (come + changes_ > prepared_->nodes.size() + begun_ + 256) drop_ended();
+    return Status::ok;
+  }
+
+  // The clock moves, and what is past keeps its rows, where searches pass it by: O(1).
+  void pass(double now) {
+    ++version_;
+    if (now > spans_.now()) cut_to_now_ = false;
+    spans_.pass(now);
+  }
+
+  // All rows begin at now or later, and so do all free spans: O(nodes + rows before now).
+  void drop_past() {
+    if (cut_to_now_) return;
     if (rows_.moves_cheaply(spans_.past())) {
       spans_.drop_past(rows_);
       rows_.tidy(spans_.free());
     } else {
-      struct Unheard {
-        void erase(std::size_t, const Span&) {}
-        void set_start(std::size_t, const Span&, double) {}
-        void settle() {}
-      } unheard;
-      spans_.drop_past(unheard);
+      NoRows none;
+      spans_.drop_past(none);
       rows_.drop_past(spans_.now());
     }
-    return Status::ok;
-  }
-
-  // The same, but what is past keeps its rows, where searches pass it by: O(1).
-  void pass(double now) {
-    ++version_;
-    spans_.pass(now);
+    spans_.drop_ended(rows_);  // of closed time: no free span has ended
+    cut_to_now_ = true;
+    count_begun();
   }
 
   // The node and all its time, booked or free, leave.
@@ -164,6 +211,8 @@ class SlotPool {
     Query from;
     if (const Status status = ask(asked, criterion, from); status != Status::ok)
       return status;
+    // The papers' first step, and the work on sums that limits bound, depend on the order of rows.
+    if (criterion_name(criterion) == First::name || asked.limits) drop_past();
     Hints& hints = hints_[table_of(from, shape)];
     const double floor = from.earliest, known = hints.bound(from);
     if (known == kInfinity) return Status::none;
@@ -174,7 +223,8 @@ class SlotPool {
       return find_shortest(from, work, found);
     }
     const Status status = search(from, criterion, shape, work, found, least);
-    const double earliest = floor <= prepared_->first_start() ? -kInfinity : floor;
+    const bool from_the_first = floor <= std::max(prepared_->first_start(), now());
+    const double earliest = from_the_first ? -kInfinity : floor;
     if (status == Status::none)
       hints.learn(from, fastest(), earliest, kInfinity);
     else if (status == Status::ok && prepared_->slots.size() > kFewRows &&
@@ -210,6 +260,24 @@ class SlotPool {
   const std::vector<std::uint8_t>& gone() const { return spans_.gone(); }
 
  private:
+  // A listener for changes that rows do not follow: they are laid out anew.
+  struct NoRows {
+    void erase(std::size_t, const Span&) {}
+    void set_start(std::size_t, const Span&, double) {}
+    void settle() {}
+  };
+
+  void drop_ended() {
+    if (!rows_.moves_cheaply(spans_.past())) return drop_past();
+    spans_.drop_ended(rows_);
+    rows_.tidy(spans_.free());
+    count_begun();
+  }
+  void count_begun() {
+    begun_ = rows_.begun(spans_.now());
+    changes_ = 0;
+  }
+
   void attach(PreparedSlots& prepared) {
     prepared_ = &prepared;
     rows_.attach(prepared);
@@ -225,7 +293,8 @@ class SlotPool {
 
   // The span has come to be free, or has grown.
   void lower_hints(std::size_t k, const Span& span) {
-    const Slot slot = rows_.slot_of(k, span);
+    Slot slot = rows_.slot_of(k, span);
+    slot.start = std::max(slot.start, now());
     for (Hints& hints : hints_) hints.lower(slot);
   }
 
@@ -295,6 +364,8 @@ class SlotPool {
 
   PreparedSlots* prepared_ = nullptr;
   std::size_t version_ = 0;
+  std::size_t changes_ = 0, begun_ = 0;  // since, and rows begun at, the last drop of what ended
+  bool cut_to_now_ = true;               // no row begins before now
   std::ptrdiff_t slowest_ = 0;  // of the last shortest window: the group of its slowest nodes
   CostBounds costs_;
   PoolSpans spans_;

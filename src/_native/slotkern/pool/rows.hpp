@@ -37,6 +37,11 @@ class PoolRows {
     return leaving <= 8 * (size_ / RowBlocks::kFill + 1);
   }
 
+  // How many rows stand before those that begin behind t, as if all blocks were full.
+  std::size_t begun(double t) const {
+    return size_ == 0 ? 0 : kBlock * order().position_of(order().last_by(t));
+  }
+
   // The same rows, of another PreparedSlots that has been copied.
   void attach(PreparedSlots& prepared) { blocks_.attach(prepared); }
 

@@ -150,6 +150,13 @@ inline Status advance(SlotPool& pool, double now) noexcept {
   return guarded([&] { return pool.advance(now); });
 }
 
+// See SlotPool::close.
+inline Status close_nodes(SlotPool& pool, const std::vector<std::int32_t>& nodes,
+                          const std::vector<std::int32_t>& of,
+                          const std::vector<Span>& times) noexcept {
+  return guarded([&] { return pool.close(nodes, of, times), Status::ok; });
+}
+
 // none: there is no such node.
 inline Status remove_node(SlotPool& pool, std::int32_t node) noexcept {
   return guarded([&] { return pool.remove(node) ? Status::ok : Status::none; });

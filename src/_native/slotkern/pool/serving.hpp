@@ -82,6 +82,9 @@ class ServingRows {
   // Whether rows have been laid out anew, or are to be, because memory ran out.
   bool were_lost() const { return were_lost_; }
 
+  // How many rows have begun by then, at most a few times as many, to compare with itself: O(log m).
+  std::size_t begun(double now) const { return lost() ? 0 : rows_.begun(now); }
+
   // Whether so many can leave one by one faster than by drop_past().
   bool moves_cheaply(std::size_t leaving) const { return rows_.moves_cheaply(leaving); }
 
@@ -130,10 +133,11 @@ class ServingRows {
     if (!serves(k, wanted)) return erase(k, span, at);
     or_lose([&] { rows_.set_start(span.start, k, start, at); });
   }
-  // It has left but for what was before `start` and is behind `finish`.
-  void cut(std::size_t k, const Span& span, double start, double finish, std::size_t at) {
+  // It has left but for what is behind `finish` and, if `keeps`, what was before `start`.
+  void cut(std::size_t k, const Span& span, double start, double finish, std::size_t at,
+           bool keeps) {
     const Span before{span.start, start, span.row}, behind{finish, span.end, span.row};
-    const bool stood = serves(k, span), stays = span.start < start && serves(k, before),
+    const bool stood = serves(k, span), stays = keeps && serves(k, before),
                comes = finish < span.end && serves(k, behind);
     if (stays) set_end(k, span, start, at);
     else if (stood && comes) return set_start(k, span, finish, at);

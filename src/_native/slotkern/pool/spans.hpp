@@ -6,6 +6,13 @@
 // what is booked, so that nothing can be given back twice. `Rows` hears of every change of free
 // time (pool/serving.hpp).
 //
+// Closed time of a node, as while it is out of order, is not free whether or not it is booked. A
+// closed part that nothing books is held: it stands in neither list, and is free again when the
+// node is opened. What is released in closed time is held too.
+//
+// The clock moves lazily: free time before now() stays in the lists until a change meets it or
+// drop_past() is called, and no reader may take it for free.
+//
 // A part costs O(log m + spans of its node) to book or release.
 #pragma once
 
@@ -13,6 +20,8 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -29,6 +38,9 @@ struct PoolState {
   std::vector<std::int32_t> free_nodes, booked_nodes, gone;
   std::vector<Span> free, booked;
   std::size_t known = 0;  // free spans from here on are new
+  std::vector<std::int32_t> held_nodes, closed_nodes;
+  std::vector<Span> held;    // closed and not booked
+  std::vector<Span> closed;  // disjoint; their row means nothing
 };
 
 // Nodes are named by their place in PreparedSlots::nodes.
@@ -41,6 +53,7 @@ class PoolSpans {
     for (std::vector<Span>& spans : free_) spans.clear();
     bookings_.open(nodes.size());
     gone_.assign(nodes.size(), 0);
+    closed_.clear();
     name(nodes);
   }
 
@@ -58,6 +71,17 @@ class PoolSpans {
     for (std::vector<Span>& spans : free_)
       if (!std::is_sorted(spans.begin(), spans.end(), sooner))
         std::sort(spans.begin(), spans.end(), sooner);
+    for (std::size_t i = 0; i < state.closed.size(); ++i)
+      closed_[known_place(state.closed_nodes[i])].times.push_back(state.closed[i]);
+    for (std::size_t i = 0; i < state.held.size(); ++i)
+      closed_[known_place(state.held_nodes[i])].held.push_back(state.held[i]);
+    NoRows none;
+    for (auto& [k, closed] : closed_) {
+      std::sort(closed.times.begin(), closed.times.end(), sooner);
+      join_overlapping(closed.times);
+      std::sort(closed.held.begin(), closed.held.end(), sooner);
+      hold_free(k, closed, none, [](std::size_t, double, double) {});
+    }
   }
 
   // Nodes by id.
@@ -68,22 +92,31 @@ class PoolSpans {
     for (const auto& [id, place] : ids_) {
       const auto k = static_cast<std::size_t>(place);
       if (gone_[k]) out.gone.push_back(id);
-      out.free.insert(out.free.end(), free_[k].begin(), free_[k].end());
+      add_to_come(free_[k], out.free);
       out.free_nodes.resize(out.free.size(), id);
+      if (const auto closed = closed_.find(k); closed != closed_.end()) {
+        add_to_come(closed->second.held, out.held);
+        out.held_nodes.resize(out.held.size(), id);
+        for (const Span& time : closed->second.times)
+          if (time.end > now_) out.closed.push_back(time);
+        out.closed_nodes.resize(out.closed.size(), id);
+      }
       bookings_.list(k, fresh, now_, out.booked);
       out.booked_nodes.resize(out.booked.size(), id);
     }
     return out;
   }
 
-  // What is free of it at or after `begin` and has begun by `end`: spans as they are, not cut.
+  // What is free of it at or after `begin` and has begun by `end`: spans cut by the clock alone.
   PoolState free_between(double begin, double end) const {
     PoolState out;
     for (const auto& [id, place] : ids_) {
       const auto& spans = free_[static_cast<std::size_t>(place)];
       auto span = std::lower_bound(spans.begin(), spans.end(), begin,
                                    [](const Span& s, double t) { return s.end < t; });
-      for (; span != spans.end() && span->start <= end; ++span) out.free.push_back(*span);
+      for (; span != spans.end() && span->start <= end; ++span)
+        if (span->end > now_)
+          out.free.push_back({std::max(span->start, now_), span->end, span->row});
       out.free_nodes.resize(out.free.size(), id);
     }
     return out;
@@ -120,7 +153,8 @@ class PoolSpans {
       const std::vector<Span>& spans = free_[static_cast<std::size_t>(k)];
       const std::size_t i = last_at(spans, start);
       const double finish = start + part.length;
-      if (i == spans.size() || !(finish <= spans[i].end) || !(finish > start))
+      if (i == spans.size() || !(finish <= spans[i].end) || !(finish > start) ||
+          !(start >= now_))
         return Status::not_free;
       found_.push_back({static_cast<std::size_t>(k), i});
     }
@@ -166,13 +200,56 @@ class PoolSpans {
   // each span that is larger now.
   template <class Rows, class Grown>
   void give_back(double start, Rows& rows, Grown grown) {
-    for (const SpanAt& place : found_) room_for(1, free_[place.node]);
+    for (const SpanAt& place : found_) {
+      const auto closed = closed_.find(place.node);
+      const std::size_t pieces = closed == closed_.end() ? 0 : closed->second.times.size();
+      room_for(1 + pieces, free_[place.node]);
+      if (pieces) room_for(pieces, closed->second.held);
+    }
     for (const SpanAt& place : found_) {
       const Span span = bookings_.take(place.node, start);
-      const Span free{std::max(span.start, now_), span.end, span.row};
-      grown(place.node, free, give_back(place.node, free, rows));
+      free_open(place.node, {std::max(span.start, now_), span.end, span.row}, rows, grown);
     }
     rows.settle();
+  }
+
+  // Makes `times`, ascending and disjoint, the closed time of a node: all of it or, without
+  // memory, nothing. Calls taken(place, start, end) for each piece that is no longer free, and
+  // `grown` as give_back() does for each that is free again.
+  template <class Rows, class Taken, class Grown>
+  void close(std::size_t k, std::vector<Span> times, Rows& rows, Taken taken, Grown grown) {
+    Closed next;
+    const auto before = closed_.find(k);
+    const std::vector<Span> held =
+        before == closed_.end() ? std::vector<Span>{} : before->second.held;
+    const std::size_t pieces = times.size() + held.size() + 1;
+    next.held.reserve(free_[k].size() + 2 * pieces);
+    next.times = std::move(times);
+    room_for(2 * pieces, free_[k]);
+    Closed& closed = closed_[k];
+    std::swap(closed, next);  // nothing below takes memory but the rows
+    hold_free(k, closed, rows, taken);
+    for (const Span& span : held)
+      if (span.end > now_)
+        free_open(k, {std::max(span.start, now_), span.end, span.row}, rows, grown);
+    rows.settle();
+    if (closed.times.empty()) closed_.erase(k);
+  }
+  // Spans by start that overlap or touch become one.
+  static void join_overlapping(std::vector<Span>& times) {
+    std::size_t count = 0;
+    for (const Span& time : times)
+      if (count > 0 && time.start <= times[count - 1].end)
+        times[count - 1].end = std::max(times[count - 1].end, time.end);
+      else
+        times[count++] = {time.start, time.end, 0};
+    times.resize(count);
+  }
+  // Calls visit(place, span) for what is held.
+  template <class Visit>
+  void each_held(Visit visit) const {
+    for (const auto& [k, closed] : closed_)
+      for (const Span& span : closed.held) visit(k, span);
   }
 
   // Between lend() and take_back() searches for a start before `start` see the booked parts as
@@ -217,14 +294,24 @@ class PoolSpans {
     return count;
   }
 
-  // The free time before now leaves.
+  // The free spans that end before now leave.
+  template <class Rows>
+  void drop_ended(Rows& rows) {
+    for (std::size_t k = 0; k < free_.size(); ++k) drop_ended(k, rows);
+    rows.settle();
+    const auto past = [this](const Span& span) { return span.end <= now_; };
+    for (auto of = closed_.begin(); of != closed_.end();) {
+      std::erase_if(of->second.held, past), std::erase_if(of->second.times, past);
+      of = of->second.times.empty() ? closed_.erase(of) : std::next(of);
+    }
+  }
+
+  // The same, and spans that began before now begin at now.
   template <class Rows>
   void drop_past(Rows& rows) {
     for (std::size_t k = 0; k < free_.size(); ++k) {
       std::vector<Span>& spans = free_[k];
-      const std::size_t past = past_of(spans);
-      for (std::size_t i = 0; i < past; ++i) rows.erase(k, spans[i]);
-      spans.erase(spans.begin(), at(spans, past));
+      drop_ended(k, rows);
       if (spans.empty() || !(spans.front().start < now_)) continue;
       const Span whole = spans.front();
       spans.front().start = now_;
@@ -239,6 +326,7 @@ class PoolSpans {
     for (const Span& span : free_[k]) rows.erase(k, span);
     rows.settle();
     free_[k].clear();
+    closed_.erase(k);
     bookings_.remove(k);
     gone_[k] = 1;
   }
@@ -252,6 +340,95 @@ class PoolSpans {
     std::size_t node, span;
     double end;
   };
+
+  // Of a node with closed time: when, and what would be free in it; each ascending and disjoint.
+  struct Closed {
+    std::vector<Span> times, held;
+  };
+
+  // A listener for lists that no rows follow.
+  struct NoRows {
+    void erase(std::size_t, const Span&) {}
+    void cut(std::size_t, const Span&, double, double, std::size_t, bool) {}
+    void settle() {}
+  };
+
+  // Adds the spans to `out` without what is past.
+  void add_to_come(const std::vector<Span>& spans, std::vector<Span>& out) const {
+    for (std::size_t i = past_of(spans); i < spans.size(); ++i)
+      out.push_back({std::max(spans[i].start, now_), spans[i].end, spans[i].row});
+  }
+
+  template <class Rows>
+  void drop_ended(std::size_t k, Rows& rows) {
+    std::vector<Span>& spans = free_[k];
+    const std::size_t past = past_of(spans);
+    for (std::size_t i = 0; i < past; ++i) rows.erase(k, spans[i]);
+    spans.erase(spans.begin(), at(spans, past));
+  }
+
+  // What is free of the node's closed time is held. The lists have room.
+  template <class Rows, class Taken>
+  void hold_free(std::size_t k, Closed& closed, Rows& rows, Taken taken) {
+    std::vector<Span>& spans = free_[k];
+    for (const Span& time : closed.times) {
+      const double from = std::max(time.start, now_);
+      if (!(from < time.end)) continue;
+      const auto ended = [](const Span& span, double t) { return span.end <= t; };
+      for (;;) {
+        const auto first = std::lower_bound(spans.begin(), spans.end(), from, ended);
+        if (first == spans.end() || !(first->start < time.end)) break;
+        const double start = std::max(first->start, from), end = std::min(first->end, time.end);
+        hold(closed.held, {start, end, first->row});
+        take_out({k, static_cast<std::size_t>(first - spans.begin())}, start, end, 0, rows);
+        rows.settle();
+        taken(k, start, end);
+      }
+    }
+  }
+
+  // A span more is held, joined with those of its row that it touches.
+  static void hold(std::vector<Span>& held, Span span) {
+    auto next = std::lower_bound(held.begin(), held.end(), span.start,
+                                 [](const Span& other, double t) { return other.start < t; });
+    if (next != held.begin()) {
+      const auto before = std::prev(next);
+      if (before->end == span.start && before->row == span.row) {
+        span.start = before->start;
+        next = held.erase(before);
+      }
+    }
+    if (next != held.end() && next->start == span.end && next->row == span.row) {
+      span.end = next->end;
+      next = held.erase(next);
+    }
+    held.insert(next, span);
+  }
+
+  // Frees a span of a node but for its closed time, of which it is held. The lists have room.
+  template <class Rows, class Grown>
+  void free_open(std::size_t k, Span span, Rows& rows, Grown grown) {
+    const auto free = [&](const Span& piece) { grown(k, piece, give_back(k, piece, rows)); };
+    const auto found = closed_.find(k);
+    if (found == closed_.end()) return free(span);
+    Closed& closed = found->second;
+    for (const Span& time : closed.times) {
+      if (time.end <= span.start) continue;
+      if (!(time.start < span.end)) break;
+      if (span.start < time.start) {
+        free({span.start, time.start, span.row});
+        rows.settle();
+        span.start = time.start;
+      }
+      const double end = std::min(span.end, time.end);
+      hold(closed.held, {span.start, end, span.row});
+      span.start = end;
+    }
+    if (span.start < span.end) {
+      free(span);
+      rows.settle();
+    }
+  }
 
   // What is free of the nodes, and their rows, are on their way from memory while others are
   // looked up.
@@ -316,14 +493,22 @@ class PoolSpans {
   void cut(const SpanAt& place, double start, double finish, std::size_t at_row, bool for_good,
            Rows& rows) {
     const auto [k, i] = place;
-    std::vector<Span>& spans = free_[k];
-    const Span span = spans[i];
+    const Span span = free_[k][i];
     finish = cut_finish(finish, span.end);
     if (!for_good) bookings_.add(k, {start, finish, span.row});
+    take_out(place, start, finish, at_row, rows);
+  }
 
-    rows.cut(k, span, start, finish, at_row);
+  // What the span has before [start, finish) stays unless it is past.
+  template <class Rows>
+  void take_out(const SpanAt& place, double start, double finish, std::size_t at_row, Rows& rows) {
+    const auto [k, i] = place;
+    std::vector<Span>& spans = free_[k];
+    const Span span = spans[i];
+    const bool before = span.start < start && start > now_;
+    rows.cut(k, span, start, finish, at_row, before);
     const Span rest{finish, span.end, span.row};
-    if (span.start < start) {
+    if (before) {
       spans[i].end = start;
       if (finish < span.end) spans.insert(at(spans, i + 1), rest);
     } else if (finish < span.end) {
@@ -366,6 +551,7 @@ class PoolSpans {
   SpanLists free_;                                          // by start
   Bookings bookings_;
   std::vector<std::uint8_t> gone_;                          // by place: removed
+  std::map<std::size_t, Closed> closed_;                    // by place, of those that have any
   std::vector<SpanAt> found_;                               // of the parts looked up last
   std::vector<Lent> lent_;
 };

@@ -1,0 +1,244 @@
+"""When nodes of a pool are closed: disabled, or covered by a reservation.
+
+A pool keeps one row of `CLOSURE` for each node and reason. Its kernel keeps the union
+of them for each node: closed time is not free, whether or not it is booked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slotkern._pool import CLOSURE, SlotPool
+from slotkern._windows import Window
+from slotkern.checks import shown
+
+from .ledger import ids_of, owners_of, time_of
+
+__all__ = [
+    "booked_spans",
+    "checked",
+    "cover",
+    "disable",
+    "enable",
+    "hit",
+    "nothing_booked",
+    "uncover",
+]
+
+
+def disable(pool: SlotPool, nodes: Any, start: Any, end: Any, owner: str) -> Any:
+    """Close nodes for a time; see `SlotPool.disable`."""
+    ids = ids_of(pool, nodes)
+    first, last = _span(pool, (start, end), pool.now)
+    rows = _rows(ids, np.full(len(ids), first), np.full(len(ids), last), owner, True)
+    _replace(pool, ids, lambda closures: _joined(closures, rows))
+    return [window for window, _ in _hit(pool._owned(), ids, first, last)]
+
+
+def enable(pool: SlotPool, nodes: Any) -> None:
+    """Open disabled nodes; see `SlotPool.enable`."""
+    ids = ids_of(pool, nodes)
+
+    def opened(closures: NDArray[np.void]) -> NDArray[np.void]:
+        mine = closures["disabled"] & (closures["end"] > pool.now)
+        open_now = ~np.isin(ids, closures["node"][mine])
+        if open_now.any():
+            node = ids[open_now.argmax()]
+            name = node if pool.machine is None else pool.machine.names[node]
+            raise ValueError(f"node {shown(name.item())} is not disabled")
+        return closures[~(closures["disabled"] & np.isin(closures["node"], ids))]
+
+    _replace(pool, ids, opened)
+
+
+def cover(pool: SlotPool, gaps: NDArray[np.void], owner: str) -> None:
+    """Close what is not free within a reservation: `gaps` has node, start, end."""
+    rows = _rows(gaps["node"], gaps["start"], gaps["end"], owner, False)
+    _replace(pool, gaps["node"], lambda closures: _joined(closures, rows))
+
+
+def uncover(pool: SlotPool, owner: str) -> None:
+    """Open what an owner's reservations cover."""
+
+    def mine(closures: NDArray[np.void]) -> NDArray[np.bool_]:
+        found: NDArray[np.bool_] = ~closures["disabled"] & (closures["owner"] == owner)
+        return found
+
+    nodes = pool._closures["node"][mine(pool._closures)]
+    if len(nodes):
+        _replace(pool, nodes, lambda closures: closures[~mine(closures)])
+
+
+def nothing_booked(pool: SlotPool, owner: str) -> str:
+    """Return the error for an owner who has nothing to release."""
+    closed = pool.closed
+    disabled = closed["disabled"] & (closed["owner"] == owner)
+    more = "; enable opens the nodes that are disabled for it" if disabled.any() else ""
+    return f"{owner!r} has nothing booked in this pool{more}"
+
+
+def hit(
+    pool: SlotPool, pairs: Sequence[tuple[Window, str]], nodes: Any, during: Any
+) -> list[tuple[Window, str]]:
+    """Return windows with their owners that have a part on nodes and in a span."""
+    ids = None if nodes is None else ids_of(pool, nodes)
+    if during is None:
+        during = (None, None)
+    if not isinstance(during, (tuple, list)) or len(during) != 2:
+        raise TypeError(f"during must be a pair (start, end), got {shown(during)}")
+    start, end = during
+    return _hit(pairs, ids, *_span(pool, (start, end), -np.inf))
+
+
+def booked_spans(pool: SlotPool) -> tuple[NDArray[np.void], NDArray[np.str_]]:
+    """Return what is booked or held in a pool, by (node, start), and its owners."""
+    state = pool._state()
+    booked, held = state["booked"], state["held"]
+    owners = owners_of(dict(pool._owned()), booked)
+    if not len(held):
+        return booked, owners
+    spans = np.concatenate([booked, held])
+    owners = np.concatenate([owners, _closed_by(pool._closures, held)])
+    order = np.lexsort((spans["start"], spans["node"]))
+    return spans[order], owners[order]
+
+
+def checked(closures: NDArray[Any], held: NDArray[Any]) -> NDArray[np.void]:
+    """Return closures that a file tells, and that cover what is held.
+
+    Raises
+    ------
+    ValueError
+        If they cannot be those of a pool.
+    """
+    names = CLOSURE.names or ()
+    kinds = [closures.dtype[name].kind for name in closures.dtype.names or ()]
+    if closures.ndim != 1 or closures.dtype.names != names or kinds != [*"iffUb"]:
+        raise ValueError(f"closures have the type {closures.dtype!s:.80}")
+    found = _table(len(closures), closures["owner"].dtype)
+    for name in names:
+        found[name] = closures[name]
+    if not (found["start"] < found["end"]).all() or (found["owner"] == "").any():
+        raise ValueError("a closure has no time or no owner")
+    node, start, end = _union(found)
+    at = _last(node, start, held["node"], held["start"])
+    inside = (at >= 0) & (node[at] == held["node"]) if len(node) else at >= 0
+    if not (inside & (held["end"] <= end[at] if len(node) else inside)).all():
+        raise ValueError("a span is held, but its node is not closed")
+    found.flags.writeable = False
+    return found
+
+
+def _span(
+    pool: SlotPool, times: tuple[Any, Any], otherwise: float
+) -> tuple[float, float]:
+    """Return the start and end of a span, either of which may be None."""
+    start, end = times
+    first = otherwise if start is None else time_of(pool.clock, start, "start")
+    last = np.inf if end is None else time_of(pool.clock, end, "end")
+    if not first < last:
+        raise ValueError(f"end {end} does not lie after start {start}")
+    return first, last
+
+
+def _hit(
+    pairs: Sequence[tuple[Window, str]],
+    ids: NDArray[np.int32] | None,
+    first: float,
+    last: float,
+) -> list[tuple[Window, str]]:
+    if not pairs:
+        return []
+    parts = np.concatenate([window.slots for window, _ in pairs])
+    mine = (parts["start"] < last) & (parts["end"] > first)
+    if ids is not None:
+        mine &= np.isin(parts["node"], ids)
+    sizes = [len(window) for window, _ in pairs]
+    rows = np.unique(np.repeat(np.arange(len(pairs)), sizes)[mine])
+    return [pairs[row] for row in rows.tolist()]
+
+
+def _replace(
+    pool: SlotPool,
+    nodes: NDArray[np.int32],
+    change: Callable[[NDArray[np.void]], NDArray[np.void]],
+) -> None:
+    """Change the closures of `nodes` in a pool, and drop those that are past."""
+    while True:
+        before = pool._closures
+        after = change(before)
+        kept = after[after["end"] > pool.now]
+        if pool._close(before, kept, nodes):
+            return
+
+
+def _table(size: int, owner: np.dtype[Any]) -> NDArray[np.void]:
+    fields = [(name, CLOSURE[name]) for name in CLOSURE.names or ()]
+    return np.empty(size, [(n, owner if n == "owner" else d) for n, d in fields])
+
+
+def _rows(node: Any, start: Any, end: Any, owner: str, disabled: bool) -> Any:
+    rows = _table(len(node), np.array(owner).dtype)
+    rows["node"], rows["start"], rows["end"] = node, start, end
+    rows["owner"], rows["disabled"] = owner, disabled
+    return rows
+
+
+def _joined(first: NDArray[np.void], second: NDArray[np.void]) -> NDArray[np.void]:
+    """Return both tables as one, with room for the longest owner."""
+    owner = np.promote_types(first["owner"].dtype, second["owner"].dtype)
+    both = _table(len(first) + len(second), owner)
+    for name in CLOSURE.names or ():
+        both[name] = np.concatenate([first[name], second[name]])
+    return both
+
+
+def _union(closures: NDArray[np.void]) -> tuple[NDArray[Any], ...]:
+    """Return node, start, end of closed time, disjoint, by (node, start)."""
+    order = np.lexsort((closures["start"], closures["node"]))
+    node, start, end = (closures[name][order] for name in ("node", "start", "end"))
+    if not len(node):
+        return node, start, end
+    for first, last in _groups(node):
+        end[first:last] = np.maximum.accumulate(end[first:last])
+    new = np.ones(len(node), bool)
+    new[1:] = (node[1:] != node[:-1]) | (start[1:] > end[:-1])
+    firsts = np.flatnonzero(new)
+    lasts = np.append(firsts[1:], len(node)) - 1
+    return node[firsts], start[firsts], end[lasts]
+
+
+def _groups(node: NDArray[Any]) -> list[tuple[int, int]]:
+    """Return the first and the last row, exclusive, of nodes with several rows."""
+    edges = np.flatnonzero(np.diff(node)) + 1
+    firsts, lasts = np.append(0, edges), np.append(edges, len(node))
+    several = lasts - firsts > 1
+    return [*zip(firsts[several].tolist(), lasts[several].tolist(), strict=True)]
+
+
+def _last(
+    node: NDArray[Any], start: NDArray[Any], of: NDArray[Any], at: NDArray[Any]
+) -> NDArray[np.int64]:
+    """Return the last row of (node, start) up to each pair (of, at), or -1."""
+    keys = np.empty(len(node) + len(of), [("node", "i8"), ("time", "f8")])
+    keys["node"], keys["time"] = np.append(node, of), np.append(start, at)
+    rank = np.unique(keys, return_inverse=True)[1]
+    return np.searchsorted(rank[: len(node)], rank[len(node) :], "right") - 1
+
+
+def _closed_by(closures: NDArray[np.void], held: NDArray[np.void]) -> NDArray[np.str_]:
+    """Return the owner of the closure in which each held span begins."""
+    rows = closures[np.lexsort((closures["start"], closures["node"]))]
+    at = _last(rows["node"], rows["start"], held["node"], held["start"])
+    owners = rows["owner"][at]
+    for i in np.flatnonzero(rows["end"][at] <= held["start"]).tolist():
+        span = held[i]  # an earlier closure of the node lasts longer
+        lasts = (rows["node"] == span["node"]) & (rows["start"] <= span["start"])
+        lasts &= rows["end"] > span["start"]
+        owners[i] = rows["owner"][lasts.nonzero()[0][-1]]
+    found: NDArray[np.str_] = owners
+    return found

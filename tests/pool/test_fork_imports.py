@@ -1,0 +1,84 @@
+"""A fork while another thread makes the first call of a pool, which imports."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import slotkern as sk
+from slotkern.forks import LATE
+
+SLOW = """
+import os, sys, threading, time
+import slotkern as sk
+pool = sk.SlotPool(sk.make_slots(node=[0, 1], start=0, end=9, performance=1, price=1))
+pool.book(pool.find(sk.Request(2, 3)), owner="ann")
+began = threading.Event()
+
+class Slow:
+    def find_spec(self, name, path=None, target=None):
+        if name.startswith("slotkern.machine"):
+            began.set()
+            time.sleep(0.1)
+
+sys.meta_path.insert(0, Slow())
+first = threading.Thread(target=pool.bookings)
+first.start()
+began.wait()
+child = os.fork()
+if child == 0:
+    os._exit(len(pool.bookings()) - 1)
+first.join()
+for _ in range(1000):
+    done, status = os.waitpid(child, os.WNOHANG)
+    if done:
+        sys.exit(status)
+    time.sleep(0.01)
+os.kill(child, 9)
+os.waitpid(child, 0)
+sys.exit("the child hangs")
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_a_child_does_not_wait_for_an_import_of_another_thread() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SLOW], capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_what_doors_import_late_is_imported_before_a_fork() -> None:
+    sources = Path(__file__).parents[2] / "src" / "_native"
+    if not sources.is_dir():
+        pytest.skip("the sources are not here")
+    late = re.compile(r"^ +(?:from (slotkern[\w.]*) import|import (\w+))", re.M)
+    found = {
+        a or b for p in sources.glob("*.pyx") for a, b in late.findall(p.read_text())
+    }
+    assert found - {"slotkern"} <= {*LATE}, "name it in LATE of slotkern/forks.py"
+
+
+def test_what_these_import_late_is_known_too() -> None:
+    package = Path(sk.__file__).parent
+    found = set()
+    for name in LATE:
+        path = package.joinpath(*name.split(".")[1:]).with_suffix(".py")
+        if not path.is_file():
+            continue
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for function in ast.walk(tree):
+            if isinstance(function, ast.FunctionDef):
+                found |= {
+                    (node.module, name)
+                    for node in ast.walk(function)
+                    if isinstance(node, ast.ImportFrom) and node.module
+                }
+    unknown = {use for use in found if use[0].startswith("slotkern")}
+    assert {module for module, _ in unknown} <= {*LATE, "slotkern"}, unknown
