@@ -108,13 +108,18 @@ def test_the_default_takes_little_more_work_than_the_better_method():
     assert max(ratios) <= 5
 
 
-def test_a_table_that_fits_is_kept_work_for():
-    # The search alone needs more than the table; with the work of the table and little
-    # more, the default must not spend it on the search.
-    problem = instance("subset-sum", 60, 6, 40, 0, 1)
-    cost, value, n, budget = problem
+@pytest.mark.parametrize(
+    "problem",
+    [
+        instance("subset-sum", 60, 6, 40, 0, 1),
+        instance("inverse", 120, 20, 60, 40, 2),
+        instance("subset-sum", 120, 20, 60, 40, 4),
+        instance("subset-sum", 209, 40, 60, 247, 3),
+    ],
+)
+def test_the_search_leaves_the_table_the_work_that_it_needs(problem):
     table, work = worked(problem, method="table")
-    choice, _ = worked((cost, value, n, budget), max_work=work + 10)
+    choice, _ = worked(problem, max_work=work)
     assert choice.proven
     assert choice.value == table.value
 

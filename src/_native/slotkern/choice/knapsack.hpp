@@ -84,6 +84,7 @@ class Knapsack : public BestSet {
     start(items, pick, budget, forced, incumbent);
     begun_ = work;
     until_ = limits.work;
+    table_ = -1;
     lagrange_.lambda = 0;  // that of an earlier search would make answers depend on it
   }
 
@@ -194,10 +195,12 @@ class Knapsack : public BestSet {
     complete = false;
   }
 
-  // Sets `until_`, the work at which the search gives up, for the core as it is.
+  // Sets `until_`, the work at which the search gives up, for the core as it is. Once work is
+  // reserved for the table, a search that overshoots does not take it away.
   void allot() {
+    const std::int64_t room = limits.work - (table_ >= 0 ? begun_ : work);
     table_ = table_work();
-    if (table_ > limits.work - work) table_ = -1;
+    if (table_ > room) table_ = -1;
     until_ = limits.work;
     if (table_ >= 0) until_ = std::min(begun_ + table_ / 2 + kShortSearch, limits.work - table_);
   }
