@@ -105,3 +105,36 @@ def test_minuses_of_latex_are_no_hyphens():
         "s", "t", "lrr", ["a-1", "b", "c"], [["x-1", "-7.27 (-1.2%)", "1e-9"]]
     )
     assert r"x-1 & $-$7.27 ($-$1.2\%) & 1e-9 \\" in sheet.to_latex()
+
+
+def test_curves_of_several_metrics_share_a_panel_that_shows_all(tmp_path):
+    """Up to above the highest, along a number that is divided and named."""
+    text = """
+name = "together"
+metrics = ["runtime", "cost"]
+[environment]
+nodes = 20
+[job]
+nodes = 2
+volume = 200
+[algorithms]
+a = { criterion = "cost" }
+[[sweep]]
+name = "base"
+grid.job.nodes = [2, 4]
+[[figure]]
+name = "one"
+metrics = ["runtime", "cost"]
+together = true
+divide = 20
+axis = "n / m"
+"""
+    study = load_small(tmp_path, text)
+    summary = studies.Summary(studies.run(study, 3, out=tmp_path))
+    (panel,) = figures._numbers(study.figures[0], summary).axes
+    low, high = panel.get_ylim()
+    cost = summary.estimate(study.settings[1], "a", "cost").mean
+    assert low <= 0
+    assert high > cost
+    assert panel.get_xlabel() == "n / m"
+    assert panel.get_lines()[0].get_xdata().tolist() == [0.1, 0.2]

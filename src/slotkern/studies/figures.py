@@ -168,6 +168,9 @@ def _numbers(record: Mapping[str, Any], summary: Summary) -> Any:
                 0.5, 0.5, "found in no cycle", transform=panel.transAxes, **nothing
             )
     if together:
+        if not set(metrics) & set(record.get("zoom", ())):
+            panels[0].autoscale(axis="y")  # over all curves, not the first alone
+            panels[0].set_ylim(bottom=min(0.0, panels[0].get_ylim()[0]))
         units = dict.fromkeys(describe(summary.study, m).unit for m in metrics)
         panels[0].set_ylabel(as_written(", ".join(filter(None, units))))
     _add_legend(figure, panels)
@@ -321,14 +324,18 @@ def _along(panel: Any, settings: Sequence[Setting], divide: float = 1) -> list[f
 
     Numbers are divided by `divide`.
     """
+    with extra():
+        from matplotlib.ticker import MaxNLocator
+
     path = next(iter(settings[0].values), "")
     values = [setting.values.get(path, setting.name) for setting in settings]
     words = short_names(settings[0].values).get(path, "").replace("_", " ")
     panel.set_xlabel(as_written(words.replace(".", ": ")))
     if all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values):
-        panel.xaxis.get_major_locator().set_params(
-            integer=divide == 1 and all(isinstance(value, int) for value in values)
-        )
+        whole = divide == 1 and all(isinstance(value, int) for value in values)
+        locator = panel.xaxis.get_major_locator()
+        if isinstance(locator, MaxNLocator):  # not if an earlier curve set the ticks
+            locator.set_params(integer=whole)
         numbers = [value / divide for value in values]
         places = sorted(set(numbers))
         gaps = [b - a for a, b in itertools.pairwise(places)]
