@@ -93,7 +93,7 @@ cdef class Choice:
     value : float
         Sum of the chosen values, in ascending (cost, row) order.
     cost : float
-        Sum of the chosen costs in the same order; at most the budget.
+        Exact sum of the chosen costs, rounded once; it meets the budget.
     proven : bool
         No other choice is better by more than ``max(gap, 1e-12)`` of this value; where
         values of both signs cancel, the rounding of the two sums comes on top: at most

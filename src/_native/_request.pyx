@@ -72,7 +72,8 @@ cdef class Request:
     name : str, optional
         What the job is called; its windows have this name.
     budget : float, optional
-        The most money for all parts together; inf by default.
+        The most money for all parts together; inf by default. A cost of up to 2^-50 of the
+        budget more meets it: what is met in decimals is met in doubles.
     min_performance : float, optional
         Least performance of every node.
     earliest : float, date or str, optional

@@ -19,6 +19,8 @@ from slotkern._kernels cimport Answer, CPreparedSlots, Found, Part, Query, Shape
 from slotkern._request cimport Request, shape_of
 from slotkern._windows cimport Window, wrap
 
+from slotkern._windows import SLOT_STARTS
+
 cnp.import_array()
 
 cdef extern from "slotkern/value/find.hpp" namespace "slotkern" nogil:
@@ -215,6 +217,8 @@ def find(PreparedSlots pool not None, Request request not None, str worth, objec
     plain.found, plain.parts = answer.found, answer.parts
     cdef Window window = wrap(plain, query.n, name, shape)
     window.proven, window.bound = answer.proven, answer.bound
+    if source_facts(<int>valuation.worth).moving and not any_start:
+        window.proven_over = SLOT_STARTS
     window.effort = {"groups": answer.effort.groups, "steps": answer.effort.steps,
                      "subsets": answer.effort.subsets, "work": answer.effort.work}
     return window

@@ -1,5 +1,6 @@
 """The door of windows: one, and one container for many, whatever found them."""
 
+import math
 import operator
 from collections.abc import Sequence
 
@@ -15,7 +16,7 @@ from libc.string cimport memcpy
 from slotkern._base cimport number, place_in
 from slotkern._kernels cimport Answer, Found, Part, PartRow, ShapeKind, WindowRow
 from slotkern._request cimport Request, shape_of
-from slotkern.checks import integer
+from slotkern.checks import integer, one_of
 
 from slotkern.shown import Drawn
 
@@ -26,6 +27,8 @@ TABLE = np.dtype([(name, "f8") for name in
 PART = np.dtype(
     [("row", "i8"), ("node", "i4"), ("start", "f8"), ("end", "f8"), ("cost", "f8")], align=True
 )
+#: The starts that a search compares.
+STARTS = ALL_STARTS, SLOT_STARTS = "all starts", "starts of slots"
 
 
 @cython.freelist(64)
@@ -40,15 +43,20 @@ cdef class Window:
     start, finish, runtime : float
         Time of the common start, of the end of the last part, and between them.
     cost : float
-        Money for all parts together.
+        Money for all parts together: the exact sum, rounded once.
     processor_time : float
         Sum of the parts' lengths.
     value : float
         The criterion in its own units and direction.
     proven : bool
-        Whether the value is known to be the best there is.
+        Whether the value is known to be the best of the windows at the starts that
+        `proven_over` names.
+    proven_over : {"all starts", "starts of slots"}
+        The starts that `proven` and `bound` speak of. Only a criterion that depends on the
+        start, searched with ``placement="slot-start"``, compares the starts of slots alone:
+        a window that starts between them may be better.
     bound : float
-        No window has a better value than this.
+        No window at these starts has a better value than this.
     criterion, shape : str
         What was asked for.
     effort : dict or None
@@ -145,6 +153,8 @@ cdef class Window:
             facts["value"] = self.value
         if not self.proven:
             facts["bound"] = self.bound
+        if self.proven_over != ALL_STARTS:
+            facts["best of" if self.proven else "bound of"] = self.proven_over
         called = "" if self.name is None else f" of {self.name}"
         return Table.of(
             f"Window{called}: {self.shape} {self.criterion}", self.slots, terms=self.terms,
@@ -159,7 +169,8 @@ cdef class Window:
         cdef Py_ssize_t i
         whole = {
             "criterion": self.criterion, "shape": self.shape, "value": self.value,
-            "proven": self.proven, "bound": self.bound, "start": self.start,
+            "proven": self.proven, "proven_over": self.proven_over, "bound": self.bound,
+            "start": self.start,
             "finish": self.finish, "runtime": self.runtime, "cost": self.cost,
             "processor_time": self.processor_time,
         }
@@ -201,7 +212,9 @@ cdef class Window:
             words = [str(whole[name]) for name in ("criterion", "shape")]
         except KeyError as error:
             raise ValueError(f"not a window: it has no {error}") from None
-        return _restore_window(*numbers, whole["proven"], *words, parts, whole.get("name"))
+        over = one_of("proven_over", whole.get("proven_over", ALL_STARTS), STARTS)
+        return _restore_window(
+            *numbers, whole["proven"], *words, parts, whole.get("name"), None, over)
 
     def __repr__(self):
         if self.machine is not None:
@@ -241,7 +254,7 @@ cdef class Window:
         )
 
     def __reduce__(self):
-        return _restore_window, (*self._state(), self.name, self.terms)
+        return _restore_window, (*self._state(), self.name, self.terms, self.proven_over)
 
 
 cdef str time_text(double t):
@@ -261,7 +274,8 @@ def _restore_window(*state):
     cdef Window self = Window.__new__(Window)
     (self.start, self.finish, self.runtime, self.cost, self.processor_time, self.value,
      self.bound, self.proven, self.criterion, self.shape, parts) = state[:11]
-    self.name, self.terms = (*state[11:], None, None)[:2]
+    self.name, self.terms, self.proven_over = (*state[11:], None, None, ALL_STARTS)[:3] \
+        if len(state) < 14 else state[11:14]
     hold(self, len(parts))
     for i, (row, node, length, cost) in enumerate(parts):
         self.parts[i] = Part(row, node, length, cost)
@@ -290,6 +304,7 @@ cdef Window wrap(const Answer& answer, Py_ssize_t n, str criterion, str shape):
     self.value = answer.found.value
     self.proven = answer.proven
     self.bound = self.value if self.proven else answer.bound
+    self.proven_over = ALL_STARTS
     self.criterion = criterion
     self.shape = shape
     return self
@@ -313,9 +328,8 @@ def window_of(slots, rows, double start, Request asked, str criterion, str shape
     span = max(lengths.max(), longest)
     if form == ShapeKind.square:
         lengths = np.full(len(rows), span)
-    cdef double total = 0, time = 0
-    for cost, length in zip(costs.tolist(), lengths.tolist()):
-        total += cost
+    cdef double total = math.fsum(costs.tolist()), time = 0
+    for length in lengths.tolist():
         time += length
     if form == ShapeKind.square:
         total, costs, time = span * total, span * costs, len(rows) * span
@@ -325,7 +339,7 @@ def window_of(slots, rows, double start, Request asked, str criterion, str shape
     values = {"first": start, "start": start, "local_price": start, "finish": self.finish,
               "runtime": self.runtime, "cost": self.cost, "processor_time": self.processor_time}
     self.value = values[criterion] if value is None else value
-    self.proven, self.bound = False, -INFINITY
+    self.proven, self.bound, self.proven_over = False, -INFINITY, ALL_STARTS
     self.criterion, self.shape = criterion, shape
     hold(self, len(rows))
     cdef Py_ssize_t i
@@ -432,6 +446,8 @@ cdef class WindowTable:
         if self.names is not None:
             window.name = self.names[i]
         window.bound, window.proven = self.windows.bound(i), self.windows.is_proven(i)
+        if self.proven_over is not None:
+            window.proven_over = self.proven_over
         return window
 
     cdef WindowTable chosen(self, object rows):
@@ -439,6 +455,7 @@ cdef class WindowTable:
         cdef WindowTable some = type(self).__new__(type(self))
         cdef size_t i
         some.criterion, some.shape, some.terms = self.criterion, self.shape, self.terms
+        some.proven_over = self.proven_over
         for i in rows:
             some.windows.add_from(self.windows, i)
         if self.names is not None:
@@ -592,6 +609,8 @@ cdef WindowTable gathered(type kind, object windows, str criterion, str shape):
         window = item
         criterion, shape = criterion or window.criterion, shape or window.shape
         self.terms = self.terms or window.terms
+        if window.proven_over != ALL_STARTS:
+            self.proven_over = window.proven_over
         found.start, found.runtime, found.cost = window.start, window.runtime, window.cost
         found.processor_time, found.value = window.processor_time, window.value
         self.windows.add(found, window.parts, window.count)

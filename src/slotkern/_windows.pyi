@@ -1,6 +1,6 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Self, overload
+from typing import Any, Final, Literal, Self, overload
 
 import numpy as np
 import pandas as pd
@@ -15,6 +15,9 @@ from slotkern.typing import Shape
 
 PART: np.dtype[np.void]
 TABLE: np.dtype[np.void]
+STARTS: Final[tuple[str, str]]
+ALL_STARTS: Final[str]
+SLOT_STARTS: Final[str]
 
 class Window:
     start: float
@@ -25,6 +28,7 @@ class Window:
     value: float
     bound: float
     proven: bool
+    proven_over: Literal["all starts", "starts of slots"]
     criterion: str
     shape: Shape
     effort: dict[str, int] | None
@@ -68,6 +72,7 @@ class WindowTable(Sequence[Window | None]):
         names: Iterable[str | None] | None = ...,
     ) -> Self: ...
     criterion: str
+    proven_over: Literal["all starts", "starts of slots"] | None
     names: list[str | None] | None
     terms: Any
     shape: str

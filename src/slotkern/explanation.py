@@ -187,7 +187,8 @@ class Explanation(Shown):
             budget = asked.budget
             of = "" if math.isinf(budget) else f"; the budget is {budget:g}"
             cost = f"{self.cheapest:.6g}"
-            if float(cost) <= budget < self.cheapest:  # six digits do not tell
+            shown = float(f"{budget:g}")
+            if float(cost) <= shown and budget < self.cheapest:
                 cost, of = _exact(self.cheapest), f"; the budget is {_exact(budget)}"
             lines.append(f"the cheapest {self.shape} window costs {cost}{of}")
         if self.fits:

@@ -28,6 +28,7 @@ _MOST_LENGTH = 10_000
 _MOST_USE = 1e290
 #: Sums of so small parts, up to so many of them, are exact.
 _UNITS, _WHOLE = 1024, 2.0**52
+_DECIMALS = 2.0**-50  # the rounding of amounts that are met in decimals
 _MOST_SUM = 2.0**31 * _MOST_USE  # of a part on each node that there can be
 
 
@@ -54,7 +55,9 @@ class Limit:
     Notes
     -----
     The sum is computed without rounding and rounded once, so that it is the same
-    whatever the order of the parts; the test of it is exactly ``sum <= amount``.
+    whatever the order of the parts. It meets the amount if it exceeds it (or falls
+    short of it) by no more than decimals are rounded, 2^-50 of the amount: the sum of
+    6 times 0.1 meets 0.6.
 
     Examples
     --------
@@ -108,10 +111,10 @@ class Limit:
         amount = self.amount
         if unit == 0 or not abs(amount) * _UNITS < _WHOLE:
             return amount
-        count = round(amount / unit)
+        count, slack = round(amount / unit), abs(amount) * _DECIMALS
         if self.side == ">=":
-            return (count + (count * unit < amount)) * unit
-        return (count - (count * unit > amount)) * unit
+            return (count + (count * unit < amount - slack)) * unit
+        return (count - (count * unit > amount + slack)) * unit
 
     def __repr__(self) -> str:
         return f"Limit({shown(self.of)}, {self.side!r}, {self.amount!r})"

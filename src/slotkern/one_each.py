@@ -71,12 +71,13 @@ def choose_one_each(
 
     Notes
     -----
-    Value and weight are summed in the order of the classes, and the test against the
-    limit is on that sum. Whole values are compared exactly as long as the sum over the
-    classes of the largest absolute value is below 2**53: `proven` without a `gap` then
-    means that no other choice is better at all. O(m log m) and typically a few hundred
-    states a class; values that follow their weights exactly (eq. 9, used time under a
-    limit on time) are subset sums and hard to prove: give a `gap`.
+    The weight is the exact sum, rounded once. It meets the limit if it exceeds it by at
+    most 2^-50 of it, which is what decimals lose when they become doubles. Values are
+    summed in the order of the classes. Whole values are compared exactly as long as the
+    sum over the classes of the largest absolute value is below 2**53: `proven` without
+    a `gap` then means that no other choice is better at all. O(m log m) and typically a
+    few hundred states a class; values that follow their weights exactly (eq. 9, used
+    time under a limit on time) are subset sums and hard to prove: give a `gap`.
 
     Examples
     --------
@@ -149,7 +150,7 @@ def trade_off(
     Notes
     -----
     20 classes of 12 rows have about 10,000 points; 1,000 of 50 have too many to list.
-    72 bytes a state.
+    88 bytes a state.
 
     Examples
     --------

@@ -17,7 +17,7 @@ from batches import (
 )
 from hypothesis import given
 from hypothesis import strategies as st
-from oracle import add
+from oracle import add, exact, met
 
 import slotkern as sk
 from slotkern.published.batch import time_limit
@@ -64,7 +64,7 @@ def by_hand(slots, requests, criteria, sizes):
         within = [
             choice
             for choice in itertools.product(*own)
-            if add(w.cost for w in choice) <= limit
+            if met(exact(w.cost for w in choice), limit)
         ]
         least = min(add(w.processor_time for w in choice) for choice in within)
         values.append((limit, least, sorted(map(len, own))))
@@ -90,7 +90,7 @@ def earliest_of_equals(own, chosen, limit):
             if (
                 window.processor_time == now.processor_time
                 and (window.start, row) < (now.start, chosen[c])
-                and add(costs) <= limit
+                and met(exact(costs), limit)
             ):
                 chosen = trial
     return [windows[k] for windows, k in zip(own, chosen, strict=True)]
@@ -244,7 +244,7 @@ def every_schedule(slots, requests, best, spent, used):
                 continue
             times = [request.volume / slots["performance"][i] for i in rows]
             costs = [d * slots["price"][i] for d, i in zip(times, rows, strict=True)]
-            if add(costs) > request.budget:
+            if not met(exact(costs), request.budget):
                 continue
             left = [slot for i, slot in enumerate(slots.tolist()) if i not in rows]
             for d, i in zip(times, rows, strict=True):

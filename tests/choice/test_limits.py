@@ -9,23 +9,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracle import add
+from oracle import add, exact, met
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 import slotkern as sk
 from slotkern._choice import MOST_LIMITS
 
-SIDES = {
-    "<=": lambda total, amount: total <= amount,
-    ">=": lambda t, amount: t >= amount,
-}
-
 
 def keeps(rows, cost, budget, limits):
     """Whether a set is within the budget and every limit, as the docstring says."""
-    money = add(sorted(float(cost[row]) for row in rows))
-    return money <= budget and all(
-        SIDES[side](math.fsum(float(weights[row]) for row in rows), amount)
+    return met(exact(float(cost[row]) for row in rows), budget) and all(
+        met(math.fsum(float(weights[row]) for row in rows), amount, side == ">=")
         for weights, side, amount in limits
     )
 
@@ -90,7 +84,7 @@ def problems(draw):
             )
         )
         limits.append((weights, draw(st.sampled_from(["<=", ">="])), amount))
-    budget = draw(st.sampled_from([math.inf, add(sorted(cost[row] for row in some))]))
+    budget = draw(st.sampled_from([math.inf, exact(cost[row] for row in some)]))
     return cost, value, n, budget, limits
 
 

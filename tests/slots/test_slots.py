@@ -255,7 +255,7 @@ def test_the_length_of_a_part(volume, setup, step, length):
     for shape in ("square", "ragged"):
         window = sk.find_window(slots, job.replace(budget=2 * length), shape=shape)
         assert (window.runtime, window.cost) == (length, 2 * length)
-        less = np.nextafter(2 * length, 0)
+        less = 2 * length * (1 - 2.0**-49)
         assert sk.find_window(slots, job.replace(budget=less), shape=shape) is None
 
 

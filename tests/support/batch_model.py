@@ -125,7 +125,7 @@ def cut(
 
 def usual(expenses: list[list[float]]) -> float:
     """Eq. 5: the sum of the mean expenses, each rounded up."""
-    return oracle.add(
+    return oracle.exact(
         max(math.ceil(oracle.add(own) / len(own)), min(own)) for own in expenses
     )
 
@@ -137,7 +137,7 @@ def best_choice(
     sums = [
         oracle.add(values[j][k] for j, k in enumerate(choice))
         for choice in itertools.product(*(range(len(own)) for own in values))
-        if oracle.add(expenses[j][k] for j, k in enumerate(choice)) <= limit
+        if oracle.met(oracle.exact(expenses[j][k] for j, k in enumerate(choice)), limit)
     ]
     return min(sums, key=lambda total: sign * total, default=None)
 
@@ -156,9 +156,9 @@ def fitting(expenses: list[list[float]], limit: float) -> list[bool]:
     for own in reversed(expenses):
         savings.append(savings[-1] + min(0.0, min(own)) if limit < 0 else 0.0)
     savings.reverse()
-    kept, least = [], 0.0
+    kept, least = [], []
     for own, later in zip(expenses, savings[1:], strict=True):
-        fits = least + min(own) + later <= limit
-        least += min(own) if fits else 0.0
+        fits = oracle.met(oracle.exact([*least, min(own), later]), limit)
+        least += [min(own)] if fits else []
         kept.append(fits)
-    return kept if least <= limit else [False] * len(kept)
+    return kept if oracle.met(oracle.exact(least), limit) else [False] * len(kept)

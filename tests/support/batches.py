@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 from hypothesis import strategies as st
+from oracle import met
 
 import slotkern as sk
 
@@ -75,7 +76,7 @@ def check_schedule(slots, requests, schedule):
             continue
         assert schedule.owner[schedule.chosen[j]] == j
         assert len(window) == request.nodes
-        assert window.cost <= request.budget
+        assert met(window.cost, request.budget)
         assert request.earliest <= window.start
         assert window.finish <= request.deadline
     # exact numbers: what the jobs pay is what the nodes earn, to the last digit

@@ -99,13 +99,13 @@ def items(pick: Picker, most: int = 8) -> Items:
 
 
 def best_items(case: Items) -> Judged | None:
-    """Every choice of n items, summed in ascending (cost, row) order."""
+    """Every choice of n items; values are summed in ascending (cost, row) order."""
     order = sorted(range(len(case.cost)), key=lambda row: (case.cost[row], row))
     cost = [case.cost[row] for row in order]
     value = [case.value[row] for row in order]
     best = None
     for rows in combinations(range(len(order)), case.n):
-        if oracle.add(cost[k] for k in rows) <= case.budget:
+        if oracle.met(oracle.exact(cost[k] for k in rows), case.budget):
             worth = oracle.add(value[k] for k in rows)
             if best is None or worth > best.value:
                 best = Judged(worth, oracle.add(abs(value[k]) for k in rows))
@@ -127,9 +127,9 @@ def judge_items(
     assert choice is not None
     rows = sorted(choice.rows.tolist(), key=lambda row: (case.cost[row], row))
     assert len(set(rows)) == case.n
-    assert choice.cost == oracle.add(case.cost[row] for row in rows)
+    assert choice.cost == oracle.exact(case.cost[row] for row in rows)
     assert choice.value == oracle.add(case.value[row] for row in rows)
-    assert choice.cost <= case.budget
+    assert oracle.met(choice.cost, case.budget)
     assert choice.value <= best.value <= choice.bound
     if choice.proven:
         size = oracle.add(abs(case.value[row]) for row in rows)
@@ -327,7 +327,8 @@ def check_search(case: Search, **options: Any) -> int:
             ]
             assert len(same) == 1, (shape, criterion)
             mine = worths[same[0]]
-            assert window.cost == possible[same[0]].cost <= request.budget
+            assert window.cost == possible[same[0]].cost
+            assert oracle.met(window.cost, request.budget)
             assert window.value == mine.value, (shape, criterion)
             assert sign * window.value <= sign * best.value, (shape, criterion)
             assert sign * window.bound >= sign * best.value, (shape, criterion)

@@ -1,6 +1,7 @@
 """The best window within limits on sums over its parts, by looking at every window.
 
-Plain Python, written from the rules alone: a sum is the exact one, rounded once; of
+Plain Python, written from the rules alone: a sum is the exact one, rounded once, and
+meets its amount by the rule of `oracle.met`; of
 windows of one value and start (square: and runtime) the one of least cost stands, and
 of equal costs the one whose slots come first in cost order; then node ids decide.
 """
@@ -19,6 +20,7 @@ from oracle import (
     Window,
     all_windows,
     length_on,
+    met,
     price_of,
     proper_slots,
     steps_in_order,
@@ -55,7 +57,7 @@ def keeps(window: Window, slots, shape: str, limits, *terms: float) -> bool:
         if not all(abs(use) <= 1e290 for use in uses):
             return False
         total = math.fsum(uses)
-        if not (total <= limit.amount if limit.side == "<=" else total >= limit.amount):
+        if not met(total, limit.amount, limit.side == ">="):
             return False
     return True
 
@@ -125,7 +127,7 @@ def first_within(
             (window.cost, in_cost_order(window, slots, shape, *terms), window)
             for window in windows
             if window.runtime == group or shape == "ragged"
-            if window.cost <= budget and keeps(window, slots, shape, limits, *terms)
+            if met(window.cost, budget) and keeps(window, slots, shape, limits, *terms)
         ]
         if stands:
             w = min(stands, key=lambda each: each[:2])[2]

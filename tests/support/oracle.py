@@ -1,11 +1,13 @@
 """The best window by looking at every window: tiny cases only, but obviously right.
 
-Plain Python floats, one expression for each quantity, no sums but left to right
-(`sum` compensates from Python 3.12 on). Written from the rules alone, to judge both
-the published algorithms and the fast kernels.
+Plain Python floats, one expression for each quantity. Sums of money are exact, rounded
+once, and meet an amount by the rule of `met`; other sums run left to right (`sum`
+compensates from Python 3.12 on). Written from the rules alone, to judge both the
+published algorithms and the fast kernels.
 """
 
 import math
+import sys
 from collections.abc import Iterator
 from itertools import combinations, repeat
 from typing import NamedTuple
@@ -46,6 +48,28 @@ def add(numbers) -> float:
     for number in numbers:
         total = total + number
     return total
+
+
+def exact(numbers) -> float:
+    """The exact sum, rounded once; infinite if it overflows."""
+    terms = list(numbers)
+    if not all(map(math.isfinite, terms)):
+        return add(terms)
+    try:
+        return math.fsum(terms)
+    except OverflowError:
+        return INF
+
+
+def met(total: float, amount: float, at_least: bool = False) -> bool:
+    """Whether a sum meets an amount: decimals round by less than 2^-50 of it.
+
+    An infinite sum meets no upper amount.
+    """
+    if at_least:
+        return met(-total, -amount)
+    slack = -(2.0**-50) if amount < 0 else 2.0**-50
+    return total <= min(amount * (1 + slack), sys.float_info.max)
 
 
 def length_on(performance: float, volume: float, setup=0.0, step=0.0) -> float:
@@ -101,7 +125,7 @@ def window_of(
     terms = (volume, setup, step)
     prices = tuple(sorted(price_of(slot, shape, *terms) for slot in parts))
     runtime = max(length_on(slot.performance, *terms) for slot in parts)
-    cost = runtime * add(prices) if shape == "square" else add(prices)
+    cost = runtime * exact(prices) if shape == "square" else exact(prices)
     return Window(start, runtime, cost, prices, nodes, rows)
 
 
@@ -167,7 +191,7 @@ def all_windows(
             if (
                 len(set(window.nodes)) == nodes
                 and all(map(is_live, parts, repeat(start), lengths, repeat(deadline)))
-                and window.cost <= budget
+                and met(window.cost, budget)
                 and window.runtime <= max_runtime
             ):
                 yield window
@@ -265,7 +289,7 @@ def first_window(
         live.sort(key=lambda s: (price_of(s, shape, *terms), s.node))
         if len(live) >= nodes:
             found = window_of(start, live[:nodes], shape, *terms)
-            if found.cost <= budget:
+            if met(found.cost, budget):
                 return Best(start, start, found.cost, found.nodes, found.rows)
     return None
 

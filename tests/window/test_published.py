@@ -49,7 +49,7 @@ def window_found(slots, request, criterion, shape, seed=0):
     assert start >= request.get("earliest", -np.inf)
     assert start <= request.get("latest", np.inf)
     assert window.runtime <= request.get("max_runtime", np.inf)
-    assert window.cost <= request.get("budget", np.inf)
+    assert oracle.met(window.cost, request.get("budget", np.inf))
     for slot in parts:
         length = window.runtime
         if shape == "ragged":

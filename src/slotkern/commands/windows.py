@@ -305,6 +305,8 @@ def find(
         show(tables.window_table(table, window), tables.totals(window))
         if not window.proven:
             show(f"not proven to be the best; no value is better than {window.bound}")
+        if window.proven_over != "all starts":
+            show(f"compared: the {window.proven_over} (see --placement)")
         if target is not None:
             show(f"{target}: booked for {owner}")
     else:

@@ -16,7 +16,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .job import FINITE, Found, Interrupted, Job, compiled, in_order, interrupted
+from .job import (
+    Found,
+    Interrupted,
+    Job,
+    compiled,
+    exact_total,
+    in_order,
+    interrupted,
+)
 
 Numbers = NDArray[np.int64]
 
@@ -89,7 +97,7 @@ def exchange(window: Numbers, rest: Numbers, budget: float, slots: SlotList) -> 
             changed[:long_place] = window[:long_place]
             changed[long_place : n - 1] = window[long_place + 1 :]
             changed[n - 1] = short_slot
-            if total(changed, slots.cost) <= budget:
+            if exact_total(changed, slots.cost) <= budget:
                 window[:] = changed
                 long_place = longest(window, slots)
 
@@ -125,7 +133,7 @@ def best_window(
         return draw(extended.copy(), n, random)
     by_cost = np.sort(extended)
     window = by_cost[:n]
-    if criterion in (RUNTIME, FINISH) and total(window, slots.cost) <= budget:
+    if criterion in (RUNTIME, FINISH) and exact_total(window, slots.cost) <= budget:
         exchange(window, by_cost[n:], budget, slots)
     return window
 
@@ -134,7 +142,7 @@ def best_window(
 def value_of(window: Numbers, start: float, criterion: int, slots: SlotList) -> float:
     """Value a window (getCriterion): less is better."""
     if criterion == COST:
-        return total(window, slots.cost)
+        return exact_total(window, slots.cost)
     runtime: float = slots.length[window[longest(window, slots)]]
     if criterion == RUNTIME:
         return runtime
@@ -174,7 +182,7 @@ def aep(
         size = drop_expired(extended, size, start, slots)
         if size >= n:
             window = best_window(extended[:size], n, budget, criterion, slots, random)
-            if total(window, slots.cost) <= budget:
+            if exact_total(window, slots.cost) <= budget:
                 value = value_of(window, start, criterion, slots)
                 if len(best) == 0 or value < best_value:
                     best_start, best_value, best = start, value, window
@@ -318,8 +326,7 @@ def search(
     """Sweep the slots, and tell the rows of the window."""
     row, columns = numbered(slots, proper, job)
     random = np.random.default_rng(seed)
-    budget = min(job.budget, FINITE)
-    start, window = aep(columns, job.nodes, budget, criterion, random)
+    start, window = aep(columns, job.nodes, job.most, criterion, random)
     return Found(float(start), row[window]) if len(window) else None
 
 

@@ -21,6 +21,10 @@ Result = TypeVar("Result")
 FINITE = float(np.finfo(np.float64).max)
 
 
+#: A sum meets an amount if it exceeds it by no more than decimals are rounded.
+MET = 1 + 2.0**-50
+
+
 class Job(NamedTuple):
     """The resource request of the papers, less what `proper` already decides.
 
@@ -35,6 +39,11 @@ class Job(NamedTuple):
     deadline: float
     setup: float = 0.0
     step: float = 0.0
+
+    @property
+    def most(self) -> float:
+        """The largest cost that meets the budget, by the rule of `slotkern.Request`."""
+        return min(self.budget * MET, FINITE)
 
     def lengths(self, performance: NDArray[np.float64]) -> NDArray[np.float64]:
         """How long a part runs on each node, by the rule of `slotkern.Request`."""
@@ -87,9 +96,63 @@ def compiled(function: Function) -> Function:
 
     Each compiled function stays readable Python: `function.py_func` is the original,
     and with NUMBA_DISABLE_JIT=1 in the environment nothing is compiled at all.
-    Callers and callees share one file: numba's cache sees changes of that file only.
+    Callers and callees share one file, but for `exact_total`: numba's cache sees
+    changes of the caller's file only.
     """
     return cast(Function, numba.njit(cache=True)(function))
+
+
+@compiled
+def exact_total(window: NDArray[np.int64], column: NDArray[np.float64]) -> float:
+    """Sum a column over a window: the exact sum of terms >= 0, rounded once.
+
+    The papers' sums are those of real numbers. Each addition's rounding error is added
+    up beside the sum. If that sum is rounded too, the terms are added once more, into
+    parts that do not overlap (Shewchuk's expansion).
+    """
+    high, low, lost = 0.0, 0.0, 0.0
+    for slot in window:
+        x = column[slot]
+        total = high + x
+        part = total - high
+        error = (high - (total - part)) + (x - part)
+        rest = low + error
+        share = rest - low
+        lost += abs((low - (rest - share)) + (error - share))
+        high, low = total, rest
+    if lost == 0.0 or not np.isfinite(high):
+        return high + low if np.isfinite(high) else high
+    parts = np.zeros(len(window) + 1)
+    size = 0
+    for slot in window:
+        x, kept = column[slot], 0
+        for k in range(size):
+            y = parts[k]
+            if abs(x) < abs(y):
+                x, y = y, x
+            high = x + y
+            low = y - (high - x)
+            if low != 0.0:
+                parts[kept] = low
+                kept += 1
+            x = high
+        parts[kept] = x
+        size = kept + 1
+    k = size - 1
+    high, low = parts[k], 0.0
+    while k > 0:
+        k -= 1
+        x, y = high, parts[k]
+        high = x + y
+        low = y - (high - x)
+        if low != 0.0:
+            break
+    if k > 0 and low != 0.0 and (low > 0.0) == (parts[k - 1] > 0.0):
+        twice = 2.0 * low
+        following = high + twice
+        if twice == following - high:
+            high = following
+    return float(high)
 
 
 class Interrupted(Exception):

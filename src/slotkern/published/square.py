@@ -13,7 +13,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .job import FINITE, Found, Interrupted, Job, compiled, in_order, interrupted
+from .job import (
+    Found,
+    Interrupted,
+    Job,
+    compiled,
+    exact_total,
+    in_order,
+    interrupted,
+)
 
 Numbers = NDArray[np.int64]
 
@@ -34,10 +42,7 @@ class SlotList(NamedTuple):
 @compiled
 def window_cost(window: Numbers, length: float, slots: SlotList) -> float:
     """Cost of reserving every slot of the window for `length`."""
-    prices = 0.0
-    for slot in window:
-        prices += slots.price[slot]
-    return length * prices
+    return length * exact_total(window, slots.price)
 
 
 @compiled
@@ -135,7 +140,7 @@ def search(
         groups,
         job.lengths(groups),
         job.nodes,
-        min(job.budget, FINITE),
+        job.most,
         criterion,
     )
     return Found(float(start), row[window]) if len(window) else None

@@ -18,7 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import aep
-from .job import FINITE, Found, Interrupted, Job, compiled, interrupted
+from .job import (
+    FINITE,
+    Found,
+    Interrupted,
+    Job,
+    compiled,
+    exact_total,
+    interrupted,
+)
 from .square import SlotList, numbered
 
 Numbers = NDArray[np.int64]
@@ -134,10 +142,7 @@ def valued_search(
             window = np.sort(live[:size])  # vi
             if lite:
                 window = window[:n]
-                prices = 0.0
-                for member in window:
-                    prices += slots.price[member]
-                if length * prices > budget:
+                if length * exact_total(window, slots.price) > budget:
                     continue
                 value = 0.0
                 for s in window:
@@ -255,7 +260,7 @@ def search(
         groups,
         job.lengths(groups),
         job.nodes,
-        min(job.budget, FINITE),
+        job.most if lite else min(job.budget, FINITE),
         kind,
         lite,
     )

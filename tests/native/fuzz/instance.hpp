@@ -36,6 +36,18 @@ struct Tally {
   }
 };
 
+// The exact sum of term(i) over some rows, rounded once; not finite if a plain sum is not.
+template <class All, class Term>
+double rounded_sum(const All& rows, Term term) {
+  static thread_local ExactSum sum;
+  double plain = 0;
+  sum.clear();
+  for (const auto& i : rows) plain += term(i);
+  if (!std::isfinite(plain)) return plain;
+  for (const auto& i : rows) sum.add(term(i));
+  return sum.value();
+}
+
 class Bytes {
  public:
   Bytes(const std::uint8_t* data, std::size_t size) : data_(data), size_(size) {}
@@ -172,8 +184,7 @@ inline double cost_of(Bytes& bytes, const std::vector<Row>& rows, std::size_t n,
     slowest = std::min(slowest, row.performance);
   }
   std::sort(keys.begin(), keys.end());
-  double sum = 0;
-  for (const double key : keys) sum += key;
+  const double sum = rounded_sum(keys, [](double key) { return key; });
   return square ? length_on(query, slowest) * sum : sum;
 }
 
@@ -227,7 +238,7 @@ inline Asked make_query(Bytes& bytes, const std::vector<Row>& rows, std::size_t 
     if (std::isnan(query.budget)) query.budget = kInfinity;  // an infinite length for nothing
     const std::size_t off = bytes.below(8);
     if (off == 6) query.budget = std::max(0.0, next_down(query.budget));
-    if (off == 7) query.budget = next_up(query.budget);
+    if (off == 7) query.budget *= 1 - 0x1p-49;  // by more than decimals are rounded
     if (bytes.one_in(16)) query.budget = bytes.below(2) ? 0 : 5e-324;
     if (std::isnan(query.budget)) query.budget = kInfinity;  // no cost in an endless time
   }

@@ -36,26 +36,30 @@ inline std::vector<std::size_t> cost_order(const Basket& items) {
 }
 
 inline double cost_in_order(const Basket& items, std::uint32_t set, double* value = nullptr) {
-  double cost = 0, total = 0;
+  double total = 0;
+  std::vector<double> costs;
   for (const std::size_t i : cost_order(items))
-    if (set >> i & 1) cost += items.cost[i], total += items.value[i];
+    if (set >> i & 1) costs.push_back(items.cost[i]), total += items.value[i];
   if (value) *value = total;
-  return cost;
+  return rounded_sum(costs, [](double cost) { return cost; });
 }
 
-// Calls visit(how many, cost, value) for every set of items, its sums in cost order.
+// Calls visit(how many, cost, value) for every set of items: the exact cost, rounded once, and the
+// sum of the values in cost order.
 template <class Visit>
 void each_set(const Basket& items, Visit visit) {
   struct Sums {
     std::size_t count = 0;
-    double cost = 0, value = 0;
+    std::vector<double> costs;
+    double value = 0;
   };
   std::vector<Sums> all(1);  // of what came before: the next item is added last to each
   for (const std::size_t i : cost_order(items))
     for (std::size_t k = 0, before = all.size(); k < before; ++k) {
-      all.push_back({all[k].count + 1, all[k].cost + items.cost[i],
-                     all[k].value + items.value[i]});
-      visit(all.back().count, all.back().cost, all.back().value);
+      all.push_back({all[k].count + 1, all[k].costs, all[k].value + items.value[i]});
+      all.back().costs.push_back(items.cost[i]);
+      visit(all.back().count, rounded_sum(all.back().costs, [](double cost) { return cost; }),
+            all.back().value);
     }
 }
 
@@ -83,7 +87,7 @@ inline Basket make_items(Bytes& bytes, std::size_t most) {
   items.budget = cost_in_order(items, set);
   const std::size_t off = bytes.below(10);
   if (off == 5) items.budget = std::max(0.0, next_down(items.budget));
-  if (off == 6) items.budget = next_up(items.budget);
+  if (off == 6) items.budget *= 1 - 0x1p-49;  // by more than decimals are rounded
   if (off == 7) items.budget *= 0.5;
   if (off == 8) items.budget = kInfinity;
   if (off == 9) items.budget = bytes.below(2) ? 0 : 5e-324;

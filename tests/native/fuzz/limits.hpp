@@ -87,7 +87,7 @@ struct Limited {
     for (const double use : uses)
       if (!(std::fabs(use) <= slotkern::kMostUse)) return false;
     const double sum = sum_of(uses);
-    return limit.at_least ? sum >= limit.amount : sum <= limit.amount;
+    return limit.at_least ? sum >= least_met(limit.amount) : sum <= most_met(limit.amount);
   }
 };
 
@@ -133,9 +133,10 @@ inline void make_limits(Bytes& bytes, const std::vector<Row>& rows, const Query&
       if (std::fabs(use) <= slotkern::kMostUse) uses.push_back(use);
     }
     limit.amount = far ? bytes.pick(palette) : sum_of(uses);
-    const std::size_t off = bytes.below(6);
+    const std::size_t off = bytes.below(7);
     if (off == 4) limit.amount = next_down(limit.amount);
     if (off == 5) limit.amount = next_up(limit.amount);
+    if (off == 6) limit.amount *= bytes.below(2) ? 1 - 0x1p-49 : 1 + 0x1p-49;
     out.limits.all.push_back(limit);
   }
 }

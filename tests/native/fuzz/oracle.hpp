@@ -83,7 +83,7 @@ class Oracle {
          const Limited* limited = nullptr)
       : rows_(rows), asked_(asked), limited_(limited), square_(shape == ShapeKind::square),
         n_(static_cast<std::size_t>(asked.query.n)),
-        budget_(std::min(asked.query.budget, std::numeric_limits<double>::max())) {
+        budget_(most_met(asked.query.budget)) {
     for (std::uint32_t i = 0; i < rows.size(); ++i) {
       starts_.push_back(std::max(rows[i].start, asked.query.earliest));
       lengths_.push_back(length_on(asked.query, rows[i].performance));
@@ -101,11 +101,9 @@ class Oracle {
   const std::vector<double>& starts() const { return starts_; }
 
   Totals totals(double t, const Rows& rows) const {
-    double sum = 0, runtime = 0;
-    for (const auto i : rows) {
-      sum += keys_[i];
-      runtime = std::max(runtime, lengths_[i]);
-    }
+    double runtime = 0;
+    for (const auto i : rows) runtime = std::max(runtime, lengths_[i]);
+    const double sum = rounded_sum(rows, [this](auto i) { return keys_[i]; });
     return {t, runtime, square_ ? runtime * sum : sum, rows};
   }
 

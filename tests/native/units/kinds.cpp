@@ -150,12 +150,12 @@ Plain plainly(const PoolState& state, const std::vector<Row>& rows, const Query&
       Plain found;
       found.start = t;
       double longest = 0;
+      found.cost = exact_sum(n, [&](std::size_t i) { return live[i].key; });
       for (std::size_t i = 0; i < n; ++i) {
-        found.cost += live[i].key;
         longest = std::max(longest, live[i].length);
         found.nodes.push_back(live[i].node);
       }
-      if (found.cost > query.budget) continue;
+      if (found.cost > most_met(query.budget)) continue;
       std::sort(found.nodes.begin(), found.nodes.end());
       found.value = criterion == criterion_index("start")    ? t
                     : criterion == criterion_index("cost")   ? found.cost
@@ -234,8 +234,7 @@ void windows_of_one_kind() {
     query.volume = real() + 1;
     for (const char* name : kAsked) {
       const Answer answer = find(p.pool, query, criterion_index(name), ShapeKind::ragged);
-      double cost = 0;
-      for (std::size_t i = 0; i < n; ++i) cost += query.volume * rate;
+      const double cost = exact_sum(n, [&](std::size_t) { return query.volume * rate; });
       CHECK(answer.status == Status::ok && answer.found.start == 0 && answer.found.cost == cost);
       for (std::size_t i = 0; i < n; ++i) CHECK(answer.parts[i].node == static_cast<int>(i));
     }

@@ -80,11 +80,9 @@ void smallest_of_follows_a_plain_list() {
       cheapest.purge(keep);
       CHECK(cheapest.full() == (plain.size() >= n));
       if (!cheapest.full()) continue;
-      double sum = 0;
-      for (std::size_t i = 0; i < n; ++i) {
+      for (std::size_t i = 0; i < n; ++i)
         CHECK(cheapest[i].key == plain[i].key && alive[cheapest[i].row]);
-        sum += plain[i].key;
-      }
+      const double sum = exact_sum(n, [&](std::size_t i) { return plain[i].key; });
       CHECK(cheapest.sum() == sum);
       CHECK(cheapest.lower() <= sum && cheapest.lower() >= sum - 1e-9 * (1 + sum));
     }
@@ -126,8 +124,8 @@ void kept_are_the_cheapest(KeptByRank& kept, const PreparedSlots& prepared, doub
     for (std::size_t r = 0; r <= row; ++r)
       if (offered[r] && alive[r]) live.push_back(r);
     std::sort(live.begin(), live.end(), before);
-    double sum = 0;
-    for (std::size_t i = 0; i < std::min(n, live.size()); ++i) sum += key(live[i]);
+    const double sum = exact_sum(std::min(n, live.size()),
+                                 [&](std::size_t i) { return key(live[i]); });
     if (live.size() >= n) CHECK(!kept.few() && kept.lower() <= sum);
     const std::size_t known =
         static_cast<std::size_t>(std::count_if(live.begin(), live.end(), [&](std::size_t r) {
@@ -152,6 +150,22 @@ void kept_are_the_cheapest(KeptByRank& kept, const PreparedSlots& prepared, doub
     std::sort(live.begin(), live.end());
     CHECK(chosen == live);
   }
+}
+
+// The set of bits is for wide windows among few nodes, and never for the least cost; tests may
+// force it.
+void ranks_pay_where_they_are_faster() {
+  std::vector<Row> rows;
+  for (std::int32_t k = 0; k < 800; ++k) rows.push_back({k, 0, 100, 1, 1.0 + k});
+  PreparedSlots prepared;
+  CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::ragged, 0).status == Status::ok);
+#if defined(SLOTKERN_WIDE)
+  CHECK(KeptByRank::pays(prepared, SLOTKERN_WIDE, true));
+  CHECK(!KeptByRank::pays(prepared, SLOTKERN_WIDE - 1, false));
+#else
+  CHECK(KeptByRank::pays(prepared, 50, false) && !KeptByRank::pays(prepared, 50, true));
+  CHECK(!KeptByRank::pays(prepared, 49, false) && !KeptByRank::pays(prepared, 16, false));
+#endif
 }
 
 void ranks_keep_the_cheapest() {
@@ -208,13 +222,12 @@ void a_front_follows_a_plain_list() {
       }
       CHECK(front.full() == (plain.size() >= n));
       if (!front.full()) continue;
-      double sum = 0;
+      const double sum = exact_sum(n, [&](std::size_t i) { return plain[i].key; });
       for (std::size_t i = 0; i < n; ++i) {
         CHECK(front[i].piece == plain[i].piece && front[i].key == plain[i].key);
         std::size_t lower = 0;
         for (std::size_t k = 0; k < n; ++k) lower += plain[k].node < plain[i].node;
         CHECK(front.rank(i) == lower);
-        sum += plain[i].key;
       }
       CHECK(front.sum() == sum);
       CHECK(front.lower() <= sum && front.lower() >= sum - 1e-9 * (1 + sum));
@@ -564,6 +577,7 @@ void no_memory_leaves_nothing_behind() {
 int main() {
   tables_of_windows_hold_what_they_were_given();
   smallest_of_follows_a_plain_list();
+  ranks_pay_where_they_are_faster();
   ranks_keep_the_cheapest();
   a_front_follows_a_plain_list();
   a_calendar_follows_a_sorted_list();

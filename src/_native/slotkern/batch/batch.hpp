@@ -284,7 +284,7 @@ class Batch {
                                    jobs / static_cast<double>(rules_->slices.back() - first))
                         : 0;
     value_.clear(), expense_.clear(), classes_.assign(1, 0), kept_.clear();
-    double usual = 0, least = 0;
+    ExactSum usual, least;
     sum_savings(share);
     for (std::size_t j = 0; j + 1 < firsts_.size(); ++j) {
       if (firsts_[j] == firsts_[j + 1]) continue;
@@ -297,18 +297,22 @@ class Batch {
         lightest = std::min(lightest, x);
       }
       const std::size_t count = firsts_[j + 1] - firsts_[j];
-      if (rules_->limited && !(least + lightest + savings_[j + 1] <= share)) {
+      ExactSum with = least;
+      with.add(lightest);
+      ExactSum lowered = with;
+      lowered.add(savings_[j + 1]);
+      if (rules_->limited && !(lowered.value() <= most_met(share))) {
         expense_.resize(expense_.size() - count), value_.resize(value_.size() - count);
         out_->reasons[first + j] = kOverLimit;
         continue;
       }
-      least += lightest;
-      usual += std::max(std::ceil(sum / static_cast<double>(count)), lightest);
+      least = with;
+      usual.add(std::max(std::ceil(sum / static_cast<double>(count)), lightest));
       classes_.push_back(static_cast<std::int64_t>(value_.size()));
       kept_.push_back(j);
     }
-    const double limit = rules_->limited ? share : usual;
-    if (rules_->limited && !(least <= limit)) return leave_all(first);
+    const double limit = rules_->limited ? share : usual.value();
+    if (rules_->limited && !(least.value() <= most_met(limit))) return leave_all(first);
     OneEach& answer = one_each();
     const Classes classes{value_.data(), expense_.data(), classes_.data(), classes_.size() - 1};
     const Fault fault = answer.run(classes, limit, rules_->maximize, rules_->gap, rules_->work);
@@ -386,9 +390,10 @@ class Batch {
         const double before = table.found[alternative(c, now)].start;
         if (value_[row] != value || !(start < before || (start == before && row < now))) continue;
         answer.rows[c] = static_cast<std::int64_t>(row);
-        double sum = 0;
-        for (const std::int64_t each : answer.rows) sum += expense_[static_cast<std::size_t>(each)];
-        if (sum <= limit)
+        const double sum = exact_sum(answer.rows.size(), [&](std::size_t i) {
+          return expense_[static_cast<std::size_t>(answer.rows[i])];
+        });
+        if (sum <= most_met(limit))
           spent = sum;
         else
           answer.rows[c] = static_cast<std::int64_t>(now);

@@ -89,7 +89,7 @@ class BatchBound {
     }
     // No window costs more than its budget.
     if (rules_.maximize && rules_.target.kind == Measure::cost && lambda == 0)
-      best = std::max(best, -query.budget);
+      best = std::max(best, -query.most_money());
     expense += spent;
     return best;
   }

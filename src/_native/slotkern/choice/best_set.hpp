@@ -1,17 +1,18 @@
 // What a choice of items within a budget is judged by: the exact test of a set, the best one so
 // far, and what a bound must exceed to be worth a look.
 //
-// A set is within the budget if the sum of its costs in ascending order is: that test decides
-// about every set that is taken. Sums in other orders only rule out, beyond their rounding.
+// A set is within the budget if the exact sum of its costs, rounded once, is: that test decides
+// about every set that is taken. Plain sums only rule out, beyond their rounding. The caller's
+// budget is the largest sum that meets the amount (base/exact_sum.hpp).
 #pragma once
 
 #include <algorithm>
 #include <cfloat>
 #include <cmath>
 #include <cstdint>
-#include <numeric>
 #include <vector>
 
+#include "slotkern/base/exact_sum.hpp"
 #include "slotkern/choice/bound.hpp"
 #include "slotkern/choice/problem.hpp"
 
@@ -135,12 +136,12 @@ class BestSet {
   }
 
   // The exact budget test of `ids` (with what is fixed and forced).
-  bool fits_exactly(const std::vector<int>& ids) {
-    sum_.clear();
-    for (const int i : ids) sum_.push_back(items_.cost[i]);
-    for (int k = 0; k < forced_.count; ++k) sum_.push_back(forced_.costs[k]);
-    std::sort(sum_.begin(), sum_.end());
-    return std::accumulate(sum_.begin(), sum_.end(), 0.0) <= budget_;
+  bool fits_exactly(const std::vector<int>& ids) const {
+    const double sum = exact_sum_of([&](auto visit) {
+      for (const int i : ids) visit(items_.cost[i]);
+      for (int k = 0; k < forced_.count; ++k) visit(forced_.costs[k]);
+    });
+    return sum <= budget_;
   }
 
   bool fits(const std::vector<int>& ids, double cost) {
@@ -167,7 +168,7 @@ class BestSet {
  private:
   double dearest_ = 0;
   std::vector<int> kept_;  // items of the caller that are not too dear, and their columns
-  std::vector<double> kept_cost_, kept_value_, sum_;
+  std::vector<double> kept_cost_, kept_value_;
 };
 
 }  // namespace slotkern

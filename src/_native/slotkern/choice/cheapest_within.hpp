@@ -1,7 +1,7 @@
 // The cheapest n items under several limits, exactly and by the tie rule: of all sets whose sums
 // keep their limits the one of least cost, and of equal costs the first in cost order.
 //
-// Items stand in cost order, and a set's cost is the rounded sum of its keys in this order. That
+// Items stand in cost order, and a set's cost is the exact sum of its keys, rounded once. That
 // sum never falls when a key rises, so the next r keys from j on are a bound without rounding: a
 // cost that ties is never looked at twice. Depth first in cost order the first set of a cost is
 // the first by the tie rule. A set is also left where the smallest uses that could still come
@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "slotkern/base/exact_sum.hpp"
 #include "slotkern/base/interrupt.hpp"
 #include "slotkern/choice/multi_bound.hpp"
 #include "slotkern/choice/suffix_sums.hpp"
@@ -44,7 +45,7 @@ class CheapestWithin {
     sums_.assign((at(n) + 1) * kRows, 0);
     stack_.clear();
     Walk<Total, Fits> walk{*this, limit, inclusive, total, fits};
-    return walk.descend(0, at(n), 0);
+    return walk.descend(0, at(n), {});
   }
 
  private:
@@ -118,22 +119,24 @@ class CheapestWithin {
     Total& total;
     Fits& fits;
 
-    bool descend(std::size_t j, std::size_t rest, double sum) {
+    bool descend(std::size_t j, std::size_t rest, const PairSum& sum) {
       if (rest == 0) {
         search.set_.clear();
         for (const std::size_t place : search.stack_) search.set_.push_back(search.id_[place]);
         if (!fits(search.set_)) return true;
         search.chosen = search.set_;
-        search.best = total(sum);
+        search.best = total(exact_sum(search.stack_.size(), [this](std::size_t i) {
+          return search.key_[search.stack_[i]];
+        }));
         inclusive = false;
         return true;
       }
       const double* sums = search.sums_.data() + search.stack_.size() * kRows;
       double* next = search.sums_.data() + (search.stack_.size() + 1) * kRows;
       for (; j + rest <= search.id_.size(); ++j) {
-        double least = sum;
-        for (std::size_t i = j; i < j + rest; ++i) least += search.key_[i];
-        const double cost = total(least);
+        PairSum least = sum;
+        for (std::size_t i = j; i < j + rest; ++i) least.add(search.key_[i]);
+        const double cost = total(least.lower());
         if (cost > search.best || (cost == search.best && !inclusive)) return true;
         if (!room(sums, j, rest)) return true;
         if (search.nodes++ >= limit) return false;
@@ -141,7 +144,9 @@ class CheapestWithin {
         for (std::size_t k = 0; k < search.rows_; ++k) next[k] = sums[k] + search.use_[k][j];
         if (rest > 1 ? !room(next, j + 1, rest - 1) : !fit(next)) continue;
         search.stack_.push_back(j);
-        const bool finished = descend(j + 1, rest - 1, sum + search.key_[j]);
+        PairSum with = sum;
+        with.add(search.key_[j]);
+        const bool finished = descend(j + 1, rest - 1, with);
         search.stack_.pop_back();
         if (!finished) return false;
       }

@@ -1,5 +1,5 @@
 // choose: the knapsack by itself, for the door _choice.pyx. Checks the items, picks the method,
-// and sums the chosen ones in the order that defines the answer: ascending (cost, row).
+// and sums the chosen ones: costs exactly, rounded once; values in ascending (cost, row) order.
 //
 // Items that no choice can hold leave first, so that they spoil no sum, scale or table.
 // Memory: 10 columns of the items, and at most `memory` bytes of lists or table.
@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "slotkern/base/exact_sum.hpp"
 #include "slotkern/base/status.hpp"
 #include "slotkern/choice/knapsack.hpp"
 
@@ -41,11 +42,11 @@ struct Chooser {
       return given.cost[a] < given.cost[b] || (given.cost[a] == given.cost[b] && a < b);
     });
     choice.any = true;
-    choice.cost = choice.value = 0;
-    for (const int i : choice.rows) {
-      choice.cost += given.cost[i];
-      choice.value += given.value[i];
-    }
+    choice.cost = exact_sum(choice.rows.size(), [&](std::size_t i) {
+      return given.cost[choice.rows[i]];
+    });
+    choice.value = 0;
+    for (const int i : choice.rows) choice.value += given.value[i];
     std::sort(choice.rows.begin(), choice.rows.end());
   }
 
@@ -137,8 +138,9 @@ struct Chooser {
   }
 
   // choices[k - from] for k = from..n items.
-  Fault run(const Items& all, int from, int n, double budget, double gap,
+  Fault run(const Items& all, int from, int n, double amount, double gap,
             const Limits& limits, Method method) {
+    const double budget = most_met(amount);
     choices.clear();
     choices.resize(static_cast<std::size_t>(n - from + 1));
     knapsack.work = 0;
@@ -215,7 +217,7 @@ inline Fault choose(const double* cost, const double* value, int count, int from
     limits.memory = memory;
     fault = scratch.run({cost, value, count}, from, n, budget, gap, limits, method);
     for (const Choice& choice : *choices)
-      if (choice.any && !(choice.cost <= budget)) return Status::internal;
+      if (choice.any && !(choice.cost <= most_met(budget))) return Status::internal;
     return Status::ok;
   });
   if (status != Status::ok) fault.status = status;

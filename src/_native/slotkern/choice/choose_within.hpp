@@ -1,8 +1,8 @@
 // choose_within: exactly n items within a budget and several further limits, for the door
 // _choice.pyx. Checks the items, makes every limit one from above, and sums the chosen ones.
 //
-// The costs of a set are summed in ascending (cost, row) order, as in choose(); the sum of a
-// limit is the exact one, rounded once. Memory: 3 columns of the items for each limit.
+// The sums of costs and of limits are exact, rounded once; values are summed in ascending
+// (cost, row) order, as in choose(). Memory: 3 columns of the items for each limit.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ struct ChooserWithin {
   MultiKnapsack knapsack;
   ExactSum sum;
   Choice choice;
-  std::vector<double> negated, terms;
+  std::vector<double> negated;
 
   // What is wrong with the items; `other` of a fault is the limit's number.
   static Fault check(const Items& items, int n, const std::vector<SumLimit>& limits) {
@@ -48,16 +48,12 @@ struct ChooserWithin {
   bool keeps(const SumLimit& limit, const std::vector<int>& rows) {
     sum.clear();
     for (const int i : rows) sum.add(limit.weight[i]);
-    return limit.at_least ? sum.value() >= limit.amount : sum.value() <= limit.amount;
+    return limit.at_least ? sum.value() >= least_met(limit.amount)
+                          : sum.value() <= most_met(limit.amount);
   }
 
-  double cost_of(const Items& items, const std::vector<int>& rows) {
-    terms.clear();
-    for (const int i : rows) terms.push_back(items.cost[i]);
-    std::sort(terms.begin(), terms.end());
-    double cost = 0;
-    for (const double term : terms) cost += term;
-    return cost;
+  static double cost_of(const Items& items, const std::vector<int>& rows) {
+    return exact_sum(rows.size(), [&](std::size_t i) { return items.cost[rows[i]]; });
   }
 
   Fault run(const Items& items, int n, double budget, const std::vector<SumLimit>& limits,
@@ -76,15 +72,15 @@ struct ChooserWithin {
       amounts[static_cast<std::size_t>(all.limits)] = amount;
       all.weight[static_cast<std::size_t>(all.limits++)] = weight;
     };
-    if (std::isfinite(budget)) add(items.cost, budget);
+    if (std::isfinite(budget)) add(items.cost, most_met(budget));
     for (const SumLimit& limit : limits) {
       if (!limit.at_least) {
-        add(limit.weight, limit.amount);
+        add(limit.weight, most_met(limit.amount));
         continue;
       }
       const std::size_t first = negated.size();
       for (std::size_t i = 0; i < count; ++i) negated.push_back(-limit.weight[i]);
-      add(negated.data() + first, -limit.amount);
+      add(negated.data() + first, -least_met(limit.amount));
     }
     knapsack.gap = gap;
     knapsack.scale = ValueScale::of(items.value, items.count);
@@ -92,7 +88,7 @@ struct ChooserWithin {
     knapsack.work = 0;
     if (items.count > Chooser::kManyItems) expect_long();
     const bool any = knapsack.solve(all, n, amounts, 0, -kInfinity, [&](const auto& rows) {
-      return cost_of(items, rows) <= budget &&
+      return cost_of(items, rows) <= most_met(budget) &&
              std::all_of(limits.begin(), limits.end(),
                          [&](const SumLimit& limit) { return keeps(limit, rows); });
     });
@@ -103,10 +99,8 @@ struct ChooserWithin {
       return items.cost[a] < items.cost[b] || (items.cost[a] == items.cost[b] && a < b);
     });
     choice.any = true;
-    for (const int i : choice.rows) {
-      choice.cost += items.cost[i];
-      choice.value += items.value[i];
-    }
+    choice.cost = cost_of(items, choice.rows);
+    for (const int i : choice.rows) choice.value += items.value[i];
     std::sort(choice.rows.begin(), choice.rows.end());
     choice.bound = std::max(choice.value, knapsack.bound);
     return {};

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "slotkern/base/exact_sum.hpp"
 #include "slotkern/base/interrupt.hpp"
 #include "slotkern/base/numbers.hpp"
 #include "slotkern/base/status.hpp"
@@ -30,7 +31,7 @@ struct ClassItems {
   };
 
   const Classes* classes = nullptr;
-  double limit = 0, sign = 1;
+  double limit = 0, sign = 1;  // the largest sum that meets the limit
   double least = 0;  // the least limit that would do
   std::vector<Item> items;
   std::vector<std::size_t> firsts;  // items firsts[k] to firsts[k + 1] are of class k
@@ -51,12 +52,11 @@ struct ClassItems {
       if (!std::isfinite(classes->weight[i])) return {Status::cost_not_valid, i, 0};
     }
     lightest.resize(classes->count);
-    least = 0;
     for (std::size_t k = 0; k < classes->count; ++k) {
       const double* const begin = classes->weight + classes->first[k];
       lightest[k] = *std::min_element(begin, classes->weight + classes->first[k + 1]);
-      least += lightest[k];
     }
+    least = exact_sum(lightest.size(), [this](std::size_t k) { return lightest[k]; });
     return std::isfinite(least) ? Fault{} : Fault{Status::sum_overflows, 0, 0};
   }
 
@@ -133,9 +133,8 @@ struct ClassItems {
   // --- sums that count
 
   double sum_weights(const std::vector<std::uint32_t>& chosen) const {
-    double sum = 0;
-    for (const std::uint32_t i : chosen) sum += weight_of(items[i].row);
-    return sum;
+    return exact_sum(chosen.size(),
+                     [&](std::size_t k) { return weight_of(items[chosen[k]].row); });
   }
   bool fits(const std::vector<std::uint32_t>& chosen) const {
     return sum_weights(chosen) <= limit;

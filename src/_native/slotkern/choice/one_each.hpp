@@ -13,11 +13,12 @@
 // pruned by the steepest gain and the flattest loss among the classes to come. It is the
 // recursion of eqs. 2 to 4 over a real limit instead of a grid.
 //
-// Why exact: an answer's value and weight are sums in the order of the classes. The core adds in
-// another order, so a set within the rounding of the limit (`slack`) is tested by the sum that
-// counts. Where that refuses a set which may have dominated others, the program runs again
-// through all classes in their own order: there its sums are the ones that count, and adding is
-// monotone in floating point, so that dominance loses nothing.
+// Why exact: an answer's value is the sum in the order of the classes, its weight the exact sum,
+// rounded once. The core adds in another order, so a set within the rounding of the limit (`slack`)
+// is tested by the sum that counts. If that refuses a set which may have dominated others, the
+// program runs again through all classes in their own order. If it refuses one there, too, the
+// answer is not proven: weights of whole numbers, and all that are not adversarial, never come so
+// close to the limit without meeting it (base/exact_sum.hpp).
 //
 // Work is the number of states made: O(m log m) before, worst case exponential, hence `work`.
 // Memory: 72 bytes a row, and for the lists at most kMemory: where they need more, or work ends,
@@ -47,7 +48,7 @@ class OneEach {
 
   Fault run(const Classes& classes, double limit, bool maximize, double gap, std::int64_t work) {
     given_.classes = &classes;
-    given_.limit = limit, given_.sign = maximize ? -1 : 1;
+    given_.limit = most_met(limit), given_.sign = maximize ? -1 : 1;
     gap_ = gap, work_ = work;
     rows.clear();
     feasible = false, proven = true;
@@ -55,7 +56,7 @@ class OneEach {
     const Fault fault = given_.check();
     least = given_.least;
     if (fault.status != Status::ok) return fault;
-    if (!(least <= limit)) return {};
+    if (!(least <= given_.limit)) return {};
     feasible = true;
     given_.gather();
     if (!given_.scale()) return {Status::sum_overflows, 0, 0};
@@ -87,12 +88,12 @@ class OneEach {
 
   Fault close() {
     rows.clear();
-    value = weight = 0;
+    value = 0;
     for (const std::uint32_t i : best_) {
       rows.push_back(given_.items[i].row);
       value += given_.classes->value[given_.items[i].row];
-      weight += given_.weight_of(given_.items[i].row);
     }
+    weight = given_.sum_weights(best_);
     if (!(weight <= given_.limit)) return {Status::internal, 0, 0};
     const double lost = given_.step > 0 || gap_ > kRounding ? gap_ * std::fabs(value) : 0;
     double below = given_.sign * value - lost;  // proven: within the gap
@@ -134,6 +135,7 @@ class OneEach {
       for (std::size_t k = 0; k < given_.count(); ++k) order_[k] = static_cast<std::uint32_t>(k);
       blurred = kInfinity;
       proven = solve(order_, blurred);
+      if (proven && blurred < cut_) proven = false, rest_ = blurred;
     }
   }
 

@@ -2,9 +2,11 @@
 // no other choice beats in both.
 //
 // The recursion of Toporkov et al. 2014, eqs. 2 to 4, without a limit: lists of undominated
-// (weight, value), one class after another. Exact, because sums are added in the order of the
-// classes, as answers are, and adding is monotone. O(states * rows of the class) a class; the
-// states may grow as the product of the classes, hence `most`. Memory: 72 bytes a state.
+// (weight, value), one class after another. Values are added in the order of the classes, as
+// those of answers are, and adding is monotone. Weights are kept with what rounding takes from
+// them, so that the last one is the exact sum, rounded once, as in an answer. O(states * rows of
+// the class) a class; the states may grow as the product of the classes, hence `most`. Memory: 88
+// bytes a state.
 #pragma once
 
 #include "slotkern/choice/one_each.hpp"
@@ -22,7 +24,7 @@ struct TradeOff {
       if (!std::isfinite(classes.value[i])) return {Status::value_not_finite, i, 0};
       if (!std::isfinite(classes.weight[i])) return {Status::cost_not_valid, i, 0};
     }
-    std::vector<State> states{{0, 0}}, made;
+    std::vector<State> states{{0, 0, 0}}, made;
     std::int64_t work = most;
     expect_long();
     for (std::size_t k = 0; k < classes.count && complete; ++k) {
@@ -32,12 +34,15 @@ struct TradeOff {
         complete = complete && work >= 0;
         if (!complete) break;
         poll();
-        for (const State& s : states)
-          made.push_back({s.weight + classes.weight[row], s.value + sign * classes.value[row]});
+        for (const State& s : states) {
+          made.push_back({s.weight, s.low, s.value + sign * classes.value[row]});
+          made.back().add(classes.weight[row]);
+        }
       }
       std::sort(made.begin(), made.end(), [](const State& a, const State& b) {
         poll();  // millions of states
-        return a.weight != b.weight ? a.weight < b.weight : a.value < b.value;
+        if (a.weight != b.weight) return a.weight < b.weight;
+        return a.low != b.low ? a.low < b.low : a.value < b.value;
       });
       states.clear();
       for (const State& s : made)
@@ -49,6 +54,7 @@ struct TradeOff {
     weight.clear(), value.clear();
     if (!complete) return {};
     for (const State& s : states) {
+      if (!weight.empty() && weight.back() == s.weight) weight.pop_back(), value.pop_back();
       weight.push_back(s.weight);
       value.push_back(sign * s.value);
     }
@@ -57,7 +63,14 @@ struct TradeOff {
 
  private:
   struct State {
-    double weight, value;
+    double weight, low, value;  // the weight rounded, and the rest of it
+
+    void add(double x) {
+      const double sum = weight + x, part = sum - weight;
+      const double rest = (weight - (sum - part)) + (x - part) + low;
+      weight = sum + rest;
+      low = std::isfinite(weight) ? rest - (weight - sum) : 0;
+    }
   };
 };
 

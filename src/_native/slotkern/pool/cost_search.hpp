@@ -8,8 +8,8 @@
 // then the bytes of all that may hold a window as cheap, in the order of time, and the spans of
 // those that are left, by what bytes have told: spans cost ten times as much as bytes.
 //
-// Exact: sums over ascending keys that are no larger one by one are no larger, also as they are
-// rounded. So a cell is left out only where each window is dearer, or as dear and no earlier; what
+// Exact: exact sums over ascending keys that are no larger one by one are no larger, also once
+// rounded; a plain sum only rules out, beyond its rounding. So a cell is left out only where each window is dearer, or as dear and no earlier; what
 // is kept has a margin. The window is the one by the tie rule: all spans with a key of at most the
 // n-th are among those looked up. It may turn out to be more work than is allowed (all windows cost
 // the same, say): then it says so, and what it has found is a ceiling for whoever goes on.
@@ -138,8 +138,9 @@ class CostSearch {
   void take(Found& found, std::vector<Part>& parts) const {
     found = {};
     found.start = goal_.best.start;
+    found.cost =
+        exact_sum(w_.parts.size(), [this](std::size_t i) { return w_.parts[i].cost; });
     for (const Part& part : w_.parts) {
-      found.cost += part.cost;
       found.processor_time += part.length;
       found.runtime = std::max(found.runtime, part.length);
     }
@@ -173,12 +174,12 @@ class CostSearch {
     return may;
   }
 
-  // Whether a better window may begin in the cell, and what its n cheapest nodes cost.
+  // Whether a better window may begin in the cell, and what its n cheapest nodes cost at least.
   bool look_through(std::size_t cell, double& sum) {
     poll();
     const float before = known_.least[cell];
     Walk walk(cells_, cell, class_, known_.before[cell]);
-    sum = 0;
+    PairSum keys;
     std::size_t first = 0;
     for (std::size_t i = 0; i < n_; ++i) {
       const std::size_t rank = walk.next();
@@ -188,8 +189,9 @@ class CostSearch {
         return false;
       }
       if (i == 0) first = rank;
-      sum += volume_ * cells_.rate(rank);
+      keys.add(volume_ * cells_.rate(rank));
     }
+    sum = keys.lower();
     // What overflows is dear, but not nothing.
     table_.raise(class_, cell, std::min(round_down(sum / volume_ * (1 - kMargin)), kMostFloat),
                  static_cast<std::uint8_t>(std::min<std::size_t>(first / 64, 255)));
@@ -337,19 +339,38 @@ class CostSearch {
       }
       if (time.parts < n_) {
         double sum = time.sum;
-        for (std::size_t i = time.parts; i < n_ && sum <= goal_.ceiling(); ++i) sum += next;
-        if (sum <= goal_.ceiling()) w_.times[open++] = time;
-      } else if (goal_.fits(time.start, time.sum)) {
-        goal_.best.found = true;
-        goal_.best.start = time.start;
-        goal_.best.total = time.sum;
-        goal_.best.nth_key = time.last_key;
-        ceiling_ = of_unit(time.sum);
+        for (std::size_t i = time.parts; i < n_ && may_fit(sum); ++i) sum += next;
+        if (may_fit(sum)) w_.times[open++] = time;
+      } else if (may_fit(time.sum)) {
+        take_time(time);
       }
     }
     w_.times.resize(open);
     judged = last;
     return open > 0;
+  }
+
+  // Whether a plain sum of n keys may be within the ceiling as the exact one.
+  bool may_fit(double sum) const {
+    return sum * (1 - 0x1p-51 * static_cast<double>(n_)) <= goal_.ceiling();
+  }
+
+  // Takes the n cheapest at this time if they are better.
+  SLOTKERN_APART void take_time(const CostTime& time) {
+    const double total = exact_sum_of([&](auto visit) {
+      std::size_t parts = 0;
+      for (std::size_t i = 0; parts < n_; ++i) {
+        if (!live(w_.candidates[w_.order[i].row], time.start)) continue;
+        visit(w_.order[i].key);
+        ++parts;
+      }
+    });
+    if (!goal_.fits(time.start, total)) return;
+    goal_.best.found = true;
+    goal_.best.start = time.start;
+    goal_.best.total = total;
+    goal_.best.nth_key = time.last_key;
+    ceiling_ = of_unit(total);
   }
 
   // The window at goal.best, whose candidates are all there.

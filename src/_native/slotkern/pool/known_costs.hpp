@@ -73,7 +73,7 @@ Status search_cheapest(const PreparedSlots& prepared, const Query& query, CostBo
     costs.swept(query, work.effort);
     return any ? Status::ok : Status::none;
   }
-  goal.budget = detail::most_money(query);
+  goal.budget = query.most_money();
   const FreeTime time = free();
   CostSearch search(costs.cells(), known, prepared, time.prices, time.spans.free(), query, goal,
                     cost_scratch(), allowed / CostSearch::kEffort);

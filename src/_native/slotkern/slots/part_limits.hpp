@@ -2,13 +2,15 @@
 //
 // What a part uses of a limit is its slot's weight, that times the part's length, or what a
 // user's function says of both. Weights are those of the array that the slots came from: a slot
-// cut from a row keeps them. A sum is the exact one, rounded once; a use beyond kMostUse fits
-// nowhere.
+// cut from a row keeps them. A sum is the exact one, rounded once, and meets its amount by the
+// rule of base/exact_sum.hpp; a use beyond kMostUse fits nowhere.
 #pragma once
 
 #include <cmath>
 #include <cstddef>
 #include <vector>
+
+#include "slotkern/base/exact_sum.hpp"
 
 namespace slotkern {
 
@@ -37,7 +39,11 @@ struct PartLimit {
     out = by_length ? weight[origin] * length : weight[origin];
     return true;
   }
-  bool keeps(double sum) const { return at_least ? sum >= amount : sum <= amount; }
+  bool keeps(double sum) const {
+    return at_least ? sum >= least_met(amount) : sum <= most_met(amount);
+  }
+  // The same as one from above, of negated uses if it is one from below.
+  double most() const { return most_met(at_least ? -amount : amount); }
 };
 
 struct PartLimits {

@@ -13,6 +13,7 @@
 #include <limits>
 
 #include "slotkern/base/numbers.hpp"
+#include "slotkern/base/exact_sum.hpp"
 #include "slotkern/slots/part_limits.hpp"
 
 namespace slotkern {
@@ -75,6 +76,8 @@ struct Query {
 
   double start_in(const Slot& slot) const { return std::max(slot.start, earliest); }
   double limit(const Slot& slot) const { return std::min(slot.end, deadline); }
+  // The largest cost that meets the budget.
+  double most_money() const { return most_met(budget); }
   SLOTKERN_INLINE bool admits(const Slot& slot, std::size_t row) const {
     return slot.performance >= min_performance && slot.price <= max_price &&
            start_in(slot) <= latest && (!mask || passes(origins ? origins[row] : row));

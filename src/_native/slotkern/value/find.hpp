@@ -93,7 +93,7 @@ Status search_by_value(const PreparedSlots& prepared, const Query& query, const 
     const double span = options.group_span ? best.span : 0;  // else what the slowest takes
     if (!settle_value<Shape>(prepared, query, source, best.start, span, work, answer))
       return answer.fault.status;
-    if (!(answer.found.cost <= query.budget)) return Status::internal;
+    if (!(answer.found.cost <= query.most_money())) return Status::internal;
     answer.parts = work.base.parts.data();
     answer.proven = best.proven;
     answer.bound = in_units(source, best.bound, n);

@@ -78,7 +78,7 @@ struct ValueGroups {
   // Whether the slot by itself leaves the budget unbroken, in the shortest window there can be.
   // Others are in no answer: they must not count as the scale of anything.
   bool affordable(const Slot& s) const {
-    return (kSquare ? shortest_ * s.price : key_of(s)) <= detail::most_money(query);
+    return (kSquare ? shortest_ * s.price : key_of(s)) <= query.most_money();
   }
 
   Shape shape_of(const Plan& plan) const {
@@ -100,7 +100,7 @@ struct ValueGroups {
 
   // The largest double b with total(b) <= budget, but no more than any n keys cost.
   double key_budget(const Shape& shape) const {
-    const double money = detail::most_money(query);
+    const double money = query.most_money();
     if constexpr (kSquare)
       return largest_factor(shape.span, money, reach);
     else
@@ -119,12 +119,17 @@ struct ValueGroups {
     if constexpr (kSquare) {
       detail::bound_groups(prepared, query, work.base);
       for (const auto& b : work.base.bounds)
-        if (!(b.total > query.budget) || options.lite || options.group_span)
+        if (!(least_total(b) > query.most_money()) || options.group_span)
           work.plans.push_back({b.span, 0, kInfinity, 0, b.least_others, b.group, kNone});
     } else {
       work.plans.push_back(
           {0, 0, kInfinity, 0, prepared.rates_of(n - 1u), prepared.groups.size() - 1, kNone});
     }
+  }
+
+  // No window of the group costs less; one of Lite need not hold a slot of its performance.
+  double least_total(const Workspace::Bound& b) const {
+    return options.lite ? b.span * (b.least_others + b.nth) * (1 - kMargin) : b.total;
   }
 
   // Bounds the groups that are listed. False at a fault.
@@ -254,7 +259,7 @@ struct ValueGroups {
     Thresholds thresholds = first_thresholds(prepared, query, shape);
     // Slots too dear for any window still make a step of Lite, and a group's time possible.
     if (!options.lite && !options.group_span)
-      thresholds.key = key_ceiling(shape.screened(detail::most_money(query)), least_others);
+      thresholds.key = key_ceiling(shape.screened(query.most_money()), least_others);
     Shape::screen(prepared).each(
         prepared.order, thresholds, prepared.last_position(),
         [&](std::size_t row) { return !possible(shape, prepared.slots[row], row) || visit(row); });

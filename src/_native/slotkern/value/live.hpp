@@ -39,6 +39,32 @@ struct LiveSlots {
     put(anchor, static_cast<char>(anchored));
   }
 
+  // A slot that is to be inserted.
+  struct Joining {
+    double weight, key, value, latest;
+    std::size_t row;
+    bool anchor;
+  };
+
+  // The same for many at once, which lie by falling weight.
+  void merge(const Joining* from, std::size_t count) {
+    std::size_t old = row.size(), fresh = count, to = old + fresh;
+    const auto grow = [to](auto&... columns) { (columns.resize(to), ...); };
+    grow(weight, key, value, latest, row, anchor);
+    while (fresh > 0) {
+      if (old > 0 && weight[old - 1] < from[fresh - 1].weight) {
+        --old, --to;
+        weight[to] = weight[old], key[to] = key[old], value[to] = value[old];
+        latest[to] = latest[old], row[to] = row[old], anchor[to] = anchor[old];
+      } else {
+        const Joining& one = from[--fresh];
+        --to;
+        weight[to] = one.weight, key[to] = one.key, value[to] = one.value;
+        latest[to] = one.latest, row[to] = one.row, anchor[to] = static_cast<char>(one.anchor);
+      }
+    }
+  }
+
   // Drops the slots that expired before t and are not `live(row)`; says until when none does.
   template <class Live>
   double purge(double t, Live live) {
@@ -81,6 +107,7 @@ struct StepValue {
 };
 
 struct ValueWorkspace : LiveSlots {
+  std::vector<Joining> joining;  // the slots of one start
   Workspace base;
   Knapsack knapsack;
   std::vector<StepValue> steps;  // filled by record()

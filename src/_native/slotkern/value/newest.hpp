@@ -1,12 +1,15 @@
-// The sweep of a group where values stay: only a set that holds the newest slot is new at a step.
+// The sweep of a group where values stay: only a set that holds a slot of this start is new.
 //
-// Its bound: the weights of that slot and of the n - 1 heaviest others. The knapsack is solved
-// only where this beats the incumbent; a slot that cannot beat it with the heaviest others of the
-// whole group is never kept. O(live) a slot that is kept, and the knapsacks.
+// The bound of such a set: the weights of the new slot and of the n - 1 heaviest others. A slot
+// that cannot beat the incumbent with the heaviest others of the whole group is never kept. Of the
+// slots that begin together those join first whose bounds do not beat the incumbent. If few are
+// left, each is forced into a knapsack of the live slots; if many are left, all join and one
+// knapsack chooses from all that is live. O(live) a start, and the knapsacks.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "slotkern/value/incumbent.hpp"
@@ -17,6 +20,7 @@ template <class Shape, class Source>
 class NewestSweep {
   using State = ValueIncumbent<Shape, Source>;
   using Plan = typename State::Plan;
+  using Joining = LiveSlots::Joining;
 
  public:
   explicit NewestSweep(State& state)
@@ -33,6 +37,7 @@ class NewestSweep {
  private:
   static constexpr std::size_t kNone = State::kNone;
   static constexpr std::int64_t kLong = State::kLong;
+  static constexpr std::size_t kFewTogether = 3;  // are forced in one after the other
   static std::size_t at(int j) { return State::at(j); }
 
   template <bool kListed>
@@ -43,7 +48,9 @@ class NewestSweep {
     const double lambda = plan.lambda, money = lambda * plan.budget;
     double least = state_.beat(state_.best, lambda);
     w_.clear();
-    double soonest = kInfinity;  // no live slot expires before
+    soonest_ = kInfinity;
+    w_.joining.clear();
+    double now = -kInfinity;  // the start of the slots in w_.joining
     std::size_t place = plan.memo;
     state_.template each_possible<kListed>(shape, plan.least_others, [&](std::size_t row) {
       const Slot& s = prepared_.slots[row];
@@ -54,30 +61,119 @@ class NewestSweep {
       else if (!source_.value(s, row, t, length, z))
         return state_.fail(row);
       const double key = shape.key(s), weight = z - lambda * key;
+      if (t != now) {
+        if (!w_.joining.empty() && !join(shape, plan, now, least)) return false;
+        now = t;
+      }
       if (key > plan.budget || !(weight + heaviest + money > least)) return true;
       if (++state_.effort.steps == kLong) expect_long();
       poll();
-      if (t > soonest) soonest = w_.purge(t, [&](std::size_t row) {
-        return live(query_, shape, prepared_.slots[row], t);
-      });
-      const int others = n_ - 1, count = static_cast<int>(w_.row.size());
-      if (count >= others) {
-        double top = weight + money;
-        for (int k = 0; k < others; ++k) top += w_.weight[at(k)];
-        if (top > least) {
-          solve_newest(shape, plan, row, key, z, t);
-          least = state_.beat(state_.best, lambda);
-          if (state_.out_of_work()) {
-            state_.give_up(plan.bound);
-            return false;
-          }
-        }
-      }
-      const double until = state_.latest(s, length);
-      w_.insert(weight, key, z, until, row, state_.is_anchor(shape, row));
-      soonest = std::min(soonest, until);
+      w_.joining.push_back({weight, key, z, state_.latest(s, length), row,
+                            state_.is_anchor(shape, row)});
       return true;
     });
+    if (!w_.joining.empty() && state_.fault.status == Status::ok && !state_.out_of_work())
+      join(shape, plan, now, least);
+  }
+
+  // The slots of start t join those that are live, and the sets that hold any of them are looked
+  // at. `least`: what a bound must beat. False: out of work.
+  bool join(const Shape& shape, const Plan& plan, double t, double& least) {
+    if (t > soonest_) soonest_ = w_.purge(t, [&](std::size_t row) {
+      return live(query_, shape, prepared_.slots[row], t);
+    });
+    std::vector<Joining>& fresh = w_.joining;
+    for (const Joining& one : fresh) soonest_ = std::min(soonest_, one.latest);
+    std::size_t few = fresh.size();
+    if (few > kFewTogether) few = part_hopeless(plan, least);
+    bool going = true;
+    if (few > kFewTogether) {
+      std::stable_sort(fresh.begin(), fresh.begin() + static_cast<std::ptrdiff_t>(few), heavier);
+      w_.merge(fresh.data(), few);
+      solve_all(shape, plan, t);
+      going = checked(plan, least);
+    } else {
+      for (std::size_t i = 0; i < few && going; ++i) {
+        const Joining one = fresh[i];
+        if (tops(one.weight, plan) > least) {
+          solve_newest(shape, plan, one.row, one.key, one.value, t);
+          going = checked(plan, least);
+        }
+        w_.insert(one.weight, one.key, one.value, one.latest, one.row, one.anchor);
+      }
+    }
+    fresh.clear();
+    return going;
+  }
+
+  // What a bound must beat after a knapsack. False: out of work.
+  bool checked(const Plan& plan, double& least) {
+    least = state_.beat(state_.best, plan.lambda);
+    if (!state_.out_of_work()) return true;
+    state_.give_up(plan.bound);
+    return false;
+  }
+
+  // The bound of the sets of a slot and live others; minus infinity if there are too few.
+  double tops(double weight, const Plan& plan) const {
+    if (static_cast<int>(w_.row.size()) < n_ - 1) return -kInfinity;
+    double top = weight + plan.lambda * plan.budget;
+    for (int k = 0; k < n_ - 1; ++k) top += w_.weight[at(k)];
+    return top;
+  }
+
+  // Merges those of w_.joining whose sets, with the heaviest others of live ones and of each other,
+  // do not beat the incumbent; the rest stays in front. Returns how many.
+  std::size_t part_hopeless(const Plan& plan, double least) {
+    std::vector<Joining>& fresh = w_.joining;
+    const std::size_t n = at(n_), all = fresh.size() + w_.row.size();
+    double sum = plan.lambda * plan.budget, last = 0;  // of the n heaviest, and the n-th
+    if (all >= n) {
+      order_.clear();
+      for (const Joining& one : fresh) order_.push_back(one.weight);
+      const std::size_t some = std::min(n, order_.size());
+      std::partial_sort(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(some),
+                        order_.end(), std::greater<>());
+      for (std::size_t k = 0, a = 0, b = 0; k < n; ++k) {
+        const bool old = b == some || (a < w_.row.size() && w_.weight[a] >= order_[b]);
+        last = old ? w_.weight[a++] : order_[b++];
+        sum += last;
+      }
+    }
+    const auto hopes = [&](const Joining& one) {
+      return all >= n && sum - last + std::max(last, one.weight) > least;
+    };
+    const auto rest = std::stable_partition(fresh.begin(), fresh.end(), hopes);
+    std::stable_sort(rest, fresh.end(), heavier);
+    const auto hopeful = static_cast<std::size_t>(rest - fresh.begin());
+    w_.merge(fresh.data() + hopeful, fresh.size() - hopeful);
+    return hopeful;
+  }
+
+  static bool heavier(const Joining& a, const Joining& b) { return a.weight > b.weight; }
+
+  // The best set of all that is live.
+  void solve_all(const Shape& shape, const Plan& plan, double t) {
+    if (static_cast<int>(w_.row.size()) < n_) return;
+    ++state_.effort.subsets;
+    const double before = state_.best;
+    const Items items{w_.key.data(), w_.value.data(), static_cast<int>(w_.row.size())};
+    knapsack_.limits.table = true;  // as large as one of choose()
+    const bool found = before > -kInfinity
+                           ? knapsack_.improve(items, w_.weight.data(), n_, plan.budget,
+                                               plan.lambda, {}, before)
+                           : knapsack_.solve(items, n_, plan.budget, {}, before, plan.lambda);
+    knapsack_.limits.table = false;
+    if (!found || !State::kAnchored || state_.any_anchor()) {
+      if (!knapsack_.complete) state_.give_up(knapsack_.bound);
+      if (found) state_.take(shape, t, kNone);
+      return;
+    }
+    state_.incumbent = before;
+    // Not one of them has this group's length: force its slots in, one after the other.
+    state_.with_anchors(shape, plan, t, [&](int anchor) {
+      return Forced{1, {w_.key[at(anchor)], 0}, w_.value[at(anchor)]};
+    }, n_ - 1, kNone);
   }
 
   void solve_newest(const Shape& shape, const Plan& plan, std::size_t row, double key, double z,
@@ -112,6 +208,8 @@ class NewestSweep {
   ValueWorkspace& w_;
   Knapsack& knapsack_;
   const int n_;
+  double soonest_ = kInfinity;  // no live slot expires before
+  std::vector<double> order_;   // weights
 };
 
 }  // namespace slotkern

@@ -17,6 +17,7 @@
 #include <cmath>
 #include <vector>
 
+#include "slotkern/value/cheapest_steps.hpp"
 #include "slotkern/value/newest.hpp"
 #include "slotkern/value/ranges.hpp"
 #include "slotkern/value/steps.hpp"
@@ -40,6 +41,7 @@ class ValueSearch {
   // The rows of the best window are in work.chosen. False if there is none, or at a fault.
   bool run() {
     state_.list_groups();
+    if (state_.options.lite && !state_.options.any_start) return run_lite();
     if constexpr (Ranges::apply)
       if (ranges_.worth_it()) {
         if (!ranges_.try_few([this] { return sweep_listed(); })) return false;
@@ -67,6 +69,18 @@ class ValueSearch {
   }
 
  private:
+  // All groups that can pay for a window, fastest first: no bound is worth its time.
+  bool run_lite() {
+    for (const Plan& plan : state_.work.plans) {
+      if (++state_.effort.groups == State::kLong) expect_long();
+      poll();
+      cheapest_.run(state_.shape_of(plan), plan);
+      if (state_.fault.status != Status::ok) return false;
+    }
+    conclude();
+    return !state_.work.chosen.empty();
+  }
+
   // The groups in work.plans by falling bound. False at a fault.
   bool sweep_listed() {
     if (!state_.plan()) return false;
@@ -115,6 +129,7 @@ class ValueSearch {
   State state_;
   NewestSweep<Shape, Source> newest_{state_};
   StepSweep<Shape, Source> steps_{state_};
+  CheapestSteps<Shape, Source> cheapest_{state_};
   Ranges ranges_{state_};
 };
 

@@ -6,8 +6,8 @@
 // best: concave for dependable, convex for coordinated, so that starts of slots, middles
 // s + (e - s - T) / 2, latest starts e - T, the earliest and the latest start and deadline - T hold
 // the best of all starts. O(live) a step for its bound, and the knapsacks of those that can win.
-// Lite (section 4): the n cheapest of each step that the group's time T_k can pay for, valued
-// as the window that they are. Its steps are the paper's: a slot that fits the group joins.
+// Lite (section 4) at all starts, or recorded: the n cheapest of each step, as in
+// value/cheapest_steps.hpp.
 #pragma once
 
 #include <algorithm>
@@ -233,11 +233,12 @@ class StepSweep {
              (x == y && prepared_.slots[w_.row[at(a)]].node < prepared_.slots[w_.row[at(b)]].node);
     });
     w_.order.resize(at(n_));
-    double sum = 0, total = 0, slowest = kInfinity;
+    double total = 0, slowest = kInfinity;
     for (const int j : w_.order) {
-      sum += w_.key[at(j)];
       slowest = std::min(slowest, prepared_.slots[w_.row[at(j)]].performance);
     }
+    const double sum =
+        exact_sum(w_.order.size(), [this](std::size_t i) { return w_.key[at(w_.order[i])]; });
     if (!(sum <= plan.budget)) return;
     Shape shape = group;
     if constexpr (kSquare)

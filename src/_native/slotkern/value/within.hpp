@@ -44,7 +44,7 @@ class ValuesWithin {
       detail::bound_groups(prepared_, query_, w_.base);
       const std::vector<Workspace::Bound> groups = w_.base.bounds;
       for (const Workspace::Bound& group : groups)
-        if (!(group.total > query_.budget) &&
+        if (!(group.total > query_.most_money()) &&
             !sweep(Square{group.span, prepared_.groups[group.group].performance}))
           return false;
     }
@@ -152,7 +152,7 @@ class ValuesWithin {
     if (effort.steps == kLong) expect_long();
     if (!worth_it(forced)) return;
     ++effort.subsets;
-    const bool any = live.solve(within_.live.value, Source::whole, forced, query_.budget, best,
+    const bool any = live.solve(within_.live.value, Source::whole, forced, query_.most_money(), best,
                                 options_.gap, options_.limits.work);
     if (!within_.knapsack.complete) {
       proven = false;

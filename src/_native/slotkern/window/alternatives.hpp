@@ -197,15 +197,16 @@ class AlternativesSweep {
     if (!top.offer({piece.key, node, id})) return true;
     while (top.full() && !(shape.total(top.lower()) > query_.budget)) {
       if (top.purge(usable)) continue;
-      if (!(shape.total(top.sum()) <= query_.budget)) break;
-      if (!take(group)) return false;
+      const double cost = shape.total(top.sum());
+      if (!(cost <= query_.budget)) break;
+      if (!take(group, cost)) return false;
       top.drop_front(usable);
     }
     return true;
   }
 
   // Moves the n cheapest of a group into the result and queues their right remnants.
-  bool take(Group& group) {
+  bool take(Group& group, double cost) {
     if (out_.found.size() == kLong) expect_long();
     if (out_.parts.size() + n_ > kMostParts) {
       status_ = Status::too_many;
@@ -220,9 +221,8 @@ class AlternativesSweep {
       const double length = this->length(shape, pieces_[top[i].piece]);
       found.runtime = std::max(found.runtime, length);
       found.processor_time += length;
-      found.cost += top[i].key;
     }
-    found.cost = shape.total(found.cost);
+    found.cost = cost;
     if constexpr (!Shape::own_lengths)
       found.processor_time = static_cast<double>(n_) * found.runtime;
     Part* const parts = out_.add_row(found, n_);
@@ -282,7 +282,7 @@ inline Status find_alternatives(const PreparedSlots& prepared, const Query& aske
   return guarded([&] {
     out.clear();
     Query query = prepared.as_searched(asked);
-    query.budget = detail::most_money(asked);
+    query.budget = asked.most_money();
     const Status status = prepared.check(query, true);
     if (status != Status::ok) return status;
     if (query.limits) return Status::request_not_valid;

@@ -35,13 +35,12 @@ void settle(const PreparedSlots& prepared, const Shape& shape, const std::vector
   Part* const to = few ? parts.data() : order.parts.data();
   std::int32_t nodes[kFewSorted];
   for (std::size_t i = 0; few && i < n; ++i) nodes[i] = prepared.slots[chosen[i].row].node;
-  double sum = 0, time = 0;
+  double time = 0;
   found.start = start;
   found.runtime = 0;
   for (std::size_t i = 0; i < n; ++i) {
     const Slot& s = prepared.slots[chosen[i].row];
     const double length = shape.length(s);
-    sum += chosen[i].key;
     time += length;
     found.runtime = std::max(found.runtime, length);
     std::size_t at = few ? 0 : i;
@@ -49,7 +48,7 @@ void settle(const PreparedSlots& prepared, const Shape& shape, const std::vector
     to[at] = {prepared.origin(chosen[i].row), s.node, length, shape.total(chosen[i].key),
               static_cast<std::uint32_t>(chosen[i].row)};
   }
-  found.cost = shape.total(sum);
+  found.cost = shape.total(exact_sum(n, [&](std::size_t i) { return chosen[i].key; }));
   found.processor_time = time;
   if (few) return;
   Part* next = parts.data();
@@ -67,11 +66,6 @@ std::size_t last_step(const PreparedSlots& prepared, const Best& best) {
                                  : prepared.position_at(best.start);
 }
 
-// An unlimited budget is the largest finite one: what costs infinitely much fits none.
-inline double most_money(const Query& query) {
-  return std::min(query.budget, std::numeric_limits<double>::max());
-}
-
 // Whether the window of the earliest start begins at the first time there is, and is soon found
 // there: into `chosen`. Booked by little, a pool has most windows there.
 template <class Shape>
@@ -80,9 +74,8 @@ SLOTKERN_APART bool starts_at_once(const PreparedSlots& prepared, const Query& q
                                    std::vector<Entry>& chosen) {
   start = std::max(prepared.first_start(), query.earliest);
   if (!soon_cheapest_at(prepared, query, shape, start, chosen)) return false;
-  double sum = 0;
-  for (const Entry& entry : chosen) sum += entry.key;
-  return shape.total(sum) <= most_money(query);
+  const double sum = exact_sum(chosen.size(), [&](std::size_t i) { return chosen[i].key; });
+  return shape.total(sum) <= query.most_money();
 }
 
 template <class Criterion, class Shape>
@@ -92,7 +85,7 @@ bool search_ragged(const PreparedSlots& prepared, const Query& query, double lea
   static_assert(!Goal::by_step || Goal::looks_on || Criterion::up_to_step);
   const std::size_t n = static_cast<std::size_t>(query.n);
   const Shape shape(query);
-  Goal goal{{most_money(query), known, least}};
+  Goal goal{{query.most_money(), known, least}};
   if constexpr (Criterion::earliest && !Criterion::up_to_step) {
     double start = 0;
     if (Shape::screen(prepared).knows_keys() &&
@@ -104,7 +97,7 @@ bool search_ragged(const PreparedSlots& prepared, const Query& query, double lea
   const double least_others = prepared.rates_of(n - 1);
   const auto sweep = [&] {
     if constexpr (Shape::keys_by_screen)
-      if (KeptByRank::pays(prepared, n)) {
+      if (KeptByRank::pays(prepared, n, Criterion::by_bound)) {
         work.by_rank.open(prepared, query.volume);
         Sweep(prepared, query, shape, least_others, goal, work, work.by_rank).run();
         return;
@@ -334,7 +327,7 @@ void take_square(const PreparedSlots& prepared, const Query& query, const Best& 
           }))
         continue;
       const double total = bound.span * top.sum();
-      if (total <= query.budget && total <= cost)
+      if (total <= query.most_money() && total <= cost)
         take_group<Criterion>(prepared, query, best, bound, top[n - 1].key, cost, work, found);
       break;
     }
@@ -348,14 +341,14 @@ bool search_square(const PreparedSlots& prepared, const Query& query, Workspace&
   bound_groups(prepared, query, work);
   work.order.clear();
   for (std::size_t k = 0; k < work.bounds.size(); ++k)
-    if (!(work.bounds[k].total > query.budget)) work.order.push_back(k);
+    if (!(work.bounds[k].total > query.most_money())) work.order.push_back(k);
   const auto dearer = [&](std::size_t a, std::size_t b) {
     const Bound &x = work.bounds[a], &y = work.bounds[b];
     return x.total > y.total || (x.total == y.total && a > b);
   };
   if (Criterion::by_bound) std::make_heap(work.order.begin(), work.order.end(), dearer);
 
-  typename Criterion::SquareRules::Goal goal{{most_money(query), {}}};
+  typename Criterion::SquareRules::Goal goal{{query.most_money(), {}}};
   const double first = std::max(prepared.first_start(), query.earliest);
   auto stop = work.order.end();
   double rises = kInfinity;  // from the n-th price of nodes to that of the best window

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "slotkern/base/exact_sum.hpp"
 #include "slotkern/base/numbers.hpp"
 
 namespace slotkern {
@@ -135,11 +136,9 @@ class SmallestOf {
   // At most the sum of the n smallest.
   double lower() const { return sum_.lower(); }
 
-  // The sum of the n smallest from scratch, in ascending order.
+  // The exact sum of the n smallest, rounded once.
   double sum() const {
-    double total = 0;
-    for (std::size_t i = 0; i < n_; ++i) total += array_[i].key;
-    return total;
+    return exact_sum(n_, [this](std::size_t i) { return array_[i].key; });
   }
 
   // Drops what keep(row) refuses if any of it is among the n smallest, and says whether it did.

@@ -71,13 +71,16 @@ class Front {
   }
 
   // At most the sum of the n cheapest.
-  double lower() const { return few_ ? sum() : sum_.lower(); }
-
-  // The sum of the n cheapest from scratch, in ascending order.
-  double sum() const {
+  double lower() const {
+    if (!few_) return sum_.lower();
     double total = 0;
     for (std::size_t i = 0; i < n_; ++i) total += members()[i].key;
-    return total;
+    return total * (1 - kFewRounded);
+  }
+
+  // The exact sum of the n cheapest, rounded once.
+  double sum() const {
+    return exact_sum(n_, [this](std::size_t i) { return members()[i].key; });
   }
 
   // Drops what keep(piece) refuses if any of it is among the n cheapest, and says whether it did.
@@ -179,6 +182,7 @@ class Front {
   }
 
   static constexpr std::size_t kFew = 16;
+  static constexpr double kFewRounded = 0x1p-48;  // more than a plain sum of few loses
   static constexpr Member kNone{kInfinity, 0, 0};
 
   std::size_t n_;

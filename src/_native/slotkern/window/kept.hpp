@@ -95,11 +95,9 @@ class Kept {
     return full() ? known : known + static_cast<double>(n_ - size_) * cut_ * (1 - kMargin);
   }
 
-  // The sum of the n cheapest, in ascending order.
+  // The exact sum of the n cheapest, rounded once.
   double sum() const {
-    double total = 0;
-    for (std::size_t i = 0; i < n_; ++i) total += array_[i].key;
-    return total;
+    return exact_sum(n_, [this](std::size_t i) { return array_[i].key; });
   }
 
   // Drops whatever keep(row) refuses, also of what has not joined yet.

@@ -18,17 +18,21 @@
 #include "slotkern/window/cheapest.hpp"
 #include "slotkern/window/kept.hpp"
 
-// Of fewer a sorted array is as fast. Tests, whose windows are of few nodes, know both.
-#if !defined(SLOTKERN_WIDE)
-#define SLOTKERN_WIDE 16
-#endif
+// SLOTKERN_WIDE, if it is defined, forces the set of bits from so many parts on, whatever it costs:
+// the windows of tests are of few nodes.
 
 namespace slotkern {
 
 class KeptByRank {
  public:
-  static bool pays(const PreparedSlots& prepared, std::size_t n) {
-    return prepared.one_price && n >= kWide && prepared.nodes.size() <= kSparse * n;
+  // Whether the set of bits is faster than the sorted array; `cheapest`: for the least cost. For
+  // that the array, which drops all that is dearer than it holds, is always faster.
+  static bool pays(const PreparedSlots& prepared, std::size_t n, [[maybe_unused]] bool cheapest) {
+#if defined(SLOTKERN_WIDE)
+    return prepared.one_price && n >= SLOTKERN_WIDE;
+#else
+    return prepared.one_price && !cheapest && n >= kWide && prepared.nodes.size() <= kSparse * n;
+#endif
   }
   static std::size_t spare(std::size_t n) { return n / 2 + 64; }
 
@@ -97,9 +101,8 @@ class KeptByRank {
     return full() ? known : known + static_cast<double>(n_ - size_) * cut() * (1 - kMargin);
   }
   double sum() const {
-    double total = 0;
-    each([&](const Entry& entry) { total += entry.key; });
-    return total;
+    return exact_sum_of(
+        [this](auto visit) { each([&](const Entry& entry) { visit(entry.key); }); });
   }
 
   // Calls visit(entry) for the n cheapest.
@@ -126,7 +129,7 @@ class KeptByRank {
 
  private:
   static constexpr std::size_t kNone = ~std::size_t{0};
-  static constexpr std::size_t kWide = SLOTKERN_WIDE, kSparse = 256;
+  static constexpr std::size_t kWide = 48, kSparse = 16;
 
   static std::uint64_t bit(std::size_t rank) { return std::uint64_t{1} << rank % 64; }
   static std::size_t rank_of(std::size_t word, std::uint64_t bits) {

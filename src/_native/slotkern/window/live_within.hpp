@@ -132,7 +132,7 @@ class LiveWithin {
              WithinScratch& work)
       : prepared_(prepared), query_(query), shape_(shape), limits_(*query.limits), w_(work),
         n_(static_cast<int>(query.n)),
-        money_(std::min(query.budget, std::numeric_limits<double>::max())) {
+        money_(query.most_money()) {
     clear();
   }
 
@@ -226,8 +226,7 @@ class LiveWithin {
       amounts[k] += 0x1p-50 * (std::fabs(amount) + std::fabs(taken)) - taken;
     };
     for (std::size_t k = 0; k < limits_.all.size(); ++k)
-      limit(w_.live.use[k],
-            limits_.all[k].at_least ? -limits_.all[k].amount : limits_.all[k].amount);
+      limit(w_.live.use[k], limits_.all[k].most());
     if (most_sum(most) < 1e300) limit(w_.live.key, most_sum(most));
     const bool anchored = forced && w_.live.anchor[at(newest)] < 0;
     if (kSquare && !anchored && std::count(w_.live.anchor.begin(), w_.live.anchor.end(), 0.0) > 0)
@@ -269,7 +268,7 @@ class LiveWithin {
     items.count = static_cast<int>(size());
     for (std::size_t k = 0; k < limits_.all.size(); ++k) {
       items.weight[k] = w_.live.use[k].data();
-      amounts[k] = limits_.all[k].at_least ? -limits_.all[k].amount : limits_.all[k].amount;
+      amounts[k] = limits_.all[k].most();
     }
     items.limits = static_cast<int>(limits_.all.size());
     finished = w_.cheapest.run(
@@ -312,12 +311,8 @@ class LiveWithin {
   static std::size_t at(int j) { return static_cast<std::size_t>(j); }
 
   double total_of(const std::vector<int>& ids) const {
-    w_.terms.clear();
-    for (const int j : ids) w_.terms.push_back(w_.live.key[at(j)]);
-    std::sort(w_.terms.begin(), w_.terms.end());
-    double sum = 0;
-    for (const double term : w_.terms) sum += term;
-    return shape_.total(sum);
+    return shape_.total(
+        exact_sum(ids.size(), [&](std::size_t i) { return w_.live.key[at(ids[i])]; }));
   }
 
   bool fits(const std::vector<int>& ids, int newest) const {

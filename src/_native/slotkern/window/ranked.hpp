@@ -234,7 +234,7 @@ class RankedSweep {
     if (!all) [[unlikely]]
       first_free(t, 0, ~std::uint64_t{0}, chosen);
     Found found;
-    for (std::size_t i = 0; i < n; ++i) found.cost += offers_[chosen[i]].key;
+    found.cost = exact_sum(n, [&](std::size_t i) { return offers_[chosen[i]].key; });
     if (found.cost <= query_.budget) {
       if (!take(t, found, chosen)) return false;
       const std::size_t last = chosen[n - 1];

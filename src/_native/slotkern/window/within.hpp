@@ -91,7 +91,7 @@ class WithinSweep {
 
   void find_better(std::size_t row, double t) {
     while (live_.size() > 0 && live_.row(static_cast<int>(live_.size()) - 1) == row &&
-           live_.solve_cheap(true, query_.budget, kInfinity, kAny, 0)) {
+           live_.solve_cheap(true, query_.most_money(), kInfinity, kAny, 0)) {
       record(row, t, live_.total());
       if (goal_.enough() || !Goal::repeats) {
         over_ = true;
@@ -148,7 +148,7 @@ class WithinSearch {
   template <class Shape>
   bool ragged() {
     const Shape shape(query_);
-    typename Criterion::RaggedRules::Goal goal{{detail::most_money(query_), {}}};
+    typename Criterion::RaggedRules::Goal goal{{query_.most_money(), {}}};
     if (!sweep(shape, goal)) return false;
     Best& best = goal.best;
     if (!Criterion::by_bound && !take(shape, best, kInfinity)) return false;
@@ -161,7 +161,7 @@ class WithinSearch {
     detail::bound_groups(prepared_, query_, work_);
     bounds_ = work_.bounds;
     if (Criterion::by_bound) std::sort(bounds_.begin(), bounds_.end(), promising);
-    typename Criterion::SquareRules::Goal goal{{detail::most_money(query_), {}}};
+    typename Criterion::SquareRules::Goal goal{{query_.most_money(), {}}};
     const double first = std::max(prepared_.first_start(), query_.earliest);
     for (next_ = 0; next_ < bounds_.size();) {
       const Workspace::Bound bound = bounds_[next_++];
@@ -231,7 +231,7 @@ class WithinSearch {
       if (ok && live.live(s, row, t)) live.add(row);
       over = Criterion::up_to_step && row == best.step;
     });
-    most = std::min(most, detail::most_money(query_));
+    most = std::min(most, query_.most_money());
     const bool any = live.solve_cheap(false, most, kInfinity, 0, w_.knapsack.work + kTake);
     if (!any || live.total() > most) return false;
     chosen_ = live.entries();

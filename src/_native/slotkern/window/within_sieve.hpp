@@ -119,7 +119,7 @@ class WithinSieve {
       if (some.size() < n) continue;
       for (std::size_t k = 0; k < limits.all.size(); ++k) {
         const PartLimit& limit = limits.all[k];
-        double amount = lambda[k] * (limit.at_least ? -limit.amount : limit.amount);
+        double amount = lambda[k] * limit.most();
         if (limit.by_length) amount *= span / group.span;
         most = std::max(most, std::fabs(amount));
         charged += amount;
@@ -146,7 +146,7 @@ class WithinSieve {
     items.value = w_.all.value.data();
     for (std::size_t k = 0; k < limits.all.size(); ++k) {
       items.weight[k] = w_.all.use[k].data();
-      amounts[k] = limits.all[k].at_least ? -limits.all[k].amount : limits.all[k].amount;
+      amounts[k] = limits.all[k].most();
     }
     keyed_ = w_.multipliers.solve(items, static_cast<int>(n), amounts);
     double size = charge(items, keyed_ ? w_.multipliers.lambda : w_.multipliers.ray, amounts);
