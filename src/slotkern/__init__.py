@@ -4,7 +4,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from slotkern import _core
-from slotkern import forks as forks
 from slotkern._core import SLOT
 from slotkern._find import CRITERIA, find_window, find_windows
 from slotkern._request import Request
@@ -157,6 +156,9 @@ def get_include() -> str:
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'slotkern' has no attribute {name!r}")
+    import_module(
+        "slotkern.forks"
+    )  # imports logging, which `import slotkern` does not need
     value = getattr(import_module(f"slotkern.{_HOME[name]}"), name)
     globals()[name] = value
     return value

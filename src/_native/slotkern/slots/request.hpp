@@ -12,8 +12,8 @@
 #include <cstdint>
 #include <limits>
 
-#include "slotkern/base/numbers.hpp"
 #include "slotkern/base/exact_sum.hpp"
+#include "slotkern/base/numbers.hpp"
 #include "slotkern/slots/part_limits.hpp"
 
 namespace slotkern {
