@@ -3,12 +3,13 @@
 import numpy as np
 
 cimport numpy as cnp
+from libc.stdint cimport int64_t
 from libcpp.vector cimport vector
 
 from slotkern._base cimport Status, error_of
 from slotkern._core cimport PreparedSlots, in_numbers, pool_of, terms_of
 from slotkern._kernels cimport (
-    Answer, Query, ShapeKind, criterion_doc, criterion_name, kBuiltins,
+    Answer, Query, ShapeKind, criterion_doc, criterion_name, kBuiltins, kLimitsWork,
 )
 from slotkern._request cimport Request, lasting, search_error, shape_of
 from slotkern._windows cimport Window, WindowTable, wrap
@@ -56,9 +57,12 @@ def find_window(slots, Request request not None, criterion="finish", *, str shap
         For ``"dependable"``, ``"coordinated"`` and criteria that use the start, square:
         whether T is volume / least performance of the window, or that of any slower slot
         which could start at the same time, as in the papers' procedure.
-    gap, max_work : float, int, optional
-        For sums of values: the share of its own value by which a better one may be missed, and
-        the most units of work, counted and not timed; `Window.proven` says what came of it.
+    gap : float
+        For sums of values: the share of its own value by which a better one may be missed.
+    max_work : int, optional
+        For sums of values and for requests with limits: the most units of work, counted and not
+        timed (50,000,000, a few tenths of a second to a second). When it is spent, the best window until
+        then is returned with `Window.proven` false and a valid `Window.bound`.
     seed : int
         For published methods that draw random windows.
     required : bool
@@ -75,7 +79,8 @@ def find_window(slots, Request request not None, criterion="finish", *, str shap
     Raises
     ------
     ValueError, TypeError
-        Naming the row, field or argument and its value.
+        Naming the row, field or argument and its value. A ValueError also if a request with
+        limits has spent `max_work` before any window was found.
     NoWindowError
         With `required`, where there is none: its text is that of `explain`.
 
@@ -136,24 +141,42 @@ cdef Window find_plain(slots, Request request, criterion, str shape, str method,
     return window
 
 
-cpdef Window find_builtin(slots, Request request, str criterion, str shape):
+cpdef Window find_builtin(slots, Request request, str criterion, str shape, max_work=None):
     """The best window by one of CRITERIA, or None."""
-    return found(slots, request, criterion, INDEX[criterion], shape)
+    return found(slots, request, criterion, INDEX[criterion], shape, max_work)
 
 
-cdef Window found(slots, Request request, str criterion, int which, str shape):
+cdef Window found(slots, Request request, str criterion, int which, str shape, max_work=None):
     cdef ShapeKind form = shape_of(shape)
     cdef PreparedSlots pool = pool_of(slots, False, form, request.query.n)
     request = pool.bound(request)
+    if request.query.limits != NULL:
+        return found_within(pool, request.query, criterion, which, shape, max_work)
     cdef Answer answer = pool.search(request.query, which, form)
     if answer.status == Status.ok:
         return wrap(answer, request.query.n, criterion, shape)
     if answer.status == Status.none:
         return None
+    raise search_error(answer.status, request.query)
+
+
+cdef Window found_within(PreparedSlots pool, Query query, str criterion, int which, str shape,
+                         max_work):
+    """The same under limits on sums, with its work."""
+    if max_work is not None:
+        query.max_work = min(max_work, 2**62)
+    cdef Answer answer = pool.search(query, which, shape_of(shape))
+    cdef Window window
+    if answer.status == Status.ok:
+        window = wrap(answer, query.n, criterion, shape)
+        window.effort = {"work": answer.work}
+        return window
+    if answer.status == Status.none:
+        return None
     if answer.status == Status.limit_failed:
         raise error_of(answer.status, "search", {
             "part": f"the slot of row {answer.failed}: {pool.slots[answer.failed]}"})
-    raise search_error(answer.status, request.query)
+    raise search_error(answer.status, query)
 
 
 cdef object find_settled(PreparedSlots settled, Request request, object criterion, dict options):
@@ -200,7 +223,8 @@ def find_windows(slots, requests, criterion="finish", *, str shape="square",
     Raises
     ------
     ValueError, TypeError
-        As `find_window`, at the first request that is wrong; then nothing is returned.
+        As `find_window`, at the first request that is wrong, or undecided within `max_work`;
+        then nothing is returned.
 
     Notes
     -----
@@ -232,6 +256,9 @@ def find_windows(slots, requests, criterion="finish", *, str shape="square",
         ], shape=shape), asked, terms)
     if options:
         find_window(slots, Request(1, 1), criterion, shape=shape, **options)  # checks names
+    cdef int64_t work = min(options.get("max_work") or kLimitsWork, 2**62)
+    if options.get("max_work") == 0:
+        work = 0
     cdef ShapeKind form = shape_of(shape)
     cdef size_t most = 1
     for each in asked:
@@ -251,6 +278,7 @@ def find_windows(slots, requests, criterion="finish", *, str shape="square",
         if bound is not each:
             keep.append(bound)
         queries.push_back(bound.query)
+        queries.back().max_work = work
     cdef WindowTable out = WindowTable.__new__(WindowTable)
     out.criterion, out.shape = criterion, shape
     cdef size_t wrong = 0

@@ -432,4 +432,5 @@ cdef ShapeKind shape_of(str shape) except *:
 
 
 cdef object search_error(Status status, Query query):
-    return error_of(status, "search", {"volume": query.volume, "part": "a slot"})
+    return error_of(status, "search", {"volume": query.volume, "part": "a slot",
+                                       "work": query.max_work})

@@ -60,8 +60,9 @@ cdef class Window:
     criterion, shape : str
         What was asked for.
     effort : dict or None
-        Of a search by value: how many groups it swept, steps it looked at and knapsacks it
-        solved, and their units of work.
+        Of a search by value: the numbers of groups, of steps and of knapsacks, and their units of
+        work. Of another search under limits that the best window without them does not keep: the
+        units of work.
     slots : structured array
         One row a part, ascending by node: row (of the array searched), node, start, end,
         cost. Built on first access.

@@ -40,6 +40,7 @@ cdef extern from "slotkern/base/status.hpp" namespace "slotkern" nogil:
         limit_failed
         request_not_valid
         time_is_nan
+        undecided
 
     cdef struct Fault:
         Status status

@@ -96,5 +96,9 @@ def find_once(
     method: Literal["exact", "lite"],
 ) -> Window | None: ...
 def find_builtin(
-    slots: Slots, request: Request, criterion: BuiltIn, shape: Shape
+    slots: Slots,
+    request: Request,
+    criterion: BuiltIn,
+    shape: Shape,
+    max_work: int | None = None,
 ) -> Window | None: ...

@@ -34,6 +34,7 @@ cdef extern from "slotkern/window/find.hpp" namespace "slotkern" nogil:
         size_t rows
 
     const size_t kMostPartLimits
+    const int64_t kLimitsWork
 
     cdef cppclass Query:
         int64_t n
@@ -42,6 +43,7 @@ cdef extern from "slotkern/window/find.hpp" namespace "slotkern" nogil:
         const uint8_t* mask
         size_t masked
         const PartLimits* limits
+        int64_t max_work
         double length(double performance)
         cbool charged()
 
@@ -67,6 +69,7 @@ cdef extern from "slotkern/window/find.hpp" namespace "slotkern" nogil:
         const Part* parts
         cbool proven
         double bound
+        int64_t work
         size_t failed
 
     cdef struct WindowRow:

@@ -58,6 +58,10 @@ class NoWindowError(LookupError):
         return NoWindowError, (self.explanation, self.found_by)
 
 
+class UndecidedError(ValueError):
+    """A search that has spent `max_work` without a window or a proof that none is."""
+
+
 class PoolFileChangedError(ValueError):
     """A refusal to save a pool over a file that changed since the pool was loaded.
 
@@ -138,6 +142,11 @@ TEXTS: dict[str, tuple[type[Exception], str]] = {
         ValueError,
         "the value of every step, proven, takes more than {work:,} units of work or "
         "{megabytes:.0f} MB; raise max_work",
+    ),
+    "undecided": (
+        UndecidedError,
+        "no window was found within max_work = {work:,} units of work, and it is not "
+        "proven that there is none; raise max_work, or loosen the limits",
     ),
     "not_free": (ValueError, "{what} cannot be booked: {part} is not free"),
     "not_booked": (

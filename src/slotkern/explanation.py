@@ -15,6 +15,7 @@ from slotkern._core import PreparedSlots, filter_rows, in_numbers, prepared
 from slotkern._find import find_window
 from slotkern._request import Request
 from slotkern._windows import Window
+from slotkern.errors import UndecidedError
 from slotkern.hostlists import abridge
 from slotkern.limits import Limit, uses_of
 from slotkern.shown import Shown
@@ -428,7 +429,10 @@ def explain(slots: Slots, request: Request, *, shape: Shape = "square") -> Expla
         long = good & (starts + request.length(table["performance"]) <= ends)
 
     def find(criterion: BuiltIn, **changes: Any) -> Window | None:
-        return find_window(pool, request.replace(**changes), criterion, shape=shape)
+        try:
+            return find_window(pool, request.replace(**changes), criterion, shape=shape)
+        except UndecidedError:  # no change is proposed that is not known to help
+            return None
 
     def blamed(k: int) -> float | None:
         others = request.limits[:k] + request.limits[k + 1 :]

@@ -237,7 +237,7 @@ def _find_builtin(
             "span='group' is for dependable, coordinated and criteria that use the "
             f"start, got {criterion!r}"
         )
-    return find_builtin(slots, request, criterion, how.shape)
+    return find_builtin(slots, request, criterion, how.shape, how.max_work)
 
 
 def _find_published(

@@ -155,11 +155,11 @@ def test_work_that_ends_leaves_a_bound():
     weights = np.floor(rng.uniform(1, 10000, (3, 70)))
     value = weights.mean(0)
     limits = [(w, "<=", np.floor(w.mean() * 7)) for w in weights]
-    short = sk.choose(np.zeros(70), value, 7, 0, limits=limits, max_work=1000)
+    short = sk.choose(np.zeros(70), value, 7, 0, limits=limits, max_work=10_000)
     longer = sk.choose(np.zeros(70), value, 7, 0, limits=limits, max_work=2_000_000)
     assert not short.proven
     assert short.value <= longer.value <= min(short.bound, longer.bound)
-    again = sk.choose(np.zeros(70), value, 7, 0, limits=limits, max_work=1000)
+    again = sk.choose(np.zeros(70), value, 7, 0, limits=limits, max_work=10_000)
     assert again == short
 
 

@@ -193,6 +193,25 @@ def test_a_timer_ends_a_long_call():
     assert out.split() == ["SIGALRM"]
 
 
+@pytest.mark.skipif(os.name != "posix", reason="needs timers")
+def test_a_timer_that_fires_again_and_again_lets_a_call_come_to_its_end():
+    process = run(
+        CALLS["search under limits"],
+        """
+        heard = []
+        signal.signal(signal.SIGALRM, lambda *_: heard.append(1))
+        signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
+        ready()
+        try:
+            sk.find_window(slots, asked, "start", max_work=10_000_000)
+        except ValueError as error:
+            print("max_work" in str(error), len(heard) > 1)
+        """,
+    )
+    out, _ = process.communicate(timeout=120)
+    assert out.split() == ["True", "True"]
+
+
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent by kill")
 def test_a_booking_of_many_windows_is_undone_by_ctrl_c():
     process = run(

@@ -101,6 +101,7 @@ const char* words(Status status) {
     case Status::limit_failed: return "the function of a limit failed";
     case Status::request_not_valid: return "the request is not valid";
     case Status::time_is_nan: return "a time is NaN";
+    case Status::undecided: return "no window was found within the allowed work";
   }
   return "no code of slotkern";
 }

@@ -135,7 +135,8 @@ Gap = Annotated[
     float, typer.Option(help="For sums of values: a relative distance that will do.")
 ]
 MaxWork = Annotated[
-    int | None, typer.Option(help="For sums of values: the most units of work.")
+    int | None,
+    typer.Option(help="For sums of values, under limits: the most units of work."),
 ]
 Seed = Annotated[int, typer.Option(help="For methods that draw at random.")]
 Plot = Annotated[Path | None, typer.Option(help="Draw it: .png, .svg or .pdf.")]

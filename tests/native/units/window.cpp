@@ -312,11 +312,7 @@ void what_is_kept_follows_a_plain_list() {
       kept.absorb();
       if (hoped > -kInfinity) CHECK(hoped <= kept.sum());
       std::erase_if(plain, [&](const Entry& entry) { return !alive[entry.row]; });
-      const auto sum = [&] {
-        double total = 0;
-        for (std::size_t i = 0; i < n; ++i) total += plain[i].key;
-        return total;
-      };
+      const auto sum = [&] { return exact_sum(n, [&](std::size_t i) { return plain[i].key; }); };
       if (plain.size() >= n) CHECK(kept.lower() <= sum());
       while (kept.purge(keep)) {
       }

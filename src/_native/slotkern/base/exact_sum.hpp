@@ -92,6 +92,8 @@ class PairSum {
   double value() const { return std::isfinite(high_) ? high_ + low_ : high_; }
   // At most the sum; of terms >= 0.
   double lower() const { return exact() ? value() : value() * (1 - kMargin); }
+  // The sum less value(), while it is exact.
+  double rest() const { return (high_ - value()) + low_; }
   bool overflows() const { return !std::isfinite(high_); }
 
  private:

@@ -51,6 +51,8 @@ enum class Status : int {
   // what callers in other languages than Python can say, whose doors check it before
   request_not_valid,       // fewer than one node, no volume, a NaN; an unknown criterion or shape
   time_is_nan,
+  // what a search under limits on sums finds when its work is spent
+  undecided,               // no window was found, and it is not proven that there is none
 };
 
 // The first thing wrong with a slot array: `row`, and where performances differ or slots overlap

@@ -3,10 +3,12 @@
 //
 // Items stand in cost order, and a set's cost is the exact sum of its keys, rounded once. That
 // sum never falls when a key rises, so the next r keys from j on are a bound without rounding: a
-// cost that ties is never looked at twice. Depth first in cost order the first set of a cost is
-// the first by the tie rule. A set is also left where the smallest uses that could still come
+// cost that ties is never visited twice. Depth first in cost order the first set of a cost is
+// the first by the tie rule. A set is also pruned if the smallest uses that could still come
 // break a limit, or the sum of key + multipliers * uses, which any set below a cost keeps small:
-// the limits' Lagrange bound. O(1) a node but for the r keys.
+// the Lagrange bound of the limits. Of items equal in key and uses the earlier ones come first. If
+// all uses are whole multiples (choice/multiples.hpp), a state that has been met earlier, at no
+// higher cost and with no fewer items to come, is pruned, too. O(1) a node but for the r keys.
 #pragma once
 
 #include <algorithm>
@@ -19,6 +21,8 @@
 #include "slotkern/base/exact_sum.hpp"
 #include "slotkern/base/interrupt.hpp"
 #include "slotkern/choice/multi_bound.hpp"
+#include "slotkern/choice/multiples.hpp"
+#include "slotkern/choice/seen_states.hpp"
 #include "slotkern/choice/suffix_sums.hpp"
 
 namespace slotkern {
@@ -27,23 +31,26 @@ class CheapestWithin {
  public:
   std::vector<int> chosen;  // ascending
   double best = 0;          // its cost
-  std::int64_t nodes = 0;
+  std::int64_t work = 0;    // of the last run, in the units of MultiKnapsack
 
   // `items.value` holds the keys, ascending. A set's cost is total(sum of keys); only sets below
   // `most` are looked for, or up to it where `inclusive`. No set of that cost has a sum of keys
-  // above `most_sum`. `fits(set)` is the exact test. Says whether the search was finished within
-  // `limit` nodes; what it has found by then is in `chosen`.
+  // above `most_sum`. `fits(set)` is the exact test. Returns whether the search was finished within
+  // so much work; the best set until then is in `chosen`.
   template <class Total, class Fits>
   bool run(const MultiItems& items, int n, const Amounts& amount, const Amounts& lambda,
            double most, bool inclusive, double most_sum, std::int64_t limit, Total total,
            Fits fits) {
     chosen.clear();
     best = most;
-    nodes = 0;
+    work = 0;
     lay_out(items, n, amount, lambda, most_sum);
     if (id_.size() < at(n)) return true;
     sums_.assign((at(n) + 1) * kRows, 0);
     stack_.clear();
+    list_kinds(at(items.limits));
+    remembers_ = start_table(at(items.limits), n, limit);
+    taken_.assign(id_.size(), 0);
     Walk<Total, Fits> walk{*this, limit, inclusive, total, fits};
     return walk.descend(0, at(n), {});
   }
@@ -81,7 +88,15 @@ class CheapestWithin {
     }
     id_.resize(at(items.count));
     for (int i = 0; i < items.count; ++i) id_[at(i)] = i;
+    for (std::size_t k = 0; k < at(items.limits); ++k) {
+      whole_[k] = multiples_.measure(use_[k], amount[k]);
+      if (!whole_[k]) continue;
+      use_[k] = multiples_.count;
+      ceiling_[k] = multiples_.most + 0.5;
+      drop_hopeless(k, at(n));
+    }
     for (std::size_t k = 0; k < rows_; ++k) {
+      if (k < at(items.limits) && whole_[k]) continue;
       double largest = std::fabs(ceiling_[k]);
       for (const double w : use_[k]) largest = std::max(largest, std::fabs(w));
       for (std::size_t l = 0; l < at(items.limits); ++l)  // the products in it may cancel
@@ -111,6 +126,45 @@ class CheapestWithin {
     std::erase_if(id_, [&](int i) { return use_[k][at(i)] + others > ceiling_[k]; });
   }
 
+  // The item before each one that has the same key and the same uses of all limits.
+  void list_kinds(std::size_t limits) {
+    order_.resize(id_.size());
+    for (std::size_t j = 0; j < order_.size(); ++j) order_[j] = j;
+    const auto compare = [&](std::size_t a, std::size_t b) {
+      if (key_[a] != key_[b]) return key_[a] < key_[b] ? -1 : 1;
+      for (std::size_t k = 0; k < limits; ++k)
+        if (use_[k][a] != use_[k][b]) return use_[k][a] < use_[k][b] ? -1 : 1;
+      return 0;
+    };
+    std::sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
+      const int sign = compare(a, b);
+      return sign != 0 ? sign < 0 : a < b;
+    });
+    before_.assign(id_.size(), kNone);
+    for (std::size_t i = 1; i < order_.size(); ++i)
+      if (compare(order_[i - 1], order_[i]) == 0) before_[order_[i]] = order_[i - 1];
+  }
+
+  bool start_table(std::size_t limits, int n, std::int64_t limit) {
+    fields_.assign(1, n);
+    for (std::size_t k = 0; k < limits; ++k) {
+      if (!whole_[k]) return false;
+      const auto [least, most] = std::minmax_element(use_[k].begin(), use_[k].end());
+      lowest_[k] = n * std::min(0.0, *least);
+      fields_.push_back(n * std::max(0.0, *most) - lowest_[k]);
+    }
+    return table_.start(fields_, limit);
+  }
+
+  // Whether a state has been met at no higher cost and with no fewer items to come.
+  bool met(std::size_t j, std::size_t rest, const double* sums, const PairSum& sum) {
+    if (!sum.exact()) return false;
+    table_.begin_state();
+    table_.add(static_cast<double>(rest));
+    for (std::size_t k = 0; k + 1 < fields_.size(); ++k) table_.add(sums[k] - lowest_[k]);
+    return table_.met({sum.value(), sum.rest(), static_cast<double>(j)}, 0);
+  }
+
   template <class Total, class Fits>
   struct Walk {
     CheapestWithin& search;
@@ -133,21 +187,27 @@ class CheapestWithin {
       }
       const double* sums = search.sums_.data() + search.stack_.size() * kRows;
       double* next = search.sums_.data() + (search.stack_.size() + 1) * kRows;
-      for (; j + rest <= search.id_.size(); ++j) {
+      if (search.remembers_ && !search.stack_.empty() && search.met(j, rest, sums, sum))
+        return true;
+      for (const std::size_t first = j; j + rest <= search.id_.size(); ++j) {
+        if (search.skips(j, first)) continue;
         PairSum least = sum;
         for (std::size_t i = j; i < j + rest; ++i) least.add(search.key_[i]);
         const double cost = total(least.lower());
         if (cost > search.best || (cost == search.best && !inclusive)) return true;
         if (!room(sums, j, rest)) return true;
-        if (search.nodes++ >= limit) return false;
+        search.work += static_cast<std::int64_t>(search.rows_ + 1 + rest / 4);
+        if (search.work >= limit) return false;
         poll();
         for (std::size_t k = 0; k < search.rows_; ++k) next[k] = sums[k] + search.use_[k][j];
         if (rest > 1 ? !room(next, j + 1, rest - 1) : !fit(next)) continue;
         search.stack_.push_back(j);
+        search.taken_[j] = 1;
         PairSum with = sum;
         with.add(search.key_[j]);
         const bool finished = descend(j + 1, rest - 1, with);
         search.stack_.pop_back();
+        search.taken_[j] = 0;
         if (!finished) return false;
       }
       return true;
@@ -166,6 +226,24 @@ class CheapestWithin {
     }
   };
 
+  // Whether an equal item before this one is better: one of this loop, or one that was skipped
+  // before (then states depend on more than their sums, which the table does not allow).
+  bool skips(std::size_t j, std::size_t first) const {
+    const std::size_t before = before_[j];
+    if (before == kNone) return false;
+    return remembers_ ? before >= first : !taken_[before];
+  }
+
+  static constexpr std::size_t kNone = ~std::size_t{0};
+
+  Multiples multiples_;
+  SeenStates table_;
+  bool remembers_ = false;
+  std::array<bool, kRows> whole_{};
+  std::array<double, kRows> lowest_{};
+  std::vector<double> fields_;
+  std::vector<std::size_t> before_, order_;
+  std::vector<char> taken_;
   std::size_t rows_ = 0;
   std::array<std::vector<double>, kRows> use_;
   std::array<SuffixSums, kRows> least_;

@@ -87,7 +87,7 @@ struct ChooserWithin {
     knapsack.most_work = work;
     knapsack.work = 0;
     if (items.count > Chooser::kManyItems) expect_long();
-    const bool any = knapsack.solve(all, n, amounts, 0, -kInfinity, [&](const auto& rows) {
+    const bool any = knapsack.solve(all, n, amounts, {}, 0, -kInfinity, [&](const auto& rows) {
       return cost_of(items, rows) <= most_met(budget) &&
              std::all_of(limits.begin(), limits.end(),
                          [&](const SumLimit& limit) { return keeps(limit, rows); });

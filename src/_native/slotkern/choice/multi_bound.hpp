@@ -40,6 +40,24 @@ struct MultiItems {
   }
 };
 
+// Which bounds are still worth a search. Optimal within `relative`; values that are all multiples
+// of `step` differ by at least that; bounds are wrong by at most `noise`.
+struct MultiTolerance {
+  double relative = 1e-12, step = 0, noise = 0;
+
+  // A set can beat `best` by enough only if its bound is larger than this. The next multiple above
+  // `best` is approached by less than what doubles of its size distinguish.
+  double beat(double best) const {
+    if (best == -kInfinity) return best;
+    double least = best + relative * std::fabs(best);
+    if (step > 0) {
+      const double count = std::floor(best / step + std::fabs(best / step) * 0x1p-46);
+      least = std::max(least, step * (count + (std::fabs(count) < 0x1p30 ? 1 - 1e-6 : 0.5)));
+    }
+    return least - noise;
+  }
+};
+
 class Multipliers {
  public:
   Amounts lambda{};      // the last solve()'s

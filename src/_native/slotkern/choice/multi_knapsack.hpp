@@ -1,4 +1,4 @@
-// Choose exactly n of m items, the most value, each of several sums within its amount.
+// Chooses exactly n of m items: the most value, each of several sums within its amount.
 //
 // The stages, each only if the one before left the question open:
 //   1. items that are in no set within the limits leave; a weight so small that it settles its
@@ -6,9 +6,12 @@
 //   2. the relaxation's multipliers: the bound, or a proof that nothing fits;
 //   3. a set within the limits, by exchanges that lower what is too much, and then raise value;
 //   4. items whose exchange costs more than (bound - incumbent) are decided; the rest is the
-//      core, searched depth first.
-// Whether a set is within its limits says the caller's exact test of it; sums that are kept
-// here only rule out, beyond their rounding. Work is counted, never timed.
+//      core, searched depth first, for a short time;
+//   5. the same search, longer and longer, with sums in whole multiples (choice/multiples.hpp),
+//      without items that n others dominate, and with a table of the states that it has met.
+// The caller's exact test decides whether a set is within its limits; sums that are kept here only
+// rule out, beyond their rounding. Work is counted, never timed, in units of 5 to 10 ns; a call
+// that exceeds `most_work` is not `complete`, and its bound is valid all the same.
 #pragma once
 
 #include <algorithm>
@@ -20,6 +23,7 @@
 #include <vector>
 
 #include "slotkern/choice/multi_search.hpp"
+#include "slotkern/choice/multiples.hpp"
 #include "slotkern/choice/problem.hpp"
 
 namespace slotkern {
@@ -38,11 +42,16 @@ class MultiKnapsack {
 
   // A set of `pick` items worth more than `incumbent`. `fits(ids)` is the exact test. False if
   // there is none (or none was found: see `complete`). Items forced in are the caller's: their
-  // use is subtracted from the amounts, `base` is their value.
+  // uses are `taken`, `base` is their value.
   template <class Fits>
-  bool solve(const MultiItems& items, int pick, const Amounts& amount, double base,
-             double incumbent, Fits fits) {
-    given_ = items, pick_ = pick, amount_ = amount, base_ = base;
+  bool solve(const MultiItems& items, int pick, const Amounts& most, const Amounts& taken,
+             double base, double incumbent, Fits fits) {
+    given_ = items, pick_ = pick, asked_ = amount_ = most, taken_ = taken, base_ = base;
+    for (int k = 0; k < items.limits; ++k)
+      if (taken[at(k)] != 0)
+        amount_[at(k)] +=
+            0x1p-50 * (std::fabs(most[at(k)]) + std::fabs(taken[at(k)])) - taken[at(k)];
+    measured_ = false;
     best = incumbent, bound = -kInfinity, complete = true;
     chosen.clear();
     random_ = 0x9E3779B97F4A7C15u;
@@ -74,8 +83,8 @@ class MultiKnapsack {
  private:
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-  // From an incumbent that is no integer (other items made it) a better set need not be 1 away.
-  Tolerance tolerance_of(int pick) const {
+  // An incumbent that is no integer is one of other items.
+  MultiTolerance tolerance_of(int pick) const {
     const bool exact = integers(pick) && (best == -kInfinity || best == std::floor(best));
     return {exact ? gap : std::max(gap, 1e-12), exact ? 1.0 : 0.0, 0};
   }
@@ -162,7 +171,8 @@ class MultiKnapsack {
       return fits(set_);
     };
     const bool solved = multipliers_.solve(items_, pick_, amount_);
-    work += 1 + multipliers_.pivots;
+    work += 1 + static_cast<std::int64_t>(items_.count) * (items_.limits + 1) *
+                    (multipliers_.pivots + 8) / 8;
     if (!solved && surely_empty()) return false;
     weigh();
     const double before = best;
@@ -174,32 +184,97 @@ class MultiKnapsack {
       keep(found_);
       return true;
     };
-    std::int64_t share = kFirstNodes;
+    std::int64_t share = kFirstWork;
     for (; open(); share *= 8) {
-      if (share > kLongNodes) expect_long();
+      if (share > kLongWork) expect_long();
+      if (share > kFirstWork && !measured_) measure();
       reduce();
-      // Not before there is a set at all: no set means that none keeps the limits.
-      const bool any = best > -kInfinity;
-      const std::int64_t left = any ? std::max<std::int64_t>(0, most_work - work) : share;
-      const bool finished =
-          search_.run(core_, tolerance_, best, std::min(left, share), accept);
-      work += search_.nodes;
+      if (measured_) thin_out();
+      const std::int64_t left = std::max<std::int64_t>(0, most_work - work);
+      const bool finished = search(std::min(left, share), accept);
       if (finished) break;
-      if (left < share) {
+      if (left <= share) {
         complete = false;
         break;
       }
-      if (!chosen.empty()) climb(share, feasible);
+      if (best == -kInfinity)
+        seek(share, feasible);
+      else if (!chosen.empty())
+        climb(share, feasible);
     }
     conclude();
     return best > before;
   }
 
+  // Searches the core for a set that is better than the best; whether it came to its end within
+  // so much work.
+  template <class Accept>
+  bool search(std::int64_t most, Accept& accept) {
+    const bool by_unit = measured_ && value_.unit > 0;
+    const double unit = by_unit ? value_.unit : 1;
+    const MultiTolerance tolerance{tolerance_.relative, by_unit ? 1 : tolerance_.step,
+                                   tolerance_.noise / unit};
+    double reached = best / unit;
+    const bool finished = search_.run(core_, tolerance, reached, most / (items_.limits + 1), accept);
+    work += search_.nodes * (items_.limits + 1) +
+            static_cast<std::int64_t>(core_.size()) * std::min(core_.pick, 64) * items_.limits / 4;
+    if (reached > best / unit) {
+      double value = base_;
+      for (const int i : chosen) value += given_.value[i];
+      best = std::max(best, value);
+    }
+    return finished;
+  }
+
+  // The columns as whole multiples, if they are any.
+  void measure() {
+    measured_ = true;
+    const auto count = at(items_.count);
+    for (int k = 0; k < items_.limits; ++k) {
+      sorted_.resize(count + 1);
+      for (std::size_t i = 0; i < count; ++i) sorted_[i] = given_.weight[at(k)][kept_[i]];
+      sorted_[count] = taken_[at(k)];
+      multiple_[at(k)].measure(sorted_, asked_[at(k)]);
+    }
+    sorted_.resize(count + 1);
+    for (std::size_t i = 0; i < count; ++i) sorted_[i] = items_.value[i];
+    sorted_[count] = base_;
+    if (value_.measure(sorted_)) tolerance_.step = std::max(tolerance_.step, value_.unit);
+    work += static_cast<std::int64_t>(count) * (items_.limits + 1) * 2;
+  }
+
+  // Drops items of the core if so many others are no worse in anything that a best set without
+  // them exists.
+  void thin_out() {
+    const std::size_t size = core_.size(), need = at(core_.pick);
+    if (size <= need || size > kMostThinned) return;
+    std::vector<char>& keep = marked_;
+    keep.assign(size, 1);
+    bool drops = false;
+    for (std::size_t j = need; j < size; ++j) {
+      std::size_t better = 0;
+      for (std::size_t i = 0; i < j && better < need; ++i) {
+        bool no_worse = core_.value[i] >= core_.value[j];
+        for (int k = 0; no_worse && k < items_.limits; ++k)
+          no_worse = core_.use[at(k)][i] <= core_.use[at(k)][j];
+        better += no_worse;
+      }
+      if (better >= need) keep[j] = 0, drops = true;
+    }
+    work += static_cast<std::int64_t>(size * size) / 4;
+    if (!drops) return;
+    std::size_t kept = 0;
+    for (std::size_t j = 0; j < size; ++j)
+      if (keep[j]) core_.move(j, kept++);
+    core_.resize(kept);
+  }
+
   // No set's value, summed in any order, is above the bound.
   void conclude() {
-    const double error = rounding(pick_, std::max(std::fabs(best), std::fabs(bound)));
+    const double size = best > -kInfinity ? std::fabs(best) : 0;
+    const double error = rounding(pick_, std::max(size, std::fabs(bound)));
     bound += tolerance_.noise + error;
-    if (complete)
+    if (complete && best > -kInfinity)
       bound = std::min(bound, best + std::max(tolerance_.relative * std::fabs(best), error));
     bound = std::max(bound, best);
   }
@@ -266,7 +341,7 @@ class MultiKnapsack {
   double too_much(const Amounts& use) const {
     double sum = 0;
     for (int k = 0; k < items_.limits; ++k)
-      sum += std::max(0.0, use[at(k)] - amount_[at(k)]) / reach_[at(k)];
+      sum += std::max(0.0, use[at(k)] - amount_[at(k)] - slack_[at(k)]) / reach_[at(k)];
     return sum;
   }
 
@@ -301,7 +376,7 @@ class MultiKnapsack {
           least = over, gain = more, from = a, to = b;
       }
     }
-    work += static_cast<std::int64_t>(in_.size() * out_.size() / 8) + 1;
+    work += static_cast<std::int64_t>(in_.size() * out_.size()) * items_.limits / 2 + 1;
     if (to == out_.size()) return false;
     std::swap(in_[from], out_[to]);
     add_up();
@@ -314,6 +389,32 @@ class MultiKnapsack {
     for (int round = 0; round < kExchanges; ++round)
       if (!exchange()) break;
     take(feasible);
+  }
+
+  // Any set within the limits: from the top set with a few random exchanges (always the same
+  // ones), by exchanges with a random part of the others.
+  template <class Feasible>
+  void seek(std::int64_t most, Feasible feasible) {
+    const std::int64_t until = work + most;
+    const std::size_t pick = at(pick_), rest = at(items_.count) - pick;
+    while (work < until && best == -kInfinity) {
+      poll();
+      std::vector<int>& places = found_;
+      places = order_;
+      for (std::size_t k = 0; k < kShaken; ++k)
+        std::swap(places[draw(pick)], places[pick + draw(rest)]);
+      const std::size_t near = std::min(rest, at(kNear));
+      for (std::size_t k = 0; k < near; ++k)
+        std::swap(places[pick + k], places[pick + k + draw(rest - k)]);
+      const auto middle = places.begin() + pick_;
+      in_.assign(places.begin(), middle);
+      out_.assign(middle, middle + static_cast<std::ptrdiff_t>(near));
+      add_up();
+      work += items_.count / 4;
+      for (int round = 0; round < kExchanges && too_much(use_) > 0; ++round)
+        if (!exchange()) break;
+      if (too_much(use_) <= 0) take(feasible);
+    }
   }
 
   template <class Feasible>
@@ -353,7 +454,7 @@ class MultiKnapsack {
 
   bool within(const Amounts& use) const {
     for (int k = 0; k < items_.limits; ++k)
-      if (use[at(k)] > amount_[at(k)]) return false;
+      if (use[at(k)] > amount_[at(k)] + slack_[at(k)]) return false;
     return true;
   }
 
@@ -416,42 +517,64 @@ class MultiKnapsack {
     return (random_ >> 33) % below;
   }
 
-  // Decides all items that no better set can exchange; the others become the core.
+  // Decides all items that no better set can exchange; the others become the core, in units of
+  // the columns that are measured.
   void reduce() {
     const double last = weight_[at(order_[at(pick_ - 1)])], next = weight_[at(order_[at(pick_)])];
     const double give = bound - tolerance_.beat(best);
+    const double unit = measured_ && value_.unit > 0 ? value_.unit : 1;
+    const auto value_of = [&](int i) {
+      return measured_ && value_.unit > 0 ? value_.count[at(i)] : items_.value[i];
+    };
+    const auto use_of = [&](int k, int i) {
+      const Multiples& multiple = multiple_[at(k)];
+      return measured_ && multiple.unit > 0 ? multiple.count[at(i)] : items_.weight[at(k)][i];
+    };
     core_.clear();
     fixed_.clear();
-    core_.base_value = base_;
+    core_.base_value = measured_ && value_.unit > 0 ? value_.count.back() : base_;
     core_.limits = items_.limits;
-    core_.room = amount_;
-    core_.slack = slack_;
-    core_.lambda = multipliers_.lambda;
-    const double middle = 0.5 * (last + next);
-    double constant = 0;
+    for (int k = 0; k < items_.limits; ++k) {
+      const Multiples& multiple = multiple_[at(k)];
+      const bool whole = measured_ && multiple.unit > 0;
+      core_.whole[at(k)] = whole;
+      core_.room[at(k)] = whole ? multiple.most - multiple.count.back() : amount_[at(k)];
+      core_.slack[at(k)] = whole ? 0.5 : slack_[at(k)];
+      core_.lambda[at(k)] = multipliers_.lambda[at(k)] * (whole ? multiple.unit : 1) / unit;
+    }
+    const double middle = 0.5 * (last + next) / unit;
     for (int place = 0; place < items_.count; ++place) {
       const int i = order_[at(place)];
       const double w = weight_[at(i)];
       if (place < pick_ && w - next >= give) {
         fixed_.push_back(i);
-        core_.base_value += items_.value[i];
-        for (int k = 0; k < items_.limits; ++k)
-          core_.room[at(k)] -= items_.weight[at(k)][i];
+        core_.base_value += value_of(i);
+        for (int k = 0; k < items_.limits; ++k) core_.room[at(k)] -= use_of(k, i);
       } else if (place < pick_ || last - w < give) {
+        double weight = value_of(i);
+        for (int k = 0; k < items_.limits; ++k) {
+          core_.use[at(k)].push_back(use_of(k, i));
+          weight -= core_.lambda[at(k)] * core_.use[at(k)].back();
+        }
         core_.id.push_back(i);
-        core_.weight.push_back(w - middle);
-        core_.value.push_back(items_.value[i]);
-        for (int k = 0; k < items_.limits; ++k)
-          core_.use[at(k)].push_back(items_.weight[at(k)][i]);
+        core_.weight.push_back(weight - middle);
+        core_.value.push_back(value_of(i));
       }
     }
     core_.pick = pick_ - static_cast<int>(fixed_.size());
+    double constant = 0;
     for (int k = 0; k < items_.limits; ++k)
-      constant += multipliers_.lambda[at(k)] * core_.room[at(k)];
+      constant += core_.lambda[at(k)] * core_.room[at(k)];
     core_.offset = core_.base_value + constant + core_.pick * middle;
+    core_.remembers = measured_;
+    core_.any = tolerance_.relative > 1 && best == -kInfinity;
+    core_.whole_values = measured_ ? value_.unit > 0 : tolerance_.step > 0;
+    core_.sort();
   }
 
-  static constexpr std::int64_t kFirstNodes = 2000, kLongNodes = 100000;
+  static constexpr std::size_t kShaken = 3;
+  static constexpr std::int64_t kFirstWork = 6000, kLongWork = 300000;
+  static constexpr std::size_t kMostThinned = 4096;
   static constexpr double kMostCharge = 1e307;
   static constexpr int kExchanges = 60, kNear = 64, kKicks = 4;
   static constexpr std::int64_t kMostPairs = 20000;
@@ -464,9 +587,13 @@ class MultiKnapsack {
 
   MultiItems given_, items_;
   int pick_ = 0;
+  Amounts asked_{}, taken_{};  // by all and by those forced in
   Amounts amount_{}, reach_{}, slack_{}, use_{};
   double base_ = 0;
-  Tolerance tolerance_;
+  bool measured_ = false;
+  std::array<Multiples, kMostLimits> multiple_;  // the last one of each is of those forced in
+  Multiples value_;
+  MultiTolerance tolerance_;
   Multipliers multipliers_;
   MultiCore core_;
   MultiSearch search_;

@@ -1,20 +1,29 @@
 // Depth-first search over the core of a choice under several limits: the items that the bound
-// could not decide, by falling weight (value less what the limits' multipliers charge).
+// could not decide, by falling weight (value less the multipliers' charge for the limits).
 //
 // With j the next item and r still to choose, no set is worth more than (weights so far) + w_j +
-// ... + w_{j+r-1}; and no limit is kept if the sum so far and the r smallest weights from j on
-// are above it. Nor is a set better that leaves too much of a limit: what is left costs its
-// multiplier. All of this only grows worse with j. Quick where few sets come near the bound.
+// ... + w_{j+r-1}; and no limit is kept if the sum so far and the r smallest uses from j on
+// are above it. Nor is a set better that leaves too much of a limit: each unit that is left costs
+// its multiplier. All of this only grows worse with j.
+//
+// Items that are equal in value and in all uses stand together, and the search branches on how many
+// of them it takes: after the first of them that it skips it skips all. If sums are whole
+// numbers, a state (next item, items to choose, sums) that has been met with no less value is
+// pruned. If a sum has an amount from above and one from below that are close, the last two items
+// are looked up in a list of all pairs by their sum. Quick if few sets come near the bound, or if
+// sums take few values.
 #pragma once
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
-#include "slotkern/choice/bound.hpp"
 #include "slotkern/choice/multi_bound.hpp"
+#include "slotkern/choice/seen_states.hpp"
 #include "slotkern/choice/suffix_sums.hpp"
 
 namespace slotkern {
@@ -29,12 +38,50 @@ struct MultiCore {
   double base_value = 0, offset = 0;
   Amounts room{};  // what is left of each limit, and the largest error of its sums
   Amounts slack{}, lambda{};
+  std::array<bool, kMostLimits> whole{};  // uses are whole numbers
+  bool whole_values = false, remembers = false;
+  bool any = false;  // the first set within the limits ends the search
 
   std::size_t size() const { return id.size(); }
-  void clear() {
-    weight.clear(), value.clear(), id.clear();
-    for (std::vector<double>& column : use) column.clear();
+  void clear() { resize(0); }
+  void resize(std::size_t size) {
+    weight.resize(size), value.resize(size), id.resize(size);
+    for (std::vector<double>& column : use) column.resize(std::min(size, column.size()));
   }
+  void move(std::size_t from, std::size_t to) {
+    weight[to] = weight[from], value[to] = value[from], id[to] = id[from];
+    for (int k = 0; k < limits; ++k)
+      use[static_cast<std::size_t>(k)][to] = use[static_cast<std::size_t>(k)][from];
+  }
+
+  bool same(std::size_t a, std::size_t b) const {
+    if (weight[a] != weight[b] || value[a] != value[b]) return false;
+    for (std::size_t k = 0; k < static_cast<std::size_t>(limits); ++k)
+      if (use[k][a] != use[k][b]) return false;
+    return true;
+  }
+
+  // By falling weight, equal items together.
+  void sort() {
+    order_.resize(size());
+    std::iota(order_.begin(), order_.end(), std::size_t{0});
+    std::sort(order_.begin(), order_.end(), [this](std::size_t a, std::size_t b) {
+      if (weight[a] != weight[b]) return weight[a] > weight[b];
+      if (value[a] != value[b]) return value[a] > value[b];
+      for (std::size_t k = 0; k < static_cast<std::size_t>(limits); ++k)
+        if (use[k][a] != use[k][b]) return use[k][a] < use[k][b];
+      return id[a] < id[b];
+    });
+    const auto arrange = [this](auto& column) {
+      auto before = column;
+      for (std::size_t j = 0; j < order_.size(); ++j) column[j] = before[order_[j]];
+    };
+    arrange(weight), arrange(value), arrange(id);
+    for (std::size_t k = 0; k < static_cast<std::size_t>(limits); ++k) arrange(use[k]);
+  }
+
+ private:
+  std::vector<std::size_t> order_;
 };
 
 class MultiSearch {
@@ -44,13 +91,16 @@ class MultiSearch {
   // True if the search was finished within `limit` nodes. `best` is what must be beaten;
   // `accept(core positions)` says whether the exact tests admit a set.
   template <class Accept>
-  bool run(const MultiCore& core, const Tolerance& tolerance, double& best, std::int64_t limit,
+  bool run(const MultiCore& core, const MultiTolerance& tolerance, double& best, std::int64_t limit,
            Accept accept) {
     nodes = 0;
     const std::size_t size = core.size(), pick = static_cast<std::size_t>(core.pick);
     prefix_.assign(size + 1, 0);
     for (std::size_t j = 0; j < size; ++j) prefix_[j + 1] = prefix_[j] + core.weight[j];
     list_ends(core);
+    list_kinds(core);
+    remembers_ = core.remembers && start_table(core, limit);
+    list_pairs(core);
     sums_.assign((pick + 1) * kMostLimits, 0);
     stack_.clear();
     Walk<Accept> walk{*this, core, tolerance, best, 0, limit, accept};
@@ -68,11 +118,75 @@ class MultiSearch {
     }
   }
 
+  // Where the items that equal item j end.
+  void list_kinds(const MultiCore& core) {
+    kind_end_.resize(core.size());
+    for (std::size_t j = core.size(); j-- > 0;)
+      kind_end_[j] = j + 1 < core.size() && core.same(j, j + 1) ? kind_end_[j + 1] : j + 1;
+  }
+
+  // All pairs by the sum of their uses of a limit that is one from above and, negated, from below.
+  void list_pairs(const MultiCore& core) {
+    pairs_.clear();
+    if (!core.remembers || core.pick < 3 || core.size() > kMostPaired) return;
+    for (int a = 0; a < core.limits && pairs_.empty(); ++a)
+      for (int b = a + 1; b < core.limits && pairs_.empty(); ++b) {
+        const std::vector<double>&up = core.use[at(a)], &down = core.use[at(b)];
+        bool opposite = !core.whole[at(a)];
+        for (std::size_t j = 0; opposite && j < core.size(); ++j) opposite = up[j] == -down[j];
+        if (!opposite) continue;
+        above_ = at(a), below_ = at(b);
+        for (std::size_t i = 0; i < core.size(); ++i)
+          for (std::size_t j = i + 1; j < core.size(); ++j)
+            pairs_.push_back({up[i] + up[j], static_cast<std::uint32_t>(i),
+                              static_cast<std::uint32_t>(j)});
+      }
+    std::sort(pairs_.begin(), pairs_.end(), [](const Pair& a, const Pair& b) {
+      if (a.sum != b.sum) return a.sum < b.sum;
+      return a.first != b.first ? a.first < b.first : a.second < b.second;
+    });
+  }
+
+  // Prepares the table of states: false if they do not fit into it, or if two limits or more have
+  // uses that are no whole numbers.
+  bool start_table(const MultiCore& core, std::int64_t limit) {
+    const double pick = core.pick;
+    fields_.assign({static_cast<double>(core.size()), pick});
+    fraction_ = -1;
+    for (int k = 0; k < core.limits; ++k) {
+      if (!core.whole[at(k)]) {
+        if (fraction_ >= 0) return false;
+        fraction_ = k;
+        continue;
+      }
+      double least = 0, most = 0;
+      for (const double use : core.use[at(k)])
+        least = std::min(least, use), most = std::max(most, use);
+      lowest_[at(k)] = pick * least;
+      fields_.push_back(pick * (most - least));
+    }
+    double largest = 0;
+    for (const double value : core.value) largest = std::max(largest, std::fabs(value));
+    value_noise_ = core.whole_values ? 0 : 0x1p-52 * pick * largest;
+    return table_.start(fields_, limit);
+  }
+
+  // Whether the state has been met with no less value (beyond its rounding).
+  bool met(const MultiCore& core, std::size_t j, std::size_t rest, const double* sums,
+           double value) {
+    table_.begin_state();
+    table_.add(static_cast<double>(j));
+    table_.add(static_cast<double>(rest));
+    for (int k = 0; k < core.limits; ++k)
+      if (core.whole[at(k)]) table_.add(sums[k] - lowest_[at(k)]);
+    return table_.met({core.any ? 0 : -value, 0, fraction_ >= 0 ? sums[fraction_] : 0}, value_noise_);
+  }
+
   template <class Accept>
   struct Walk {
     MultiSearch& search;
     const MultiCore& core;
-    const Tolerance& tolerance;
+    const MultiTolerance& tolerance;
     double& best;
     double beat;
     std::int64_t limit;
@@ -106,7 +220,11 @@ class MultiSearch {
       const std::size_t r = at(rest);
       const double* sums = search.sums_.data() + depth * kMostLimits;
       double* next = search.sums_.data() + (depth + 1) * kMostLimits;
-      for (; j + r <= core.size(); ++j) {
+      bool finished = true;
+      if (rest == 2 && !search.pairs_.empty() && add_pair(j, value, weight, finished))
+        return finished;
+      if (search.remembers_ && depth > 0 && search.met(core, j, r, sums, value)) return true;
+      for (; j + r <= core.size(); j = search.kind_end_[j]) {
         if (!(weight + (search.prefix_[j + r] - search.prefix_[j]) > beat)) return true;
         for (int k = 0; k < core.limits; ++k)
           if (sums[k] + search.least_[at(k)].of(j, r) > ceiling[at(k)] ||
@@ -116,11 +234,47 @@ class MultiSearch {
         poll();
         if (!room_with(j, r, sums, next)) continue;
         search.stack_.push_back(static_cast<int>(j));
-        const bool finished =
+        finished =
             descend(j + 1, rest - 1, value + core.value[j], weight + core.weight[j]);
         search.stack_.pop_back();
         if (!finished) return false;
       }
+      return true;
+    }
+
+    // Completes the set by all pairs from item j on whose sum fits. False, and nothing is done, if
+    // there are so many that the search by weight is better.
+    bool add_pair(std::size_t j, double value, double weight, bool& finished) {
+      const double* sums = search.sums_.data() + search.stack_.size() * kMostLimits;
+      const double least = sums[search.below_] - ceiling[search.below_];
+      const double most = ceiling[search.above_] - sums[search.above_];
+      auto pair = std::lower_bound(search.pairs_.begin(), search.pairs_.end(), least,
+                                   [](const Pair& p, double sum) { return p.sum < sum; });
+      const auto some = static_cast<std::ptrdiff_t>((core.size() - j) / 2);
+      if (search.pairs_.end() - pair > some && !(pair[some].sum > most)) return false;
+      poll();
+      search.nodes += 3;
+      finished = search.nodes < limit;
+      for (; finished && pair != search.pairs_.end() && !(pair->sum > most); ++pair) {
+        const std::size_t a = pair->first, b = pair->second;
+        finished = search.nodes++ < limit;
+        if (a < j || !(weight + core.weight[a] + core.weight[b] > beat)) continue;
+        if (!pair_fits(sums, a, b)) continue;
+        const double sum = value + core.value[a] + core.value[b];
+        search.stack_.push_back(static_cast<int>(a));
+        search.stack_.push_back(static_cast<int>(b));
+        if (sum > best && accept(search.stack_)) {
+          best = sum;
+          aim();
+        }
+        search.stack_.resize(search.stack_.size() - 2);
+      }
+      return true;
+    }
+
+    bool pair_fits(const double* sums, std::size_t a, std::size_t b) const {
+      for (int k = 0; k < core.limits; ++k)
+        if (sums[k] + core.use[at(k)][a] + core.use[at(k)][b] > ceiling[at(k)]) return false;
       return true;
     }
 
@@ -136,7 +290,23 @@ class MultiSearch {
     }
   };
 
+  struct Pair {
+    double sum;
+    std::uint32_t first, second;
+  };
+
+  static constexpr std::size_t kMostPaired = 256;
+
+  std::vector<Pair> pairs_;  // by rising sum; none: no limit of that kind
+  std::size_t above_ = 0, below_ = 0;
   std::array<SuffixSums, kMostLimits> least_, most_;
+  SeenStates table_;
+  bool remembers_ = false;
+  int fraction_ = -1;  // the limit whose uses are no whole numbers
+  double value_noise_ = 0;
+  Amounts lowest_{};  // no sum of uses is lower
+  std::vector<double> fields_;
+  std::vector<std::size_t> kind_end_;
   std::vector<double> prefix_, sums_;
   std::vector<int> stack_;
 };

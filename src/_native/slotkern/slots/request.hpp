@@ -34,6 +34,10 @@ inline double in_steps(double time, double step) {
   return step * (whole >= 1 && count - whole <= 4 * 0x1p-52 * count ? whole : whole + 1);
 }
 
+// The most work of a search under limits on sums, unless the caller says otherwise: a few tenths of
+// a second.
+inline constexpr std::int64_t kLimitsWork = 50'000'000;
+
 // One request, its numbers checked at the door. An infinite deadline is the largest finite
 // double, so that t + d = inf never counts as in time.
 struct Query {
@@ -54,6 +58,9 @@ struct Query {
   const std::size_t* origins = nullptr;
   std::size_t masked = 0;
   const PartLimits* limits = nullptr;  // on sums over the parts; null: none
+  // Of a search under limits, counted in units of 5 to 10 ns; when it is spent, the answer is not
+  // proven.
+  std::int64_t max_work = kLimitsWork;
 
   // What the door of Python promises; searches rely on it.
   bool sane() const {
@@ -88,7 +95,7 @@ struct Query {
   // fields are named, so that a new limit does not compile before it has been thought of here.
   bool hints() const {
     const auto& [nodes, work, money, performance, first, last, price, constant, multiple, late,
-                 runtime, filter, rows, count, sums] = *this;
+                 runtime, filter, rows, count, sums, effort] = *this;
     return last == std::numeric_limits<double>::max() && price == kInfinity &&
            late == kInfinity && runtime == kInfinity && !filter && !sums;
   }

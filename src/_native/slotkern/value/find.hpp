@@ -120,7 +120,7 @@ Status search_by_value_within(const PreparedSlots& prepared, const Query& query,
     answer.fault = search.fault;
     answer.effort = search.effort;
     if (answer.fault.status != Status::ok) return answer.fault.status;
-    if (!any) return Status::none;
+    if (!any) return search.proven ? Status::none : Status::undecided;
     if (!settle_value<Shape>(prepared, query, source, search.start, 0, work, answer))
       return answer.fault.status;
     answer.parts = work.base.parts.data();

@@ -1,10 +1,11 @@
-// The best window by a sum of values where other sums over its parts are limited.
+// The best window by a sum of values under limits on other sums over its parts.
 //
-// As value/search.hpp, but that the choice at a step is the knapsack under several limits: where
-// values stay, of the sets that hold the step's slot, and a slot is left that cannot win with the
-// n - 1 best others of its group; where they move, of all sets at each start. Square: a group has
-// the windows that last as long as its own slots do. O(live slots * limits) a step where bounds
-// settle it.
+// As value/search.hpp, but that the choice at a step is the knapsack under several limits. If values
+// do not move, it is one of the sets that hold the new slot (or of any sets, if many are new), and
+// a slot is skipped that cannot win with the n - 1 best others of its group; if they move, it is one
+// of all sets at each start. Square: a group has the windows that last as long as its own slots do.
+// O(live slots * limits) a step if bounds settle it. If the work does not suffice, the answer is
+// not proven, and its bound is valid.
 #pragma once
 
 #include <algorithm>
@@ -63,6 +64,7 @@ class ValuesWithin {
     LiveWithin<Shape> live(prepared_, query_, shape, within_);
     if (!list(shape, live)) return false;
     if (!(top_ > best)) return true;
+    if (overworked()) return give_up();
     if constexpr (Source::moving)
       return sweep_starts(shape, live);
     else
@@ -104,13 +106,18 @@ class ValuesWithin {
   }
 
   bool sweep_newest(const Shape& shape, LiveWithin<Shape>& live) {
+    t_ = -kInfinity, fresh_ = 0;
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       if (upper_[i] + others_ <= best) continue;
       const std::size_t row = rows_[i];
       const Slot& s = prepared_.slots[row];
       const double t = query_.start_in(s);
       poll();
+      if (t > t_) choose_fresh(live);
+      if (overworked()) return give_up();
       live.expire(t);
+      if (t > t_) asked_here_ = 0;
+      t_ = t;
       double z = 0;
       if (!source_.value(s, row, t, shape.length(s), z)) return fail(row);
       if (!live.add(row, z)) {
@@ -118,9 +125,17 @@ class ValuesWithin {
         continue;
       }
       scale_.add(z);
-      if (live.size() >= n_) choose(live, true, t);
+      ++fresh_;
+      if (asked_here_++ < detail::kOneByOne) choose_fresh(live);
     }
+    choose_fresh(live);
     return true;
+  }
+
+  // Sets that start at t_: that hold the newest slot, if it is the only new one, else any.
+  void choose_fresh(LiveWithin<Shape>& live) {
+    if (fresh_ > 0 && live.size() >= n_) choose(live, fresh_ == 1, t_);
+    fresh_ = 0;
   }
 
   bool sweep_starts(const Shape& shape, LiveWithin<Shape>& live) {
@@ -136,6 +151,7 @@ class ValuesWithin {
       }
       live.expire(t);
       if (live.size() < n_) continue;
+      if (overworked()) return give_up();
       for (std::size_t j = 0; j < live.size(); ++j) {
         const std::size_t row = live.row(static_cast<int>(j));
         const Slot& s = prepared_.slots[row];
@@ -179,6 +195,18 @@ class ValuesWithin {
     return sum + 0x1p-50 * (static_cast<double>(n_) + 4) * size > best;
   }
 
+  bool overworked() const {
+    return static_cast<double>(within_.knapsack.work) >
+           static_cast<double>(options_.limits.work) * (1 + kOverwork) + kLeastWork;
+  }
+
+  // Leaves the shape: no window of it is worth more than the n most valuable slots.
+  bool give_up() {
+    proven = false;
+    bound = std::max(bound, top_);
+    return true;
+  }
+
   bool fail(std::size_t row, Status status = Status::criterion_failed) {
     fault = {status, prepared_.origin(row), 0};
     return false;
@@ -196,6 +224,9 @@ class ValuesWithin {
   ValueScale scale_;
   std::vector<std::size_t> rows_;
   std::vector<double> upper_, of_node_;
+  double t_ = -kInfinity;
+  int asked_here_ = 0;           // knapsacks at t_
+  std::size_t fresh_ = 0;        // slots that are new at t_
   double top_ = 0, others_ = 0;  // any n are worth no more, and n - 1 of them
 };
 

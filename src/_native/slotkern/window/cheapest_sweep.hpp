@@ -1,4 +1,4 @@
-// The cheapest window of a shape where sums over the parts are limited.
+// The cheapest window of a shape under limits on sums over the parts.
 //
 // Under the sieve's multipliers (window/within_sieve.hpp) a set that is new at a step costs no
 // less than the step's slot and the n - 1 least of the others. Steps are asked by rising bound,
@@ -7,7 +7,7 @@
 // tolerance: last of all the starts where a set may cost as little are searched exactly, by time,
 // for the cheapest set by the tie rule.
 //
-// Exact, but that it may run out of work: then it says so. O(slots * limits) a pivot, O(live
+// Exact as long as the work suffices (Query::max_work). O(slots * limits) a pivot, O(live
 // slots) a step that passes the sieve, and few knapsacks.
 #pragma once
 
@@ -61,6 +61,7 @@ class CheapestSweep {
     list_steps(std::min(probe, most_sum()));
     for (const WithinScratch::Step& step : w_.steps) {
       if (sieve_.stops_sum(step.bound, most_sum())) return;
+      if (detail::overworked(query_, w_)) return give_up(sieve_.least_keys(step.bound));
       ask(step);
     }
   }
@@ -88,7 +89,7 @@ class CheapestSweep {
         double sum = weight - sieve_.charged();
         for (std::size_t i = 0; i + 1 < n_; ++i) sum += w_.others[i].weight;
         if (!sieve_.stops_sum(sum, most))
-          w_.steps.push_back({sum, n_ > 1 ? w_.others[n_ - 2].weight : kInfinity, place});
+          add_step({sum, n_ > 1 ? w_.others[n_ - 2].weight : kInfinity, place, true});
       }
       soonest = std::min(soonest, w_.all.until[place]);
       const auto at = std::upper_bound(
@@ -101,7 +102,19 @@ class CheapestSweep {
     });
   }
 
-  // Sets that hold the step's slot and others that came before it.
+  // Behind the first few, the steps of one start become one, of any sets at that start.
+  void add_step(const WithinScratch::Step& step) {
+    const std::size_t size = w_.steps.size(), few = detail::kOneByOne;
+    const double t = start(step.place);
+    if (size <= few || start(w_.steps[size - 1 - few].place) < t) {
+      w_.steps.push_back(step);
+      return;
+    }
+    WithinScratch::Step& before = w_.steps.back();
+    before = {std::min(before.bound, step.bound), step.last, step.place, false};
+  }
+
+  // Sets that hold the step's slot and others that came before it, or any up to that slot.
   void ask(const WithinScratch::Step& step) {
     Best& best = goal_.best;
     const double t = start(step.place), most = most_sum();
@@ -109,15 +122,18 @@ class CheapestSweep {
     const bool earlier = !best.found || t < best.start;
     if (best.found && best.total <= 0 && !earlier) return;
     poll();
+    w_.knapsack.work += static_cast<std::int64_t>(w_.places.size()) / 2;
     live_.clear();
     for (const std::size_t place : w_.places) {
-      if (place >= step.place || n_ == 1) break;
-      if (!sieve_.stops_sum(step.bound - step.last + w_.weight[place], most) &&
-          live_.still(w_.all, place, t))
+      if (place >= step.place || (step.alone && n_ == 1)) break;
+      const bool stops = step.alone
+                             ? sieve_.stops_sum(step.bound - step.last + w_.weight[place], most)
+                             : sieve_.stops_weight(w_.weight[place], most);
+      if (!stops && live_.still(w_.all, place, t))
         w_.live.push(w_.all, place);
     }
     w_.live.push(w_.all, step.place);
-    const bool any = live_.solve_cheap(true, goal_.ceiling(), incumbent(), 0, kWithinWork);
+    const bool any = live_.solve_cheap(step.alone, goal_.ceiling(), incumbent(), 0, query_.max_work);
     if (!w_.knapsack.complete) give_up(live_.least_sum());
     if (!any) return;
     w_.ties.push_back({t, live_.least_sum()});
@@ -143,7 +159,7 @@ class CheapestSweep {
       const double most = best.total;
       // For its multipliers.
       live_.solve_cheap(false, most, incumbent(), 0, w_.knapsack.work + kLeast);
-      const std::int64_t left = std::max(kLeast, kWithinWork - w_.knapsack.work);
+      const std::int64_t left = std::max(kLeast, query_.max_work - w_.knapsack.work);
       if (live_.cheapest(most, tie.start <= best.start, left)) record(tie.start, live_.total());
       if (!live_.finished) give_up(most / shape_.total(1) * (1 - 1e-11));
     }
@@ -156,9 +172,10 @@ class CheapestSweep {
     return sum + 1e-11 * sum + std::numeric_limits<double>::min();
   }
 
+  // No set that is left undecided has a smaller sum of keys.
   void give_up(double sum) {
     proven = false;
-    bound = std::min(bound, shape_.total(sum));
+    bound = std::min(bound, shape_.total(sum) * (1 - 1e-12));
   }
 
   void record(double t, double total) {

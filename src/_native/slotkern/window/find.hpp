@@ -31,6 +31,7 @@ struct Answer {
   const Part* parts = nullptr;
   bool proven = true;
   double bound = -kInfinity;            // no window has a lower value, where it is not proven
+  std::int64_t work = 0;                // of a search under limits on sums
   std::size_t failed = Proof::kNone;  // the row that a user's function failed at
 
   // What a search in this workspace answered.
@@ -41,6 +42,8 @@ struct Answer {
     proven = work.proof.proven;
     bound = work.proof.bound;
     failed = work.proof.failed;
+    this->work = work.proof.work;
+    if (status == Status::none && !proven) status = Status::undecided;
   }
 };
 
@@ -73,9 +76,8 @@ Answer answer_of(const Query& query, Search search) noexcept {
   Answer answer;
   answer.status = guarded([&] {
     Workspace& work = workspace();
-    const Status status = search(work, answer.found);
-    answer.take(status, query, work);
-    return status;
+    answer.take(search(work, answer.found), query, work);
+    return answer.status;
   });
   return answer;
 }

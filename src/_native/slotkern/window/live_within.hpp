@@ -1,11 +1,11 @@
-// The live slots of one step where sums over the parts are limited, and the questions about them:
+// The live slots of one step of a search under limits on sums, and the questions about them:
 // is there any set of n that keeps all limits, which is the cheapest, which is worth most.
 //
-// The budget is a limit as the others are, on the sum of keys. A square window of a group must
-// hold a slot of the group's own performance (an anchor), for its parts run as long as its
+// The budget is a limit like the others, on the sum of keys. A square window of a group must
+// hold a slot of the group's own performance (an anchor), because its parts run as long as its
 // slowest: one more limit, so that each window belongs to one group, at its true length.
-// Bounds and multipliers are the knapsack's (choice/multi_knapsack.hpp); whether a set keeps its
-// limits is tested by itself, on exact sums rounded once.
+// Bounds and multipliers are the knapsack's (choice/multi_knapsack.hpp); an exact test of its own,
+// on exact sums rounded once, decides whether a set keeps its limits.
 #pragma once
 
 #include <algorithm>
@@ -22,8 +22,10 @@
 
 namespace slotkern {
 
-// Of one search, or of several: units of work of knapsacks, and nodes of exact searches.
-inline constexpr std::int64_t kWithinWork = std::int64_t{1} << 24;
+// After its most work a search only bounds what it has not decided; after this much more of it, as
+// a share, it stops.
+inline constexpr double kOverwork = 0.25;
+inline constexpr std::int64_t kLeastWork = 1 << 16;
 
 // A part in a slot; all limits from above.
 struct MeasuredPart {
@@ -100,6 +102,7 @@ struct WithinScratch {
   struct Step {
     double bound, last;  // of sums of keys; the largest weight of the others in it
     std::size_t place;   // in `all`
+    bool alone;          // no other step has the same start
   };
   struct Tie {
     double start, sum;  // no set there has a smaller sum of keys
@@ -118,6 +121,20 @@ inline WithinScratch& within_scratch() {
   static thread_local WithinScratch scratch;
   return scratch;
 }
+
+namespace detail {
+
+// New slots of one start that are forced in one by one, which visits no set twice; the others of
+// that start share one knapsack.
+inline constexpr int kOneByOne = 4;
+
+// Whether a search has exceeded its work by so much that it stops.
+inline bool overworked(const Query& query, const WithinScratch& work) {
+  return static_cast<double>(work.knapsack.work) >
+         static_cast<double>(query.max_work) * (1 + kOverwork) + kLeastWork;
+}
+
+}  // namespace detail
 
 static_assert(kMostPartLimits + 2 == kMostLimits);
 
@@ -203,10 +220,10 @@ class LiveWithin {
     w_.live.resize(kept);
   }
 
-  // A set of n (with the newest slot, where it is `forced`), into `chosen`, worth more than
-  // `incumbent`: of the largest sum of z (`whole` where they may be integers) within `gap`, costs'
-  // total no more than `most` but for rounding. False: there is none, unless the knapsack is not
-  // `complete`.
+  // A set of n (with the newest slot, if it is `forced`), into `chosen`, worth more than
+  // `incumbent`: of the largest sum of z (`whole` if they may be integers) within `gap`, the total
+  // of costs at most `most` but for rounding. False: there is none, unless the knapsack is not
+  // `complete`: it stops when its work of all calls has reached `work`.
   bool solve(const std::vector<double>& z, bool whole, bool forced, double most, double incumbent,
              double gap, std::int64_t work) {
     const int count = static_cast<int>(size()), newest = forced ? count - 1 : -1;
@@ -214,30 +231,27 @@ class LiveWithin {
     if (count < n_) return false;
     if (++solved_ == kLong) expect_long();
     MultiItems items;
-    Amounts amounts{};
+    Amounts amounts{}, taken{};
     items.value = z.data();
     items.count = forced ? newest : count;
     const auto limit = [&](const std::vector<double>& use, double amount) {
       const std::size_t k = at(items.limits++);
       items.weight[k] = use.data();
       amounts[k] = amount;
-      if (!forced) return;
-      const double taken = use[at(newest)];
-      amounts[k] += 0x1p-50 * (std::fabs(amount) + std::fabs(taken)) - taken;
+      if (forced) taken[k] = use[at(newest)];
     };
     for (std::size_t k = 0; k < limits_.all.size(); ++k)
       limit(w_.live.use[k], limits_.all[k].most());
     if (most_sum(most) < 1e300) limit(w_.live.key, most_sum(most));
     const bool anchored = forced && w_.live.anchor[at(newest)] < 0;
-    if (kSquare && !anchored && std::count(w_.live.anchor.begin(), w_.live.anchor.end(), 0.0) > 0)
-      limit(w_.live.anchor, -1);
+    if (kSquare && !anchored && some_are_no_anchor()) limit(w_.live.anchor, -1);
     MultiKnapsack& knapsack = w_.knapsack;
     knapsack.gap = gap;
     knapsack.scale = ValueScale::of(z.data(), count);
     knapsack.scale.integers = knapsack.scale.integers && whole;
     knapsack.most_work = work;
     const bool any = knapsack.solve(
-        items, forced ? n_ - 1 : n_, amounts, forced ? z[at(newest)] : 0, incumbent,
+        items, forced ? n_ - 1 : n_, amounts, taken, forced ? z[at(newest)] : 0, incumbent,
         [&](const std::vector<int>& ids) { return fits(ids, newest); });
     if (!any) return false;
     chosen = knapsack.chosen;
@@ -258,12 +272,13 @@ class LiveWithin {
   // No set that solve_cheap() has not seen has a smaller sum of keys.
   double least_sum() const { return -w_.knapsack.bound * unit_; }
 
-  // The cheapest set of all, by the tie rule: below `most`, or up to it where `inclusive`. False:
-  // none, or not finished (see `finished`). Slots stand in cost order afterwards.
-  bool cheapest(double most, bool inclusive, std::int64_t nodes) {
+  // The cheapest set of all, by the tie rule: below `most`, or up to it if `inclusive`. False:
+  // none, or not finished within so much work (see `finished`). Slots stand in cost order
+  // afterwards.
+  bool cheapest(double most, bool inclusive, std::int64_t work) {
     order_by_cost();
     MultiItems items;
-    Amounts amounts{};
+    Amounts amounts{}, lambda = w_.knapsack.multipliers();
     items.value = w_.live.key.data();
     items.count = static_cast<int>(size());
     for (std::size_t k = 0; k < limits_.all.size(); ++k) {
@@ -271,11 +286,16 @@ class LiveWithin {
       amounts[k] = limits_.all[k].most();
     }
     items.limits = static_cast<int>(limits_.all.size());
+    if (kSquare && some_are_no_anchor()) {
+      const std::size_t k = at(items.limits++);
+      items.weight[k] = w_.live.anchor.data();
+      amounts[k] = -1, lambda[k] = 0;
+    }
     finished = w_.cheapest.run(
-        items, n_, amounts, w_.knapsack.multipliers(), most, inclusive, most_sum(most), nodes,
+        items, n_, amounts, lambda, most, inclusive, most_sum(most), work,
         [&](double sum) { return shape_.total(sum); },
         [&](const std::vector<int>& ids) { return fits(ids, -1); });
-    w_.knapsack.work += w_.cheapest.nodes;
+    w_.knapsack.work += w_.cheapest.work;
     chosen = w_.cheapest.chosen;
     return !chosen.empty();
   }
@@ -309,6 +329,10 @@ class LiveWithin {
   static constexpr std::size_t kNone = ~std::size_t{0};
 
   static std::size_t at(int j) { return static_cast<std::size_t>(j); }
+
+  bool some_are_no_anchor() const {
+    return std::find(w_.live.anchor.begin(), w_.live.anchor.end(), 0.0) != w_.live.anchor.end();
+  }
 
   double total_of(const std::vector<int>& ids) const {
     return shape_.total(

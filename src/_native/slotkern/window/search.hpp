@@ -84,10 +84,11 @@ SLOTKERN_SEARCH_LINKAGE Status search_within(const PreparedSlots& prepared, cons
       work.proof.failed = prepared.origin(search.failed);
       return Status::limit_failed;
     }
+    if (any) found.value = Criterion::value(found.start, found.runtime, found.cost);
+    work.proof.proven = search.proven(any, found.value);
+    work.proof.bound = any ? std::min(search.bound(), found.value) : search.bound();
+    work.proof.work = search.work();
     if (!any) return Status::none;
-    found.value = Criterion::value(found.start, found.runtime, found.cost);
-    work.proof.proven = search.proven || !(search.bound < found.value);
-    work.proof.bound = search.bound;
     return Status::ok;
   });
 }

@@ -39,6 +39,7 @@ struct Proof {
   bool proven = true;
   double bound = kInfinity;
   std::size_t failed = kNone;
+  std::int64_t work = 0;  // of knapsacks
 };
 
 // Many parts on their way into the order of their nodes.
