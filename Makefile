@@ -8,21 +8,24 @@ SAN     := .venv-san
 CLANG   ?= clang++
 FUZZ    := build/fuzz
 BEGIN   := $(shell date +%s)
-# Who has no test left takes some of another's: else programs that take minutes to compile wait
-# behind each other in one process while the others are done.
+# A worker without tests takes some of another's.
 PARALLEL := -n auto --dist worksteal
 FUZZ_RUNS    ?= 1000000
 BRIEF_RUNS   ?= 20000
+BUILD_TOOLS := "scikit-build-core>=1.0" "cython>=3.1,<3.4" "numpy>=2.0" cmake ninja
+, := ,
+install = set -o pipefail; $(BIN)/python -m pip install --disable-pip-version-check --no-build-isolation -e ".[$(1)]" | sed "/^Requirement already/d"
 TARGETS := search within alternatives pool pool-small choose values replay withdraw
 DOORS   := $(patsubst src/_native/%.pyx,slotkern.%,$(wildcard src/_native/*.pyx))
 SOURCES := pyproject.toml CMakeLists.txt $(shell find src -type f -not -path "*/__pycache__/*")
 
-.PHONY: help demo test fresh docs bench fuzz fuzz-readers fuzz-kernels fuzz-briefly sdist lint sanitize clang mutants viewer clean toolchain
+.PHONY: help demo test programs fresh docs bench bench-briefly fuzz fuzz-readers fuzz-kernels fuzz-briefly sdist lint sanitize clang mutants viewer clean toolchain
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo      set up, then find the best windows in a random environment and draw them"
 	@echo "make test      set up, then run all tests"
+	@echo "make programs  compile the C and C++ programs that tests run"
 	@echo "make fresh     the tests of random cases, with cases that were never tried before"
 	@echo "make docs      set up, then build the site into build/site and test its pages"
 	@echo "make bench     set up, then run the benchmarks; tables and pictures of the pages anew"
@@ -43,30 +46,45 @@ toolchain:
 	@command -v $(CXX) >/dev/null || { echo "make: no C++ compiler: install one that knows C++20 (Debian: g++)" >&2; exit 1; }
 	@echo 'int main(){}' | $(CXX) -std=c++20 -x c++ - -o /dev/null 2>/dev/null || { echo "make: $(CXX) does not compile C++20 (Debian: g++ >= 10)" >&2; exit 1; }
 
-$(BIN)/python: | toolchain
-	@echo "make: setting up the environment $(VENV)"
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-
 # The build tools live in the environment, so that an editable rebuild takes seconds.
-$(VENV)/.tools: pyproject.toml | $(BIN)/python
-	@echo "make: installing the build tools (cmake, ninja, cython, numpy)"
-	$(BIN)/python -m pip install --quiet "scikit-build-core>=1.0" "cython>=3.1,<3.4" "numpy>=2.0" cmake ninja
+$(VENV)/.tools: pyproject.toml | toolchain
+	@echo "make: setting up the environment $(VENV) with the build tools (cmake, ninja, cython, numpy)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(BUILD_TOOLS)
 	@touch $@
 
+# What `slotkern demo` runs, and no more.
+$(VENV)/.runnable: $(SOURCES) $(VENV)/.tools
+	@echo "make: compiling and installing slotkern: two minutes the first time"
+	$(call install,cli$(,)plot)
+	@touch $@
+
+# All that the tests need.
 $(VENV)/.installed: $(SOURCES) $(VENV)/.tools
 	@echo "make: installing slotkern and what its tests need, and compiling it: some minutes the first time"
-	set -o pipefail; $(BIN)/python -m pip install --no-build-isolation -e ".[dev]" | sed "/^Requirement already/d"
-	@touch $@
+	$(call install,dev)
+	@touch $@ $(VENV)/.runnable
 
-demo: $(VENV)/.installed
+demo: $(VENV)/.runnable
 	@echo "make: finding windows and drawing them: slotkern demo"
 	@$(BIN)/slotkern demo
 	@echo "make: from make to the picture it took $$(($$(date +%s) - $(BEGIN))) s"
 	@echo "make: slotkern is installed in $(VENV): source $(BIN)/activate, then slotkern --help"
 
-test: $(VENV)/.installed
-	$(BIN)/python -m pytest -q $(PARALLEL)
+# The C and C++ programs that tests run, against the package in an environment. Ninja decides what
+# to build again.
+define build_programs
+	@echo "make: compiling the programs that tests run: some minutes the first time"
+	@export PATH="$(CURDIR)/$(1)/bin:$$PATH" && \
+	root="$$($(1)/bin/python -c 'import slotkern; print(slotkern.get_include())')" && \
+	cmake -S tests/native -B $(2) -G Ninja -Dslotkern_ROOT="$$root" $(3) >/dev/null && cmake --build $(2)
+endef
+PROGRAMS := build/programs
+programs: $(VENV)/.installed
+	$(call build_programs,$(VENV),$(PROGRAMS))
+
+test: $(VENV)/.installed programs
+	SLOTKERN_PROGRAMS=$(PROGRAMS) $(BIN)/python -m pytest -q $(PARALLEL)
 
 # New random cases every time; SEED=... tries the same again.
 fresh: SEED ?= $(shell date +%s)
@@ -93,6 +111,10 @@ bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/loop.py --quick --keep
 	$(BIN)/python ci/measured.py
 
+# Every benchmark once: its assertions, not its times.
+bench-briefly: $(VENV)/.installed
+	$(BIN)/python -m pytest -q benchmarks --benchmark-disable
+
 # How many inputs each target of fuzz/readers.py gets.
 EXECUTIONS ?= 100000
 
@@ -110,14 +132,14 @@ lint: $(VENV)/.installed
 # The same tests against kernels and doors that another compiler built, with ASan, UBSan and
 # bounds checks. Python itself is not instrumented: the runtime is preloaded, and its leaks are
 # not ours. What a sanitizer reports goes to stderr before it ends the process: not captured.
-# Left out is what builds programs of its own, or calls no kernel but as others do; random cases
-# are a third, for the fuzzing targets try far more of them under the same sanitizers.
-UNSANITIZED := browser docs house native notebooks studies
+# Folders whose tests build programs, or call kernels only as other tests do, are left out. Hypothesis
+# tries a third of the cases, because the fuzzers try far more of them under the same sanitizers.
+UNSANITIZED := browser commands docs house native notebooks plotting studies viewer
 $(SAN)/.installed: $(SOURCES) | toolchain
 	@command -v $(CLANG) >/dev/null || { echo "make: $(CLANG) is missing (Debian: clang)" >&2; exit 1; }
 	$(PYTHON) -m venv $(SAN)
 	$(SAN)/bin/python -m pip install --quiet --upgrade pip
-	$(SAN)/bin/python -m pip install --quiet "scikit-build-core>=1.0" "cython>=3.1,<3.4" "numpy>=2.0" cmake ninja
+	$(SAN)/bin/python -m pip install --quiet $(BUILD_TOOLS)
 	CXX=$(CLANG) SLOTKERN_SANITIZE=1 $(SAN)/bin/python -m pip install --quiet --no-build-isolation -e ".[test]"
 	@touch $@
 
@@ -130,10 +152,12 @@ sanitize: $(SAN)/.installed
 clang: | toolchain
 	@command -v $(CLANG) >/dev/null || { echo "make: $(CLANG) is missing (Debian: clang)" >&2; exit 1; }
 	$(PYTHON) -m venv .venv-clang
-	.venv-clang/bin/python -m pip install --quiet "scikit-build-core>=1.0" "cython>=3.1,<3.4" "numpy>=2.0" cmake ninja
+	.venv-clang/bin/python -m pip install --quiet $(BUILD_TOOLS)
 	CXX=$(CLANG) .venv-clang/bin/python -m pip install --quiet --no-build-isolation \
 	    -C build-dir=build/clang -e ".[test,browser]"
-	CXX=$(CLANG) .venv-clang/bin/python -m pytest -q $(PARALLEL) -p no:cacheprovider
+	$(call build_programs,.venv-clang,build/programs-clang,-DCMAKE_CXX_COMPILER=$(CLANG))
+	CXX=$(CLANG) SLOTKERN_PROGRAMS=build/programs-clang \
+	.venv-clang/bin/python -m pytest -q $(PARALLEL) -p no:cacheprovider
 
 # Kernels against exhaustive search, under ASan and UBSan: small pools that are searched as large
 # ones are, or (target-small) as what they are. Briefly: so many runs from one seed, the same at
@@ -165,7 +189,8 @@ fuzz-kernels: $(TARGETS:%=$(FUZZ)/%)
 	    -max_len=256 -len_control=0 -entropic=0 -verbosity=0 -print_funcs=0 -print_final_stats=1 \
 	    -artifact_prefix=$$target- $$target.corpus || exit 1; done
 
-# What a stranger gets: the source distribution, compiled in an environment of its own.
+# The source distribution, compiled and used in an environment of its own. It is compiled without
+# optimization, because `make test` has compiled the same sources with it.
 define FOUND_THERE
 import slotkern as sk
 
@@ -179,7 +204,7 @@ sdist: $(VENV)/.installed
 	@set -e; work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; \
 	$(BIN)/python -m build --sdist --no-isolation --outdir "$$work" >/dev/null; \
 	$(PYTHON) -m venv "$$work/venv"; \
-	"$$work/venv/bin/python" -m pip install --quiet "$$work"/slotkern-*.tar.gz; \
+	"$$work/venv/bin/python" -m pip install --quiet -C cmake.build-type=None "$$work"/slotkern-*.tar.gz; \
 	cd "$$work"; venv/bin/python -c "$$FOUND_THERE"
 
 # What is known to change no answer, with the reason: docs/develop/mutants.md.

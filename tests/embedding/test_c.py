@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ctypes as ct
-import os
 import re
-import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -13,19 +11,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from programs import program
 
 import slotkern as sk
-
-EXAMPLE = Path(__file__).parents[2] / "examples" / "embedding" / "schedule.c"
-CC = shutil.which(os.environ.get("CC", "cc"))
-CXX = shutil.which(os.environ.get("CXX", "c++"))
-
-pytestmark = [
-    pytest.mark.skipif(CC is None or CXX is None, reason="needs C and C++ compilers"),
-    pytest.mark.skipif(
-        "SLOTKERN_SANITIZED" in os.environ, reason="the library is not of this build"
-    ),
-]
 
 
 class Request(ct.Structure):
@@ -54,20 +42,9 @@ PART = np.dtype(
 )
 
 
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("c") / "libslotkern.so"
-    include = sk.get_include()
-    command = [CXX, "-std=c++20", "-O1", "-ffp-contract=off", "-Wall", "-Wextra"]
-    command += ["-Werror", "-fPIC", "-shared", "-I", include]
-    source = f"{include}/slotkern/slotkern.cpp"
-    subprocess.run([*command, source, "-o", path], check=True)
-    return path
-
-
 @pytest.fixture
-def door(library: Path) -> ct.CDLL:
-    loaded = ct.CDLL(str(library))
+def door() -> ct.CDLL:
+    loaded = ct.CDLL(str(program("slotkern-shared")))
     loaded.slotkern_words.restype = ct.c_char_p
     loaded.slotkern_request_of.restype = Request
     loaded.slotkern_request_of.argtypes = [ct.c_int64, ct.c_double]
@@ -94,18 +71,8 @@ def opened(door: ct.CDLL, slots: np.ndarray) -> tuple[int, ct.c_void_p, int]:
     return code, pool, row.value
 
 
-def test_the_example(library: Path, tmp_path: Path) -> None:
-    program = tmp_path / "schedule"
-    command = [CC, "-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic"]
-    command += [
-        "-I",
-        sk.get_include(),
-        EXAMPLE,
-        library,
-        f"-Wl,-rpath,{library.parent}",
-    ]
-    subprocess.run([*command, "-o", program], check=True)
-    told = subprocess.check_output([program], text=True).splitlines()
+def test_the_example() -> None:
+    printed = subprocess.check_output([program("example-schedule-c")], text=True)
     slots = sk.make_slots(
         node=[0, 1, 2],
         start=[0, 0, 4],
@@ -115,7 +82,7 @@ def test_the_example(library: Path, tmp_path: Path) -> None:
     )
     pool, job = sk.SlotPool(slots), sk.Request(2, 8, budget=40)
     done = list(filter(None, pool.schedule([job] * 20, "start", shape="ragged")))
-    assert told == [
+    assert printed.splitlines() == [
         *(
             f"job {i} starts {window.start:g} costs {window.cost:g} on nodes "
             f"{window.nodes[0]}, {window.nodes[1]}"

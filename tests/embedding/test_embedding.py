@@ -13,20 +13,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from programs import program
 
 import slotkern as sk
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "embedding"
-NATIVE = Path(__file__).parents[1] / "native"
 CC = shutil.which(os.environ.get("CC", "cc"))
-CXX = shutil.which(os.environ.get("CXX", "g++"))
-FLAGS = ["-std=c++20", "-O1", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror"]
-
-
-in_cpp = pytest.mark.skipif(
-    CXX is None or "SLOTKERN_SANITIZED" in os.environ,
-    reason="needs a C++ compiler, and builds programs without sanitizers",
-)
 
 
 @pytest.fixture
@@ -40,20 +32,12 @@ def slots():
     )
 
 
-def said_by(program, folder):
-    """The lines that an example prints."""
-    source, built = EXAMPLES / f"{program}.cpp", folder / program
-    subprocess.run(
-        [CXX, *FLAGS, "-I", sk.get_include(), str(source), "-o", str(built)],
-        check=True,
-    )
-    return subprocess.run(
-        [str(built)], check=True, capture_output=True, text=True
-    ).stdout.splitlines()
+def printed_by(name):
+    """Return the lines that a program prints."""
+    return subprocess.check_output([program(name)], text=True).splitlines()
 
 
-@in_cpp
-def test_cpp_within_limits(tmp_path):
+def test_cpp_within_limits():
     slots = sk.make_slots(
         node=range(4),
         start=0,
@@ -67,15 +51,14 @@ def test_cpp_within_limits(tmp_path):
     windows = {
         name: sk.find_window(slots, job, name, shape="ragged") for name in sk.CRITERIA
     }
-    assert said_by("limits", tmp_path) == [
+    assert printed_by("example-limits") == [
         f"{name}: nodes {window.nodes[0]} and {window.nodes[1]} for {window.cost:g}"
         for name, window in windows.items()
     ]
 
 
-@in_cpp
-def test_cpp(tmp_path, slots):
-    lines = said_by("schedule", tmp_path)
+def test_cpp(slots):
+    lines = printed_by("example-schedule")
     done = sk.SlotPool(slots).schedule(
         [sk.Request(2, 8, budget=40)] * 12, "start", shape="ragged"
     )
@@ -142,15 +125,8 @@ def test_cython_of_another_interface_is_refused(tmp_path):
         cython_module(tmp_path, "later", text)
 
 
-@in_cpp
-def test_what_is_no_request_is_refused_in_cpp(tmp_path):
-    program, source = tmp_path / "refusals", NATIVE / "refusals.cpp"
-    subprocess.run(
-        [CXX, *FLAGS, "-I", sk.get_include(), str(source), "-o", str(program)],
-        check=True,
-    )
-    done = subprocess.run([str(program)], check=False, capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (0, "34 refused\n")
+def test_what_is_no_request_is_refused_in_cpp():
+    assert printed_by("refusals") == ["34 refused"]
 
 
 def test_numba_caches(tmp_path):

@@ -1,0 +1,36 @@
+"""Programs that the build has made for the tests: see tests/native/CMakeLists.txt."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def program(name: str) -> Path:
+    """Return the path of a program.
+
+    Skips the test if the program cannot be built on this machine, or if no programs
+    were built and ``SLOTKERN_PROGRAMS`` does not name their folder.
+
+    Raises
+    ------
+    FileNotFoundError
+        If ``SLOTKERN_PROGRAMS`` names a folder without the list of programs.
+    KeyError
+        If the build knows no such program.
+    """
+    if "SLOTKERN_SANITIZED" in os.environ:
+        pytest.skip("programs are built without the sanitizers of this package")
+    folder = Path(os.environ.get("SLOTKERN_PROGRAMS", ROOT / "build" / "programs"))
+    listing = folder / "programs.txt"
+    if "SLOTKERN_PROGRAMS" not in os.environ and not listing.exists():
+        pytest.skip("no programs were built: make programs")
+    lines = listing.read_text(encoding="utf-8").splitlines()
+    status = dict(line.split(" ", 1) for line in lines)[name]
+    if status != "built":
+        pytest.skip(f"{name}: {status}")
+    return folder.absolute() / name
