@@ -184,7 +184,7 @@ def test_two_commands_at_once_keep_the_bookings_of_both(plain: Path) -> None:
         for owner in ("alice", "bob")
     ]
     for done in both:
-        out, err = done.communicate(timeout=120)
+        out, err = done.communicate(timeout=1500)
         assert done.returncode == 0, err
         assert "1 of 1 jobs booked\n" in out
     table = sk.SlotPool.load(plain).bookings()

@@ -30,7 +30,7 @@ def shown(cells: list[str], folder: Path) -> list[list[dict[str, Any]]]:
 def run(notebook: Any, folder: Path) -> list[list[dict[str, Any]]]:
     client = nbclient.NotebookClient(
         notebook,
-        timeout=300,
+        timeout=1500,
         kernel_name="python3",
         resources={"metadata": {"path": str(folder)}},
     )

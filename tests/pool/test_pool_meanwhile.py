@@ -180,6 +180,6 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 def test_what_others_do_at_a_fork_may_use_pools(when):
     program = AT_A_FORK.format(when=when)
     run = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=1500
     )
     assert (run.stdout, run.returncode) == ("7\n", 0), run.stderr

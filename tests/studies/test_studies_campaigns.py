@@ -156,7 +156,7 @@ def test_a_terminated_study_leaves_no_workers(small, tmp_path):
                 time.sleep(0.01)
             process.terminate()
             # The end of the stream: nobody is left who could write to it.
-            _, told = process.communicate(timeout=60)
+            _, told = process.communicate(timeout=1500)
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
