@@ -79,8 +79,9 @@ def find_window(slots, Request request not None, criterion="finish", *, str shap
     Raises
     ------
     ValueError, TypeError
-        Naming the row, field or argument and its value. A ValueError also if a request with
-        limits has spent `max_work` before any window was found.
+        Naming the row, field or argument and its value.
+    UndecidedError
+        If a request with limits has spent `max_work` before any window was found.
     NoWindowError
         With `required`, where there is none: its text is that of `explain`.
 

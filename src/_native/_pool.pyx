@@ -478,7 +478,7 @@ cdef class SlotPool(ChangingSlots):
         from slotkern.machine.closures import enable
         enable(self, nodes)
 
-    # No Python code runs between a change of the pool and that of what is told of it.
+    # No Python code runs between a change of the pool and the change of its records.
     def _close(self, before, closures, nodes):
         """Put `closures` in the place of `before`, of which those of `nodes` differ.
 

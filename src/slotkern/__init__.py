@@ -8,7 +8,7 @@ from slotkern._core import SLOT
 from slotkern._find import CRITERIA, find_window, find_windows
 from slotkern._request import Request
 from slotkern._windows import Window, WindowTable
-from slotkern.errors import NoWindowError, PoolFileChangedError
+from slotkern.errors import NoWindowError, PoolFileChangedError, UndecidedError
 from slotkern.slots import SlotError, make_slots, validate_slots
 
 if TYPE_CHECKING:
@@ -210,6 +210,7 @@ __all__ = [
     "Trace",
     "TraceSlots",
     "TradeOff",
+    "UndecidedError",
     "View",
     "Window",
     "WindowPolicy",

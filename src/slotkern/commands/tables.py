@@ -50,7 +50,7 @@ DATED = ("start", "finish", *SPANS)
 
 #: The fraction of a second in the text of a date.
 _FRACTION = re.compile(r"\.[0-9]+(?=[+-])")
-#: Units of clocks of which people read no fractions of seconds.
+#: Clock units whose dates are printed without fractions of seconds.
 LONG_UNITS = ("s", "min", "h", "d")
 #: Beyond this many extra columns of the slots, none is shown.
 FEW = 4

@@ -37,7 +37,7 @@ SAID = (
     "max_runtime",
 )
 
-#: Those of which Slurm's words for no limit may be said.
+#: The fields that accept Slurm's words for no limit.
 _LIMITS = ("latest", "deadline", "max_runtime")
 
 Row = dict[str, Any]

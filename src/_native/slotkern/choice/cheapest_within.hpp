@@ -35,8 +35,8 @@ class CheapestWithin {
 
   // `items.value` holds the keys, ascending. A set's cost is total(sum of keys); only sets below
   // `most` are looked for, or up to it where `inclusive`. No set of that cost has a sum of keys
-  // above `most_sum`. `fits(set)` is the exact test. Returns whether the search was finished within
-  // so much work; the best set until then is in `chosen`.
+  // above `most_sum`. `fits(set)` is the exact test. Returns true if the search finished within
+  // `limit` units of work; the best set so far is in `chosen`.
   template <class Total, class Fits>
   bool run(const MultiItems& items, int n, const Amounts& amount, const Amounts& lambda,
            double most, bool inclusive, double most_sum, std::int64_t limit, Total total,

@@ -206,8 +206,8 @@ class MultiKnapsack {
     return best > before;
   }
 
-  // Searches the core for a set that is better than the best; whether it came to its end within
-  // so much work.
+  // Searches the core for a set better than the incumbent. Returns true if it finished within
+  // `most` units of work.
   template <class Accept>
   bool search(std::int64_t most, Accept& accept) {
     const bool by_unit = measured_ && value_.unit > 0;
@@ -243,8 +243,8 @@ class MultiKnapsack {
     work += static_cast<std::int64_t>(count) * (items_.limits + 1) * 2;
   }
 
-  // Drops items of the core if so many others are no worse in anything that a best set without
-  // them exists.
+  // Drops dominated items of the core: items for which enough others are no worse in every respect
+  // that an optimal set without them exists.
   void thin_out() {
     const std::size_t size = core_.size(), need = at(core_.pick);
     if (size <= need || size > kMostThinned) return;

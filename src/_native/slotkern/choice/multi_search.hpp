@@ -242,8 +242,8 @@ class MultiSearch {
       return true;
     }
 
-    // Completes the set by all pairs from item j on whose sum fits. False, and nothing is done, if
-    // there are so many that the search by weight is better.
+    // Completes the set by all pairs from item j on whose sum fits. Returns false and does nothing
+    // if there are too many pairs, so that the search by weight is cheaper.
     bool add_pair(std::size_t j, double value, double weight, bool& finished) {
       const double* sums = search.sums_.data() + search.stack_.size() * kMostLimits;
       const double least = sums[search.below_] - ceiling[search.below_];

@@ -124,10 +124,9 @@ class SlotPool {
     return Status::ok;
   }
 
-  // Makes `times` the closed time of these nodes, of which `of` names one for each; both by node
-  // id, times of one node by start, which may overlap. Nodes without any are open. Closed time is
-  // not free, whatever is released in it. Each node has all of its new closed time or, without
-  // memory, what it had.
+  // Sets the closed time of nodes: `of[i]` is the node of `times[i]`, both sorted by node id, then
+  // by start; times may overlap, and a node without any is open. Closed time is not free, whatever
+  // is released in it. On bad_alloc each node has all of its new closed time or its old one.
   void close(const std::vector<std::int32_t>& nodes, const std::vector<std::int32_t>& of,
              const std::vector<Span>& times) {
     ++version_;
@@ -159,9 +158,9 @@ class SlotPool {
   }
   void take_back() { spans_.take_back(rows_); }
 
-  // The time before `now` is no longer free. The clock never goes back. Amortized O(1) and what
-  // has ended: its spans and rows leave together, when they and the changes since the last time
-  // are as many as the nodes, all of which are looked at then.
+  // Removes the time before `now` from the free time; the clock never goes back. Amortized
+  // O(1 + spans that have ended): spans and rows that have ended are removed together, once they and
+  // the changes since the last removal outnumber the nodes, because removal visits every node.
   Status advance(double now) {
     if (std::isnan(now)) return Status::time_is_nan;
     pass(now);

@@ -405,7 +405,7 @@ class PoolSpans {
     held.insert(next, span);
   }
 
-  // Frees a span of a node but for its closed time, of which it is held. The lists have room.
+  // Frees a span of a node except its closed time, which becomes held. The lists have capacity.
   template <class Rows, class Grown>
   void free_open(std::size_t k, Span span, Rows& rows, Grown grown) {
     const auto free = [&](const Span& piece) { grown(k, piece, give_back(k, piece, rows)); };

@@ -234,7 +234,7 @@ class TraceParser {
     return LineFault::none;
   }
 
-  // A line of names: as many fields as the form has, or more, none of which begins a number.
+  // Returns true for a line of names: at least as many fields as the format has, none a number.
   bool names_fields(const char* p, const char* end) const {
     std::size_t count = 0;
     while (p < end && *p != comment_) {

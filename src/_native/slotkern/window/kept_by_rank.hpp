@@ -18,8 +18,8 @@
 #include "slotkern/window/cheapest.hpp"
 #include "slotkern/window/kept.hpp"
 
-// SLOTKERN_WIDE, if it is defined, forces the set of bits from so many parts on, whatever it costs:
-// the windows of tests are of few nodes.
+// SLOTKERN_WIDE, if it is defined, is the number of parts from which the bit set is used even if it
+// is slower. Tests define it, because their windows have few nodes.
 
 namespace slotkern {
 

@@ -128,7 +128,7 @@ namespace detail {
 // that start share one knapsack.
 inline constexpr int kOneByOne = 4;
 
-// Whether a search has exceeded its work by so much that it stops.
+// Returns true if a search has exceeded its work limit by the tolerated share and must stop.
 inline bool overworked(const Query& query, const WithinScratch& work) {
   return static_cast<double>(work.knapsack.work) >
          static_cast<double>(query.max_work) * (1 + kOverwork) + kLeastWork;
@@ -272,9 +272,8 @@ class LiveWithin {
   // No set that solve_cheap() has not seen has a smaller sum of keys.
   double least_sum() const { return -w_.knapsack.bound * unit_; }
 
-  // The cheapest set of all, by the tie rule: below `most`, or up to it if `inclusive`. False:
-  // none, or not finished within so much work (see `finished`). Slots stand in cost order
-  // afterwards.
+  // Finds the cheapest set by the tie rule, below `most`, or up to it if `inclusive`. Returns false
+  // if there is none, or if `work` units did not suffice (see `finished`). Sorts the slots by cost.
   bool cheapest(double most, bool inclusive, std::int64_t work) {
     order_by_cost();
     MultiItems items;

@@ -60,7 +60,7 @@ class WithinSieve {
   bool stops_sum(double sum, double most) const { return sum > (keyed_ ? most : 0) + noise_; }
   double charged() const { return charged_; }
 
-  // The least sum of keys of sets whose sum of weights less charged() is at least so much.
+  // Lower bound on the sum of keys of any set whose sum of weights minus charged() is at least `sum`.
   double least_keys(double sum) const { return keyed_ ? std::max(0.0, sum - noise_) : 0; }
 
   // The most that lets `some` slots pass.
