@@ -64,7 +64,7 @@ def test_make_demo_says_what_it_does_before_it_does_it(tmp_path: Path) -> None:
         )
         said = [line for line in lines[:at] if line.startswith('echo "make: ')]
         assert said
-        assert lines[at - 1] in said or "pip install --quiet --upgrade" in lines[at - 1]
+        assert lines[at - 1] in said or "-m venv" in lines[at - 1]
     assert "source" in lines[-1]
     (long,) = [line for line in lines if "-e " in line and "pip install" in line]
     assert "--quiet" not in long

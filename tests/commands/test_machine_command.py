@@ -286,9 +286,9 @@ def test_lengths_of_a_clock_are_told_as_such(pool: Path, tmp_path: Path) -> None
     job = ["--nodes", 2, "--walltime", "4:00:00"]
     told = run("find", pool, *job).stdout
     assert "T00:00:00+02:00   4:00:00 " in told
-    assert told.endswith("processor time 8:00:00\n")
+    assert told.endswith("processor time 8 node hours\n")
     assert "4:00:00*   " in run("alternatives", pool, *job).stdout
-    assert "8:00:00*" in run("compare", pool, *job).stdout
+    assert "8 node hours*" in run("compare", pool, *job).stdout
     jobs = tmp_path / "j.csv"
     jobs.write_text("nodes,walltime\n1,1h\n1,100min\n")
     options = ("--policy", "css", "--policy", "easy", "--execute")

@@ -25,8 +25,10 @@ def here() -> str:
 
 
 def test_every_search_and_every_method_has_a_digest_of_its_own(here: str) -> None:
-    digests = [line.split()[-1] for line in here.splitlines()]
-    assert len(digests) >= 28  # as many as there are criteria, values and methods
+    lines = here.splitlines()
+    assert len(lines) >= 28  # as many as there are criteria, values and methods
+    # The default method of choose runs the search first, and may end there every time.
+    digests = [line.split()[-1] for line in lines if not line.startswith("choose 0 ")]
     assert len(set(digests)) == len(digests)
 
 

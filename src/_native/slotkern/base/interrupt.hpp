@@ -133,11 +133,11 @@ class Watch {
 
   // Before the interpreter runs its handlers: a signal that arrives from now on is another one.
   void clear() {
-    if (!installed_) return;
     if (detail::asked.load(std::memory_order_relaxed) & kSignaled) {
       stopped_ |= detail::arrived.load();
       forget();
     }
+    if (!installed_) return;
     const Clock::time_point now = Clock::now();
     spent_ += now - began_;
     began_ = now;
