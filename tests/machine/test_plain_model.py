@@ -241,10 +241,9 @@ def test_owners_hold_what_a_list_holds(tmp_path_factory, steps):
                 pool.book(window, owner=owner)
                 taken.append((window, owner))
         elif what == "reserve":
-            for window in pool.reserve(
-                node, time, time + length, owner=owner, partly=True
-            ):
-                taken.append((window, owner))
+            # With an owner it would cover what is released under it: tests/pool.
+            for window in pool.reserve(node, time, time + length, partly=True):
+                taken.append((window, None))
         elif what == "release" and taken:
             window, _ = taken.pop(time % len(taken))
             pool.release(window)

@@ -208,7 +208,7 @@ void learning_pays() {
   const auto five = [&] { return some(5, 0.6); };
   CHECK(share(prepared, one, five) < 0.4);
   CHECK(share(prepared, one, five) < 0.35);
-  CHECK(share(prepared, many, [&] { return some(2 + std::int64_t(below(20)), 1); }) < 0.5);
+  CHECK(share(prepared, many, [&] { return some(2 + std::int64_t(below(20)), 1); }) < 0.55);
   CHECK(share(prepared, wide, [&] { return some(2 + std::int64_t(below(60)), 4); }) < 1.2);
   CHECK(share(prepared, wide, five) < 0.6);
   CHECK(share(prepared, hard, [&] {

@@ -211,7 +211,10 @@ class SlotPool {
     if (const Status status = ask(asked, criterion, from); status != Status::ok)
       return status;
     // The papers' first step, and the work on sums that limits bound, depend on the order of rows.
-    if (criterion_name(criterion) == First::name || asked.limits) drop_past();
+    if (criterion_name(criterion) == First::name || asked.limits) {
+      drop_past();
+      make_rows_for(asked.volume);  // rebuilds rows that drop_past() lost for want of memory, or throws
+    }
     Hints& hints = hints_[table_of(from, shape)];
     const double floor = from.earliest, known = hints.bound(from);
     if (known == kInfinity) return Status::none;
