@@ -13,8 +13,8 @@ from slotkern.files.whole import AnyPath
 from slotkern.limits import Limit
 from slotkern.typing import BuiltIn, Criterion, Shape, Slots, Time
 
-Nodes: TypeAlias = str | int | Sequence[str] | Sequence[int] | NDArray[Any]
-During: TypeAlias = tuple[Time | None, Time | None]
+_Nodes: TypeAlias = str | int | Sequence[str] | Sequence[int] | NDArray[Any]
+_During: TypeAlias = tuple[Time | None, Time | None]
 
 CLOSURE: np.dtype[np.void]
 NO_CLOSURES: NDArray[np.void]
@@ -53,19 +53,19 @@ class SlotPool(ChangingSlots):
         nodes: NDArray[np.int32],
     ) -> bool: ...
     def bookings(
-        self, *, nodes: Nodes | None = None, during: During | None = None
+        self, *, nodes: _Nodes | None = None, during: _During | None = None
     ) -> NDArray[np.void]: ...
     def disable(
         self,
-        nodes: Nodes,
+        nodes: _Nodes,
         start: Time | None = None,
         end: Time | None = None,
         owner: str = "down",
     ) -> list[Window]: ...
-    def enable(self, nodes: Nodes) -> None: ...
+    def enable(self, nodes: _Nodes) -> None: ...
     def reserve(
         self,
-        nodes: Nodes,
+        nodes: _Nodes,
         start: Time,
         end: Time,
         *,

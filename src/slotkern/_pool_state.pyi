@@ -4,9 +4,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from slotkern._pool import NO_CLOSURES as NO_CLOSURES
 from slotkern._pool import SlotPool
 from slotkern._windows import Window
 from slotkern.typing import Slots
+
+NO_SPANS: NDArray[np.void]
 
 def restored(
     origin: NDArray[np.void],

@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 from slotkern._core import PreparedSlots
 from slotkern._request import Request
+from slotkern._windows import SLOT_STARTS as SLOT_STARTS
 
 STATIC_SIGNATURE: str
 MOVING_SIGNATURE: str
