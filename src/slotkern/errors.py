@@ -59,7 +59,10 @@ class NoWindowError(LookupError):
 
 
 class UndecidedError(ValueError):
-    """A search that has spent `max_work` without a window or a proof that none is."""
+    """A search spent `max_work` without a window or a proof that there is none."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(message)
 
 
 class PoolFileChangedError(ValueError):

@@ -84,6 +84,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const ValueAnswer answer = find_by_value(prepared, query, valuation, c.shape, options, false);
   ++tally.searches;
   if (answer.status == Status::volume_too_small) return check_refusal(rows, asked), 0;
+  // A limit on the work can end a search under limits on sums before anything is found or proven.
+  const bool may_be_undecided = query.limits && work <= 100;
+  if (answer.status == Status::undecided && may_be_undecided) return 0;
   if (answer.status != Status::ok && answer.status != Status::none)
     fail("an unexpected status", c, rows, asked, limited, column, answer);
 
