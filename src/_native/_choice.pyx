@@ -321,6 +321,8 @@ def choose_within(cost, value, n, budget, limits, gap, max_work):
         row, k = fault.row, fault.other
         raise error_of(fault.status, "choose", {
             "limit": k, "row": row, "weight": keep[k][0][row]})
+    if fault.status == Status.undecided:
+        raise error_of(fault.status, "choose", {"work": work})
     if fault.status != Status.ok:
         raise choice_error(fault, costs, values, "cost", "negative or not finite")
     cdef CppChoice one = move(found[0])

@@ -78,6 +78,8 @@ def choose(
 
     Raises
     ------
+    UndecidedError
+        With `limits`, if `max_work` was spent before any choice was found.
     ValueError, TypeError
         For a NaN or infinite value, a negative or infinite cost (naming the row),
         lengths that differ, n < 1, sums that overflow; for method "table" also costs

@@ -59,7 +59,7 @@ class NoWindowError(LookupError):
 
 
 class UndecidedError(ValueError):
-    """A search spent `max_work` without a window or a proof that there is none."""
+    """A search spent `max_work` without an answer or a proof that there is none."""
 
     def __init__(self, message: str = "") -> None:
         super().__init__(message)
@@ -148,8 +148,8 @@ TEXTS: dict[str, tuple[type[Exception], str]] = {
     ),
     "undecided": (
         UndecidedError,
-        "no window was found within max_work = {work:,} units of work, and it is not "
-        "proven that there is none; raise max_work, or loosen the limits",
+        "nothing was found within max_work = {work:,} units of work, and it is not "
+        "proven that nothing fits; raise max_work, or loosen the limits",
     ),
     "not_free": (ValueError, "{what} cannot be booked: {part} is not free"),
     "not_booked": (

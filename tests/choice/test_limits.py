@@ -200,3 +200,15 @@ def test_limits_that_are_none(limits, kind, words):
 def test_the_table_knows_no_limits():
     with pytest.raises(ValueError, match="method 'table' knows no limits"):
         sk.choose([1, 2], [1, 2], 1, 5, method="table", limits=[([1, 2], "<=", 1)])
+
+
+def test_a_choice_that_was_not_decided_is_no_none():
+    rng = np.random.default_rng(4)
+    weight = rng.integers(10**8, 10**9, 60)
+    rows = rng.permutation(60)[:20]
+    amount = int(weight[rows].sum())
+    limits = [(weight, "<=", amount), (weight, ">=", amount)]  # one sum, met by some rows
+    with pytest.raises(sk.UndecidedError, match="within max_work = 0 units"):
+        sk.choose(np.zeros(60), rng.random(60), 20, 0, limits=limits, max_work=0)
+    # What no choice can meet is proven without any work.
+    assert sk.choose(np.zeros(60), rng.random(60), 20, 0, limits=[(weight, "<=", 1)]) is None

@@ -66,6 +66,8 @@ def pareto(
 
     Raises
     ------
+    UndecidedError
+        If a search under limits spent `max_work` before it found a window.
     ValueError, TypeError
         As `find_window`; for a criterion whose front would not be exact (``"first"``,
         ``"leftover"``, ``"dependable"``, ``"coordinated"``, functions of the start);

@@ -165,21 +165,32 @@ void what_gains_nothing_is_seldom_tried() {
   }
 }
 
-// What 3,000 searches take with memory, of what they take without.
-template <class Ask>
-double share(const PreparedSlots& prepared, CostMemory& memory, Ask ask) {
-  const int cost = criterion_index("cost");
+// The counted effort of 3,000 searches, with the cache of cost bounds and without.
+struct Efforts {
   double learning = 0, plain = 0;
+};
+
+template <class Ask>
+Efforts efforts_of(const PreparedSlots& prepared, CostMemory& memory, Ask ask) {
+  const int cost = criterion_index("cost");
+  Efforts efforts;
   for (int k = 0; k < 3000; ++k) {
     const Query query = ask();
     workspace().effort = 0;
     const Status mine = find(prepared, memory, query, cost, ShapeKind::ragged).status;
-    learning += double(workspace().effort);
+    efforts.learning += double(workspace().effort);
     workspace().effort = 0;
     CHECK(find(prepared, query, cost, ShapeKind::ragged).status == mine);
-    plain += double(workspace().effort);
+    efforts.plain += double(workspace().effort);
   }
-  return learning / plain;
+  return efforts;
+}
+
+// The share of the effort that the cache leaves.
+template <class Ask>
+double share(const PreparedSlots& prepared, CostMemory& memory, Ask ask) {
+  const Efforts efforts = efforts_of(prepared, memory, ask);
+  return efforts.learning / efforts.plain;
 }
 
 // Pools as they are: one width, many widths and volumes, hard requests among easy ones, and one
@@ -208,7 +219,11 @@ void learning_pays() {
   const auto five = [&] { return some(5, 0.6); };
   CHECK(share(prepared, one, five) < 0.4);
   CHECK(share(prepared, one, five) < 0.35);
-  CHECK(share(prepared, many, [&] { return some(2 + std::int64_t(below(20)), 1); }) < 0.55);
+  // Wide sweeps got cheaper when they stopped using the bit set (window/kept_by_rank.hpp), so the
+  // share alone says less: the effort itself may not rise.
+  const Efforts efforts =
+      efforts_of(prepared, many, [&] { return some(2 + std::int64_t(below(20)), 1); });
+  CHECK(efforts.learning < 3000 * 1400 && efforts.learning < 0.55 * efforts.plain);
   CHECK(share(prepared, wide, [&] { return some(2 + std::int64_t(below(60)), 4); }) < 1.2);
   CHECK(share(prepared, wide, five) < 0.6);
   CHECK(share(prepared, hard, [&] {

@@ -92,7 +92,11 @@ struct ChooserWithin {
              std::all_of(limits.begin(), limits.end(),
                          [&](const SumLimit& limit) { return keeps(limit, rows); });
     });
-    if (!any) return {};
+    if (!any) {
+      Fault fault;  // none fits; or the work was spent before that was known
+      if (!knapsack.complete) fault.status = Status::undecided;
+      return fault;
+    }
     choice.proven = knapsack.complete;
     choice.rows = knapsack.chosen;
     std::sort(choice.rows.begin(), choice.rows.end(), [&](int a, int b) {
