@@ -207,8 +207,9 @@ def test_a_choice_that_was_not_decided_is_no_none():
     weight = rng.integers(10**8, 10**9, 60)
     rows = rng.permutation(60)[:20]
     amount = int(weight[rows].sum())
-    limits = [(weight, "<=", amount), (weight, ">=", amount)]  # one sum, met by some rows
+    limits = [(weight, "<=", amount), (weight, ">=", amount)]  # `rows` meet both
     with pytest.raises(sk.UndecidedError, match="within max_work = 0 units"):
         sk.choose(np.zeros(60), rng.random(60), 20, 0, limits=limits, max_work=0)
     # What no choice can meet is proven without any work.
-    assert sk.choose(np.zeros(60), rng.random(60), 20, 0, limits=[(weight, "<=", 1)]) is None
+    least = [(weight, "<=", 1)]
+    assert sk.choose(np.zeros(60), rng.random(60), 20, 0, limits=least) is None
