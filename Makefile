@@ -134,7 +134,7 @@ lint: $(VENV)/.installed
 # not ours. What a sanitizer reports goes to stderr before it ends the process: not captured.
 # Folders whose tests build programs, or call kernels only as other tests do, are left out. Hypothesis
 # tries a third of the cases, because the fuzzers try far more of them under the same sanitizers.
-UNSANITIZED := browser docs house native notebooks studies
+UNSANITIZED := architecture browser docs native notebooks studies
 $(SAN)/.installed: $(SOURCES) | toolchain
 	@command -v $(CLANG) >/dev/null || { echo "make: $(CLANG) is missing (Debian: clang)" >&2; exit 1; }
 	$(PYTHON) -m venv $(SAN)

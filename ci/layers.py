@@ -1,11 +1,11 @@
-"""The rooms of the house: who may use whom, who does, and the picture of it.
+"""The layers of the project: which layer may use which, and a picture of the uses.
 
-``python ci/house.py`` draws ``docs/develop/house.svg`` anew and fails where a rule is
-broken; ``tests/house/test_rooms.py`` does both checks. What a room is for and how to
-add to it is told in ``docs/develop/house.md``.
+``python ci/layers.py`` draws ``docs/develop/layers.svg`` again and fails if a rule is
+broken; ``tests/architecture/test_layers.py`` checks both. The purpose of each layer and
+how to add to it are described in ``docs/develop/architecture.md``.
 
 A use is an ``#include``, an import or a cimport, at the top of a module or in a
-function. What only a type checker reads does not count.
+function. Imports under ``TYPE_CHECKING`` do not count.
 """
 
 from __future__ import annotations
@@ -21,33 +21,33 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
-PICTURE = ROOT / "docs" / "develop" / "house.svg"
+PICTURE = ROOT / "docs" / "develop" / "layers.svg"
 
 
-class Room(NamedTuple):
-    """Where it lies, what it is for, and the modules or packages of a Python room."""
+class Layer(NamedTuple):
+    """The source tree of a layer, its purpose, and the modules of a Python layer."""
 
-    wing: str
-    says: str
-    holds: tuple[str, ...] = ()
+    tree: str
+    purpose: str
+    modules: tuple[str, ...] = ()
 
 
 HEADERS, PYTHON = "src/_native/slotkern/", "src/slotkern/"
 
-#: The one list of layers: a room uses itself and those above it.
-ROOMS = {
-    "base": Room(HEADERS, "codes, interrupts, rules of floating point"),
-    "choice": Room(HEADERS, "knapsacks by themselves"),
-    "slots": Room(HEADERS, "records, requests, prepared columns, the screen"),
-    "window": Room(HEADERS, "sweeps, criteria, tie rule, alternatives"),
-    "value": Room(HEADERS, "searches by sums of values"),
-    "pool": Room(HEADERS, "slots that change: book, release, schedule, embed"),
-    "batch": Room(HEADERS, "many jobs at once, and how they really run"),
-    "replay": Room(HEADERS, "traces read, queues of jobs replayed"),
-    "community": Room(HEADERS, "schedulers that ask each other, and their simulation"),
-    "ground": Room(
+#: The one list of layers. A layer uses itself and the layers before it.
+LAYERS = {
+    "base": Layer(HEADERS, "codes, interrupts, rules of floating point"),
+    "choice": Layer(HEADERS, "knapsacks by themselves"),
+    "slots": Layer(HEADERS, "records, requests, prepared columns, zone maps"),
+    "window": Layer(HEADERS, "sweeps, criteria, tie rule, alternatives"),
+    "value": Layer(HEADERS, "searches by sums of values"),
+    "pool": Layer(HEADERS, "slots that change: book, release, schedule, embed"),
+    "batch": Layer(HEADERS, "many jobs at once, and how they really run"),
+    "replay": Layer(HEADERS, "traces read, queues of jobs replayed"),
+    "community": Layer(HEADERS, "schedulers that negotiate, and their simulation"),
+    "foundation": Layer(
         PYTHON,
-        "checks of arguments, filters, extras, types, what things show",
+        "checks of arguments, filters, extras, types, display of results",
         (
             "checks",
             "errors",
@@ -63,9 +63,9 @@ ROOMS = {
             "where",
         ),
     ),
-    "core": Room(
+    "core": Layer(
         PYTHON,
-        "the doors of requests, slots, windows and searches",
+        "bindings of requests, slots, windows and searches",
         (
             "_base",
             "_core",
@@ -76,10 +76,10 @@ ROOMS = {
             "_windows",
         ),
     ),
-    "arrays": Room(PYTHON, "arrays of slots, checked", ("slots",)),
-    "doors": Room(
+    "arrays": Layer(PYTHON, "arrays of slots, checked", ("slots",)),
+    "bindings": Layer(
         PYTHON,
-        "the other doors",
+        "the other bindings",
         (
             "_alternatives",
             "_batch",
@@ -96,16 +96,16 @@ ROOMS = {
             "embed",
         ),
     ),
-    "files": Room(PYTHON, "files and tables in and out", ("files",)),
-    "machine": Room(
+    "files": Layer(PYTHON, "files and tables in and out", ("files",)),
+    "machine": Layer(
         PYTHON,
         "named nodes, dates, busy time, owners; files of pools",
         ("machine", "pool_file"),
     ),
-    "published": Room(PYTHON, "the papers' algorithms as printed", ("published",)),
-    "searches": Room(
+    "published": Layer(PYTHON, "the papers' algorithms as printed", ("published",)),
+    "searches": Layer(
         PYTHON,
-        "what users call, over the doors",
+        "functions that users call, above the bindings",
         (
             "alternatives",
             "budget",
@@ -118,38 +118,41 @@ ROOMS = {
             "search",
         ),
     ),
-    "environment": Room(PYTHON, "random environments", ("environment",)),
-    "batches": Room(PYTHON, "schedules of many jobs at once", ("batch",)),
-    "traces": Room(
+    "environment": Layer(PYTHON, "random environments", ("environment",)),
+    "batches": Layer(PYTHON, "schedules of many jobs at once", ("batch",)),
+    "traces": Layer(
         PYTHON, "workload traces, and the free slots they leave", ("traces",)
     ),
-    "face": Room(PYTHON, "the names of import slotkern", ("slotkern",)),
-    "replays": Room(PYTHON, "traces replayed on a cluster", ("replays",)),
-    "communities": Room(
+    "api": Layer(PYTHON, "the names of import slotkern", ("slotkern",)),
+    "replays": Layer(PYTHON, "traces replayed on a cluster", ("replays",)),
+    "communities": Layer(
         PYTHON, "communities of schedulers, simulated", ("communities",)
     ),
-    "plotting": Room(PYTHON, "pictures", ("plotting",)),
-    "viewer": Room(PYTHON, "schedules as pages of one file", ("viewer",)),
-    "studies": Room(PYTHON, "experiments, reports, figures", ("studies",)),
-    "commands": Room(PYTHON, "the command line", ("commands", "__main__")),
+    "plotting": Layer(PYTHON, "pictures", ("plotting",)),
+    "viewer": Layer(PYTHON, "schedules as pages of one file", ("viewer",)),
+    "studies": Layer(PYTHON, "experiments, reports, figures", ("studies",)),
+    "commands": Layer(PYTHON, "the command line", ("commands", "__main__")),
 }
 
-#: Uses against the rule, each with its reason. A new one is an error, and so is one of
-#: these that is no longer there.
+#: Uses against the rule, each with its reason. A use that is not listed is an error,
+#: and so is an entry without a use.
 EXCEPTIONS = {
     (
         "_find",
         "explanation",
-    ): "find_window(required=True) raises with what explain says",
-    ("_find", "search"): "find_window sends there what is no built-in criterion",
-    ("shown", "files.tables"): "to_pandas and to_arrow of all that has a table",
-    ("shown", "plotting.each"): "the plot method of all that has a picture",
+    ): "find_window(required=True) raises with the explanation",
+    ("_find", "search"): "find_window delegates criteria that are not built in",
+    ("shown", "files.tables"): "to_pandas and to_arrow of results with a table",
+    ("shown", "plotting.each"): "the plot method of results with a picture",
     ("_alternatives", "criteria"): "best and pareto by a criterion of values",
-    ("_moments", "machine.durations"): "durations of a request in rarer words",
-    ("_moments", "machine.moments"): "dates in rarer words, and the changes of a zone",
-    ("_core", "machine.terms"): "requests with dates, made numbers by a clock",
+    ("_moments", "machine.durations"): "durations of a request in less common units",
+    (
+        "_moments",
+        "machine.moments",
+    ): "dates in less common forms, and the changes of a time zone",
+    ("_core", "machine.terms"): "requests with dates, converted to numbers by a clock",
     ("_pool", "machine.jobs"): "requests of a table of jobs",
-    ("_pool", "machine.closures"): "disabled nodes, and the bookings they hit",
+    ("_pool", "machine.closures"): "disabled nodes, and the bookings that they affect",
     ("_pool", "machine.ledger"): "owners, reservations, tables of bookings",
     ("_bookings", "machine.ledger"): "a schedule as a table with names and dates",
     ("_pool", "alternatives"): "SlotPool.find_alternatives",
@@ -158,20 +161,20 @@ EXCEPTIONS = {
 
 
 class Use(NamedTuple):
-    """A module or header that uses another, and whether only when it is called."""
+    """A module or header, another that it uses, and True if only inside a function."""
 
     user: str
     used: str
     late: bool
 
 
-def room_of(name: str) -> str | None:
-    """Return the room of a header such as "window/find.hpp" or a module "files.csv"."""
+def layer_of(name: str) -> str | None:
+    """Return the layer of a header ("window/find.hpp") or module ("files.csv")."""
     if "/" in name:
-        room = name.split("/")[0]
-        return room if room in ROOMS and ROOMS[room].wing == HEADERS else None
+        layer = name.split("/")[0]
+        return layer if layer in LAYERS and LAYERS[layer].tree == HEADERS else None
     top = name.split(".")[0]
-    return next((room for room, its in ROOMS.items() if top in its.holds), None)
+    return next((layer for layer, its in LAYERS.items() if top in its.modules), None)
 
 
 def uses(root: Path = ROOT) -> list[Use]:
@@ -189,7 +192,7 @@ def _includes(root: Path) -> Iterator[Use]:
 
 
 def _cython(root: Path) -> Iterator[Use]:
-    """What the doors use; a .pxd is its module's, a .pxi that of who includes it."""
+    """Uses of the bindings. A .pxd counts for its module, a .pxi for its includer."""
     names = _names(root)
     native = root / "src" / "_native"
     for path in (*native.glob("*.pyx"), *(root / PYTHON).rglob("*.pxd")):
@@ -251,7 +254,7 @@ def _names(root: Path) -> set[str]:
 
 
 def _targets(base: str, listed: list[str], names: set[str]) -> list[str]:
-    """The modules that ``from base import listed`` uses, as far as they are ours."""
+    """Return the modules of this project that ``from base import listed`` uses."""
     if base != "slotkern" and not base.startswith("slotkern."):
         return []
     base = base.removeprefix("slotkern").removeprefix(".")
@@ -263,23 +266,27 @@ def _targets(base: str, listed: list[str], names: set[str]) -> list[str]:
 
 
 def against_the_rule(use: Use) -> bool:
-    """Whether a use goes to a later room."""
-    rooms = list(ROOMS)
-    user, used = room_of(use.user), room_of(use.used)
+    """Return True if a use goes to a later layer."""
+    layers = list(LAYERS)
+    user, used = layer_of(use.user), layer_of(use.used)
     if user is None or used is None:
         return True
-    return rooms.index(used) > rooms.index(user)
+    return layers.index(used) > layers.index(user)
 
 
 def faults(found: list[Use]) -> list[str]:
-    """Return what is wrong with the uses, in words."""
-    everyone = {name for use in found for name in use[:2]}
-    wrong = [f"{name} has no room" for name in sorted(everyone) if not room_of(name)]
+    """Return a message for each use that breaks a rule."""
+    names_in_use = {name for use in found for name in use[:2]}
+    wrong = [
+        f"{name} belongs to no layer"
+        for name in sorted(names_in_use)
+        if not layer_of(name)
+    ]
     bad = {use[:2] for use in found if against_the_rule(use)}
     wrong += [
-        f"{user} ({room_of(user)}) must not use {used} ({room_of(used)})"
+        f"{user} ({layer_of(user)}) must not use {used} ({layer_of(used)})"
         for user, used in sorted(bad - EXCEPTIONS.keys())
-        if room_of(user) and room_of(used)
+        if layer_of(user) and layer_of(used)
     ]
     wrong += [
         f"{user} no longer uses {used}: take it out of EXCEPTIONS"
@@ -292,7 +299,7 @@ def faults(found: list[Use]) -> list[str]:
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
-        wrong.append("a circle: " + " uses ".join(reversed(error.args[1])))
+        wrong.append("a cycle: " + " uses ".join(reversed(error.args[1])))
     return wrong
 
 
@@ -302,15 +309,17 @@ DOT, EXCEPTION = "#2f6f9f", "#c0392b"
 
 
 def draw(found: list[Use]) -> str:
-    """Return the picture: a row for each room, a dot under each room that it uses."""
-    counts = Counter((room_of(use.user), room_of(use.used)) for use in found)
-    odd = Counter(
-        (room_of(use.user), room_of(use.used)) for use in found if against_the_rule(use)
+    """Return the picture: a row for each layer, a dot under each layer that it uses."""
+    counts = Counter((layer_of(use.user), layer_of(use.used)) for use in found)
+    exceptional = Counter(
+        (layer_of(use.user), layer_of(use.used))
+        for use in found
+        if against_the_rule(use)
     )
-    rooms = list(ROOMS)
-    size = CELL * len(rooms)
+    layers = list(LAYERS)
+    size = CELL * len(layers)
     width, height = LEFT + size + 90, TOP + size + 60
-    kernels = CELL * sum(room.wing == HEADERS for room in ROOMS.values())
+    kernels = CELL * sum(layer.tree == HEADERS for layer in LAYERS.values())
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="13">',
@@ -326,7 +335,7 @@ def draw(found: list[Use]) -> str:
             f'<text x="{x}" y="{y}" fill="{colour}"{more}>{escape(words)}</text>'
         )
 
-    for i, name in enumerate(rooms):
+    for i, name in enumerate(layers):
         at, middle = i * CELL, i * CELL + CELL // 2
         for x1, y1, x2, y2 in (
             (LEFT, TOP + at, LEFT + size, TOP + at),
@@ -339,24 +348,24 @@ def draw(found: list[Use]) -> str:
             f'fill="{RULE}"/>'
         )
         text(12, TOP + middle + 5, name, more=' font-weight="bold"')
-        text(116, TOP + middle + 5, ROOMS[name].says, FAINT, ' font-size="11.5"')
+        text(116, TOP + middle + 5, LAYERS[name].purpose, FAINT, ' font-size="11.5"')
         x, y = LEFT + middle + 4, TOP - 8
         text(x, y, name, more=f' transform="rotate(-55 {x} {y})"')
     for (user, used), count in sorted(counts.items(), key=str):
         if user is None or used is None or user == used:
             continue
-        x = LEFT + rooms.index(used) * CELL + CELL // 2
-        y = TOP + rooms.index(user) * CELL + CELL // 2
-        colour = EXCEPTION if odd[user, used] else DOT
+        x = LEFT + layers.index(used) * CELL + CELL // 2
+        y = TOP + layers.index(user) * CELL + CELL // 2
+        colour = EXCEPTION if exceptional[user, used] else DOT
         out.append(f'<circle cx="{x}" cy="{y}" r="11" fill="{colour}"/>')
         more = ' text-anchor="middle" font-size="11.5"'
         text(x, y + 4, str(count), "white", more)
-    text(12, TOP - 12, "room", FAINT)
+    text(12, TOP - 12, "layer", FAINT)
     text(LEFT - 8, TOP - 12, "uses", FAINT, ' text-anchor="end"')
     y = TOP + size + 30
     for x, colour, words in (
         (LEFT, DOT, "uses, by number"),
-        (LEFT + 160, EXCEPTION, "exceptions, each with its reason in ci/house.py"),
+        (LEFT + 160, EXCEPTION, "exceptions, each with its reason in ci/layers.py"),
     ):
         out.append(f'<circle cx="{x + 8}" cy="{y - 4}" r="8" fill="{colour}"/>')
         text(x + 24, y, words)

@@ -1,4 +1,4 @@
-"""No header and no module uses a later room, and the picture of the house is true."""
+"""No header and no module uses a later layer, and the picture is up to date."""
 
 from __future__ import annotations
 
@@ -14,62 +14,64 @@ ROOT = Path(__file__).parents[2]
 
 
 def load() -> ModuleType:
-    path = ROOT / "ci" / "house.py"
-    spec = importlib.util.spec_from_file_location("house", path)
+    path = ROOT / "ci" / "layers.py"
+    spec = importlib.util.spec_from_file_location("layers", path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules["house"] = module  # the types of its named tuples are looked up there
+    sys.modules["layers"] = module  # the types of its named tuples are looked up there
     spec.loader.exec_module(module)
     return module
 
 
-house = load()
+layers = load()
 
 
 def test_uses_go_one_way() -> None:
-    assert house.faults(house.uses()) == []
+    assert layers.faults(layers.uses()) == []
 
 
-def test_every_header_and_module_is_seen() -> None:
-    seen = {name for use in house.uses() for name in use[:2]}
+def test_every_header_and_module_is_found() -> None:
+    seen = {name for use in layers.uses() for name in use[:2]}
     headers = {
-        path.relative_to(ROOT / house.HEADERS).as_posix()
-        for path in (ROOT / house.HEADERS).rglob("*.hpp")
+        path.relative_to(ROOT / layers.HEADERS).as_posix()
+        for path in (ROOT / layers.HEADERS).rglob("*.hpp")
     }
-    doors = {path.stem for path in (ROOT / "src" / "_native").glob("*.pyx")}
+    bindings = {path.stem for path in (ROOT / "src" / "_native").glob("*.pyx")}
     assert {name for name in seen if "/" in name} == headers
-    assert doors <= seen
+    assert bindings <= seen
     tops = {
         path.stem
-        for path in (ROOT / house.PYTHON).iterdir()
+        for path in (ROOT / layers.PYTHON).iterdir()
         if path.suffix == ".py" or (path / "__init__.py").exists()
     } - {"__init__"}
-    assert {top for top in tops if not house.room_of(top)} == set()
+    assert {top for top in tops if not layers.layer_of(top)} == set()
 
 
-def test_the_picture_is_that_of_the_source() -> None:
-    drawn = house.PICTURE.read_text(encoding="utf-8")
-    assert drawn == house.draw(house.uses()), "run python ci/house.py"
+def test_the_picture_is_up_to_date() -> None:
+    drawn = layers.PICTURE.read_text(encoding="utf-8")
+    assert drawn == layers.draw(layers.uses()), "run python ci/layers.py"
 
 
-def test_the_page_names_every_room() -> None:
-    page = (ROOT / "docs" / "develop" / "house.md").read_text(encoding="utf-8")
+def test_the_page_names_every_layer() -> None:
+    page = (ROOT / "docs" / "develop" / "architecture.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `(\w+)` \|", page, re.M)
-    assert rows == list(house.ROOMS)
+    assert rows == list(layers.LAYERS)
 
 
-def test_what_the_page_names_is_there() -> None:
-    for name in ("docs/develop/house.md", "CONTRIBUTING.md", "docs/cpp.md"):
+def test_paths_named_on_pages_exist() -> None:
+    for name in ("docs/develop/architecture.md", "CONTRIBUTING.md", "docs/cpp.md"):
         text = (ROOT / name).read_text(encoding="utf-8")
         for path in re.findall(r"`((?:src|tests|ci|docs|benchmarks)/[\w/.]+)`", text):
             assert (ROOT / path).exists(), (name, path)
         for path in re.findall(r"`slotkern/([\w/]+\.hpp)`", text):
-            assert (ROOT / house.HEADERS / path).exists(), (name, path)
+            assert (ROOT / layers.HEADERS / path).exists(), (name, path)
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / house.HEADERS).rglob("*.hpp")), ids=str)
-def test_includes_stand_in_order(path: Path) -> None:
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / layers.HEADERS).rglob("*.hpp")), ids=str
+)
+def test_includes_are_sorted(path: Path) -> None:
     own = re.findall(r'^#include "(.*)"', path.read_text(encoding="utf-8"), re.M)
     assert own == sorted(own)
     assert all(name.startswith("slotkern/") for name in own)
@@ -92,7 +94,7 @@ def test_includes_stand_in_order(path: Path) -> None:
 def test_a_use_against_the_rule_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, text: str, said: int
 ) -> None:
-    monkeypatch.setattr(house, "EXCEPTIONS", {})
+    monkeypatch.setattr(layers, "EXCEPTIONS", {})
     for name in (
         "plotting/__init__",
         "plotting/gantt",
@@ -107,30 +109,30 @@ def test_a_use_against_the_rule_is_found(
     target = tmp_path / path
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(text, encoding="utf-8")
-    faults = house.faults(house.uses(tmp_path))
-    words = {1: "has no room", 2: "must not use"}[said]
+    faults = layers.faults(layers.uses(tmp_path))
+    words = {1: "belongs to no layer", 2: "must not use"}[said]
     assert faults
     assert all(words in fault for fault in faults)
 
 
-def test_exceptions_and_circles_are_found() -> None:
-    use = house.Use
-    assert house.faults([]) == [
+def test_exceptions_and_cycles_are_found() -> None:
+    use = layers.Use
+    assert layers.faults([]) == [
         f"{user} no longer uses {used}: take it out of EXCEPTIONS"
-        for user, used in sorted(house.EXCEPTIONS)
+        for user, used in sorted(layers.EXCEPTIONS)
     ]
     ring = [
         use("window/a.hpp", "window/b.hpp", False),
         use("window/b.hpp", "window/a.hpp", False),
     ]
-    assert any("a circle" in fault for fault in house.faults(ring))
+    assert any("a cycle" in fault for fault in layers.faults(ring))
     late = [ring[0], ring[1]._replace(late=True)]
-    assert not any("a circle" in fault for fault in house.faults(late))
-    kept = [use(user, used, True) for user, used in house.EXCEPTIONS]
-    assert house.faults(kept) == []
+    assert not any("a cycle" in fault for fault in layers.faults(late))
+    kept = [use(user, used, True) for user, used in layers.EXCEPTIONS]
+    assert layers.faults(kept) == []
 
 
-def test_what_only_a_type_checker_reads_does_not_count(tmp_path: Path) -> None:
+def test_imports_for_type_checkers_do_not_count(tmp_path: Path) -> None:
     folder = tmp_path / "src" / "slotkern"
     folder.mkdir(parents=True)
     (folder / "slots.py").touch()
@@ -138,4 +140,4 @@ def test_what_only_a_type_checker_reads_does_not_count(tmp_path: Path) -> None:
         "from typing import TYPE_CHECKING\n"
         "if TYPE_CHECKING:\n    from slotkern import slots\n"
     )
-    assert house.uses(tmp_path) == []
+    assert layers.uses(tmp_path) == []
