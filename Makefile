@@ -16,7 +16,7 @@ BUILD_TOOLS := "scikit-build-core>=1.0" "cython>=3.1,<3.4" "numpy>=2.0" cmake ni
 , := ,
 install = set -o pipefail; $(BIN)/python -m pip install --disable-pip-version-check --no-build-isolation -e ".[$(1)]" | sed "/^Requirement already/d"
 TARGETS := search within alternatives pool pool-small choose values replay withdraw
-DOORS   := $(patsubst src/_native/%.pyx,slotkern.%,$(wildcard src/_native/*.pyx))
+BINDINGS := $(patsubst src/_native/%.pyx,slotkern.%,$(wildcard src/_native/*.pyx))
 SOURCES := pyproject.toml CMakeLists.txt $(shell find src -type f -not -path "*/__pycache__/*")
 
 .PHONY: help demo test programs fresh docs bench bench-briefly fuzz fuzz-readers fuzz-kernels fuzz-briefly sdist lint sanitize clang mutants viewer clean toolchain
@@ -31,7 +31,7 @@ help:
 	@echo "make bench     set up, then run the benchmarks; tables and pictures of the pages anew"
 	@echo "make fuzz      all fuzzers: EXECUTIONS=100000 inputs a reader, FUZZ_RUNS=1000000 a kernel"
 	@echo "make sdist     the source distribution, compiled and tried in an environment of its own"
-	@echo "make lint      ruff, mypy --strict, stubs against the compiled modules"
+	@echo "make lint      ruff, codespell, mypy --strict, stubs against the compiled modules"
 	@echo "make sanitize  the whole test suite, built by clang++ with AddressSanitizer and UBSan"
 	@echo "make clang     the whole test suite on a build by clang++ as it would be released"
 	@echo "make mutants   change the kernels one place at a time: which tests notice? COUNT=100"
@@ -126,8 +126,9 @@ fuzz: fuzz-readers fuzz-kernels
 lint: $(VENV)/.installed
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+	$(BIN)/codespell
 	$(BIN)/mypy
-	$(BIN)/python -m mypy.stubtest --ignore-disjoint-bases --allowlist ci/stubtest.txt $(DOORS)
+	$(BIN)/python -m mypy.stubtest --ignore-disjoint-bases --allowlist ci/stubtest.txt $(BINDINGS)
 
 # The same tests against kernels and doors that another compiler built, with ASan, UBSan and
 # bounds checks. Python itself is not instrumented: the runtime is preloaded, and its leaks are
