@@ -35,18 +35,18 @@ cdef extern from "slotkern/choice/choose.hpp" namespace "slotkern" nogil:
         vector[CppChoice]*&)
     int64_t cpp_last_work "slotkern::last_work"()
 
-cdef extern from "slotkern/choice/choose_within.hpp" namespace "slotkern" nogil:
+cdef extern from "slotkern/choice/choose_constrained.hpp" namespace "slotkern" nogil:
     cdef cppclass SumLimit:
         const double* weight
         double amount
         cbool at_least
 
-    Fault cpp_choose_within "slotkern::choose_within"(
+    Fault cpp_choose_constrained "slotkern::choose_constrained"(
         const double*, const double*, int, int, double, const vector[SumLimit]&, double, int64_t,
         CppChoice*&)
 
-cdef extern from "slotkern/choice/multi_bound.hpp" namespace "slotkern":
-    const int kMostLimits
+cdef extern from "slotkern/choice/multidim_bound.hpp" namespace "slotkern":
+    const int kMaxSumLimits
 
 cdef extern from "slotkern/choice/trade_off.hpp" namespace "slotkern" nogil:
     cdef cppclass Classes:
@@ -55,7 +55,7 @@ cdef extern from "slotkern/choice/trade_off.hpp" namespace "slotkern" nogil:
         const int64_t* first
         size_t count
 
-    cdef cppclass CppOneEach "slotkern::OneEach":
+    cdef cppclass CppOneEach "slotkern::MultipleChoiceKnapsack":
         vector[int64_t] rows
         double value, weight, bound, least
         cbool feasible, proven
@@ -71,7 +71,7 @@ cdef extern from "slotkern/choice/trade_off.hpp" namespace "slotkern" nogil:
 # Units of work after which the choice of one each gives up proving: well under a second.
 ONE_EACH_WORK = 1 << 24
 # The same for a choice under several limits.
-WITHIN_WORK = 1 << 24
+CONSTRAINED_WORK = 1 << 24
 # The most entries that choose_each gives.
 MOST_EACH = 10_000_000
 
@@ -274,7 +274,7 @@ def last_work():
 # --- further limits
 
 # Beside the budget.
-MOST_LIMITS = kMostLimits - 1
+MOST_LIMITS = kMaxSumLimits - 1
 
 
 cdef tuple limit_parts(object limit, Py_ssize_t k, Py_ssize_t count):
@@ -297,7 +297,7 @@ def choose_within(cost, value, n, budget, limits, gap, max_work):
         raise ValueError(f"at most {MOST_LIMITS} limits, got {len(limits)}")
     cdef int64_t pick = whole(n, "n", 1)
     cdef double money = number(budget, "budget", 0), slack = number(gap, "gap", 0, True)
-    cdef int64_t work = WITHIN_WORK if max_work is None else whole(max_work, "max_work", 0)
+    cdef int64_t work = CONSTRAINED_WORK if max_work is None else whole(max_work, "max_work", 0)
     cdef vector[SumLimit] rules
     cdef SumLimit rule
     keep = [limit_parts(limit, k, count) for k, limit in enumerate(limits)]
@@ -314,7 +314,7 @@ def choose_within(cost, value, n, budget, limits, gap, max_work):
     while fault.status == Status.interrupted:
         ask(watch)
         with nogil:
-            fault = cpp_choose_within(
+            fault = cpp_choose_constrained(
                 <const double*>cnp.PyArray_DATA(costs), <const double*>cnp.PyArray_DATA(values),
                 <int>count, most, money, rules, slack, work, found)
     if fault.status in (Status.weight_not_finite, Status.weights_overflow):

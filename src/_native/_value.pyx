@@ -42,7 +42,7 @@ cdef extern from "slotkern/value/find.hpp" namespace "slotkern" nogil:
     SourceFacts source_facts(int) noexcept
 
     cdef cppclass Valuation:
-        ValueKind worth
+        ValueKind kind
         double sign
         const double* column
         void* function
@@ -50,14 +50,14 @@ cdef extern from "slotkern/value/find.hpp" namespace "slotkern" nogil:
         const char* records
         Py_ssize_t stride
 
-    cdef cppclass Limits:
+    cdef cppclass WorkLimits:
         int64_t work
         double memory
 
     cdef cppclass ValueOptions:
         cbool lite, any_start, group_span
         double gap
-        Limits limits
+        WorkLimits limits
 
     cdef cppclass Effort:
         int64_t groups, steps, subsets, work
@@ -137,9 +137,9 @@ cdef int set_function(Valuation* valuation, object capsule, cnp.ndarray slots) e
     """Make the valuation one by a C function over these records, which must live as long."""
     signature = capsule_signature(capsule)
     if signature == STATIC_SIGNATURE:
-        valuation.worth = ValueKind.static_function
+        valuation.kind = ValueKind.static_function
     elif signature == MOVING_SIGNATURE:
-        valuation.worth = ValueKind.moving_function
+        valuation.kind = ValueKind.moving_function
     else:
         raise TypeError(f"a criterion's capsule must be named {STATIC_SIGNATURE!r} or "
                         f"{MOVING_SIGNATURE!r}, got {signature!r}")
@@ -154,10 +154,10 @@ cdef int set_valuation(Valuation* valuation, str worth, object data, cnp.ndarray
     if worth == "function":
         set_function(valuation, data, slots)
     elif worth == "column":
-        valuation.worth = ValueKind.column
+        valuation.kind = ValueKind.column
         valuation.column = <const double*>cnp.PyArray_DATA(<cnp.ndarray>data)
     else:
-        valuation.worth = <ValueKind><int>NAMED_VALUES[worth].place
+        valuation.kind = <ValueKind><int>NAMED_VALUES[worth].place
     return 0
 
 
@@ -217,7 +217,7 @@ def find(PreparedSlots pool not None, Request request not None, str worth, objec
     plain.found, plain.parts = answer.found, answer.parts
     cdef Window window = wrap(plain, query.n, name, shape)
     window.proven, window.bound = answer.proven, answer.bound
-    if source_facts(<int>valuation.worth).moving and not any_start:
+    if source_facts(<int>valuation.kind).moving and not any_start:
         window.proven_over = SLOT_STARTS
     window.effort = {"groups": answer.effort.groups, "steps": answer.effort.steps,
                      "subsets": answer.effort.subsets, "work": answer.effort.work}

@@ -9,7 +9,7 @@ from slotkern.shown_table import Table
 
 MOST_EACH: int
 MOST_LIMITS: int
-WITHIN_WORK: int
+CONSTRAINED_WORK: int
 
 @final
 class Choice:

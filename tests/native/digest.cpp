@@ -85,7 +85,7 @@ std::uint64_t digest_of(ValueKind kind, ShapeKind shape) {
       query.budget = static_cast<double>(query.n) * query.volume * (0.7 + 0.05 * (job % 10));
       query.deadline = job % 3 == 0 ? 150 : 300;
       Valuation v;
-      v.worth = kind;
+      v.kind = kind;
       v.sign = job % 2 == 0 ? 1 : -1;
       v.column = column.data();
       v.function = kind == ValueKind::moving_function ? reinterpret_cast<void*>(moving_value)
@@ -127,7 +127,7 @@ std::uint64_t digest_of_one_each() {
       first.push_back(first.back() + static_cast<std::int64_t>(size));
     }
     const double limit = static_cast<double>(count) * (6 + 5 * (round % 7)) / (1 + 6 * (round % 2));
-    OneEach* answer = nullptr;
+    MultipleChoiceKnapsack* answer = nullptr;
     const Fault fault = choose_one_each({value.data(), weight.data(), first.data(), count}, limit,
                                         round % 4 == 1, 0, 1 << 20, answer);
     mix(digest, static_cast<double>(fault.status));

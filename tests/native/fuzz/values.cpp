@@ -8,13 +8,13 @@ namespace {
 fuzz::Tally tally{"values"};
 
 struct Case {
-  slotkern::ValueKind worth;
+  slotkern::ValueKind kind;
   double sign;
   slotkern::ShapeKind shape;
 };
 
 void print(const Case& c) {
-  std::fprintf(stderr, "values %d, sign %g, shape %d\n", static_cast<int>(c.worth), c.sign,
+  std::fprintf(stderr, "values %d, sign %g, shape %d\n", static_cast<int>(c.kind), c.sign,
                static_cast<int>(c.shape));
 }
 
@@ -55,7 +55,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Column column;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const bool price = bytes.one_in(4);  // values that follow prices are hard
-    column.values.push_back(price ? std::min(rows[i].price, slotkern::kMostValue)
+    column.values.push_back(price ? std::min(rows[i].price, slotkern::kMaxValue)
                                   : bytes.pick(palette));
   }
   const std::int64_t work = bytes.one_in(8) ? bytes.below(30) : std::int64_t{1} << 40;
@@ -76,9 +76,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!asked.mask.empty()) query.mask = asked.mask.data();
   if (!limited.limits.all.empty()) query.limits = &limited.limits;
   Valuation valuation;
-  valuation.worth = c.worth;
+  valuation.kind = c.kind;
   valuation.column = column.values.data();
-  if (c.worth == ValueKind::column) valuation.sign = c.sign;
+  if (c.kind == ValueKind::column) valuation.sign = c.sign;
   ValueOptions options;
   options.limits.work = work;
   const ValueAnswer answer = find_by_value(prepared, query, valuation, c.shape, options, false);
@@ -91,7 +91,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     fail("an unexpected status", c, rows, asked, limited, column, answer);
 
   const bool square = c.shape == ShapeKind::square;
-  const bool placed = c.worth == ValueKind::dependable || c.worth == ValueKind::coordinated;
+  const bool placed = c.kind == ValueKind::dependable || c.kind == ValueKind::coordinated;
   const Oracle oracle(rows, asked, c.shape, &limited);
   double largest = 0;  // of what a part of a window can be worth
   const auto value_of = [&](const Totals& w) {
@@ -100,15 +100,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       const double d = square ? w.runtime : oracle.length(i);
       const double before = w.start - rows[i].start, after = rows[i].end - w.start - d;
       double z = column.values[i];
-      if (c.worth == ValueKind::part_time) z = d;
-      if (c.worth == ValueKind::dependable) z = std::min(before, after);
-      if (c.worth == ValueKind::coordinated) z = std::max(before, after);
+      if (c.kind == ValueKind::part_time) z = d;
+      if (c.kind == ValueKind::dependable) z = std::min(before, after);
+      if (c.kind == ValueKind::coordinated) z = std::max(before, after);
       largest = std::max(largest, std::fabs(z) + (placed ? std::fabs(w.start) : 0));
       total += z;
     }
     return placed ? total / static_cast<double>(query.n) : total;
   };
-  const double sign = c.worth == ValueKind::part_time ? -1 : c.sign;
+  const double sign = c.kind == ValueKind::part_time ? -1 : c.sign;
   double best = -kInfinity;
   if (query.n <= static_cast<std::int64_t>(prepared.nodes.size()))
     for (std::size_t i = 0; i < rows.size(); ++i) {

@@ -23,8 +23,8 @@ void tops_are_the_heaviest() {
       cost.push_back(static_cast<double>(below(12)));
       value.push_back(static_cast<double>(below(12)) - 4);
     }
-    Side side;
-    Lagrange::top({cost.data(), value.data(), count}, n, 1, 0.5, side);
+    ItemSet side;
+    LagrangianBound::top({cost.data(), value.data(), count}, n, 1, 0.5, side);
     std::vector<int> order(static_cast<std::size_t>(count));
     std::iota(order.begin(), order.end(), 0);
     const auto weigh = [&](int i) {
@@ -60,18 +60,18 @@ void lagrange_bounds_hold() {
         money += cost[static_cast<std::size_t>(i)], worth += value[static_cast<std::size_t>(i)];
       if (money <= budget) best = std::max(best, worth);
     });
-    Lagrange lagrange;
+    LagrangianBound lagrange;
     const bool any = lagrange.solve({cost.data(), value.data(), count}, n, budget, 1000, 0,
                                     -kInfinity,
-                                    [&](const Side& side) { return side.cost <= budget; });
+                                    [&](const ItemSet& side) { return side.cost <= budget; });
     CHECK(any == (best > -kInfinity));
     if (!any) continue;
     CHECK(lagrange.bound >= best - 1e-9 && lagrange.under.cost <= budget);
     CHECK(lagrange.under.value <= best);
     if (lagrange.closed) CHECK(lagrange.under.value == best);
     double weight = lagrange.lambda * budget;
-    Side side;
-    Lagrange::top({cost.data(), value.data(), count}, n, 1, lagrange.lambda, side);
+    ItemSet side;
+    LagrangianBound::top({cost.data(), value.data(), count}, n, 1, lagrange.lambda, side);
     weight += side.weight;
     if (!lagrange.closed) CHECK(std::fabs(weight - lagrange.bound) < 1e-9 * (1 + weight));
   }
@@ -142,7 +142,7 @@ void core_searches_find_the_best_set() {
     CHECK(found == best && (found == seen || found == -kInfinity));
     found = -kInfinity;
     CHECK(!depth.run(core, tolerance, found, 0, accept) || depth.nodes == 0);
-    CoreLists lists;
+    CoreDynamicProgram lists;
     found = seen = -kInfinity;
     CHECK(lists.run<false>(core, tolerance, found, 1'000'000, 1e9, accept));
     if (!lists.blurred) CHECK(found == best);
@@ -224,7 +224,7 @@ void blurred_lists_are_run_again() {
   });
   Knapsack knapsack;
   knapsack.scale = ValueScale::of(value.data(), count);
-  CHECK(knapsack.solve({cost.data(), value.data(), count}, pick, budget, Forced{}, -kInfinity));
+  CHECK(knapsack.solve({cost.data(), value.data(), count}, pick, budget, ForcedItems{}, -kInfinity));
   CHECK(knapsack.complete && knapsack.best == best && best == 325);
 }
 
@@ -269,7 +269,7 @@ void swaps_are_the_best_ones() {
       return total;
     };
     const double room = sum(cost, set) + static_cast<double>(below(4));
-    Swaps swaps;
+    LocalSearch swaps;
     swaps.start({cost.data(), value.data(), count}, room, 0);
     swaps.stand_on(set);
     double gain = 0;
@@ -331,7 +331,7 @@ void one_of_each_class_against_all_of_them() {
       least = std::min(least, w);
       if (w <= most_met(limit)) best = std::max(best, sign * z);
     }
-    OneEach* answer = nullptr;
+    MultipleChoiceKnapsack* answer = nullptr;
     CHECK(choose_one_each(classes, limit, maximize, 0, 1 << 20, answer).status == Status::ok);
     CHECK(answer->feasible == (best > -kInfinity) && answer->least == least);
     if (answer->feasible) {
@@ -380,7 +380,7 @@ void a_choice_cut_short_bounds_the_best() {
       first.push_back(first.back() + static_cast<std::int64_t>(size));
     }
     const Classes classes{weight.data(), weight.data(), first.data(), count};
-    OneEach* answer = nullptr;
+    MultipleChoiceKnapsack* answer = nullptr;
     CHECK(choose_one_each(classes, limit, true, 0, 1 << 24, answer).status == Status::ok);
     const double better = answer->value;
     CHECK(choose_one_each(classes, limit, true, 0, 1, answer).status == Status::ok);
@@ -400,7 +400,7 @@ void rows_of_classes_that_are_alike() {
     first.push_back(first.back() + 40);
   }
   const Classes classes{value.data(), weight.data(), first.data(), 30};
-  OneEach* answer = nullptr;
+  MultipleChoiceKnapsack* answer = nullptr;
   for (const bool maximize : {false, true}) {
     CHECK(choose_one_each(classes, 100, maximize, 0, 1 << 20, answer).status == Status::ok);
     for (std::size_t k = 0; k < 30; ++k)

@@ -38,7 +38,7 @@ void what_is_given_up_is_not_called_proven() {
   std::vector<double> worth;
   for (const Row& row : rows) worth.push_back(100 - row.start);
   Valuation dependable, column;
-  dependable.worth = ValueKind::dependable;
+  dependable.kind = ValueKind::dependable;
   column.column = worth.data();
   for (const Valuation& valuation : {dependable, column}) {
     ValueOptions options;
@@ -66,7 +66,7 @@ void work_ends_where_it_is_limited() {
 void a_function_that_fails_is_a_fault_of_its_slot() {
   const std::vector<Row> rows{{0, 0, 50, 1, 1}, {1, 1, 50, 1, 1}};
   Valuation own;
-  own.worth = ValueKind::static_function;
+  own.kind = ValueKind::static_function;
   own.records = reinterpret_cast<const char*>(rows.data());
   own.stride = sizeof(Row);
   const StaticValue fails = [](const void* slot, double, double* value) {

@@ -4,7 +4,7 @@
 // cut into sub-batches. For a sub-batch, alternatives are cut out of the free time job by job,
 // round after round, until no job finds another, so that no two of them overlap (CSS with the
 // criterion "first": AMP). One of each job's is then chosen by the multiple-choice knapsack of
-// choice/one_each.hpp, and booked before the next sub-batch looks at the slots. Backfilling
+// choice/multiple_choice.hpp, and booked before the next sub-batch looks at the slots. Backfilling
 // gives each job in order the earliest window; BSF slices the first jobs and backfills the rest.
 //
 // The limit of the choice is eq. 5 (for each job the mean expense of its alternatives, rounded
@@ -313,7 +313,7 @@ class Batch {
     }
     const double limit = rules_->limited ? share : usual.value();
     if (rules_->limited && !(least.value() <= most_met(limit))) return leave_all(first);
-    OneEach& answer = one_each();
+    MultipleChoiceKnapsack& answer = multiple_choice_scratch();
     const Classes classes{value_.data(), expense_.data(), classes_.data(), classes_.size() - 1};
     const Fault fault = answer.run(classes, limit, rules_->maximize, rules_->gap, rules_->work);
     if (fault.status != Status::ok) return blame(fault, first);
@@ -377,7 +377,7 @@ class Batch {
 
   // Ties: each job in order takes the earliest of its alternatives of the same value that the
   // limit allows, the first found of equal starts. Returns what is spent then.
-  double start_early(OneEach& answer, double limit) const {
+  double start_early(MultipleChoiceKnapsack& answer, double limit) const {
     double spent = answer.weight;
     for (std::size_t c = 0; c < kept_.size(); ++c) {
       const auto first = static_cast<std::size_t>(classes_[c]);

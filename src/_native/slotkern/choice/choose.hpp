@@ -30,7 +30,7 @@ struct Chooser {
   std::vector<double> sorted;
   std::vector<Choice> choices;
   Items given{nullptr, nullptr, 0};
-  Side cheapest;
+  ItemSet cheapest;
   std::vector<int> kept;  // rows of the items that can be chosen, and their columns, or nothing
   std::vector<double> kept_cost, kept_value;
 
@@ -52,7 +52,7 @@ struct Chooser {
 
   // The items that the n - 1 cheapest others leave room for; `cheapest` then are n of them.
   Items affordable(int n, double budget) {
-    Lagrange::top(given, n, 0, 1, cheapest);
+    LagrangianBound::top(given, n, 0, 1, cheapest);
     const double nth = given.cost[cheapest.chosen.back()], others = cheapest.cost - nth;
     const double most = std::min(budget, budget - others + 0x1p-50 * (n + 8) * budget);
     kept.clear();
@@ -139,7 +139,7 @@ struct Chooser {
 
   // choices[k - from] for k = from..n items.
   Fault run(const Items& all, int from, int n, double amount, double gap,
-            const Limits& limits, Method method) {
+            const WorkLimits& limits, Method method) {
     const double budget = most_met(amount);
     choices.clear();
     choices.resize(static_cast<std::size_t>(n - from + 1));
@@ -197,22 +197,22 @@ struct Chooser {
   static constexpr int kManyItems = 1 << 12;
 };
 
-inline Chooser& chooser() {
+inline Chooser& choice_scratch() {
   static thread_local Chooser scratch;
   return scratch;
 }
 
 // Units of work of the calling thread's last choose().
-inline std::int64_t last_work() noexcept { return chooser().knapsack.work; }
+inline std::int64_t last_work() noexcept { return choice_scratch().knapsack.work; }
 
 inline Fault choose(const double* cost, const double* value, int count, int from, int n,
                     double budget, double gap, std::int64_t work, double memory,
                     Method method, std::vector<Choice>*& choices) noexcept {
   Fault fault;
   const Status status = guarded([&] {
-    Chooser& scratch = chooser();
+    Chooser& scratch = choice_scratch();
     choices = &scratch.choices;
-    Limits limits;
+    WorkLimits limits;
     limits.work = work;
     limits.memory = memory;
     fault = scratch.run({cost, value, count}, from, n, budget, gap, limits, method);

@@ -1,10 +1,10 @@
 // Two exact searches over the core of a cardinality-constrained knapsack: the items that the
-// Lagrange bound could not decide, by falling weight w = z - lambda * c.
+// Lagrangian bound could not decide, by falling weight w = z - lambda * c.
 //
 // CoreSearch goes depth first in that order: with j the next item and r still to choose, the
 // bound is (weights so far) + w_j + ... + w_{j+r-1}. Quick when few sets come near the bound.
 //
-// CoreLists is a dynamic program over (items too many, cost, value), which starts from the n
+// CoreDynamicProgram is a dynamic program over (items too many, cost, value), which starts from the n
 // heaviest items and decides about one more item a round, from the middle outwards (the core
 // order of Pisinger's minknap). Of two states with as many items the cheaper and better one
 // dominates. A state has lost |w - w_middle| for each exchanged item; it is dropped when that
@@ -23,7 +23,7 @@
 #include <utility>
 #include <vector>
 
-#include "slotkern/choice/bound.hpp"
+#include "slotkern/choice/lagrangian_bound.hpp"
 
 namespace slotkern {
 
@@ -112,7 +112,7 @@ class CoreSearch {
   std::vector<int> stack_;
 };
 
-class CoreLists {
+class CoreDynamicProgram {
  public:
   std::int64_t states = 0;
   bool blurred = false;
@@ -172,7 +172,7 @@ class CoreLists {
   // One run: a round decides about one item, for all balances.
   template <bool Strict, class Accept>
   struct Rounds {
-    CoreLists& lists;
+    CoreDynamicProgram& lists;
     const Core& core;
     const Tolerance& tolerance;
     double& best;

@@ -11,7 +11,7 @@
 
 #include "slotkern/choice/core.hpp"
 #include "slotkern/choice/problem.hpp"
-#include "slotkern/choice/table.hpp"
+#include "slotkern/choice/knapsack_table.hpp"
 
 namespace slotkern {
 
@@ -38,7 +38,7 @@ class CoreTable {
       for (std::int64_t& c : costs_) c /= divisor;
     divisor = std::max<std::int64_t>(divisor, 1);
     const double spare = room - core.pick * least;
-    if (!(total < kMostInteger) || spare < 0) return -1;
+    if (!(total < kMaxIntegerSum) || spare < 0) return -1;
     width_ = std::floor(std::min(spare, total) / static_cast<double>(divisor)) + 1;
     const double size = static_cast<double>(core.size());
     if (!KnapsackTable::fits(size, core.pick, width_, memory)) return -1;

@@ -2,14 +2,14 @@
 // real costs and values, exactly.
 //
 // Stages, each only if the one before left the question open:
-//   1. the Lagrange bound and the best set it meets within the budget; 1-swaps improve that;
+//   1. the Lagrangian bound and the best set it meets within the budget; 1-swaps improve that;
 //   2. items whose exchange costs more than (bound - incumbent) are decided; the rest is the core;
 //   3. the search: depth first, core lists and local search, in slices that grow;
 //   4. for integer costs the table over the core, once the search has spent half of its work.
 // The table's work T is known before it begins and the search's is not, so that this order takes
 // at most 1.5 T and at most three times the work of the search alone.
 //
-// choice/best_set.hpp compares values and tests budgets. Work is counted, never timed. One unit
+// choice/knapsack_incumbent.hpp compares values and tests budgets. Work is counted, never timed. One unit
 // takes about 10 ns: a node of the depth-first search, a state of the lists, 64 cells of the
 // table, a quarter of an exchange of two items, 32 exchanges of one.
 #pragma once
@@ -19,22 +19,22 @@
 #include <cstdint>
 #include <vector>
 
-#include "slotkern/choice/best_set.hpp"
+#include "slotkern/choice/knapsack_incumbent.hpp"
 #include "slotkern/choice/core.hpp"
 #include "slotkern/choice/core_table.hpp"
 #include "slotkern/choice/problem.hpp"
-#include "slotkern/choice/swaps.hpp"
+#include "slotkern/choice/local_search.hpp"
 
 namespace slotkern {
 
-class Knapsack : public BestSet {
+class Knapsack : public KnapsackIncumbent {
  public:
   KnapsackTable& table() { return core_table_.table; }  // at the caller's between calls
 
   // A set of `pick` items that, with the forced one, beats `incumbent`. False if there is none
   // (or none was found: see `complete`). `cheapest`: the `pick` cheapest, where they are known.
-  bool solve(const Items& items, int pick, double budget, const Forced& forced, double incumbent,
-             double first_lambda = 0, const Side* cheapest = nullptr) {
+  bool solve(const Items& items, int pick, double budget, const ForcedItems& forced, double incumbent,
+             double first_lambda = 0, const ItemSet* cheapest = nullptr) {
     begin(items, pick, budget, forced, incumbent);
     leave_out_dear();
     if (pick == 0 || pick >= items_.count) {
@@ -52,7 +52,7 @@ class Knapsack : public BestSet {
   // The same for items that lie by falling weight = value - lambda * cost already: a short
   // depth-first search first, solve() only if that does not settle it.
   bool improve(const Items& items, const double* weight, int pick, double budget, double lambda,
-               const Forced& forced, double incumbent) {
+               const ForcedItems& forced, double incumbent) {
     begin(items, pick, budget, forced, incumbent);
     if (pick == 0 || pick >= items.count) return trivial();
     tolerance_.noise = noise(pick, lambda * reach_);
@@ -79,7 +79,7 @@ class Knapsack : public BestSet {
   }
 
  private:
-  void begin(const Items& items, int pick, double budget, const Forced& forced,
+  void begin(const Items& items, int pick, double budget, const ForcedItems& forced,
              double incumbent) {
     start(items, pick, budget, forced, incumbent);
     begun_ = work;
@@ -102,10 +102,10 @@ class Knapsack : public BestSet {
     return found_;
   }
 
-  void stages(double first_lambda, const Side* cheapest) {
+  void stages(double first_lambda, const ItemSet* cheapest) {
     const bool first = best == -kInfinity;
     const double stop = tolerance_.beat(best) - forced_.value;
-    const auto within = [&](const Side& side) { return fits(side.chosen, side.cost); };
+    const auto within = [&](const ItemSet& side) { return fits(side.chosen, side.cost); };
     if (!lagrange_.solve(items_, pick_, room_, reach_, first_lambda, stop, within, cheapest)) {
       bound = -kInfinity;
       return;
@@ -141,7 +141,7 @@ class Knapsack : public BestSet {
   // falling weight if a search follows.
   void reduce(bool sorted = true) {
     const double lambda = lagrange_.lambda;
-    Lagrange::top(items_, pick_, 1, lambda, side_);
+    LagrangianBound::top(items_, pick_, 1, lambda, side_);
     mark(side_.chosen);
     weight_.resize(static_cast<std::size_t>(items_.count));
     double next = -kInfinity;
@@ -324,7 +324,7 @@ class Knapsack : public BestSet {
 
   // Work of the table, or -1 where it does not apply.
   std::int64_t table_work() {
-    if (!limits.table || !(budget_ < kMostInteger)) return -1;
+    if (!limits.table || !(budget_ < kMaxIntegerSum)) return -1;
     double room = std::floor(budget_);  // what integers may sum to
     for (const int i : fixed_) {
       if (items_.cost[i] != std::floor(items_.cost[i])) return -1;
@@ -358,12 +358,12 @@ class Knapsack : public BestSet {
 
   std::int64_t begun_ = 0, until_ = std::numeric_limits<std::int64_t>::max();  // see allot()
   std::int64_t table_ = -1;  // work of the table, or -1 if it does not apply
-  Lagrange lagrange_;
-  Side side_;
+  LagrangianBound lagrange_;
+  ItemSet side_;
   Core core_;
   CoreSearch depth_;
-  CoreLists lists_;
-  Swaps swaps_;
+  CoreDynamicProgram lists_;
+  LocalSearch swaps_;
   CoreTable core_table_;
   std::vector<int> fixed_, order_, set_;
   std::vector<char> marked_;

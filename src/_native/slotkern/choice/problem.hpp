@@ -9,11 +9,11 @@
 
 namespace slotkern {
 
-inline constexpr double kMostExact = 0x1p53;    // sums of whole numbers below it are exact
-inline constexpr double kMostInteger = 0x1p52;  // the same with room for differences
+inline constexpr double kMaxExactSum = 0x1p53;    // sums of whole numbers below it are exact
+inline constexpr double kMaxIntegerSum = 0x1p52;  // the same with room for differences
 
 // Items that must be among the chosen; choosing `pick` others comes on top.
-struct Forced {
+struct ForcedItems {
   int count = 0;  // 0, 1 or 2
   double costs[2] = {0, 0};
   double value = 0;
@@ -21,7 +21,7 @@ struct Forced {
   double cost() const { return costs[0] + costs[1]; }
 };
 
-struct Limits {
+struct WorkLimits {
   std::int64_t work = std::numeric_limits<std::int64_t>::max();
   double memory = 268435456;
   bool table = true;  // may be tried

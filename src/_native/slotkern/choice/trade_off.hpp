@@ -9,7 +9,7 @@
 // bytes a state.
 #pragma once
 
-#include "slotkern/choice/one_each.hpp"
+#include "slotkern/choice/multiple_choice.hpp"
 
 namespace slotkern {
 
@@ -74,17 +74,17 @@ struct TradeOff {
   };
 };
 
-inline OneEach& one_each() {
-  static thread_local OneEach scratch;
+inline MultipleChoiceKnapsack& multiple_choice_scratch() {
+  static thread_local MultipleChoiceKnapsack scratch;
   return scratch;
 }
 
 // The answer stays in the scratch of the calling thread until its next call.
 inline Fault choose_one_each(const Classes& classes, double limit, bool maximize, double gap,
-                             std::int64_t work, OneEach*& answer) noexcept {
+                             std::int64_t work, MultipleChoiceKnapsack*& answer) noexcept {
   Fault fault;
   const Status status = guarded([&] {
-    answer = &one_each();
+    answer = &multiple_choice_scratch();
     fault = answer->run(classes, limit, maximize, gap, work);
     return Status::ok;
   });

@@ -14,7 +14,7 @@
 
 namespace slotkern {
 
-// Beside the budget, and what a search needs for itself (choice/multi_bound.hpp).
+// Beside the budget, and what a search needs for itself (choice/multidim_bound.hpp).
 inline constexpr std::size_t kMostPartLimits = 6;
 inline constexpr double kMostUse = 1e290;
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "slotkern/value/search.hpp"
-#include "slotkern/value/within.hpp"
+#include "slotkern/value/constrained_search.hpp"
 #include "slotkern/window/find.hpp"
 
 namespace slotkern {
@@ -20,7 +20,7 @@ struct ValueAnswer {
   const Part* parts = nullptr;
 };
 
-inline ValueWorkspace& valued_workspace() {
+inline ValueWorkspace& value_workspace() {
   static thread_local ValueWorkspace work;
   return work;
 }
@@ -34,7 +34,7 @@ double in_units(const Source& source, double total, std::size_t n) {
 }
 
 template <class Shape, class Source>
-bool settle_value(const PreparedSlots& prepared, const Query& query, const Source& source,
+bool build_value_window(const PreparedSlots& prepared, const Query& query, const Source& source,
                   double start, double span, ValueWorkspace& work, ValueAnswer& answer) {
   const std::size_t n = work.chosen.size();
   const bool square = std::is_same_v<Shape, Square>;
@@ -91,7 +91,7 @@ Status search_by_value(const PreparedSlots& prepared, const Query& query, const 
       return Status::ok;
     }
     const double span = options.group_span ? best.span : 0;  // else what the slowest takes
-    if (!settle_value<Shape>(prepared, query, source, best.start, span, work, answer))
+    if (!build_value_window<Shape>(prepared, query, source, best.start, span, work, answer))
       return answer.fault.status;
     if (!(answer.found.cost <= query.most_money())) return Status::internal;
     answer.parts = work.base.parts.data();
@@ -103,7 +103,7 @@ Status search_by_value(const PreparedSlots& prepared, const Query& query, const 
 
 // The same where sums over the parts are limited: the best window of all, if it keeps the limits.
 template <class Shape>
-Status search_by_value_within(const PreparedSlots& prepared, const Query& query,
+Status search_by_value_constrained(const PreparedSlots& prepared, const Query& query,
                               const Valuation& v, const ValueOptions& options,
                               ValueWorkspace& work, ValueAnswer& answer) {
   if (options.lite || options.group_span) return Status::request_not_valid;
@@ -115,13 +115,13 @@ Status search_by_value_within(const PreparedSlots& prepared, const Query& query,
     return status;
   return with_source(prepared, v, [&](const auto& source) {
     using Source = std::remove_cvref_t<decltype(source)>;
-    ValuesWithin<Shape, Source> search(prepared, query, source, options, work);
+    ConstrainedValueSearch<Shape, Source> search(prepared, query, source, options, work);
     const bool any = search.run();
     answer.fault = search.fault;
     answer.effort = search.effort;
     if (answer.fault.status != Status::ok) return answer.fault.status;
     if (!any) return search.proven ? Status::none : Status::undecided;
-    if (!settle_value<Shape>(prepared, query, source, search.start, 0, work, answer))
+    if (!build_value_window<Shape>(prepared, query, source, search.start, 0, work, answer))
       return answer.fault.status;
     answer.parts = work.base.parts.data();
     answer.proven = search.proven;
@@ -155,7 +155,7 @@ inline Status fill_column(const PreparedSlots& prepared, const Query& query, Val
     if (!source.value(s, row, 0, query.length(s.performance), work.column[prepared.origin(row)]))
       fault = {Status::criterion_failed, prepared.origin(row), 0};
   });
-  v.worth = ValueKind::column;
+  v.kind = ValueKind::column;
   v.column = work.column.data();
   return fault.status;
 }
@@ -163,25 +163,25 @@ inline Status fill_column(const PreparedSlots& prepared, const Query& query, Val
 }  // namespace detail
 
 // The best window by a valuation; with `record` the best value of each step instead, in
-// valued_workspace().steps.
+// value_workspace().steps.
 inline ValueAnswer find_by_value(const PreparedSlots& prepared, const Query& asked,
                                  Valuation valuation, ShapeKind shape, const ValueOptions& options,
                                  bool record) noexcept {
   ValueAnswer answer;
   answer.status = guarded([&] {
     const Query query = prepared.as_searched(asked);
-    ValueWorkspace& work = valued_workspace();
+    ValueWorkspace& work = value_workspace();
     work.chosen.clear();
     work.steps.clear();
     if (const Status status = prepared.check(query, options.any_start); status != Status::ok)
       return status;
     if (query.n > static_cast<std::int64_t>(prepared.nodes.size())) return Status::none;
     if (record || prepared.heavy(query, shape)) expect_long();
-    if (source_facts(static_cast<int>(valuation.worth)).needs_end)
+    if (source_facts(static_cast<int>(valuation.kind)).needs_end)
       if (const Status status = detail::check_ends(prepared, query, answer.fault);
           status != Status::ok)
         return status;
-    if (valuation.worth == ValueKind::static_function && valuation.fixed)
+    if (valuation.kind == ValueKind::static_function && valuation.fixed)
       if (const Status status = detail::fill_column(prepared, query, valuation, work, answer.fault);
           status != Status::ok)
         return status;
@@ -189,7 +189,7 @@ inline ValueAnswer find_by_value(const PreparedSlots& prepared, const Query& ask
     const auto search = [&](auto kind) {
       using Shape = typename decltype(kind)::type;
       if (query.limits)
-        return detail::search_by_value_within<Shape>(prepared, query, valuation, options, work,
+        return detail::search_by_value_constrained<Shape>(prepared, query, valuation, options, work,
                                                      answer);
       return detail::search_by_value<Shape>(prepared, query, valuation, options, record, work,
                                             answer);
@@ -201,6 +201,6 @@ inline ValueAnswer find_by_value(const PreparedSlots& prepared, const Query& ask
   return answer;
 }
 
-inline std::vector<StepValue>& recorded_steps() { return valued_workspace().steps; }
+inline std::vector<StepValue>& recorded_steps() { return value_workspace().steps; }
 
 }  // namespace slotkern

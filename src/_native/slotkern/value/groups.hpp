@@ -2,7 +2,7 @@
 // and the multiplier of the budget. Every value/search.hpp sweep begins here.
 //
 // O(slots) values at most once a group where values change with the length, else once; a
-// Lagrange dual of O(nodes) for every sixteenth group, in between O(1) a new node.
+// LagrangianBound dual of O(nodes) for every sixteenth group, in between O(1) a new node.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "slotkern/value/live.hpp"
+#include "slotkern/value/live_slots.hpp"
 #include "slotkern/value/sources.hpp"
 
 namespace slotkern {
@@ -194,7 +194,7 @@ struct ValueGroups {
 
   bool solve_dual(const Items& items, Plan& plan, double lambda) {
     if (!dual_.solve(items, n, plan.budget, reach, lambda, -kInfinity,
-                     [&](const Side& side) { return side.cost <= plan.budget * (1 + kMargin); }))
+                     [&](const ItemSet& side) { return side.cost <= plan.budget * (1 + kMargin); }))
       return false;
     plan.lambda = dual_.closed ? 0 : dual_.lambda;
     plan.bound = dual_.bound + knapsack.noise(n, plan.lambda * reach);
@@ -275,7 +275,7 @@ struct ValueGroups {
   const ValueOptions& options;
   ValueWorkspace& work;
   Knapsack& knapsack;
-  Lagrange dual_;
+  LagrangianBound dual_;
   int n;
   double reach = 0;  // more than the keys of any window sum to
   // Of the group to sweep next, where known: the only slots that a better window may use, by

@@ -59,7 +59,7 @@ struct ValueIncumbent : ValueGroups<Shape, Source> {
     if (!(plan.bound > this->beat(best, plan.lambda))) return false;
     heaviest = 0;
     if (n > 1) {
-      Lagrange::top(items, n - 1, 1, plan.lambda, work.side);
+      LagrangianBound::top(items, n - 1, 1, plan.lambda, work.side);
       heaviest = work.side.weight;
     }
     return true;

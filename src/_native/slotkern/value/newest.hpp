@@ -172,7 +172,7 @@ class NewestSweep {
     state_.incumbent = before;
     // Not one of them has this group's length: force its slots in, one after the other.
     state_.with_anchors(shape, plan, t, [&](int anchor) {
-      return Forced{1, {w_.key[at(anchor)], 0}, w_.value[at(anchor)]};
+      return ForcedItems{1, {w_.key[at(anchor)], 0}, w_.value[at(anchor)]};
     }, n_ - 1, kNone);
   }
 
@@ -180,7 +180,7 @@ class NewestSweep {
                     double t) {
     ++state_.effort.subsets;
     const double before = state_.best;
-    const Forced forced{1, {key, 0}, z};
+    const ForcedItems forced{1, {key, 0}, z};
     const Items items{w_.key.data(), w_.value.data(), static_cast<int>(w_.row.size())};
     const bool found = knapsack_.improve(items, w_.weight.data(), n_ - 1, plan.budget,
                                          plan.lambda, forced, before);
@@ -196,7 +196,7 @@ class NewestSweep {
     state_.incumbent = before;
     // Not one of them has this group's length: force its slots in, one after the other.
     state_.with_anchors(shape, plan, t, [&](int anchor) {
-      return Forced{2, {key, w_.key[at(anchor)]}, z + w_.value[at(anchor)]};
+      return ForcedItems{2, {key, w_.key[at(anchor)]}, z + w_.value[at(anchor)]};
     }, n_ - 2, row);
   }
 

@@ -139,7 +139,7 @@ class GroupRanges {
     if (!(range.bound > least)) return false;
     range.heaviest = 0;
     if (n_ > 1) {
-      Lagrange::top(items, n_ - 1, 1, plan.lambda, w_.side);
+      LagrangianBound::top(items, n_ - 1, 1, plan.lambda, w_.side);
       range.heaviest = w_.side.weight;
     }
     if (range.first == range.last) return true;

@@ -3,7 +3,7 @@
 //
 // Budgets are in units of the key (square: prices, budget / T; ragged: money), so that only the
 // budget changes from group to group. Exact, because
-//   - a group's Lagrange bound over its nodes (best value, least price) holds for all its steps;
+//   - a group's LagrangianBound bound over its nodes (best value, least price) holds for all its steps;
 //     groups are swept by falling bound until that is no better than the incumbent, of many
 //     groups only those that value/ranges.hpp leaves;
 //   - when values do not move with time, only sets that hold the newest slot are new at a step

@@ -1,8 +1,8 @@
-// What a slot is worth to an additive criterion: the sources of z in
+// What a slot is kind to an additive criterion: the sources of z in
 // max z_1 + ... + z_n (2018, section 3.3; placement: Toporkov et al., section 3.4).
 //
 // Columns and records are those of the array that the pool was made of: a slot cut from a row
-// keeps its values. A function's value beyond kMostValue is no value: sums of such values
+// keeps its values. A function's value beyond kMaxValue is no value: sums of such values
 // overflow.
 //
 // One struct each, in one list: names, documentation, dispatch and tests grow from `Sources`. To
@@ -31,7 +31,7 @@ enum class ValueKind : int { column = 0, part_time, static_function, moving_func
                          coordinated };
 
 struct Valuation {
-  ValueKind worth = ValueKind::column;
+  ValueKind kind = ValueKind::column;
   double sign = 1;                 // -1 turns minimize round
   const double* column = nullptr;  // one value a row
   void* function = nullptr;
@@ -40,7 +40,7 @@ struct Valuation {
   std::ptrdiff_t stride = 0;
 };
 
-inline constexpr double kMostValue = 1e290;
+inline constexpr double kMaxValue = 1e290;
 
 enum class Longer { unknown, no_better, no_worse };
 
@@ -88,7 +88,7 @@ struct SourceDefaults {
   static constexpr double most = kInfinity;
 };
 
-// A column of values within kMostValue, from an extra field or an array.
+// A column of values within kMaxValue, from an extra field or an array.
 struct ColumnSource : SourceDefaults {
   static constexpr bool by_length = false, anchored = false, whole = true;
   static constexpr Longer longer = Longer::no_better;
@@ -142,7 +142,7 @@ struct StaticFunctionSource : SourceDefaults {
     const char* record = records + static_cast<std::ptrdiff_t>(prepared.origin(row)) * stride;
     if (function(record, length, &out)) return false;
     out *= sign;
-    return std::fabs(out) <= kMostValue;  // NaN is none either
+    return std::fabs(out) <= kMaxValue;  // NaN is none either
   }
   bool upper_bound(const Slot& s, std::size_t row, double d, double& out) const {
     return value(s, row, 0, d, out);
@@ -165,7 +165,7 @@ struct MovingFunctionSource : SourceDefaults {
     const char* record = records + static_cast<std::ptrdiff_t>(prepared.origin(row)) * stride;
     if (function(record, t, length, &out)) return false;
     out *= sign;
-    return std::fabs(out) <= kMostValue;  // NaN is none either
+    return std::fabs(out) <= kMaxValue;  // NaN is none either
   }
   bool upper_bound(const Slot&, std::size_t, double, double& out) const {
     out = kInfinity;
@@ -261,7 +261,7 @@ auto with_source_type(int place, F f) {
 
 template <class F>
 auto with_source(const PreparedSlots& prepared, const Valuation& v, F f) {
-  return with_source_type(static_cast<int>(v.worth), [&](auto tag) {
+  return with_source_type(static_cast<int>(v.kind), [&](auto tag) {
     return f(typename decltype(tag)::type(prepared, v));
   });
 }

@@ -186,7 +186,7 @@ class StepSweep {
     if (!value_live(shape, t)) return;
     const Items items{w_.key.data(), w_.value.data(), static_cast<int>(w_.row.size())};
     const double money = lambda * plan.budget;
-    Lagrange::top(items, n_, 1, lambda, w_.side);
+    LagrangianBound::top(items, n_, 1, lambda, w_.side);
     threshold_ = w_.side.last;
     double top = w_.side.weight;
     bool anchored = false;
@@ -209,7 +209,7 @@ class StepSweep {
       }
     }
     state_.with_anchors(shape, plan, t, [&](int anchor) {
-      return Forced{1, {w_.key[at(anchor)], 0}, w_.value[at(anchor)]};
+      return ForcedItems{1, {w_.key[at(anchor)], 0}, w_.value[at(anchor)]};
     }, n_ - 1, kNone);
     adopt_multiplier(lambda);
   }
@@ -218,7 +218,7 @@ class StepSweep {
   // the costs of one step need not be that of the others.
   void adopt_multiplier(double& lambda) const {
     const double own = knapsack_.lambda();
-    if (own > 0 && own * state_.reach < Lagrange::kMostWeight) lambda = own;
+    if (own > 0 && own * state_.reach < LagrangianBound::kMostWeight) lambda = own;
   }
 
   void cheapest_step(const Shape& group, const Plan& plan, double t) {

@@ -4,7 +4,7 @@
 // The budget is a limit like the others, on the sum of keys. A square window of a group must
 // hold a slot of the group's own performance (an anchor), because its parts run as long as its
 // slowest: one more limit, so that each window belongs to one group, at its true length.
-// Bounds and multipliers are the knapsack's (choice/multi_knapsack.hpp); an exact test of its own,
+// Bounds and multipliers are the knapsack's (choice/multidim_knapsack.hpp); an exact test of its own,
 // on exact sums rounded once, decides whether a set keeps its limits.
 #pragma once
 
@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "slotkern/base/exact_sum.hpp"
-#include "slotkern/choice/cheapest_within.hpp"
-#include "slotkern/choice/multi_knapsack.hpp"
+#include "slotkern/choice/constrained_cheapest.hpp"
+#include "slotkern/choice/multidim_knapsack.hpp"
 #include "slotkern/window/sweep.hpp"
 
 namespace slotkern {
@@ -88,15 +88,15 @@ struct PartColumns {
 
 // Scratch of one thread; it only grows.
 struct WithinScratch {
-  MultiKnapsack knapsack;
-  CheapestWithin cheapest;
+  MultidimKnapsack knapsack;
+  ConstrainedCheapest cheapest;
   ExactSum sum;
   PartColumns live, all;  // of a step; of a search
   std::vector<int> order, set;
   std::vector<double> terms;
   std::vector<Entry> chosen;
   // Of a sieve: what slots weigh, by row and by their place in `all`.
-  Multipliers multipliers;
+  DualSimplex multipliers;
   std::vector<double> sieve_weight, weight, least_of;
   // Of a search for the least cost.
   struct Step {
@@ -136,7 +136,7 @@ inline bool overworked(const Query& query, const WithinScratch& work) {
 
 }  // namespace detail
 
-static_assert(kMostPartLimits + 2 == kMostLimits);
+static_assert(kMostPartLimits + 2 == kMaxSumLimits);
 
 template <class Shape>
 class LiveWithin {
@@ -230,7 +230,7 @@ class LiveWithin {
     w_.knapsack.complete = true;
     if (count < n_) return false;
     if (++solved_ == kLong) expect_long();
-    MultiItems items;
+    MultidimItems items;
     Amounts amounts{}, taken{};
     items.value = z.data();
     items.count = forced ? newest : count;
@@ -245,11 +245,11 @@ class LiveWithin {
     if (most_sum(most) < 1e300) limit(w_.live.key, most_sum(most));
     const bool anchored = forced && w_.live.anchor[at(newest)] < 0;
     if (kSquare && !anchored && some_are_no_anchor()) limit(w_.live.anchor, -1);
-    MultiKnapsack& knapsack = w_.knapsack;
+    MultidimKnapsack& knapsack = w_.knapsack;
     knapsack.gap = gap;
     knapsack.scale = ValueScale::of(z.data(), count);
     knapsack.scale.integers = knapsack.scale.integers && whole;
-    knapsack.most_work = work;
+    knapsack.max_work = work;
     const bool any = knapsack.solve(
         items, forced ? n_ - 1 : n_, amounts, taken, forced ? z[at(newest)] : 0, incumbent,
         [&](const std::vector<int>& ids) { return fits(ids, newest); });
@@ -276,7 +276,7 @@ class LiveWithin {
   // if there is none, or if `work` units did not suffice (see `finished`). Sorts the slots by cost.
   bool cheapest(double most, bool inclusive, std::int64_t work) {
     order_by_cost();
-    MultiItems items;
+    MultidimItems items;
     Amounts amounts{}, lambda = w_.knapsack.multipliers();
     items.value = w_.live.key.data();
     items.count = static_cast<int>(size());

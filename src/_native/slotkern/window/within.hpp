@@ -2,7 +2,7 @@
 //
 // First the search without the limits: a window that keeps them is the best of all. Else an exact
 // search of its own, with the same goals (window/goals.hpp). Each start asks the knapsack under
-// several limits (choice/multi_knapsack.hpp) for a set of the live slots, with the new slot forced
+// several limits (choice/multidim_knapsack.hpp) for a set of the live slots, with the new slot forced
 // in if only one is new: first, start, finish and runtime for any that is better, again and
 // again while there is one; cost for a cheaper one. Then the window is taken at that start by the
 // tie rule: the lowest cost, then the slots that come first in cost order.

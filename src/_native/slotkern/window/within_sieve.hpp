@@ -142,7 +142,7 @@ class WithinSieve {
     w_.weight.assign(count, kInfinity);
     least_ = kInfinity;
     if (count < n) return;
-    MultiItems items;
+    MultidimItems items;
     Amounts amounts{};
     items.count = static_cast<int>(count);
     items.limits = static_cast<int>(limits.all.size());
@@ -173,7 +173,7 @@ class WithinSieve {
   }
 
   // The weights under these multipliers, and the largest number among the terms of their sums.
-  double charge(const MultiItems& items, const Amounts& lambda, const Amounts& amounts) {
+  double charge(const MultidimItems& items, const Amounts& lambda, const Amounts& amounts) {
     double size = 0;
     charged_ = 0;
     const auto limits = static_cast<std::size_t>(items.limits);

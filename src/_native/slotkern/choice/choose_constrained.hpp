@@ -1,4 +1,4 @@
-// choose_within: exactly n items within a budget and several further limits, for the door
+// choose_constrained: exactly n items within a budget and several further limits, for the door
 // _choice.pyx. Checks the items, makes every limit one from above, and sums the chosen ones.
 //
 // The sums of costs and of limits are exact, rounded once; values are summed in ascending
@@ -13,7 +13,7 @@
 #include "slotkern/base/exact_sum.hpp"
 #include "slotkern/base/status.hpp"
 #include "slotkern/choice/choose.hpp"
-#include "slotkern/choice/multi_knapsack.hpp"
+#include "slotkern/choice/multidim_knapsack.hpp"
 
 namespace slotkern {
 
@@ -24,8 +24,8 @@ struct SumLimit {
   bool at_least;
 };
 
-struct ChooserWithin {
-  MultiKnapsack knapsack;
+struct ConstrainedChooser {
+  MultidimKnapsack knapsack;
   ExactSum sum;
   Choice choice;
   std::vector<double> negated;
@@ -64,7 +64,7 @@ struct ChooserWithin {
     const std::size_t count = static_cast<std::size_t>(items.count);
     negated.clear();
     negated.reserve(count * limits.size());  // pointers into it stay
-    MultiItems all;
+    MultidimItems all;
     all.value = items.value;
     all.count = items.count;
     Amounts amounts{};
@@ -84,7 +84,7 @@ struct ChooserWithin {
     }
     knapsack.gap = gap;
     knapsack.scale = ValueScale::of(items.value, items.count);
-    knapsack.most_work = work;
+    knapsack.max_work = work;
     knapsack.work = 0;
     if (items.count > Chooser::kManyItems) expect_long();
     const bool any = knapsack.solve(all, n, amounts, {}, 0, -kInfinity, [&](const auto& rows) {
@@ -111,12 +111,12 @@ struct ChooserWithin {
   }
 };
 
-inline Fault choose_within(const double* cost, const double* value, int count, int n,
+inline Fault choose_constrained(const double* cost, const double* value, int count, int n,
                            double budget, const std::vector<SumLimit>& limits, double gap,
                            std::int64_t work, Choice*& choice) noexcept {
   Fault fault;
   const Status status = guarded([&] {
-    static thread_local ChooserWithin scratch;
+    static thread_local ConstrainedChooser scratch;
     choice = &scratch.choice;
     fault = scratch.run({cost, value, count}, n, budget, limits, gap, work);
     return Status::ok;

@@ -93,7 +93,7 @@ struct ValueOptions {
   bool lite = false, any_start = false;
   bool group_span = false;  // square: a window may take as long as a slower live slot would
   double gap = 0;
-  Limits limits;
+  WorkLimits limits;
 };
 
 // What a search did: groups swept, steps looked at, knapsacks solved, units of their work.
@@ -128,7 +128,7 @@ struct ValueWorkspace : LiveSlots {
   std::vector<double> times;
   std::vector<double> column;  // of a function that does not look at the length
   std::vector<std::size_t> candidates;
-  Side side;
+  ItemSet side;
 };
 
 }  // namespace slotkern

@@ -22,14 +22,14 @@
 
 namespace slotkern {
 
-inline constexpr int kMostLimits = 8;
+inline constexpr int kMaxSumLimits = 8;
 
-using Amounts = std::array<double, kMostLimits>;  // one a limit
+using Amounts = std::array<double, kMaxSumLimits>;  // one a limit
 
 // Items with one column of weights a limit.
-struct MultiItems {
+struct MultidimItems {
   const double* value = nullptr;
-  std::array<const double*, kMostLimits> weight{};
+  std::array<const double*, kMaxSumLimits> weight{};
   int count = 0, limits = 0;
 
   double weigh(int i, const Amounts& lambda, double scale = 1) const {
@@ -42,7 +42,7 @@ struct MultiItems {
 
 // Which bounds are still worth a search. Optimal within `relative`; values that are all multiples
 // of `step` differ by at least that; bounds are wrong by at most `noise`.
-struct MultiTolerance {
+struct MultidimTolerance {
   double relative = 1e-12, step = 0, noise = 0;
 
   // A set can beat `best` by enough only if its bound is larger than this. The next multiple above
@@ -58,7 +58,7 @@ struct MultiTolerance {
   }
 };
 
-class Multipliers {
+class DualSimplex {
  public:
   Amounts lambda{};      // the last solve()'s
   Amounts ray{};         // where infeasible(): sums weighed so are too large for any n items
@@ -66,7 +66,7 @@ class Multipliers {
 
   // True where the relaxation has an optimum (or the method gave up on the way there, with
   // multipliers that bound all the same); false where it seems to have no solution: `ray`.
-  bool solve(const MultiItems& items, int n, const Amounts& amount) {
+  bool solve(const MultidimItems& items, int n, const Amounts& amount) {
     items_ = items;
     rows_ = items.limits + 1;
     amount_ = amount;
@@ -84,7 +84,7 @@ class Multipliers {
 
  private:
   static constexpr int kMostPivots = 200;
-  static constexpr int kRows = kMostLimits + 1;
+  static constexpr int kRows = kMaxSumLimits + 1;
   static constexpr double kTiny = 1e-11, kFeasible = 1e-9;
 
   using Column = std::array<double, kRows>;
@@ -269,7 +269,7 @@ class Multipliers {
     }
   }
 
-  MultiItems items_;
+  MultidimItems items_;
   Amounts amount_{}, scale_{};
   int rows_ = 0, pick_ = 0;
   std::array<int, kRows> basis_{};

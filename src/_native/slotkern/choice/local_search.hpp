@@ -11,11 +11,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "slotkern/choice/bound.hpp"
+#include "slotkern/choice/lagrangian_bound.hpp"
 
 namespace slotkern {
 
-class Swaps {
+class LocalSearch {
  public:
   // From now on over these items; the costs of a set may sum to `room`, give or take `slack`.
   void start(const Items& items, double room, double slack) {

@@ -11,7 +11,7 @@
 //      without items that n others dominate, and with a table of the states that it has met.
 // The caller's exact test decides whether a set is within its limits; sums that are kept here only
 // rule out, beyond their rounding. Work is counted, never timed, in units of 5 to 10 ns; a call
-// that exceeds `most_work` is not `complete`, and its bound is valid all the same.
+// that exceeds `max_work` is not `complete`, and its bound is valid all the same.
 #pragma once
 
 #include <algorithm>
@@ -22,17 +22,17 @@
 #include <cstdint>
 #include <vector>
 
-#include "slotkern/choice/multi_search.hpp"
+#include "slotkern/choice/multidim_search.hpp"
 #include "slotkern/choice/multiples.hpp"
 #include "slotkern/choice/problem.hpp"
 
 namespace slotkern {
 
-class MultiKnapsack {
+class MultidimKnapsack {
  public:
   double gap = 0;  // relative; 1e-12 at least
   ValueScale scale;
-  std::int64_t most_work = std::numeric_limits<std::int64_t>::max();
+  std::int64_t max_work = std::numeric_limits<std::int64_t>::max();
 
   // What the last call left.
   double best = -kInfinity, bound = kInfinity;
@@ -44,7 +44,7 @@ class MultiKnapsack {
   // there is none (or none was found: see `complete`). Items forced in are the caller's: their
   // uses are `taken`, `base` is their value.
   template <class Fits>
-  bool solve(const MultiItems& items, int pick, const Amounts& most, const Amounts& taken,
+  bool solve(const MultidimItems& items, int pick, const Amounts& most, const Amounts& taken,
              double base, double incumbent, Fits fits) {
     given_ = items, pick_ = pick, asked_ = amount_ = most, taken_ = taken, base_ = base;
     for (int k = 0; k < items.limits; ++k)
@@ -84,12 +84,12 @@ class MultiKnapsack {
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
   // An incumbent that is no integer is one of other items.
-  MultiTolerance tolerance_of(int pick) const {
+  MultidimTolerance tolerance_of(int pick) const {
     const bool exact = integers(pick) && (best == -kInfinity || best == std::floor(best));
     return {exact ? gap : std::max(gap, 1e-12), exact ? 1.0 : 0.0, 0};
   }
   bool integers(int pick) const {
-    return scale.integers && (pick + 2) * scale.largest() < kMostExact;
+    return scale.integers && (pick + 2) * scale.largest() < kMaxExactSum;
   }
 
   template <class Fits>
@@ -190,7 +190,7 @@ class MultiKnapsack {
       if (share > kFirstWork && !measured_) measure();
       reduce();
       if (measured_) thin_out();
-      const std::int64_t left = std::max<std::int64_t>(0, most_work - work);
+      const std::int64_t left = std::max<std::int64_t>(0, max_work - work);
       const bool finished = search(std::min(left, share), accept);
       if (finished) break;
       if (left <= share) {
@@ -212,7 +212,7 @@ class MultiKnapsack {
   bool search(std::int64_t most, Accept& accept) {
     const bool by_unit = measured_ && value_.unit > 0;
     const double unit = by_unit ? value_.unit : 1;
-    const MultiTolerance tolerance{tolerance_.relative, by_unit ? 1 : tolerance_.step,
+    const MultidimTolerance tolerance{tolerance_.relative, by_unit ? 1 : tolerance_.step,
                                    tolerance_.noise / unit};
     double reached = best / unit;
     const bool finished = search_.run(core_, tolerance, reached, most / (items_.limits + 1), accept);
@@ -585,18 +585,18 @@ class MultiKnapsack {
     std::size_t from, to;  // places in in_ and out_
   };
 
-  MultiItems given_, items_;
+  MultidimItems given_, items_;
   int pick_ = 0;
   Amounts asked_{}, taken_{};  // by all and by those forced in
   Amounts amount_{}, reach_{}, slack_{}, use_{};
   double base_ = 0;
   bool measured_ = false;
-  std::array<Multiples, kMostLimits> multiple_;  // the last one of each is of those forced in
+  std::array<Multiples, kMaxSumLimits> multiple_;  // the last one of each is of those forced in
   Multiples value_;
-  MultiTolerance tolerance_;
-  Multipliers multipliers_;
-  MultiCore core_;
-  MultiSearch search_;
+  MultidimTolerance tolerance_;
+  DualSimplex multipliers_;
+  MultidimCore core_;
+  MultidimSearch search_;
   std::vector<int> kept_, set_, order_, fixed_, found_, in_, out_;
   std::vector<double> columns_, sorted_, weight_;
   std::vector<int> best_in_;

@@ -22,23 +22,23 @@
 #include <numeric>
 #include <vector>
 
-#include "slotkern/choice/multi_bound.hpp"
-#include "slotkern/choice/seen_states.hpp"
-#include "slotkern/choice/suffix_sums.hpp"
+#include "slotkern/choice/multidim_bound.hpp"
+#include "slotkern/choice/transposition_table.hpp"
+#include "slotkern/choice/suffix_bounds.hpp"
 
 namespace slotkern {
 
 // Weights are taken relative to the middle between the last item in and the first one out; the
 // bound of a set is offset + the sum of its weights.
-struct MultiCore {
+struct MultidimCore {
   std::vector<double> weight, value;
-  std::array<std::vector<double>, kMostLimits> use;  // of a limit
+  std::array<std::vector<double>, kMaxSumLimits> use;  // of a limit
   std::vector<int> id;
   int pick = 0, limits = 0;
   double base_value = 0, offset = 0;
   Amounts room{};  // what is left of each limit, and the largest error of its sums
   Amounts slack{}, lambda{};
-  std::array<bool, kMostLimits> whole{};  // uses are whole numbers
+  std::array<bool, kMaxSumLimits> whole{};  // uses are whole numbers
   bool whole_values = false, remembers = false;
   bool any = false;  // the first set within the limits ends the search
 
@@ -84,14 +84,14 @@ struct MultiCore {
   std::vector<std::size_t> order_;
 };
 
-class MultiSearch {
+class MultidimSearch {
  public:
   std::int64_t nodes = 0;
 
   // True if the search was finished within `limit` nodes. `best` is what must be beaten;
   // `accept(core positions)` says whether the exact tests admit a set.
   template <class Accept>
-  bool run(const MultiCore& core, const MultiTolerance& tolerance, double& best, std::int64_t limit,
+  bool run(const MultidimCore& core, const MultidimTolerance& tolerance, double& best, std::int64_t limit,
            Accept accept) {
     nodes = 0;
     const std::size_t size = core.size(), pick = static_cast<std::size_t>(core.pick);
@@ -101,7 +101,7 @@ class MultiSearch {
     list_kinds(core);
     remembers_ = core.remembers && start_table(core, limit);
     list_pairs(core);
-    sums_.assign((pick + 1) * kMostLimits, 0);
+    sums_.assign((pick + 1) * kMaxSumLimits, 0);
     stack_.clear();
     Walk<Accept> walk{*this, core, tolerance, best, 0, limit, accept};
     walk.aim();
@@ -111,7 +111,7 @@ class MultiSearch {
  private:
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-  void list_ends(const MultiCore& core) {
+  void list_ends(const MultidimCore& core) {
     for (int k = 0; k < core.limits; ++k) {
       least_[at(k)].build(core.use[at(k)], at(core.pick), 1);
       most_[at(k)].build(core.use[at(k)], at(core.pick), -1);
@@ -119,14 +119,14 @@ class MultiSearch {
   }
 
   // Where the items that equal item j end.
-  void list_kinds(const MultiCore& core) {
+  void list_kinds(const MultidimCore& core) {
     kind_end_.resize(core.size());
     for (std::size_t j = core.size(); j-- > 0;)
       kind_end_[j] = j + 1 < core.size() && core.same(j, j + 1) ? kind_end_[j + 1] : j + 1;
   }
 
   // All pairs by the sum of their uses of a limit that is one from above and, negated, from below.
-  void list_pairs(const MultiCore& core) {
+  void list_pairs(const MultidimCore& core) {
     pairs_.clear();
     if (!core.remembers || core.pick < 3 || core.size() > kMostPaired) return;
     for (int a = 0; a < core.limits && pairs_.empty(); ++a)
@@ -149,7 +149,7 @@ class MultiSearch {
 
   // Prepares the table of states: false if they do not fit into it, or if two limits or more have
   // uses that are no whole numbers.
-  bool start_table(const MultiCore& core, std::int64_t limit) {
+  bool start_table(const MultidimCore& core, std::int64_t limit) {
     const double pick = core.pick;
     fields_.assign({static_cast<double>(core.size()), pick});
     fraction_ = -1;
@@ -172,7 +172,7 @@ class MultiSearch {
   }
 
   // Whether the state has been met with no less value (beyond its rounding).
-  bool met(const MultiCore& core, std::size_t j, std::size_t rest, const double* sums,
+  bool met(const MultidimCore& core, std::size_t j, std::size_t rest, const double* sums,
            double value) {
     table_.begin_state();
     table_.add(static_cast<double>(j));
@@ -184,9 +184,9 @@ class MultiSearch {
 
   template <class Accept>
   struct Walk {
-    MultiSearch& search;
-    const MultiCore& core;
-    const MultiTolerance& tolerance;
+    MultidimSearch& search;
+    const MultidimCore& core;
+    const MultidimTolerance& tolerance;
     double& best;
     double beat;
     std::int64_t limit;
@@ -218,8 +218,8 @@ class MultiSearch {
         return true;
       }
       const std::size_t r = at(rest);
-      const double* sums = search.sums_.data() + depth * kMostLimits;
-      double* next = search.sums_.data() + (depth + 1) * kMostLimits;
+      const double* sums = search.sums_.data() + depth * kMaxSumLimits;
+      double* next = search.sums_.data() + (depth + 1) * kMaxSumLimits;
       bool finished = true;
       if (rest == 2 && !search.pairs_.empty() && add_pair(j, value, weight, finished))
         return finished;
@@ -245,7 +245,7 @@ class MultiSearch {
     // Completes the set by all pairs from item j on whose sum fits. Returns false and does nothing
     // if there are too many pairs, so that the search by weight is cheaper.
     bool add_pair(std::size_t j, double value, double weight, bool& finished) {
-      const double* sums = search.sums_.data() + search.stack_.size() * kMostLimits;
+      const double* sums = search.sums_.data() + search.stack_.size() * kMaxSumLimits;
       const double least = sums[search.below_] - ceiling[search.below_];
       const double most = ceiling[search.above_] - sums[search.above_];
       auto pair = std::lower_bound(search.pairs_.begin(), search.pairs_.end(), least,
@@ -299,8 +299,8 @@ class MultiSearch {
 
   std::vector<Pair> pairs_;  // by rising sum; none: no limit of that kind
   std::size_t above_ = 0, below_ = 0;
-  std::array<SuffixSums, kMostLimits> least_, most_;
-  SeenStates table_;
+  std::array<SuffixBounds, kMaxSumLimits> least_, most_;
+  TranspositionTable table_;
   bool remembers_ = false;
   int fraction_ = -1;  // the limit whose uses are no whole numbers
   double value_noise_ = 0;

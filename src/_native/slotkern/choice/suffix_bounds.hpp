@@ -10,7 +10,7 @@
 
 namespace slotkern {
 
-class SuffixSums {
+class SuffixBounds {
  public:
   // The sums of the smallest uses (sign 1) or the largest (sign -1) of up to `most` items.
   void build(const std::vector<double>& use, std::size_t most, double sign) {

@@ -31,12 +31,12 @@
 #include <cstdint>
 #include <vector>
 
-#include "slotkern/choice/class_lists.hpp"
+#include "slotkern/choice/pareto_list.hpp"
 #include "slotkern/choice/relaxation.hpp"
 
 namespace slotkern {
 
-class OneEach {
+class MultipleChoiceKnapsack {
  public:
   static constexpr double kMemory = 256 * 1048576.0;
 
@@ -66,13 +66,13 @@ class OneEach {
 
  private:
   using Item = ClassItems::Item;
-  using State = ClassLists::State;
-  using Step = ClassLists::Step;
+  using State = ParetoList::State;
+  using Step = ParetoList::Step;
   struct Champion {
     bool any = false;
     Step step{};
   };
-  using Candidate = ClassLists::Candidate;
+  using Candidate = ParetoList::Candidate;
 
   static constexpr double kRounding = 1e-12;
   static constexpr std::size_t kCrowd = 1 << 13;  // states beyond which lists are joined
@@ -389,7 +389,7 @@ class OneEach {
 
   ClassItems given_;
   Relaxation relaxed_;
-  ClassLists lists_;
+  ParetoList lists_;
   double gap_ = 0;
   std::int64_t work_ = 0;  // left
   double ub_ = 0, cut_ = 0, rest_ = 0;

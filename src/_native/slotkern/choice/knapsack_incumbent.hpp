@@ -13,16 +13,16 @@
 #include <vector>
 
 #include "slotkern/base/exact_sum.hpp"
-#include "slotkern/choice/bound.hpp"
+#include "slotkern/choice/lagrangian_bound.hpp"
 #include "slotkern/choice/problem.hpp"
 
 namespace slotkern {
 
-class BestSet {
+class KnapsackIncumbent {
  public:
   double gap = 0;       // relative; 1e-12 at least
   ValueScale scale;     // of all values that will be seen
-  Limits limits;
+  WorkLimits limits;
 
   // What the last call left.
   double best = -kInfinity;
@@ -54,7 +54,7 @@ class BestSet {
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
   // The problem, and nothing found yet.
-  void start(const Items& items, int pick, double budget, const Forced& forced,
+  void start(const Items& items, int pick, double budget, const ForcedItems& forced,
              double incumbent) {
     items_ = items;
     pick_ = pick;
@@ -85,7 +85,7 @@ class BestSet {
 
   // Whether all sums of `pick` values are whole and exact.
   bool integers(int pick) const {
-    return scale.integers && (pick + 2) * scale.largest() < kMostExact;
+    return scale.integers && (pick + 2) * scale.largest() < kMaxExactSum;
   }
 
   static double largest(const double* cost, int count) {
@@ -161,7 +161,7 @@ class BestSet {
   int pick_ = 0;
   double budget_ = 0, room_ = 0;
   double reach_ = 0, slack_ = 0;  // no sum of costs is larger; none is rounded by more
-  Forced forced_;
+  ForcedItems forced_;
   Tolerance tolerance_;
   bool found_ = false;
 

@@ -13,7 +13,7 @@
 #include <functional>
 #include <vector>
 
-#include "slotkern/value/live.hpp"
+#include "slotkern/value/live_slots.hpp"
 #include "slotkern/value/sources.hpp"
 #include "slotkern/value/starts.hpp"
 #include "slotkern/window/live_within.hpp"
@@ -21,7 +21,7 @@
 namespace slotkern {
 
 template <class Shape, class Source>
-class ValuesWithin {
+class ConstrainedValueSearch {
  public:
   Fault fault;
   Effort effort;
@@ -29,7 +29,7 @@ class ValuesWithin {
   double best = -kInfinity, bound = -kInfinity;  // totals, larger is better
   double start = 0;
 
-  ValuesWithin(const PreparedSlots& prepared, const Query& query, const Source& source,
+  ConstrainedValueSearch(const PreparedSlots& prepared, const Query& query, const Source& source,
                const ValueOptions& options, ValueWorkspace& work)
       : prepared_(prepared), query_(query), source_(source), options_(options), w_(work),
         within_(within_scratch()), n_(static_cast<std::size_t>(query.n)) {

@@ -6,7 +6,7 @@
 // cost that ties is never visited twice. Depth first in cost order the first set of a cost is
 // the first by the tie rule. A set is also pruned if the smallest uses that could still come
 // break a limit, or the sum of key + multipliers * uses, which any set below a cost keeps small:
-// the Lagrange bound of the limits. Of items equal in key and uses the earlier ones come first. If
+// the Lagrangian bound of the limits. Of items equal in key and uses the earlier ones come first. If
 // all uses are whole multiples (choice/multiples.hpp), a state that has been met earlier, at no
 // higher cost and with no fewer items to come, is pruned, too. O(1) a node but for the r keys.
 #pragma once
@@ -20,25 +20,25 @@
 
 #include "slotkern/base/exact_sum.hpp"
 #include "slotkern/base/interrupt.hpp"
-#include "slotkern/choice/multi_bound.hpp"
+#include "slotkern/choice/multidim_bound.hpp"
 #include "slotkern/choice/multiples.hpp"
-#include "slotkern/choice/seen_states.hpp"
-#include "slotkern/choice/suffix_sums.hpp"
+#include "slotkern/choice/transposition_table.hpp"
+#include "slotkern/choice/suffix_bounds.hpp"
 
 namespace slotkern {
 
-class CheapestWithin {
+class ConstrainedCheapest {
  public:
   std::vector<int> chosen;  // ascending
   double best = 0;          // its cost
-  std::int64_t work = 0;    // of the last run, in the units of MultiKnapsack
+  std::int64_t work = 0;    // of the last run, in the units of MultidimKnapsack
 
   // `items.value` holds the keys, ascending. A set's cost is total(sum of keys); only sets below
   // `most` are looked for, or up to it where `inclusive`. No set of that cost has a sum of keys
   // above `most_sum`. `fits(set)` is the exact test. Returns true if the search finished within
   // `limit` units of work; the best set so far is in `chosen`.
   template <class Total, class Fits>
-  bool run(const MultiItems& items, int n, const Amounts& amount, const Amounts& lambda,
+  bool run(const MultidimItems& items, int n, const Amounts& amount, const Amounts& lambda,
            double most, bool inclusive, double most_sum, std::int64_t limit, Total total,
            Fits fits) {
     chosen.clear();
@@ -56,13 +56,13 @@ class CheapestWithin {
   }
 
  private:
-  static constexpr std::size_t kRows = kMostLimits + 1;
+  static constexpr std::size_t kRows = kMaxSumLimits + 1;
   static constexpr double kMostSum = 1e300;  // beyond it a bound may overflow
 
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
   // The items that some set may hold, with one row a limit and one for the bound.
-  void lay_out(const MultiItems& items, int n, const Amounts& amount, const Amounts& lambda,
+  void lay_out(const MultidimItems& items, int n, const Amounts& amount, const Amounts& lambda,
                double most_sum) {
     rows_ = at(items.limits);
     double charged = 0;
@@ -167,7 +167,7 @@ class CheapestWithin {
 
   template <class Total, class Fits>
   struct Walk {
-    CheapestWithin& search;
+    ConstrainedCheapest& search;
     std::int64_t limit;
     bool inclusive;
     Total& total;
@@ -237,7 +237,7 @@ class CheapestWithin {
   static constexpr std::size_t kNone = ~std::size_t{0};
 
   Multiples multiples_;
-  SeenStates table_;
+  TranspositionTable table_;
   bool remembers_ = false;
   std::array<bool, kRows> whole_{};
   std::array<double, kRows> lowest_{};
@@ -246,7 +246,7 @@ class CheapestWithin {
   std::vector<char> taken_;
   std::size_t rows_ = 0;
   std::array<std::vector<double>, kRows> use_;
-  std::array<SuffixSums, kRows> least_;
+  std::array<SuffixBounds, kRows> least_;
   std::array<double, kRows> ceiling_{};
   std::vector<double> key_, sums_, sorted_;
   std::vector<int> id_, set_;

@@ -10,7 +10,7 @@
 
 namespace slotkern {
 
-struct ClassLists {
+struct ParetoList {
   struct State {
     double weight, value;
   };

@@ -1,4 +1,4 @@
-// The Lagrange bound of the cardinality-constrained knapsack
+// The Lagrangian bound of the cardinality-constrained knapsack
 //
 //   max sum z_i x_i   with   sum c_i x_i <= b,   sum x_i = n,   x binary        (2018, eq. 1).
 //
@@ -40,22 +40,22 @@ struct Tolerance {
 };
 
 // The n items of largest weight = scale * value - lambda * cost, and their sums.
-struct Side {
+struct ItemSet {
   double weight = 0, value = 0, cost = 0;
   double last = 0;  // the smallest weight among them
   std::vector<int> chosen;
 };
 
-class Lagrange {
+class LagrangianBound {
  public:
   static constexpr double kMostWeight = 1e290;  // of a multiplier times any sum of costs
 
   double lambda = 0;
   double bound = kInfinity;
-  Side under;           // within the budget; the best such set that was met
+  ItemSet under;           // within the budget; the best such set that was met
   bool closed = false;  // `under` is optimal
 
-  static void top(const Items& items, int n, double scale, double lambda, Side& side) {
+  static void top(const Items& items, int n, double scale, double lambda, ItemSet& side) {
     std::vector<int>& ids = side.chosen;
     const auto weigh = [&](int i) { return scale * items.value[i] - lambda * items.cost[i]; };
     if (n <= kInsertion)
@@ -76,7 +76,7 @@ class Lagrange {
   // `cheapest`: the n cheapest items, where they are known. False if no n items fit.
   template <class Fits>
   bool solve(const Items& items, int n, double budget, double reach, double first_lambda,
-             double stop, Fits fits, const Side* cheapest = nullptr) {
+             double stop, Fits fits, const ItemSet* cheapest = nullptr) {
     closed = false;
     bound = kInfinity;
     lambda = 0;
@@ -154,7 +154,7 @@ class Lagrange {
     ids.resize(static_cast<std::size_t>(n));
   }
 
-  Side over_, side_;  // over the budget; the one just weighed
+  ItemSet over_, side_;  // over the budget; the one just weighed
 };
 
 }  // namespace slotkern

@@ -17,7 +17,7 @@
 
 namespace slotkern {
 
-class SeenStates {
+class TranspositionTable {
  public:
   struct Cost {
     double first = 0, error = 0;  // together one number
