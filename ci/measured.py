@@ -1,11 +1,11 @@
-"""Writes what was measured into the pages: tables, numbers, pictures.
+"""Writes the measured figures into the pages: tables, sentences, pictures.
 
     python ci/measured.py
 
-benchmarks/measured.json has the figures, which `make bench` keeps with machine and
-date. README.md, docs/measured.md and docs/peers.md have places for them, between
-comments; the pictures are docs/ratios-light.svg and docs/ratios-dark.svg. A test
-compares.
+`make bench` stores the figures in benchmarks/measured.json, with machine and date.
+README.md, docs/measured.md and docs/peers.md contain placeholders between comments;
+the pictures are docs/ratios-light.svg and docs/ratios-dark.svg. A test checks that
+pages and pictures are up to date.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ MEASURED = ROOT / "benchmarks" / "measured.json"
 PAGES = ("README.md", "docs/measured.md", "docs/peers.md")
 PICTURES = ("docs/ratios-light.svg", "docs/ratios-dark.svg")
 
-#: What other programs do.
+#: Benchmarks against other programs; they are listed on the page of peers.
 OTHERS = ("peers", "planner")
 
-#: Of each benchmark the rows that the README shows, by how their names begin.
+#: The rows of each benchmark that the README shows, by the beginning of their names.
 SHOWN = {
     "ratios": (
         "cheapest window, ragged, n = 5: 100 nodes, 2,030 slots, of 1,000 jobs",
@@ -49,8 +49,8 @@ INKS = {  # ink, faint ink, line, rival, own
 }
 
 
-def told(seconds: float) -> str:
-    """A time in three digits."""
+def duration(seconds: float) -> str:
+    """Format a time with three digits and its unit."""
     units = ((1.0, "s"), (1e3, "ms"), (1e6, "µs"))
     factor, unit = next((each for each in units if seconds * each[0] >= 1), units[-1])
     value = seconds * factor
@@ -59,17 +59,19 @@ def told(seconds: float) -> str:
 
 
 def times(row: dict[str, Any]) -> str:
-    """How many times as long the rival takes."""
+    """Format the ratio of the rival's time to that of slotkern."""
     ratio = row["rival"] / row["own"]
     return f"{ratio:,.0f}" if ratio >= 10 else f"{ratio:.2g}"
 
 
-def shown(kept: dict[str, Any]) -> list[dict[str, Any]]:
-    """The rows of the README, in its order."""
+def shown(figures: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the rows of the README, in its order."""
     found = []
     for part, names in SHOWN.items():
         for name in names:
-            rows = [row for row in kept[part]["rows"] if row["what"].startswith(name)]
+            rows = [
+                row for row in figures[part]["rows"] if row["what"].startswith(name)
+            ]
             if len(rows) != 1:
                 raise SystemExit(f"{MEASURED}: {len(rows)} rows of {part}: {name}")
             found += rows
@@ -77,7 +79,7 @@ def shown(kept: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def circumstances(part: dict[str, Any]) -> str:
-    """Where and when a part was measured."""
+    """Return machine, versions and date of a benchmark."""
     on = part["machine"]
     return (
         f"{part['date']}, slotkern {on['slotkern']}, one core of {on['cores']} of "
@@ -86,71 +88,70 @@ def circumstances(part: dict[str, Any]) -> str:
     )
 
 
-def tables(kept: dict[str, Any], names: Iterable[str]) -> str:
-    """A table for each of these benchmarks."""
+def tables(figures: dict[str, Any], names: Iterable[str]) -> str:
+    """Return one table per benchmark."""
     lines: list[str] = []
     for name in names:
-        part = kept[name]
+        part = figures[name]
         lines += [f"## `benchmarks/{name}.py`", "", f"{circumstances(part)}.", ""]
         lines += ["| | against | takes | slotkern | ratio |", "|---|---|---|---|---|"]
         lines += [
-            f"| {row['what']} | {row['against']} | {told(row['rival'])} | "
-            f"{told(row['own'])} | {times(row)} |"
+            f"| {row['what']} | {row['against']} | {duration(row['rival'])} | "
+            f"{duration(row['own'])} | {times(row)} |"
             for row in part["rows"]
         ]
         lines.append("")
     return "\n".join(lines).rstrip()
 
 
-def sentence(kept: dict[str, Any]) -> str:
-    """What the README says of its picture."""
-    rows = shown(kept)
+def sentence(figures: dict[str, Any]) -> str:
+    """Return the paragraph of the README below its example."""
+    rows = shown(figures)
     ratios = sorted(row["rival"] / row["own"] for row in rows)
     first = rows[0]
     what, _, jobs = first["what"].partition(", of ")
     early = next(
         row
-        for row in kept["ratios"]["rows"]
+        for row in figures["ratios"]["rows"]
         if row["what"].startswith(f"{what}, the first")
     )
-    said = (
-        f"One search ({what.replace(':', ' of')}) takes "
-        f"**{told(first['own'])}** in the mean of {jobs} on a pool; the papers' "
-        f"algorithm, compiled, {times(first)} times as long, {times(early)} times the "
-        "first 20 searches, which the others learn from, and "
-        f"{ratios[0]:,.0f} to {ratios[-1]:,.0f} "
-        "times over the searches below. Medians, both in one run, answers compared "
-        f"({kept['ratios']['date']}, {kept['ratios']['machine']['processor']}); every "
-        "figure and its circumstances: [measured](docs/measured.md); what other "
-        "programs do on the same work: [beside others](docs/peers.md)."
+    paragraph = (
+        f"A search ({what.replace(':', ' of')}) takes **{duration(first['own'])}** on "
+        f"average over {jobs} on a pool. The papers' algorithm, compiled, takes "
+        f"{times(first)} times as long; during the first 20 searches, before the "
+        f"pool's caches are filled, the factor is {times(early)}. The chart shows "
+        f"searches with factors from {ratios[0]:,.0f} to {ratios[-1]:,.0f}. All "
+        "figures are medians of one run of both programs with compared answers "
+        f"({figures['ratios']['date']}, {figures['ratios']['machine']['processor']}): "
+        "[measured](docs/measured.md), [peers](docs/peers.md)."
     )
-    return textwrap.fill(said, 100, break_long_words=False, break_on_hyphens=False)
+    return textwrap.fill(paragraph, 100, break_long_words=False, break_on_hyphens=False)
 
 
-def pages(kept: dict[str, Any]) -> Iterator[tuple[Path, str]]:
-    """Every page and picture with what was measured in its place."""
-    papers = [name for name in kept if name not in OTHERS]
-    says = {
-        "tables": tables(kept, papers),
-        "peers": tables(kept, [name for name in kept if name in OTHERS]),
-        "sentence": sentence(kept),
+def pages(figures: dict[str, Any]) -> Iterator[tuple[Path, str]]:
+    """Return each page and picture with the figures filled in."""
+    papers = [name for name in figures if name not in OTHERS]
+    texts = {
+        "tables": tables(figures, papers),
+        "peers": tables(figures, [name for name in figures if name in OTHERS]),
+        "sentence": sentence(figures),
     }
     for name in PAGES:
         text = (ROOT / name).read_text(encoding="utf-8")
-        for key, said in says.items():
+        for key, new in texts.items():
             text = re.sub(
                 rf"(<!-- measured: {key} -->\n).*?(<!-- end -->)",
-                lambda place, said=said: f"{place[1]}\n{said}\n\n{place[2]}",
+                lambda place, new=new: f"{place[1]}\n{new}\n\n{place[2]}",
                 text,
                 flags=re.S,
             )
         yield ROOT / name, text
     for name in PICTURES:
-        yield ROOT / name, picture(shown(kept), name.partition("-")[2][:-4])
+        yield ROOT / name, picture(shown(figures), name.partition("-")[2][:-4])
 
 
 def picture(rows: list[dict[str, Any]], mode: str) -> str:
-    """Two dots a row on a logarithmic axis, joined: what both take."""
+    """Draw both times of each row as joined dots on a logarithmic axis."""
     ink, faint, line, rival, own = INKS[mode]
     width, left, right, row, top = 840, 330, 780, 42, 44
     height = top + row * len(rows) + 30
@@ -173,7 +174,7 @@ def picture(rows: list[dict[str, Any]], mode: str) -> str:
         f'<circle cx="{left}" cy="16" r="5" fill="{own}"/>',
         text(left + 10, 20, "slotkern", ink),
         f'<circle cx="{left + 90}" cy="16" r="5" fill="{rival}"/>',
-        text(left + 100, 20, "the papers' way, compiled", ink),
+        text(left + 100, 20, "the papers' algorithm, compiled", ink),
     ]
     for power in range(low, high + 1):
         x = place(10.0**power)
@@ -196,14 +197,16 @@ def picture(rows: list[dict[str, Any]], mode: str) -> str:
             f'<circle cx="{a}" cy="{y}" r="6" fill="{own}"/>',
             f'<circle cx="{b}" cy="{y}" r="6" fill="{rival}"/>',
             text((a + b) / 2, y - 5, f"{times(each)} times", ink, middle),
-            text(a, y + 18, told(each["own"]), faint, f'{middle} font-size="10.5"'),
-            text(b, y + 18, told(each["rival"]), faint, f'{middle} font-size="10.5"'),
+            text(a, y + 18, duration(each["own"]), faint, f'{middle} font-size="10.5"'),
+            text(
+                b, y + 18, duration(each["rival"]), faint, f'{middle} font-size="10.5"'
+            ),
         ]
     return "\n".join([*filter(None, out), "</svg>", ""])
 
 
 def main() -> None:
-    """Write all of it."""
+    """Write all pages and pictures."""
     for path, text in pages(json.loads(MEASURED.read_text(encoding="utf-8"))):
         path.write_text(text, encoding="utf-8")
 

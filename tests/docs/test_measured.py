@@ -1,4 +1,4 @@
-"""What the pages say was measured is what was measured."""
+"""The figures on the pages are those of benchmarks/measured.json."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ def load() -> ModuleType:
 
 
 measured = load()
-KEPT = json.loads(measured.MEASURED.read_text(encoding="utf-8"))
+FIGURES = json.loads(measured.MEASURED.read_text(encoding="utf-8"))
 
 
-def test_pages_and_pictures_are_those_of_the_figures() -> None:
-    for path, text in measured.pages(KEPT):
+def test_pages_and_pictures_are_up_to_date() -> None:
+    for path, text in measured.pages(FIGURES):
         assert path.read_text(encoding="utf-8") == text, "run python ci/measured.py"
 
 
-def test_the_readme_says_what_was_measured() -> None:
+def test_the_readme_contains_the_figures() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     joined = " ".join(text.split())
-    row = measured.shown(KEPT)[0]
-    early = KEPT["ratios"]["rows"][1]
+    row = measured.shown(FIGURES)[0]
+    early = FIGURES["ratios"]["rows"][1]
     assert early["what"].endswith("the first 20 jobs")
-    assert f"**{measured.told(row['own'])}**" in text
+    assert f"**{measured.duration(row['own'])}**" in text
     assert f"{row['rival'] / row['own']:,.0f} times as long" in joined
-    assert f" {early['rival'] / early['own']:,.0f} times the first 20" in joined
-    assert KEPT["ratios"]["date"] in text
+    assert f"the factor is {early['rival'] / early['own']:,.0f}." in joined
+    assert FIGURES["ratios"]["date"] in text
     outside = re.sub(r"<!-- measured.*?<!-- end -->", "", text, flags=re.S)
     assert not re.findall(r"\d+\s(?:µs|us|ms)\b|\d+ times", outside)
 
 
-def test_every_part_says_where_and_when() -> None:
-    for part in KEPT.values():
+def test_every_benchmark_has_machine_and_date() -> None:
+    for part in FIGURES.values():
         assert re.fullmatch(r"\d{4}-\d\d-\d\d", part["date"])
         for word in ("processor", "cores", "python", "slotkern", "load"):
             assert word in part["machine"]
@@ -54,8 +54,8 @@ def test_every_part_says_where_and_when() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"),
+    ("seconds", "text"),
     [(6.785e-6, "6.79 µs"), (1.0914e-3, "1.09 ms"), (1.17, "1.17 s"), (31.2, "31.2 s")],
 )
-def test_times_are_told_in_three_digits(seconds: float, said: str) -> None:
-    assert measured.told(seconds).replace("\N{NO-BREAK SPACE}", " ") == said
+def test_times_have_three_digits(seconds: float, text: str) -> None:
+    assert measured.duration(seconds).replace("\N{NO-BREAK SPACE}", " ") == text
