@@ -24,7 +24,7 @@ void tops_are_the_heaviest() {
       value.push_back(static_cast<double>(below(12)) - 4);
     }
     ItemSet side;
-    LagrangianBound::top({cost.data(), value.data(), count}, n, 1, 0.5, side);
+    LagrangianBound::select_heaviest({cost.data(), value.data(), count}, n, 1, 0.5, side);
     std::vector<int> order(static_cast<std::size_t>(count));
     std::iota(order.begin(), order.end(), 0);
     const auto weigh = [&](int i) {
@@ -34,7 +34,7 @@ void tops_are_the_heaviest() {
     order.resize(static_cast<std::size_t>(n));
     double weight = 0, money = 0;
     for (const int i : order) weight += weigh(i), money += cost[static_cast<std::size_t>(i)];
-    CHECK(side.weight == weight && side.cost == money && side.last == weigh(order.back()));
+    CHECK(side.weight == weight && side.cost == money && side.min_weight == weigh(order.back()));
     std::vector<int> chosen = side.chosen;
     std::sort(chosen.begin(), chosen.end());
     std::sort(order.begin(), order.end());
@@ -66,14 +66,14 @@ void lagrange_bounds_hold() {
                                     [&](const ItemSet& side) { return side.cost <= budget; });
     CHECK(any == (best > -kInfinity));
     if (!any) continue;
-    CHECK(lagrange.bound >= best - 1e-9 && lagrange.under.cost <= budget);
-    CHECK(lagrange.under.value <= best);
-    if (lagrange.closed) CHECK(lagrange.under.value == best);
+    CHECK(lagrange.bound >= best - 1e-9 && lagrange.feasible.cost <= budget);
+    CHECK(lagrange.feasible.value <= best);
+    if (lagrange.is_optimal) CHECK(lagrange.feasible.value == best);
     double weight = lagrange.lambda * budget;
     ItemSet side;
-    LagrangianBound::top({cost.data(), value.data(), count}, n, 1, lagrange.lambda, side);
+    LagrangianBound::select_heaviest({cost.data(), value.data(), count}, n, 1, lagrange.lambda, side);
     weight += side.weight;
-    if (!lagrange.closed) CHECK(std::fabs(weight - lagrange.bound) < 1e-9 * (1 + weight));
+    if (!lagrange.is_optimal) CHECK(std::fabs(weight - lagrange.bound) < 1e-9 * (1 + weight));
   }
 }
 
@@ -81,7 +81,7 @@ void lagrange_bounds_hold() {
 Core make_core(const std::vector<double>& cost, const std::vector<double>& value, int pick,
                double room, double error) {
   Core core;
-  core.pick = pick, core.room = room, core.slack = 2 * error * pick;
+  core.pick = pick, core.capacity = room, core.slack = 2 * error * pick;
   core.lambda = 0.7;
   std::vector<int> order(cost.size());
   std::iota(order.begin(), order.end(), 0);
@@ -136,7 +136,7 @@ void core_searches_find_the_best_set() {
       seen = worth;
       return true;
     };
-    CoreSearch depth;
+    CoreBranchAndBound depth;
     double found = -kInfinity;
     CHECK(depth.run(core, tolerance, found, 1'000'000, accept));
     CHECK(found == best && (found == seen || found == -kInfinity));
@@ -145,10 +145,10 @@ void core_searches_find_the_best_set() {
     CoreDynamicProgram lists;
     found = seen = -kInfinity;
     CHECK(lists.run<false>(core, tolerance, found, 1'000'000, 1e9, accept));
-    if (!lists.blurred) CHECK(found == best);
+    if (!lists.has_rounding_conflict) CHECK(found == best);
     CHECK(found == seen);
-    if (error == 0) CHECK(!lists.blurred);
-    blurred += lists.blurred;
+    if (error == 0) CHECK(!lists.has_rounding_conflict);
+    blurred += lists.has_rounding_conflict;
     found = seen = -kInfinity;
     CHECK(lists.run<true>(core, tolerance, found, 1'000'000, 1e9, accept));
     CHECK(found == best && found == seen);
@@ -223,7 +223,7 @@ void blurred_lists_are_run_again() {
     if (money <= budget) best = worth;
   });
   Knapsack knapsack;
-  knapsack.scale = ValueScale::of(value.data(), count);
+  knapsack.scale = ValueScale::from_values(value.data(), count);
   CHECK(knapsack.solve({cost.data(), value.data(), count}, pick, budget, ForcedItems{}, -kInfinity));
   CHECK(knapsack.complete && knapsack.best == best && best == 325);
 }
@@ -252,7 +252,7 @@ void tables_of_cores_take_off_what_is_common() {
   CHECK(table.prepare(core, 60, 1e6) < 0);
 }
 
-void swaps_are_the_best_ones() {
+void swaps_match_exhaustive_search() {
   for (int round = 0; round < 300; ++round) {
     const int count = 3 + static_cast<int>(below(8)), n = 1 + static_cast<int>(below(
                                                               static_cast<std::size_t>(count - 1)));
@@ -270,8 +270,8 @@ void swaps_are_the_best_ones() {
     };
     const double room = sum(cost, set) + static_cast<double>(below(4));
     LocalSearch swaps;
-    swaps.start({cost.data(), value.data(), count}, room, 0);
-    swaps.stand_on(set);
+    swaps.reset({cost.data(), value.data(), count}, room, 0);
+    swaps.start_from(set);
     double gain = 0;
     for (const int i : set)
       for (int j = n; j < count; ++j)
@@ -279,16 +279,16 @@ void swaps_are_the_best_ones() {
                 cost[static_cast<std::size_t>(j)] <= room)
           gain = std::max(gain, value[static_cast<std::size_t>(j)] -
                                     value[static_cast<std::size_t>(i)]);
-    const bool moved = swaps.exchange_one();
+    const bool moved = swaps.swap_one();
     CHECK(moved == (gain > 0));
     CHECK(sum(value, swaps.set()) == sum(value, set) + gain);
     CHECK(sum(cost, swaps.set()) <= room);
-    swaps.stand_on(set);
+    swaps.start_from(set);
     std::int64_t work = 0;
-    if (swaps.exchange_two(work)) CHECK(sum(value, swaps.set()) > sum(value, set));
+    if (swaps.swap_two(work)) CHECK(sum(value, swaps.set()) > sum(value, set));
     CHECK(work == 4 * n * (count - n) + 1);
     CHECK(sum(cost, swaps.set()) <= room);
-    swaps.kick();
+    swaps.perturb();
     std::vector<int> ids = swaps.set();
     CHECK(sum(cost, ids) <= room);
     CHECK(std::set<int>(ids.begin(), ids.end()).size() == static_cast<std::size_t>(n));
@@ -464,7 +464,7 @@ int main() {
   tables_hold_every_cardinality();
   blurred_lists_are_run_again();
   tables_of_cores_take_off_what_is_common();
-  swaps_are_the_best_ones();
+  swaps_match_exhaustive_search();
   one_of_each_class_against_all_of_them();
   a_choice_cut_short_bounds_the_best();
   rows_of_classes_that_are_alike();

@@ -29,47 +29,47 @@ struct Chooser {
   std::vector<std::int64_t> costs;
   std::vector<double> sorted;
   std::vector<Choice> choices;
-  Items given{nullptr, nullptr, 0};
+  Items all_items{nullptr, nullptr, 0};
   ItemSet cheapest;
-  std::vector<int> kept;  // rows of the items that can be chosen, and their columns, or nothing
-  std::vector<double> kept_cost, kept_value;
+  std::vector<int> affordable;  // rows of the items that can be chosen, and their columns, or nothing
+  std::vector<double> affordable_cost, affordable_value;
 
-  // Takes the chosen ones of the kept items and fills in the rest.
-  void settle(Choice& choice) const {
-    if (!kept.empty())
-      for (int& i : choice.rows) i = kept[static_cast<std::size_t>(i)];
+  // Takes the chosen ones of the affordable items and fills in the rest.
+  void finish(Choice& choice) const {
+    if (!affordable.empty())
+      for (int& i : choice.rows) i = affordable[static_cast<std::size_t>(i)];
     std::sort(choice.rows.begin(), choice.rows.end(), [this](int a, int b) {
-      return given.cost[a] < given.cost[b] || (given.cost[a] == given.cost[b] && a < b);
+      return all_items.cost[a] < all_items.cost[b] || (all_items.cost[a] == all_items.cost[b] && a < b);
     });
     choice.any = true;
     choice.cost = exact_sum(choice.rows.size(), [&](std::size_t i) {
-      return given.cost[choice.rows[i]];
+      return all_items.cost[choice.rows[i]];
     });
     choice.value = 0;
-    for (const int i : choice.rows) choice.value += given.value[i];
+    for (const int i : choice.rows) choice.value += all_items.value[i];
     std::sort(choice.rows.begin(), choice.rows.end());
   }
 
   // The items that the n - 1 cheapest others leave room for; `cheapest` then are n of them.
-  Items affordable(int n, double budget) {
-    LagrangianBound::top(given, n, 0, 1, cheapest);
-    const double nth = given.cost[cheapest.chosen.back()], others = cheapest.cost - nth;
+  Items keep_affordable(int n, double budget) {
+    LagrangianBound::select_heaviest(all_items, n, 0, 1, cheapest);
+    const double nth = all_items.cost[cheapest.chosen.back()], others = cheapest.cost - nth;
     const double most = std::min(budget, budget - others + 0x1p-50 * (n + 8) * budget);
-    kept.clear();
+    affordable.clear();
     if (!(nth <= most)) return {nullptr, nullptr, 0};
-    if (std::all_of(given.cost, given.cost + given.count,
+    if (std::all_of(all_items.cost, all_items.cost + all_items.count,
                     [most](double cost) { return cost <= most; }))
-      return given;
-    kept_cost.clear(), kept_value.clear();
-    for (int i = 0; i < given.count; ++i) {
-      if (!(given.cost[i] <= most)) continue;
-      kept.push_back(i);
-      kept_cost.push_back(given.cost[i]);
-      kept_value.push_back(given.value[i]);
+      return all_items;
+    affordable_cost.clear(), affordable_value.clear();
+    for (int i = 0; i < all_items.count; ++i) {
+      if (!(all_items.cost[i] <= most)) continue;
+      affordable.push_back(i);
+      affordable_cost.push_back(all_items.cost[i]);
+      affordable_value.push_back(all_items.value[i]);
     }
     for (int& i : cheapest.chosen)
-      i = static_cast<int>(std::lower_bound(kept.begin(), kept.end(), i) - kept.begin());
-    return {kept_cost.data(), kept_value.data(), static_cast<int>(kept.size())};
+      i = static_cast<int>(std::lower_bound(affordable.begin(), affordable.end(), i) - affordable.begin());
+    return {affordable_cost.data(), affordable_value.data(), static_cast<int>(affordable.size())};
   }
 
   static Fault check(const Items& items, int n) {
@@ -90,7 +90,7 @@ struct Chooser {
   }
 
   // Width of the table of eq. (2) for the costs as they are, or 0 where it does not apply.
-  double width(const Items& items, int n, double budget) {
+  double table_width(const Items& items, int n, double budget) {
     sorted.assign(items.cost, items.cost + items.count);
     const auto middle = sorted.begin() + std::min(n, items.count);
     std::partial_sort(sorted.begin(), middle, sorted.end(), std::greater<>());
@@ -99,7 +99,7 @@ struct Chooser {
     return std::floor(std::min(budget, most)) + 1;
   }
 
-  Fault integer_costs(const Items& items) {
+  Fault convert_costs(const Items& items) {
     for (int i = 0; i < items.count; ++i)
       if (items.cost[i] != std::floor(items.cost[i]) || items.cost[i] >= 0x1p52)
         return {Status::cost_not_integer, static_cast<std::size_t>(i), 0};
@@ -110,7 +110,7 @@ struct Chooser {
   }
 
   // choices[k - 1] for k = from..n out of one table.
-  Fault by_table(const Items& items, int from, int n, double columns, double memory) {
+  Fault solve_by_table(const Items& items, int from, int n, double columns, double memory) {
     if (!KnapsackTable::fits(items.count, n, columns, memory))
       return {Status::table_too_large, 0, 0};
     const std::size_t last = static_cast<std::size_t>(columns) - 1;
@@ -122,17 +122,17 @@ struct Chooser {
       Choice& choice = choices[static_cast<std::size_t>(k - from)];
       if (knapsack.table().best(static_cast<std::size_t>(k), last) == -kInfinity) continue;
       knapsack.table().trace(static_cast<std::size_t>(k), last, choice.rows);
-      settle(choice);
+      finish(choice);
       choice.bound = choice.value + knapsack.rounding(k, choice.value);
     }
     return {};
   }
 
-  void by_search(const Items& items, int n, double budget, Choice& choice) {
+  void solve_by_search(const Items& items, int n, double budget, Choice& choice) {
     const bool known = cheapest.chosen.size() == static_cast<std::size_t>(n);
     if (!knapsack.solve(items, n, budget, {}, -kInfinity, 0, known ? &cheapest : nullptr)) return;
     choice.rows = knapsack.chosen;
-    settle(choice);
+    finish(choice);
     choice.proven = knapsack.complete;
     choice.bound = std::max(choice.value, knapsack.bound);
   }
@@ -144,56 +144,56 @@ struct Chooser {
     choices.clear();
     choices.resize(static_cast<std::size_t>(n - from + 1));
     knapsack.work = 0;
-    given = all;
-    if (const Fault fault = check(given, n); fault.status != Status::ok) return fault;
+    all_items = all;
+    if (const Fault fault = check(all_items, n); fault.status != Status::ok) return fault;
     if (method == Method::table)
-      if (const Fault fault = integer_costs(given); fault.status != Status::ok) return fault;
-    if (given.count < from) return {};
-    const Items items = affordable(from, budget);
+      if (const Fault fault = convert_costs(all_items); fault.status != Status::ok) return fault;
+    if (all_items.count < from) return {};
+    const Items items = keep_affordable(from, budget);
     const int most = std::min(n, items.count);
     if (most < from) return {};
-    knapsack.scale = ValueScale::of(items.value, items.count);
-    const int many = most - from + 1;
+    knapsack.scale = ValueScale::from_values(items.value, items.count);
+    const int cardinalities = most - from + 1;
     bool table = method == Method::table;
     // A table for one cardinality alone is the knapsack's own subject unless it is tiny.
     if (method == Method::fastest)
-      table = (many > 1 || is_tiny(items, most, budget)) &&
-              integer_costs(items).status == Status::ok;
-    if (method == Method::table) integer_costs(items);
-    const double columns = table ? width(items, most, budget) : 0;
-    if (method == Method::table) return by_table(items, from, most, columns, limits.memory);
+      table = (cardinalities > 1 || is_tiny_table(items, most, budget)) &&
+              convert_costs(items).status == Status::ok;
+    if (method == Method::table) convert_costs(items);
+    const double columns = table ? table_width(items, most, budget) : 0;
+    if (method == Method::table) return solve_by_table(items, from, most, columns, limits.memory);
     const double units =
         KnapsackTable::cells(items.count, most, columns) / KnapsackTable::kCellsPerUnit;
     const double allowed = static_cast<double>(limits.work);
     const bool applies = table && units <= allowed &&
                          KnapsackTable::fits(items.count, most, columns, limits.memory);
-    // One table serves all cardinalities; bounds alone take about kSearch * m for each.
-    if (applies && units < kSearch * items.count * many)
-      return by_table(items, from, most, columns, limits.memory);
+    // One table serves all cardinalities; bounds alone take about kSearchUnitsPerItem * m for each.
+    if (applies && units < kSearchUnitsPerItem * items.count * cardinalities)
+      return solve_by_table(items, from, most, columns, limits.memory);
     knapsack.gap = gap;
     knapsack.limits = limits;
-    knapsack.limits.table = method != Method::search;
-    if (many > 1 || items.count > kManyItems) expect_long();
+    knapsack.limits.allow_table = method != Method::search;
+    if (cardinalities > 1 || items.count > kManyItems) expect_long();
     // Of several cardinalities the searches together may spend half of the table's work.
-    if (applies && many > 1)
+    if (applies && cardinalities > 1)
       knapsack.limits.work = static_cast<std::int64_t>(std::min(units / 2, allowed - units));
     for (int k = from; k <= most; ++k) {
-      by_search(items, k, budget, choices[static_cast<std::size_t>(k - from)]);
-      if (knapsack.complete || !applies || many == 1) continue;
+      solve_by_search(items, k, budget, choices[static_cast<std::size_t>(k - from)]);
+      if (knapsack.complete || !applies || cardinalities == 1) continue;
       choices.assign(choices.size(), {});
-      return by_table(items, from, most, columns, limits.memory);
+      return solve_by_table(items, from, most, columns, limits.memory);
     }
     return {};
   }
 
-  // Whether the table of eq. (2) may take less than kSearch units an item.
-  static bool is_tiny(const Items& items, int n, double budget) {
-    const double most = kSearch * KnapsackTable::kCellsPerUnit / n;
+  // Whether the table of eq. (2) may take less than kSearchUnitsPerItem units an item.
+  static bool is_tiny_table(const Items& items, int n, double budget) {
+    const double most = kSearchUnitsPerItem * KnapsackTable::kCellsPerUnit / n;
     return budget < most ||
            std::all_of(items.cost, items.cost + items.count, [most](double c) { return c < most; });
   }
 
-  static constexpr double kSearch = 2;
+  static constexpr double kSearchUnitsPerItem = 2;
   static constexpr int kManyItems = 1 << 12;
 };
 

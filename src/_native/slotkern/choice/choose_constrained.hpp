@@ -45,7 +45,7 @@ struct ConstrainedChooser {
     return {};
   }
 
-  bool keeps(const SumLimit& limit, const std::vector<int>& rows) {
+  bool satisfies(const SumLimit& limit, const std::vector<int>& rows) {
     sum.clear();
     for (const int i : rows) sum.add(limit.weight[i]);
     return limit.at_least ? sum.value() >= least_met(limit.amount)
@@ -83,14 +83,14 @@ struct ConstrainedChooser {
       add(negated.data() + first, -least_met(limit.amount));
     }
     knapsack.gap = gap;
-    knapsack.scale = ValueScale::of(items.value, items.count);
+    knapsack.scale = ValueScale::from_values(items.value, items.count);
     knapsack.max_work = work;
     knapsack.work = 0;
     if (items.count > Chooser::kManyItems) expect_long();
     const bool any = knapsack.solve(all, n, amounts, {}, 0, -kInfinity, [&](const auto& rows) {
       return cost_of(items, rows) <= most_met(budget) &&
              std::all_of(limits.begin(), limits.end(),
-                         [&](const SumLimit& limit) { return keeps(limit, rows); });
+                         [&](const SumLimit& limit) { return satisfies(limit, rows); });
     });
     if (!any) {
       Fault fault;  // none fits; or the work was spent before that was known

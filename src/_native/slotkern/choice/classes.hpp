@@ -35,10 +35,10 @@ struct ClassItems {
   double least = 0;  // the least limit that would do
   std::vector<Item> items;
   std::vector<std::size_t> firsts;  // items firsts[k] to firsts[k + 1] are of class k
-  double most = 0;                  // the limit, no larger than any sum
+  double capacity = 0;                  // the limit, no larger than any sum
   double slack = 0;                 // largest rounding error of a sum of weights
-  double noise = 0;                 // largest rounding error of a bound, in scaled values
-  double step = 0;                  // least difference of two scaled sums if all are exact, or 0
+  double bound_noise = 0;                 // largest rounding error of a bound, in scaled values
+  double value_step = 0;                  // least difference of two scaled sums if all are exact, or 0
   double weight_unit = 1, value_unit = 1;
 
   std::size_t count() const { return classes->count; }
@@ -62,7 +62,7 @@ struct ClassItems {
 
   // items: rows by class that fit beside the lightest others and are not dominated, by rising
   // weight and falling value. Of equal rows the first.
-  void gather() {
+  void collect_undominated() {
     double size = std::fabs(limit);
     for (const double w : lightest) size += std::fabs(w);
     const double n = static_cast<double>(classes->count);
@@ -93,7 +93,7 @@ struct ClassItems {
   bool scale() {
     const double n = static_cast<double>(classes->count);
     double largest[2] = {0, 0}, sum[2] = {0, 0}, spread[2] = {0, 0};
-    bool whole[2] = {true, true};
+    bool all_integer[2] = {true, true};
     for (std::size_t k = 0; k < classes->count; ++k) {
       double own[2] = {0, 0}, low[2] = {kInfinity, kInfinity}, high[2] = {-kInfinity, -kInfinity};
       for (std::size_t i = firsts[k]; i < firsts[k + 1]; ++i) {
@@ -101,7 +101,7 @@ struct ClassItems {
         for (int j = 0; j < 2; ++j) {
           own[j] = std::max(own[j], std::fabs(x[j]));
           low[j] = std::min(low[j], x[j]), high[j] = std::max(high[j], x[j]);
-          whole[j] = whole[j] && x[j] == std::floor(x[j]);
+          all_integer[j] = all_integer[j] && x[j] == std::floor(x[j]);
         }
       }
       for (int j = 0; j < 2; ++j) {
@@ -118,14 +118,14 @@ struct ClassItems {
     }
     for (Item& item : items) item.value *= unit[1];
     // |limit| beyond every sum decides nothing more than the largest sum does.
-    most = std::clamp(limit, -2 * sum[0] - 1, 2 * sum[0] + 1);
+    capacity = std::clamp(limit, -2 * sum[0] - 1, 2 * sum[0] + 1);
     const double rounding = (n + 2) * 0x1p-52;
-    // Sums of whole numbers, and differences within a class, are exact below 2^53.
-    const auto exact = [&](int j) { return whole[j] && std::max(sum[j], spread[j]) < 0x1p53; };
+    // Sums of all_integer numbers, and differences within a class, are exact below 2^53.
+    const auto exact = [&](int j) { return all_integer[j] && std::max(sum[j], spread[j]) < 0x1p53; };
     slack = exact(0) ? 0 : 2 * rounding * sum[0];
-    if (exact(0)) most = std::floor(most);
-    step = exact(1) ? unit[1] : 0;
-    noise = (step > 0 ? 4 : 1) * rounding * (sum[1] * unit[1]);
+    if (exact(0)) capacity = std::floor(capacity);
+    value_step = exact(1) ? unit[1] : 0;
+    bound_noise = (value_step > 0 ? 4 : 1) * rounding * (sum[1] * unit[1]);
     weight_unit = unit[0], value_unit = unit[1];
     return true;
   }

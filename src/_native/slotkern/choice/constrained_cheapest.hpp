@@ -7,7 +7,7 @@
 // the first by the tie rule. A set is also pruned if the smallest uses that could still come
 // break a limit, or the sum of key + multipliers * uses, which any set below a cost keeps small:
 // the Lagrangian bound of the limits. Of items equal in key and uses the earlier ones come first. If
-// all uses are whole multiples (choice/multiples.hpp), a state that has been met earlier, at no
+// all uses are whole multiples (choice/multiples.hpp), a state that has been is_dominated earlier, at no
 // higher cost and with no fewer items to come, is pruned, too. O(1) a node but for the r keys.
 #pragma once
 
@@ -35,35 +35,35 @@ class ConstrainedCheapest {
 
   // `items.value` holds the keys, ascending. A set's cost is total(sum of keys); only sets below
   // `most` are looked for, or up to it where `inclusive`. No set of that cost has a sum of keys
-  // above `most_sum`. `fits(set)` is the exact test. Returns true if the search finished within
+  // above `max_key_sum`. `fits(set)` is the exact test. Returns true if the search finished within
   // `limit` units of work; the best set so far is in `chosen`.
   template <class Total, class Fits>
   bool run(const MultidimItems& items, int n, const Amounts& amount, const Amounts& lambda,
-           double most, bool inclusive, double most_sum, std::int64_t limit, Total total,
+           double most, bool inclusive, double max_key_sum, std::int64_t limit, Total total,
            Fits fits) {
     chosen.clear();
     best = most;
     work = 0;
-    lay_out(items, n, amount, lambda, most_sum);
+    prepare_items(items, n, amount, lambda, max_key_sum);
     if (id_.size() < at(n)) return true;
     sums_.assign((at(n) + 1) * kRows, 0);
     stack_.clear();
-    list_kinds(at(items.limits));
-    remembers_ = start_table(at(items.limits), n, limit);
-    taken_.assign(id_.size(), 0);
+    group_equal_items(at(items.limits));
+    use_table_ = start_table(at(items.limits), n, limit);
+    is_chosen_.assign(id_.size(), 0);
     Walk<Total, Fits> walk{*this, limit, inclusive, total, fits};
     return walk.descend(0, at(n), {});
   }
 
  private:
   static constexpr std::size_t kRows = kMaxSumLimits + 1;
-  static constexpr double kMostSum = 1e300;  // beyond it a bound may overflow
+  static constexpr double kMaxSum = 1e300;  // beyond it a bound may overflow
 
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
   // The items that some set may hold, with one row a limit and one for the bound.
-  void lay_out(const MultidimItems& items, int n, const Amounts& amount, const Amounts& lambda,
-               double most_sum) {
+  void prepare_items(const MultidimItems& items, int n, const Amounts& amount, const Amounts& lambda,
+               double max_key_sum) {
     rows_ = at(items.limits);
     double charged = 0;
     for (std::size_t k = 0; k < rows_; ++k) {
@@ -71,10 +71,10 @@ class ConstrainedCheapest {
       ceiling_[k] = amount[k];
       charged += lambda[k] * amount[k];
     }
-    if (std::isfinite(most_sum) && std::isfinite(charged)) {
+    if (std::isfinite(max_key_sum) && std::isfinite(charged)) {
       std::vector<double>& bound = use_[rows_];
       bound.resize(at(items.count));
-      double size = std::fabs(most_sum + charged);
+      double size = std::fabs(max_key_sum + charged);
       for (int i = 0; i < items.count; ++i) {
         double sum = items.value[i];
         for (std::size_t k = 0; k < rows_; ++k) {
@@ -84,25 +84,25 @@ class ConstrainedCheapest {
         }
         bound[at(i)] = sum;
       }
-      if (size * (n + 1.0) < kMostSum) ceiling_[rows_++] = most_sum + charged;
+      if (size * (n + 1.0) < kMaxSum) ceiling_[rows_++] = max_key_sum + charged;
     }
     id_.resize(at(items.count));
     for (int i = 0; i < items.count; ++i) id_[at(i)] = i;
     for (std::size_t k = 0; k < at(items.limits); ++k) {
-      whole_[k] = multiples_.measure(use_[k], amount[k]);
-      if (!whole_[k]) continue;
-      use_[k] = multiples_.count;
-      ceiling_[k] = multiples_.most + 0.5;
-      drop_hopeless(k, at(n));
+      is_integer_[k] = multiples_.convert(use_[k], amount[k]);
+      if (!is_integer_[k]) continue;
+      use_[k] = multiples_.counts;
+      ceiling_[k] = multiples_.limit + 0.5;
+      drop_infeasible(k, at(n));
     }
     for (std::size_t k = 0; k < rows_; ++k) {
-      if (k < at(items.limits) && whole_[k]) continue;
+      if (k < at(items.limits) && is_integer_[k]) continue;
       double largest = std::fabs(ceiling_[k]);
       for (const double w : use_[k]) largest = std::max(largest, std::fabs(w));
       for (std::size_t l = 0; l < at(items.limits); ++l)  // the products in it may cancel
         if (k >= at(items.limits)) largest = std::max(largest, std::fabs(lambda[l] * amount[l]));
       ceiling_[k] += 0x1p-48 * (n + 16.0) * (n + 4.0) * largest;
-      drop_hopeless(k, at(n));
+      drop_infeasible(k, at(n));
     }
     key_.clear();
     for (const int i : id_) key_.push_back(items.value[i]);
@@ -110,12 +110,12 @@ class ConstrainedCheapest {
       std::size_t kept = 0;
       for (const int i : id_) use_[k][kept++] = use_[k][at(i)];
       use_[k].resize(kept);
-      least_[k].build(use_[k], at(n), 1);
+      min_uses_[k].build(use_[k], at(n), 1);
     }
   }
 
   // Items that break limit k even with the n - 1 smallest others.
-  void drop_hopeless(std::size_t k, std::size_t n) {
+  void drop_infeasible(std::size_t k, std::size_t n) {
     if (id_.size() < n) return;
     sorted_.clear();
     for (const int i : id_) sorted_.push_back(use_[k][at(i)]);
@@ -127,7 +127,7 @@ class ConstrainedCheapest {
   }
 
   // The item before each one that has the same key and the same uses of all limits.
-  void list_kinds(std::size_t limits) {
+  void group_equal_items(std::size_t limits) {
     order_.resize(id_.size());
     for (std::size_t j = 0; j < order_.size(); ++j) order_[j] = j;
     const auto compare = [&](std::size_t a, std::size_t b) {
@@ -140,29 +140,29 @@ class ConstrainedCheapest {
       const int sign = compare(a, b);
       return sign != 0 ? sign < 0 : a < b;
     });
-    before_.assign(id_.size(), kNone);
+    equal_before_.assign(id_.size(), kNone);
     for (std::size_t i = 1; i < order_.size(); ++i)
-      if (compare(order_[i - 1], order_[i]) == 0) before_[order_[i]] = order_[i - 1];
+      if (compare(order_[i - 1], order_[i]) == 0) equal_before_[order_[i]] = order_[i - 1];
   }
 
   bool start_table(std::size_t limits, int n, std::int64_t limit) {
     fields_.assign(1, n);
     for (std::size_t k = 0; k < limits; ++k) {
-      if (!whole_[k]) return false;
+      if (!is_integer_[k]) return false;
       const auto [least, most] = std::minmax_element(use_[k].begin(), use_[k].end());
-      lowest_[k] = n * std::min(0.0, *least);
-      fields_.push_back(n * std::max(0.0, *most) - lowest_[k]);
+      min_sum_[k] = n * std::min(0.0, *least);
+      fields_.push_back(n * std::max(0.0, *most) - min_sum_[k]);
     }
-    return table_.start(fields_, limit);
+    return table_.reset(fields_, limit);
   }
 
-  // Whether a state has been met at no higher cost and with no fewer items to come.
-  bool met(std::size_t j, std::size_t rest, const double* sums, const PairSum& sum) {
+  // Whether a state has been is_dominated at no higher cost and with no fewer items to come.
+  bool is_dominated(std::size_t j, std::size_t rest, const double* sums, const PairSum& sum) {
     if (!sum.exact()) return false;
-    table_.begin_state();
-    table_.add(static_cast<double>(rest));
-    for (std::size_t k = 0; k + 1 < fields_.size(); ++k) table_.add(sums[k] - lowest_[k]);
-    return table_.met({sum.value(), sum.rest(), static_cast<double>(j)}, 0);
+    table_.begin_key();
+    table_.append(static_cast<double>(rest));
+    for (std::size_t k = 0; k + 1 < fields_.size(); ++k) table_.append(sums[k] - min_sum_[k]);
+    return table_.prune_or_store({sum.value(), sum.rest(), static_cast<double>(j)}, 0);
   }
 
   template <class Total, class Fits>
@@ -187,39 +187,39 @@ class ConstrainedCheapest {
       }
       const double* sums = search.sums_.data() + search.stack_.size() * kRows;
       double* next = search.sums_.data() + (search.stack_.size() + 1) * kRows;
-      if (search.remembers_ && !search.stack_.empty() && search.met(j, rest, sums, sum))
+      if (search.use_table_ && !search.stack_.empty() && search.is_dominated(j, rest, sums, sum))
         return true;
       for (const std::size_t first = j; j + rest <= search.id_.size(); ++j) {
-        if (search.skips(j, first)) continue;
+        if (search.is_redundant(j, first)) continue;
         PairSum least = sum;
         for (std::size_t i = j; i < j + rest; ++i) least.add(search.key_[i]);
         const double cost = total(least.lower());
         if (cost > search.best || (cost == search.best && !inclusive)) return true;
-        if (!room(sums, j, rest)) return true;
+        if (!fits_with_rest(sums, j, rest)) return true;
         search.work += static_cast<std::int64_t>(search.rows_ + 1 + rest / 4);
         if (search.work >= limit) return false;
         poll();
         for (std::size_t k = 0; k < search.rows_; ++k) next[k] = sums[k] + search.use_[k][j];
-        if (rest > 1 ? !room(next, j + 1, rest - 1) : !fit(next)) continue;
+        if (rest > 1 ? !fits_with_rest(next, j + 1, rest - 1) : !fits_limits(next)) continue;
         search.stack_.push_back(j);
-        search.taken_[j] = 1;
+        search.is_chosen_[j] = 1;
         PairSum with = sum;
         with.add(search.key_[j]);
         const bool finished = descend(j + 1, rest - 1, with);
         search.stack_.pop_back();
-        search.taken_[j] = 0;
+        search.is_chosen_[j] = 0;
         if (!finished) return false;
       }
       return true;
     }
 
-    bool room(const double* sums, std::size_t j, std::size_t rest) const {
+    bool fits_with_rest(const double* sums, std::size_t j, std::size_t rest) const {
       for (std::size_t k = 0; k < search.rows_; ++k)
-        if (sums[k] + search.least_[k].of(j, rest) > search.ceiling_[k]) return false;
+        if (sums[k] + search.min_uses_[k].bound(j, rest) > search.ceiling_[k]) return false;
       return true;
     }
 
-    bool fit(const double* sums) const {
+    bool fits_limits(const double* sums) const {
       for (std::size_t k = 0; k < search.rows_; ++k)
         if (sums[k] > search.ceiling_[k]) return false;
       return true;
@@ -228,25 +228,25 @@ class ConstrainedCheapest {
 
   // Whether an equal item before this one is better: one of this loop, or one that was skipped
   // before (then states depend on more than their sums, which the table does not allow).
-  bool skips(std::size_t j, std::size_t first) const {
-    const std::size_t before = before_[j];
+  bool is_redundant(std::size_t j, std::size_t first) const {
+    const std::size_t before = equal_before_[j];
     if (before == kNone) return false;
-    return remembers_ ? before >= first : !taken_[before];
+    return use_table_ ? before >= first : !is_chosen_[before];
   }
 
   static constexpr std::size_t kNone = ~std::size_t{0};
 
   Multiples multiples_;
   TranspositionTable table_;
-  bool remembers_ = false;
-  std::array<bool, kRows> whole_{};
-  std::array<double, kRows> lowest_{};
+  bool use_table_ = false;
+  std::array<bool, kRows> is_integer_{};
+  std::array<double, kRows> min_sum_{};
   std::vector<double> fields_;
-  std::vector<std::size_t> before_, order_;
-  std::vector<char> taken_;
+  std::vector<std::size_t> equal_before_, order_;
+  std::vector<char> is_chosen_;
   std::size_t rows_ = 0;
   std::array<std::vector<double>, kRows> use_;
-  std::array<SuffixBounds, kRows> least_;
+  std::array<SuffixBounds, kRows> min_uses_;
   std::array<double, kRows> ceiling_{};
   std::vector<double> key_, sums_, sorted_;
   std::vector<int> id_, set_;

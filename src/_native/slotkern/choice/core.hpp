@@ -1,18 +1,18 @@
 // Two exact searches over the core of a cardinality-constrained knapsack: the items that the
-// Lagrangian bound could not decide, by falling weight w = z - lambda * c.
+// Lagrangian bound could not decide_next_item, by falling weight w = z - lambda * c.
 //
-// CoreSearch goes depth first in that order: with j the next item and r still to choose, the
+// CoreBranchAndBound goes depth first in that order: with j the next item and r still to choose, the
 // bound is (weights so far) + w_j + ... + w_{j+r-1}. Quick when few sets come near the bound.
 //
 // CoreDynamicProgram is a dynamic program over (items too many, cost, value), which starts from the n
-// heaviest items and decides about one more item a round, from the middle outwards (the core
+// heaviest items and decides about one has_items_left item a round, from the middle outwards (the core
 // order of Pisinger's minknap). Of two states with as many items the cheaper and better one
 // dominates. A state has lost |w - w_middle| for each exchanged item; it is dropped when that
 // and what its balance must still lose reach the gap between bound and incumbent.
 //
 // Costs are added in other orders than the budget test does it: a set whose cost is at most
-// `slack` above the room is settled by the exact test. If that refuses a set that had dominated
-// another by less than the slack, the answer may be lost; the lists then say `blurred` and are
+// `slack` above the capacity is evaluate_heaviest by the exact test. If that refuses a set that had dominated
+// another by less than the slack, the answer may be lost; the search then say `has_rounding_conflict` and are
 // run again with dominance that keeps this distance.
 #pragma once
 
@@ -35,7 +35,7 @@ struct Core {
   int pick = 0;           // items to choose
   double lambda = 0, middle = 0;
   double base_value = 0;  // value of what is chosen outside the core
-  double room = 0;        // money left for the core
+  double capacity = 0;        // money left for the core
   double slack = 0;       // largest rounding error of a sum of costs
   double offset = 0;
 
@@ -48,7 +48,7 @@ struct Core {
 
 // Both searches report a better set to `accept(core positions)`, which returns whether the
 // exact budget test admits it.
-class CoreSearch {
+class CoreBranchAndBound {
  public:
   std::int64_t nodes = 0;
 
@@ -58,26 +58,26 @@ class CoreSearch {
            Accept accept) {
     const std::size_t size = core.id.size();
     nodes = 0;
-    cheapest_.resize(size + 1);
+    min_cost_from_.resize(size + 1);
     prefix_.resize(size + 1);
-    cheapest_[size] = kInfinity;
+    min_cost_from_[size] = kInfinity;
     for (std::size_t j = size; j-- > 0;)
-      cheapest_[j] = std::min(cheapest_[j + 1], core.cost[j]);
+      min_cost_from_[j] = std::min(min_cost_from_[j + 1], core.cost[j]);
     prefix_[0] = 0;
     for (std::size_t j = 0; j < size; ++j) prefix_[j + 1] = prefix_[j] + core.weight[j];
     stack_.clear();
-    Walk<Accept> walk{*this, core, tolerance, best, tolerance.beat(best), limit, accept};
+    Walk<Accept> walk{*this, core, tolerance, best, tolerance.cutoff(best), limit, accept};
     return walk.descend(0, core.pick, 0, core.base_value, core.offset);
   }
 
  private:
   template <class Accept>
   struct Walk {
-    CoreSearch& search;
+    CoreBranchAndBound& search;
     const Core& core;
     const Tolerance& tolerance;
     double& best;
-    double beat;
+    double cutoff;
     std::int64_t limit;
     Accept& accept;
 
@@ -85,18 +85,18 @@ class CoreSearch {
       if (rest == 0) {
         if (value > best && accept(search.stack_)) {
           best = value;
-          beat = tolerance.beat(best);
+          cutoff = tolerance.cutoff(best);
         }
         return true;
       }
       const std::size_t r = static_cast<std::size_t>(rest);
       for (; j + r <= core.id.size(); ++j) {
-        if (!(weight + (search.prefix_[j + r] - search.prefix_[j]) > beat)) return true;
+        if (!(weight + (search.prefix_[j + r] - search.prefix_[j]) > cutoff)) return true;
         if (search.nodes++ >= limit) return false;
         poll();
         const double after = cost + core.cost[j];
-        if (after + (rest - 1) * (rest > 1 ? search.cheapest_[j + 1] : 0) >
-            core.room + core.slack)
+        if (after + (rest - 1) * (rest > 1 ? search.min_cost_from_[j + 1] : 0) >
+            core.capacity + core.slack)
           continue;
         search.stack_.push_back(static_cast<int>(j));
         const bool finished =
@@ -108,14 +108,14 @@ class CoreSearch {
     }
   };
 
-  std::vector<double> cheapest_, prefix_;
+  std::vector<double> min_cost_from_, prefix_;
   std::vector<int> stack_;
 };
 
 class CoreDynamicProgram {
  public:
   std::int64_t states = 0;
-  bool blurred = false;
+  bool has_rounding_conflict = false;
 
   // True if the search was finished within `limit` states (all rounds together) and about
   // `memory` bytes. With Strict, dominance keeps the distance of the slack.
@@ -123,25 +123,25 @@ class CoreDynamicProgram {
   bool run(const Core& core, const Tolerance& tolerance, double& best, std::int64_t limit,
            double memory, Accept accept) {
     states = 0;
-    blurred = false;
+    has_rounding_conflict = false;
     trace_.assign(1, Step{0, -1});
     Rounds<Strict, Accept> rounds{*this, core, tolerance, best, accept};
-    if (rounds.settled()) return true;
-    while (rounds.more()) {
-      if (!rounds.decide(limit)) return false;
+    if (rounds.evaluate_heaviest()) return true;
+    while (rounds.has_items_left()) {
+      if (!rounds.decide_next_item(limit)) return false;
       std::swap(now_, next_);
       if (now_.states.empty()) return true;
-      states += static_cast<std::int64_t>(now_.states.size() + now_.ends.size() / 4 + kRound);
+      states += static_cast<std::int64_t>(now_.states.size() + now_.ends.size() / 4 + kStatesPerRound);
       const double held = 100.0 * static_cast<double>(now_.states.size()) +
                           16.0 * static_cast<double>(trace_.size());
-      if (held >= memory || trace_.size() >= kMostSteps) return false;
+      if (held >= memory || trace_.size() >= kMaxSteps) return false;
     }
     return true;
   }
 
  private:
-  static constexpr std::size_t kMostSteps = std::size_t{1} << 30;
-  static constexpr std::size_t kRound = 3;  // a round by itself costs as much as some states
+  static constexpr std::size_t kMaxSteps = std::size_t{1} << 30;
+  static constexpr std::size_t kStatesPerRound = 3;  // a round by itself costs as much as some states
 
   struct State {
     double cost, value;
@@ -152,7 +152,7 @@ class CoreDynamicProgram {
   };
 
   // The states of every balance (items put in less items taken out), by rising cost.
-  struct Lists {
+  struct StateLists {
     std::vector<State> states;
     std::vector<std::size_t> ends;
     int low = 0;
@@ -172,7 +172,7 @@ class CoreDynamicProgram {
   // One run: a round decides about one item, for all balances.
   template <bool Strict, class Accept>
   struct Rounds {
-    CoreDynamicProgram& lists;
+    CoreDynamicProgram& search;
     const Core& core;
     const Tolerance& tolerance;
     double& best;
@@ -180,7 +180,7 @@ class CoreDynamicProgram {
     int n = core.pick, size = static_cast<int>(core.size());
     int in = n - 1, out = n;  // the next item to take out, and to put in
     double heaviest = 0;      // bound of the n heaviest items
-    double give = 0;          // what a state may lose
+    double margin = 0;          // what a state may lose
 
     struct Move {
       int item;
@@ -190,10 +190,10 @@ class CoreDynamicProgram {
 
     double loss_in() const { return in >= 0 ? core.weight[at(in)] : kInfinity; }
     double loss_out() const { return out < size ? -core.weight[at(out)] : kInfinity; }
-    bool more() const { return in >= 0 || out < size; }
+    bool has_items_left() const { return in >= 0 || out < size; }
 
-    // The n heaviest items by themselves; whether nothing is left to decide.
-    bool settled() {
+    // The n heaviest items by themselves; whether nothing is left to decide_next_item.
+    bool evaluate_heaviest() {
       State start{0, core.base_value, 0};
       heaviest = core.offset;
       for (int j = 0; j < n; ++j) {
@@ -201,46 +201,46 @@ class CoreDynamicProgram {
         start.value += core.value[at(j)];
         heaviest += core.weight[at(j)];
       }
-      give = heaviest - tolerance.beat(best);
+      margin = heaviest - tolerance.cutoff(best);
       offer(start, -1);
-      if (n == 0 || n == size || !(give > 0)) return true;
-      lists.now_.restart(0);
-      lists.now_.states.push_back(start);
-      lists.now_.close();
+      if (n == 0 || n == size || !(margin > 0)) return true;
+      search.now_.restart(0);
+      search.now_.states.push_back(start);
+      search.now_.close();
       return false;
     }
 
     // A state with n items, the last one not yet on the trace.
     void offer(const State& state, int item) {
-      if (!(state.value > best) || !(state.cost <= core.room + core.slack)) return;
-      lists.follow(state.step, item, n);
-      if (accept(lists.chosen_)) {
+      if (!(state.value > best) || !(state.cost <= core.capacity + core.slack)) return;
+      search.trace_back(state.step, item, n);
+      if (accept(search.chosen_)) {
         best = state.value;
-        give = heaviest - tolerance.beat(best);
+        margin = heaviest - tolerance.cutoff(best);
       } else {
-        lists.blurred = true;
+        search.has_rounding_conflict = true;
       }
     }
 
     // The item whose exchange loses least, out or in. False beyond `limit` states.
-    bool decide(std::int64_t limit) {
+    bool decide_next_item(std::int64_t limit) {
       const bool removes = loss_in() <= loss_out();
       const int item = removes ? in-- : out++, sign = removes ? -1 : 1;
       const Move move{item, removes, sign * core.cost[at(item)], sign * core.value[at(item)]};
       const double next_in = loss_in(), next_out = loss_out();
-      Lists &now = lists.now_, &next = lists.next_;
+      StateLists &now = search.now_, &next = search.next_;
       next.restart(now.low - removes);
       for (int balance = next.low; balance <= now.high() + !removes; ++balance) {
         poll();
         const double need = balance == 0  ? next_in + next_out
                             : balance > 0 ? balance * next_in
                                           : -balance * next_out;
-        // weight of the heaviest set - weight of the state + need < give, by its sums
+        // weight of the heaviest set - weight of the state + need < margin, by its sums
         merge(move, balance, heaviest - core.offset + core.base_value +
                                  (n + balance) * core.middle + need);
         next.close();
-        if (lists.states + static_cast<std::int64_t>(next.states.size()) > limit) {
-          lists.states = limit;
+        if (search.states + static_cast<std::int64_t>(next.states.size()) > limit) {
+          search.states = limit;
           return false;
         }
       }
@@ -250,12 +250,12 @@ class CoreDynamicProgram {
     // The states of a balance without the move and with it, by rising cost, those that no other
     // dominates.
     void merge(const Move& move, int balance, double most) {
-      const Lists& now = lists.now_;
-      Lists& next = lists.next_;
+      const StateLists& now = search.now_;
+      StateLists& next = search.next_;
       auto [x, x_end] = now.list(balance);
       auto [y, y_end] = now.list(balance + (move.removes ? 1 : -1));
       std::size_t lag = next.states.size();
-      double level = -kInfinity;  // the best value at no higher cost
+      double best_value = -kInfinity;  // the best value at no higher cost
       while (x < x_end || y < y_end) {
         const bool moved =
             x >= x_end || (y < y_end && now.states[y].cost + move.cost < now.states[x].cost);
@@ -263,21 +263,21 @@ class CoreDynamicProgram {
         if (moved) state.cost += move.cost, state.value += move.value;
         if (Strict)
           for (; lag < next.states.size() && next.states[lag].cost + core.slack < state.cost; ++lag)
-            level = std::max(level, next.states[lag].value);
-        if (state.value <= level) continue;
+            best_value = std::max(best_value, next.states[lag].value);
+        if (state.value <= best_value) continue;
         if (moved && balance == 0) offer(state, move.item);
-        if (!(state.value - core.lambda * state.cost > most - give)) continue;
-        if (!Strict) level = state.value;
+        if (!(state.value - core.lambda * state.cost > most - margin)) continue;
+        if (!Strict) best_value = state.value;
         if (moved) {
-          lists.trace_.push_back({state.step, move.item});
-          state.step = static_cast<std::int32_t>(lists.trace_.size() - 1);
+          search.trace_.push_back({state.step, move.item});
+          state.step = static_cast<std::int32_t>(search.trace_.size() - 1);
         }
         next.states.push_back(state);
       }
     }
   };
 
-  void follow(std::int32_t step, int item, int n) {
+  void trace_back(std::int32_t step, int item, int n) {
     chosen_.resize(at(n));
     std::iota(chosen_.begin(), chosen_.end(), 0);
     const auto exchange = [&](int j) {
@@ -291,7 +291,7 @@ class CoreDynamicProgram {
     std::erase(chosen_, -1);
   }
 
-  Lists now_, next_;
+  StateLists now_, next_;
   std::vector<Step> trace_;
   std::vector<int> chosen_;
 };

@@ -1,6 +1,6 @@
 // The table over the core of a knapsack: where it applies, what it costs, and what it finds.
 //
-// Integer costs only. Every set has the same number of items, so that the least cost is taken
+// Integer costs only. Every set has the same number of items, so that the min_cost cost is taken
 // off all of them, and then their common divisor: most tables become much narrower.
 #pragma once
 
@@ -19,25 +19,25 @@ class CoreTable {
  public:
   KnapsackTable table;  // also at the caller's disposal between calls
 
-  // Work of the table over the core with this integer room, or -1 where it does not apply:
+  // Work of the table over the core with this integer capacity, or -1 where it does not apply:
   // costs that are no integers, or too much memory.
-  std::int64_t prepare(const Core& core, double room, double memory) {
-    double least = kInfinity, total = 0;
+  std::int64_t prepare(const Core& core, double capacity, double memory) {
+    double min_cost = kInfinity, total = 0;
     for (const double c : core.cost) {
       if (c != std::floor(c)) return -1;
-      least = std::min(least, c);
+      min_cost = std::min(min_cost, c);
     }
     costs_.clear();
     std::int64_t divisor = 0;
     for (const double c : core.cost) {
-      costs_.push_back(static_cast<std::int64_t>(c - least));
+      costs_.push_back(static_cast<std::int64_t>(c - min_cost));
       if (divisor != 1) divisor = std::gcd(divisor, costs_.back());
-      total += c - least;
+      total += c - min_cost;
     }
     if (divisor > 1)
       for (std::int64_t& c : costs_) c /= divisor;
     divisor = std::max<std::int64_t>(divisor, 1);
-    const double spare = room - core.pick * least;
+    const double spare = capacity - core.pick * min_cost;
     if (!(total < kMaxIntegerSum) || spare < 0) return -1;
     width_ = std::floor(std::min(spare, total) / static_cast<double>(divisor)) + 1;
     const double size = static_cast<double>(core.size());

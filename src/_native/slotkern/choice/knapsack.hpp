@@ -1,16 +1,16 @@
-// Choose exactly n of m items, the most value within the budget (2018, section 3.3, eq. 1), for
+// Choose exactly n of m items, the most value is_feasible the budget (2018, section 3.3, eq. 1), for
 // real costs and values, exactly.
 //
-// Stages, each only if the one before left the question open:
-//   1. the Lagrangian bound and the best set it meets within the budget; 1-swaps improve that;
+// Stages, each only if the one before work_left the question is_open:
+//   1. the Lagrangian bound and the best set it meets is_feasible the budget; 1-swaps improve that;
 //   2. items whose exchange costs more than (bound - incumbent) are decided; the rest is the core;
-//   3. the search: depth first, core lists and local search, in slices that grow;
+//   3. the search: depth first, core run_dp and local search, in slices that grow;
 //   4. for integer costs the table over the core, once the search has spent half of its work.
 // The table's work T is known before it begins and the search's is not, so that this order takes
 // at most 1.5 T and at most three times the work of the search alone.
 //
 // choice/knapsack_incumbent.hpp compares values and tests budgets. Work is counted, never timed. One unit
-// takes about 10 ns: a node of the depth-first search, a state of the lists, 64 cells of the
+// takes about 10 ns: a node of the depth-first search, a state of the run_dp, 64 cells of the
 // table, a quarter of an exchange of two items, 32 exchanges of one.
 #pragma once
 
@@ -36,13 +36,13 @@ class Knapsack : public KnapsackIncumbent {
   bool solve(const Items& items, int pick, double budget, const ForcedItems& forced, double incumbent,
              double first_lambda = 0, const ItemSet* cheapest = nullptr) {
     begin(items, pick, budget, forced, incumbent);
-    leave_out_dear();
+    drop_unaffordable();
     if (pick == 0 || pick >= items_.count) {
-      trivial();
+      solve_trivial();
     } else {
-      stages(first_lambda, items_.count == items.count ? cheapest : nullptr);
+      run_stages(first_lambda, items_.count == items.count ? cheapest : nullptr);
     }
-    count_all_again(items);
+    map_to_original_ids(items);
     return found_;
   }
 
@@ -54,23 +54,23 @@ class Knapsack : public KnapsackIncumbent {
   bool improve(const Items& items, const double* weight, int pick, double budget, double lambda,
                const ForcedItems& forced, double incumbent) {
     begin(items, pick, budget, forced, incumbent);
-    if (pick == 0 || pick >= items.count) return trivial();
-    tolerance_.noise = noise(pick, lambda * reach_);
+    if (pick == 0 || pick >= items.count) return solve_trivial();
+    tolerance_.noise = noise(pick, lambda * max_cost_sum_);
     core_.clear();
     core_.middle = weight[pick - 1];
     fixed_.clear();
-    double heaviest = forced.value + lambda * room_;
+    double heaviest = forced.value + lambda * capacity_;
     for (int j = 0; j < pick; ++j) heaviest += weight[j];
-    const double least = core_.middle - (heaviest - tolerance_.beat(best));
+    const double least = core_.middle - (heaviest - tolerance_.cutoff(best));
     for (int j = 0; j < items.count && (j < pick || weight[j] > least); ++j)
       core_.add(weight[j] - core_.middle, items.cost[j], items.value[j], j);
     core_.pick = pick;
     core_.lambda = lambda;
     core_.base_value = forced.value;
-    core_.room = room_;
+    core_.capacity = capacity_;
     core_.slack = slack_;
-    core_.offset = forced.value + lambda * room_ + pick * core_.middle;
-    if (depth_first(kShortSearch)) return found_;
+    core_.offset = forced.value + lambda * capacity_ + pick * core_.middle;
+    if (run_branch_and_bound(kShortNodes)) return found_;
     const std::vector<int> kept = chosen;
     const bool found = found_;
     if (solve(items, pick, budget, forced, best, lambda)) return true;
@@ -81,15 +81,15 @@ class Knapsack : public KnapsackIncumbent {
  private:
   void begin(const Items& items, int pick, double budget, const ForcedItems& forced,
              double incumbent) {
-    start(items, pick, budget, forced, incumbent);
-    begun_ = work;
-    until_ = limits.work;
-    table_ = -1;
+    reset(items, pick, budget, forced, incumbent);
+    work_at_start_ = work;
+    work_limit_ = limits.work;
+    table_work_ = -1;
     lagrange_.lambda = 0;  // that of an earlier search would make answers depend on it
   }
 
   // At most one set to choose from.
-  bool trivial() {
+  bool solve_trivial() {
     bound = -kInfinity;
     if (pick_ > items_.count) return false;
     set_.clear();
@@ -97,35 +97,35 @@ class Knapsack : public KnapsackIncumbent {
     if (fits_exactly(set_)) {
       bound = value_of(set_);
       bound += rounding(pick_, bound);
-      consider(set_);
+      offer(set_);
     }
     return found_;
   }
 
-  void stages(double first_lambda, const ItemSet* cheapest) {
+  void run_stages(double first_lambda, const ItemSet* cheapest) {
     const bool first = best == -kInfinity;
-    const double stop = tolerance_.beat(best) - forced_.value;
-    const auto within = [&](const ItemSet& side) { return fits(side.chosen, side.cost); };
-    if (!lagrange_.solve(items_, pick_, room_, reach_, first_lambda, stop, within, cheapest)) {
+    const double stop = tolerance_.cutoff(best) - forced_.value;
+    const auto is_feasible = [&](const ItemSet& side) { return fits(side.chosen, side.cost); };
+    if (!lagrange_.solve(items_, pick_, capacity_, max_cost_sum_, first_lambda, stop, is_feasible, cheapest)) {
       bound = -kInfinity;
       return;
     }
     bound = lagrange_.bound + forced_.value;
-    consider(lagrange_.under.chosen);
-    if (!lagrange_.closed) {
-      tolerance_.noise = noise(pick_, lagrange_.lambda * reach_);
-      swaps_.start(items_, room_, slack_);
-      const bool swap = open() && first;
-      if (swap) swaps_.stand_on(lagrange_.under.chosen);
+    offer(lagrange_.feasible.chosen);
+    if (!lagrange_.is_optimal) {
+      tolerance_.noise = noise(pick_, lagrange_.lambda * max_cost_sum_);
+      local_search_.reset(items_, capacity_, slack_);
+      const bool swap = is_open() && first;
+      if (swap) local_search_.start_from(lagrange_.feasible.chosen);
       // Many items: exchanges may take longer than the table.
-      if (swap && limits.table && swaps_.work_of_one() > kLongSwaps) {
+      if (swap && limits.allow_table && local_search_.one_swap_work() > kLongSwapWork) {
         reduce(false);
-        allot();
+        reserve_table_work();
       }
-      if (swap) one_swaps();
-      if (open()) search();
+      if (swap) run_one_swaps();
+      if (is_open()) search();
     }
-    conclude();
+    finalize_bound();
   }
 
   // Positions in the core, as the searches report them.
@@ -141,7 +141,7 @@ class Knapsack : public KnapsackIncumbent {
   // falling weight if a search follows.
   void reduce(bool sorted = true) {
     const double lambda = lagrange_.lambda;
-    LagrangianBound::top(items_, pick_, 1, lambda, side_);
+    LagrangianBound::select_heaviest(items_, pick_, 1, lambda, side_);
     mark(side_.chosen);
     weight_.resize(static_cast<std::size_t>(items_.count));
     double next = -kInfinity;
@@ -151,23 +151,23 @@ class Knapsack : public KnapsackIncumbent {
     }
     double last = kInfinity;
     for (const int i : side_.chosen) last = std::min(last, weight_[at(i)]);
-    const double gap = bound - tolerance_.beat(best);
+    const double gap = bound - tolerance_.cutoff(best);
     core_.clear();
     fixed_.clear();
-    order_.clear();
+    core_order_.clear();
     core_.base_value = forced_.value;
-    core_.room = room_;
+    core_.capacity = capacity_;
     for (int i = 0; i < items_.count; ++i) {
       if (marked_[at(i)] && weight_[at(i)] - next >= gap) {
         fixed_.push_back(i);
         core_.base_value += items_.value[i];
-        core_.room -= items_.cost[i];
+        core_.capacity -= items_.cost[i];
       } else if (marked_[at(i)] || last - weight_[at(i)] < gap) {
-        order_.push_back(i);
+        core_order_.push_back(i);
       }
     }
     if (sorted)
-      std::sort(order_.begin(), order_.end(), [this](int a, int b) {
+      std::sort(core_order_.begin(), core_order_.end(), [this](int a, int b) {
         const double x = weight_[at(a)], y = weight_[at(b)];
         return x > y || (x == y && a < b);
       });
@@ -175,76 +175,76 @@ class Knapsack : public KnapsackIncumbent {
     core_.lambda = lambda;
     core_.middle = 0.5 * (last + next);
     core_.slack = slack_;
-    for (const int i : order_)
+    for (const int i : core_order_)
       core_.add(weight_[at(i)] - core_.middle, items_.cost[i], items_.value[i], i);
-    core_.offset = core_.base_value + lambda * core_.room + core_.pick * core_.middle;
+    core_.offset = core_.base_value + lambda * core_.capacity + core_.pick * core_.middle;
   }
 
   // If the table does not apply, the search has all the work that is allowed.
   void search() {
     reduce();
-    if (depth_first(std::min(kShortSearch, left()))) return;
-    allot();
+    if (run_branch_and_bound(std::min(kShortNodes, work_left()))) return;
+    reserve_table_work();
     // Each returns whether the question is settled.
     constexpr bool (Knapsack::*stages[])() = {
-        &Knapsack::small_table, &Knapsack::few_sets,  &Knapsack::first_lists,
-        &Knapsack::climb_first, &Knapsack::enumerate, &Knapsack::more_lists,
-        &Knapsack::climb_long,  &Knapsack::finish_by_table};
+        &Knapsack::try_small_table, &Knapsack::try_few_sets,  &Knapsack::try_short_dp,
+        &Knapsack::climb_and_reduce, &Knapsack::try_enumeration, &Knapsack::try_long_dp,
+        &Knapsack::try_long_climb,  &Knapsack::finish_with_table};
     for (const auto stage : stages)
       if ((this->*stage)()) return;
     complete = false;
   }
 
-  // Sets `until_`, the work at which the search gives up, for the core as it is. Once work is
+  // Sets `work_limit_`, the work at which the search gives up, for the core as it is. Once work is
   // reserved for the table, a search that overshoots does not take it away.
-  void allot() {
-    const std::int64_t room = limits.work - (table_ >= 0 ? begun_ : work);
-    table_ = table_work();
-    if (table_ > room) table_ = -1;
-    until_ = limits.work;
-    if (table_ >= 0) until_ = std::min(begun_ + table_ / 2 + kShortSearch, limits.work - table_);
+  void reserve_table_work() {
+    const std::int64_t available = limits.work - (table_work_ >= 0 ? work_at_start_ : work);
+    table_work_ = table_work();
+    if (table_work_ > available) table_work_ = -1;
+    work_limit_ = limits.work;
+    if (table_work_ >= 0) work_limit_ = std::min(work_at_start_ + table_work_ / 2 + kShortNodes, limits.work - table_work_);
   }
 
   // A table that takes hardly longer than sorting the core did.
-  bool small_table() {
-    return table_ <= kSmallTable * static_cast<std::int64_t>(core_.size()) && finish_by_table();
+  bool try_small_table() {
+    return table_work_ <= kSmallTableWorkPerItem * static_cast<std::int64_t>(core_.size()) && finish_with_table();
   }
 
-  bool few_sets() { return sets() < kFewSets && depth_first(std::min(kFewNodes, left())); }
+  bool try_few_sets() { return count_sets() < kFewSets && run_branch_and_bound(std::min(kFewNodes, work_left())); }
 
-  bool first_lists() { return lists(std::min(kFirstStates, left())); }
+  bool try_short_dp() { return run_dp(std::min(kShortStates, work_left())); }
 
   // A better set makes the core, and with it the table, smaller.
-  bool climb_first() {
-    if (left() == 0) return false;
-    if (found_) climb(std::min(kClimb, left()));
-    if (!open()) return true;
+  bool climb_and_reduce() {
+    if (work_left() == 0) return false;
+    if (found_) climb(std::min(kShortClimbWork, work_left()));
+    if (!is_open()) return true;
     reduce();
-    allot();
+    reserve_table_work();
     return false;
   }
 
-  bool enumerate() {
-    if (left() == 0 || !(sets() < kManySets)) return false;
-    return depth_first(std::min(kManyNodes, left()));
+  bool try_enumeration() {
+    if (work_left() == 0 || !(count_sets() < kManySets)) return false;
+    return run_branch_and_bound(std::min(kManyNodes, work_left()));
   }
 
-  bool more_lists() { return left() > 0 && lists(std::min(left(), kMostStates)); }
+  bool try_long_dp() { return work_left() > 0 && run_dp(std::min(work_left(), kMaxStates)); }
 
-  bool climb_long() {
-    if (left() == 0 || !found_) return false;
-    climb(std::min(kLastClimb, left()));
-    return !open();
+  bool try_long_climb() {
+    if (work_left() == 0 || !found_) return false;
+    climb(std::min(kLongClimbWork, work_left()));
+    return !is_open();
   }
 
-  bool finish_by_table() {
-    if (table_ < 0) return false;
+  bool finish_with_table() {
+    if (table_work_ < 0) return false;
     run_table();
     return true;
   }
 
-  // The number of sets that the core has; counting stops beyond kManySets.
-  double sets() const {
+  // The number of count_sets that the core has; counting stops beyond kManySets.
+  double count_sets() const {
     double count = 1;
     for (int k = 1; k <= core_.pick && count < kManySets; ++k)
       count *= static_cast<double>(static_cast<int>(core_.size()) - core_.pick + k) / k;
@@ -252,28 +252,28 @@ class Knapsack : public KnapsackIncumbent {
   }
 
   // Work that the search may still spend.
-  std::int64_t left() const { return std::max<std::int64_t>(0, until_ - work); }
+  std::int64_t work_left() const { return std::max<std::int64_t>(0, work_limit_ - work); }
 
-  bool depth_first(std::int64_t limit) {
+  bool run_branch_and_bound(std::int64_t limit) {
     if (limit > kLongWork) expect_long();
     const bool finished =
-        depth_.run(core_, tolerance_, best, limit,
+        branch_and_bound_.run(core_, tolerance_, best, limit,
                    [this](const std::vector<int>& set) { return accept(set); });
-    work += depth_.nodes;
+    work += branch_and_bound_.nodes;
     return finished;
   }
 
   // States hold sums of more than `pick` values on their way: whole ones must stay exact there.
-  bool lists(std::int64_t limit) {
+  bool run_dp(std::int64_t limit) {
     if (limit > kLongWork) expect_long();
-    if (integers(pick_) && !integers(static_cast<int>(core_.size()) + pick_)) return false;
+    if (has_integer_sums(pick_) && !has_integer_sums(static_cast<int>(core_.size()) + pick_)) return false;
     const auto take = [this](const std::vector<int>& set) { return accept(set); };
-    bool finished = lists_.run<false>(core_, tolerance_, best, limit, limits.memory, take);
-    work += lists_.states;
-    if (finished && lists_.blurred) {
-      finished = lists_.run<true>(core_, tolerance_, best, std::min(limit * 4, left()),
+    bool finished = dp_.run<false>(core_, tolerance_, best, limit, limits.memory, take);
+    work += dp_.states;
+    if (finished && dp_.has_rounding_conflict) {
+      finished = dp_.run<true>(core_, tolerance_, best, std::min(limit * 4, work_left()),
                                   limits.memory, take);
-      work += lists_.states;
+      work += dp_.states;
     }
     return finished;
   }
@@ -286,37 +286,37 @@ class Knapsack : public KnapsackIncumbent {
   }
 
   // The best exchange of one item for another, again and again.
-  void one_swaps() {
-    const std::int64_t once = swaps_.work_of_one();
-    for (int round = 0; round < kSwaps && left() > 0; ++round) {
+  void run_one_swaps() {
+    const std::int64_t once = local_search_.one_swap_work();
+    for (int round = 0; round < kMaxSwaps && work_left() > 0; ++round) {
       if ((round + 1) * once > kLongWork) expect_long();
       work += once;
-      if (!swaps_.exchange_one()) break;
+      if (!local_search_.swap_one()) break;
     }
-    consider(swaps_.set());
+    offer(local_search_.set());
   }
 
-  bool two_swaps() {
-    if (!swaps_.exchange_two(work)) return false;
-    consider(swaps_.set());
+  bool run_two_swaps() {
+    if (!local_search_.swap_two(work)) return false;
+    offer(local_search_.set());
     return true;
   }
 
-  // From the best set, and then from sets a few random exchanges away from it (always the same
+  // From the best set, and then from count_sets a few random exchanges away from it (always the same
   // ones): for values that follow costs closely, where any good sum will do.
   void climb(std::int64_t limit) {
     const std::int64_t until = work + limit;
     if (limit > kLongWork) expect_long();
-    swaps_.stand_on(chosen);
+    local_search_.start_from(chosen);
     while (work < until) {
       poll();
-      for (int round = 0; round < kPairRounds && open(); ++round) {
-        one_swaps();
-        if (!open() || !two_swaps()) break;
+      for (int round = 0; round < kMaxPairRounds && is_open(); ++round) {
+        run_one_swaps();
+        if (!is_open() || !run_two_swaps()) break;
       }
-      if (!open()) return;
-      swaps_.stand_on(chosen);
-      swaps_.kick();
+      if (!is_open()) return;
+      local_search_.start_from(chosen);
+      local_search_.perturb();
     }
   }
 
@@ -324,21 +324,21 @@ class Knapsack : public KnapsackIncumbent {
 
   // Work of the table, or -1 where it does not apply.
   std::int64_t table_work() {
-    if (!limits.table || !(budget_ < kMaxIntegerSum)) return -1;
-    double room = std::floor(budget_);  // what integers may sum to
+    if (!limits.allow_table || !(budget_ < kMaxIntegerSum)) return -1;
+    double available = std::floor(budget_);  // what integers may sum to
     for (const int i : fixed_) {
       if (items_.cost[i] != std::floor(items_.cost[i])) return -1;
-      room -= items_.cost[i];
+      available -= items_.cost[i];
     }
     for (const double c : forced_.costs) {
       if (c != std::floor(c)) return -1;
-      room -= c;
+      available -= c;
     }
-    return core_table_.prepare(core_, room, limits.memory);
+    return core_table_.prepare(core_, available, limits.memory);
   }
 
   void run_table() {
-    work += table_;
+    work += table_work_;
     const double value = core_.base_value + core_table_.run(core_);
     if (!(value > best)) return;
     if (accept(core_table_.trace(core_)))
@@ -347,25 +347,25 @@ class Knapsack : public KnapsackIncumbent {
       complete = false;
   }
 
-  static constexpr std::int64_t kSmallTable = 8;  // work for each item of the core
-  static constexpr std::int64_t kLongSwaps = 64;
-  static constexpr std::int64_t kShortSearch = 300, kFewNodes = 200000, kManyNodes = 20000000;
-  static constexpr std::int64_t kFirstStates = 20000, kMostStates = 10000000;
-  static constexpr std::int64_t kClimb = 400000, kLastClimb = 40000000;
+  static constexpr std::int64_t kSmallTableWorkPerItem = 8;  // work for each item of the core
+  static constexpr std::int64_t kLongSwapWork = 64;
+  static constexpr std::int64_t kShortNodes = 300, kFewNodes = 200000, kManyNodes = 20000000;
+  static constexpr std::int64_t kShortStates = 20000, kMaxStates = 10000000;
+  static constexpr std::int64_t kShortClimbWork = 400000, kLongClimbWork = 40000000;
   static constexpr std::int64_t kLongWork = 20000;  // units, about half a millisecond
   static constexpr double kFewSets = 20000, kManySets = 4e6;
-  static constexpr int kSwaps = 200, kPairRounds = 20;
+  static constexpr int kMaxSwaps = 200, kMaxPairRounds = 20;
 
-  std::int64_t begun_ = 0, until_ = std::numeric_limits<std::int64_t>::max();  // see allot()
-  std::int64_t table_ = -1;  // work of the table, or -1 if it does not apply
+  std::int64_t work_at_start_ = 0, work_limit_ = std::numeric_limits<std::int64_t>::max();  // see reserve_table_work()
+  std::int64_t table_work_ = -1;  // work of the table, or -1 if it does not apply
   LagrangianBound lagrange_;
   ItemSet side_;
   Core core_;
-  CoreSearch depth_;
-  CoreDynamicProgram lists_;
-  LocalSearch swaps_;
+  CoreBranchAndBound branch_and_bound_;
+  CoreDynamicProgram dp_;
+  LocalSearch local_search_;
   CoreTable core_table_;
-  std::vector<int> fixed_, order_, set_;
+  std::vector<int> fixed_, core_order_, set_;
   std::vector<char> marked_;
   std::vector<double> weight_;
 };

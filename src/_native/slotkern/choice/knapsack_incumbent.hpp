@@ -33,43 +33,43 @@ class KnapsackIncumbent {
 
   // What a bound of n items must exceed to be worth a look, where costs weigh at most `weighed`
   // = lambda * (the largest sum of costs).
-  double beat(int n, double incumbent, double weighed) const {
+  double cutoff(int n, double incumbent, double weighed) const {
     Tolerance tolerance = tolerance_of(n);
     tolerance.noise = noise(n, weighed);
-    return tolerance.beat(incumbent);
+    return tolerance.cutoff(incumbent);
   }
 
   // The largest rounding error of a bound; of the difference of two sums of `pick` values, the
   // larger of size `sum`.
   double noise(int pick, double weighed) const {
-    return 0x1p-50 * (pick + 64) * ((pick + 2) * scale.largest() + weighed);
+    return 0x1p-50 * (pick + 64) * ((pick + 2) * scale.max_abs() + weighed);
   }
   double rounding(int pick, double sum) const {
-    if (integers(pick)) return 0;
+    if (has_integer_sums(pick)) return 0;
     return 0x1p-52 * (pick + 2) *
-           (scale.mixed() ? (pick + 2) * scale.largest() : std::fabs(sum));
+           (scale.has_mixed_signs() ? (pick + 2) * scale.max_abs() : std::fabs(sum));
   }
 
  protected:
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
   // The problem, and nothing found yet.
-  void start(const Items& items, int pick, double budget, const ForcedItems& forced,
+  void reset(const Items& items, int pick, double budget, const ForcedItems& forced,
              double incumbent) {
     items_ = items;
     pick_ = pick;
     budget_ = std::min(budget, DBL_MAX);  // what costs infinitely much fits no budget
     forced_ = forced;
-    dearest_ = largest(items.cost, items.count);
-    double dearest = std::max(forced.costs[0], forced.costs[1]);
-    if (dearest_ <= budget_)
-      dearest = std::max(dearest, dearest_);
+    max_cost_ = max_of(items.cost, items.count);
+    double max_affordable_cost = std::max(forced.costs[0], forced.costs[1]);
+    if (max_cost_ <= budget_)
+      max_affordable_cost = std::max(max_affordable_cost, max_cost_);
     else
       for (int i = 0; i < items.count; ++i)
-        if (items.cost[i] <= budget_) dearest = std::max(dearest, items.cost[i]);
-    reach_ = std::min((pick + 4) * dearest, DBL_MAX);
-    room_ = std::min(budget_, reach_) - forced.cost();
-    slack_ = 0x1p-49 * (pick + 8) * reach_;
+        if (items.cost[i] <= budget_) max_affordable_cost = std::max(max_affordable_cost, items.cost[i]);
+    max_cost_sum_ = std::min((pick + 4) * max_affordable_cost, DBL_MAX);
+    capacity_ = std::min(budget_, max_cost_sum_) - forced.cost();
+    slack_ = 0x1p-49 * (pick + 8) * max_cost_sum_;
     best = incumbent;
     bound = kInfinity;
     complete = true;
@@ -79,16 +79,16 @@ class KnapsackIncumbent {
   }
 
   Tolerance tolerance_of(int pick) const {
-    const bool exact = integers(pick);
+    const bool exact = has_integer_sums(pick);
     return {exact ? gap : std::max(gap, 1e-12), exact ? 1.0 : 0.0, 0};
   }
 
   // Whether all sums of `pick` values are whole and exact.
-  bool integers(int pick) const {
-    return scale.integers && (pick + 2) * scale.largest() < kMaxExactSum;
+  bool has_integer_sums(int pick) const {
+    return scale.all_integer && (pick + 2) * scale.max_abs() < kMaxExactSum;
   }
 
-  static double largest(const double* cost, int count) {
+  static double max_of(const double* cost, int count) {
     double lane[4] = {0, 0, 0, 0};  // no comparison waits for the one before
     int i = 0;
     for (; i + 4 <= count; i += 4)
@@ -99,29 +99,29 @@ class KnapsackIncumbent {
 
   // What costs too much for any set leaves before anything is summed, so that roundings are those
   // of costs that count.
-  void leave_out_dear() {
-    const double most = room_ + slack_;
-    if (dearest_ <= most) return;
-    kept_.clear(), kept_cost_.clear(), kept_value_.clear();
+  void drop_unaffordable() {
+    const double most = capacity_ + slack_;
+    if (max_cost_ <= most) return;
+    affordable_.clear(), affordable_cost_.clear(), affordable_value_.clear();
     for (int i = 0; i < items_.count; ++i) {
       if (!(items_.cost[i] <= most)) continue;
-      kept_.push_back(i);
-      kept_cost_.push_back(items_.cost[i]);
-      kept_value_.push_back(items_.value[i]);
+      affordable_.push_back(i);
+      affordable_cost_.push_back(items_.cost[i]);
+      affordable_value_.push_back(items_.value[i]);
     }
-    items_ = {kept_cost_.data(), kept_value_.data(), static_cast<int>(kept_.size())};
+    items_ = {affordable_cost_.data(), affordable_value_.data(), static_cast<int>(affordable_.size())};
   }
 
   // The chosen as the caller of `items` counts them.
-  void count_all_again(const Items& items) {
+  void map_to_original_ids(const Items& items) {
     if (items_.count < items.count)
-      for (int& i : chosen) i = kept_[at(i)];
+      for (int& i : chosen) i = affordable_[at(i)];
   }
 
-  bool open() const { return bound > tolerance_.beat(best); }
+  bool is_open() const { return bound > tolerance_.cutoff(best); }
 
   // No set's value, summed in any order, is above the bound.
-  void conclude() {
+  void finalize_bound() {
     const double error = rounding(pick_, std::max(std::fabs(best), std::fabs(bound)));
     bound += tolerance_.noise + error;
     if (complete)
@@ -145,11 +145,11 @@ class KnapsackIncumbent {
   }
 
   bool fits(const std::vector<int>& ids, double cost) {
-    return cost <= room_ - slack_ || (cost <= room_ + slack_ && fits_exactly(ids));
+    return cost <= capacity_ - slack_ || (cost <= capacity_ + slack_ && fits_exactly(ids));
   }
 
   // Takes a set if it is better and within the budget.
-  void consider(const std::vector<int>& ids) {
+  void offer(const std::vector<int>& ids) {
     const double value = value_of(ids);
     if (!(value > best) || !fits_exactly(ids)) return;
     best = value;
@@ -159,16 +159,16 @@ class KnapsackIncumbent {
 
   Items items_{nullptr, nullptr, 0};
   int pick_ = 0;
-  double budget_ = 0, room_ = 0;
-  double reach_ = 0, slack_ = 0;  // no sum of costs is larger; none is rounded by more
+  double budget_ = 0, capacity_ = 0;
+  double max_cost_sum_ = 0, slack_ = 0;  // no sum of costs is larger; none is rounded by more
   ForcedItems forced_;
   Tolerance tolerance_;
   bool found_ = false;
 
  private:
-  double dearest_ = 0;
-  std::vector<int> kept_;  // items of the caller that are not too dear, and their columns
-  std::vector<double> kept_cost_, kept_value_;
+  double max_cost_ = 0;
+  std::vector<int> affordable_;  // items of the caller that are not too dear, and their columns
+  std::vector<double> affordable_cost_, affordable_value_;
 };
 
 }  // namespace slotkern

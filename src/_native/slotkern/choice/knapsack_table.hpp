@@ -34,7 +34,7 @@ typedef double Quad __attribute__((vector_size(32), aligned(8), may_alias));
 typedef std::int64_t QuadBits __attribute__((vector_size(32), aligned(8), may_alias));
 static_assert(alignof(Quad) == 8 && alignof(QuadBits) == 8);  // columns begin anywhere
 
-SLOTKERN_CLONES static inline void take_row(double* __restrict into,
+SLOTKERN_CLONES static inline void update_row(double* __restrict into,
                                             const double* __restrict from, double value,
                                             std::size_t first, std::size_t last,
                                             std::uint64_t* __restrict taken) {
@@ -58,7 +58,7 @@ SLOTKERN_CLONES static inline void take_row(double* __restrict into,
   }
 }
 #else
-inline void take_row(double* into, const double* from, double value, std::size_t first,
+inline void update_row(double* into, const double* from, double value, std::size_t first,
                      std::size_t last, std::uint64_t* taken) {
   for (std::size_t j = first * kLanes; j < last * kLanes; ++j) {
     const double with = from[j - first * kLanes] + value;
@@ -73,7 +73,7 @@ inline void take_row(double* into, const double* from, double value, std::size_t
 
 class KnapsackTable {
  public:
-  static constexpr double kManyCells = 1e7;  // a few milliseconds
+  static constexpr double kLongCells = 1e7;  // a few milliseconds
   static constexpr double kCellsPerUnit = 64;  // cells that cost as much as one search state
 
   static double cells(double items, double n, double width) { return items * n * width; }
@@ -90,9 +90,9 @@ class KnapsackTable {
   }
 
   // Costs are >= 0; an item dearer than width - 1 is never taken. Values may be negative.
-  // trace() can follow; without `each`, only for k = n.
+  // trace() can follow; without `all_cardinalities`, only for k = n.
   void run(const std::int64_t* cost, const double* value, std::size_t items, std::size_t n,
-           std::size_t width, bool each) {
+           std::size_t width, bool all_cardinalities) {
     using detail::kBlock, detail::kLanes;
     n_ = n;
     groups_ = (width + kLanes - 1) / kLanes;
@@ -104,19 +104,19 @@ class KnapsackTable {
     rows_.assign((n + 1) * stride_, -kInfinity);
     std::fill(row(0), row(0) + groups_ * kLanes, 0.0);
     if (cells(static_cast<double>(items), static_cast<double>(n), static_cast<double>(width)) >
-        kManyCells)
+        kLongCells)
       expect_long();
     clear_taken(items * n * words_);
     for (std::size_t i = 0; i < items; ++i) {
       poll();
       if (cost[i] >= static_cast<std::int64_t>(width)) continue;
       const std::size_t shift = static_cast<std::size_t>(cost[i]), first = shift / kLanes;
-      // Fewer than `least` items chosen by now lead nowhere.
-      const std::size_t least = !each && n > items - i ? n - (items - i) + 1 : 1;
-      for (std::size_t k = std::min(n, i + 1); k >= least; --k) {
+      // Fewer than `min_k` items chosen by now lead nowhere.
+      const std::size_t min_k = !all_cardinalities && n > items - i ? n - (items - i) + 1 : 1;
+      for (std::size_t k = std::min(n, i + 1); k >= min_k; --k) {
         poll();
         const double* from = row(k - 1) + first * kLanes - shift;
-        detail::take_row(row(k), from, value[i], first, groups_,
+        detail::update_row(row(k), from, value[i], first, groups_,
                          &taken_[(i * n + k - 1) * words_]);
       }
     }

@@ -25,14 +25,14 @@ struct Items {
 };
 
 // The bounds that a search must still follow. An answer is optimal within `relative`; sums of
-// values that are all whole differ by at least `step` = 1; a bound is wrong by at most `noise`.
+// values that are all whole differ by multiplier least `step` = 1; a bound is wrong by multiplier most `noise`.
 struct Tolerance {
   double relative = 1e-12, step = 0, noise = 0;
 
   // A set is better than `best` only if its bound is larger than this. The next double below
   // best + step stands for "equal or more": no fraction of the step is subtracted, because it
   // would vanish beside a large sum.
-  double beat(double best) const {
+  double cutoff(double best) const {
     if (best == -kInfinity) return best;  // -inf + eps * inf is NaN, and NaN prunes everything
     const double more = step > 0 ? std::nextafter(best + step, -kInfinity) : best;
     return std::max(best + relative * std::fabs(best), more) - noise;
@@ -42,89 +42,89 @@ struct Tolerance {
 // The n items of largest weight = scale * value - lambda * cost, and their sums.
 struct ItemSet {
   double weight = 0, value = 0, cost = 0;
-  double last = 0;  // the smallest weight among them
+  double min_weight = 0;  // the smallest weight among them
   std::vector<int> chosen;
 };
 
 class LagrangianBound {
  public:
-  static constexpr double kMostWeight = 1e290;  // of a multiplier times any sum of costs
+  static constexpr double kMaxWeight = 1e290;  // of a multiplier times any sum of costs
 
   double lambda = 0;
   double bound = kInfinity;
-  ItemSet under;           // within the budget; the best such set that was met
-  bool closed = false;  // `under` is optimal
+  ItemSet feasible;           // within the budget; the best such set that was met
+  bool is_optimal = false;  // `feasible` is optimal
 
-  static void top(const Items& items, int n, double scale, double lambda, ItemSet& side) {
+  static void select_heaviest(const Items& items, int n, double scale, double lambda, ItemSet& side) {
     std::vector<int>& ids = side.chosen;
     const auto weigh = [&](int i) { return scale * items.value[i] - lambda * items.cost[i]; };
-    if (n <= kInsertion)
-      insert_top(items.count, n, weigh, ids);
+    if (n <= kMaxInsertion)
+      select_by_insertion(items.count, n, weigh, ids);
     else
-      partition_top(items.count, n, weigh, ids);
+      select_by_partition(items.count, n, weigh, ids);
     side.weight = side.value = side.cost = 0;
     for (const int i : ids) {
       side.weight += weigh(i);
       side.value += items.value[i];
       side.cost += items.cost[i];
     }
-    side.last = weigh(ids.back());
+    side.min_weight = weigh(ids.back());
   }
 
   // The least bound, or an early end once it is no larger than `stop`. `fits(side)` is the
-  // budget test of a set; no sum of costs that the multiplier shall weigh exceeds `reach`.
+  // budget test of a set; no sum of costs that the multiplier shall weigh exceeds `max_sum`.
   // `cheapest`: the n cheapest items, where they are known. False if no n items fit.
   template <class Fits>
-  bool solve(const Items& items, int n, double budget, double reach, double first_lambda,
+  bool solve(const Items& items, int n, double budget, double max_sum, double first_lambda,
              double stop, Fits fits, const ItemSet* cheapest = nullptr) {
-    closed = false;
+    is_optimal = false;
     bound = kInfinity;
     lambda = 0;
     if (cheapest)
-      under = *cheapest;
+      feasible = *cheapest;
     else
-      top(items, n, 0, 1, under);
-    if (!fits(under)) return false;
-    top(items, n, 1, 0, over_);
-    if (fits(over_)) {
-      std::swap(under, over_);
-      bound = under.value;
-      closed = true;
+      select_heaviest(items, n, 0, 1, feasible);
+    if (!fits(feasible)) return false;
+    select_heaviest(items, n, 1, 0, infeasible_);
+    if (fits(infeasible_)) {
+      std::swap(feasible, infeasible_);
+      bound = feasible.value;
+      is_optimal = true;
       return true;
     }
-    bound = over_.value;
-    for (int step = 0; step < kSteps; ++step) {
+    bound = infeasible_.value;
+    for (int step = 0; step < kMaxSteps; ++step) {
       poll();
-      const bool warm = step == 0 && first_lambda > 0 && first_lambda * reach < kMostWeight;
-      const double across = over_.cost - under.cost;
-      if (!(across > 0)) break;
-      const double crossing = std::max(0.0, (over_.value - under.value) / across);
-      const double at = warm ? first_lambda : crossing;
-      if (!(at * reach < kMostWeight)) break;  // a bound that overflows is none
-      top(items, n, 1, at, side_);
-      const double value = side_.weight + at * budget;
+      const bool warm = step == 0 && first_lambda > 0 && first_lambda * max_sum < kMaxWeight;
+      const double cost_difference = infeasible_.cost - feasible.cost;
+      if (!(cost_difference > 0)) break;
+      const double crossing = std::max(0.0, (infeasible_.value - feasible.value) / cost_difference);
+      const double multiplier = warm ? first_lambda : crossing;
+      if (!(multiplier * max_sum < kMaxWeight)) break;  // a bound that overflows is none
+      select_heaviest(items, n, 1, multiplier, trial_);
+      const double value = trial_.weight + multiplier * budget;
       if (value < bound) {
         bound = value;
-        lambda = at;
+        lambda = multiplier;
       }
       if (bound <= stop) return true;
-      const double line = over_.value + at * (budget - over_.cost);
-      if (!warm && value <= line + 1e-13 * (std::fabs(line) + at * budget)) break;
-      if (fits(side_))
-        std::swap(under, side_);
+      const double line_value = infeasible_.value + multiplier * (budget - infeasible_.cost);
+      if (!warm && value <= line_value + 1e-13 * (std::fabs(line_value) + multiplier * budget)) break;
+      if (fits(trial_))
+        std::swap(feasible, trial_);
       else
-        std::swap(over_, side_);
+        std::swap(infeasible_, trial_);
     }
     return true;
   }
 
  private:
-  static constexpr int kInsertion = 64, kSteps = 40;
+  static constexpr int kMaxInsertion = 64, kMaxSteps = 40;
 
   // Falling weight; the earlier item first among equals.
   template <class Weigh>
-  static void insert_top(int count, int n, Weigh weigh, std::vector<int>& ids) {
-    double weights[kInsertion];
+  static void select_by_insertion(int count, int n, Weigh weigh, std::vector<int>& ids) {
+    double weights[kMaxInsertion];
     ids.resize(static_cast<std::size_t>(n));
     int* id = ids.data();
     const auto insert = [&](int place, double weight, int i) {
@@ -143,7 +143,7 @@ class LagrangianBound {
   }
 
   template <class Weigh>
-  static void partition_top(int count, int n, Weigh weigh, std::vector<int>& ids) {
+  static void select_by_partition(int count, int n, Weigh weigh, std::vector<int>& ids) {
     ids.resize(static_cast<std::size_t>(count));
     for (int i = 0; i < count; ++i) ids[static_cast<std::size_t>(i)] = i;
     const auto heavier = [&](int a, int b) {
@@ -154,7 +154,7 @@ class LagrangianBound {
     ids.resize(static_cast<std::size_t>(n));
   }
 
-  ItemSet over_, side_;  // over the budget; the one just weighed
+  ItemSet infeasible_, trial_;  // over the budget; the one just weighed
 };
 
 }  // namespace slotkern

@@ -1,8 +1,8 @@
 // Local search for the knapsack: a set of items, and the exchanges that make it better.
 //
-// The best exchange of one item for another, O(pick * count); the best of two for two, O(pick *
-// count log) with pairs that are thinned out beyond kMostPairs; random exchanges, always the
-// same ones. Nothing here proves anything: an exchange that fits by the sums of costs kept here
+// The best swap_items of one item for another, O(pick * count); the best of two for two, O(pick *
+// count log) with pairs that are thinned out beyond kMaxPairs; random exchanges, always the
+// same ones. Nothing here proves anything: an swap_items that fits by the sums of costs kept here
 // may be refused by the exact budget test of whoever takes the set.
 #pragma once
 
@@ -17,16 +17,16 @@ namespace slotkern {
 
 class LocalSearch {
  public:
-  // From now on over these items; the costs of a set may sum to `room`, give or take `slack`.
-  void start(const Items& items, double room, double slack) {
+  // From now on over these items; the costs of a set may sum to `capacity`, give or take `slack`.
+  void reset(const Items& items, double capacity, double slack) {
     items_ = items;
-    room_ = room;
+    capacity_ = capacity;
     slack_ = slack;
     random_ = 0x9E3779B97F4A7C15u;
   }
 
   // The set that the search stands on; what is left outside are the others.
-  void stand_on(const std::vector<int>& set) {
+  void start_from(const std::vector<int>& set) {
     in_ = set;
     inside_.assign(static_cast<std::size_t>(items_.count), 0);
     for (const int i : in_) inside_[at(i)] = 1;
@@ -42,20 +42,20 @@ class LocalSearch {
   }
   const std::vector<int>& set() const { return in_; }
 
-  // Work of one look for the best exchange of one item.
-  std::int64_t work_of_one() const {
+  // Work of one look for the best swap_items of one item.
+  std::int64_t one_swap_work() const {
     return static_cast<std::int64_t>(in_.size() * out_.size() / 32) + 1;
   }
 
-  // Makes the best exchange of one item for another. False if there is none.
-  bool exchange_one() {
+  // Makes the best swap_items of one item for another. False if there is none.
+  bool swap_one() {
     const double *costs = out_cost_.data(), *values = out_value_.data();
     const std::size_t count = out_.size();
     double gain = 0;
     std::size_t from = 0, to = count;
     for (std::size_t a = 0; a < in_.size(); ++a) {
       poll();
-      const double most = room_ - in_cost_ + items_.cost[in_[a]] + slack_;
+      const double most = capacity_ - in_cost_ + items_.cost[in_[a]] + slack_;
       const double value = items_.value[in_[a]];
       for (std::size_t b = 0; b < count; ++b)
         if (values[b] - value > gain && costs[b] <= most) {
@@ -64,17 +64,17 @@ class LocalSearch {
         }
     }
     if (to == count) return false;
-    exchange(from, to);
+    swap_items(from, to);
     return true;
   }
 
-  // Makes the best exchange of two for two: pairs of single exchanges, sorted by cost, of which
+  // Makes the best swap_items of two for two: pairs of single exchanges, sorted by cost, of which
   // only the last few that still fit are looked at. Adds its work. False if there is none.
-  bool exchange_two(std::int64_t& work) {
-    const std::size_t thin = in_.size() * out_.size() / kMostPairs + 1;
+  bool swap_two(std::int64_t& work) {
+    const std::size_t stride = in_.size() * out_.size() / kMaxPairs + 1;
     swaps_.clear();
     for (std::size_t a = 0; a < in_.size(); ++a)
-      for (std::size_t b = a % thin; b < out_.size(); b += thin)
+      for (std::size_t b = a % stride; b < out_.size(); b += stride)
         swaps_.push_back({out_cost_[b] - items_.cost[in_[a]],
                           out_value_[b] - items_.value[in_[a]], a, b});
     work += 4 * static_cast<std::int64_t>(swaps_.size()) + 1;
@@ -82,13 +82,13 @@ class LocalSearch {
       return x.cost < y.cost ||
              (x.cost == y.cost && (x.from < y.from || (x.from == y.from && x.to < y.to)));
     });
-    const double spare = room_ - in_cost_ + slack_;
+    const double spare = capacity_ - in_cost_ + slack_;
     double gain = 0;
     const Swap *one = nullptr, *two = nullptr;
     std::size_t last = swaps_.size();
     for (const Swap& x : swaps_) {
       while (last > 0 && x.cost + swaps_[last - 1].cost > spare) --last;
-      for (std::size_t q = last; q > 0 && q + kLook > last; --q) {
+      for (std::size_t q = last; q > 0 && q + kMaxPartners > last; --q) {
         const Swap& y = swaps_[q - 1];
         if (x.value + y.value > gain && x.from != y.from && x.to != y.to) {
           gain = x.value + y.value;
@@ -97,22 +97,22 @@ class LocalSearch {
       }
     }
     if (!one) return false;
-    exchange(one->from, one->to);
-    exchange(two->from, two->to);
+    swap_items(one->from, one->to);
+    swap_items(two->from, two->to);
     return true;
   }
 
   // A few random exchanges, each only if the set surely fits after it.
-  void kick() {
-    for (int k = 0; k < kKicks; ++k) {
-      const std::size_t from = draw(in_.size()), to = draw(out_.size());
-      if (in_cost_ + out_cost_[to] - items_.cost[in_[from]] <= room_ - slack_) exchange(from, to);
+  void perturb() {
+    for (int k = 0; k < kPerturbations; ++k) {
+      const std::size_t from = random_below(in_.size()), to = random_below(out_.size());
+      if (in_cost_ + out_cost_[to] - items_.cost[in_[from]] <= capacity_ - slack_) swap_items(from, to);
     }
   }
 
  private:
-  static constexpr int kKicks = 4;
-  static constexpr std::size_t kMostPairs = 20000, kLook = 4;
+  static constexpr int kPerturbations = 4;
+  static constexpr std::size_t kMaxPairs = 20000, kMaxPartners = 4;
 
   struct Swap {
     double cost, value;
@@ -121,7 +121,7 @@ class LocalSearch {
 
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-  std::size_t draw(std::size_t below) {
+  std::size_t random_below(std::size_t below) {
     random_ = random_ * 6364136223846793005u + 1442695040888963407u;
     return (random_ >> 33) % below;
   }
@@ -131,7 +131,7 @@ class LocalSearch {
     for (const int i : in_) in_cost_ += items_.cost[i];
   }
 
-  void exchange(std::size_t from, std::size_t to) {
+  void swap_items(std::size_t from, std::size_t to) {
     std::swap(in_[from], out_[to]);
     out_cost_[to] = items_.cost[out_[to]];
     out_value_[to] = items_.value[out_[to]];
@@ -139,7 +139,7 @@ class LocalSearch {
   }
 
   Items items_{nullptr, nullptr, 0};
-  double room_ = 0, slack_ = 0;
+  double capacity_ = 0, slack_ = 0;
   std::vector<int> in_, out_;
   std::vector<double> out_cost_, out_value_;  // columns of out_, to be gone through in a row
   double in_cost_ = 0;

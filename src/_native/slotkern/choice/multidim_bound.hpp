@@ -45,9 +45,9 @@ struct MultidimItems {
 struct MultidimTolerance {
   double relative = 1e-12, step = 0, noise = 0;
 
-  // A set can beat `best` by enough only if its bound is larger than this. The next multiple above
+  // A set can cutoff `best` by enough only if its bound is larger than this. The next multiple above
   // `best` is approached by less than what doubles of its size distinguish.
-  double beat(double best) const {
+  double cutoff(double best) const {
     if (best == -kInfinity) return best;
     double least = best + relative * std::fabs(best);
     if (step > 0) {
@@ -71,19 +71,19 @@ class DualSimplex {
     rows_ = items.limits + 1;
     amount_ = amount;
     pick_ = n;
-    start();
-    for (pivots = 0; pivots < kMostPivots; ++pivots) {
+    initialize();
+    for (pivots = 0; pivots < kMaxPivots; ++pivots) {
       poll();
       const int row = most_violated();
       if (row < 0) break;
       if (!pivot(row)) return false;
     }
-    settle();
+    extract_multipliers();
     return true;
   }
 
  private:
-  static constexpr int kMostPivots = 200;
+  static constexpr int kMaxPivots = 200;
   static constexpr int kRows = kMaxSumLimits + 1;
   static constexpr double kTiny = 1e-11, kFeasible = 1e-9;
 
@@ -105,7 +105,7 @@ class DualSimplex {
   }
 
   // All multipliers 0: the n largest values are in, the n-th is basic.
-  void start() {
+  void initialize() {
     const int m = items_.count;
     for (int k = 0; k < items_.limits; ++k) {
       double largest = 0;
@@ -138,11 +138,11 @@ class DualSimplex {
     basic_[at(nth)] = 1;
     dual_ = {};
     dual_[at(items_.limits)] = items_.value[nth];
-    primal();
+    compute_primal();
   }
 
   // The values of the basic variables.
-  void primal() {
+  void compute_primal() {
     Column rest{};
     for (int k = 0; k < items_.limits; ++k) rest[at(k)] = amount_[at(k)] * scale_[at(k)];
     rest[at(items_.limits)] = pick_;
@@ -182,7 +182,7 @@ class DualSimplex {
   bool pivot(int row) {
     const bool below = x_[at(row)] < 0;
     const double sign = below ? 1 : -1;
-    const Column& across = inverse_[at(row)];
+    const Column& inverse_row = inverse_[at(row)];
     steps_.clear();
     const auto consider = [&](int j, double alpha, double reduced) {
       // What raises (below) or lowers the row's value may enter.
@@ -193,48 +193,48 @@ class DualSimplex {
     };
     for (int j = 0; j < items_.count; ++j) {
       if (basic_[at(j)]) continue;
-      double alpha = across[at(items_.limits)], reduced = items_.value[j] - dual_[at(items_.limits)];
+      double alpha = inverse_row[at(items_.limits)], reduced = items_.value[j] - dual_[at(items_.limits)];
       for (int k = 0; k < items_.limits; ++k) {
         const double a = items_.weight[at(k)][j] * scale_[at(k)];
-        alpha += across[at(k)] * a;
+        alpha += inverse_row[at(k)] * a;
         reduced -= dual_[at(k)] * a;
       }
       consider(j, alpha, reduced);
     }
     for (int k = 0; k < items_.limits; ++k)
       if (!basic_[at(items_.count + k)])
-        consider(items_.count + k, across[at(k)], -dual_[at(k)]);
+        consider(items_.count + k, inverse_row[at(k)], -dual_[at(k)]);
     double violated = below ? -x_[at(row)] : x_[at(row)] - 1;
-    if (steps_.empty()) return seems_empty(across, sign);
+    if (steps_.empty()) return record_ray(inverse_row, sign);
     // Least ratio first; of equal ones the largest change.
-    const auto later = [](const Step& a, const Step& b) {
+    const auto after = [](const Step& a, const Step& b) {
       if (a.ratio != b.ratio) return a.ratio > b.ratio;
       return a.change != b.change ? a.change < b.change : a.j > b.j;
     };
-    std::make_heap(steps_.begin(), steps_.end(), later);
+    std::make_heap(steps_.begin(), steps_.end(), after);
     auto end = steps_.end();
     for (;;) {
-      std::pop_heap(steps_.begin(), end, later);
+      std::pop_heap(steps_.begin(), end, after);
       const Step& step = *--end;
       if (!is_item(step.j) || violated <= step.change) break;
-      if (end == steps_.begin()) return seems_empty(across, sign);
+      if (end == steps_.begin()) return record_ray(inverse_row, sign);
       violated -= step.change;
     }
     for (auto flipped = end + 1; flipped != steps_.end(); ++flipped) upper_[at(flipped->j)] ^= 1;
     const int enters = end->j, leaves = basis_[at(row)];
     const Column a = column(enters);
-    Column into{};
+    Column pivot_column{};
     for (int r = 0; r < rows_; ++r)
-      for (int q = 0; q < rows_; ++q) into[at(r)] += inverse_[at(r)][at(q)] * a[at(q)];
-    const double centre = into[at(row)];
-    if (!(std::fabs(centre) > kTiny)) return true;  // settle() computes from what there is
+      for (int q = 0; q < rows_; ++q) pivot_column[at(r)] += inverse_[at(r)][at(q)] * a[at(q)];
+    const double pivot_element = pivot_column[at(row)];
+    if (!(std::fabs(pivot_element) > kTiny)) return true;  // extract_multipliers() computes from what there is
     const double reduced = (is_item(enters) ? items_.value[enters] : 0) - dot(dual_, a);
-    const double theta = reduced / centre;
-    for (int q = 0; q < rows_; ++q) dual_[at(q)] += theta * across[at(q)];
-    for (int q = 0; q < rows_; ++q) inverse_[at(row)][at(q)] /= centre;
+    const double theta = reduced / pivot_element;
+    for (int q = 0; q < rows_; ++q) dual_[at(q)] += theta * inverse_row[at(q)];
+    for (int q = 0; q < rows_; ++q) inverse_[at(row)][at(q)] /= pivot_element;
     for (int r = 0; r < rows_; ++r) {
       if (r == row) continue;
-      const double factor = into[at(r)];
+      const double factor = pivot_column[at(r)];
       if (factor != 0)
         for (int q = 0; q < rows_; ++q)
           inverse_[at(r)][at(q)] -= factor * inverse_[at(row)][at(q)];
@@ -243,7 +243,7 @@ class DualSimplex {
     upper_[at(leaves)] = static_cast<char>(!below);
     basic_[at(enters)] = 1;
     basis_[at(row)] = enters;
-    primal();
+    compute_primal();
     return true;
   }
 
@@ -253,16 +253,16 @@ class DualSimplex {
     return sum;
   }
 
-  bool seems_empty(const Column& across, double sign) {
+  bool record_ray(const Column& inverse_row, double sign) {
     for (int k = 0; k < items_.limits; ++k) {
-      ray[at(k)] = std::max(0.0, sign * across[at(k)] * scale_[at(k)]);
+      ray[at(k)] = std::max(0.0, sign * inverse_row[at(k)] * scale_[at(k)]);
       if (!std::isfinite(ray[at(k)])) ray[at(k)] = 0;
     }
-    settle();
+    extract_multipliers();
     return false;
   }
 
-  void settle() {
+  void extract_multipliers() {
     for (int k = 0; k < items_.limits; ++k) {
       lambda[at(k)] = std::max(0.0, dual_[at(k)] * scale_[at(k)]);
       if (!std::isfinite(lambda[at(k)])) lambda[at(k)] = 0;

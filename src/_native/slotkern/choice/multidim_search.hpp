@@ -7,8 +7,8 @@
 // its multiplier. All of this only grows worse with j.
 //
 // Items that are equal in value and in all uses stand together, and the search branches on how many
-// of them it takes: after the first of them that it skips it skips all. If sums are whole
-// numbers, a state (next item, items to choose, sums) that has been met with no less value is
+// of them it takes: after the first of them that it skips it skips all. If sums are is_integer
+// numbers, a state (next item, items to choose, sums) that has been is_dominated with no less value is
 // pruned. If a sum has an amount from above and one from below that are close, the last two items
 // are looked up in a list of all pairs by their sum. Quick if few sets come near the bound, or if
 // sums take few values.
@@ -36,11 +36,11 @@ struct MultidimCore {
   std::vector<int> id;
   int pick = 0, limits = 0;
   double base_value = 0, offset = 0;
-  Amounts room{};  // what is left of each limit, and the largest error of its sums
+  Amounts capacity{};  // what is left of each limit, and the largest error of its sums
   Amounts slack{}, lambda{};
-  std::array<bool, kMaxSumLimits> whole{};  // uses are whole numbers
-  bool whole_values = false, remembers = false;
-  bool any = false;  // the first set within the limits ends the search
+  std::array<bool, kMaxSumLimits> is_integer{};  // uses are is_integer numbers
+  bool has_integer_values = false, use_table = false;
+  bool any_set_suffices = false;  // the first set within the limits ends the search
 
   std::size_t size() const { return id.size(); }
   void clear() { resize(0); }
@@ -48,13 +48,13 @@ struct MultidimCore {
     weight.resize(size), value.resize(size), id.resize(size);
     for (std::vector<double>& column : use) column.resize(std::min(size, column.size()));
   }
-  void move(std::size_t from, std::size_t to) {
+  void copy_item(std::size_t from, std::size_t to) {
     weight[to] = weight[from], value[to] = value[from], id[to] = id[from];
     for (int k = 0; k < limits; ++k)
       use[static_cast<std::size_t>(k)][to] = use[static_cast<std::size_t>(k)][from];
   }
 
-  bool same(std::size_t a, std::size_t b) const {
+  bool are_equal(std::size_t a, std::size_t b) const {
     if (weight[a] != weight[b] || value[a] != value[b]) return false;
     for (std::size_t k = 0; k < static_cast<std::size_t>(limits); ++k)
       if (use[k][a] != use[k][b]) return false;
@@ -97,42 +97,42 @@ class MultidimSearch {
     const std::size_t size = core.size(), pick = static_cast<std::size_t>(core.pick);
     prefix_.assign(size + 1, 0);
     for (std::size_t j = 0; j < size; ++j) prefix_[j + 1] = prefix_[j] + core.weight[j];
-    list_ends(core);
-    list_kinds(core);
-    remembers_ = core.remembers && start_table(core, limit);
-    list_pairs(core);
+    build_suffix_bounds(core);
+    group_equal_items(core);
+    use_table_ = core.use_table && start_table(core, limit);
+    build_pairs(core);
     sums_.assign((pick + 1) * kMaxSumLimits, 0);
     stack_.clear();
     Walk<Accept> walk{*this, core, tolerance, best, 0, limit, accept};
-    walk.aim();
+    walk.update_limits();
     return walk.descend(0, core.pick, core.base_value, core.offset);
   }
 
  private:
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-  void list_ends(const MultidimCore& core) {
+  void build_suffix_bounds(const MultidimCore& core) {
     for (int k = 0; k < core.limits; ++k) {
-      least_[at(k)].build(core.use[at(k)], at(core.pick), 1);
-      most_[at(k)].build(core.use[at(k)], at(core.pick), -1);
+      min_uses_[at(k)].build(core.use[at(k)], at(core.pick), 1);
+      max_uses_[at(k)].build(core.use[at(k)], at(core.pick), -1);
     }
   }
 
   // Where the items that equal item j end.
-  void list_kinds(const MultidimCore& core) {
-    kind_end_.resize(core.size());
+  void group_equal_items(const MultidimCore& core) {
+    group_end_.resize(core.size());
     for (std::size_t j = core.size(); j-- > 0;)
-      kind_end_[j] = j + 1 < core.size() && core.same(j, j + 1) ? kind_end_[j + 1] : j + 1;
+      group_end_[j] = j + 1 < core.size() && core.are_equal(j, j + 1) ? group_end_[j + 1] : j + 1;
   }
 
   // All pairs by the sum of their uses of a limit that is one from above and, negated, from below.
-  void list_pairs(const MultidimCore& core) {
+  void build_pairs(const MultidimCore& core) {
     pairs_.clear();
-    if (!core.remembers || core.pick < 3 || core.size() > kMostPaired) return;
+    if (!core.use_table || core.pick < 3 || core.size() > kMaxPairedItems) return;
     for (int a = 0; a < core.limits && pairs_.empty(); ++a)
       for (int b = a + 1; b < core.limits && pairs_.empty(); ++b) {
         const std::vector<double>&up = core.use[at(a)], &down = core.use[at(b)];
-        bool opposite = !core.whole[at(a)];
+        bool opposite = !core.is_integer[at(a)];
         for (std::size_t j = 0; opposite && j < core.size(); ++j) opposite = up[j] == -down[j];
         if (!opposite) continue;
         above_ = at(a), below_ = at(b);
@@ -148,38 +148,38 @@ class MultidimSearch {
   }
 
   // Prepares the table of states: false if they do not fit into it, or if two limits or more have
-  // uses that are no whole numbers.
+  // uses that are no is_integer numbers.
   bool start_table(const MultidimCore& core, std::int64_t limit) {
     const double pick = core.pick;
     fields_.assign({static_cast<double>(core.size()), pick});
-    fraction_ = -1;
+    fractional_limit_ = -1;
     for (int k = 0; k < core.limits; ++k) {
-      if (!core.whole[at(k)]) {
-        if (fraction_ >= 0) return false;
-        fraction_ = k;
+      if (!core.is_integer[at(k)]) {
+        if (fractional_limit_ >= 0) return false;
+        fractional_limit_ = k;
         continue;
       }
       double least = 0, most = 0;
       for (const double use : core.use[at(k)])
         least = std::min(least, use), most = std::max(most, use);
-      lowest_[at(k)] = pick * least;
+      min_sum_[at(k)] = pick * least;
       fields_.push_back(pick * (most - least));
     }
     double largest = 0;
     for (const double value : core.value) largest = std::max(largest, std::fabs(value));
-    value_noise_ = core.whole_values ? 0 : 0x1p-52 * pick * largest;
-    return table_.start(fields_, limit);
+    value_noise_ = core.has_integer_values ? 0 : 0x1p-52 * pick * largest;
+    return table_.reset(fields_, limit);
   }
 
-  // Whether the state has been met with no less value (beyond its rounding).
-  bool met(const MultidimCore& core, std::size_t j, std::size_t rest, const double* sums,
+  // Whether the state has been is_dominated with no less value (beyond its rounding).
+  bool is_dominated(const MultidimCore& core, std::size_t j, std::size_t rest, const double* sums,
            double value) {
-    table_.begin_state();
-    table_.add(static_cast<double>(j));
-    table_.add(static_cast<double>(rest));
+    table_.begin_key();
+    table_.append(static_cast<double>(j));
+    table_.append(static_cast<double>(rest));
     for (int k = 0; k < core.limits; ++k)
-      if (core.whole[at(k)]) table_.add(sums[k] - lowest_[at(k)]);
-    return table_.met({core.any ? 0 : -value, 0, fraction_ >= 0 ? sums[fraction_] : 0}, value_noise_);
+      if (core.is_integer[at(k)]) table_.append(sums[k] - min_sum_[at(k)]);
+    return table_.prune_or_store({core.any_set_suffices ? 0 : -value, 0, fractional_limit_ >= 0 ? sums[fractional_limit_] : 0}, value_noise_);
   }
 
   template <class Accept>
@@ -188,22 +188,22 @@ class MultidimSearch {
     const MultidimCore& core;
     const MultidimTolerance& tolerance;
     double& best;
-    double beat;
+    double cutoff;
     std::int64_t limit;
     Accept& accept;
 
     Amounts ceiling{}, floor{};  // of the sums that can still win
 
     // What a set that beats `best` must use of each limit.
-    void aim() {
-      beat = tolerance.beat(best);
+    void update_limits() {
+      cutoff = tolerance.cutoff(best);
       double heaviest = core.offset;
       for (std::size_t j = 0; j < at(core.pick); ++j) heaviest += core.weight[j];
       for (int k = 0; k < core.limits; ++k) {
-        const double room = core.room[at(k)], slack = core.slack[at(k)];
-        ceiling[at(k)] = room + slack;
-        floor[at(k)] = core.lambda[at(k)] > 0 && beat > -kInfinity
-                           ? room - (heaviest - beat) / core.lambda[at(k)] * (1 + 1e-9) - slack
+        const double capacity = core.capacity[at(k)], slack = core.slack[at(k)];
+        ceiling[at(k)] = capacity + slack;
+        floor[at(k)] = core.lambda[at(k)] > 0 && cutoff > -kInfinity
+                           ? capacity - (heaviest - cutoff) / core.lambda[at(k)] * (1 + 1e-9) - slack
                            : -kInfinity;
       }
     }
@@ -213,7 +213,7 @@ class MultidimSearch {
       if (rest == 0) {
         if (value > best && accept(search.stack_)) {
           best = value;
-          aim();
+          update_limits();
         }
         return true;
       }
@@ -223,16 +223,16 @@ class MultidimSearch {
       bool finished = true;
       if (rest == 2 && !search.pairs_.empty() && add_pair(j, value, weight, finished))
         return finished;
-      if (search.remembers_ && depth > 0 && search.met(core, j, r, sums, value)) return true;
-      for (; j + r <= core.size(); j = search.kind_end_[j]) {
-        if (!(weight + (search.prefix_[j + r] - search.prefix_[j]) > beat)) return true;
+      if (search.use_table_ && depth > 0 && search.is_dominated(core, j, r, sums, value)) return true;
+      for (; j + r <= core.size(); j = search.group_end_[j]) {
+        if (!(weight + (search.prefix_[j + r] - search.prefix_[j]) > cutoff)) return true;
         for (int k = 0; k < core.limits; ++k)
-          if (sums[k] + search.least_[at(k)].of(j, r) > ceiling[at(k)] ||
-              sums[k] + search.most_[at(k)].of(j, r) < floor[at(k)])
+          if (sums[k] + search.min_uses_[at(k)].bound(j, r) > ceiling[at(k)] ||
+              sums[k] + search.max_uses_[at(k)].bound(j, r) < floor[at(k)])
             return true;
         if (search.nodes++ >= limit) return false;
         poll();
-        if (!room_with(j, r, sums, next)) continue;
+        if (!fits_with(j, r, sums, next)) continue;
         search.stack_.push_back(static_cast<int>(j));
         finished =
             descend(j + 1, rest - 1, value + core.value[j], weight + core.weight[j]);
@@ -258,14 +258,14 @@ class MultidimSearch {
       for (; finished && pair != search.pairs_.end() && !(pair->sum > most); ++pair) {
         const std::size_t a = pair->first, b = pair->second;
         finished = search.nodes++ < limit;
-        if (a < j || !(weight + core.weight[a] + core.weight[b] > beat)) continue;
+        if (a < j || !(weight + core.weight[a] + core.weight[b] > cutoff)) continue;
         if (!pair_fits(sums, a, b)) continue;
         const double sum = value + core.value[a] + core.value[b];
         search.stack_.push_back(static_cast<int>(a));
         search.stack_.push_back(static_cast<int>(b));
         if (sum > best && accept(search.stack_)) {
           best = sum;
-          aim();
+          update_limits();
         }
         search.stack_.resize(search.stack_.size() - 2);
       }
@@ -278,12 +278,12 @@ class MultidimSearch {
       return true;
     }
 
-    bool room_with(std::size_t j, std::size_t r, const double* sums, double* next) const {
+    bool fits_with(std::size_t j, std::size_t r, const double* sums, double* next) const {
       for (int k = 0; k < core.limits; ++k) {
         next[k] = sums[k] + core.use[at(k)][j];
-        const double rest = r > 1 ? search.least_[at(k)].of(j + 1, r - 1) : 0;
+        const double rest = r > 1 ? search.min_uses_[at(k)].bound(j + 1, r - 1) : 0;
         if (next[k] + rest > ceiling[at(k)]) return false;
-        const double most = r > 1 ? search.most_[at(k)].of(j + 1, r - 1) : 0;
+        const double most = r > 1 ? search.max_uses_[at(k)].bound(j + 1, r - 1) : 0;
         if (next[k] + most < floor[at(k)]) return false;
       }
       return true;
@@ -295,18 +295,18 @@ class MultidimSearch {
     std::uint32_t first, second;
   };
 
-  static constexpr std::size_t kMostPaired = 256;
+  static constexpr std::size_t kMaxPairedItems = 256;
 
   std::vector<Pair> pairs_;  // by rising sum; none: no limit of that kind
   std::size_t above_ = 0, below_ = 0;
-  std::array<SuffixBounds, kMaxSumLimits> least_, most_;
+  std::array<SuffixBounds, kMaxSumLimits> min_uses_, max_uses_;
   TranspositionTable table_;
-  bool remembers_ = false;
-  int fraction_ = -1;  // the limit whose uses are no whole numbers
+  bool use_table_ = false;
+  int fractional_limit_ = -1;  // the limit whose uses are no is_integer numbers
   double value_noise_ = 0;
-  Amounts lowest_{};  // no sum of uses is lower
+  Amounts min_sum_{};  // no sum of uses is lower
   std::vector<double> fields_;
-  std::vector<std::size_t> kind_end_;
+  std::vector<std::size_t> group_end_;
   std::vector<double> prefix_, sums_;
   std::vector<int> stack_;
 };

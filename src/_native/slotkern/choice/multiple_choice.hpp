@@ -18,7 +18,7 @@
 // is tested by the sum that counts. If that refuses a set which may have dominated others, the
 // program runs again through all classes in their own order. If it refuses one there, too, the
 // answer is not proven: weights of whole numbers, and all that are not adversarial, never come so
-// close to the limit without meeting it (base/exact_sum.hpp).
+// finish to the limit without meeting it (base/exact_sum.hpp).
 //
 // Work is the number of states made: O(m log m) before, worst case exponential, hence `work`.
 // Memory: 72 bytes a row, and for the lists at most kMemory: where they need more, or work ends,
@@ -47,153 +47,153 @@ class MultipleChoiceKnapsack {
   bool feasible = false, proven = true;
 
   Fault run(const Classes& classes, double limit, bool maximize, double gap, std::int64_t work) {
-    given_.classes = &classes;
-    given_.limit = most_met(limit), given_.sign = maximize ? -1 : 1;
-    gap_ = gap, work_ = work;
+    problem_.classes = &classes;
+    problem_.limit = most_met(limit), problem_.sign = maximize ? -1 : 1;
+    gap_ = gap, work_left_ = work;
     rows.clear();
     feasible = false, proven = true;
     value = weight = bound = std::numeric_limits<double>::quiet_NaN();
-    const Fault fault = given_.check();
-    least = given_.least;
+    const Fault fault = problem_.check();
+    least = problem_.least;
     if (fault.status != Status::ok) return fault;
-    if (!(least <= given_.limit)) return {};
+    if (!(least <= problem_.limit)) return {};
     feasible = true;
-    given_.gather();
-    if (!given_.scale()) return {Status::sum_overflows, 0, 0};
-    if (!settled()) search();
-    return close();
+    problem_.collect_undominated();
+    if (!problem_.scale()) return {Status::sum_overflows, 0, 0};
+    if (!best_rows_fit()) search();
+    return finish();
   }
 
  private:
   using Item = ClassItems::Item;
   using State = ParetoList::State;
   using Step = ParetoList::Step;
-  struct Champion {
+  struct Completion {
     bool any = false;
     Step step{};
   };
   using Candidate = ParetoList::Candidate;
 
   static constexpr double kRounding = 1e-12;
-  static constexpr std::size_t kCrowd = 1 << 13;  // states beyond which lists are joined
+  static constexpr std::size_t kJoinStates = 1 << 13;  // states beyond which lists are joined
 
   // The best row of every class, if that fits.
-  bool settled() {
+  bool best_rows_fit() {
     best_.clear();
-    for (std::size_t k = 0; k < given_.count(); ++k)
-      best_.push_back(static_cast<std::uint32_t>(given_.firsts[k + 1] - 1));
-    ub_ = relaxed_.lb = given_.sum_values(best_);
-    return given_.fits(best_);
+    for (std::size_t k = 0; k < problem_.count(); ++k)
+      best_.push_back(static_cast<std::uint32_t>(problem_.firsts[k + 1] - 1));
+    incumbent_value_ = relaxation_.lower_bound = problem_.sum_values(best_);
+    return problem_.fits(best_);
   }
 
-  Fault close() {
+  Fault finish() {
     rows.clear();
     value = 0;
     for (const std::uint32_t i : best_) {
-      rows.push_back(given_.items[i].row);
-      value += given_.classes->value[given_.items[i].row];
+      rows.push_back(problem_.items[i].row);
+      value += problem_.classes->value[problem_.items[i].row];
     }
-    weight = given_.sum_weights(best_);
-    if (!(weight <= given_.limit)) return {Status::internal, 0, 0};
-    const double lost = given_.step > 0 || gap_ > kRounding ? gap_ * std::fabs(value) : 0;
-    double below = given_.sign * value - lost;  // proven: within the gap
-    if (!proven) below = std::min(below, rest_ / given_.value_unit);
-    below = std::max(below, (relaxed_.lb - given_.noise) / given_.value_unit);
-    bound = given_.sign * std::min(below, given_.sign * value);
+    weight = problem_.sum_weights(best_);
+    if (!(weight <= problem_.limit)) return {Status::internal, 0, 0};
+    const double lost = problem_.value_step > 0 || gap_ > kRounding ? gap_ * std::fabs(value) : 0;
+    double below = problem_.sign * value - lost;  // proven: within the gap
+    if (!proven) below = std::min(below, open_bound_ / problem_.value_unit);
+    below = std::max(below, (relaxation_.lower_bound - problem_.bound_noise) / problem_.value_unit);
+    bound = problem_.sign * std::min(below, problem_.sign * value);
     return {};
   }
 
-  // A bound at or above `cut_` prunes. Whole sums differ by at least a step: one that must stay
-  // above ub - step cannot improve on ub. That difference is exact and the comparison strict,
+  // A bound at or above `cutoff_` prunes. Whole sums differ by at least a step: one that must stay
+  // above incumbent_value - step cannot improve on incumbent_value. That difference is exact and the comparison strict,
   // hence the next double: any fraction of a step vanishes beside sums above 2^53 times it.
-  void set_upper(double ub) {
-    ub_ = ub;
-    if (given_.step > 0) {
-      cut_ = std::nextafter(ub - std::max(gap_ * std::fabs(ub), given_.step), kInfinity);
+  void set_incumbent(double incumbent_value) {
+    incumbent_value_ = incumbent_value;
+    if (problem_.value_step > 0) {
+      cutoff_ = std::nextafter(incumbent_value - std::max(gap_ * std::fabs(incumbent_value), problem_.value_step), kInfinity);
       return;
     }
-    const double worth = std::max(gap_, kRounding) * std::fabs(ub);
-    cut_ = ub - std::max(worth - given_.noise, 0.0);
+    const double required = std::max(gap_, kRounding) * std::fabs(incumbent_value);
+    cutoff_ = incumbent_value - std::max(required - problem_.bound_noise, 0.0);
   }
 
-  // Whether the relaxation alone proves the incumbent. For real values cut_ has the noise.
+  // Whether the relaxation alone proves the incumbent. For real values cutoff_ has the noise.
   bool proven_by_relaxation() const {
-    return relaxed_.lb - (given_.step > 0 ? given_.noise : 0) >= cut_;
+    return relaxation_.lower_bound - (problem_.value_step > 0 ? problem_.bound_noise : 0) >= cutoff_;
   }
 
   // --- the search
 
   void search() {
-    relaxed_.relax(given_);
-    first_answer();
+    relaxation_.solve_relaxation(problem_);
+    find_incumbent();
     order_core();
-    double blurred = kInfinity;
-    rest_ = kInfinity;
-    proven = proven_by_relaxation() || solve(order_, blurred);
-    if (proven && blurred < cut_) {
-      order_.resize(given_.count());
-      for (std::size_t k = 0; k < given_.count(); ++k) order_[k] = static_cast<std::uint32_t>(k);
-      blurred = kInfinity;
-      proven = solve(order_, blurred);
-      if (proven && blurred < cut_) proven = false, rest_ = blurred;
+    double best_refused = kInfinity;
+    open_bound_ = kInfinity;
+    proven = proven_by_relaxation() || solve(order_, best_refused);
+    if (proven && best_refused < cutoff_) {
+      order_.resize(problem_.count());
+      for (std::size_t k = 0; k < problem_.count(); ++k) order_[k] = static_cast<std::uint32_t>(k);
+      best_refused = kInfinity;
+      proven = solve(order_, best_refused);
+      if (proven && best_refused < cutoff_) proven = false, open_bound_ = best_refused;
     }
   }
 
   // The base and single improvements that fit; where it does not fit, the lightest rows.
-  void first_answer() {
-    best_ = relaxed_.base;
-    if (!given_.fits(best_))
-      for (std::size_t k = 0; k < given_.count(); ++k)
-        best_[k] = static_cast<std::uint32_t>(given_.firsts[k]);
-    double room = given_.most - given_.slack;
-    for (const std::uint32_t i : best_) room -= given_.items[i].weight;
+  void find_incumbent() {
+    best_ = relaxation_.base;
+    if (!problem_.fits(best_))
+      for (std::size_t k = 0; k < problem_.count(); ++k)
+        best_[k] = static_cast<std::uint32_t>(problem_.firsts[k]);
+    double room = problem_.capacity - problem_.slack;
+    for (const std::uint32_t i : best_) room -= problem_.items[i].weight;
     for (int round = 0; round < 4; ++round) {
       double gain = 0;
       std::size_t at = 0;
       std::uint32_t to = 0;
-      for (std::size_t k = 0; k < given_.count(); ++k) {
-        const Item& now = given_.items[best_[k]];
-        const auto begin = given_.items.begin() + best_[k];
-        const auto end = given_.items.begin() + static_cast<std::ptrdiff_t>(given_.firsts[k + 1]);
+      for (std::size_t k = 0; k < problem_.count(); ++k) {
+        const Item& now = problem_.items[best_[k]];
+        const auto begin = problem_.items.begin() + best_[k];
+        const auto end = problem_.items.begin() + static_cast<std::ptrdiff_t>(problem_.firsts[k + 1]);
         const auto over = std::upper_bound(begin, end, now.weight + room,
                                            [](double w, const Item& x) { return w < x.weight; });
         if (over == begin) continue;
         if (const double better = now.value - (over - 1)->value; better > gain) {
           gain = better, at = k;
-          to = static_cast<std::uint32_t>(over - 1 - given_.items.begin());
+          to = static_cast<std::uint32_t>(over - 1 - problem_.items.begin());
         }
       }
       if (gain == 0) break;
       const std::uint32_t from = best_[at];
       best_[at] = to;
-      if (!given_.fits(best_)) {
+      if (!problem_.fits(best_)) {
         best_[at] = from;
         break;
       }
-      room -= given_.items[to].weight - given_.items[from].weight;
+      room -= problem_.items[to].weight - problem_.items[from].weight;
     }
-    set_upper(given_.sum_values(best_));
+    set_incumbent(problem_.sum_values(best_));
   }
 
-  bool worth(std::size_t item) const {
-    return relaxed_.lb - given_.noise + relaxed_.losses[item] < cut_;
+  bool can_improve(std::size_t item) const {
+    return relaxation_.lower_bound - problem_.bound_noise + relaxation_.losses[item] < cutoff_;
   }
 
   // The classes with more than their base left, those nearest to a change first; of equal ones
   // those on either side of where the relaxation broke off, some to raise and some to lower.
   void order_core() {
     order_.clear();
-    nearest_.assign(given_.count(), kInfinity);
-    for (std::size_t k = 0; k < given_.count(); ++k) {
-      for (std::size_t i = given_.firsts[k]; i < given_.firsts[k + 1]; ++i)
-        if (i != relaxed_.base[k] && worth(i))
-          nearest_[k] = std::min(nearest_[k], relaxed_.losses[i]);
+    nearest_.assign(problem_.count(), kInfinity);
+    for (std::size_t k = 0; k < problem_.count(); ++k) {
+      for (std::size_t i = problem_.firsts[k]; i < problem_.firsts[k + 1]; ++i)
+        if (i != relaxation_.base[k] && can_improve(i))
+          nearest_[k] = std::min(nearest_[k], relaxation_.losses[i]);
       if (nearest_[k] < kInfinity) order_.push_back(static_cast<std::uint32_t>(k));
     }
     std::sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
       if (nearest_[a] != nearest_[b]) return nearest_[a] < nearest_[b];
-      const auto far = [broken = relaxed_.broken](std::uint32_t k) {
-        return k < broken ? broken - k : k - broken;
+      const auto far = [break_class = relaxation_.break_class](std::uint32_t k) {
+        return k < break_class ? break_class - k : k - break_class;
       };
       return far(a) != far(b) ? far(a) < far(b) : a < b;
     });
@@ -201,128 +201,128 @@ class MultipleChoiceKnapsack {
 
   // Of the classes from each place of the order on: the base, the most value that a unit of
   // weight gains and the least that it costs to be rid of one.
-  void look_ahead(const std::vector<std::uint32_t>& order) {
+  void compute_suffix_bounds(const std::vector<std::uint32_t>& order) {
     const std::size_t size = order.size();
-    rest_weight_.assign(size + 1, 0), rest_value_.assign(size + 1, 0);
-    gain_.assign(size + 1, 0), loss_.assign(size + 1, kInfinity);
+    suffix_weight_.assign(size + 1, 0), suffix_value_.assign(size + 1, 0);
+    suffix_gain_.assign(size + 1, 0), suffix_loss_.assign(size + 1, kInfinity);
     for (std::size_t q = size; q-- > 0;) {
       const std::size_t k = order[q];
-      const Item& base = given_.items[relaxed_.base[k]];
-      rest_weight_[q] = rest_weight_[q + 1] + base.weight;
-      rest_value_[q] = rest_value_[q + 1] + base.value;
-      gain_[q] = gain_[q + 1], loss_[q] = loss_[q + 1];
-      for (std::size_t i = given_.firsts[k]; i < given_.firsts[k + 1]; ++i) {
-        if (i == relaxed_.base[k] || !worth(i)) continue;
-        const double slope = (base.value - given_.items[i].value) /
-                             ((given_.items[i].weight - base.weight) * given_.weight_unit);
-        if (given_.items[i].weight > base.weight)
-          gain_[q] = std::max(gain_[q], slope * (1 + 4 * 0x1p-52));
+      const Item& base = problem_.items[relaxation_.base[k]];
+      suffix_weight_[q] = suffix_weight_[q + 1] + base.weight;
+      suffix_value_[q] = suffix_value_[q + 1] + base.value;
+      suffix_gain_[q] = suffix_gain_[q + 1], suffix_loss_[q] = suffix_loss_[q + 1];
+      for (std::size_t i = problem_.firsts[k]; i < problem_.firsts[k + 1]; ++i) {
+        if (i == relaxation_.base[k] || !can_improve(i)) continue;
+        const double slope = (base.value - problem_.items[i].value) /
+                             ((problem_.items[i].weight - base.weight) * problem_.weight_unit);
+        if (problem_.items[i].weight > base.weight)
+          suffix_gain_[q] = std::max(suffix_gain_[q], slope * (1 + 4 * 0x1p-52));
         else
-          loss_[q] = std::min(loss_[q], std::min(slope, 1e300) * (1 - 4 * 0x1p-52));
+          suffix_loss_[q] = std::min(suffix_loss_[q], std::min(slope, 1e300) * (1 - 4 * 0x1p-52));
       }
     }
   }
 
   // No completion of the state is better; `room` with the slack.
   double bound_of(const State& state, std::size_t q, double& room, double& total) const {
-    room = given_.most + given_.slack - (state.weight + rest_weight_[q]);
-    total = state.value + rest_value_[q];
-    if (room >= 0) return total - gain_[q] * (room * given_.weight_unit);
-    return loss_[q] == kInfinity ? kInfinity : total - loss_[q] * (room * given_.weight_unit);
+    room = problem_.capacity + problem_.slack - (state.weight + suffix_weight_[q]);
+    total = state.value + suffix_value_[q];
+    if (room >= 0) return total - suffix_gain_[q] * (room * problem_.weight_unit);
+    return suffix_loss_[q] == kInfinity ? kInfinity : total - suffix_loss_[q] * (room * problem_.weight_unit);
   }
 
   // The choice behind a step into list q.
-  void follow(const std::vector<std::uint32_t>& order, std::size_t q, Step step) {
-    traced_ = relaxed_.base;
-    for (;; step = steps_[starts_[q] + step.before]) {
+  void trace_back(const std::vector<std::uint32_t>& order, std::size_t q, Step step) {
+    traced_ = relaxation_.base;
+    for (;; step = steps_[list_starts_[q] + step.before]) {
       traced_[order[q]] = step.item;
       if (q-- == 0) return;
     }
   }
 
   // All states with item i of the q-th class. The best answer that they complete is a step to be
-  // followed, the champion, or followed already where only the sum that counts says whether it
+  // followed, the completion, or followed already where only the sum that counts says whether it
   // fits.
   void extend(const std::vector<std::uint32_t>& order, std::size_t q, std::size_t i,
-              Champion& champion, double& blurred) {
-    const Item& item = given_.items[i];
+              Completion& completion, double& best_refused) {
+    const Item& item = problem_.items[i];
     poll();
     for (std::size_t y = 0; y < states_.size(); ++y) {
       const State state{states_[y].weight + item.weight, states_[y].value + item.value};
       double room, total;
       const double below = bound_of(state, q + 1, room, total);
       const Step step{static_cast<std::uint32_t>(y), static_cast<std::uint32_t>(i)};
-      if (room >= 0 && total < cut_) {
-        if (room >= 2 * given_.slack) {
-          champion = {true, step};
-          set_upper(total);
+      if (room >= 0 && total < cutoff_) {
+        if (room >= 2 * problem_.slack) {
+          completion = {true, step};
+          set_incumbent(total);
         } else {
-          work_ -= static_cast<std::int64_t>(given_.count());
-          follow(order, q, step);
-          if (given_.fits(traced_)) {
-            champion.any = false;
+          work_left_ -= static_cast<std::int64_t>(problem_.count());
+          trace_back(order, q, step);
+          if (problem_.fits(traced_)) {
+            completion.any = false;
             best_ = traced_;
-            set_upper(total);
+            set_incumbent(total);
           } else {
-            blurred = std::min(blurred, total);
+            best_refused = std::min(best_refused, total);
           }
         }
       }
-      if (!(below >= cut_)) lists_.made.push_back({state, step});
+      if (!(below >= cutoff_)) lists_.made.push_back({state, step});
     }
-    work_ -= static_cast<std::int64_t>(states_.size());
+    work_left_ -= static_cast<std::int64_t>(states_.size());
     if (lists_.made.size() > lists_.runs.back()) lists_.runs.push_back(lists_.made.size());
   }
 
-  // True if nothing better is left; else rest_ bounds what was not looked at. `blurred`: the
+  // True if nothing better is left; else open_bound_ bounds what was not looked at. `best_refused`: the
   // best value of a set that the sum that counts refused.
-  bool solve(const std::vector<std::uint32_t>& order, double& blurred) {
-    look_ahead(order);
+  bool solve(const std::vector<std::uint32_t>& order, double& best_refused) {
+    compute_suffix_bounds(order);
     State start{0, 0};
-    for (const std::uint32_t i : relaxed_.base)
-      start.weight += given_.items[i].weight, start.value += given_.items[i].value;
-    if (order.size() == given_.count())
+    for (const std::uint32_t i : relaxation_.base)
+      start.weight += problem_.items[i].weight, start.value += problem_.items[i].value;
+    if (order.size() == problem_.count())
       start = {0, 0};
     else
-      start.weight -= rest_weight_[0], start.value -= rest_value_[0];
+      start.weight -= suffix_weight_[0], start.value -= suffix_value_[0];
     states_.assign(1, start);
-    steps_.clear(), starts_.clear();
-    std::size_t crowd = kCrowd;
+    steps_.clear(), list_starts_.clear();
+    std::size_t join_threshold = kJoinStates;
     expect_long();
     for (std::size_t q = 0; q < order.size(); ++q) {
       const std::size_t k = order[q];
       lists_.clear();
-      Champion champion;
+      Completion completion;
       bool stopped = false;
-      for (std::size_t i = given_.firsts[k]; i < given_.firsts[k + 1]; ++i) {
-        if (i != relaxed_.base[k] && !worth(i)) continue;
-        stopped = q > 0 && (work_ <= 0 || held() > kMemory);
+      for (std::size_t i = problem_.firsts[k]; i < problem_.firsts[k + 1]; ++i) {
+        if (i != relaxation_.base[k] && !can_improve(i)) continue;
+        stopped = q > 0 && (work_left_ <= 0 || bytes_used() > kMemory);
         if (stopped) break;
-        extend(order, q, i, champion, blurred);
+        extend(order, q, i, completion, best_refused);
       }
-      if (champion.any) {
-        follow(order, q, champion.step);
+      if (completion.any) {
+        trace_back(order, q, completion.step);
         best_ = traced_;
       }
       if (stopped) {
-        join(order, q);
+        join_tail(order, q);
         if (proven_by_relaxation()) break;
-        rest_ = cut_;
+        open_bound_ = cutoff_;
         double room, total;
-        for (const State& state : states_) rest_ = std::min(rest_, bound_of(state, q, room, total));
+        for (const State& state : states_) open_bound_ = std::min(open_bound_, bound_of(state, q, room, total));
         return false;
       }
       lists_.merge();
-      starts_.push_back(steps_.size());
+      list_starts_.push_back(steps_.size());
       states_.clear();
       for (const Candidate& candidate : lists_.made) {
         states_.push_back(candidate.state);
         steps_.push_back(candidate.step);
       }
       if (states_.empty()) break;
-      if (q + 1 < order.size() && states_.size() > crowd) {
-        crowd = 8 * states_.size();
-        join(order, q + 1);
+      if (q + 1 < order.size() && states_.size() > join_threshold) {
+        join_threshold = 8 * states_.size();
+        join_tail(order, q + 1);
         if (proven_by_relaxation()) break;
       }
     }
@@ -331,73 +331,73 @@ class MultipleChoiceKnapsack {
 
   // Meets the states in front of place q with a list of what the next classes can change: of
   // two lists by rising weight and falling value the best pairs that fit are found in one pass.
-  // Sums of many rows come so close to the limit that this alone often proves the answer.
-  void join(const std::vector<std::uint32_t>& order, std::size_t q) {
+  // Sums of many rows come so finish to the limit that this alone often proves the answer.
+  void join_tail(const std::vector<std::uint32_t>& order, std::size_t q) {
     // The tail starts from the bases: every sum here is one of chosen rows, none of differences.
-    tail_.assign(1, {rest_weight_[q], rest_value_[q]});
-    tail_steps_.clear(), tail_starts_.clear();
-    const std::size_t most = std::max(16 * kCrowd, 2 * states_.size());
+    tail_.assign(1, {suffix_weight_[q], suffix_value_[q]});
+    tail_steps_.clear(), tail_list_starts_.clear();
+    const std::size_t most = std::max(16 * kJoinStates, 2 * states_.size());
     std::size_t last = q;
     for (; last < order.size(); ++last) {
       const std::size_t k = order[last];
-      if (tail_.size() * (given_.firsts[k + 1] - given_.firsts[k]) > most) break;
-      const Item& base = given_.items[relaxed_.base[k]];
+      if (tail_.size() * (problem_.firsts[k + 1] - problem_.firsts[k]) > most) break;
+      const Item& base = problem_.items[relaxation_.base[k]];
       lists_.clear();
-      for (std::size_t i = given_.firsts[k]; i < given_.firsts[k + 1]; ++i) {
-        if (i != relaxed_.base[k] && !worth(i)) continue;
-        const double dw = given_.items[i].weight - base.weight;
-        const double df = given_.items[i].value - base.value;
+      for (std::size_t i = problem_.firsts[k]; i < problem_.firsts[k + 1]; ++i) {
+        if (i != relaxation_.base[k] && !can_improve(i)) continue;
+        const double dw = problem_.items[i].weight - base.weight;
+        const double df = problem_.items[i].value - base.value;
         for (std::size_t y = 0; y < tail_.size(); ++y)
           lists_.made.push_back({{tail_[y].weight + dw, tail_[y].value + df},
                            {static_cast<std::uint32_t>(y), static_cast<std::uint32_t>(i)}});
         lists_.runs.push_back(lists_.made.size());
       }
       lists_.merge();
-      tail_starts_.push_back(tail_steps_.size());
+      tail_list_starts_.push_back(tail_steps_.size());
       tail_.clear();
       for (const Candidate& candidate : lists_.made) {
         tail_.push_back(candidate.state);
         tail_steps_.push_back(candidate.step);
       }
     }
-    work_ -= static_cast<std::int64_t>(states_.size() + tail_.size());
+    work_left_ -= static_cast<std::int64_t>(states_.size() + tail_.size());
     std::size_t b = tail_.size(), best_front = 0, best_tail = 0;
-    double best = cut_;
+    double best = cutoff_;
     for (std::size_t a = 0; a < states_.size() && b > 0; ++a) {
-      const double room = given_.most - 2 * given_.slack - states_[a].weight;
+      const double room = problem_.capacity - 2 * problem_.slack - states_[a].weight;
       while (b > 0 && tail_[b - 1].weight > room) --b;
       if (b == 0) break;
       const double total = states_[a].value + tail_[b - 1].value;
       if (total < best) best = total, best_front = a, best_tail = b - 1;
     }
-    if (!(best < cut_)) return;
-    follow(order, q - 1, steps_[starts_[q - 1] + best_front]);
+    if (!(best < cutoff_)) return;
+    trace_back(order, q - 1, steps_[list_starts_[q - 1] + best_front]);
     while (last-- > q) {
-      const Step step = tail_steps_[tail_starts_[last - q] + best_tail];
+      const Step step = tail_steps_[tail_list_starts_[last - q] + best_tail];
       traced_[order[last]] = step.item;
       best_tail = step.before;
     }
     best_ = traced_;  // it fits: `room` has left twice the slack
-    set_upper(best);
+    set_incumbent(best);
   }
 
   // Bytes of the lists, also while they are merged.
-  double held() const {
+  double bytes_used() const {
     return 8.0 * static_cast<double>(steps_.size()) + 16.0 * static_cast<double>(states_.size()) +
            2.0 * sizeof(Candidate) * static_cast<double>(lists_.made.size());
   }
 
-  ClassItems given_;
-  Relaxation relaxed_;
+  ClassItems problem_;
+  Relaxation relaxation_;
   ParetoList lists_;
   double gap_ = 0;
-  std::int64_t work_ = 0;  // left
-  double ub_ = 0, cut_ = 0, rest_ = 0;
+  std::int64_t work_left_ = 0;  // left
+  double incumbent_value_ = 0, cutoff_ = 0, open_bound_ = 0;
   std::vector<double> nearest_;
   std::vector<std::uint32_t> best_, traced_, order_;
-  std::vector<double> rest_weight_, rest_value_, gain_, loss_;  // by place in the order
+  std::vector<double> suffix_weight_, suffix_value_, suffix_gain_, suffix_loss_;  // by place in the order
   std::vector<State> states_, tail_;
-  std::vector<std::size_t> starts_, tail_starts_;
+  std::vector<std::size_t> list_starts_, tail_list_starts_;
   std::vector<Step> steps_, tail_steps_;
 };
 

@@ -24,23 +24,23 @@ struct ForcedItems {
 struct WorkLimits {
   std::int64_t work = std::numeric_limits<std::int64_t>::max();
   double memory = 268435456;
-  bool table = true;  // may be tried
+  bool allow_table = true;  // may be tried
 };
 
-// Scale of the values, from which rounding errors are judged, and whether they are integers.
+// Scale of the values, from which rounding errors are judged, and whether they are all_integer.
 struct ValueScale {
-  double least = 0, most = 0;  // 0 is always among them
-  bool integers = true;
+  double min = 0, max = 0;  // 0 is always among them
+  bool all_integer = true;
 
   SLOTKERN_INLINE void add(double z) {
-    least = std::min(least, z);
-    most = std::max(most, z);
-    integers = integers && z == std::floor(z);
+    min = std::min(min, z);
+    max = std::max(max, z);
+    all_integer = all_integer && z == std::floor(z);
   }
-  double largest() const { return std::max(-least, most); }
-  bool mixed() const { return least < 0 && most > 0; }  // sums may cancel
+  double max_abs() const { return std::max(-min, max); }
+  bool has_mixed_signs() const { return min < 0 && max > 0; }  // sums may cancel
 
-  static ValueScale of(const double* value, int count) {
+  static ValueScale from_values(const double* value, int count) {
     ValueScale scale;
     for (int i = 0; i < count; ++i) scale.add(value[i]);
     return scale;

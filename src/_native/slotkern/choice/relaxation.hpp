@@ -18,28 +18,28 @@ class Relaxation {
  public:
   std::vector<std::uint32_t> base;  // one item a class
   std::vector<double> losses;       // of every item
-  double lambda = 0, lb = 0;        // no choice has less value than lb
-  std::uint32_t broken = 0;         // the class whose step did not fit
+  double lambda = 0, lower_bound = 0;        // no choice has less value than lower_bound
+  std::uint32_t break_class = 0;         // the class whose step did not fit
 
-  void relax(const ClassItems& given) {
-    make_hulls(given);
-    go_along(given);
-    bound_losses(given);
+  void solve_relaxation(const ClassItems& problem) {
+    make_hulls(problem);
+    fill_greedily(problem);
+    compute_losses(problem);
   }
 
  private:
   using Item = ClassItems::Item;
 
   // The lower hull of every class, and the steps along them by falling slope.
-  void make_hulls(const ClassItems& given) {
+  void make_hulls(const ClassItems& problem) {
     increments_.clear();
     base.clear();
-    for (std::size_t k = 0; k < given.count(); ++k) {
+    for (std::size_t k = 0; k < problem.count(); ++k) {
       hull_.clear();
-      for (std::size_t i = given.firsts[k]; i < given.firsts[k + 1]; ++i) {
+      for (std::size_t i = problem.firsts[k]; i < problem.firsts[k + 1]; ++i) {
         while (hull_.size() >= 2) {
-          const Item &a = given.items[hull_[hull_.size() - 2]], &b = given.items[hull_.back()];
-          const Item& x = given.items[i];
+          const Item &a = problem.items[hull_[hull_.size() - 2]], &b = problem.items[hull_.back()];
+          const Item& x = problem.items[i];
           if ((b.value - a.value) * (x.weight - a.weight) <
               (x.value - a.value) * (b.weight - a.weight))
             break;
@@ -48,9 +48,9 @@ class Relaxation {
         hull_.push_back(static_cast<std::uint32_t>(i));
       }
       for (std::size_t i = 1; i < hull_.size(); ++i) {
-        const Item &a = given.items[hull_[i - 1]], &b = given.items[hull_[i]];
+        const Item &a = problem.items[hull_[i - 1]], &b = problem.items[hull_[i]];
         const double dw = b.weight - a.weight, df = a.value - b.value;
-        double slope = df / (dw * given.weight_unit);  // rounding must not disorder a hull
+        double slope = df / (dw * problem.weight_unit);  // rounding must not disorder a hull
         if (i > 1) slope = std::min(slope, increments_.back().slope);
         increments_.push_back({slope, dw, df, static_cast<std::uint32_t>(k), hull_[i]});
       }
@@ -63,48 +63,48 @@ class Relaxation {
   }
 
   // Takes steps until the limit is met: base, lambda, and the bound but for losses below 0.
-  void go_along(const ClassItems& given) {
+  void fill_greedily(const ClassItems& problem) {
     double w = 0, f = 0;
-    for (const std::uint32_t i : base) w += given.items[i].weight;
+    for (const std::uint32_t i : base) w += problem.items[i].weight;
     lambda = 0;
-    broken = 0;
+    break_class = 0;
     for (const Increment& x : increments_) {
-      if (w + x.weight > given.most && x.slope <= kSteep) {
+      if (w + x.weight > problem.capacity && x.slope <= kMaxSlope) {
         lambda = x.slope;
-        broken = x.group;
+        break_class = x.group;
         break;
       }
       w += x.weight;
       base[x.group] = x.item;
     }
     w = 0;
-    for (const std::uint32_t i : base) w += given.items[i].weight, f += given.items[i].value;
+    for (const std::uint32_t i : base) w += problem.items[i].weight, f += problem.items[i].value;
     // Valid for any lambda >= 0 and any base: the losses below 0 count too.
-    const double charge = lambda * ((given.most + given.slack - w) * given.weight_unit);
-    lb = f - (charge + 4 * 0x1p-52 * std::fabs(charge));
+    const double charge = lambda * ((problem.capacity + problem.slack - w) * problem.weight_unit);
+    lower_bound = f - (charge + 4 * 0x1p-52 * std::fabs(charge));
   }
 
-  // What each row loses against the base at lambda; where a base is not the best, lb pays.
-  void bound_losses(const ClassItems& given) {
-    losses.resize(given.items.size());
-    for (std::size_t k = 0; k < given.count(); ++k) {
-      const Item& at = given.items[base[k]];
+  // What each row loses against the base at lambda; where a base is not the best, lower_bound pays.
+  void compute_losses(const ClassItems& problem) {
+    losses.resize(problem.items.size());
+    for (std::size_t k = 0; k < problem.count(); ++k) {
+      const Item& at = problem.items[base[k]];
       double under = 0;
-      for (std::size_t i = given.firsts[k]; i < given.firsts[k + 1]; ++i) {
-        const double dw = lambda * ((given.items[i].weight - at.weight) * given.weight_unit);
-        const double df = given.items[i].value - at.value;
+      for (std::size_t i = problem.firsts[k]; i < problem.firsts[k + 1]; ++i) {
+        const double dw = lambda * ((problem.items[i].weight - at.weight) * problem.weight_unit);
+        const double df = problem.items[i].value - at.value;
         const double loss = df + dw - 4 * 0x1p-52 * (std::fabs(df) + std::fabs(dw));
         losses[i] = i == base[k] ? 0 : loss;
         under = std::min(under, losses[i]);
       }
       if (under < 0) {
-        lb += under;
-        for (std::size_t i = given.firsts[k]; i < given.firsts[k + 1]; ++i) losses[i] -= under;
+        lower_bound += under;
+        for (std::size_t i = problem.firsts[k]; i < problem.firsts[k + 1]; ++i) losses[i] -= under;
       }
     }
   }
 
-  static constexpr double kSteep = 1e12;  // hull steps beyond are rounding: always taken
+  static constexpr double kMaxSlope = 1e12;  // hull steps beyond are rounding: always taken
 
   struct Increment {  // a step along the hull of a class
     double slope, weight, value;

@@ -5,7 +5,7 @@
 // (weight, value), one class after another. Values are added in the order of the classes, as
 // those of answers are, and adding is monotone. Weights are kept with what rounding takes from
 // them, so that the last one is the exact sum, rounded once, as in an answer. O(states * rows of
-// the class) a class; the states may grow as the product of the classes, hence `most`. Memory: 88
+// the class) a class; the states may grow as the product of the classes, hence `max_states`. Memory: 88
 // bytes a state.
 #pragma once
 
@@ -15,9 +15,9 @@ namespace slotkern {
 
 struct TradeOff {
   std::vector<double> weight, value;  // rising weight, ever better value
-  bool complete = true;               // else empty: more than `most` states
+  bool complete = true;               // else empty: more than `max_states` states
 
-  Fault run(const Classes& classes, bool maximize, std::int64_t most) {
+  Fault run(const Classes& classes, bool maximize, std::int64_t max_states) {
     const double sign = maximize ? -1 : 1;
     const auto count = static_cast<std::size_t>(classes.first[classes.count]);
     for (std::size_t i = 0; i < count; ++i) {
@@ -25,7 +25,7 @@ struct TradeOff {
       if (!std::isfinite(classes.weight[i])) return {Status::cost_not_valid, i, 0};
     }
     std::vector<State> states{{0, 0, 0}}, made;
-    std::int64_t work = most;
+    std::int64_t work = max_states;
     expect_long();
     for (std::size_t k = 0; k < classes.count && complete; ++k) {
       made.clear();
@@ -92,11 +92,11 @@ inline Fault choose_one_each(const Classes& classes, double limit, bool maximize
   return fault;
 }
 
-inline Fault trade_off(const Classes& classes, bool maximize, std::int64_t most,
+inline Fault trade_off(const Classes& classes, bool maximize, std::int64_t max_states,
                        TradeOff& answer) noexcept {
   Fault fault;
   const Status status = guarded([&] {
-    fault = answer.run(classes, maximize, most);
+    fault = answer.run(classes, maximize, max_states);
     return Status::ok;
   });
   if (status != Status::ok) fault.status = status;

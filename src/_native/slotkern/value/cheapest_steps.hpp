@@ -30,10 +30,10 @@ class CheapestSteps {
         options_(state.options), n_(static_cast<std::size_t>(state.n)), top_(Order{&prepared_}) {}
 
   void run(const Shape& shape, const Plan& plan) {
-    if (joining_.empty()) list();
+    if (joining_.empty()) list_joining();
     const double budget = state_.key_budget(shape);
     top_.reset(n_, joining_.size());
-    stale_ = false, soonest_ = kInfinity;
+    is_stale_ = false, next_expiry_ = kInfinity;
     double anchored = -kInfinity;  // the latest end of the anchors so far
     double before = -kInfinity;
     for (const Joining& one : joining_) {
@@ -43,11 +43,11 @@ class CheapestSteps {
       if (!(t + length <= one.limit)) continue;
       if (state_.is_anchor(shape, one.row)) anchored = std::max(anchored, one.limit);
       const double key = shape.key(slot);
-      stale_ |= (Source::moving && t != before) | (t > soonest_);
+      is_stale_ |= (Source::moving && t != before) | (t > next_expiry_);
       // A slot too dear for any window makes a step all the same.
-      if (key <= budget) stale_ |= top_.offer(key, one.row);
+      if (key <= budget) is_stale_ |= top_.offer(key, one.row);
       before = t;
-      if (!stale_ || !top_.full()) continue;
+      if (!is_stale_ || !top_.full()) continue;
       if (State::kSquare && !(t + length <= anchored)) continue;
       if (++state_.effort.steps == State::kLong) expect_long();
       poll();
@@ -65,7 +65,7 @@ class CheapestSteps {
     bool operator()(const Entry& a, const Entry& b) const { return cheaper(*prepared, a, b); }
   };
 
-  void list() {
+  void list_joining() {
     prepared_.each_row([&](std::size_t row) {
       const Slot& s = prepared_.slots[row];
       if (query_.admits(s, row))
@@ -80,11 +80,11 @@ class CheapestSteps {
     };
     while (top_.purge(keep))
       if (!top_.full()) return true;  // still stale
-    stale_ = false, soonest_ = kInfinity;
+    is_stale_ = false, next_expiry_ = kInfinity;
     double slowest = kInfinity;
     for (std::size_t i = 0; i < n_; ++i) {
       const Slot& s = prepared_.slots[top_[i].row];
-      soonest_ = std::min(soonest_, state_.latest(s, group.length(s)));
+      next_expiry_ = std::min(next_expiry_, state_.latest_start(s, group.length(s)));
       slowest = std::min(slowest, s.performance);
     }
     if (top_.lower() > budget) return true;
@@ -116,8 +116,8 @@ class CheapestSteps {
   const std::size_t n_;
   SmallestOf<Order> top_;
   std::vector<Joining> joining_;  // all slots that are admitted, by time
-  bool stale_ = false;            // the n cheapest have not been valued as they are
-  double soonest_ = kInfinity;    // none of those that were valued expires before
+  bool is_stale_ = false;            // the n cheapest have not been valued as they are
+  double next_expiry_ = kInfinity;    // none of those that were valued expires before
 };
 
 }  // namespace slotkern

@@ -32,8 +32,8 @@ class ConstrainedValueSearch {
   ConstrainedValueSearch(const PreparedSlots& prepared, const Query& query, const Source& source,
                const ValueOptions& options, ValueWorkspace& work)
       : prepared_(prepared), query_(query), source_(source), options_(options), w_(work),
-        within_(within_scratch()), n_(static_cast<std::size_t>(query.n)) {
-    within_.knapsack.work = 0;
+        scratch_(within_scratch()), n_(static_cast<std::size_t>(query.n)) {
+    scratch_.knapsack.work = 0;
   }
 
   // The rows of the best window are in work.chosen. False if there is none, or at a fault.
@@ -49,11 +49,11 @@ class ConstrainedValueSearch {
             !sweep(Square{group.span, prepared_.groups[group.group].performance}))
           return false;
     }
-    effort.work = within_.knapsack.work;
+    effort.work = scratch_.knapsack.work;
     if (w_.chosen.empty()) return false;
-    within_.knapsack.scale = scale_;
+    scratch_.knapsack.scale = scale_;
     bound = std::max(bound, best + std::max(std::max(options_.gap, 1e-12) * std::fabs(best),
-                                            within_.knapsack.rounding(static_cast<int>(n_), best)));
+                                            scratch_.knapsack.rounding(static_cast<int>(n_), best)));
     return true;
   }
 
@@ -61,10 +61,10 @@ class ConstrainedValueSearch {
   // False at a fault.
   bool sweep(const Shape& shape) {
     ++effort.groups;
-    LiveWithin<Shape> live(prepared_, query_, shape, within_);
+    LiveWithin<Shape> live(prepared_, query_, shape, scratch_);
     if (!list(shape, live)) return false;
-    if (!(top_ > best)) return true;
-    if (overworked()) return give_up();
+    if (!(total_bound_ > best)) return true;
+    if (is_over_limit()) return mark_unproven();
     if constexpr (Source::moving)
       return sweep_starts(shape, live);
     else
@@ -74,7 +74,7 @@ class ConstrainedValueSearch {
   // The rows that a window may use, by time, and bounds of what each and any n of them are worth.
   bool list(const Shape& shape, const LiveWithin<Shape>& live) {
     rows_.clear(), upper_.clear();
-    of_node_.assign(prepared_.nodes.size(), -kInfinity);
+    node_values_.assign(prepared_.nodes.size(), -kInfinity);
     prepared_.each_row([&](std::size_t row) {
       const Slot& s = prepared_.slots[row];
       if (fault.status != Status::ok || !live.live(s, row, query_.start_in(s))) return;
@@ -85,38 +85,38 @@ class ConstrainedValueSearch {
         return;
       }
       rows_.push_back(row), upper_.push_back(z);
-      double& most = of_node_[static_cast<std::size_t>(s.place)];
-      most = std::max(most, z);
+      double& max_value = node_values_[static_cast<std::size_t>(s.place)];
+      max_value = std::max(max_value, z);
     });
-    std::erase(of_node_, -kInfinity);
-    top_ = others_ = -kInfinity;
-    if (fault.status != Status::ok || of_node_.size() < n_) return fault.status == Status::ok;
-    std::partial_sort(of_node_.begin(), of_node_.begin() + static_cast<std::ptrdiff_t>(n_),
-                      of_node_.end(), std::greater<>());
+    std::erase(node_values_, -kInfinity);
+    total_bound_ = others_bound_ = -kInfinity;
+    if (fault.status != Status::ok || node_values_.size() < n_) return fault.status == Status::ok;
+    std::partial_sort(node_values_.begin(), node_values_.begin() + static_cast<std::ptrdiff_t>(n_),
+                      node_values_.end(), std::greater<>());
     double size = 0;
-    others_ = 0;
+    others_bound_ = 0;
     for (std::size_t i = 0; i < n_; ++i) {
-      size += std::fabs(of_node_[i]);
-      if (i + 1 < n_) others_ += of_node_[i];
+      size += std::fabs(node_values_[i]);
+      if (i + 1 < n_) others_bound_ += node_values_[i];
     }
-    others_ += 0x1p-50 * (static_cast<double>(n_) + 4) * size;  // rounding
-    top_ = others_ + of_node_[n_ - 1];
-    if (std::isnan(others_) || std::isnan(top_)) others_ = top_ = kInfinity;
+    others_bound_ += 0x1p-50 * (static_cast<double>(n_) + 4) * size;  // rounding
+    total_bound_ = others_bound_ + node_values_[n_ - 1];
+    if (std::isnan(others_bound_) || std::isnan(total_bound_)) others_bound_ = total_bound_ = kInfinity;
     return true;
   }
 
   bool sweep_newest(const Shape& shape, LiveWithin<Shape>& live) {
-    t_ = -kInfinity, fresh_ = 0;
+    t_ = -kInfinity, new_slots_ = 0;
     for (std::size_t i = 0; i < rows_.size(); ++i) {
-      if (upper_[i] + others_ <= best) continue;
+      if (upper_[i] + others_bound_ <= best) continue;
       const std::size_t row = rows_[i];
       const Slot& s = prepared_.slots[row];
       const double t = query_.start_in(s);
       poll();
-      if (t > t_) choose_fresh(live);
-      if (overworked()) return give_up();
+      if (t > t_) choose_new(live);
+      if (is_over_limit()) return mark_unproven();
       live.expire(t);
-      if (t > t_) asked_here_ = 0;
+      if (t > t_) knapsacks_at_start_ = 0;
       t_ = t;
       double z = 0;
       if (!source_.value(s, row, t, shape.length(s), z)) return fail(row);
@@ -125,17 +125,17 @@ class ConstrainedValueSearch {
         continue;
       }
       scale_.add(z);
-      ++fresh_;
-      if (asked_here_++ < detail::kOneByOne) choose_fresh(live);
+      ++new_slots_;
+      if (knapsacks_at_start_++ < detail::kOneByOne) choose_new(live);
     }
-    choose_fresh(live);
+    choose_new(live);
     return true;
   }
 
   // Sets that start at t_: that hold the newest slot, if it is the only new one, else any.
-  void choose_fresh(LiveWithin<Shape>& live) {
-    if (fresh_ > 0 && live.size() >= n_) choose(live, fresh_ == 1, t_);
-    fresh_ = 0;
+  void choose_new(LiveWithin<Shape>& live) {
+    if (new_slots_ > 0 && live.size() >= n_) choose(live, new_slots_ == 1, t_);
+    new_slots_ = 0;
   }
 
   bool sweep_starts(const Shape& shape, LiveWithin<Shape>& live) {
@@ -146,17 +146,17 @@ class ConstrainedValueSearch {
       poll();
       for (; next < rows_.size() && query_.start_in(prepared_.slots[rows_[next]]) <= t; ++next) {
         const std::size_t row = rows_[next];
-        if (upper_[next] + others_ <= best || !live.live(prepared_.slots[row], row, t)) continue;
+        if (upper_[next] + others_bound_ <= best || !live.live(prepared_.slots[row], row, t)) continue;
         if (!live.add(row) && live.failed == row) return fail(row, Status::limit_failed);
       }
       live.expire(t);
       if (live.size() < n_) continue;
-      if (overworked()) return give_up();
+      if (is_over_limit()) return mark_unproven();
       for (std::size_t j = 0; j < live.size(); ++j) {
         const std::size_t row = live.row(static_cast<int>(j));
         const Slot& s = prepared_.slots[row];
-        if (!source_.value(s, row, t, shape.length(s), within_.live.value[j])) return fail(row);
-        scale_.add(within_.live.value[j]);
+        if (!source_.value(s, row, t, shape.length(s), scratch_.live.value[j])) return fail(row);
+        scale_.add(scratch_.live.value[j]);
       }
       choose(live, false, t);
     }
@@ -166,44 +166,44 @@ class ConstrainedValueSearch {
   void choose(LiveWithin<Shape>& live, bool forced, double t) {
     ++effort.steps;
     if (effort.steps == kLong) expect_long();
-    if (!worth_it(forced)) return;
+    if (!can_improve(forced)) return;
     ++effort.subsets;
-    const bool any = live.solve(within_.live.value, Source::whole, forced, query_.most_money(), best,
+    const bool any = live.solve(scratch_.live.value, Source::integral, forced, query_.most_money(), best,
                                 options_.gap, options_.limits.work);
-    if (!within_.knapsack.complete) {
+    if (!scratch_.knapsack.complete) {
       proven = false;
-      bound = std::max(bound, within_.knapsack.bound);
+      bound = std::max(bound, scratch_.knapsack.bound);
     }
     if (!any) return;
-    best = within_.knapsack.best;
+    best = scratch_.knapsack.best;
     start = t;
     w_.chosen.clear();
     for (const int j : live.chosen) w_.chosen.push_back(live.row(j));
   }
 
-  // Whether the n most valuable live slots, or the newest and n - 1 others, beat the best.
-  bool worth_it(bool forced) {
+  // Whether the n max_value valuable live slots, or the newest and n - 1 others, cutoff the best.
+  bool can_improve(bool forced) {
     if (best == -kInfinity) return true;
-    std::vector<double>& some = of_node_;
-    some.assign(within_.live.value.begin(), within_.live.value.end() - (forced ? 1 : 0));
-    const std::size_t most = forced ? n_ - 1 : n_;
-    if (some.size() < most) return false;
-    const auto middle = some.begin() + static_cast<std::ptrdiff_t>(most);
+    std::vector<double>& some = node_values_;
+    some.assign(scratch_.live.value.begin(), scratch_.live.value.end() - (forced ? 1 : 0));
+    const std::size_t max_value = forced ? n_ - 1 : n_;
+    if (some.size() < max_value) return false;
+    const auto middle = some.begin() + static_cast<std::ptrdiff_t>(max_value);
     std::nth_element(some.begin(), middle, some.end(), std::greater<>());
-    double sum = forced ? within_.live.value.back() : 0, size = std::fabs(sum);
+    double sum = forced ? scratch_.live.value.back() : 0, size = std::fabs(sum);
     for (auto it = some.begin(); it != middle; ++it) sum += *it, size += std::fabs(*it);
     return sum + 0x1p-50 * (static_cast<double>(n_) + 4) * size > best;
   }
 
-  bool overworked() const {
-    return static_cast<double>(within_.knapsack.work) >
+  bool is_over_limit() const {
+    return static_cast<double>(scratch_.knapsack.work) >
            static_cast<double>(options_.limits.work) * (1 + kOverwork) + kLeastWork;
   }
 
-  // Leaves the shape: no window of it is worth more than the n most valuable slots.
-  bool give_up() {
+  // Leaves the shape: no window of it is worth more than the n max_value valuable slots.
+  bool mark_unproven() {
     proven = false;
-    bound = std::max(bound, top_);
+    bound = std::max(bound, total_bound_);
     return true;
   }
 
@@ -219,15 +219,15 @@ class ConstrainedValueSearch {
   const Source& source_;
   const ValueOptions& options_;
   ValueWorkspace& w_;
-  WithinScratch& within_;
+  WithinScratch& scratch_;
   const std::size_t n_;
   ValueScale scale_;
   std::vector<std::size_t> rows_;
-  std::vector<double> upper_, of_node_;
+  std::vector<double> upper_, node_values_;
   double t_ = -kInfinity;
-  int asked_here_ = 0;           // knapsacks at t_
-  std::size_t fresh_ = 0;        // slots that are new at t_
-  double top_ = 0, others_ = 0;  // any n are worth no more, and n - 1 of them
+  int knapsacks_at_start_ = 0;           // knapsacks at t_
+  std::size_t new_slots_ = 0;        // slots that are new at t_
+  double total_bound_ = 0, others_bound_ = 0;  // any n are worth no more, and n - 1 of them
 };
 
 }  // namespace slotkern

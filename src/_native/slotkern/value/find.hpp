@@ -29,7 +29,7 @@ namespace detail {
 
 // What the user sees of a total.
 template <class Source>
-double in_units(const Source& source, double total, std::size_t n) {
+double to_criterion_units(const Source& source, double total, std::size_t n) {
   return source.sign * total / (Source::mean ? static_cast<double>(n) : 1.0);
 }
 
@@ -67,7 +67,7 @@ bool build_value_window(const PreparedSlots& prepared, const Query& query, const
   settle(prepared, shape, order, n, start, answer.found, work.base.parts,
          work.base.node_order);
   if (square) answer.found.processor_time = static_cast<double>(n) * answer.found.runtime;
-  answer.found.value = in_units(source, total, n);
+  answer.found.value = to_criterion_units(source, total, n);
   return true;
 }
 
@@ -87,7 +87,7 @@ Status search_by_value(const PreparedSlots& prepared, const Query& query, const 
     const std::size_t n = static_cast<std::size_t>(query.n);
     if (record) {
       if (!best.proven) return Status::out_of_work;
-      for (StepValue& step : work.steps) step.value = in_units(source, step.value, n);
+      for (StepValue& step : work.steps) step.value = to_criterion_units(source, step.value, n);
       return Status::ok;
     }
     const double span = options.group_span ? best.span : 0;  // else what the slowest takes
@@ -96,7 +96,7 @@ Status search_by_value(const PreparedSlots& prepared, const Query& query, const 
     if (!(answer.found.cost <= query.most_money())) return Status::internal;
     answer.parts = work.base.parts.data();
     answer.proven = best.proven;
-    answer.bound = in_units(source, best.bound, n);
+    answer.bound = to_criterion_units(source, best.bound, n);
     return Status::ok;
   });
 }
@@ -125,7 +125,7 @@ Status search_by_value_constrained(const PreparedSlots& prepared, const Query& q
       return answer.fault.status;
     answer.parts = work.base.parts.data();
     answer.proven = search.proven;
-    answer.bound = in_units(source, search.bound, static_cast<std::size_t>(query.n));
+    answer.bound = to_criterion_units(source, search.bound, static_cast<std::size_t>(query.n));
     return Status::ok;
   });
 }

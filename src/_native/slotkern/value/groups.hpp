@@ -55,17 +55,17 @@ struct ValueGroups {
         knapsack(work.knapsack), n(static_cast<int>(query.n)) {
     knapsack.gap = options.gap;
     knapsack.scale = {};  // of what admitted slots are worth
-    knapsack.scale.integers = Source::whole;
+    knapsack.scale.all_integer = Source::integral;
     knapsack.limits = options.limits;
-    knapsack.limits.table = false;  // the small knapsacks of a step never need it
+    knapsack.limits.allow_table = false;  // the small knapsacks of a step never need it
     knapsack.work = 0;
-    if (kSquare) shortest_ = query.length(prepared.nodes.front().performance);
+    if (kSquare) min_span_ = query.length(prepared.nodes.front().performance);
     prepared.each_row([&](std::size_t row) {
       const Slot& s = prepared.slots[row];
       const double key = key_of(s);  // rarely the dearest so far: that is asked first
-      if (key > dearest_ && affordable(s) && query.admits(s, row)) dearest_ = key;
+      if (key > max_key_ && is_affordable(s) && query.admits(s, row)) max_key_ = key;
     });
-    reach = std::min((n + 4) * dearest_, std::numeric_limits<double>::max());
+    max_key_sum = std::min((n + 4) * max_key_, std::numeric_limits<double>::max());
   }
 
   double key_of(const Slot& s) const {
@@ -77,8 +77,8 @@ struct ValueGroups {
 
   // Whether the slot by itself leaves the budget unbroken, in the shortest window there can be.
   // Others are in no answer: they must not count as the scale of anything.
-  bool affordable(const Slot& s) const {
-    return (kSquare ? shortest_ * s.price : key_of(s)) <= query.most_money();
+  bool is_affordable(const Slot& s) const {
+    return (kSquare ? min_span_ * s.price : key_of(s)) <= query.most_money();
   }
 
   Shape shape_of(const Plan& plan) const {
@@ -93,7 +93,7 @@ struct ValueGroups {
     return false;
   }
 
-  bool possible(const Shape& shape, const Slot& s, std::size_t row) const {
+  bool is_usable(const Shape& shape, const Slot& s, std::size_t row) const {
     return live(query, shape, s, query.start_in(s)) && query.admits(s, row) &&
            s.performance >= shape.performance();
   }
@@ -102,14 +102,14 @@ struct ValueGroups {
   double key_budget(const Shape& shape) const {
     const double money = query.most_money();
     if constexpr (kSquare)
-      return largest_factor(shape.span, money, reach);
+      return largest_factor(shape.span, money, max_key_sum);
     else
-      return std::min(money, reach);
+      return std::min(money, max_key_sum);
   }
 
-  // What a total must exceed to beat the incumbent, where costs weigh lambda.
-  double beat(double incumbent, double lambda) const {
-    return knapsack.beat(n, incumbent, lambda * reach);
+  // What a total must exceed to cutoff the incumbent, where costs weigh lambda.
+  double cutoff(double incumbent, double lambda) const {
+    return knapsack.cutoff(n, incumbent, lambda * max_key_sum);
   }
 
   // The groups that may hold a window into work.plans, fastest first, not bounded yet.
@@ -119,7 +119,7 @@ struct ValueGroups {
     if constexpr (kSquare) {
       detail::bound_groups(prepared, query, work.base);
       for (const auto& b : work.base.bounds)
-        if (!(least_total(b) > query.most_money()) || options.group_span)
+        if (!(min_total(b) > query.most_money()) || options.group_span)
           work.plans.push_back({b.span, 0, kInfinity, 0, b.least_others, b.group, kNone});
     } else {
       work.plans.push_back(
@@ -128,12 +128,12 @@ struct ValueGroups {
   }
 
   // No window of the group costs less; one of Lite need not hold a slot of its performance.
-  double least_total(const Workspace::Bound& b) const {
+  double min_total(const Workspace::Bound& b) const {
     return options.lite ? b.span * (b.least_others + b.nth) * (1 - kMargin) : b.total;
   }
 
-  // Bounds the groups that are listed. False at a fault.
-  bool plan() {
+  // Bounds the groups that are listed_rows. False at a fault.
+  bool bound_plans() {
     double lambda = 0;
     std::size_t kept = 0, from = 0;
     const std::size_t every = std::max<std::size_t>(16, work.plans.size() / 16);
@@ -142,7 +142,7 @@ struct ValueGroups {
       poll();
       Plan plan = work.plans[k];
       const Shape shape = shape_of(plan);
-      if (Source::by_length || k == 0) {
+      if (Source::length_dependent || k == 0) {
         if (!value_nodes(shape, plan)) return false;
         from = 0;
       }
@@ -160,7 +160,7 @@ struct ValueGroups {
           lambda = plan.lambda;
           heaviest_.clear();
           counted = 0;
-        } else if (Source::by_length) {
+        } else if (Source::length_dependent) {
           heaviest_.clear();
           counted = 0;
         }
@@ -170,7 +170,7 @@ struct ValueGroups {
           plan.lambda = lambda;
           plan.bound = lambda * plan.budget;
           for (const double weight : heaviest_) plan.bound += weight;
-          plan.bound += knapsack.noise(n, lambda * reach);
+          plan.bound += knapsack.noise(n, lambda * max_key_sum);
         }
       }
       work.plans[kept++] = plan;
@@ -193,11 +193,11 @@ struct ValueGroups {
   }
 
   bool solve_dual(const Items& items, Plan& plan, double lambda) {
-    if (!dual_.solve(items, n, plan.budget, reach, lambda, -kInfinity,
+    if (!lagrangian_.solve(items, n, plan.budget, max_key_sum, lambda, -kInfinity,
                      [&](const ItemSet& side) { return side.cost <= plan.budget * (1 + kMargin); }))
       return false;
-    plan.lambda = dual_.closed ? 0 : dual_.lambda;
-    plan.bound = dual_.bound + knapsack.noise(n, plan.lambda * reach);
+    plan.lambda = lagrangian_.is_optimal ? 0 : lagrangian_.lambda;
+    plan.bound = lagrangian_.bound + knapsack.noise(n, plan.lambda * max_key_sum);
     return true;
   }
 
@@ -205,9 +205,9 @@ struct ValueGroups {
   void list_nodes(std::size_t from, std::size_t end) {
     if (from == 0) work.node_value.clear(), work.node_key.clear();
     for (std::size_t k = from; k < end; ++k) {
-      if (work.best_of[k] == -kInfinity) continue;
+      if (work.best_value_of_node[k] == -kInfinity) continue;
       const Node& node = prepared.nodes[k];
-      work.node_value.push_back(work.best_of[k]);
+      work.node_value.push_back(work.best_value_of_node[k]);
       if constexpr (kSquare)
         work.node_key.push_back(node.min_price);
       else
@@ -219,9 +219,9 @@ struct ValueGroups {
   bool value_nodes(const Shape& shape, Plan& plan) {
     const bool known = plan.memo != kNone;
     std::size_t place = known ? plan.memo : work.memo.size();
-    if (Source::dear && 8.0 * static_cast<double>(place) < options.limits.memory)
+    if (Source::is_expensive && 8.0 * static_cast<double>(place) < options.limits.memory)
       plan.memo = place;
-    work.best_of.assign(prepared.nodes.size(), -kInfinity);
+    work.best_value_of_node.assign(prepared.nodes.size(), -kInfinity);
     const auto visit = [&](std::size_t row) {
       const Slot& s = prepared.slots[row];
       double z = 0;
@@ -231,14 +231,14 @@ struct ValueGroups {
         if (!source.upper_bound(s, row, shape.length(s), z)) return fail(row);
         if (plan.memo != kNone) work.memo.push_back(z);
       }
-      if (!affordable(s)) return true;
-      if (std::isfinite(z)) note(z);
-      double& most = work.best_of[static_cast<std::size_t>(s.place)];
+      if (!is_affordable(s)) return true;
+      if (std::isfinite(z)) record_value(z);
+      double& most = work.best_value_of_node[static_cast<std::size_t>(s.place)];
       most = std::max(most, z);
       return true;
     };
-    if (Source::by_length) {  // only slots that this group may use
-      each_possible(shape, plan.least_others, visit);
+    if (Source::length_dependent) {  // only slots that this group may use
+      for_each_usable(shape, plan.least_others, visit);
     } else {
       prepared.each_row([&](std::size_t row) {
         if (query.admits(prepared.slots[row], row)) visit(row);
@@ -250,22 +250,22 @@ struct ValueGroups {
   // Calls visit(row) for the slots that a window of this shape may use, until it says false.
   // Two loops, each with its own copy of what is done: neither slows the other.
   template <bool kListed = false, class Visit>
-  void each_possible(const Shape& shape, double least_others, Visit visit) {
+  void for_each_usable(const Shape& shape, double least_others, Visit visit) {
     if constexpr (kListed) {
-      for (const std::size_t row : *listed)
-        if (possible(shape, prepared.slots[row], row) && !visit(row)) return;
+      for (const std::size_t row : *listed_rows)
+        if (is_usable(shape, prepared.slots[row], row) && !visit(row)) return;
       return;
     }
     Thresholds thresholds = first_thresholds(prepared, query, shape);
-    // Slots too dear for any window still make a step of Lite, and a group's time possible.
+    // Slots too dear for any window still make a step of Lite, and a group's time is_usable.
     if (!options.lite && !options.group_span)
       thresholds.key = key_ceiling(shape.screened(query.most_money()), least_others);
     Shape::screen(prepared).each(
         prepared.order, thresholds, prepared.last_position(),
-        [&](std::size_t row) { return !possible(shape, prepared.slots[row], row) || visit(row); });
+        [&](std::size_t row) { return !is_usable(shape, prepared.slots[row], row) || visit(row); });
   }
 
-  void note(double z) { knapsack.scale.add(z); }
+  void record_value(double z) { knapsack.scale.add(z); }
 
   static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
@@ -275,18 +275,18 @@ struct ValueGroups {
   const ValueOptions& options;
   ValueWorkspace& work;
   Knapsack& knapsack;
-  LagrangianBound dual_;
+  LagrangianBound lagrangian_;
   int n;
-  double reach = 0;  // more than the keys of any window sum to
+  double max_key_sum = 0;  // more than the keys of any window sum to
   // Of the group to sweep next, where known: the only slots that a better window may use, by
   // time, and the weights of their n - 1 heaviest nodes under the plan's multiplier.
-  const std::vector<std::size_t>* listed = nullptr;
+  const std::vector<std::size_t>* listed_rows = nullptr;
   double listed_heaviest = 0;
 
  private:
   std::vector<double> heaviest_;  // weights, while planning
-  double shortest_ = 0;  // the span of the fastest node
-  double dearest_ = 0;   // the largest key in any answer
+  double min_span_ = 0;  // the span of the fastest node
+  double max_key_ = 0;   // the largest key in any answer
 };
 
 }  // namespace slotkern

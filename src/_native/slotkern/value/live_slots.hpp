@@ -67,8 +67,8 @@ struct LiveSlots {
 
   // Drops the slots that expired before t and are not `live(row)`; says until when none does.
   template <class Live>
-  double purge(double t, Live live) {
-    double soonest = kInfinity;
+  double drop_expired(double t, Live live) {
+    double next_expiry = kInfinity;
     std::size_t kept = 0;
     const bool weighed = !weight.empty();
     for (std::size_t j = 0; j < row.size(); ++j) {
@@ -78,14 +78,14 @@ struct LiveSlots {
       else
         begin[kept] = begin[j], end[kept] = end[j], length[kept] = length[j];
       key[kept] = key[j], latest[kept] = latest[j], row[kept] = row[j], anchor[kept] = anchor[j];
-      soonest = std::min(soonest, latest[kept++]);
+      next_expiry = std::min(next_expiry, latest[kept++]);
     }
     if (weighed)
       weight.resize(kept), value.resize(kept);
     else
       begin.resize(kept), end.resize(kept), length.resize(kept);
     key.resize(kept), latest.resize(kept), row.resize(kept), anchor.resize(kept);
-    return soonest;
+    return next_expiry;
   }
 };
 
@@ -113,7 +113,7 @@ struct ValueWorkspace : LiveSlots {
   std::vector<StepValue> steps;  // filled by record()
   // One entry a usable node, fastest first: its best value and its least key.
   std::vector<double> node_value, node_key;
-  std::vector<double> best_of;  // by place of the node
+  std::vector<double> best_value_of_node;  // by place of the node
   struct Plan {
     double span, budget, bound, lambda, least_others;
     std::size_t group;

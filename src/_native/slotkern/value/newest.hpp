@@ -1,9 +1,9 @@
 // The sweep of a group where values stay: only a set that holds a slot of this start is new.
 //
 // The bound of such a set: the weights of the new slot and of the n - 1 heaviest others. A slot
-// that cannot beat the incumbent with the heaviest others of the whole group is never kept. Of the
-// slots that begin together those join first whose bounds do not beat the incumbent. If few are
-// left, each is forced into a knapsack of the live slots; if many are left, all join and one
+// that cannot cutoff the incumbent with the heaviest others of the whole group is never kept. Of the
+// slots that begin together those add_slots first whose bounds do not cutoff the incumbent. If num_hopeful are
+// left, each is forced into a knapsack of the live slots; if many are left, all add_slots and one
 // knapsack chooses from all that is live. O(live) a start, and the knapsacks.
 #pragma once
 
@@ -28,7 +28,7 @@ class NewestSweep {
         options_(state.options), w_(state.work), knapsack_(state.knapsack), n_(state.n) {}
 
   void run(const Shape& shape, const Plan& from) {
-    if (state_.listed)
+    if (state_.listed_rows)
       sweep<true>(shape, from);
     else
       sweep<false>(shape, from);
@@ -37,22 +37,22 @@ class NewestSweep {
  private:
   static constexpr std::size_t kNone = State::kNone;
   static constexpr std::int64_t kLong = State::kLong;
-  static constexpr std::size_t kFewTogether = 3;  // are forced in one after the other
+  static constexpr std::size_t kMaxOneByOne = 3;  // are forced in one after the other
   static std::size_t at(int j) { return State::at(j); }
 
   template <bool kListed>
   void sweep(const Shape& shape, const Plan& from) {
     Plan plan = from;
     double heaviest = 0;  // the n - 1 heaviest nodes
-    if (!state_.tighten(plan, heaviest, shape)) return;
-    const double lambda = plan.lambda, money = lambda * plan.budget;
-    double least = state_.beat(state_.best, lambda);
+    if (!state_.tighten_bound(plan, heaviest, shape)) return;
+    const double lambda = plan.lambda, budget_charge = lambda * plan.budget;
+    double cutoff = state_.cutoff(state_.best, lambda);
     w_.clear();
-    soonest_ = kInfinity;
+    next_expiry_ = kInfinity;
     w_.joining.clear();
     double now = -kInfinity;  // the start of the slots in w_.joining
     std::size_t place = plan.memo;
-    state_.template each_possible<kListed>(shape, plan.least_others, [&](std::size_t row) {
+    state_.template for_each_usable<kListed>(shape, plan.least_others, [&](std::size_t row) {
       const Slot& s = prepared_.slots[row];
       const double t = query_.start_in(s), length = shape.length(s);
       double z = 0;
@@ -62,60 +62,60 @@ class NewestSweep {
         return state_.fail(row);
       const double key = shape.key(s), weight = z - lambda * key;
       if (t != now) {
-        if (!w_.joining.empty() && !join(shape, plan, now, least)) return false;
+        if (!w_.joining.empty() && !add_slots(shape, plan, now, cutoff)) return false;
         now = t;
       }
-      if (key > plan.budget || !(weight + heaviest + money > least)) return true;
+      if (key > plan.budget || !(weight + heaviest + budget_charge > cutoff)) return true;
       if (++state_.effort.steps == kLong) expect_long();
       poll();
-      w_.joining.push_back({weight, key, z, state_.latest(s, length), row,
+      w_.joining.push_back({weight, key, z, state_.latest_start(s, length), row,
                             state_.is_anchor(shape, row)});
       return true;
     });
-    if (!w_.joining.empty() && state_.fault.status == Status::ok && !state_.out_of_work())
-      join(shape, plan, now, least);
+    if (!w_.joining.empty() && state_.fault.status == Status::ok && !state_.is_out_of_work())
+      add_slots(shape, plan, now, cutoff);
   }
 
-  // The slots of start t join those that are live, and the sets that hold any of them are looked
-  // at. `least`: what a bound must beat. False: out of work.
-  bool join(const Shape& shape, const Plan& plan, double t, double& least) {
-    if (t > soonest_) soonest_ = w_.purge(t, [&](std::size_t row) {
+  // The slots of start t add_slots those that are live, and the sets that hold any of them are looked
+  // at. `cutoff`: what a bound must cutoff. False: out of work.
+  bool add_slots(const Shape& shape, const Plan& plan, double t, double& cutoff) {
+    if (t > next_expiry_) next_expiry_ = w_.drop_expired(t, [&](std::size_t row) {
       return live(query_, shape, prepared_.slots[row], t);
     });
-    std::vector<Joining>& fresh = w_.joining;
-    for (const Joining& one : fresh) soonest_ = std::min(soonest_, one.latest);
-    std::size_t few = fresh.size();
-    if (few > kFewTogether) few = part_hopeless(plan, least);
+    std::vector<Joining>& added = w_.joining;
+    for (const Joining& one : added) next_expiry_ = std::min(next_expiry_, one.latest);
+    std::size_t num_hopeful = added.size();
+    if (num_hopeful > kMaxOneByOne) num_hopeful = partition_by_bound(plan, cutoff);
     bool going = true;
-    if (few > kFewTogether) {
-      std::stable_sort(fresh.begin(), fresh.begin() + static_cast<std::ptrdiff_t>(few), heavier);
-      w_.merge(fresh.data(), few);
+    if (num_hopeful > kMaxOneByOne) {
+      std::stable_sort(added.begin(), added.begin() + static_cast<std::ptrdiff_t>(num_hopeful), heavier);
+      w_.merge(added.data(), num_hopeful);
       solve_all(shape, plan, t);
-      going = checked(plan, least);
+      going = update_cutoff(plan, cutoff);
     } else {
-      for (std::size_t i = 0; i < few && going; ++i) {
-        const Joining one = fresh[i];
-        if (tops(one.weight, plan) > least) {
+      for (std::size_t i = 0; i < num_hopeful && going; ++i) {
+        const Joining one = added[i];
+        if (bound_with(one.weight, plan) > cutoff) {
           solve_newest(shape, plan, one.row, one.key, one.value, t);
-          going = checked(plan, least);
+          going = update_cutoff(plan, cutoff);
         }
         w_.insert(one.weight, one.key, one.value, one.latest, one.row, one.anchor);
       }
     }
-    fresh.clear();
+    added.clear();
     return going;
   }
 
-  // What a bound must beat after a knapsack. False: out of work.
-  bool checked(const Plan& plan, double& least) {
-    least = state_.beat(state_.best, plan.lambda);
-    if (!state_.out_of_work()) return true;
-    state_.give_up(plan.bound);
+  // What a bound must cutoff after a knapsack. False: out of work.
+  bool update_cutoff(const Plan& plan, double& cutoff) {
+    cutoff = state_.cutoff(state_.best, plan.lambda);
+    if (!state_.is_out_of_work()) return true;
+    state_.mark_unproven(plan.bound);
     return false;
   }
 
-  // The bound of the sets of a slot and live others; minus infinity if there are too few.
-  double tops(double weight, const Plan& plan) const {
+  // The bound of the sets of a slot and live others; minus infinity if there are too num_hopeful.
+  double bound_with(double weight, const Plan& plan) const {
     if (static_cast<int>(w_.row.size()) < n_ - 1) return -kInfinity;
     double top = weight + plan.lambda * plan.budget;
     for (int k = 0; k < n_ - 1; ++k) top += w_.weight[at(k)];
@@ -123,14 +123,14 @@ class NewestSweep {
   }
 
   // Merges those of w_.joining whose sets, with the heaviest others of live ones and of each other,
-  // do not beat the incumbent; the rest stays in front. Returns how many.
-  std::size_t part_hopeless(const Plan& plan, double least) {
-    std::vector<Joining>& fresh = w_.joining;
-    const std::size_t n = at(n_), all = fresh.size() + w_.row.size();
+  // do not cutoff the incumbent; the rest stays in front. Returns how many.
+  std::size_t partition_by_bound(const Plan& plan, double cutoff) {
+    std::vector<Joining>& added = w_.joining;
+    const std::size_t n = at(n_), all = added.size() + w_.row.size();
     double sum = plan.lambda * plan.budget, last = 0;  // of the n heaviest, and the n-th
     if (all >= n) {
       order_.clear();
-      for (const Joining& one : fresh) order_.push_back(one.weight);
+      for (const Joining& one : added) order_.push_back(one.weight);
       const std::size_t some = std::min(n, order_.size());
       std::partial_sort(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(some),
                         order_.end(), std::greater<>());
@@ -140,13 +140,13 @@ class NewestSweep {
         sum += last;
       }
     }
-    const auto hopes = [&](const Joining& one) {
-      return all >= n && sum - last + std::max(last, one.weight) > least;
+    const auto can_win = [&](const Joining& one) {
+      return all >= n && sum - last + std::max(last, one.weight) > cutoff;
     };
-    const auto rest = std::stable_partition(fresh.begin(), fresh.end(), hopes);
-    std::stable_sort(rest, fresh.end(), heavier);
-    const auto hopeful = static_cast<std::size_t>(rest - fresh.begin());
-    w_.merge(fresh.data() + hopeful, fresh.size() - hopeful);
+    const auto rest = std::stable_partition(added.begin(), added.end(), can_win);
+    std::stable_sort(rest, added.end(), heavier);
+    const auto hopeful = static_cast<std::size_t>(rest - added.begin());
+    w_.merge(added.data() + hopeful, added.size() - hopeful);
     return hopeful;
   }
 
@@ -158,20 +158,20 @@ class NewestSweep {
     ++state_.effort.subsets;
     const double before = state_.best;
     const Items items{w_.key.data(), w_.value.data(), static_cast<int>(w_.row.size())};
-    knapsack_.limits.table = true;  // as large as one of choose()
+    knapsack_.limits.allow_table = true;  // as large as one of choose()
     const bool found = before > -kInfinity
                            ? knapsack_.improve(items, w_.weight.data(), n_, plan.budget,
                                                plan.lambda, {}, before)
                            : knapsack_.solve(items, n_, plan.budget, {}, before, plan.lambda);
-    knapsack_.limits.table = false;
-    if (!found || !State::kAnchored || state_.any_anchor()) {
-      if (!knapsack_.complete) state_.give_up(knapsack_.bound);
-      if (found) state_.take(shape, t, kNone);
+    knapsack_.limits.allow_table = false;
+    if (!found || !State::kAnchored || state_.holds_anchor()) {
+      if (!knapsack_.complete) state_.mark_unproven(knapsack_.bound);
+      if (found) state_.accept_set(shape, t, kNone);
       return;
     }
     state_.incumbent = before;
     // Not one of them has this group's length: force its slots in, one after the other.
-    state_.with_anchors(shape, plan, t, [&](int anchor) {
+    state_.solve_with_each_anchor(shape, plan, t, [&](int anchor) {
       return ForcedItems{1, {w_.key[at(anchor)], 0}, w_.value[at(anchor)]};
     }, n_ - 1, kNone);
   }
@@ -185,17 +185,17 @@ class NewestSweep {
     const bool found = knapsack_.improve(items, w_.weight.data(), n_ - 1, plan.budget,
                                          plan.lambda, forced, before);
     if (!found) {
-      if (!knapsack_.complete) state_.give_up(knapsack_.bound);
+      if (!knapsack_.complete) state_.mark_unproven(knapsack_.bound);
       return;
     }
-    if (!State::kAnchored || state_.is_anchor(shape, row) || state_.any_anchor()) {
-      if (!knapsack_.complete) state_.give_up(knapsack_.bound);
-      state_.take(shape, t, row);
+    if (!State::kAnchored || state_.is_anchor(shape, row) || state_.holds_anchor()) {
+      if (!knapsack_.complete) state_.mark_unproven(knapsack_.bound);
+      state_.accept_set(shape, t, row);
       return;
     }
     state_.incumbent = before;
     // Not one of them has this group's length: force its slots in, one after the other.
-    state_.with_anchors(shape, plan, t, [&](int anchor) {
+    state_.solve_with_each_anchor(shape, plan, t, [&](int anchor) {
       return ForcedItems{2, {key, w_.key[at(anchor)]}, z + w_.value[at(anchor)]};
     }, n_ - 2, row);
   }
@@ -208,7 +208,7 @@ class NewestSweep {
   ValueWorkspace& w_;
   Knapsack& knapsack_;
   const int n_;
-  double soonest_ = kInfinity;  // no live slot expires before
+  double next_expiry_ = kInfinity;  // no live slot expires before
   std::vector<double> order_;   // weights
 };
 

@@ -3,7 +3,7 @@
 //
 // A range of groups is relaxed: its windows last no less than the fastest group's, cost no less
 // than the same prices do there, use no node slower than the slowest group's, and what a slot is
-// worth is bounded at whichever end of the lengths it is worth more (`Source::longer`). These
+// worth is bounded at whichever end of the lengths it is worth more (`Source::length_effect`). These
 // hold for rounded numbers too: sums, products and differences round without changing order.
 // Of a window's slots the one that starts last meets all others while they are live for the
 // shortest span, so that its weight and the n - 1 heaviest then live bound the window, under any
@@ -29,25 +29,25 @@ class GroupRanges {
   using Plan = typename State::Plan;
 
  public:
-  static constexpr bool apply = State::kSquare && Source::longer != Longer::unknown;
+  static constexpr bool apply = State::kSquare && Source::length_effect != LengthEffect::unknown;
 
   explicit GroupRanges(State& state) : state_(state), w_(state.work), n_(state.n) {}
 
-  bool worth_it() const {
-    return w_.plans.size() >= kMany && !state_.options.lite && !state_.options.group_span;
+  bool should_run() const {
+    return w_.plans.size() >= kMinGroups && !state_.options.lite && !state_.options.group_span;
   }
 
   // A good window makes the ranges small: any of a few groups, far from each other, which
   // sweep_listed() sweeps. It need not be their best one, for all ranges hold them again, so
   // that little work is enough. False at a fault.
   template <class Sweep>
-  bool try_few(Sweep sweep_listed) {
+  bool sweep_sample(Sweep sweep_listed) {
     groups_.swap(w_.plans);
     w_.plans.clear();
-    for (std::size_t k = 0; k < kFew; ++k)
-      w_.plans.push_back(groups_[(2 * k + 1) * groups_.size() / (2 * kFew)]);
+    for (std::size_t k = 0; k < kSampledGroups; ++k)
+      w_.plans.push_back(groups_[(2 * k + 1) * groups_.size() / (2 * kSampledGroups)]);
     std::int64_t& limit = state_.knapsack.limits.work;
-    limit = std::min(limit / 4, kLittleWork);
+    limit = std::min(limit / 4, kSampleWork);
     const bool fine = sweep_listed();
     limit = state_.options.limits.work;
     state_.proven = true, state_.bound = -kInfinity;
@@ -58,12 +58,12 @@ class GroupRanges {
   template <class Sweep>
   void run(Sweep sweep) {
     Range all{0, groups_.size() - 1, kInfinity, 0, 0, {}};
-    state_.each_possible(relaxed(all), groups_.back().least_others, [&](std::size_t row) {
+    state_.for_each_usable(relaxed(all), groups_.back().least_others, [&](std::size_t row) {
       all.rows.push_back(row);
       return true;
     });
-    if (relax(all)) divide(all, sweep);
-    state_.listed = nullptr;
+    if (tighten(all)) divide(all, sweep);
+    state_.listed_rows = nullptr;
   }
 
  private:
@@ -71,15 +71,15 @@ class GroupRanges {
     std::size_t first, last;  // places in groups_
     double bound, lambda, heaviest;  // under the multiplier, the n - 1 heaviest nodes
     std::vector<std::size_t> rows;  // by time: no others are in a better window of the range
-    bool stays = false;             // hardly a slot was dropped
+    bool is_dense = false;             // hardly a slot was dropped
   };
-  static constexpr std::int64_t kLittleWork = 20000;
+  static constexpr std::int64_t kSampleWork = 20000;
 
   struct Live {
-    double weight, until;
+    double weight, expiry;
   };
 
-  static constexpr std::size_t kNone = State::kNone, kMany = 256, kFew = 8, kBunch = 16;
+  static constexpr std::size_t kNone = State::kNone, kMinGroups = 256, kSampledGroups = 8, kMaxBunch = 16;
 
   Square relaxed(const Range& range) const {
     return {groups_[range.first].span,
@@ -88,13 +88,13 @@ class GroupRanges {
 
   template <class Sweep>
   void divide(Range& range, Sweep sweep) {
-    if (state_.out_of_work()) return state_.give_up(range.bound);
+    if (state_.is_out_of_work()) return state_.mark_unproven(range.bound);
     if (range.first == range.last) return sweep_one(range, sweep);
-    if (range.stays && range.last - range.first < kBunch) {  // halving goes on to lose little
+    if (range.is_dense && range.last - range.first < kMaxBunch) {  // halving goes on to lose little
       for (std::size_t k = range.first; k <= range.last; ++k) {
         Range one{k, k, range.bound, range.lambda, 0, range.rows};
-        if (!relax(one)) continue;
-        if (state_.out_of_work()) return state_.give_up(range.bound);
+        if (!tighten(one)) continue;
+        if (state_.is_out_of_work()) return state_.mark_unproven(range.bound);
         sweep_one(one, sweep);
       }
       return;
@@ -102,11 +102,11 @@ class GroupRanges {
     const std::size_t middle = range.first + (range.last - range.first) / 2;
     Range halves[] = {{range.first, middle, range.bound, range.lambda, 0, range.rows},
                       {middle + 1, range.last, range.bound, range.lambda, 0, range.rows}};
-    bool open[] = {relax(halves[0]), relax(halves[1])};
+    bool open[] = {tighten(halves[0]), tighten(halves[1])};
     const int better = open[1] && (!open[0] || halves[1].bound > halves[0].bound);
     for (const int half : {better, 1 - better}) {
       Range& one = halves[half];
-      if (open[half] && one.bound > state_.beat(state_.best, one.lambda)) divide(one, sweep);
+      if (open[half] && one.bound > state_.cutoff(state_.best, one.lambda)) divide(one, sweep);
       one.rows = {};
     }
   }
@@ -116,42 +116,42 @@ class GroupRanges {
     Plan plan = groups_[range.first];
     plan.bound = range.bound, plan.lambda = range.lambda;
     plan.budget = state_.key_budget(state_.shape_of(plan));
-    state_.listed = &range.rows;
+    state_.listed_rows = &range.rows;
     state_.listed_heaviest = range.heaviest;
     sweep(plan);
   }
 
   // Bounds the range and drops the slots that are in no better window. False if there is none.
-  // What one group's slots meet its sweep finds out.
-  bool relax(Range& range) {
+  // What one group's slots filter_rows its sweep finds out.
+  bool tighten(Range& range) {
     poll();
     const std::size_t before = range.rows.size();
     const Square shape = relaxed(range);
     Plan plan = groups_[range.first];
     plan.budget = state_.key_budget(shape);
-    if (!list(range, shape, plan.budget)) return false;
+    if (!list_usable(range, shape, plan.budget)) return false;
     const Items items{w_.node_key.data(), w_.node_value.data(),
                       static_cast<int>(w_.node_value.size())};
     if (!state_.solve_dual(items, plan, range.lambda)) return false;
     range.lambda = plan.lambda;
-    const double money = plan.lambda * plan.budget, least = state_.beat(state_.best, plan.lambda);
+    const double budget_charge = plan.lambda * plan.budget, cutoff = state_.cutoff(state_.best, plan.lambda);
     range.bound = std::min(range.bound, plan.bound);
-    if (!(range.bound > least)) return false;
+    if (!(range.bound > cutoff)) return false;
     range.heaviest = 0;
     if (n_ > 1) {
-      LagrangianBound::top(items, n_ - 1, 1, plan.lambda, w_.side);
+      LagrangianBound::select_heaviest(items, n_ - 1, 1, plan.lambda, w_.side);
       range.heaviest = w_.side.weight;
     }
     if (range.first == range.last) return true;
-    meet(range, shape, plan.lambda, money, least);
-    range.stays = 16 * range.rows.size() > 15 * before;
-    return !range.rows.empty() && range.bound > least;
+    filter_rows(range, shape, plan.lambda, budget_charge, cutoff);
+    range.is_dense = 16 * range.rows.size() > 15 * before;
+    return !range.rows.empty() && range.bound > cutoff;
   }
 
   // Keeps the rows that a window of the range may use, with their values, and lists their nodes.
-  bool list(Range& range, const Square& shape, double budget) {
+  bool list_usable(Range& range, const Square& shape, double budget) {
     const double valued =
-        groups_[Source::longer == Longer::no_worse ? range.last : range.first].span;
+        groups_[Source::length_effect == LengthEffect::no_worse ? range.last : range.first].span;
     const PreparedSlots& prepared = state_.prepared;
     node_.resize(prepared.nodes.size(), kNone);
     value_.clear(), w_.node_value.clear(), w_.node_key.clear();
@@ -159,11 +159,11 @@ class GroupRanges {
     std::size_t kept = 0;
     for (const std::size_t row : range.rows) {
       const Slot& s = prepared.slots[row];
-      if (s.price > budget || !state_.possible(shape, s, row)) continue;
+      if (s.price > budget || !state_.is_usable(shape, s, row)) continue;
       double z = 0;
       state_.source.upper_bound(s, row, valued, z);
-      z = std::min(z, Source::most);
-      state_.note(z);
+      z = std::min(z, Source::max_value);
+      state_.record_value(z);
       range.rows[kept++] = row;
       value_.push_back(z);
       const auto place = static_cast<std::size_t>(s.place);
@@ -183,24 +183,24 @@ class GroupRanges {
   }
 
   // Lets the slots come one after the other; keeps those that are live where one may win.
-  void meet(Range& range, const Square& shape, double lambda, double money, double least) {
+  void filter_rows(Range& range, const Square& shape, double lambda, double budget_charge, double cutoff) {
     const Query& query = state_.query;
     const std::size_t others = static_cast<std::size_t>(n_) - 1;
-    live_.clear(), left_.clear(), until_.clear();
+    live_.clear(), open_starts_.clear(), expiry_.clear();
     double most = -kInfinity;
     std::size_t kept = 0;
     for (std::size_t k = 0; k < range.rows.size(); ++k) {
       const std::size_t row = range.rows[k];
       const Slot& s = state_.prepared.slots[row];
       const double weight = value_[k] - lambda * s.price;
-      if (!(weight + range.heaviest + money > least)) continue;
-      const double t = query.start_in(s), until = expired_after(s, shape.span);
+      if (!(weight + range.heaviest + budget_charge > cutoff)) continue;
+      const double t = query.start_in(s), expiry = expiry_of(s, shape.span);
       range.rows[kept++] = row;
-      until_.push_back(until);
-      double top = weight + money;
+      expiry_.push_back(expiry);
+      double top = weight + budget_charge;
       std::size_t count = 0, dead = 0;
       for (std::size_t j = 0; j < live_.size() && count < others; ++j) {
-        if (live_[j].until < t) {
+        if (live_[j].expiry < t) {
           ++dead;
         } else {
           top += live_[j].weight;
@@ -209,28 +209,28 @@ class GroupRanges {
       }
       live_.erase(live_.begin() + static_cast<std::ptrdiff_t>(count),
                   live_.begin() + static_cast<std::ptrdiff_t>(count + dead));
-      if (count == others && top > least) {
+      if (count == others && top > cutoff) {
         most = std::max(most, top);
-        left_.push_back(t);
+        open_starts_.push_back(t);
       }
       const auto lighter = std::upper_bound(
           live_.begin(), live_.end(), weight,
           [](double x, const Live& slot) { return x > slot.weight; });
-      live_.insert(lighter, {weight, until});
+      live_.insert(lighter, {weight, expiry});
     }
     range.rows.resize(kept);
-    range.bound = std::min(range.bound, most + state_.knapsack.noise(n_, lambda * state_.reach));
+    range.bound = std::min(range.bound, most + state_.knapsack.noise(n_, lambda * state_.max_key_sum));
     kept = 0;
     for (std::size_t k = 0; k < range.rows.size(); ++k) {
       const double t = query.start_in(state_.prepared.slots[range.rows[k]]);
-      const auto next = std::lower_bound(left_.begin(), left_.end(), t);
-      if (next != left_.end() && *next <= until_[k]) range.rows[kept++] = range.rows[k];
+      const auto next = std::lower_bound(open_starts_.begin(), open_starts_.end(), t);
+      if (next != open_starts_.end() && *next <= expiry_[k]) range.rows[kept++] = range.rows[k];
     }
     range.rows.resize(kept);
   }
 
   // No slot is live later, however the sum of its test is rounded.
-  double expired_after(const Slot& s, double length) const {
+  double expiry_of(const Slot& s, double length) const {
     const double limit = state_.query.limit(s);
     return limit - length + 4 * 0x1p-52 * (std::fabs(limit) + length);
   }
@@ -239,10 +239,10 @@ class GroupRanges {
   ValueWorkspace& w_;
   const int n_;
   std::vector<Plan> groups_;  // fastest first
-  std::vector<std::size_t> node_, places_;  // by place of the node: where it is listed
-  std::vector<double> value_, until_;       // by place in the range's rows
+  std::vector<std::size_t> node_, places_;  // by place of the node: where it is listed_rows
+  std::vector<double> value_, expiry_;       // by place in the range's rows
   std::vector<Live> live_;                  // by falling weight
-  std::vector<double> left_;                // starts of slots whose bound beats the incumbent
+  std::vector<double> open_starts_;                // starts of slots whose bound beats the incumbent
 };
 
 }  // namespace slotkern

@@ -1,10 +1,10 @@
 // The best window by any additive criterion: n slots of the largest total value within the
 // budget, at every step of the sweep (2018, sections 3.2 and 3.3).
 //
-// Budgets are in units of the key (square: prices, budget / T; ragged: money), so that only the
+// Budgets are in units of the key (square: prices, budget / T; ragged: budget_charge), so that only the
 // budget changes from group to group. Exact, because
-//   - a group's LagrangianBound bound over its nodes (best value, least price) holds for all its steps;
-//     groups are swept by falling bound until that is no better than the incumbent, of many
+//   - a group's LagrangianBound bound over its nodes (best value, cutoff price) holds for all its steps;
+//     groups are swept by falling bound expiry that is no better than the incumbent, of many
 //     groups only those that value/ranges.hpp leaves;
 //   - when values do not move with time, only sets that hold the newest slot are new at a step
 //     (value/newest.hpp); when they move, every step is bounded anew (value/steps.hpp).
@@ -43,8 +43,8 @@ class ValueSearch {
     state_.list_groups();
     if (state_.options.lite && !state_.options.any_start) return run_lite();
     if constexpr (Ranges::apply)
-      if (ranges_.worth_it()) {
-        if (!ranges_.try_few([this] { return sweep_listed(); })) return false;
+      if (ranges_.should_run()) {
+        if (!ranges_.sweep_sample([this] { return sweep_listed(); })) return false;
         ranges_.run([this](const Plan& plan) { sweep(plan); });
         conclude();
         return !state_.work.chosen.empty();
@@ -57,7 +57,7 @@ class ValueSearch {
   // The best total of each step by itself, in work.steps; up to the first that is not proven.
   bool record() {
     state_.list_groups();
-    if (!state_.plan()) return false;
+    if (!state_.bound_plans()) return false;
     state_.work.steps.clear();
     state_.recording = true;
     for (const Plan& plan : state_.work.plans) {
@@ -83,7 +83,7 @@ class ValueSearch {
 
   // The groups in work.plans by falling bound. False at a fault.
   bool sweep_listed() {
-    if (!state_.plan()) return false;
+    if (!state_.bound_plans()) return false;
     const ValueOptions& options = state_.options;
     std::vector<Plan>& plans = state_.work.plans;
     std::sort(plans.begin(), plans.end(), [](const Plan& a, const Plan& b) {
@@ -92,10 +92,10 @@ class ValueSearch {
     for (const Plan& plan : plans) {
       // A Lite window shorter than its group's time may be worth more than the group's bound.
       const bool sure =
-          !options.lite || !State::kSquare || !Source::by_length || options.group_span;
-      if (sure && !(plan.bound > state_.beat(state_.best, plan.lambda))) continue;
-      if (state_.out_of_work()) {
-        state_.give_up(plan.bound);
+          !options.lite || !State::kSquare || !Source::length_dependent || options.group_span;
+      if (sure && !(plan.bound > state_.cutoff(state_.best, plan.lambda))) continue;
+      if (state_.is_out_of_work()) {
+        state_.mark_unproven(plan.bound);
         break;
       }
       sweep(plan);

@@ -42,21 +42,21 @@ struct Valuation {
 
 inline constexpr double kMaxValue = 1e290;
 
-enum class Longer { unknown, no_better, no_worse };
+enum class LengthEffect { unknown, no_better, no_worse };
 
 // What a search relies on. `value` gives z of a part of that length that starts at t, larger is
 // better, the same whenever it is asked; false where there is none. `upper_bound` is no less than
 // any of them at that length, whatever t; infinite where it is not `bounded`. The user sees sign *
 // the sum, or the mean. Flags tell the search what it may skip:
 //   moving     z changes with t: every live slot is valued anew at each step
-//   by_length  z changes with the length: bounds are made for each group
-//   anchored   a longer window may look better, so that a group's window must hold a slot of
+//   length_dependent  z changes with the length: bounds are made for each group
+//   needs_anchor   a length_effect window may look better, so that a group's window must hold a slot of
 //              its own performance (else its true length is another group's)
-//   dear       asking for z takes long: it is asked once a slot and group, and remembered
+//   is_expensive       asking for z takes long: it is asked once a slot and group, and remembered
 //   needs_end  z counts to the slot's end, which must be finite
-//   whole      z may be integers, whose sums are exact
-//   longer     what a longer part does to z, rounded as it is: with it one bound holds for all
-//              groups of a range (value/ranges.hpp); `most`: z is no more, however long
+//   integral      z may be integers, whose sums are exact
+//   length_effect     what a length_effect part does to z, rounded as it is: with it one bound holds for all
+//              groups of a range (value/ranges.hpp); `max_value`: z is no more, however long
 // A source of distances is a function of the times before and after the part (`between`). What
 // has no name is brought by the user.
 template <class S>
@@ -65,33 +65,33 @@ concept Source = requires(const S& source, const Slot& slot, std::size_t row, do
   requires std::same_as<decltype(S::name), const std::string_view>;
   requires std::same_as<decltype(S::doc), const std::string_view>;
   requires std::same_as<decltype(S::moving), const bool>;
-  requires std::same_as<decltype(S::by_length), const bool>;
-  requires std::same_as<decltype(S::dear), const bool>;
-  requires std::same_as<decltype(S::anchored), const bool>;
+  requires std::same_as<decltype(S::length_dependent), const bool>;
+  requires std::same_as<decltype(S::is_expensive), const bool>;
+  requires std::same_as<decltype(S::needs_anchor), const bool>;
   requires std::same_as<decltype(S::needs_end), const bool>;
-  requires std::same_as<decltype(S::whole), const bool>;
+  requires std::same_as<decltype(S::integral), const bool>;
   requires std::same_as<decltype(S::mean), const bool>;
   requires std::same_as<decltype(S::bounded), const bool>;
-  requires std::same_as<decltype(S::longer), const Longer>;
-  requires std::same_as<decltype(S::most), const double>;
+  requires std::same_as<decltype(S::length_effect), const LengthEffect>;
+  requires std::same_as<decltype(S::max_value), const double>;
   { source.sign } -> std::convertible_to<double>;
   { source.value(slot, row, t, length, z) } -> std::same_as<bool>;
   { source.upper_bound(slot, row, length, z) } -> std::same_as<bool>;
 };
 
-// Of most sources.
+// Of max_value sources.
 struct SourceDefaults {
   static constexpr std::string_view name = "", doc = "";
-  static constexpr bool moving = false, by_length = true, anchored = true, dear = false;
-  static constexpr bool needs_end = false, whole = false, mean = false, bounded = true;
-  static constexpr Longer longer = Longer::unknown;
-  static constexpr double most = kInfinity;
+  static constexpr bool moving = false, length_dependent = true, needs_anchor = true, is_expensive = false;
+  static constexpr bool needs_end = false, integral = false, mean = false, bounded = true;
+  static constexpr LengthEffect length_effect = LengthEffect::unknown;
+  static constexpr double max_value = kInfinity;
 };
 
 // A column of values within kMaxValue, from an extra field or an array.
 struct ColumnSource : SourceDefaults {
-  static constexpr bool by_length = false, anchored = false, whole = true;
-  static constexpr Longer longer = Longer::no_better;
+  static constexpr bool length_dependent = false, needs_anchor = false, integral = true;
+  static constexpr LengthEffect length_effect = LengthEffect::no_better;
   const PreparedSlots& prepared;
   const double* z;
   double sign;
@@ -112,7 +112,7 @@ struct ColumnSource : SourceDefaults {
 struct PartTimeSource : SourceDefaults {
   static constexpr std::string_view name = "processor_time";
   static constexpr std::string_view doc = "the least sum of the parts' lengths";
-  static constexpr Longer longer = Longer::no_better;
+  static constexpr LengthEffect length_effect = LengthEffect::no_better;
   static constexpr double sign = -1;
 
   PartTimeSource(const PreparedSlots&, const Valuation&) {}
@@ -127,7 +127,7 @@ struct PartTimeSource : SourceDefaults {
 };
 
 struct StaticFunctionSource : SourceDefaults {
-  static constexpr bool dear = true;
+  static constexpr bool is_expensive = true;
   const PreparedSlots& prepared;
   StaticValue function;
   const char* records;
@@ -177,12 +177,12 @@ struct MovingFunctionSource : SourceDefaults {
 inline double rounding(const Slot& s) { return 0x1p-50 * (s.end - s.start); }
 
 // Time to the nearest neighbouring task, maximized. The ends of a slot are tasks, those of the
-// horizon too. A longer window only comes closer to them, so no anchor is needed.
+// horizon too. A length_effect window only comes closer to them, so no anchor is needed.
 struct DependableSource : SourceDefaults {
   static constexpr std::string_view name = "dependable";
   static constexpr std::string_view doc = "the largest mean time to the nearest neighbouring task";
-  static constexpr bool moving = true, anchored = false, needs_end = true, mean = true;
-  static constexpr Longer longer = Longer::no_better;
+  static constexpr bool moving = true, needs_anchor = false, needs_end = true, mean = true;
+  static constexpr LengthEffect length_effect = LengthEffect::no_better;
   static constexpr double sign = 1;
 
   DependableSource(const PreparedSlots&, const Valuation&) {}
@@ -206,8 +206,8 @@ struct CoordinatedSource : SourceDefaults {
   static constexpr std::string_view doc =
       "the smallest mean time to the farthest neighbouring task";
   static constexpr bool moving = true, needs_end = true, mean = true;
-  static constexpr Longer longer = Longer::no_worse;
-  static constexpr double most = 0;
+  static constexpr LengthEffect length_effect = LengthEffect::no_worse;
+  static constexpr double max_value = 0;
   static constexpr double sign = -1;
 
   CoordinatedSource(const PreparedSlots&, const Valuation&) {}
@@ -224,13 +224,13 @@ struct CoordinatedSource : SourceDefaults {
   }
 };
 
-// The free time that is left over in the slots, minimized: long slots stay whole.
+// The free time that is left over in the slots, minimized: long slots stay integral.
 struct LeftoverSource : SourceDefaults {
   static constexpr std::string_view name = "leftover";
   static constexpr std::string_view doc =
       "the least sum of the free time left over in the slots used (best fit)";
   static constexpr bool needs_end = true;
-  static constexpr Longer longer = Longer::no_worse;
+  static constexpr LengthEffect length_effect = LengthEffect::no_worse;
   static constexpr double sign = -1;
 
   LeftoverSource(const PreparedSlots&, const Valuation&) {}

@@ -6,7 +6,7 @@
 // best: concave for dependable, convex for coordinated, so that starts of slots, middles
 // s + (e - s - T) / 2, latest starts e - T, the earliest and the latest start and deadline - T hold
 // the best of all starts. O(live) a step for its bound, and the knapsacks of those that can win.
-// Lite (section 4) at all starts, or recorded: the n cheapest of each step, as in
+// Lite (section 4) at all starts, or recorded_value: the n cheapest of each step, as in
 // value/cheapest_steps.hpp.
 #pragma once
 
@@ -32,19 +32,19 @@ class StepSweep {
 
   void run(const Shape& shape, const Plan& from) {
     Plan plan = from;
-    if (!(state_.listed ? gather<true>(shape, plan) : gather<false>(shape, plan))) return;
+    if (!(state_.listed_rows ? collect_candidates<true>(shape, plan) : collect_candidates<false>(shape, plan))) return;
     fill_times(shape);
     w_.clear();
-    double soonest = kInfinity, anchored = -kInfinity, lambda = plan.lambda;
+    double next_expiry = kInfinity, anchored = -kInfinity, lambda = plan.lambda;
     const auto drop_expired = [&](double t) {
-      if (t > soonest) soonest = w_.purge(t, [&](std::size_t row) {
+      if (t > next_expiry) next_expiry = w_.drop_expired(t, [&](std::size_t row) {
         return live(query_, shape, prepared_.slots[row], t);
       });
     };
-    std::size_t next = 0, record = 0;
-    const bool few = state_.listed != nullptr;  // slots: most steps then have no window
+    std::size_t next = 0, record_index = 0;
+    const bool is_listed = state_.listed_rows != nullptr;  // slots: most steps then have no window
     for (auto step = w_.times.begin(); step != w_.times.end(); ++step) {
-      if (few && (w_.row.empty() || *step > anchored)) {  // none before another slot comes
+      if (is_listed && (w_.row.empty() || *step > anchored)) {  // none before another slot comes
         if (next == w_.candidates.size()) return;
         step = std::lower_bound(step, w_.times.end(),
                                 query_.start_in(prepared_.slots[w_.candidates[next]]));
@@ -54,15 +54,15 @@ class StepSweep {
       poll();
       if (options_.lite) drop_expired(t);
       const std::size_t before = next;
-      state_.incumbent = state_.recording ? recorded(record, t) : state_.best;
+      state_.incumbent = state_.recording ? recorded_value(record_index, t) : state_.best;
       for (; next < w_.candidates.size(); ++next) {
         const std::size_t row = w_.candidates[next];
         if (query_.start_in(prepared_.slots[row]) > t) break;
         const Slot& s = prepared_.slots[row];
-        const double length = shape.length(s), until = state_.latest(s, length);
+        const double length = shape.length(s), until = state_.latest_start(s, length);
         const bool anchor = state_.is_anchor(shape, row);
         w_.append(shape.key(s), until, s.start, s.end, length, row, anchor);
-        soonest = std::min(soonest, until);
+        next_expiry = std::min(next_expiry, until);
         if (anchor) anchored = std::max(anchored, query_.limit(s));
         if (options_.lite) cheapest_step(shape, plan, t);  // after each slot, as in the papers
       }
@@ -75,10 +75,10 @@ class StepSweep {
       }
       if (state_.fault.status != Status::ok) return;
       if (state_.recording) {
-        w_.steps[record].value = state_.incumbent;
+        w_.steps[record_index].value = state_.incumbent;
         if (!state_.proven) return;
-      } else if (state_.out_of_work()) {
-        return state_.give_up(plan.bound);
+      } else if (state_.is_out_of_work()) {
+        return state_.mark_unproven(plan.bound);
       }
     }
   }
@@ -92,24 +92,24 @@ class StepSweep {
 
   // The slots that may be in a window of this group, into work.candidates; whether there are n.
   template <bool kListed>
-  bool gather(const Shape& shape, Plan& plan) {
+  bool collect_candidates(const Shape& shape, Plan& plan) {
     // A slot that cannot win even with the heaviest others of the group is never kept. Lite
-    // keeps all, for the cheapest are its choice; so does a record, for every step counts.
-    const bool sieved = Source::bounded && !options_.lite && !state_.recording;
+    // keeps all, for the cheapest are its choice; so does a record_index, for every step counts.
+    const bool is_filtered = Source::bounded && !options_.lite && !state_.recording;
     const bool keep_anchors = options_.group_span;  // they allow the group's time to others
     double heaviest = 0;
-    if (sieved && !state_.tighten(plan, heaviest, shape)) return false;
-    const double money = plan.lambda * plan.budget;
-    const double least = state_.beat(state_.best, plan.lambda);
+    if (is_filtered && !state_.tighten_bound(plan, heaviest, shape)) return false;
+    const double budget_charge = plan.lambda * plan.budget;
+    const double cutoff = state_.cutoff(state_.best, plan.lambda);
     w_.candidates.clear();
-    state_.template each_possible<kListed>(shape, plan.least_others, [&](std::size_t row) {
+    state_.template for_each_usable<kListed>(shape, plan.least_others, [&](std::size_t row) {
       const Slot& s = prepared_.slots[row];
       const double key = shape.key(s);
       if (!options_.lite && !keep_anchors && key > plan.budget) return true;
       double z = 0;
-      if (!sieved || (keep_anchors && state_.is_anchor(shape, row)) ||
+      if (!is_filtered || (keep_anchors && state_.is_anchor(shape, row)) ||
           (source_.upper_bound(s, row, shape.length(s), z) &&
-           z - plan.lambda * key + heaviest + money > least))
+           z - plan.lambda * key + heaviest + budget_charge > cutoff))
         w_.candidates.push_back(row);
       return true;
     });
@@ -117,7 +117,7 @@ class StepSweep {
   }
 
   // The entry of t in steps, which lie by time; `at` only moves forward within a group.
-  double recorded(std::size_t& place, double t) {
+  double recorded_value(std::size_t& place, double t) {
     while (place < w_.steps.size() && w_.steps[place].start < t) ++place;
     if (place == w_.steps.size() || w_.steps[place].start != t)
       w_.steps.insert(w_.steps.begin() + static_cast<std::ptrdiff_t>(place), {t, -kInfinity});
@@ -130,7 +130,7 @@ class StepSweep {
       const Slot& s = prepared_.slots[w_.row[j]];
       if (!source_.value(s, w_.row[j], t, shape.length(s), w_.value[j]))
         return state_.fail(w_.row[j]);
-      state_.note(w_.value[j]);
+      state_.record_value(w_.value[j]);
     }
     return true;
   }
@@ -138,7 +138,7 @@ class StepSweep {
   // Whether a bound without any choice tells already: for every threshold h, the n largest
   // weights sum to at most n h + the sum of max(0, w - h); for the last step's n-th they hardly
   // sum to less. One of them is an anchor's: min(h, w) takes the place of one h.
-  bool cannot_win(const Shape& shape, double t, double lambda, double money) const {
+  bool cannot_win(const Shape& shape, double t, double lambda, double budget_charge) const {
     if constexpr (requires { Source::between(0.0, 0.0); }) {
       if (!(state_.incumbent > -kInfinity)) return false;
       constexpr std::size_t kLanes = 4;
@@ -170,9 +170,9 @@ class StepSweep {
       }
       const double top = above + (n_ - 1) * h + anchored;
       const double size =
-          above + n_ * std::fabs(h) + std::fabs(anchored) + lambda * state_.reach;
+          above + n_ * std::fabs(h) + std::fabs(anchored) + lambda * state_.max_key_sum;
       const double noise = 0x1p-50 * static_cast<double>(count) * size;
-      return top + noise + money <= state_.beat(state_.incumbent, lambda);  // NaN: it might
+      return top + noise + budget_charge <= state_.cutoff(state_.incumbent, lambda);  // NaN: it might
     }
     return false;
   }
@@ -185,9 +185,9 @@ class StepSweep {
     if (cannot_win(shape, t, lambda, lambda * plan.budget)) return;
     if (!value_live(shape, t)) return;
     const Items items{w_.key.data(), w_.value.data(), static_cast<int>(w_.row.size())};
-    const double money = lambda * plan.budget;
-    LagrangianBound::top(items, n_, 1, lambda, w_.side);
-    threshold_ = w_.side.last;
+    const double budget_charge = lambda * plan.budget;
+    LagrangianBound::select_heaviest(items, n_, 1, lambda, w_.side);
+    threshold_ = w_.side.min_weight;
     double top = w_.side.weight;
     bool anchored = false;
     for (const int j : w_.side.chosen) anchored |= w_.anchor[at(j)] != 0;
@@ -195,20 +195,20 @@ class StepSweep {
       double heaviest = -kInfinity;
       for (std::size_t j = 0; j < w_.row.size(); ++j)
         if (w_.anchor[j]) heaviest = std::max(heaviest, w_.value[j] - lambda * w_.key[j]);
-      top += heaviest - w_.side.last;
+      top += heaviest - w_.side.min_weight;
     }
-    if (!(top + money > state_.beat(state_.incumbent, lambda))) return;
+    if (!(top + budget_charge > state_.cutoff(state_.incumbent, lambda))) return;
     if (anchors > kFewAnchors || options_.group_span) {
       ++state_.effort.subsets;
       const bool found = knapsack_.solve(items, n_, plan.budget, {}, state_.incumbent, lambda);
       adopt_multiplier(lambda);
-      if (!found || !State::kAnchored || options_.group_span || state_.any_anchor()) {
-        if (!knapsack_.complete) state_.give_up(knapsack_.bound);
-        if (found) state_.take(shape, t, kNone);
+      if (!found || !State::kAnchored || options_.group_span || state_.holds_anchor()) {
+        if (!knapsack_.complete) state_.mark_unproven(knapsack_.bound);
+        if (found) state_.accept_set(shape, t, kNone);
         return;
       }
     }
-    state_.with_anchors(shape, plan, t, [&](int anchor) {
+    state_.solve_with_each_anchor(shape, plan, t, [&](int anchor) {
       return ForcedItems{1, {w_.key[at(anchor)], 0}, w_.value[at(anchor)]};
     }, n_ - 1, kNone);
     adopt_multiplier(lambda);
@@ -218,7 +218,7 @@ class StepSweep {
   // the costs of one step need not be that of the others.
   void adopt_multiplier(double& lambda) const {
     const double own = knapsack_.lambda();
-    if (own > 0 && own * state_.reach < LagrangianBound::kMostWeight) lambda = own;
+    if (own > 0 && own * state_.max_key_sum < LagrangianBound::kMaxWeight) lambda = own;
   }
 
   void cheapest_step(const Shape& group, const Plan& plan, double t) {
@@ -255,13 +255,13 @@ class StepSweep {
     if (!(total > state_.incumbent)) return;
     knapsack_.best = total;
     knapsack_.chosen = w_.order;
-    state_.take(group, t, kNone);
+    state_.accept_set(group, t, kNone);
   }
 
   // All starts that are looked at, ascending.
   void fill_times(const Shape& shape) {
-    if (!options_.any_start && timed_) return;  // the same for all groups
-    timed_ = true;
+    if (!options_.any_start && has_times_) return;  // the same for all groups
+    has_times_ = true;
     list_starts(prepared_, query_, shape, options_.any_start, w_.times);
   }
 
@@ -275,7 +275,7 @@ class StepSweep {
   const int n_;
 
   double threshold_ = 0;  // the n-th largest weight of the last step that was looked into
-  bool timed_ = false;
+  bool has_times_ = false;
 };
 
 }  // namespace slotkern

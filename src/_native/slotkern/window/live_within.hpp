@@ -247,8 +247,8 @@ class LiveWithin {
     if (kSquare && !anchored && some_are_no_anchor()) limit(w_.live.anchor, -1);
     MultidimKnapsack& knapsack = w_.knapsack;
     knapsack.gap = gap;
-    knapsack.scale = ValueScale::of(z.data(), count);
-    knapsack.scale.integers = knapsack.scale.integers && whole;
+    knapsack.scale = ValueScale::from_values(z.data(), count);
+    knapsack.scale.all_integer = knapsack.scale.all_integer && whole;
     knapsack.max_work = work;
     const bool any = knapsack.solve(
         items, forced ? n_ - 1 : n_, amounts, taken, forced ? z[at(newest)] : 0, incumbent,
