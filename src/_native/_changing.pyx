@@ -18,15 +18,15 @@ from slotkern.slots import in_order
 
 cdef extern from "slotkern/pool/schedule.hpp" namespace "slotkern" nogil:
     Answer find_in "slotkern::find"(CSlotPool&, const Query&, int, ShapeKind) noexcept
-    Status make_rows_for(CSlotPool&, double) noexcept
+    Status ensure_rows_for(CSlotPool&, double) noexcept
     Status schedule(CSlotPool&, const CPreparedSlots&, const vector[Query]&, int, ShapeKind,
                     CWindowTable&, vector[uint8_t]&) noexcept
 
 cdef extern from "slotkern/pool/mutexes.hpp" namespace "slotkern" nogil:
-    void wait_a_while(shared_mutex&)
-    cdef cppclass Mutexes:
+    void wait_briefly(shared_mutex&)
+    cdef cppclass MutexRegistry:
         @staticmethod
-        Mutexes& all()
+        MutexRegistry& all()
         void add(shared_mutex&) except +
         void remove(shared_mutex&)
 
@@ -54,10 +54,10 @@ cdef class ChangingSlots(PreparedSlots):
     """What `SlotPool` stands on: searches share the lock, a change has it alone."""
 
     def __cinit__(self):
-        Mutexes.all().add(self.mutex)
+        MutexRegistry.all().add(self.mutex)
 
     def __dealloc__(self):
-        Mutexes.all().remove(self.mutex)
+        MutexRegistry.all().remove(self.mutex)
 
     cdef object array(self):
         return self._free()[0]
@@ -125,8 +125,8 @@ cdef class ChangingSlots(PreparedSlots):
         check_status(status)
         return table, {"free": span_table(state.free_nodes, state.free),
                        "booked": span_table(state.booked_nodes, state.booked),
-                       "gone": np.array(state.gone, np.int32),
-                       "held": span_table(state.held_nodes, state.held)}, state.now
+                       "gone": np.array(state.removed, np.int32),
+                       "held": span_table(state.withheld_nodes, state.withheld)}, state.now
 
     # The mutex is never held while a thread waits for the interpreter: it is taken with the
     # interpreter or waited for without both, and let go before the interpreter is asked for.
@@ -143,7 +143,7 @@ cdef class ChangingSlots(PreparedSlots):
                     self.mutex.lock_shared()
                     self.mutex.unlock_shared()
         self.lock()
-        status = make_rows_for(self.pool, least_volume)
+        status = ensure_rows_for(self.pool, least_volume)
         if status != Status.ok:
             self.mutex.unlock()
         return status
@@ -158,7 +158,7 @@ cdef class ChangingSlots(PreparedSlots):
         while not self.mutex.try_lock():
             if hears():
                 with nogil:
-                    wait_a_while(self.mutex)
+                    wait_briefly(self.mutex)
                 PyErr_CheckSignals()
             else:
                 with nogil:
@@ -224,7 +224,7 @@ cdef class ChangingSlots(PreparedSlots):
                 status = open_pool(self.pool, self.prepared, prices, NULL)
                 self.changed = status == Status.ok
                 if self.changed:
-                    self.costs.forget()
+                    self.costs.clear()
             if status != Status.ok:
                 self.mutex.unlock()
         return check_status(status)

@@ -74,11 +74,11 @@ cdef int restore(SlotPool pool, object origin, object arrays, double now,
     cdef PreparedSlots fresh = PreparedSlots(in_order(origin, "start", "node"))
     origin = np.array(origin)
     origin.flags.writeable = False
-    state.now, state.known = now, len(arrays["free"])
+    state.now, state.first_new_span = now, len(arrays["free"])
     fill_spans(arrays["free"], state.free_nodes, state.free)
     fill_spans(arrays["booked"], state.booked_nodes, state.booked)
-    state.gone = arrays["gone"].tolist()
-    fill_spans(arrays.get("held", NO_SPANS), state.held_nodes, state.held)
+    state.removed = arrays["gone"].tolist()
+    fill_spans(arrays.get("held", NO_SPANS), state.withheld_nodes, state.withheld)
     fill_closed(closures, origin["node"], state)
     cdef Status status = Status.interrupted
     cdef Watch watch
@@ -117,10 +117,10 @@ cdef bint extend(SlotPool pool, size_t known, object origin, PreparedSlots fresh
         try:
             status = state_of(pool.pool, state)
             if status == Status.ok:
-                same = (<size_t>len(pool.table) == known and state.gone.size() == gone
+                same = (<size_t>len(pool.table) == known and state.removed.size() == gone
                         and state.now == now and pool._closures is closures)
             if same:
-                state.known = state.free.size()
+                state.first_new_span = state.free.size()
                 state.free_nodes.insert(state.free_nodes.end(), nodes.begin(), nodes.end())
                 state.free.insert(state.free.end(), spans.begin(), spans.end())
                 state.closed_nodes = known_closed.closed_nodes

@@ -48,7 +48,7 @@ cdef int fill_spans(object table, vector[int32_t]& nodes, vector[Span]& spans) e
     nodes.reserve(nodes.size() + size)
     spans.reserve(spans.size() + size)
     for k in range(size):
-        span.row, span.start, span.end = row[k], start[k], end[k]
+        span.origin_row, span.start, span.end = row[k], start[k], end[k]
         spans.push_back(span)
         nodes.push_back(node[k])
     return 0
@@ -60,7 +60,7 @@ cdef object span_table(const vector[int32_t]& nodes, const vector[Span]& spans):
     cdef int32_t[::1] ids = np.empty(size, np.int32)
     cdef double[:, ::1] times = np.empty((2, size))
     for k in range(size):
-        rows[k] = spans[k].row
+        rows[k] = spans[k].origin_row
         ids[k] = nodes[k]
         times[0, k] = spans[k].start
         times[1, k] = spans[k].end

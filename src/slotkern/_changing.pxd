@@ -21,16 +21,16 @@ cdef extern from "<shared_mutex>" namespace "std" nogil:
 cdef extern from "slotkern/pool/embed.hpp" namespace "slotkern" nogil:
     cdef cppclass PoolState:
         double now
-        vector[int32_t] free_nodes, booked_nodes, gone
+        vector[int32_t] free_nodes, booked_nodes, removed
         vector[Span] free, booked
-        size_t known
-        vector[int32_t] held_nodes, closed_nodes
-        vector[Span] held, closed
+        size_t first_new_span
+        vector[int32_t] withheld_nodes, closed_nodes
+        vector[Span] withheld, closed
 
     cdef cppclass CSlotPool "slotkern::SlotPool":
         double now()
         size_t version()
-        const vector[uint8_t]& gone()
+        const vector[uint8_t]& removed()
 
     Status open_pool(CSlotPool&, CPreparedSlots&, const vector[double]&, const PoolState*) noexcept
     Status extend_pool(CSlotPool&, CPreparedSlots&, const vector[double]&,

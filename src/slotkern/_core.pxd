@@ -2,7 +2,7 @@
 from libcpp.vector cimport vector
 
 from slotkern._base cimport Status
-from slotkern._kernels cimport Answer, CostMemory, CPreparedSlots, CWindowTable, Query, ShapeKind
+from slotkern._kernels cimport Answer, CostCachePool, CPreparedSlots, CWindowTable, Query, ShapeKind
 from slotkern._request cimport Request
 
 # Slots of so many nodes are searched without the GIL: below, handing it over costs more.
@@ -13,7 +13,7 @@ cdef enum:
 
 cdef class PreparedSlots:
     cdef CPreparedSlots prepared
-    cdef CostMemory costs         # what searches learn until the slots change
+    cdef CostCachePool costs         # what searches learn until the slots change
     cdef object table, origin
     cdef readonly object terms  # (clock, machine), or None
     cdef dict masks

@@ -100,14 +100,14 @@ cdef extern from "slotkern/window/find.hpp" namespace "slotkern" nogil:
     Fault prepare_slots(CPreparedSlots&, const SlotView&, cbool, ShapeKind, size_t) noexcept
 
 
-cdef extern from "slotkern/pool/known_costs.hpp" namespace "slotkern" nogil:
-    cdef cppclass CostMemory:
-        void forget()
+cdef extern from "slotkern/pool/adaptive_cost_search.hpp" namespace "slotkern" nogil:
+    cdef cppclass CostCachePool:
+        void clear()
 
-    Answer find(const CPreparedSlots&, CostMemory&, const Query&, int, ShapeKind) noexcept
+    Answer find(const CPreparedSlots&, CostCachePool&, const Query&, int, ShapeKind) noexcept
     Status find_many(const CPreparedSlots&, const vector[Query]&, int, ShapeKind, unsigned,
                      CWindowTable&, size_t&) noexcept
-    Status find_many(const CPreparedSlots&, CostMemory&, const vector[Query]&, int, ShapeKind,
+    Status find_many(const CPreparedSlots&, CostCachePool&, const vector[Query]&, int, ShapeKind,
                      unsigned, CWindowTable&, size_t&) noexcept
 
 

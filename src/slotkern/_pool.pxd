@@ -8,14 +8,14 @@ from slotkern._windows cimport Window
 
 
 cdef extern from "slotkern/pool/embed.hpp" namespace "slotkern" nogil:
-    cdef cppclass PoolDoor:
+    cdef cppclass PoolHandle:
         CSlotPool* pool
         shared_mutex* mutex
         vector[const PartLimits*] limits
 
 
 cdef class SlotPool(ChangingSlots):
-    cdef PoolDoor door
+    cdef PoolHandle door
     cdef dict numbered            # limits: (the table they are of, their number at the door)
     cdef list bound_limits        # requests that hold what is at the door
     cdef void forget_limits(self)

@@ -3,10 +3,10 @@ from libc.stdint cimport int32_t
 from libcpp.vector cimport vector
 
 
-cdef extern from "slotkern/pool/spans.hpp" namespace "slotkern" nogil:
+cdef extern from "slotkern/pool/availability.hpp" namespace "slotkern" nogil:
     cdef struct Span:
         double start, end
-        size_t row
+        size_t origin_row
 
 
 cdef int fill_spans(object table, vector[int32_t]& nodes, vector[Span]& spans) except -1

@@ -67,7 +67,7 @@ int main() {
   if (find(pool, right, 1, ShapeKind::square).status != Status::ok) return 1;
 
   std::shared_mutex mutex;
-  PoolDoor door{&pool, &mutex};
+  PoolHandle door{&pool, &mutex};
   double request[] = {2, 8, 40, 0, 0, 99, 9}, totals[5], lengths[2], costs[2];
   std::int64_t row[2];
   std::int32_t node[2];

@@ -186,7 +186,7 @@ int slotkern_free(slotkern_pool* pool, slotkern_slot* slots, size_t room, size_t
     if (const Status status = state_of(pool->pool, state); status != Status::ok) return status;
     *count = state.free.size();
     for (std::size_t i = 0; i < std::min(room, *count); ++i) {
-      slots[i] = pool->rows[state.free[i].row];
+      slots[i] = pool->rows[state.free[i].origin_row];
       slots[i].start = state.free[i].start, slots[i].end = state.free[i].end;
     }
     return Status::ok;

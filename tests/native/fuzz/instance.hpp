@@ -12,7 +12,7 @@
 #include <random>
 #include <vector>
 
-#include "slotkern/pool/known_costs.hpp"
+#include "slotkern/pool/adaptive_cost_search.hpp"
 
 // Most of an execution's time went into stacks of allocations: two frames are enough, and what
 // was freed so long ago is not used by such short runs.

@@ -112,7 +112,7 @@ bool agree(std::vector<Piece> mine, const std::vector<slotkern::Span>& spans,
            const std::vector<Id>& nodes) {
   std::vector<Piece> theirs;
   for (std::size_t i = 0; i < spans.size(); ++i)
-    theirs.push_back({nodes[i], spans[i].start, spans[i].end, spans[i].row});
+    theirs.push_back({nodes[i], spans[i].start, spans[i].end, spans[i].origin_row});
   std::sort(mine.begin(), mine.end());
   std::sort(theirs.begin(), theirs.end());
   if (mine == theirs) return true;

@@ -27,7 +27,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   ++tally.runs;
   const Oracle oracle(rows, asked, shape);
   PreparedSlots prepared;
-  CostMemory memory;
+  CostCachePool memory;
   const Fault fault = prepare_slots(prepared, view_of(rows), all, shape,
                                  static_cast<std::size_t>(asked.query.n));
   if (fault.status != Status::ok) fail("valid slots are refused", rows);

@@ -116,9 +116,9 @@ void windows_are_those_of_the_free_slots(const char* name) {
                    : state.free_nodes[a] < state.free_nodes[b];
       });
       for (const std::size_t i : order) {
-        now.push_back(p.rows[state.free[i].row]);
+        now.push_back(p.rows[state.free[i].origin_row]);
         now.back().start = state.free[i].start, now.back().end = state.free[i].end;
-        origins.push_back(state.free[i].row);
+        origins.push_back(state.free[i].origin_row);
       }
       query.earliest = std::max(query.earliest, state.now);
       PreparedSlots fresh;
@@ -161,12 +161,12 @@ void what_overflows_is_not_nothing() {
 }
 
 // Which nodes may do work of a class in a cell, by the definition.
-std::vector<std::size_t> able(const CellWork& cells, const PoolSpans& spans,
+std::vector<std::size_t> able(const MaxWorkMatrix& cells, const AvailabilityTimeline& spans,
                               const PreparedSlots& prepared, std::size_t cell, std::uint8_t c,
                               double margin) {
   std::vector<std::size_t> ranks;
   for (std::size_t rank = 0; rank < prepared.nodes.size(); ++rank) {
-    const CellWork::RankedNode& node = cells.node(rank);
+    const MaxWorkMatrix::RankedNode& node = cells.node(rank);
     bool any = false;
     for (const Span& span : spans.free()[node.place])
       if (span.start < cells.end(cell) && span.end > cells.begin(cell)) {
@@ -179,7 +179,7 @@ std::vector<std::size_t> able(const CellWork& cells, const PoolSpans& spans,
 }
 
 // Whether a free span of a node begins in a cell.
-bool begins(const CellWork& cells, const PoolSpans& spans, std::size_t rank, std::size_t cell) {
+bool begins(const MaxWorkMatrix& cells, const AvailabilityTimeline& spans, std::size_t rank, std::size_t cell) {
   bool any = false;
   for (const Span& span : spans.free()[cells.node(rank).place])
     any = any || (span.start >= cells.begin(cell) && span.start < cells.end(cell));
@@ -187,10 +187,10 @@ bool begins(const CellWork& cells, const PoolSpans& spans, std::size_t rank, std
 }
 
 // Rows are not asked here.
-struct Unheard {
-  bool far_apart() const { return true; }
+struct NullObserver {
+  bool should_prefetch() const { return true; }
   template <class... Any>
-  void expect(Any...) const {}
+  void prefetch_row(Any...) const {}
   template <class... Any>
   void insert(Any...) {}
   template <class... Any>
@@ -200,9 +200,9 @@ struct Unheard {
   template <class... Any>
   void set_end(Any...) {}
   template <class... Any>
-  void cut(Any...) {}
+  void subtract(Any...) {}
   template <class... Any>
-  void settle(Any...) {}
+  void apply_pending(Any...) {}
 };
 
 // After any change no byte is too small for what its node can do, and none is larger than what
@@ -213,22 +213,22 @@ void bytes_follow_what_is_free() {
     const bool ties = below(2) == 0;
     Pool p(rows_of(int(2 + below(90)), ties, false, 1));
     if (p.rows.size() < 8) continue;
-    PoolSpans spans;
-    spans.open(p.prepared.nodes);
+    AvailabilityTimeline spans;
+    spans.reset(p.prepared.nodes);
     for (std::size_t i = 0; i < p.rows.size(); ++i)
-      spans.add(spans.known_place(p.rows[i].node), {p.rows[i].start, p.rows[i].end, i});
-    CellWork cells;
+      spans.append_free(spans.place_of_existing(p.rows[i].node), {p.rows[i].start, p.rows[i].end, i});
+    MaxWorkMatrix cells;
     cells.build(p.prepared, p.prices, spans, 8);
-    Unheard rows;
+    NullObserver rows;
     std::vector<Booked> booked;
     for (int step = 0; step < 40; ++step) {
       std::size_t bad = 0;
       if (!booked.empty() && !below(3)) {
         const Booked last = booked.back();
         booked.pop_back();
-        CHECK(spans.find_booked(last.start, last.parts.data(), 1, bad) == Status::ok);
-        spans.give_back(last.start, rows, [&](std::size_t k, const Span& freed, const Span& grown) {
-          cells.gave(k, spans.free()[k], freed, grown,
+        CHECK(spans.locate_booked(last.start, last.parts.data(), 1, bad) == Status::ok);
+        spans.release(last.start, rows, [&](std::size_t k, const Span& freed, const Span& grown) {
+          cells.on_released(k, spans.free()[k], freed, grown,
                      [](std::size_t, std::size_t, std::size_t) {});
         });
       } else {
@@ -239,21 +239,21 @@ void bytes_follow_what_is_free() {
         const double start = span.start + (below(3) ? room * real() / 2 : 0);
         const double length = below(3) ? (room - (start - span.start)) * real() : room / 2;
         const Part part(0, p.prepared.nodes[k].id, length, 0);
-        if (spans.find_free(start, &part, 1, rows, bad) != Status::ok) continue;
-        spans.cut(start, &part, false, rows);
-        cells.took(k, spans.free()[k], start, start + length);
+        if (spans.locate_free(start, &part, 1, rows, bad) != Status::ok) continue;
+        spans.book(start, &part, false, rows);
+        cells.on_booked(k, spans.free()[k], start, start + length);
         booked.push_back({start, {part}});
       }
-      CellWork anew;
+      MaxWorkMatrix anew;
       anew.build(p.prepared, p.prices, spans, 8);
       CHECK(anew.size() == cells.size());
       for (std::size_t cell = 0; cell < cells.size(); ++cell)
         for (const double volume : {0.5, 3.0, 8.0, 15.0}) {
           const std::uint8_t c = cells.class_of(volume);
           std::vector<std::size_t> mine, built;
-          CellWork::Walk walk(cells, cell, c, 0), other(anew, cell, c, 0);
-          for (std::size_t r; (r = walk.next()) != CellWork::Walk::kEnd;) mine.push_back(r);
-          for (std::size_t r; (r = other.next()) != CellWork::Walk::kEnd;) built.push_back(r);
+          MaxWorkMatrix::Walk walk(cells, cell, c, 0), other(anew, cell, c, 0);
+          for (std::size_t r; (r = walk.next()) != MaxWorkMatrix::Walk::kEnd;) mine.push_back(r);
+          for (std::size_t r; (r = other.next()) != MaxWorkMatrix::Walk::kEnd;) built.push_back(r);
           const auto able_now = able(cells, spans, p.prepared, cell, c, 1),
                      nearly = able(cells, spans, p.prepared, cell, c, 1 + 1e-6);
           CHECK(std::includes(mine.begin(), mine.end(), able_now.begin(), able_now.end()));
@@ -261,10 +261,10 @@ void bytes_follow_what_is_free() {
           CHECK(mine == built);
           // Which of them begin in the cell, by the definition.
           std::vector<std::size_t> fresh, others;
-          CellWork::Walk begun(cells, cell, c, 0), old(cells, cell, c, 0);
-          constexpr std::size_t none = CellWork::Walk::kEnd;
-          for (std::size_t r; (r = begun.next_fresh()) != none;) fresh.push_back(r);
-          for (std::size_t r; (r = old.next_old()) != none;) others.push_back(r);
+          MaxWorkMatrix::Walk begun(cells, cell, c, 0), old(cells, cell, c, 0);
+          constexpr std::size_t none = MaxWorkMatrix::Walk::kEnd;
+          for (std::size_t r; (r = begun.next_starting_here()) != none;) fresh.push_back(r);
+          for (std::size_t r; (r = old.next_already_free()) != none;) others.push_back(r);
           CHECK(fresh.size() + others.size() == mine.size());
           for (const std::size_t r : fresh) CHECK(begins(cells, spans, r, cell));
           for (const std::size_t r : others) CHECK(!begins(cells, spans, r, cell));
@@ -290,11 +290,11 @@ void cells_are_found_at_any_time() {
       return a.start != b.start ? a.start < b.start : a.node < b.node;
     });
     Pool p(rows);
-    PoolSpans spans;
-    spans.open(p.prepared.nodes);
+    AvailabilityTimeline spans;
+    spans.reset(p.prepared.nodes);
     for (std::size_t i = 0; i < rows.size(); ++i)
-      spans.add(spans.known_place(rows[i].node), {rows[i].start, rows[i].end, i});
-    CellWork cells;
+      spans.append_free(spans.place_of_existing(rows[i].node), {rows[i].start, rows[i].end, i});
+    MaxWorkMatrix cells;
     cells.build(p.prepared, p.prices, spans, scale);
     std::vector<double> times{-kInfinity, kInfinity, 0.0, -0.0, 1e308, -1e308, origin};
     for (const Row& row : rows)
@@ -314,47 +314,47 @@ void cells_are_found_at_any_time() {
 // A row of a higher class or of more parts begins with what lower ones know, and hears of more.
 void what_is_known_holds_for_more_work_and_more_parts() {
   Pool p(rows_of(40, false, false, 1));
-  PoolSpans spans;
-  spans.open(p.prepared.nodes);
+  AvailabilityTimeline spans;
+  spans.reset(p.prepared.nodes);
   for (std::size_t i = 0; i < p.rows.size(); ++i)
-    spans.add(spans.known_place(p.rows[i].node), {p.rows[i].start, p.rows[i].end, i});
-  CostBounds bounds;
+    spans.append_free(spans.place_of_existing(p.rows[i].node), {p.rows[i].start, p.rows[i].end, i});
+  CostBoundCache bounds;
   bounds.build(p.prepared, p.prices, spans, 8);
   const std::uint8_t low = bounds.cells().class_of(4), high = bounds.cells().class_of(6);
-  CHECK(low < high && bounds.tells(4) && bounds.tells(15));
-  CHECK(!bounds.tells(17) && !bounds.tells(.01));
-  bounds.known(3, low).table->raise(low, 1, 6, 0);
-  CHECK(bounds.known(3, high).table->rows[high]->least[1] == 6);
-  bounds.known(3, low).table->raise(low, 2, 7, 0);
-  CHECK(bounds.known(3, high).table->rows[high]->least[2] == 7);
-  bounds.known(3, high).table->raise(high, 3, 9, 0);
-  CHECK(bounds.known(3, low).table->rows[low]->least[3] == 0);
-  const float five = bounds.known(5, high).table->rows[high]->least[1];
+  CHECK(low < high && bounds.covers(4) && bounds.covers(15));
+  CHECK(!bounds.covers(17) && !bounds.covers(.01));
+  bounds.find_or_create_row(3, low).table->raise(low, 1, 6, 0);
+  CHECK(bounds.find_or_create_row(3, high).table->rows[high]->least[1] == 6);
+  bounds.find_or_create_row(3, low).table->raise(low, 2, 7, 0);
+  CHECK(bounds.find_or_create_row(3, high).table->rows[high]->least[2] == 7);
+  bounds.find_or_create_row(3, high).table->raise(high, 3, 9, 0);
+  CHECK(bounds.find_or_create_row(3, low).table->rows[low]->least[3] == 0);
+  const float five = bounds.find_or_create_row(5, high).table->rows[high]->least[1];
   CHECK(five <= 10 && five > 9.999f);
-  CHECK(bounds.known(2, high).table->rows[high]->least[1] == 0);
+  CHECK(bounds.find_or_create_row(2, high).table->rows[high]->least[1] == 0);
   // What comes back makes all that is known of its cells void.
-  const std::size_t k = spans.known_place(p.rows[0].node);
+  const std::size_t k = spans.place_of_existing(p.rows[0].node);
   std::vector<Span> long_free{{bounds.cells().begin(1), kInfinity, 0}};
-  bounds.gave(k, {}, long_free[0], long_free[0]);
-  bounds.gave(k, long_free, long_free[0], long_free[0]);
-  CHECK(bounds.known(3, high).table->rows[high]->least[1] == 0);
-  CHECK(bounds.known(3, low).table->rows[low]->least[2] == 0);
+  bounds.on_released(k, {}, long_free[0], long_free[0]);
+  bounds.on_released(k, long_free, long_free[0], long_free[0]);
+  CHECK(bounds.find_or_create_row(3, high).table->rows[high]->least[1] == 0);
+  CHECK(bounds.find_or_create_row(3, low).table->rows[low]->least[2] == 0);
 }
 
 // The largest work asked for until then is told too, but one that is much too large hides nothing.
 void classes_reach_the_most_that_was_asked_for() {
   Pool p(rows_of(40, false, false, 1));
-  PoolSpans spans;
-  spans.open(p.prepared.nodes);
+  AvailabilityTimeline spans;
+  spans.reset(p.prepared.nodes);
   for (const double asked : {30.0, 1e99}) {
-    CostBounds bounds;
-    bounds.pays(p.prepared, asked);
-    bounds.pays(p.prepared, 4);
+    CostBoundCache bounds;
+    bounds.should_use(p.prepared, asked);
+    bounds.should_use(p.prepared, 4);
     bounds.build(p.prepared, p.prices, spans, 8);
-    CHECK(bounds.tells(4) && bounds.tells(8) && bounds.tells(asked < 100 ? 55.0 : 250.0));
-    CHECK(!bounds.tells(asked < 100 ? 65.0 : 300.0));
+    CHECK(bounds.covers(4) && bounds.covers(8) && bounds.covers(asked < 100 ? 55.0 : 250.0));
+    CHECK(!bounds.covers(asked < 100 ? 65.0 : 300.0));
     bounds.build(p.prepared, p.prices, spans, 8);  // what was asked for before is forgotten
-    CHECK(bounds.tells(15) && !bounds.tells(17));
+    CHECK(bounds.covers(15) && !bounds.covers(17));
   }
 }
 

@@ -127,7 +127,7 @@ Plain plainly(const PoolState& state, const std::vector<Row>& rows, const Query&
   std::set<double> starts, lengths;
   for (const Span& span : state.free) {
     starts.insert(std::max(span.start, query.earliest));
-    lengths.insert(query.volume / rows[span.row].performance);
+    lengths.insert(query.volume / rows[span.origin_row].performance);
   }
   const bool by_length = criterion == criterion_index("finish") ||
                          criterion == criterion_index("runtime");
@@ -138,7 +138,7 @@ Plain plainly(const PoolState& state, const std::vector<Row>& rows, const Query&
       std::vector<Live> live;
       for (std::size_t i = 0; i < state.free.size(); ++i) {
         const Span& span = state.free[i];
-        const Row& row = rows[span.row];
+        const Row& row = rows[span.origin_row];
         const double length = query.volume / row.performance;
         if (span.start <= t && t + length <= std::min(span.end, query.deadline) &&
             length <= most && row.performance >= query.min_performance)
@@ -263,7 +263,7 @@ void windows_of_one_float() {
 std::vector<Row> rows_left(const PoolState& state, const std::vector<Row>& rows) {
   std::vector<Row> left;
   for (const Span& span : state.free) {
-    const Row& row = rows[span.row];
+    const Row& row = rows[span.origin_row];
     left.push_back({row.node, span.start, span.end, row.performance, row.price});
   }
   in_order(left);

@@ -22,70 +22,70 @@ Query ask(std::int64_t n, double volume, double budget) {
 double learnt(double start) { return kFewRows == 0 ? start : -kInfinity; }
 
 void hints_hold_for_what_is_harder() {
-  Hints hints;
+  StartBoundCache cache;
   const Query asked = ask(2, 10, 35);
-  CHECK(hints.bound(asked) == -kInfinity);
-  hints.learn(asked, 1, -kInfinity, 50);
-  CHECK(hints.bound(asked) == 50);
-  CHECK(hints.bound(ask(3, 10, 35)) == 50 && hints.bound(ask(2, 11, 35)) == 50);
-  CHECK(hints.bound(ask(1, 10, 35)) == -kInfinity && hints.bound(ask(2, 9, 35)) == -kInfinity);
-  CHECK(hints.bound(ask(2, 10, 36)) == -kInfinity && hints.bound(ask(2, 10, 34)) == 50);
-  CHECK(hints.bound(ask(4, 10, 69)) == 50 && hints.bound(ask(4, 10, 71)) == -kInfinity);
+  CHECK(cache.bound(asked) == -kInfinity);
+  cache.record(asked, 1, -kInfinity, 50);
+  CHECK(cache.bound(asked) == 50);
+  CHECK(cache.bound(ask(3, 10, 35)) == 50 && cache.bound(ask(2, 11, 35)) == 50);
+  CHECK(cache.bound(ask(1, 10, 35)) == -kInfinity && cache.bound(ask(2, 9, 35)) == -kInfinity);
+  CHECK(cache.bound(ask(2, 10, 36)) == -kInfinity && cache.bound(ask(2, 10, 34)) == 50);
+  CHECK(cache.bound(ask(4, 10, 69)) == 50 && cache.bound(ask(4, 10, 71)) == -kInfinity);
   Query fast = asked, late = asked;
   fast.min_performance = 2;
   late.earliest = 7;
-  CHECK(hints.bound(fast) == 50 && hints.bound(late) == 50);
+  CHECK(cache.bound(fast) == 50 && cache.bound(late) == 50);
   // A part may cost all that the budget leaves beside n - 1 others that cost nothing.
   Slot slot{0, 100, 1, 3, 3, 0, 0};
-  hints.lower(slot);
-  CHECK(hints.bound(asked) == 0);
-  hints.learn(asked, 1, -kInfinity, 50);
+  cache.lower_for_freed(slot);
+  CHECK(cache.bound(asked) == 0);
+  cache.record(asked, 1, -kInfinity, 50);
   slot.rate = slot.price = 4;  // 10 * 4 > 35
-  hints.lower(slot);
-  CHECK(hints.bound(asked) == 50);
+  cache.lower_for_freed(slot);
+  CHECK(cache.bound(asked) == 50);
   slot.rate = slot.price = 1, slot.end = 9;  // too short
-  hints.lower(slot);
-  CHECK(hints.bound(asked) == 50);
+  cache.lower_for_freed(slot);
+  CHECK(cache.bound(asked) == 50);
   slot.end = 100, slot.start = 60;
-  hints.lower(slot);
-  CHECK(hints.bound(asked) == 50);
+  cache.lower_for_freed(slot);
+  CHECK(cache.bound(asked) == 50);
   slot.start = 20;
-  hints.lower(slot);
-  CHECK(hints.bound(asked) == 20);
-  hints.clear();
-  CHECK(hints.bound(asked) == -kInfinity);
-  hints.learn(fast, 1, -kInfinity, 50);
-  CHECK(hints.bound(asked) == -kInfinity && hints.bound(fast) == 50);
+  cache.lower_for_freed(slot);
+  CHECK(cache.bound(asked) == 20);
+  cache.clear();
+  CHECK(cache.bound(asked) == -kInfinity);
+  cache.record(fast, 1, -kInfinity, 50);
+  CHECK(cache.bound(asked) == -kInfinity && cache.bound(fast) == 50);
   slot.start = 0;
-  hints.lower(slot);  // too slow
-  CHECK(hints.bound(fast) == 50);
-  hints.clear();
-  hints.learn(late, 1, 7, 50);
-  CHECK(hints.bound(asked) == -kInfinity && hints.bound(late) == 50);
+  cache.lower_for_freed(slot);  // too slow
+  CHECK(cache.bound(fast) == 50);
+  cache.clear();
+  cache.record(late, 1, 7, 50);
+  CHECK(cache.bound(asked) == -kInfinity && cache.bound(late) == 50);
   Query picky = asked;
   picky.deadline = 90;
-  hints.clear();
-  hints.learn(picky, 1, -kInfinity, 50);
-  CHECK(hints.bound(picky) == -kInfinity);
-  for (int k = 0; k < 2000; ++k) hints.learn(ask(2, 1000 + k, 35), 1, -kInfinity, k);
-  CHECK(hints.bound(ask(2, 4000, 35)) == 1999);
+  cache.clear();
+  cache.record(picky, 1, -kInfinity, 50);
+  CHECK(cache.bound(picky) == -kInfinity);
+  for (int k = 0; k < 2000; ++k) cache.record(ask(2, 1000 + k, 35), 1, -kInfinity, k);
+  CHECK(cache.bound(ask(2, 4000, 35)) == 1999);
 }
 
 // Two pays that overflow, or underflow, look alike and are not.
 void numbers_without_margins_teach_nothing() {
-  Hints hints;
-  const auto learn = [&](const Query& query) { hints.learn(query, 1, -kInfinity, 50); };
+  StartBoundCache cache;
+  const auto learn = [&](const Query& query) { cache.record(query, 1, -kInfinity, 50); };
   learn(ask(1, 1e-308, 1.5));
-  CHECK(hints.bound(ask(1, 1e-308, kInfinity)) == -kInfinity);
+  CHECK(cache.bound(ask(1, 1e-308, kInfinity)) == -kInfinity);
   learn(ask(1, 1e10, 1e-320));
-  CHECK(hints.bound(ask(2, 1e10, 1e-310)) == -kInfinity);
+  CHECK(cache.bound(ask(2, 1e10, 1e-310)) == -kInfinity);
   learn(ask(1, 1, 0.1));
-  CHECK(hints.bound(ask(4, 1e308, 1e308)) == -kInfinity);
-  CHECK(hints.bound(ask(4, 1, 0.3)) == 50);
-  hints.clear();
+  CHECK(cache.bound(ask(4, 1e308, 1e308)) == -kInfinity);
+  CHECK(cache.bound(ask(4, 1, 0.3)) == 50);
+  cache.clear();
   learn(ask(1, 1e-99, 0));
-  hints.lower(Slot{0, 100, 1, 1e-230, 1e-230, 0, 0});  // 1e-99 * 1e-230 is 0
-  CHECK(hints.bound(ask(1, 1e-99, 0)) == 0);
+  cache.lower_for_freed(Slot{0, 100, 1, 1e-230, 1e-230, 0, 0});  // 1e-99 * 1e-230 is 0
+  CHECK(cache.bound(ask(1, 1e-99, 0)) == 0);
 }
 
 // What is given back joins what is free on both sides of it, and what was learned forgets it all.
@@ -103,9 +103,9 @@ void released_time_counts_from_its_first_free_neighbour() {
   Found found;
   const int start = criterion_index("start");
   CHECK(pool.find(asked, start, ShapeKind::ragged, work, found) == Status::ok && found.start == 15);
-  CHECK(pool.known(asked, ShapeKind::ragged) == learnt(15));
+  CHECK(pool.earliest_possible_start(asked, ShapeKind::ragged) == learnt(15));
   CHECK(pool.release(5, &part, 1, bad) == Status::ok);
-  CHECK(pool.known(asked, ShapeKind::ragged) <= 0);
+  CHECK(pool.earliest_possible_start(asked, ShapeKind::ragged) <= 0);
   CHECK(pool.find(asked, start, ShapeKind::ragged, work, found) == Status::ok && found.start == 0);
 }
 
@@ -124,9 +124,9 @@ void what_was_learnt_outlives_added_slots() {
   for (const Query& query : {large, small})
     CHECK(pool.find(query, start, ShapeKind::ragged, work, found) == Status::ok &&
           found.start == 100);
-  CHECK(pool.known(small, ShapeKind::ragged) == learnt(100));
+  CHECK(pool.earliest_possible_start(small, ShapeKind::ragged) == learnt(100));
   PoolState state = pool.state();
-  state.known = state.free.size();
+  state.first_new_span = state.free.size();
   state.free.push_back({20, 40, 2});  // holds the small one alone
   state.free_nodes.push_back(2);
   rows.insert(rows.begin() + 1, {2, 20, 40, 1, 1});
@@ -136,12 +136,12 @@ void what_was_learnt_outlives_added_slots() {
   detail::asked.fetch_or(detail::by_signal);  // stopped, it is what it was
   CHECK(extend_pool(pool, after, {1, 1, 1}, state) == Status::interrupted);
   watch.clear();
-  CHECK(pool.state().free.size() == 2 && pool.known(small, ShapeKind::ragged) == learnt(100));
+  CHECK(pool.state().free.size() == 2 && pool.earliest_possible_start(small, ShapeKind::ragged) == learnt(100));
   CHECK(pool.find(small, start, ShapeKind::ragged, work, found) == Status::ok &&
         found.start == 100);
   CHECK(extend_pool(pool, after, {1, 1, 1}, state) == Status::ok);
-  CHECK(pool.known(small, ShapeKind::ragged) == learnt(20));
-  CHECK(pool.known(large, ShapeKind::ragged) == learnt(100));
+  CHECK(pool.earliest_possible_start(small, ShapeKind::ragged) == learnt(20));
+  CHECK(pool.earliest_possible_start(large, ShapeKind::ragged) == learnt(100));
   CHECK(pool.find(small, start, ShapeKind::ragged, work, found) == Status::ok && found.start == 20);
   CHECK(pool.find(large, start, ShapeKind::ragged, work, found) == Status::ok &&
         found.start == 100);
@@ -250,10 +250,10 @@ bool alike(const SlotPool& one, const SlotPool& other) {
   const PoolState a = one.state(), b = other.state();
   const auto same = [](const std::vector<Span>& x, const std::vector<Span>& y) {
     return std::equal(x.begin(), x.end(), y.begin(), y.end(), [](const Span& s, const Span& t) {
-      return s.start == t.start && s.end == t.end && s.row == t.row;
+      return s.start == t.start && s.end == t.end && s.origin_row == t.origin_row;
     });
   };
-  return a.now == b.now && a.gone == b.gone && a.free_nodes == b.free_nodes &&
+  return a.now == b.now && a.removed == b.removed && a.free_nodes == b.free_nodes &&
          a.booked_nodes == b.booked_nodes && same(a.free, b.free) && same(a.booked, b.booked);
 }
 
@@ -351,39 +351,39 @@ void bookings_are_a_list_of_spans() {
   std::size_t found = 0, unsorted = 0;
   for (int round = 0; round < 100; ++round) {
     const std::size_t nodes = 1 + below(5);
-    std::vector<Bookings::Booking> plain;  // also what is past
-    Bookings bookings;
-    bookings.open(nodes);
+    std::vector<BookingIndex::Booking> plain;  // also what is past
+    BookingIndex bookings;
+    bookings.reset(nodes);
     double now = 0;
     for (std::size_t row = 0; row < 120; ++row) {
       const std::size_t place = below(nodes);
-      const auto of_node = [&](const Bookings::Booking& one) { return one.place == place; };
+      const auto of_node = [&](const BookingIndex::Booking& one) { return one.place == place; };
       const double start = now + static_cast<double>(below(60)), end = start + 1 + 4 * real();
       const bool free = std::none_of(plain.begin(), plain.end(), [&](const auto& one) {
         return of_node(one) && one.span.start < end && start < one.span.end;
       });
-      bookings.expect(1, now);
+      bookings.reserve(1, now);
       if (free) {
         bookings.add(place, {start, end, row});
         plain.push_back({place, {start, end, row}});
       }
       if (!below(4)) {
         if (!below(2)) memory_left = static_cast<long>(below(2));
-        bookings.sort(now);
+        bookings.flush(now);
         memory_left = -1;
-        unsorted += !bookings.sorted_fresh().empty();
+        unsorted += !bookings.sorted_pending().empty();
       }
       if (!below(8)) now += static_cast<double>(below(9));
       if (!below(40)) {
-        bookings.remove(place);
+        bookings.remove_node(place);
         std::erase_if(plain, of_node);
       }
-      const auto past = [&](const Bookings::Booking& one) { return one.span.end <= now; };
+      const auto past = [&](const BookingIndex::Booking& one) { return one.span.end <= now; };
       if (!plain.empty() && !below(3)) {
         const std::size_t which = below(plain.size());
-        const Bookings::Booking one = plain[which];
+        const BookingIndex::Booking one = plain[which];
         if (!past(one)) {
-          CHECK(bookings.take(one.place, one.span.start).row == one.span.row);
+          CHECK(bookings.extract(one.place, one.span.start).origin_row == one.span.origin_row);
           plain.erase(plain.begin() + static_cast<std::ptrdiff_t>(which));
         }
       }
@@ -396,28 +396,28 @@ void bookings_are_a_list_of_spans() {
         const Span* const span = bookings.find(place, t);
         CHECK((span != nullptr) == (one != plain.end()));
         if (!span || one == plain.end()) continue;
-        CHECK(span->start == t && span->end == one->span.end && span->row == one->span.row);
+        CHECK(span->start == t && span->end == one->span.end && span->origin_row == one->span.origin_row);
         ++found;
       }
       // By start, behind what stood there before.
       std::vector<Span> listed{{1e9, 1e9, 0}};
-      bookings.list(place, bookings.sorted_fresh(), now, listed);
+      bookings.append_unexpired(place, bookings.sorted_pending(), now, listed);
       std::vector<Span> wanted{listed.front()};
-      for (const Bookings::Booking& one : plain)
+      for (const BookingIndex::Booking& one : plain)
         if (of_node(one) && !past(one)) wanted.push_back(one.span);
       const auto sooner = [](const Span& a, const Span& b) { return a.start < b.start; };
       std::sort(wanted.begin() + 1, wanted.end(), sooner);
       const auto same = [](const Span& a, const Span& b) {
-        return a.start == b.start && a.end == b.end && a.row == b.row;
+        return a.start == b.start && a.end == b.end && a.origin_row == b.origin_row;
       };
       CHECK(std::equal(listed.begin(), listed.end(), wanted.begin(), wanted.end(), same));
       // All that is not past once, whichever list it is in.
       std::vector<std::size_t> rows, all;
-      bookings.each([&](std::size_t k, const Span& span) {
-        if (!past({k, span})) rows.push_back(span.row);
+      bookings.for_each([&](std::size_t k, const Span& span) {
+        if (!past({k, span})) rows.push_back(span.origin_row);
       });
-      for (const Bookings::Booking& one : plain)
-        if (!past(one)) all.push_back(one.span.row);
+      for (const BookingIndex::Booking& one : plain)
+        if (!past(one)) all.push_back(one.span.origin_row);
       std::sort(rows.begin(), rows.end());
       std::sort(all.begin(), all.end());
       CHECK(rows == all);

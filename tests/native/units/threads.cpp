@@ -35,7 +35,7 @@ bool same(const WindowTable& a, const WindowTable& b) {
 }
 
 // By so many threads as one by one.
-void search(const PreparedSlots& prepared, std::atomic<int>& wrong, CostMemory* memory = nullptr) {
+void search(const PreparedSlots& prepared, std::atomic<int>& wrong, CostCachePool* memory = nullptr) {
   const std::vector<Query> queries = some_queries();
   std::size_t bad = 0;
   for (const ShapeKind shape : {ShapeKind::ragged, ShapeKind::square}) {
@@ -58,7 +58,7 @@ void threads_find_what_one_finds(const std::vector<Row>& rows) {
   std::atomic<int> wrong{0};
   PreparedSlots prepared;
   CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::square, 0).status == Status::ok);
-  CostMemory memory;
+  CostCachePool memory;
   std::thread first([&] { search(prepared, wrong, &memory); }),
       second([&] { search(prepared, wrong, &memory); });
   first.join(), second.join();

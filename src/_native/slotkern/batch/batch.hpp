@@ -197,7 +197,7 @@ class Batch {
   void fail(BatchPool& left, std::size_t job, Status status, Workspace& work) {
     const Reason reason = status == Status::volume_too_small
                               ? Reason::volume
-                              : detail::why_not(left.pool, left.slots, (*jobs_)[job].query,
+                              : detail::rejection_reason(left.pool, left.slots, (*jobs_)[job].query,
                                                 rules_->shape, work);
     out_->reasons[job] = static_cast<std::uint8_t>(reason);
   }

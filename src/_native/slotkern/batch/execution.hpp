@@ -13,7 +13,7 @@
 // A waiting job is searched for again only if time came free, since it was last looked at, that
 // could hold a part of it before its present start (EASY: now), and only among the starts that
 // this time makes possible (batch/openings.hpp). A job with a reservation is searched for as if
-// that were free (SlotPool::lend), so that only what does move is booked anew, and the head's
+// that were free (SlotPool::assume_free), so that only what does move is booked anew, and the head's
 // reservation stands until it moves or starts. The clock goes on in O(1); the pool drops what is
 // past once as many parts have ended as there are nodes. So an end costs O(jobs) simple tests and
 // a few searches. Memory: a copy of the pool, and what openings take.
@@ -132,7 +132,7 @@ class Execution {
       if (window.state == State::waiting || window.state == State::out) {
         out.windows.add_none();
         out.reasons.push_back(static_cast<std::uint8_t>(
-            detail::why_not(free_.pool, free_.slots, jobs_[j].query, shape_, work)));
+            detail::rejection_reason(free_.pool, free_.slots, jobs_[j].query, shape_, work)));
       } else {
         out.windows.add(window.found, window.parts.data(), window.parts.size());
         out.reasons.push_back(0);
@@ -179,9 +179,9 @@ class Execution {
   // The time is `now`: parts that end give the rest of their reservation back.
   Status end_parts(double now) {
     poll();
-    free_.pool.pass(now);
+    free_.pool.set_clock(now);
     if (past_ >= free_.slots.nodes.size()) {
-      free_.pool.drop_past();
+      free_.pool.trim_before_now();
       past_ = 0;
     }
     while (!coming_.empty() && coming_.front().time <= now) {
@@ -223,7 +223,7 @@ class Execution {
 
   // A window that begins within `starts`; none is no failure.
   Status look(std::size_t job, const Openings::Starts& starts, Found& found) {
-    const Status status = free_.pool.find_between(starts.first, starts.last, jobs_[job].query,
+    const Status status = free_.pool.find_in_range(starts.first, starts.last, jobs_[job].query,
                                                   earliest_, shape_, workspace(), found);
     return status == Status::no_memory || status == Status::internal ? status
            : status == Status::ok                                   ? Status::ok
@@ -253,9 +253,9 @@ class Execution {
     const bool had = window.state == State::reserved;
     Found found;
     if (had)
-      free_.pool.lend(window.found.start, starts.last, window.parts.data(), window.parts.size());
+      free_.pool.assume_free(window.found.start, starts.last, window.parts.data(), window.parts.size());
     const Status status = look(job, starts, found);
-    if (had) free_.pool.take_back();
+    if (had) free_.pool.end_assume_free();
     if (status != Status::ok) return status == Status::none ? Status::ok : status;
     moved = true;
     if (!had) return take(job, found);

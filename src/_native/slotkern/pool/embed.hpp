@@ -30,7 +30,7 @@ enum RequestField {
 };
 inline constexpr int kRequestFields = kLimits + 1;
 
-struct PoolDoor {
+struct PoolHandle {
   SlotPool* pool = nullptr;
   std::shared_mutex* mutex = nullptr;
   // By number, from 1 on; null where they hold no more. As the pool, only with the mutex.
@@ -68,7 +68,7 @@ inline bool read_request(const double* request, std::int64_t fields, Query& quer
 }
 
 // Whether a request's limits are known.
-inline bool read_limits(const PoolDoor& door, const double* request, std::int64_t fields,
+inline bool read_limits(const PoolHandle& door, const double* request, std::int64_t fields,
                         Query& query) {
   const double number = fields > kLimits ? request[kLimits] : 0;
   if (number == 0) return true;
@@ -81,7 +81,7 @@ inline bool read_limits(const PoolDoor& door, const double* request, std::int64_
 
 // book() or release() of a window that is told by its columns.
 template <class Change>
-int change(const PoolDoor* door, std::int64_t n, const std::int64_t* rows,
+int change(const PoolHandle* door, std::int64_t n, const std::int64_t* rows,
            const std::int32_t* nodes, const double* lengths, Change change) noexcept {
   if (!door || n < 1 || !rows || !nodes || !lengths)
     return static_cast<int>(Status::request_not_valid);
@@ -100,7 +100,7 @@ inline int slotkern_find(void* pool, const double* request, std::int64_t fields,
                          int shape, double* totals, std::int64_t* rows, std::int32_t* nodes,
                          double* lengths, double* costs) noexcept {
   using namespace slotkern;
-  const auto* door = static_cast<const PoolDoor*>(pool);
+  const auto* door = static_cast<const PoolHandle*>(pool);
   Query query;
   if (!door || !request || !totals || !rows || !nodes || !lengths || !costs ||
       (shape != static_cast<int>(ShapeKind::square) &&
@@ -132,7 +132,7 @@ inline int slotkern_book(void* door, double start, std::int64_t n, const std::in
                          const std::int32_t* nodes, const double* lengths) noexcept {
   using namespace slotkern;
   std::size_t bad = 0;
-  return detail::change(static_cast<const PoolDoor*>(door), n, rows, nodes, lengths,
+  return detail::change(static_cast<const PoolHandle*>(door), n, rows, nodes, lengths,
                         [&](SlotPool& pool, const std::vector<Part>& parts) {
                           return pool.book(start, parts.data(), parts.size(), bad);
                         });
@@ -142,7 +142,7 @@ inline int slotkern_release(void* door, double start, std::int64_t n, const std:
                             const std::int32_t* nodes, const double* lengths) noexcept {
   using namespace slotkern;
   std::size_t bad = 0;
-  return detail::change(static_cast<const PoolDoor*>(door), n, rows, nodes, lengths,
+  return detail::change(static_cast<const PoolHandle*>(door), n, rows, nodes, lengths,
                         [&](SlotPool& pool, const std::vector<Part>& parts) {
                           return pool.release(start, parts.data(), parts.size(), bad);
                         });

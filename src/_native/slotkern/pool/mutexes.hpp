@@ -25,7 +25,7 @@ namespace slotkern {
 
 // Waits until it can be had, but no longer than a signal should: who answers signals looks for
 // them between.
-inline void wait_a_while(std::shared_mutex& mutex) {
+inline void wait_briefly(std::shared_mutex& mutex) {
   using std::chrono::microseconds;
   const microseconds enough(20000);
   microseconds waited(0);
@@ -37,10 +37,10 @@ inline void wait_a_while(std::shared_mutex& mutex) {
   }
 }
 
-class Mutexes {
+class MutexRegistry {
  public:
-  static Mutexes& all() {
-    static Mutexes mutexes;
+  static MutexRegistry& all() {
+    static MutexRegistry mutexes;
     return mutexes;
   }
 
@@ -54,7 +54,7 @@ class Mutexes {
   }
 
  private:
-  Mutexes() {
+  MutexRegistry() {
 #if defined(SLOTKERN_FORKS)
     pthread_atfork([] { all().before_fork(); }, [] { all().after_in_parent(); },
                    [] { all().after_in_child(); });

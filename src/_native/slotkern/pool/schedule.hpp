@@ -23,16 +23,16 @@ enum class Reason : std::uint8_t {
   limits = 6,  // it fits, but not within its limits on sums (5: batch/batch.hpp)
 };
 
-inline constexpr std::size_t kMany = 16;  // requests that may take a while
+inline constexpr std::size_t kManyRequests = 16;  // requests that may take a while
 
 namespace detail {
 
-inline Reason why_not(SlotPool& pool, const PreparedSlots& prepared, const Query& query,
+inline Reason rejection_reason(SlotPool& pool, const PreparedSlots& prepared, const Query& query,
                       ShapeKind shape, Workspace& work) {
   std::int64_t fast = 0;
   for (std::size_t k = 0; k < prepared.nodes.size() && fast < query.n; ++k) {
     if (prepared.nodes[k].performance < query.min_performance) break;
-    fast += !pool.gone()[k];
+    fast += !pool.removed()[k];
   }
   if (fast < query.n) return Reason::nodes;
   constexpr int earliest = 0;  // the first criterion of the list: the cheapest to ask
@@ -50,11 +50,11 @@ inline Reason why_not(SlotPool& pool, const PreparedSlots& prepared, const Query
 
 // Room for what the rest of the requests may be given, up to what is soon used.
 inline void reserve_rest(const std::vector<Query>& queries, std::size_t done, WindowTable& out) {
-  constexpr std::int64_t most = 1 << 16;  // parts
+  constexpr std::int64_t max_parts = 1 << 16;  // parts
   std::int64_t parts = 0;
-  for (std::size_t i = done; i < queries.size() && parts < most; ++i)
-    parts += std::min(queries[i].n, most);
-  const auto room = static_cast<std::size_t>(std::min(parts, most));
+  for (std::size_t i = done; i < queries.size() && parts < max_parts; ++i)
+    parts += std::min(queries[i].n, max_parts);
+  const auto room = static_cast<std::size_t>(std::min(parts, max_parts));
   out.reserve(queries.size(), out.parts.size() + room);
 }
 
@@ -67,7 +67,7 @@ inline Answer find(SlotPool& pool, const Query& query, int criterion, ShapeKind 
   });
 }
 
-// The doors of a SlotPool; `bad` is the part at fault.
+// The doors of a SlotPool; `failed_part` is the part at fault.
 
 inline Status open_pool(SlotPool& pool, PreparedSlots& prepared, const std::vector<double>& prices,
                             const PoolState* state) noexcept {
@@ -94,18 +94,18 @@ inline Status free_between(const SlotPool& pool, double begin, double end,
   return guarded([&] { return state = pool.free_between(begin, end), Status::ok; });
 }
 
-inline Status make_rows_for(SlotPool& pool, double volume) noexcept {
-  return guarded([&] { return pool.make_rows_for(volume), Status::ok; });
+inline Status ensure_rows_for(SlotPool& pool, double volume) noexcept {
+  return guarded([&] { return pool.ensure_rows_for(volume), Status::ok; });
 }
 
 inline Status book(SlotPool& pool, double start, const Part* parts, std::size_t n,
-                   std::size_t& bad) noexcept {
-  return guarded([&] { return pool.book(start, parts, n, bad); });
+                   std::size_t& failed_part) noexcept {
+  return guarded([&] { return pool.book(start, parts, n, failed_part); });
 }
 
 inline Status release(SlotPool& pool, double start, const Part* parts, std::size_t n,
-                      std::size_t& bad) noexcept {
-  return guarded([&] { return pool.release(start, parts, n, bad); });
+                      std::size_t& failed_part) noexcept {
+  return guarded([&] { return pool.release(start, parts, n, failed_part); });
 }
 
 struct WindowParts {
@@ -114,17 +114,17 @@ struct WindowParts {
   std::size_t n;
 };
 
-// All of them or none; `which` is the window of the part at fault. Interrupted, it takes as long
+// All of them or none; `failed_window` is the window of the part at fault. Interrupted, it takes as long
 // again to give back what was booked by then.
-inline Status book_all(SlotPool& pool, const std::vector<WindowParts>& windows, std::size_t& which,
-                       std::size_t& bad) noexcept {
-  if (windows.size() > kMany) expect_long();
-  for (which = 0; which < windows.size(); ++which) {
-    const WindowParts& w = windows[which];
-    const Status status = guarded([&] { return poll(), pool.book(w.start, w.parts, w.n, bad); });
+inline Status book_all(SlotPool& pool, const std::vector<WindowParts>& windows, std::size_t& failed_window,
+                       std::size_t& failed_part) noexcept {
+  if (windows.size() > kManyRequests) expect_long();
+  for (failed_window = 0; failed_window < windows.size(); ++failed_window) {
+    const WindowParts& w = windows[failed_window];
+    const Status status = guarded([&] { return poll(), pool.book(w.start, w.parts, w.n, failed_part); });
     if (status == Status::ok) continue;
     std::size_t other = 0;
-    for (std::size_t k = which; k-- > 0;)
+    for (std::size_t k = failed_window; k-- > 0;)
       release(pool, windows[k].start, windows[k].parts, windows[k].n, other);
     return status;
   }
@@ -133,13 +133,13 @@ inline Status book_all(SlotPool& pool, const std::vector<WindowParts>& windows, 
 
 // Whether each of them can be released; changes nothing.
 inline Status all_booked(SlotPool& pool, const std::vector<WindowParts>& windows,
-                         std::size_t& which, std::size_t& bad) noexcept {
-  if (windows.size() > kMany) expect_long();
+                         std::size_t& failed_window, std::size_t& failed_part) noexcept {
+  if (windows.size() > kManyRequests) expect_long();
   return guarded([&] {
-    for (which = 0; which < windows.size(); ++which) {
+    for (failed_window = 0; failed_window < windows.size(); ++failed_window) {
       poll();
-      const WindowParts& w = windows[which];
-      const Status status = pool.find_booked(w.start, w.parts, w.n, bad);
+      const WindowParts& w = windows[failed_window];
+      const Status status = pool.locate_booked(w.start, w.parts, w.n, failed_part);
       if (status != Status::ok) return status;
     }
     return Status::ok;
@@ -169,7 +169,7 @@ inline Status schedule(SlotPool& pool, const PreparedSlots& prepared,
                        WindowTable& out, std::vector<std::uint8_t>& reasons) noexcept {
   return guarded([&] {
     Workspace& work = workspace();
-    if (queries.size() > kMany) expect_long();
+    if (queries.size() > kManyRequests) expect_long();
     reasons.reserve(queries.size());
     detail::reserve_rest(queries, reasons.size(), out);
     while (reasons.size() < queries.size()) {
@@ -181,10 +181,10 @@ inline Status schedule(SlotPool& pool, const PreparedSlots& prepared,
       if (status == Status::ok) {
         // What is booked stands in `out`, whatever fails.
         out.add(found, work.parts.data(), work.parts.size());
-        std::size_t bad = 0;
+        std::size_t failed_part = 0;
         const Status booked = guarded([&] {
           if (query.limits && !work.proof.proven) out.set_bound(work.proof.bound, false);
-          return pool.book(found.start, work.parts.data(), work.parts.size(), bad);
+          return pool.book(found.start, work.parts.data(), work.parts.size(), failed_part);
         });
         if (booked != Status::ok) {
           out.drop_last();
@@ -195,7 +195,7 @@ inline Status schedule(SlotPool& pool, const PreparedSlots& prepared,
       } else if (status != Status::none) {
         return status;
       } else {
-        reason = detail::why_not(pool, prepared, query, shape, work);
+        reason = detail::rejection_reason(pool, prepared, query, shape, work);
       }
       if (reason != Reason::booked) out.add_none();
       reasons.push_back(static_cast<std::uint8_t>(reason));

@@ -91,7 +91,7 @@ struct Query {
   }
 
   // Whether other requests may learn from this one's answer: it wants nothing but what hints
-  // (pool/hints.hpp) compare, which keep charged requests of equal terms by themselves. All
+  // (pool/start_bounds.hpp) compare, which keep charged requests of equal terms by themselves. All
   // fields are named, so that a new limit does not compile before it has been thought of here.
   bool hints() const {
     const auto& [nodes, work, money, performance, first, last, price, constant, multiple, late,

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "slotkern/pool/rows.hpp"
+#include "slotkern/pool/slot_tree.hpp"
 #include "support.hpp"
 
 using namespace slotkern;
@@ -15,7 +15,7 @@ using namespace unit;
 namespace {
 
 using Key = std::pair<double, std::int32_t>;  // start, node
-using List = std::map<Key, RowSlot>;
+using List = std::map<Key, SlotWithOrigin>;
 
 Slot slot_of(double start, double end, std::int32_t node) {
   const double performance = 1 + node % 4, price = 1 + node % 7;
@@ -67,7 +67,7 @@ void check_screen(const PreparedSlots& prepared, const Screen& screen, KeyOf key
   std::vector<std::size_t> cheap;
   const float most = thresholds.key;
   const auto is_row = [&](std::size_t row) {
-    CHECK(prepared.taken[row / 64] & RowBlocks::bit(row));
+    CHECK(prepared.taken[row / 64] & BlockStore::bit(row));
   };
   const bool visited = screen.each_cheap(
       prepared.order, thresholds, last, 1 + below(20), is_row,
@@ -82,7 +82,7 @@ void check_screen(const PreparedSlots& prepared, const Screen& screen, KeyOf key
   screen.enough_were_cheap(true);
 }
 
-void check_rows(const PreparedSlots& prepared, const PoolRows& rows, const List& list) {
+void check_rows(const PreparedSlots& prepared, const SlotTree& rows, const List& list) {
   CHECK(rows.size() == list.size());
   auto next = list.begin();
   prepared.each_row([&](std::size_t row) {
@@ -99,8 +99,8 @@ void check_rows(const PreparedSlots& prepared, const PoolRows& rows, const List&
     const std::size_t id = prepared.order.block(seat);
     const Slot* first = prepared.slots.data() + id * 64;
     for (std::size_t k = 1; k < 64; ++k)  // gaps of the same time are behind a slot
-      CHECK(prepared.taken[id] >> k & 1 ? PoolRows::before(first[k - 1], first[k])
-                                        : !PoolRows::before(first[k], first[k - 1]));
+      CHECK(prepared.taken[id] >> k & 1 ? SlotTree::before(first[k - 1], first[k])
+                                        : !SlotTree::before(first[k], first[k - 1]));
     for (std::uint64_t rows = prepared.taken[id]; rows; rows &= rows - 1)
       CHECK(prepared.least_nodes[seat] <=
             static_cast<float>(first[std::countr_zero(rows)].node));
@@ -162,17 +162,17 @@ void rows_are_the_sorted_slots(std::size_t first, std::size_t starts, std::size_
   PreparedSlots prepared;
   for (std::size_t k = 0; k < nodes; ++k)
     prepared.nodes.push_back({static_cast<std::int32_t>(k), 1, 1});
-  PoolRows rows;
+  SlotTree rows;
   const auto lay_out = [&] {
-    std::vector<RowSlot> slots;
+    std::vector<SlotWithOrigin> slots;
     for (const auto& [key, row] : list) slots.push_back(row);
-    rows.lay_out(prepared, slots);
+    rows.build(prepared, slots);
     check_rows(prepared, rows, list);
   };
   lay_out();
 
   std::set<Key> waiting;  // come in this batch
-  const auto settle = [&] { rows.settle(), waiting.clear(); };
+  const auto settle = [&] { rows.apply_pending(), waiting.clear(); };
   for (std::size_t i = 0, batch = 1; i < changes; ++i) {
     if (i == changes / 2) settle(), prepared.by_price();
     const bool comes = list.empty() || below(100) < joining;
@@ -184,7 +184,7 @@ void rows_are_the_sorted_slots(std::size_t first, std::size_t starts, std::size_
     } else {
       auto it = std::next(list.begin(), static_cast<std::ptrdiff_t>(below(list.size())));
       if (waiting.count(it->first)) settle();
-      RowSlot found = it->second;
+      SlotWithOrigin found = it->second;
       Slot& slot = found.first;
       std::size_t at = below(prepared.slots.size() + 64);  // where it is not, nor anything
       if (below(2))

@@ -1,5 +1,5 @@
 // The blocks of 64 rows of a pool that changes, with gaps among them, and what screens say of both
-// (pool/rows.hpp).
+// (pool/slot_tree.hpp).
 //
 // A slot that leaves becomes a gap where it stood. One that comes takes the nearest gap: only the
 // rows between are moved; where many come, the block is laid out anew, O(64), gaps evenly among
@@ -22,26 +22,26 @@
 
 namespace slotkern {
 
-using RowSlot = std::pair<Slot, std::size_t>;  // and its row of the origin array
+using SlotWithOrigin = std::pair<Slot, std::size_t>;  // and its row of the origin array
 
 // A slot in the order of time, which is in this row of its block or, from 64 on, coming.
-struct Placed {
+struct MergeEntry {
   double start;
   std::int32_t node;
-  std::uint32_t at;
+  std::uint32_t source;
 
-  Placed() = default;
-  Placed(const Slot& slot, std::size_t where)
-      : start(slot.start), node(slot.node), at(static_cast<std::uint32_t>(where)) {}
+  MergeEntry() = default;
+  MergeEntry(const Slot& slot, std::size_t source_row)
+      : start(slot.start), node(slot.node), source(static_cast<std::uint32_t>(source_row)) {}
 };
-struct Sooner {
-  bool operator()(const Placed& a, const Placed& b) const {
+struct ByStartThenNode {
+  bool operator()(const MergeEntry& a, const MergeEntry& b) const {
     return (a.start < b.start) | ((a.start == b.start) & (a.node < b.node));
   }
 };
 
 // Blocks are named by their seats (slots/blocks.hpp).
-class RowBlocks {
+class BlockStore {
  public:
   static constexpr std::size_t kBlock = 64, kFill = 48;
 
@@ -55,7 +55,7 @@ class RowBlocks {
 
   // All rows anew: slots in the order of (start, node), and the rows of the origin array. Without
   // memory they stay as they were.
-  void lay_out(PreparedSlots& prepared, const std::vector<RowSlot>& slots) {
+  void build(PreparedSlots& prepared, const std::vector<SlotWithOrigin>& slots) {
     const std::size_t blocks = std::max<std::size_t>(1, (slots.size() + kFill - 1) / kFill);
     // More can come without all being moved. Until they do, they cost no more than addresses.
     const std::size_t few = std::min<std::size_t>(2 * blocks, 48),
@@ -81,64 +81,64 @@ class RowBlocks {
     std::size_t b = 0;
     prepared.order.each([&](std::size_t seat) {
       const std::size_t first = b * slots.size() / blocks;
-      std::array<Placed, kBlock> rows;
-      for (std::size_t j = 0; j < kBlock; ++j) rows[j].at = static_cast<std::uint32_t>(kBlock + j);
+      std::array<MergeEntry, kBlock> rows;
+      for (std::size_t j = 0; j < kBlock; ++j) rows[j].source = static_cast<std::uint32_t>(kBlock + j);
       fill(seat, 0, rows.data(), ++b * slots.size() / blocks - first, slots.data() + first);
     });
-    spare_.clear();
+    free_blocks_.clear();
   }
 
   PreparedSlots& prepared() const { return *prepared_; }
   std::uint64_t& taken(std::size_t seat) { return prepared_->taken[prepared_->order.block(seat)]; }
-  std::size_t rows_of(std::size_t seat) const { return prepared_->order.block(seat) * kBlock; }
-  const Slot& first_of(std::size_t seat) {
+  std::size_t first_row(std::size_t seat) const { return prepared_->order.block(seat) * kBlock; }
+  const Slot& first_slot(std::size_t seat) {
     const auto row = static_cast<std::size_t>(std::countr_zero(taken(seat)));
-    return prepared_->slots[rows_of(seat) + row];
+    return prepared_->slots[first_row(seat) + row];
   }
 
   // How many rows of the block come before (start, node), gaps too.
-  std::size_t count_before(std::size_t seat, double start, std::int32_t node) const {
-    return prepared_->count_rows(rows_of(seat),
+  std::size_t count_rows_before(std::size_t seat, double start, std::int32_t node) const {
+    return prepared_->count_rows(first_row(seat),
                                  [=](const Slot& slot) { return before(slot, start, node); });
   }
 
-  RowSlot slot(std::size_t row) const { return {prepared_->slots[row], prepared_->origins[row]}; }
+  SlotWithOrigin slot_with_origin(std::size_t row) const { return {prepared_->slots[row], prepared_->origins[row]}; }
   int count(std::size_t seat) { return std::popcount(taken(seat)); }
 
   // Calls visit(row) for all slots of the block, in their order.
   template <class Visit>
-  void each(std::size_t seat, Visit visit) {
+  void for_each(std::size_t seat, Visit visit) {
     for (std::uint64_t rows = taken(seat); rows; rows &= rows - 1)
-      visit(rows_of(seat) + static_cast<std::size_t>(std::countr_zero(rows)));
+      visit(first_row(seat) + static_cast<std::size_t>(std::countr_zero(rows)));
   }
 
   // A slot comes into a block that is not full.
-  void add(std::size_t seat, const RowSlot& fresh) {
+  void add(std::size_t seat, const SlotWithOrigin& fresh) {
     const auto& [slot, origin] = fresh;
-    const std::size_t row = free_row(seat, slot);
+    const std::size_t row = claim_row(seat, slot);
     prepared_->slots[row] = slot;
     prepared_->origins[row] = origin;
     const double room = PreparedSlots::room(slot);
     prepared_->by_rate.set(row, slot.rate, room * slot.performance, slot.performance, slot.end);
     if (Screen* prices = prepared_->prices())
       prices->set(row, slot.price, room, slot.performance, slot.end);
-    if (is_first(seat, row)) mark_first(seat);
+    if (is_first(seat, row)) update_first(seat);
     float& least = prepared_->least_nodes[seat];
     least = std::min(least, round_down(slot.node));
     each_screen([=](Screen& screen) { screen.widen(seat, row); });
   }
 
   // The slot of a row leaves, and the block when nothing is left: whether it is still there.
-  bool vacate(std::size_t seat, std::size_t row) {
+  bool remove_row(std::size_t seat, std::size_t row) {
     const bool first = is_first(seat, row);
     taken(seat) &= ~bit(row);
     each_screen([=](Screen& screen) { screen.clear(row); });
-    const bool stays = taken(seat) != 0 || only(seat);
+    const bool stays = taken(seat) != 0 || is_only_block(seat);
     if (stays) {
-      if (first) mark_first(seat);
+      if (first) update_first(seat);
       each_screen([=](Screen& screen) { screen.loosen(seat); });
     } else {
-      drop(seat);
+      remove_block(seat);
     }
     return stays;
   }
@@ -156,20 +156,20 @@ class RowBlocks {
 
   // These become all that the block holds, with gaps evenly among them: of the rows from `stand`
   // on, which may be its own, and of what is coming.
-  void fill(std::size_t seat, std::size_t stand, const Placed* placed, std::size_t count,
-            const RowSlot* coming) {
-    const std::size_t rows = rows_of(seat);
+  void fill(std::size_t seat, std::size_t present_first, const MergeEntry* entries, std::size_t count,
+            const SlotWithOrigin* pending) {
+    const std::size_t rows = first_row(seat);
     std::array<Slot, kBlock> fresh;
     std::array<std::size_t, kBlock> origins;
-    const std::uint64_t mask = kSpread[count];
+    const std::uint64_t mask = kEvenlySpread[count];
     std::int32_t least = std::numeric_limits<std::int32_t>::max();
     if (count == 0) fresh.fill({}), origins.fill(0);
     for (std::uint64_t rest = mask; rest; rest &= rest - 1) {
       const auto row = static_cast<std::size_t>(std::countr_zero(rest));
-      const std::size_t at = placed++->at;
-      const bool stands = at < kBlock;
-      fresh[row] = *(stands ? &prepared_->slots[stand + at] : &coming[at - kBlock].first);
-      origins[row] = *(stands ? &prepared_->origins[stand + at] : &coming[at - kBlock].second);
+      const std::size_t at = entries++->source;
+      const bool is_present = at < kBlock;
+      fresh[row] = *(is_present ? &prepared_->slots[present_first + at] : &pending[at - kBlock].first);
+      origins[row] = *(is_present ? &prepared_->origins[present_first + at] : &pending[at - kBlock].second);
       least = std::min(least, fresh[row].node);
     }
     for (std::uint64_t gaps = ~mask; count && gaps; gaps &= gaps - 1) {  // they say what is before
@@ -179,7 +179,7 @@ class RowBlocks {
     std::memcpy(&prepared_->slots[rows], fresh.data(), sizeof fresh);
     std::memcpy(&prepared_->origins[rows], origins.data(), sizeof origins);
     taken(seat) = mask;
-    mark_first(seat);
+    update_first(seat);
     prepared_->least_nodes[seat] = count == 0 ? PreparedSlots::kNoNode : round_down(least);
     screen(prepared_->by_rate, seat, [](const Slot& s) { return s.rate; },
            [](const Slot& s) { return PreparedSlots::room(s) * s.performance; });
@@ -188,29 +188,29 @@ class RowBlocks {
   }
 
   // An empty block gets a seat behind this one: which it is. Others may have changed.
-  std::size_t add_behind(std::size_t seat) {
+  std::size_t add_block_after(std::size_t seat) {
     PreparedSlots& prepared = *prepared_;
-    if (spare_.empty()) {
-      spare_.push_back(static_cast<std::uint32_t>(prepared.taken.size()));
+    if (free_blocks_.empty()) {
+      free_blocks_.push_back(static_cast<std::uint32_t>(prepared.taken.size()));
       prepared.slots.resize(prepared.slots.size() + kBlock);
       prepared.origins.resize(prepared.origins.size() + kBlock);
       prepared.taken.push_back(0);
       each_screen([](Screen& screen) { screen.add_rows(); });
     }
-    const std::size_t fresh = prepared.order.add(seat, spare_.back(), SeatsOfScreens{this});
-    spare_.pop_back();
+    const std::size_t fresh = prepared.order.add(seat, free_blocks_.back(), BoundsRelocator{this});
+    free_blocks_.pop_back();
     count_blocks();
     return fresh;
   }
 
   // The block and all its slots leave.
-  void drop(std::size_t seat) {
-    each(seat, [&](std::size_t row) {
+  void remove_block(std::size_t seat) {
+    for_each(seat, [&](std::size_t row) {
       each_screen([=](Screen& screen) { screen.clear(row); });
     });
     taken(seat) = 0;
-    spare_.push_back(static_cast<std::uint32_t>(prepared_->order.block(seat)));
-    prepared_->order.take(seat, SeatsOfScreens{this});
+    free_blocks_.push_back(static_cast<std::uint32_t>(prepared_->order.block(seat)));
+    prepared_->order.take(seat, BoundsRelocator{this});
     count_blocks();
   }
 
@@ -221,7 +221,7 @@ class RowBlocks {
     if (Screen* prices = prepared_->prices()) change(*prices);
   }
 
-  bool only(std::size_t seat) const {
+  bool is_only_block(std::size_t seat) const {
     return prepared_->order.next(seat) == Blocks::kNone &&
            prepared_->order.previous(seat) == Blocks::kNone;
   }
@@ -230,14 +230,14 @@ class RowBlocks {
   bool is_first(std::size_t seat, std::size_t row) {
     return (taken(seat) & (bit(row) - 1)) == 0;
   }
-  void mark_first(std::size_t seat) {
-    prepared_->order.set_first(seat, taken(seat) ? first_of(seat).start : -kInfinity);
+  void update_first(std::size_t seat) {
+    prepared_->order.set_first(seat, taken(seat) ? first_slot(seat).start : -kInfinity);
   }
 
   // A row for the slot, where the order wants it, in a block that is not full: the rows between
   // there and the nearest gap move by one.
-  std::size_t free_row(std::size_t seat, const Slot& slot) {
-    const std::size_t rows = rows_of(seat), at = count_before(seat, slot.start, slot.node);
+  std::size_t claim_row(std::size_t seat, const Slot& slot) {
+    const std::size_t rows = first_row(seat), at = count_rows_before(seat, slot.start, slot.node);
     const std::uint64_t gaps = ~taken(seat);
     const auto right = static_cast<std::size_t>(at < kBlock ? std::countr_zero(gaps >> at) : 64);
     const auto left =
@@ -253,7 +253,7 @@ class RowBlocks {
   }
 
   // [count]: bit j: so many slots, evenly among gaps, stand in row j too.
-  static constexpr std::array<std::uint64_t, kBlock + 1> kSpread = [] {
+  static constexpr std::array<std::uint64_t, kBlock + 1> kEvenlySpread = [] {
     std::array<std::uint64_t, kBlock + 1> rows{};
     for (std::size_t count = 0; count <= kBlock; ++count)
       for (std::size_t j = 0; j < kBlock; ++j)
@@ -271,7 +271,7 @@ class RowBlocks {
 
   template <class Key, class Room>
   void screen(Screen& of, std::size_t seat, Key key, Room room) {
-    const Slot* const slots = &prepared_->slots[rows_of(seat)];
+    const Slot* const slots = &prepared_->slots[first_row(seat)];
     ScreenRows screened;
     screened.end_at(0);
     for (std::uint64_t rows = taken(seat); rows; rows &= rows - 1) {
@@ -279,7 +279,7 @@ class RowBlocks {
       const Slot& s = slots[row];
       screened.put(row, key(s), room(s), s.performance, s.end);
     }
-    of.put(seat, rows_of(seat), screened);
+    of.put(seat, first_row(seat), screened);
   }
 
   void count_blocks() {
@@ -289,8 +289,8 @@ class RowBlocks {
   }
 
   // What Blocks tells of seats.
-  struct SeatsOfScreens {
-    RowBlocks* rows;
+  struct BoundsRelocator {
+    BlockStore* rows;
     void resize(std::size_t seats) const {
       rows->prepared_->least_nodes.resize(seats, PreparedSlots::kNoNode);
       rows->each_screen([=](Screen& screen) { screen.resize(seats); });
@@ -307,7 +307,7 @@ class RowBlocks {
   };
 
   PreparedSlots* prepared_ = nullptr;
-  std::vector<std::uint32_t> spare_;  // blocks of rows that are empty
+  std::vector<std::uint32_t> free_blocks_;  // blocks of rows that are empty
 };
 
 }  // namespace slotkern

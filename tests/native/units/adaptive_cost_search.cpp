@@ -7,7 +7,7 @@
 #include <cmath>
 #include <vector>
 
-#include "slotkern/pool/known_costs.hpp"
+#include "slotkern/pool/adaptive_cost_search.hpp"
 #include "support.hpp"
 
 using namespace slotkern;
@@ -69,7 +69,7 @@ void what_was_asked_before_changes_no_answer() {
     const std::vector<Row> rows = some_rows(nodes, below(2) == 0, below(3) == 0);
     PreparedSlots prepared;
     CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::square, 0).status == Status::ok);
-    CostMemory memory;
+    CostCachePool memory;
     std::vector<Query> queries;
     std::vector<std::uint8_t> mask(rows.size());
     for (std::uint8_t& lets : mask) lets = below(4) > 0;
@@ -102,7 +102,7 @@ void what_was_asked_before_changes_no_answer() {
       if (other.status != Status::ok) continue;
       CHECK(same(kept, other.found) && same(parts.data(), other.parts, n));
       ++found;
-      if (!below(50)) memory.forget();
+      if (!below(50)) memory.clear();
     }
     WindowTable learning, plain;
     std::size_t wrong = 0;
@@ -121,7 +121,7 @@ void what_was_asked_before_changes_no_answer() {
   }
   CHECK(found > 5000 && interrupted > 500 && refused > 20);
   PreparedSlots none;
-  CostMemory memory;
+  CostCachePool memory;
   CHECK(prepare_slots(none, view_of({}), true, ShapeKind::square, 0).status == Status::ok);
   CHECK(find(none, memory, some_query(1), cost, ShapeKind::ragged).status == Status::none);
   CHECK(find(none, memory, some_query(1), 99, ShapeKind::ragged).status ==
@@ -132,36 +132,36 @@ void what_was_asked_before_changes_no_answer() {
 // where they gain, few sweeps are made; and what was saved is not spent at once on what fails.
 void what_gains_nothing_is_seldom_tried() {
   for (const bool learnt : {false, true}) {
-    CostAccount loses, gains;
+    AdaptiveBudget losing, gaining;
     double by_cells = 0, by_sweeps = 0;
     for (int k = 0; k < 400000; ++k) {
-      const std::size_t allowed = loses.allowed();
+      const std::size_t allowed = losing.budget();
       if (allowed > 0)
-        loses.asked(false, allowed, learnt);
+        losing.record_cell_search(false, allowed, learnt);
       else
-        CHECK(loses.swept(200) <= 200);
+        CHECK(losing.record_sweep(200) <= 200);
       if (k < 100000) continue;  // what was given at first has been spent
       (allowed > 0 ? by_cells : by_sweeps) += allowed > 0 ? double(allowed) : 200;
     }
     CHECK(by_sweeps > 0 && by_cells > 0 && by_cells < by_sweeps * (learnt ? 0.3 : 0.05));
-    CHECK(learnt || loses.swept(200) < 20);
+    CHECK(learnt || losing.record_sweep(200) < 20);
 
     int sweeps = 0;
     for (int k = 0; k < 400000; ++k) {
-      const std::size_t allowed = gains.allowed();
+      const std::size_t allowed = gaining.budget();
       if (allowed > 0)
-        gains.asked(true, 10, learnt);
+        gaining.record_cell_search(true, 10, learnt);
       else
-        gains.swept(200), ++sweeps;
+        gaining.record_sweep(200), ++sweeps;
     }
     // One each time that cells took as long as 48, beside those that it took to begin.
     const double again = (400000 - sweeps) * 10.0 / (48 * 201);
     CHECK(sweeps > again - 2 && sweeps < again + 20);
-    while (gains.allowed() == 0) gains.swept(200);
-    CHECK(gains.allowed() <= 4 * 201 || (learnt && gains.allowed() <= 17 * 201 + (1 << 20)));
-    while (gains.allowed() > 0) gains.asked(true, 10, true);
-    for (int k = 0; k < 100; ++k) gains.swept(200000);  // sweeps are longer now
-    CHECK(gains.allowed() > 150000);
+    while (gaining.budget() == 0) gaining.record_sweep(200);
+    CHECK(gaining.budget() <= 4 * 201 || (learnt && gaining.budget() <= 17 * 201 + (1 << 20)));
+    while (gaining.budget() > 0) gaining.record_cell_search(true, 10, true);
+    for (int k = 0; k < 100; ++k) gaining.record_sweep(200000);  // sweeps are longer now
+    CHECK(gaining.budget() > 150000);
   }
 }
 
@@ -171,7 +171,7 @@ struct Efforts {
 };
 
 template <class Ask>
-Efforts efforts_of(const PreparedSlots& prepared, CostMemory& memory, Ask ask) {
+Efforts efforts_of(const PreparedSlots& prepared, CostCachePool& memory, Ask ask) {
   const int cost = criterion_index("cost");
   Efforts efforts;
   for (int k = 0; k < 3000; ++k) {
@@ -188,7 +188,7 @@ Efforts efforts_of(const PreparedSlots& prepared, CostMemory& memory, Ask ask) {
 
 // The share of the effort that the cache leaves.
 template <class Ask>
-double share(const PreparedSlots& prepared, CostMemory& memory, Ask ask) {
+double share(const PreparedSlots& prepared, CostCachePool& memory, Ask ask) {
   const Efforts efforts = efforts_of(prepared, memory, ask);
   return efforts.learning / efforts.plain;
 }
@@ -215,7 +215,7 @@ void learning_pays() {
     query.n = n, query.volume = 200 * std::exp2(octaves * real());
     return query;
   };
-  CostMemory one, many, wide, hard;
+  CostCachePool one, many, wide, hard;
   const auto five = [&] { return some(5, 0.6); };
   CHECK(share(prepared, one, five) < 0.4);
   CHECK(share(prepared, one, five) < 0.35);
@@ -238,16 +238,16 @@ void who_finds_no_desk_sweeps() {
   const std::vector<Row> rows = some_rows(120, false, false);
   PreparedSlots prepared;
   CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::ragged, 0).status == Status::ok);
-  CostMemory memory;
+  CostCachePool memory;
   const int cost = criterion_index("cost");
   Query query;
   query.n = 3, query.volume = 4;
   const double expected = find(prepared, query, cost, ShapeKind::ragged).found.value;
   for (int again = 0; again < 2; ++again) {
-    CostMemory::Seat a(memory), b(memory), c(memory), d(memory), e(memory);
+    CostCachePool::Lease a(memory), b(memory), c(memory), d(memory), e(memory);
     for (int k = 0; k < 3; ++k)
-      for (CostMemory::Seat* seat : {&a, &b, &c, &d, &e})
-        CHECK(seat->find(prepared, query, cost, ShapeKind::ragged).found.value == expected);
+      for (CostCachePool::Lease* lease : {&a, &b, &c, &d, &e})
+        CHECK(lease->find(prepared, query, cost, ShapeKind::ragged).found.value == expected);
   }
 }
 

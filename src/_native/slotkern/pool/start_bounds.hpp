@@ -34,18 +34,18 @@ inline constexpr std::size_t kFewRows = SLOTKERN_FEW_ROWS;
 
 namespace detail {
 
-struct HintRequest {
+struct CacheKey {
   double n, volume, performance, earliest, budget, rate;
-  explicit HintRequest(const Query& q)
+  explicit CacheKey(const Query& q)
       : n(static_cast<double>(q.n)), volume(q.volume), performance(q.min_performance),
         earliest(q.earliest), budget(q.budget), rate(q.budget / (n * (q.charged() ? 1 : volume))) {}
 };
 
 // A leaf loop of its own, for the per-CPU clones.
-SLOTKERN_NARROW_CLONES static inline double latest_bound(
+SLOTKERN_NARROW_CLONES static inline double max_bound_of_dominating(
     const double* n, const double* volume, const double* performance, const double* earliest,
     const double* rate, const double* budget, const double* start, std::size_t size,
-    const HintRequest& q) {
+    const CacheKey& q) {
   double lane[8];
   for (double& x : lane) x = -kInfinity;
   for (std::size_t i = 0; i < size; i += 8)
@@ -62,7 +62,7 @@ SLOTKERN_NARROW_CLONES static inline double latest_bound(
 }
 
 // Lowers the starts that a slot can serve.
-SLOTKERN_NARROW_CLONES static inline void lower_starts(
+SLOTKERN_NARROW_CLONES static inline void lower_served_bounds(
     const double* n, const double* volume, const double* performance, const double* rate,
     double* start, std::size_t size, double capacity, const Slot& slot) {
   const double from = slot.start, fast = slot.performance, price = slot.rate;
@@ -75,32 +75,32 @@ SLOTKERN_NARROW_CLONES static inline void lower_starts(
 
 }  // namespace detail
 
-class Hints {
+class StartBoundCache {
  public:
   // No window for `query` starts before this; -inf when nothing is known.
   double bound(const Query& query) const {
-    if (n_.empty() || query.setup != setup_ || query.step != step_ || !rated(query))
+    if (n_.empty() || query.setup != setup_ || query.step != step_ || !is_in_safe_range(query))
       return -kInfinity;
-    const detail::HintRequest request(query);
-    return detail::latest_bound(n_.data(), volume_.data(), performance_.data(),
+    const detail::CacheKey request(query);
+    return detail::max_bound_of_dominating(n_.data(), volume_.data(), performance_.data(),
                                 earliest_.data(), rate_.data(), budget_.data(), start_.data(),
                                 n_.size(), request);
   }
 
   // No window for `query` starts before `start`; `fastest` is the highest performance there is.
-  void learn(const Query& query, double fastest, double earliest, double start) {
-    if (!query.hints() || !rated(query) || query.volume / fastest < 1 / kMost) return;
+  void record(const Query& query, double fastest, double earliest, double start) {
+    if (!query.hints() || !is_in_safe_range(query) || query.volume / fastest < 1 / kLargest) return;
     if (query.setup != setup_ || query.step != step_) {
       clear();
       setup_ = query.setup, step_ = query.step;
     }
-    const detail::HintRequest request(query);
+    const detail::CacheKey request(query);
     if (next_ == n_.size()) {
       for (auto* column : columns()) room_for(8, *column);  // they stay equally long
       for (auto* column : columns()) column->resize(column->size() + 8, kInfinity);
       std::fill(start_.end() - 8, start_.end(), -kInfinity);
     }
-    const std::size_t i = next_++ % kSize;
+    const std::size_t i = next_++ % kMaxEntries;
     n_[i] = request.n;
     volume_[i] = request.volume;
     performance_[i] = request.performance;
@@ -108,16 +108,16 @@ class Hints {
     rate_[i] = request.rate * (1 - kMargin);
     budget_[i] = request.budget;
     start_[i] = start;
-    if (next_ % kSize == 0) next_ = 0;
+    if (next_ % kMaxEntries == 0) next_ = 0;
   }
 
   // The slot has come to be free, or has grown.
-  void lower(const Slot& slot) {
+  void lower_for_freed(const Slot& slot) {
     if (n_.empty()) return;
     const double capacity = PreparedSlots::room(slot) * slot.performance * (1 + kMargin);
     Slot cheap = slot;
-    if (setup_ > 0 || step_ > 0 || slot.rate < 1 / kMost) cheap.rate = 0;  // whatever it costs
-    detail::lower_starts(n_.data(), volume_.data(), performance_.data(), rate_.data(),
+    if (setup_ > 0 || step_ > 0 || slot.rate < 1 / kLargest) cheap.rate = 0;  // whatever it costs
+    detail::lower_served_bounds(n_.data(), volume_.data(), performance_.data(), rate_.data(),
                          start_.data(), n_.size(), capacity, cheap);
   }
 
@@ -127,10 +127,10 @@ class Hints {
   }
 
  private:
-  static constexpr std::size_t kSize = 512;
-  static constexpr double kMost = 1e220;
+  static constexpr std::size_t kMaxEntries = 512;
+  static constexpr double kLargest = 1e220;
 
-  static bool rated(const Query& query) {
+  static bool is_in_safe_range(const Query& query) {
     const auto usual = [](double x) { return 1e-100 <= x && x <= 1e100; };
     return usual(query.volume) &&
            (query.budget == 0 || query.budget == kInfinity || usual(query.budget));

@@ -2,7 +2,7 @@
 //
 // A pool that changes knows costs by cells of time (pool/cost_bounds.hpp); so do slots that stay,
 // once so many searches for the cheapest windows have come that it pays. Which of the two ways a
-// search goes is counted for numbers of nodes like its own (pool/cost_account.hpp); the answer is
+// search goes is counted for numbers of nodes like its own (pool/adaptive_budget.hpp); the answer is
 // the same.
 //
 // Threads that search at the same time each learn at a desk of their own, and where none is left
@@ -22,33 +22,33 @@
 namespace slotkern {
 
 // Free spans by node, and the prices by row of the origin array.
-struct FreeTime {
+struct FreeTimeView {
   const std::vector<double>& prices;
-  const PoolSpans& spans;
+  const AvailabilityTimeline& spans;
 };
 
 // Whether a search is one for the cheapest window, of which costs by cells may tell.
-inline bool costs_may_tell(const PreparedSlots& prepared, const Query& query, int criterion,
+inline bool can_use_cost_cache(const PreparedSlots& prepared, const Query& query, int criterion,
                            ShapeKind shape) {
   return finds_cheapest(criterion) && shape == ShapeKind::ragged && !query.charged() &&
          !query.mask && !query.limits &&
-         query.n <= static_cast<std::int64_t>(prepared.nodes.size()) && CostBounds::fits(prepared);
+         query.n <= static_cast<std::int64_t>(prepared.nodes.size()) && CostBoundCache::is_applicable(prepared);
 }
 
 // What is known of costs; no table: it does not pay to ask, or there is no memory now.
 template <class Free>
-CostBounds::Known known_costs(const PreparedSlots& prepared, const Query& query, CostBounds& costs,
+CostBoundCache::RowLease acquire_cost_row(const PreparedSlots& prepared, const Query& query, CostBoundCache& costs,
                               Free free) {
-  if (!costs.pays(prepared, query.volume)) return {};
+  if (!costs.should_use(prepared, query.volume)) return {};
   try {
-    if (!costs.tells(query.volume)) {
+    if (!costs.covers(query.volume)) {
       if (prepared.slots.size() > kManySlots) expect_long();
-      const FreeTime time = free();
+      const FreeTimeView time = free();
       costs.build(prepared, time.prices, time.spans, query.volume);
     }
-    return costs.known(query.n, costs.cells().class_of(query.volume));
+    return costs.find_or_create_row(query.n, costs.cells().class_of(query.volume));
   } catch (const std::bad_alloc&) {
-    costs.forget();
+    costs.reset();
     return {};
   }
 }
@@ -60,53 +60,53 @@ inline CostScratch& cost_scratch() {
 
 // search_checked() of such a search: by cells where that pays. free(): what is free.
 template <class Free>
-Status search_cheapest(const PreparedSlots& prepared, const Query& query, CostBounds& costs,
+Status search_cheapest(const PreparedSlots& prepared, const Query& query, CostBoundCache& costs,
                        double least, Workspace& work, Found& found, Free free) {
   if (prepared.heavy(query, ShapeKind::ragged)) expect_long();
   work.effort = 0;
-  const std::size_t allowed = costs.account(query).allowed();
-  CostBounds::Known known{};
-  if (allowed > 0) known = known_costs(prepared, query, costs, free);
+  const std::size_t budget = costs.budget_for(query).budget();
+  CostBoundCache::RowLease row{};
+  if (budget > 0) row = acquire_cost_row(prepared, query, costs, free);
   LowestCost goal;
-  if (!known.table) {
+  if (!row.table) {
     const bool any = detail::search_on(prepared, query, least, goal.best, work, found);
-    costs.swept(query, work.effort);
+    costs.record_sweep(query, work.effort);
     return any ? Status::ok : Status::none;
   }
   goal.budget = query.most_money();
-  const FreeTime time = free();
-  CostSearch search(costs.cells(), known, prepared, time.prices, time.spans.free(), query, goal,
-                    cost_scratch(), allowed / CostSearch::kEffort);
+  const FreeTimeView time = free();
+  CostSearch search(costs.cells(), row, prepared, time.prices, time.spans.free(), query, goal,
+                    cost_scratch(), budget / CostSearch::kEffort);
   const bool all = search.run();
-  work.effort = search.effort() + known.made / 8;
-  costs.account(query).asked(all, work.effort, search.learnt());
+  work.effort = search.effort() + row.new_cells / 8;
+  costs.budget_for(query).record_cell_search(all, work.effort, search.was_mostly_build());
   if (!all)
     return detail::search_on(prepared, query, least, goal.best, work, found) ? Status::ok
                                                                              : Status::none;
-  if (goal.best.found) search.take(found, work.parts);
+  if (goal.best.found) search.extract_window(found, work.parts);
   return goal.best.found ? Status::ok : Status::none;
 }
 
 // What searches for the cheapest windows of slots that stay have learnt. Nothing until the first.
 // Memory: up to 40 bytes a slot, and for each desk, which a thread has for as long as it searches,
-// what pool/cost_bounds.hpp and pool/cell_work.hpp say.
-class CostMemory {
-  struct Desk {
+// what pool/cost_bounds.hpp and pool/max_work.hpp say.
+class CostCachePool {
+  struct CacheEntry {
     std::atomic<bool> taken{false};
-    CostBounds costs;
+    CostBoundCache costs;
   };
-  static constexpr std::size_t kDesks = 4;
+  static constexpr std::size_t kMaxEntries = 4;
 
  public:
   // A thread's, with a desk from its first search for a cheapest window on, where one is left.
-  class Seat {
+  class Lease {
    public:
-    explicit Seat(CostMemory& memory) : memory_(memory) {}
-    ~Seat() {
-      if (desk_) desk_->taken.store(false, std::memory_order_release);
+    explicit Lease(CostCachePool& memory) : memory_(memory) {}
+    ~Lease() {
+      if (entry_) entry_->taken.store(false, std::memory_order_release);
     }
-    Seat(const Seat&) = delete;
-    Seat& operator=(const Seat&) = delete;
+    Lease(const Lease&) = delete;
+    Lease& operator=(const Lease&) = delete;
 
     // As that of window/find.hpp.
     Answer find(const PreparedSlots& prepared, const Query& asked, int criterion,
@@ -115,83 +115,83 @@ class CostMemory {
         const Query query = prepared.as_searched(asked);
         if (criterion < 0 || criterion >= kBuiltins) return Status::request_not_valid;
         if (const Status status = prepared.check(query); status != Status::ok) return status;
-        if (!costs_may_tell(prepared, query, criterion, shape) || !sit_down())
+        if (!can_use_cost_cache(prepared, query, criterion, shape) || !acquire())
           return search_checked(prepared, query, criterion, shape, work, found);
-        return search_cheapest(prepared, query, desk_->costs, -kInfinity, work, found,
+        return search_cheapest(prepared, query, entry_->costs, -kInfinity, work, found,
                                [&] { return memory_.free_time(prepared); });
       });
     }
 
    private:
     // Whether there is a desk.
-    bool sit_down() {
-      if (desk_) return true;
-      Desk* const desks = memory_.desks();
-      for (std::size_t k = 0; desks && k < kDesks; ++k) {
-        if (desks[k].taken.load(std::memory_order_relaxed) ||
-            desks[k].taken.exchange(true, std::memory_order_acquire))
+    bool acquire() {
+      if (entry_) return true;
+      CacheEntry* const entries = memory_.entries();
+      for (std::size_t k = 0; entries && k < kMaxEntries; ++k) {
+        if (entries[k].taken.load(std::memory_order_relaxed) ||
+            entries[k].taken.exchange(true, std::memory_order_acquire))
           continue;
-        desk_ = &desks[k];
+        entry_ = &entries[k];
         return true;
       }
       return false;
     }
 
-    CostMemory& memory_;
-    Desk* desk_ = nullptr;
+    CostCachePool& memory_;
+    CacheEntry* entry_ = nullptr;
   };
 
   // While nobody searches: the slots are about to change.
-  void forget() {
-    desks_.drop();
+  void clear() {
+    entries_.drop();
     free_.drop();
   }
 
  private:
   struct Free {
     std::vector<double> prices;
-    PoolSpans spans;
+    AvailabilityTimeline spans;
   };
 
-  Desk* desks() {
+  CacheEntry* entries() {
     try {
-      return desks_.get([] { return std::make_unique<Desk[]>(kDesks); }).get();
+      return entries_.get([] { return std::make_unique<CacheEntry[]>(kMaxEntries); }).get();
     } catch (const std::bad_alloc&) {
       return nullptr;
     }
   }
 
-  FreeTime free_time(const PreparedSlots& prepared) {
+  FreeTimeView free_time(const PreparedSlots& prepared) {
     const Free& free = free_.get([&] {
       Free all;
       all.prices.reserve(prepared.slots.size());
-      all.spans.open(prepared.nodes);
+      all.spans.reset(prepared.nodes);
       for (std::size_t i = 0; i < prepared.slots.size(); ++i, poll()) {
         const Slot& slot = prepared.slots[i];
         all.prices.push_back(slot.price);
-        all.spans.add(static_cast<std::size_t>(slot.place), {slot.start, slot.end, i});
+        all.spans.append_free(static_cast<std::size_t>(slot.place), {slot.start, slot.end, i});
       }
       return all;
     });
     return {free.prices, free.spans};
   }
 
-  MadeOnce<std::unique_ptr<Desk[]>> desks_;
+  MadeOnce<std::unique_ptr<CacheEntry[]>> entries_;
   MadeOnce<Free> free_;
 };
 
 // find() and find_many() of window/find.hpp, that learn.
-inline Answer find(const PreparedSlots& prepared, CostMemory& memory, const Query& query,
+inline Answer find(const PreparedSlots& prepared, CostCachePool& memory, const Query& query,
                    int criterion, ShapeKind shape) noexcept {
-  return CostMemory::Seat(memory).find(prepared, query, criterion, shape);
+  return CostCachePool::Lease(memory).find(prepared, query, criterion, shape);
 }
 
-inline Status find_many(const PreparedSlots& prepared, CostMemory& memory,
+inline Status find_many(const PreparedSlots& prepared, CostCachePool& memory,
                         const std::vector<Query>& queries, int criterion, ShapeKind shape,
-                        unsigned threads, WindowTable& out, std::size_t& wrong) noexcept {
-  return find_many_by(prepared, queries, shape, threads, out, wrong, [&] {
-    return [&, seat = CostMemory::Seat(memory)](const Query& query) mutable {
-      return seat.find(prepared, query, criterion, shape);
+                        unsigned threads, WindowTable& out, std::size_t& failed_query) noexcept {
+  return find_many_by(prepared, queries, shape, threads, out, failed_query, [&] {
+    return [&, lease = CostCachePool::Lease(memory)](const Query& query) mutable {
+      return lease.find(prepared, query, criterion, shape);
     };
   });
 }
