@@ -67,7 +67,8 @@ def python_of(page):
     return "\n".join(re.findall(r"```python\n(.*?)```", text, re.S))
 
 
-PAGES = [page for page in sorted((ROOT / "docs").glob("*.md")) if python_of(page)]
+GUIDES = [*(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "howto").glob("*.md")]
+PAGES = [page for page in sorted(GUIDES) if python_of(page)]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
@@ -88,9 +89,7 @@ def commands_of(page):
     return "".join(re.findall(r"```\{run\}\n(.*?)```", text, re.S))
 
 
-WITH_COMMANDS = [
-    page for page in sorted((ROOT / "docs").glob("*.md")) if commands_of(page)
-]
+WITH_COMMANDS = [page for page in sorted(GUIDES) if commands_of(page)]
 
 
 @pytest.mark.parametrize("page", WITH_COMMANDS, ids=[p.stem for p in WITH_COMMANDS])
