@@ -1,8 +1,9 @@
-// choose: the knapsack by itself, for the door _choice.pyx. Checks the items, picks the method,
-// and sums the chosen ones: costs exactly, rounded once; values in ascending (cost, row) order.
+// choose: the cardinality-constrained knapsack as a call of its own, for the binding _choice.pyx.
+// Validates the items, selects the algorithm (table or search), and computes the sums of the chosen
+// items: costs exactly, rounded once; values in ascending (cost, row) order.
 //
-// Items that no choice can hold leave first, so that they spoil no sum, scale or table.
-// Memory: 10 columns of the items, and at most `memory` bytes of lists or table.
+// Items that fit into no set are removed first, so that they cannot inflate rounding bounds, scales
+// or the table. Memory: 10 columns of the items, and at most `memory` bytes of lists or table.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +22,7 @@ enum class Method : int { fastest = 0, table, search };
 struct Choice {
   bool any = false, proven = true;
   double value = 0, cost = 0, bound = 0;
-  std::vector<int> rows;  // ascending
+  std::vector<int> rows;  // ascending row numbers
 };
 
 struct Chooser {
@@ -31,10 +32,11 @@ struct Chooser {
   std::vector<Choice> choices;
   Items all_items{nullptr, nullptr, 0};
   ItemSet cheapest;
-  std::vector<int> affordable;  // rows of the items that can be chosen, and their columns, or nothing
+  // Rows of the items that fit into some set, and their columns; empty if all items fit.
+  std::vector<int> affordable;
   std::vector<double> affordable_cost, affordable_value;
 
-  // Takes the chosen ones of the affordable items and fills in the rest.
+  // Maps the chosen items to the caller's rows and computes the sums of the choice.
   void finish(Choice& choice) const {
     if (!affordable.empty())
       for (int& i : choice.rows) i = affordable[static_cast<std::size_t>(i)];
@@ -50,7 +52,8 @@ struct Chooser {
     std::sort(choice.rows.begin(), choice.rows.end());
   }
 
-  // The items that the n - 1 cheapest others leave room for; `cheapest` then are n of them.
+  // Returns the items that fit beside the n - 1 cheapest others. Afterwards `cheapest` holds the n
+  // cheapest of them.
   Items keep_affordable(int n, double budget) {
     LagrangianBound::select_heaviest(all_items, n, 0, 1, cheapest);
     const double nth = all_items.cost[cheapest.chosen.back()], others = cheapest.cost - nth;
@@ -84,12 +87,13 @@ struct Chooser {
       cost = std::max(cost, items.cost[i]);
       value = std::max(value, std::fabs(items.value[i]));
     }
-    // Sums are also multiplied and compared: they keep a wide distance to the largest double.
+    // Sums are multiplied and compared later, so they must stay far below the largest double.
     if (!((n + 64.0) * std::max(cost, value) < 1e300)) return {Status::sum_overflows, 0, 0};
     return {};
   }
 
-  // Width of the table of eq. (2) for the costs as they are, or 0 where it does not apply.
+  // Number of columns of the table of eq. (2): the smaller of the budget and the n largest costs,
+  // plus 1.
   double table_width(const Items& items, int n, double budget) {
     sorted.assign(items.cost, items.cost + items.count);
     const auto middle = sorted.begin() + std::min(n, items.count);
@@ -109,7 +113,7 @@ struct Chooser {
     return {};
   }
 
-  // choices[k - 1] for k = from..n out of one table.
+  // Fills choices[k - from] for k = from..n from one table.
   Fault solve_by_table(const Items& items, int from, int n, double columns, double memory) {
     if (!KnapsackTable::fits(items.count, n, columns, memory))
       return {Status::table_too_large, 0, 0};
@@ -137,7 +141,7 @@ struct Chooser {
     choice.bound = std::max(choice.value, knapsack.bound);
   }
 
-  // choices[k - from] for k = from..n items.
+  // Fills choices[k - from] with the best choice of k items, for k = from..n.
   Fault run(const Items& all, int from, int n, double amount, double gap,
             const WorkLimits& limits, Method method) {
     const double budget = most_met(amount);
@@ -155,7 +159,7 @@ struct Chooser {
     knapsack.scale = ValueScale::from_values(items.value, items.count);
     const int cardinalities = most - from + 1;
     bool table = method == Method::table;
-    // A table for one cardinality alone is the knapsack's own subject unless it is tiny.
+    // For a single cardinality Knapsack itself decides about a table, except for tiny ones.
     if (method == Method::fastest)
       table = (cardinalities > 1 || is_tiny_table(items, most, budget)) &&
               convert_costs(items).status == Status::ok;
@@ -167,14 +171,14 @@ struct Chooser {
     const double allowed = static_cast<double>(limits.work);
     const bool applies = table && units <= allowed &&
                          KnapsackTable::fits(items.count, most, columns, limits.memory);
-    // One table serves all cardinalities; bounds alone take about kSearchUnitsPerItem * m for each.
+    // One table serves all cardinalities; bounds alone cost about kSearchUnitsPerItem * m for each.
     if (applies && units < kSearchUnitsPerItem * items.count * cardinalities)
       return solve_by_table(items, from, most, columns, limits.memory);
     knapsack.gap = gap;
     knapsack.limits = limits;
     knapsack.limits.allow_table = method != Method::search;
     if (cardinalities > 1 || items.count > kManyItems) expect_long();
-    // Of several cardinalities the searches together may spend half of the table's work.
+    // With several cardinalities all searches together may spend half of the table's work.
     if (applies && cardinalities > 1)
       knapsack.limits.work = static_cast<std::int64_t>(std::min(units / 2, allowed - units));
     for (int k = from; k <= most; ++k) {
@@ -186,7 +190,7 @@ struct Chooser {
     return {};
   }
 
-  // Whether the table of eq. (2) may take less than kSearchUnitsPerItem units an item.
+  // Estimates if the table of eq. (2) may take less than kSearchUnitsPerItem units an item.
   static bool is_tiny_table(const Items& items, int n, double budget) {
     const double most = kSearchUnitsPerItem * KnapsackTable::kCellsPerUnit / n;
     return budget < most ||
@@ -202,7 +206,7 @@ inline Chooser& choice_scratch() {
   return scratch;
 }
 
-// Units of work of the calling thread's last choose().
+// Returns the units of work of the calling thread's last choose().
 inline std::int64_t last_work() noexcept { return choice_scratch().knapsack.work; }
 
 inline Fault choose(const double* cost, const double* value, int count, int from, int n,

@@ -1,8 +1,9 @@
-// choose_constrained: exactly n items within a budget and several further limits, for the door
-// _choice.pyx. Checks the items, makes every limit one from above, and sums the chosen ones.
+// choose_constrained: choose exactly n items within a budget and several further sum constraints,
+// for the binding _choice.pyx. Validates the items, turns every constraint into an upper limit, and
+// computes the sums of the chosen items.
 //
-// The sums of costs and of limits are exact, rounded once; values are summed in ascending
-// (cost, row) order, as in choose(). Memory: 3 columns of the items for each limit.
+// Sums of costs and of constraint weights are exact, rounded once; values are summed in ascending
+// (cost, row) order, as in choose(). Memory: 3 columns of the items for each constraint.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +18,7 @@
 
 namespace slotkern {
 
-// The sum of `weight` over the chosen is at most, or at least, `amount`.
+// Requires that the sum of `weight` over the chosen items is at most, or at least, `amount`.
 struct SumLimit {
   const double* weight;
   double amount;
@@ -30,7 +31,7 @@ struct ConstrainedChooser {
   Choice choice;
   std::vector<double> negated;
 
-  // What is wrong with the items; `other` of a fault is the limit's number.
+  // Validates the items. In a fault, `other` is the index of the constraint.
   static Fault check(const Items& items, int n, const std::vector<SumLimit>& limits) {
     if (const Fault fault = Chooser::check(items, n); fault.status != Status::ok) return fault;
     for (std::size_t k = 0; k < limits.size(); ++k) {
@@ -63,7 +64,7 @@ struct ConstrainedChooser {
     if (n > items.count) return {};
     const std::size_t count = static_cast<std::size_t>(items.count);
     negated.clear();
-    negated.reserve(count * limits.size());  // pointers into it stay
+    negated.reserve(count * limits.size());  // pointers into it must stay valid
     MultidimItems all;
     all.value = items.value;
     all.count = items.count;
@@ -93,7 +94,7 @@ struct ConstrainedChooser {
                          [&](const SumLimit& limit) { return satisfies(limit, rows); });
     });
     if (!any) {
-      Fault fault;  // none fits; or the work was spent before that was known
+      Fault fault;  // no set fits; or the work limit was reached before that was proven
       if (!knapsack.complete) fault.status = Status::undecided;
       return fault;
     }

@@ -1,5 +1,6 @@
-// The rows of a multiple-choice knapsack: checked, those left out that no answer can hold,
-// scaled, and the sums that count. O(m log m); 40 bytes a row.
+// Preprocessing of the multiple-choice knapsack: validates the rows, removes infeasible and
+// dominated ones, scales the values, and defines the exact sums that decide about an answer. O(m
+// log m) for m rows; 40 bytes a row.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +16,7 @@
 
 namespace slotkern {
 
-// Rows first[k] to first[k + 1] are class k.
+// Input columns; rows first[k] to first[k + 1] - 1 are class k.
 struct Classes {
   const double* value;
   const double* weight;
@@ -23,22 +24,24 @@ struct Classes {
   std::size_t count;
 };
 
-// The rows of all classes that an answer may hold.
+// The rows of all classes that an optimal answer may contain, in the form that the search uses.
 struct ClassItems {
   struct Item {
-    double weight, value;  // the value scaled by a power of two, so that less is better
+    // `value` is scaled by a power of two and signed so that smaller is better
+    double weight, value;
     std::int64_t row;
   };
 
   const Classes* classes = nullptr;
-  double limit = 0, sign = 1;  // the largest sum that meets the limit
-  double least = 0;  // the least limit that would do
+  // `limit`: largest sum that meets the caller's limit; `sign`: -1 to maximize
+  double limit = 0, sign = 1;
+  double least = 0;  // sum of the lightest rows: the smallest feasible limit
   std::vector<Item> items;
-  std::vector<std::size_t> firsts;  // items firsts[k] to firsts[k + 1] are of class k
-  double capacity = 0;                  // the limit, no larger than any sum
-  double slack = 0;                 // largest rounding error of a sum of weights
-  double bound_noise = 0;                 // largest rounding error of a bound, in scaled values
-  double value_step = 0;                  // least difference of two scaled sums if all are exact, or 0
+  std::vector<std::size_t> firsts;  // items firsts[k] to firsts[k + 1] - 1 are class k
+  double capacity = 0;  // `limit`, clamped to the range of all sums
+  double slack = 0;  // largest rounding error of a sum of weights
+  double bound_noise = 0;  // largest rounding error of a bound, in scaled values
+  double value_step = 0;  // smallest difference of two scaled sums if all sums are exact, else 0
   double weight_unit = 1, value_unit = 1;
 
   std::size_t count() const { return classes->count; }
@@ -60,8 +63,9 @@ struct ClassItems {
     return std::isfinite(least) ? Fault{} : Fault{Status::sum_overflows, 0, 0};
   }
 
-  // items: rows by class that fit beside the lightest others and are not dominated, by rising
-  // weight and falling value. Of equal rows the first.
+  // Fills `items`: per class, the rows that fit beside the lightest rows of the other classes and
+  // that no row of the class dominates, by rising weight and falling value. Of equal rows the first
+  // stays.
   void collect_undominated() {
     double size = std::fabs(limit);
     for (const double w : lightest) size += std::fabs(w);
@@ -87,9 +91,9 @@ struct ClassItems {
     }
   }
 
-  // The largest sizes count as about 1, exactly, so that no product or quotient leaves the
-  // doubles. Weights keep their bits: tiny ones may decide beside large ones that cancel. False
-  // where sums of what is left could overflow.
+  // Scales values so that the largest is about 1; a power of two keeps products and quotients in
+  // the range of doubles without rounding. Weights are not scaled, because small weights may decide
+  // beside large ones that cancel. Returns false if a sum of the remaining rows could overflow.
   bool scale() {
     const double n = static_cast<double>(classes->count);
     double largest[2] = {0, 0}, sum[2] = {0, 0}, spread[2] = {0, 0};
@@ -117,10 +121,10 @@ struct ClassItems {
       unit[j] = std::ldexp(1.0, std::clamp(-exponent, -1000, 1000));
     }
     for (Item& item : items) item.value *= unit[1];
-    // |limit| beyond every sum decides nothing more than the largest sum does.
+    // A limit beyond every possible sum has the same effect as the largest sum.
     capacity = std::clamp(limit, -2 * sum[0] - 1, 2 * sum[0] + 1);
     const double rounding = (n + 2) * 0x1p-52;
-    // Sums of all_integer numbers, and differences within a class, are exact below 2^53.
+    // Sums of integers, and differences within a class, are exact below 2^53.
     const auto exact = [&](int j) { return all_integer[j] && std::max(sum[j], spread[j]) < 0x1p53; };
     slack = exact(0) ? 0 : 2 * rounding * sum[0];
     if (exact(0)) capacity = std::floor(capacity);
@@ -130,7 +134,7 @@ struct ClassItems {
     return true;
   }
 
-  // --- sums that count
+  // --- exact sums, which decide about an answer
 
   double sum_weights(const std::vector<std::uint32_t>& chosen) const {
     return exact_sum(chosen.size(),

@@ -1,14 +1,16 @@
-// The cheapest n items under several limits, exactly and by the tie rule: of all sets whose sums
-// keep their limits the one of least cost, and of equal costs the first in cost order.
+// The cheapest n items under several sum constraints, exactly and with a deterministic tie-break:
+// of all feasible sets the one of least cost, and of equal costs the first in cost order.
 //
-// Items stand in cost order, and a set's cost is the exact sum of its keys, rounded once. That
-// sum never falls when a key rises, so the next r keys from j on are a bound without rounding: a
-// cost that ties is never visited twice. Depth first in cost order the first set of a cost is
-// the first by the tie rule. A set is also pruned if the smallest uses that could still come
-// break a limit, or the sum of key + multipliers * uses, which any set below a cost keeps small:
-// the Lagrangian bound of the limits. Of items equal in key and uses the earlier ones come first. If
-// all uses are whole multiples (choice/multiples.hpp), a state that has been is_dominated earlier, at no
-// higher cost and with no fewer items to come, is pruned, too. O(1) a node but for the r keys.
+// Branch and bound in cost order. A set's cost is the exact sum of its keys, rounded once. It never
+// falls when a key rises, so the sum of the next r keys from item j on is a bound without rounding
+// error, and a cost that ties with the incumbent is never visited twice. In this order the first
+// set found of a cost is the first by the tie-break.
+//
+// A set is also pruned if the smallest uses that may follow violate a constraint, or if the sum of
+// key + multipliers * uses exceeds its Lagrangian bound. Of items equal in key and uses the earlier
+// ones are chosen first. If all uses are integer multiples (choice/multiples.hpp), a state met
+// before at no higher cost and with no fewer items left is pruned, too. O(1) a node, plus the r
+// keys.
 #pragma once
 
 #include <algorithm>
@@ -29,14 +31,14 @@ namespace slotkern {
 
 class ConstrainedCheapest {
  public:
-  std::vector<int> chosen;  // ascending
-  double best = 0;          // its cost
-  std::int64_t work = 0;    // of the last run, in the units of MultidimKnapsack
+  std::vector<int> chosen;  // ascending item numbers
+  double best = 0;  // cost of `chosen`, or the initial limit if it is empty
+  std::int64_t work = 0;  // units of MultidimKnapsack, of the last run
 
-  // `items.value` holds the keys, ascending. A set's cost is total(sum of keys); only sets below
-  // `most` are looked for, or up to it where `inclusive`. No set of that cost has a sum of keys
+  // `items.value` holds the keys, ascending. The cost of a set is total(sum of keys). Only costs
+  // below `most`, or up to it if `inclusive`, are searched; no set of such a cost has a sum of keys
   // above `max_key_sum`. `fits(set)` is the exact test. Returns true if the search finished within
-  // `limit` units of work; the best set so far is in `chosen`.
+  // `limit` units of work; `chosen` holds the best set found, or is empty.
   template <class Total, class Fits>
   bool run(const MultidimItems& items, int n, const Amounts& amount, const Amounts& lambda,
            double most, bool inclusive, double max_key_sum, std::int64_t limit, Total total,
@@ -61,7 +63,8 @@ class ConstrainedCheapest {
 
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-  // The items that some set may hold, with one row a limit and one for the bound.
+  // Selects the items that may be in a feasible set. There is one row of uses for each constraint,
+  // and one for the Lagrangian bound.
   void prepare_items(const MultidimItems& items, int n, const Amounts& amount, const Amounts& lambda,
                double max_key_sum) {
     rows_ = at(items.limits);
@@ -99,7 +102,7 @@ class ConstrainedCheapest {
       if (k < at(items.limits) && is_integer_[k]) continue;
       double largest = std::fabs(ceiling_[k]);
       for (const double w : use_[k]) largest = std::max(largest, std::fabs(w));
-      for (std::size_t l = 0; l < at(items.limits); ++l)  // the products in it may cancel
+      for (std::size_t l = 0; l < at(items.limits); ++l)  // the products in the bound may cancel
         if (k >= at(items.limits)) largest = std::max(largest, std::fabs(lambda[l] * amount[l]));
       ceiling_[k] += 0x1p-48 * (n + 16.0) * (n + 4.0) * largest;
       drop_infeasible(k, at(n));
@@ -114,7 +117,7 @@ class ConstrainedCheapest {
     }
   }
 
-  // Items that break limit k even with the n - 1 smallest others.
+  // Removes items that violate constraint k even together with the n - 1 smallest others.
   void drop_infeasible(std::size_t k, std::size_t n) {
     if (id_.size() < n) return;
     sorted_.clear();
@@ -126,7 +129,7 @@ class ConstrainedCheapest {
     std::erase_if(id_, [&](int i) { return use_[k][at(i)] + others > ceiling_[k]; });
   }
 
-  // The item before each one that has the same key and the same uses of all limits.
+  // Links each item to the previous item with the same key and the same uses.
   void group_equal_items(std::size_t limits) {
     order_.resize(id_.size());
     for (std::size_t j = 0; j < order_.size(); ++j) order_[j] = j;
@@ -156,7 +159,8 @@ class ConstrainedCheapest {
     return table_.reset(fields_, limit);
   }
 
-  // Whether a state has been is_dominated at no higher cost and with no fewer items to come.
+  // Returns true if the state was met before at no higher cost and with no fewer items left; else
+  // stores it.
   bool is_dominated(std::size_t j, std::size_t rest, const double* sums, const PairSum& sum) {
     if (!sum.exact()) return false;
     table_.begin_key();
@@ -226,8 +230,9 @@ class ConstrainedCheapest {
     }
   };
 
-  // Whether an equal item before this one is better: one of this loop, or one that was skipped
-  // before (then states depend on more than their sums, which the table does not allow).
+  // True if an equal, earlier item makes this one redundant: one of this loop, or one that was
+  // skipped before. The second rule makes states depend on more than their sums, so it excludes the
+  // table.
   bool is_redundant(std::size_t j, std::size_t first) const {
     const std::size_t before = equal_before_[j];
     if (before == kNone) return false;

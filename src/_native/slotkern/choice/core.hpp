@@ -1,19 +1,20 @@
 // Two exact searches over the core of a cardinality-constrained knapsack: the items that the
-// Lagrangian bound could not decide_next_item, by falling weight w = z - lambda * c.
+// Lagrangian bound could not fix, by falling weight w = z - lambda * c.
 //
-// CoreBranchAndBound goes depth first in that order: with j the next item and r still to choose, the
-// bound is (weights so far) + w_j + ... + w_{j+r-1}. Quick when few sets come near the bound.
+// CoreBranchAndBound is a depth-first search in this order. With j the next item and r items still
+// to choose, its bound is (weights so far) + w_j + ... + w_{j+r-1}. It is fast if few sets come
+// near the bound.
 //
-// CoreDynamicProgram is a dynamic program over (items too many, cost, value), which starts from the n
-// heaviest items and decides about one has_items_left item a round, from the middle outwards (the core
-// order of Pisinger's minknap). Of two states with as many items the cheaper and better one
-// dominates. A state has lost |w - w_middle| for each exchanged item; it is dropped when that
-// and what its balance must still lose reach the gap between bound and incumbent.
+// CoreDynamicProgram keeps states (items in excess, cost, value). It starts from the n heaviest
+// items and decides about one more item a round, from the middle outwards (the core order of
+// Pisinger's minknap). Among states with equal item counts, the cheaper and more valuable one
+// dominates. Each exchanged item loses |w - w_middle|; a state is pruned if its losses, and those
+// that its balance still requires, reach the gap between bound and incumbent.
 //
-// Costs are added in other orders than the budget test does it: a set whose cost is at most
-// `slack` above the capacity is evaluate_heaviest by the exact test. If that refuses a set that had dominated
-// another by less than the slack, the answer may be lost; the search then say `has_rounding_conflict` and are
-// run again with dominance that keeps this distance.
+// Both add costs in other orders than the budget test. A set that costs at most `slack` more than
+// the capacity is therefore checked by the exact test. If this test rejects a set that had
+// dominated another one by less than the slack, the optimum may be lost: the dynamic program then
+// reports has_rounding_conflict and is repeated with a dominance rule that keeps this distance.
 #pragma once
 
 #include <algorithm>
@@ -27,16 +28,16 @@
 
 namespace slotkern {
 
-// Weights are taken relative to the middle between the last item in and the first one out, so
+// The core. Weights are relative to the middle between the last item in and the first item out, so
 // that their sums stay small. The bound of a set is offset + the sum of its weights.
 struct Core {
-  std::vector<double> weight, cost, value;  // by falling weight
+  std::vector<double> weight, cost, value;  // sorted by falling weight
   std::vector<int> id;
-  int pick = 0;           // items to choose
+  int pick = 0;  // number of items to choose
   double lambda = 0, middle = 0;
-  double base_value = 0;  // value of what is chosen outside the core
-  double capacity = 0;        // money left for the core
-  double slack = 0;       // largest rounding error of a sum of costs
+  double base_value = 0;  // total value of the items fixed outside the core
+  double capacity = 0;  // budget left for the core
+  double slack = 0;  // largest rounding error of a sum of costs
   double offset = 0;
 
   std::size_t size() const { return id.size(); }
@@ -46,13 +47,14 @@ struct Core {
   }
 };
 
-// Both searches report a better set to `accept(core positions)`, which returns whether the
-// exact budget test admits it.
+// Depth-first branch and bound. Like CoreDynamicProgram it passes each better set to `accept(core
+// positions)`, which returns true if the exact budget test admits the set.
 class CoreBranchAndBound {
  public:
   std::int64_t nodes = 0;
 
-  // True if the search was finished within `limit` nodes. `best` is what must be beaten.
+  // Returns true if the search finished within `limit` nodes. `best`, the incumbent's value, is
+  // updated.
   template <class Accept>
   bool run(const Core& core, const Tolerance& tolerance, double& best, std::int64_t limit,
            Accept accept) {
@@ -117,8 +119,8 @@ class CoreDynamicProgram {
   std::int64_t states = 0;
   bool has_rounding_conflict = false;
 
-  // True if the search was finished within `limit` states (all rounds together) and about
-  // `memory` bytes. With Strict, dominance keeps the distance of the slack.
+  // Returns true if the search finished within `limit` states (all rounds together) and about
+  // `memory` bytes. With Strict, a state dominates only states that cost at least `slack` more.
   template <bool Strict, class Accept>
   bool run(const Core& core, const Tolerance& tolerance, double& best, std::int64_t limit,
            double memory, Accept accept) {
@@ -141,17 +143,17 @@ class CoreDynamicProgram {
 
  private:
   static constexpr std::size_t kMaxSteps = std::size_t{1} << 30;
-  static constexpr std::size_t kStatesPerRound = 3;  // a round by itself costs as much as some states
+  static constexpr std::size_t kStatesPerRound = 3;  // fixed cost of a round, in states
 
   struct State {
     double cost, value;
     std::int32_t step;
   };
-  struct Step {  // the item that the state `before` moved in or out
+  struct Step {  // the item that was exchanged, and the step of the predecessor state
     std::int32_t before, item;
   };
 
-  // The states of every balance (items put in less items taken out), by rising cost.
+  // The states of all balances (items added minus items removed), each list by rising cost.
   struct StateLists {
     std::vector<State> states;
     std::vector<std::size_t> ends;
@@ -169,7 +171,7 @@ class CoreDynamicProgram {
 
   static std::size_t at(int j) { return static_cast<std::size_t>(j); }
 
-  // One run: a round decides about one item, for all balances.
+  // One run of the dynamic program; each round decides about one item, for all balances.
   template <bool Strict, class Accept>
   struct Rounds {
     CoreDynamicProgram& search;
@@ -178,21 +180,21 @@ class CoreDynamicProgram {
     double& best;
     Accept& accept;
     int n = core.pick, size = static_cast<int>(core.size());
-    int in = n - 1, out = n;  // the next item to take out, and to put in
-    double heaviest = 0;      // bound of the n heaviest items
-    double margin = 0;          // what a state may lose
+    int in = n - 1, out = n;  // next item to remove, next item to add
+    double heaviest = 0;  // bound of the n heaviest items
+    double margin = 0;  // largest loss that a state may have
 
     struct Move {
       int item;
       bool removes;
-      double cost, value;  // what it adds
+      double cost, value;  // cost and value that the move adds
     };
 
     double loss_in() const { return in >= 0 ? core.weight[at(in)] : kInfinity; }
     double loss_out() const { return out < size ? -core.weight[at(out)] : kInfinity; }
     bool has_items_left() const { return in >= 0 || out < size; }
 
-    // The n heaviest items by themselves; whether nothing is left to decide_next_item.
+    // Evaluates the n heaviest items as a set. Returns true if nothing is left to decide.
     bool evaluate_heaviest() {
       State start{0, core.base_value, 0};
       heaviest = core.offset;
@@ -210,7 +212,7 @@ class CoreDynamicProgram {
       return false;
     }
 
-    // A state with n items, the last one not yet on the trace.
+    // Reports a state with n items as a set; `item` is the last exchange, which trace_ lacks.
     void offer(const State& state, int item) {
       if (!(state.value > best) || !(state.cost <= core.capacity + core.slack)) return;
       search.trace_back(state.step, item, n);
@@ -222,7 +224,7 @@ class CoreDynamicProgram {
       }
     }
 
-    // The item whose exchange loses least, out or in. False beyond `limit` states.
+    // Decides about the item whose exchange loses least. Returns false beyond `limit` states.
     bool decide_next_item(std::int64_t limit) {
       const bool removes = loss_in() <= loss_out();
       const int item = removes ? in-- : out++, sign = removes ? -1 : 1;
@@ -235,7 +237,7 @@ class CoreDynamicProgram {
         const double need = balance == 0  ? next_in + next_out
                             : balance > 0 ? balance * next_in
                                           : -balance * next_out;
-        // weight of the heaviest set - weight of the state + need < margin, by its sums
+        // heaviest - weight of the state + need < margin, written in terms of the state's sums
         merge(move, balance, heaviest - core.offset + core.base_value +
                                  (n + balance) * core.middle + need);
         next.close();
@@ -247,15 +249,15 @@ class CoreDynamicProgram {
       return true;
     }
 
-    // The states of a balance without the move and with it, by rising cost, those that no other
-    // dominates.
+    // Merges the states of a balance without the move and with it by rising cost; prunes dominated
+    // states and states whose bound does not exceed most - margin.
     void merge(const Move& move, int balance, double most) {
       const StateLists& now = search.now_;
       StateLists& next = search.next_;
       auto [x, x_end] = now.list(balance);
       auto [y, y_end] = now.list(balance + (move.removes ? 1 : -1));
       std::size_t lag = next.states.size();
-      double best_value = -kInfinity;  // the best value at no higher cost
+      double best_value = -kInfinity;  // largest value at no higher cost
       while (x < x_end || y < y_end) {
         const bool moved =
             x >= x_end || (y < y_end && now.states[y].cost + move.cost < now.states[x].cost);

@@ -1,7 +1,8 @@
-// The table over the core of a knapsack: where it applies, what it costs, and what it finds.
+// The dynamic programming table over the core of a knapsack: applicability, cost and result.
 //
-// Integer costs only. Every set has the same number of items, so that the min_cost cost is taken
-// off all of them, and then their common divisor: most tables become much narrower.
+// Integer costs only. All sets have the same number of items, so the smallest cost is subtracted
+// from every cost, and the differences are divided by their greatest common divisor: most tables
+// become much narrower.
 #pragma once
 
 #include <cmath>
@@ -17,10 +18,10 @@ namespace slotkern {
 
 class CoreTable {
  public:
-  KnapsackTable table;  // also at the caller's disposal between calls
+  KnapsackTable table;  // the caller may use it between calls
 
-  // Work of the table over the core with this integer capacity, or -1 where it does not apply:
-  // costs that are no integers, or too much memory.
+  // Returns the units of work of the table over the core with this integer capacity, or -1 if it is
+  // not applicable: costs that are not integers, too little capacity, or too much memory.
   std::int64_t prepare(const Core& core, double capacity, double memory) {
     double min_cost = kInfinity, total = 0;
     for (const double c : core.cost) {
@@ -46,7 +47,7 @@ class CoreTable {
                                      KnapsackTable::kCellsPerUnit);
   }
 
-  // The best value that the core can add, after prepare().
+  // Returns the largest value that the core can add; call prepare() first.
   double run(const Core& core) {
     const std::size_t pick = static_cast<std::size_t>(core.pick);
     const std::size_t width = static_cast<std::size_t>(width_);
@@ -54,7 +55,7 @@ class CoreTable {
     return table.best(pick, width - 1);
   }
 
-  // Positions in the core of the set behind it.
+  // Returns the core positions of the set that run() found.
   const std::vector<int>& trace(const Core& core) {
     positions_.clear();
     table.trace(static_cast<std::size_t>(core.pick), static_cast<std::size_t>(width_) - 1,

@@ -1,17 +1,22 @@
-// Choose exactly n of m items, the most value is_feasible the budget (2018, section 3.3, eq. 1), for
-// real costs and values, exactly.
+// The cardinality-constrained knapsack: choose exactly n of m items of largest total value within
+// the budget (2018, section 3.3, eq. 1), for real costs and values, exactly.
 //
-// Stages, each only if the one before work_left the question is_open:
-//   1. the Lagrangian bound and the best set it meets is_feasible the budget; 1-swaps improve that;
-//   2. items whose exchange costs more than (bound - incumbent) are decided; the rest is the core;
-//   3. the search: depth first, core run_dp and local search, in slices that grow;
-//   4. for integer costs the table over the core, once the search has spent half of its work.
-// The table's work T is known before it begins and the search's is not, so that this order takes
-// at most 1.5 T and at most three times the work of the search alone.
+// Stages; each runs only if the one before has not proven the optimum:
+// 1. the Lagrangian bound and its best set within the budget, improved by 1-swaps;
+// 2. reduction: items whose exchange costs more than (bound - incumbent) are fixed; the rest is the
+//    core;
+// 3. search of the core: branch and bound, dynamic program and local search, with growing work
+//    limits;
+// 4. for integer costs the table over the core, after the search has spent half of the table's
+//    work.
 //
-// choice/knapsack_incumbent.hpp compares values and tests budgets. Work is counted, never timed. One unit
-// takes about 10 ns: a node of the depth-first search, a state of the run_dp, 64 cells of the
-// table, a quarter of an exchange of two items, 32 exchanges of one.
+// The work T of the table can be computed in advance and that of the search cannot. This order
+// therefore needs at most 1.5 T and at most three times the work of the search alone.
+//
+// choice/knapsack_incumbent.hpp compares values and tests budgets. Work is counted, not timed, so
+// that results are reproducible. One unit takes about 10 ns: a node of the branch and bound, a
+// state of the dynamic program, 64 cells of the table, a quarter of a swap of two items, or 32
+// swaps of one.
 #pragma once
 
 #include <algorithm>
@@ -29,10 +34,11 @@ namespace slotkern {
 
 class Knapsack : public KnapsackIncumbent {
  public:
-  KnapsackTable& table() { return core_table_.table; }  // at the caller's between calls
+  KnapsackTable& table() { return core_table_.table; }  // the caller may use it between calls
 
-  // A set of `pick` items that, with the forced one, beats `incumbent`. False if there is none
-  // (or none was found: see `complete`). `cheapest`: the `pick` cheapest, where they are known.
+  // Finds a set of `pick` items that, together with the forced items, is worth more than
+  // `incumbent`. Returns false if there is none, or if none was found and `complete` is false.
+  // `cheapest`: the `pick` cheapest items, if the caller has them.
   bool solve(const Items& items, int pick, double budget, const ForcedItems& forced, double incumbent,
              double first_lambda = 0, const ItemSet* cheapest = nullptr) {
     begin(items, pick, budget, forced, incumbent);
@@ -46,11 +52,11 @@ class Knapsack : public KnapsackIncumbent {
     return found_;
   }
 
-  // Of the last solve(), 0 if it needed none.
+  // Multiplier of the last solve(); 0 if it needed none.
   double lambda() const { return lagrange_.lambda; }
 
-  // The same for items that lie by falling weight = value - lambda * cost already: a short
-  // depth-first search first, solve() only if that does not settle it.
+  // Like solve(), for items that are already sorted by falling weight = value - lambda * cost. A
+  // short branch and bound comes first; solve() runs only if that does not finish.
   bool improve(const Items& items, const double* weight, int pick, double budget, double lambda,
                const ForcedItems& forced, double incumbent) {
     begin(items, pick, budget, forced, incumbent);
@@ -85,10 +91,10 @@ class Knapsack : public KnapsackIncumbent {
     work_at_start_ = work;
     work_limit_ = limits.work;
     table_work_ = -1;
-    lagrange_.lambda = 0;  // that of an earlier search would make answers depend on it
+    lagrange_.lambda = 0;  // a multiplier of an earlier search would make results depend on it
   }
 
-  // At most one set to choose from.
+  // Handles problems with at most one set.
   bool solve_trivial() {
     bound = -kInfinity;
     if (pick_ > items_.count) return false;
@@ -117,7 +123,7 @@ class Knapsack : public KnapsackIncumbent {
       local_search_.reset(items_, capacity_, slack_);
       const bool swap = is_open() && first;
       if (swap) local_search_.start_from(lagrange_.feasible.chosen);
-      // Many items: exchanges may take longer than the table.
+      // With many items, swaps may take longer than the table.
       if (swap && limits.allow_table && local_search_.one_swap_work() > kLongSwapWork) {
         reduce(false);
         reserve_table_work();
@@ -128,7 +134,7 @@ class Knapsack : public KnapsackIncumbent {
     finalize_bound();
   }
 
-  // Positions in the core, as the searches report them.
+  // Exact budget test of a set of the core. Makes it the incumbent and returns true if it fits.
   bool accept(const std::vector<int>& positions) {
     set_ = fixed_;
     for (const int j : positions) set_.push_back(core_.id[at(j)]);
@@ -137,8 +143,8 @@ class Knapsack : public KnapsackIncumbent {
     return found_ = true;
   }
 
-  // Decides all items that no better set can exchange; the others become the core, sorted by
-  // falling weight if a search follows.
+  // Reduction: fixes all items that no better set can exchange. The others become the core, sorted
+  // by falling weight if a search follows.
   void reduce(bool sorted = true) {
     const double lambda = lagrange_.lambda;
     LagrangianBound::select_heaviest(items_, pick_, 1, lambda, side_);
@@ -180,12 +186,12 @@ class Knapsack : public KnapsackIncumbent {
     core_.offset = core_.base_value + lambda * core_.capacity + core_.pick * core_.middle;
   }
 
-  // If the table does not apply, the search has all the work that is allowed.
+  // Searches the core. If the table is not applicable, the search may use the whole work limit.
   void search() {
     reduce();
     if (run_branch_and_bound(std::min(kShortNodes, work_left()))) return;
     reserve_table_work();
-    // Each returns whether the question is settled.
+    // Each stage returns true if the optimum is proven, or the table has run.
     constexpr bool (Knapsack::*stages[])() = {
         &Knapsack::try_small_table, &Knapsack::try_few_sets,  &Knapsack::try_short_dp,
         &Knapsack::climb_and_reduce, &Knapsack::try_enumeration, &Knapsack::try_long_dp,
@@ -195,8 +201,9 @@ class Knapsack : public KnapsackIncumbent {
     complete = false;
   }
 
-  // Sets `work_limit_`, the work at which the search gives up, for the core as it is. Once work is
-  // reserved for the table, a search that overshoots does not take it away.
+  // Sets `work_limit_`, the work at which the search stops, so that enough remains for the table of
+  // the current core. Work that is reserved for the table stays reserved if a search exceeds its
+  // limit.
   void reserve_table_work() {
     const std::int64_t available = limits.work - (table_work_ >= 0 ? work_at_start_ : work);
     table_work_ = table_work();
@@ -205,7 +212,7 @@ class Knapsack : public KnapsackIncumbent {
     if (table_work_ >= 0) work_limit_ = std::min(work_at_start_ + table_work_ / 2 + kShortNodes, limits.work - table_work_);
   }
 
-  // A table that takes hardly longer than sorting the core did.
+  // Runs the table if that takes little longer than sorting the core.
   bool try_small_table() {
     return table_work_ <= kSmallTableWorkPerItem * static_cast<std::int64_t>(core_.size()) && finish_with_table();
   }
@@ -214,7 +221,7 @@ class Knapsack : public KnapsackIncumbent {
 
   bool try_short_dp() { return run_dp(std::min(kShortStates, work_left())); }
 
-  // A better set makes the core, and with it the table, smaller.
+  // Local search, then a new reduction: a better incumbent makes the core and its table smaller.
   bool climb_and_reduce() {
     if (work_left() == 0) return false;
     if (found_) climb(std::min(kShortClimbWork, work_left()));
@@ -243,7 +250,7 @@ class Knapsack : public KnapsackIncumbent {
     return true;
   }
 
-  // The number of count_sets that the core has; counting stops beyond kManySets.
+  // Number of sets of the core; counting stops above kManySets.
   double count_sets() const {
     double count = 1;
     for (int k = 1; k <= core_.pick && count < kManySets; ++k)
@@ -263,7 +270,8 @@ class Knapsack : public KnapsackIncumbent {
     return finished;
   }
 
-  // States hold sums of more than `pick` values on their way: whole ones must stay exact there.
+  // Runs the dynamic program. Its states may sum more than `pick` values; for integers these sums
+  // must stay exact.
   bool run_dp(std::int64_t limit) {
     if (limit > kLongWork) expect_long();
     if (has_integer_sums(pick_) && !has_integer_sums(static_cast<int>(core_.size()) + pick_)) return false;
@@ -285,7 +293,7 @@ class Knapsack : public KnapsackIncumbent {
     for (const int i : set) marked_[at(i)] = 1;
   }
 
-  // The best exchange of one item for another, again and again.
+  // Repeats the best swap of one item until none improves the set.
   void run_one_swaps() {
     const std::int64_t once = local_search_.one_swap_work();
     for (int round = 0; round < kMaxSwaps && work_left() > 0; ++round) {
@@ -302,8 +310,8 @@ class Knapsack : public KnapsackIncumbent {
     return true;
   }
 
-  // From the best set, and then from count_sets a few random exchanges away from it (always the same
-  // ones): for values that follow costs closely, where any good sum will do.
+  // Iterated local search: improves the incumbent, then sets a few random swaps away from it, from
+  // a fixed seed. It helps if values follow costs closely, so that many sets are nearly optimal.
   void climb(std::int64_t limit) {
     const std::int64_t until = work + limit;
     if (limit > kLongWork) expect_long();
@@ -322,10 +330,10 @@ class Knapsack : public KnapsackIncumbent {
 
   // --- the table over the core
 
-  // Work of the table, or -1 where it does not apply.
+  // Units of work of the table, or -1 if it is not applicable.
   std::int64_t table_work() {
     if (!limits.allow_table || !(budget_ < kMaxIntegerSum)) return -1;
-    double available = std::floor(budget_);  // what integers may sum to
+    double available = std::floor(budget_);  // budget for integer costs
     for (const int i : fixed_) {
       if (items_.cost[i] != std::floor(items_.cost[i])) return -1;
       available -= items_.cost[i];
@@ -347,17 +355,19 @@ class Knapsack : public KnapsackIncumbent {
       complete = false;
   }
 
-  static constexpr std::int64_t kSmallTableWorkPerItem = 8;  // work for each item of the core
+  // units of work for each item of the core
+  static constexpr std::int64_t kSmallTableWorkPerItem = 8;
   static constexpr std::int64_t kLongSwapWork = 64;
   static constexpr std::int64_t kShortNodes = 300, kFewNodes = 200000, kManyNodes = 20000000;
   static constexpr std::int64_t kShortStates = 20000, kMaxStates = 10000000;
   static constexpr std::int64_t kShortClimbWork = 400000, kLongClimbWork = 40000000;
-  static constexpr std::int64_t kLongWork = 20000;  // units, about half a millisecond
+  static constexpr std::int64_t kLongWork = 20000;  // units; about half a millisecond
   static constexpr double kFewSets = 20000, kManySets = 4e6;
   static constexpr int kMaxSwaps = 200, kMaxPairRounds = 20;
 
-  std::int64_t work_at_start_ = 0, work_limit_ = std::numeric_limits<std::int64_t>::max();  // see reserve_table_work()
-  std::int64_t table_work_ = -1;  // work of the table, or -1 if it does not apply
+  // see reserve_table_work()
+  std::int64_t work_at_start_ = 0, work_limit_ = std::numeric_limits<std::int64_t>::max();
+  std::int64_t table_work_ = -1;  // units of work of the table; -1 if it is not applicable
   LagrangianBound lagrange_;
   ItemSet side_;
   Core core_;

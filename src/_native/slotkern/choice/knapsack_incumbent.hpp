@@ -1,9 +1,10 @@
-// What a choice of items within a budget is judged by: the exact test of a set, the best one so
-// far, and what a bound must exceed to be worth a look.
+// Base class of Knapsack: the incumbent, the exact budget test of a set, the cutoff that a bound
+// must exceed, and bounds on rounding errors.
 //
-// A set is within the budget if the exact sum of its costs, rounded once, is: that test decides
-// about every set that is taken. Plain sums only rule out, beyond their rounding. The caller's
-// budget is the largest sum that meets the amount (base/exact_sum.hpp).
+// A set is within the budget if the exact sum of its costs, rounded once, is at most the budget.
+// This test decides about every set that becomes the incumbent; plain sums only exclude sets beyond
+// their rounding error. The caller's budget is the largest sum that meets the amount
+// (base/exact_sum.hpp).
 #pragma once
 
 #include <algorithm>
@@ -20,27 +21,26 @@ namespace slotkern {
 
 class KnapsackIncumbent {
  public:
-  double gap = 0;       // relative; 1e-12 at least
-  ValueScale scale;     // of all values that will be seen
+  double gap = 0;  // relative; values of 0 to 1e-12 count as 1e-12 unless sums are integers
+  ValueScale scale;  // range of all values that the searches will see
   WorkLimits limits;
 
-  // What the last call left.
+  // Results of the last call.
   double best = -kInfinity;
   double bound = kInfinity;
-  bool complete = true;      // no set beats `best` by more than the tolerance
-  std::vector<int> chosen;   // without the forced item
-  std::int64_t work = 0;     // grows over all calls
+  bool complete = true;  // true if no set beats `best` by more than the tolerance
+  std::vector<int> chosen;  // chosen items without the forced ones
+  std::int64_t work = 0;  // units of work, cumulative over all calls
 
-  // What a bound of n items must exceed to be worth a look, where costs weigh at most `weighed`
-  // = lambda * (the largest sum of costs).
+  // The cutoff that a bound of n items must exceed, if lambda * (largest sum of costs) = `weighed`.
   double cutoff(int n, double incumbent, double weighed) const {
     Tolerance tolerance = tolerance_of(n);
     tolerance.noise = noise(n, weighed);
     return tolerance.cutoff(incumbent);
   }
 
-  // The largest rounding error of a bound; of the difference of two sums of `pick` values, the
-  // larger of size `sum`.
+  // noise(): largest rounding error of a bound. rounding(): largest rounding error of the
+  // difference of two sums of `pick` values, the larger of size `sum`.
   double noise(int pick, double weighed) const {
     return 0x1p-50 * (pick + 64) * ((pick + 2) * scale.max_abs() + weighed);
   }
@@ -53,12 +53,12 @@ class KnapsackIncumbent {
  protected:
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-  // The problem, and nothing found yet.
+  // Sets up a problem with no set found yet.
   void reset(const Items& items, int pick, double budget, const ForcedItems& forced,
              double incumbent) {
     items_ = items;
     pick_ = pick;
-    budget_ = std::min(budget, DBL_MAX);  // what costs infinitely much fits no budget
+    budget_ = std::min(budget, DBL_MAX);  // an item of infinite cost fits no budget
     forced_ = forced;
     max_cost_ = max_of(items.cost, items.count);
     double max_affordable_cost = std::max(forced.costs[0], forced.costs[1]);
@@ -83,13 +83,13 @@ class KnapsackIncumbent {
     return {exact ? gap : std::max(gap, 1e-12), exact ? 1.0 : 0.0, 0};
   }
 
-  // Whether all sums of `pick` values are whole and exact.
+  // True if every sum of `pick` values is an integer and exact.
   bool has_integer_sums(int pick) const {
     return scale.all_integer && (pick + 2) * scale.max_abs() < kMaxExactSum;
   }
 
   static double max_of(const double* cost, int count) {
-    double lane[4] = {0, 0, 0, 0};  // no comparison waits for the one before
+    double lane[4] = {0, 0, 0, 0};  // independent lanes, to break the dependency chain
     int i = 0;
     for (; i + 4 <= count; i += 4)
       for (int k = 0; k < 4; ++k) lane[k] = std::max(lane[k], cost[i + k]);
@@ -97,8 +97,8 @@ class KnapsackIncumbent {
     return std::max(std::max(lane[0], lane[1]), std::max(lane[2], lane[3]));
   }
 
-  // What costs too much for any set leaves before anything is summed, so that roundings are those
-  // of costs that count.
+  // Removes items that are too expensive for any set before anything is summed, so that rounding
+  // bounds depend only on costs that can occur.
   void drop_unaffordable() {
     const double most = capacity_ + slack_;
     if (max_cost_ <= most) return;
@@ -112,7 +112,7 @@ class KnapsackIncumbent {
     items_ = {affordable_cost_.data(), affordable_value_.data(), static_cast<int>(affordable_.size())};
   }
 
-  // The chosen as the caller of `items` counts them.
+  // Maps `chosen` back to the caller's numbering of `items`.
   void map_to_original_ids(const Items& items) {
     if (items_.count < items.count)
       for (int& i : chosen) i = affordable_[at(i)];
@@ -120,7 +120,7 @@ class KnapsackIncumbent {
 
   bool is_open() const { return bound > tolerance_.cutoff(best); }
 
-  // No set's value, summed in any order, is above the bound.
+  // Makes `bound` an upper bound on the value of every set, in any order of summation.
   void finalize_bound() {
     const double error = rounding(pick_, std::max(std::fabs(best), std::fabs(bound)));
     bound += tolerance_.noise + error;
@@ -135,7 +135,7 @@ class KnapsackIncumbent {
     return value;
   }
 
-  // The exact budget test of `ids` (with what is fixed and forced).
+  // The exact budget test of `ids` together with the forced items.
   bool fits_exactly(const std::vector<int>& ids) const {
     const double sum = exact_sum_of([&](auto visit) {
       for (const int i : ids) visit(items_.cost[i]);
@@ -148,7 +148,7 @@ class KnapsackIncumbent {
     return cost <= capacity_ - slack_ || (cost <= capacity_ + slack_ && fits_exactly(ids));
   }
 
-  // Takes a set if it is better and within the budget.
+  // Makes a set the incumbent if it is better and within the budget.
   void offer(const std::vector<int>& ids) {
     const double value = value_of(ids);
     if (!(value > best) || !fits_exactly(ids)) return;
@@ -160,14 +160,15 @@ class KnapsackIncumbent {
   Items items_{nullptr, nullptr, 0};
   int pick_ = 0;
   double budget_ = 0, capacity_ = 0;
-  double max_cost_sum_ = 0, slack_ = 0;  // no sum of costs is larger; none is rounded by more
+  // upper bound on any sum of costs; largest rounding error of a sum
+  double max_cost_sum_ = 0, slack_ = 0;
   ForcedItems forced_;
   Tolerance tolerance_;
   bool found_ = false;
 
  private:
   double max_cost_ = 0;
-  std::vector<int> affordable_;  // items of the caller that are not too dear, and their columns
+  std::vector<int> affordable_;  // affordable items of the caller, and their columns
   std::vector<double> affordable_cost_, affordable_value_;
 };
 

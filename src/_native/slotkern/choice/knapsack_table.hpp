@@ -1,10 +1,10 @@
-// The table: choose exactly k of m items, integer costs, by dynamic programming.
+// The dynamic programming table: choose exactly k of m items with integer costs, for all k <= n.
 //
-// Recurrence (2) of Toporkov et al. (2018, section 3.3), for all k <= n at once:
+// Recurrence (2) of Toporkov et al. (2018, section 3.3):
 //   f_i(C_j, k) = max(f_{i-1}(C_j, k), f_{i-1}(C_j - c_i, k - 1) + z_i),   f(C_j, 0) = 0.
-// The rows of f are overwritten in place, k downwards; what is kept of every item is one bit a
-// cell: "taken". Tracing the bits back gives the items. O(m n C) time, m n C / 8 bytes for the
-// bits and 8 n C bytes for the rows.
+// The rows of f are updated in place, k downwards. One bit a cell and item records if the item was
+// taken; trace() follows these bits back. O(m n C) time; m n C / 8 bytes of bits and 8 n C bytes of
+// rows for C columns.
 #pragma once
 
 #include <algorithm>
@@ -20,16 +20,17 @@ namespace slotkern {
 
 namespace detail {
 
-inline constexpr std::size_t kLanes = 8;            // columns handled side by side
+inline constexpr std::size_t kLanes = 8;  // columns processed together
 inline constexpr std::size_t kBlock = kLanes * 64;  // columns whose bits fill kLanes words
 
-// One item in one row: into[j] = max(into[j], from[j - cost] + value) for the groups of kLanes
-// columns first..last; `from` is where the first group reads. Bit g of taken[b * kLanes + l] says
-// that column b * kBlock + g * kLanes + l took the item: bits that lie this way are gathered
-// lane by lane, with no shuffle between the lanes. Written with vector types, because compilers
-// make of the plain loop something 3 to 5 times slower (measured: 0.2 against 1 ns a cell).
+// Updates one row for one item: into[j] = max(into[j], from[j - cost] + value) for the groups
+// first..last - 1 of kLanes columns; `from` points to the source of the first group. Bits are
+// stored lane by lane, so that no shuffle is needed:
+//   column  b * kBlock + g * kLanes + l   <->   bit g of taken[b * kLanes + l]
+// Written with vector types, because compilers translate the plain loop into code that is 3 to 5
+// times slower (measured: 0.2 against 1 ns a cell).
 #if defined(__GNUC__)
-// Only a typedef can lower the alignment for every compiler: clang ignores it in an alias.
+// A typedef is required: clang ignores a lowered alignment in an alias declaration.
 typedef double Quad __attribute__((vector_size(32), aligned(8), may_alias));
 typedef std::int64_t QuadBits __attribute__((vector_size(32), aligned(8), may_alias));
 static_assert(alignof(Quad) == 8 && alignof(QuadBits) == 8);  // columns begin anywhere
@@ -73,30 +74,31 @@ inline void update_row(double* into, const double* from, double value, std::size
 
 class KnapsackTable {
  public:
-  static constexpr double kLongCells = 1e7;  // a few milliseconds
-  static constexpr double kCellsPerUnit = 64;  // cells that cost as much as one search state
+  static constexpr double kLongCells = 1e7;  // more cells take longer than a few milliseconds
+  static constexpr double kCellsPerUnit = 64;  // cells that take as long as one search state
 
   static double cells(double items, double n, double width) { return items * n * width; }
 
-  // Bytes that run() needs for `width` columns, costs 0..width - 1.
+  // Bytes that run() needs for `width` columns, that is, costs 0..width - 1.
   static double bytes(double items, double n, double width) {
     const double row = std::floor((width + 2 * detail::kBlock) / detail::kBlock) * detail::kBlock;
     return 8 * (n + 1) * row + items * n * (row / 8);
   }
 
-  // Whether `memory` suffices; no table is so large that its cells overflow a count.
+  // True if the table fits into `memory`; the cap keeps cell counts within their integer type.
   static bool fits(double items, double n, double width, double memory) {
     return bytes(items, n, width) <= std::min(memory, 0x1p60);
   }
 
-  // Costs are >= 0; an item dearer than width - 1 is never taken. Values may be negative.
-  // trace() can follow; without `all_cardinalities`, only for k = n.
+  // Computes the table. Costs are >= 0; an item that costs more than width - 1 is never chosen.
+  // Values may be negative. Afterwards best() and trace() work for all k if `all_cardinalities`,
+  // else only for k = n.
   void run(const std::int64_t* cost, const double* value, std::size_t items, std::size_t n,
            std::size_t width, bool all_cardinalities) {
     using detail::kBlock, detail::kLanes;
     n_ = n;
     groups_ = (width + kLanes - 1) / kLanes;
-    // Before column 0 lie kLanes cells of -inf, which the first group of an item may read.
+    // kLanes cells of -inf precede column 0, because an item's first group may read them.
     stride_ = kLanes + groups_ * kLanes;
     words_ = (groups_ + 63) / 64 * kLanes;
     cost_ = cost;
@@ -111,7 +113,7 @@ class KnapsackTable {
       poll();
       if (cost[i] >= static_cast<std::int64_t>(width)) continue;
       const std::size_t shift = static_cast<std::size_t>(cost[i]), first = shift / kLanes;
-      // Fewer than `min_k` items chosen by now lead nowhere.
+      // States with fewer than min_k items cannot reach n items any more.
       const std::size_t min_k = !all_cardinalities && n > items - i ? n - (items - i) + 1 : 1;
       for (std::size_t k = std::min(n, i + 1); k >= min_k; --k) {
         poll();
@@ -122,10 +124,10 @@ class KnapsackTable {
     }
   }
 
-  // f(column, k); -inf if no k items cost that little.
+  // f(column, k); -inf if no k items cost at most `column`.
   double best(std::size_t k, std::size_t column) { return row(k)[column]; }
 
-  // Appends the items of f(column, k) to `chosen`.
+  // Appends the items behind f(column, k) to `chosen`.
   template <class Ids>
   void trace(std::size_t k, std::size_t column, Ids& chosen) const {
     using detail::kBlock, detail::kLanes;
@@ -141,7 +143,8 @@ class KnapsackTable {
   }
 
  private:
-  // All bits 0; in pieces, because the first touch of 256 MiB takes a tenth of a second.
+  // Sets all bits to 0, in pieces with poll() between, because the first touch of 256 MiB takes a
+  // tenth of a second.
   void clear_taken(std::size_t words) {
     constexpr std::size_t kPiece = std::size_t{1} << 21;  // 16 MiB
     taken_.clear();

@@ -2,10 +2,10 @@
 //
 //   max sum z_i x_i   with   sum c_i x_i <= b,   sum x_i = n,   x binary        (2018, eq. 1).
 //
-// For any multiplier lambda >= 0, (the n largest z - lambda * c) + lambda * b is an upper
-// bound; the least of them is the bound of the linear relaxation. As a function of lambda it is
-// convex and piecewise linear, so two sets of n items on either side of the budget give two
-// lines, and their crossing is the next lambda. O(m + n log) a step, a handful of steps.
+// For any multiplier lambda >= 0, (sum of the n largest z - lambda * c) + lambda * b is an upper
+// bound; the minimum over lambda is the bound of the linear relaxation. The bound is convex and
+// piecewise linear in lambda, so two sets of n items on either side of the budget give two lines,
+// and their crossing is the next lambda. O(m + n log n) a step, usually a handful of steps.
 #pragma once
 
 #include <algorithm>
@@ -24,14 +24,14 @@ struct Items {
   int count;
 };
 
-// The bounds that a search must still follow. An answer is optimal within `relative`; sums of
-// values that are all whole differ by multiplier least `step` = 1; a bound is wrong by multiplier most `noise`.
+// Decides which bounds require further search. An answer is optimal within `relative`; sums of
+// values that are all integers differ by at least `step` = 1; a bound is wrong by at most `noise`.
 struct Tolerance {
   double relative = 1e-12, step = 0, noise = 0;
 
-  // A set is better than `best` only if its bound is larger than this. The next double below
-  // best + step stands for "equal or more": no fraction of the step is subtracted, because it
-  // would vanish beside a large sum.
+  // Pruning cutoff: a set can improve on `best` only if its bound is larger than this. The next
+  // double below best + step means "equal or more"; subtracting a fraction of the step would vanish
+  // beside a large sum.
   double cutoff(double best) const {
     if (best == -kInfinity) return best;  // -inf + eps * inf is NaN, and NaN prunes everything
     const double more = step > 0 ? std::nextafter(best + step, -kInfinity) : best;
@@ -42,18 +42,18 @@ struct Tolerance {
 // The n items of largest weight = scale * value - lambda * cost, and their sums.
 struct ItemSet {
   double weight = 0, value = 0, cost = 0;
-  double min_weight = 0;  // the smallest weight among them
+  double min_weight = 0;  // smallest weight in the set
   std::vector<int> chosen;
 };
 
 class LagrangianBound {
  public:
-  static constexpr double kMaxWeight = 1e290;  // of a multiplier times any sum of costs
+  static constexpr double kMaxWeight = 1e290;  // limit of a multiplier times any sum of costs
 
   double lambda = 0;
   double bound = kInfinity;
-  ItemSet feasible;           // within the budget; the best such set that was met
-  bool is_optimal = false;  // `feasible` is optimal
+  ItemSet feasible;  // the best set within the budget that was found
+  bool is_optimal = false;  // `feasible` is an optimal set
 
   static void select_heaviest(const Items& items, int n, double scale, double lambda, ItemSet& side) {
     std::vector<int>& ids = side.chosen;
@@ -71,9 +71,9 @@ class LagrangianBound {
     side.min_weight = weigh(ids.back());
   }
 
-  // The least bound, or an early end once it is no larger than `stop`. `fits(side)` is the
-  // budget test of a set; no sum of costs that the multiplier shall weigh exceeds `max_sum`.
-  // `cheapest`: the n cheapest items, where they are known. False if no n items fit.
+  // Computes the smallest bound, or stops early at a bound <= `stop`. `fits(set)` is the budget
+  // test; `max_sum` bounds all sums of costs that the multiplier may weigh. `cheapest`: the n
+  // cheapest items, if the caller has them. Returns false if no n items fit the budget.
   template <class Fits>
   bool solve(const Items& items, int n, double budget, double max_sum, double first_lambda,
              double stop, Fits fits, const ItemSet* cheapest = nullptr) {
@@ -100,7 +100,7 @@ class LagrangianBound {
       if (!(cost_difference > 0)) break;
       const double crossing = std::max(0.0, (infeasible_.value - feasible.value) / cost_difference);
       const double multiplier = warm ? first_lambda : crossing;
-      if (!(multiplier * max_sum < kMaxWeight)) break;  // a bound that overflows is none
+      if (!(multiplier * max_sum < kMaxWeight)) break;  // this bound would overflow
       select_heaviest(items, n, 1, multiplier, trial_);
       const double value = trial_.weight + multiplier * budget;
       if (value < bound) {
@@ -121,7 +121,7 @@ class LagrangianBound {
  private:
   static constexpr int kMaxInsertion = 64, kMaxSteps = 40;
 
-  // Falling weight; the earlier item first among equals.
+  // Insertion sort by falling weight; among equal weights the earlier item comes first.
   template <class Weigh>
   static void select_by_insertion(int count, int n, Weigh weigh, std::vector<int>& ids) {
     double weights[kMaxInsertion];
@@ -154,7 +154,7 @@ class LagrangianBound {
     ids.resize(static_cast<std::size_t>(n));
   }
 
-  ItemSet infeasible_, trial_;  // over the budget; the one just weighed
+  ItemSet infeasible_, trial_;  // the set over the budget; the set of the current multiplier
 };
 
 }  // namespace slotkern

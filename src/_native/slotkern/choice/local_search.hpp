@@ -1,9 +1,9 @@
-// Local search for the knapsack: a set of items, and the exchanges that make it better.
+// Local search for the knapsack: a current set of items, and swaps that improve it.
 //
-// The best swap_items of one item for another, O(pick * count); the best of two for two, O(pick *
-// count log) with pairs that are thinned out beyond kMaxPairs; random exchanges, always the
-// same ones. Nothing here proves anything: an swap_items that fits by the sums of costs kept here
-// may be refused by the exact budget test of whoever takes the set.
+// Best swap of one item for another: O(pick * count). Best swap of two for two: O(pick * count *
+// log), with the list of pairs thinned out beyond kMaxPairs. Random swaps come from a fixed seed.
+// This is a heuristic and proves nothing: sets fit by plain sums of costs, and the caller's exact
+// budget test may reject them.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace slotkern {
 
 class LocalSearch {
  public:
-  // From now on over these items; the costs of a set may sum to `capacity`, give or take `slack`.
+  // Sets the items and the budget: costs may sum to `capacity`, up to the rounding `slack`.
   void reset(const Items& items, double capacity, double slack) {
     items_ = items;
     capacity_ = capacity;
@@ -25,7 +25,7 @@ class LocalSearch {
     random_ = 0x9E3779B97F4A7C15u;
   }
 
-  // The set that the search stands on; what is left outside are the others.
+  // Makes `set` the current set.
   void start_from(const std::vector<int>& set) {
     in_ = set;
     inside_.assign(static_cast<std::size_t>(items_.count), 0);
@@ -42,12 +42,12 @@ class LocalSearch {
   }
   const std::vector<int>& set() const { return in_; }
 
-  // Work of one look for the best swap_items of one item.
+  // Units of work of one swap_one().
   std::int64_t one_swap_work() const {
     return static_cast<std::int64_t>(in_.size() * out_.size() / 32) + 1;
   }
 
-  // Makes the best swap_items of one item for another. False if there is none.
+  // Applies the best swap of one item for another. Returns false if none improves the value.
   bool swap_one() {
     const double *costs = out_cost_.data(), *values = out_value_.data();
     const std::size_t count = out_.size();
@@ -68,8 +68,9 @@ class LocalSearch {
     return true;
   }
 
-  // Makes the best swap_items of two for two: pairs of single exchanges, sorted by cost, of which
-  // only the last few that still fit are looked at. Adds its work. False if there is none.
+  // Applies the best swap of two items for two others: pairs of single swaps, sorted by cost, of
+  // which only the kMaxPartners most expensive partners that fit are tested. Adds its units to
+  // `work`. Returns false if none improves the value.
   bool swap_two(std::int64_t& work) {
     const std::size_t stride = in_.size() * out_.size() / kMaxPairs + 1;
     swaps_.clear();
@@ -102,7 +103,7 @@ class LocalSearch {
     return true;
   }
 
-  // A few random exchanges, each only if the set surely fits after it.
+  // Applies a few random swaps; skips those after which the set might not fit.
   void perturb() {
     for (int k = 0; k < kPerturbations; ++k) {
       const std::size_t from = random_below(in_.size()), to = random_below(out_.size());
@@ -116,7 +117,7 @@ class LocalSearch {
 
   struct Swap {
     double cost, value;
-    std::size_t from, to;  // places in in_ and out_
+    std::size_t from, to;  // positions in in_ and out_
   };
 
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
@@ -141,7 +142,7 @@ class LocalSearch {
   Items items_{nullptr, nullptr, 0};
   double capacity_ = 0, slack_ = 0;
   std::vector<int> in_, out_;
-  std::vector<double> out_cost_, out_value_;  // columns of out_, to be gone through in a row
+  std::vector<double> out_cost_, out_value_;  // columns of out_, for sequential access
   double in_cost_ = 0;
   std::vector<char> inside_;
   std::vector<Swap> swaps_;

@@ -1,13 +1,14 @@
-// The bound of a choice under several limits
+// The upper bound of a cardinality-constrained multidimensional knapsack
 //
 //   max sum z_i x_i   with   sum w_ki x_i <= a_k  for all k,   sum x_i = n,   x binary.
 //
-// For any multipliers lambda >= 0, (the n largest z - sum lambda_k w_k) + sum lambda_k a_k is an
-// upper bound; the least of them is the value of the linear relaxation. Its multipliers are
-// found by the dual simplex method for bounded variables: the basis has one variable a limit
-// and one for the n, so a pivot is O(m k), and a ratio test that goes on over whole flips of
-// variables makes few of them. The simplex only proposes: bounds, and proofs that nothing fits,
-// are computed from the multipliers alone, with room for rounding.
+// For any multipliers lambda >= 0, (sum of the n largest z - sum_k lambda_k w_k) + sum_k lambda_k
+// a_k is an upper bound; its minimum is the value of the linear relaxation. The dual simplex method
+// for bounded variables computes its multipliers. The basis has one variable for each constraint
+// and one for the cardinality, so a pivot is O(m k); a ratio test that flips variables to their
+// other bound keeps pivots few. The simplex only proposes multipliers: bounds, and proofs of
+// infeasibility, are recomputed from them with a margin for rounding, so that its errors cannot
+// make an answer wrong.
 #pragma once
 
 #include <algorithm>
@@ -24,9 +25,9 @@ namespace slotkern {
 
 inline constexpr int kMaxSumLimits = 8;
 
-using Amounts = std::array<double, kMaxSumLimits>;  // one a limit
+using Amounts = std::array<double, kMaxSumLimits>;  // one number for each constraint
 
-// Items with one column of weights a limit.
+// Items with one column of weights for each constraint.
 struct MultidimItems {
   const double* value = nullptr;
   std::array<const double*, kMaxSumLimits> weight{};
@@ -40,13 +41,14 @@ struct MultidimItems {
   }
 };
 
-// Which bounds are still worth a search. Optimal within `relative`; values that are all multiples
-// of `step` differ by at least that; bounds are wrong by at most `noise`.
+// Decides which bounds require further search. An answer is optimal within `relative`; values that
+// are all multiples of `step` differ by at least `step`; a bound is wrong by at most `noise`.
 struct MultidimTolerance {
   double relative = 1e-12, step = 0, noise = 0;
 
-  // A set can cutoff `best` by enough only if its bound is larger than this. The next multiple above
-  // `best` is approached by less than what doubles of its size distinguish.
+  // Pruning cutoff: a set can improve on `best` sufficiently only if its bound is larger than this.
+  // The result stays below the next multiple above `best` by less than doubles of its size
+  // distinguish.
   double cutoff(double best) const {
     if (best == -kInfinity) return best;
     double least = best + relative * std::fabs(best);
@@ -60,12 +62,14 @@ struct MultidimTolerance {
 
 class DualSimplex {
  public:
-  Amounts lambda{};      // the last solve()'s
-  Amounts ray{};         // where infeasible(): sums weighed so are too large for any n items
+  Amounts lambda{};  // multipliers of the last solve()
+  // after solve() returned false: constraints summed with these weights exceed their amounts for
+  // any n items, up to rounding
+  Amounts ray{};
   int pivots = 0;
 
-  // True where the relaxation has an optimum (or the method gave up on the way there, with
-  // multipliers that bound all the same); false where it seems to have no solution: `ray`.
+  // Returns true if the relaxation has an optimum, or if the pivot limit was reached: `lambda`
+  // gives a valid bound in both cases. Returns false if it seems to be infeasible; then see `ray`.
   bool solve(const MultidimItems& items, int n, const Amounts& amount) {
     items_ = items;
     rows_ = items.limits + 1;
@@ -91,8 +95,8 @@ class DualSimplex {
 
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-  // Variable j < count is an item; count + k is what limit k has left. Scaled by row, so that
-  // one measure of violation serves all.
+  // Column of a variable: j < count is an item, count + k the slack variable of constraint k. Rows
+  // are scaled so that one tolerance for violations serves all.
   Column column(int j) const {
     Column a{};
     if (j >= items_.count) {
@@ -104,7 +108,7 @@ class DualSimplex {
     return a;
   }
 
-  // All multipliers 0: the n largest values are in, the n-th is basic.
+  // Start basis: all multipliers 0, the n largest values chosen, the n-th one basic.
   void initialize() {
     const int m = items_.count;
     for (int k = 0; k < items_.limits; ++k) {
@@ -141,7 +145,7 @@ class DualSimplex {
     compute_primal();
   }
 
-  // The values of the basic variables.
+  // Computes the values of the basic variables.
   void compute_primal() {
     Column rest{};
     for (int k = 0; k < items_.limits; ++k) rest[at(k)] = amount_[at(k)] * scale_[at(k)];
@@ -177,15 +181,16 @@ class DualSimplex {
     int j;
   };
 
-  // The variable of this row leaves for the bound that it violates. Variables whose reduced
-  // value changes its sign are flipped to their other bound as long as the row stays violated.
+  // One pivot: the variable of this row leaves the basis at the bound that it violates. Variables
+  // whose reduced cost changes its sign are flipped to their other bound while the row stays
+  // violated. Returns false if no variable can enter: the relaxation seems to be infeasible.
   bool pivot(int row) {
     const bool below = x_[at(row)] < 0;
     const double sign = below ? 1 : -1;
     const Column& inverse_row = inverse_[at(row)];
     steps_.clear();
     const auto consider = [&](int j, double alpha, double reduced) {
-      // What raises (below) or lowers the row's value may enter.
+      // A variable may enter if it moves the row's value towards its bound.
       const double a = sign * alpha;
       const bool up = upper_[at(j)];
       if (up ? a > kTiny : a < -kTiny)
@@ -206,7 +211,7 @@ class DualSimplex {
         consider(items_.count + k, inverse_row[at(k)], -dual_[at(k)]);
     double violated = below ? -x_[at(row)] : x_[at(row)] - 1;
     if (steps_.empty()) return record_ray(inverse_row, sign);
-    // Least ratio first; of equal ones the largest change.
+    // Smallest ratio first; of equal ratios the largest change.
     const auto after = [](const Step& a, const Step& b) {
       if (a.ratio != b.ratio) return a.ratio > b.ratio;
       return a.change != b.change ? a.change < b.change : a.j > b.j;
@@ -227,7 +232,8 @@ class DualSimplex {
     for (int r = 0; r < rows_; ++r)
       for (int q = 0; q < rows_; ++q) pivot_column[at(r)] += inverse_[at(r)][at(q)] * a[at(q)];
     const double pivot_element = pivot_column[at(row)];
-    if (!(std::fabs(pivot_element) > kTiny)) return true;  // extract_multipliers() computes from what there is
+    // too small to divide by; the current duals still give a bound
+    if (!(std::fabs(pivot_element) > kTiny)) return true;
     const double reduced = (is_item(enters) ? items_.value[enters] : 0) - dot(dual_, a);
     const double theta = reduced / pivot_element;
     for (int q = 0; q < rows_; ++q) dual_[at(q)] += theta * inverse_row[at(q)];

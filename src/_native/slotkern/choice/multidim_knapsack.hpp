@@ -1,17 +1,19 @@
-// Chooses exactly n of m items: the most value, each of several sums is_within its amount.
+// The cardinality-constrained multidimensional knapsack: choose exactly n of m items of largest
+// total value, with each of several sums within its amount.
 //
-// The run_stages, each only if the one before left the question is_open:
-//   1. items that are in no set is_within the limits leave; a weight so small that it settles its
-//      limit by itself is cut off at that, so that no huge number spoils a sum;
-//   2. the relaxation's multipliers: the bound, or a proof that nothing fits;
-//   3. a set is_within the limits, by exchanges that lower what is too much, and then raise value;
-//   4. items whose swap_one costs more than (bound - incumbent) are decided; the rest is the
-//      core, searched depth first, for a short time;
-//   5. the same search, longer and longer, with sums in whole multiples (choice/multiples.hpp),
-//      without items that n others dominate, and with a table of the states that it has met.
-// The caller's exact test decides whether a set is is_within its limits; sums that are kept here only
-// rule out, beyond their rounding. Work is counted, never timed, in units of 5 to 10 ns; a call
-// that exceeds `max_work` is not `complete`, and its bound is valid all the same.
+// Stages; each runs only if the one before has not proven the optimum:
+// 1. items in no feasible set are removed; a weight so small that its item satisfies the constraint
+//    with any others is clipped, so that no huge number spoils a sum;
+// 2. the multipliers of the linear relaxation give the bound, or a proof of infeasibility;
+// 3. local search for a feasible set: swaps reduce the violation first, then raise the value;
+// 4. reduction: items whose exchange costs more than (bound - incumbent) are fixed; the rest is the
+//    core, which a short branch and bound searches;
+// 5. the same search with growing work limits, with sums in integer multiples
+//    (choice/multiples.hpp), without items that n others dominate, and with a transposition table.
+//
+// The caller's exact test decides if a set is feasible; sums kept here only exclude sets beyond
+// their rounding error. Work is counted, not timed, in units of 5 to 10 ns. A call that exceeds
+// `max_work` has complete = false; its bound is still valid.
 #pragma once
 
 #include <algorithm>
@@ -30,19 +32,19 @@ namespace slotkern {
 
 class MultidimKnapsack {
  public:
-  double gap = 0;  // relative; 1e-12 at least
+  double gap = 0;  // relative; values of 0 to 1e-12 count as 1e-12 unless sums are integers
   ValueScale scale;
   std::int64_t max_work = std::numeric_limits<std::int64_t>::max();
 
-  // What the last call left.
+  // Results of the last call.
   double best = -kInfinity, bound = kInfinity;
   bool complete = true;
   std::vector<int> chosen;
-  std::int64_t work = 0;  // grows over all calls
+  std::int64_t work = 0;  // units of work, cumulative over all calls
 
-  // A set of `pick` items worth more than `incumbent`. `fits(ids)` is the exact test. False if
-  // there is none (or none was found: see `complete`). Items forced in are the caller's: their
-  // uses are `taken`, `base` is their value.
+  // Finds a set of `pick` items worth more than `incumbent`. `fits(ids)` is the exact test. Returns
+  // false if there is none, or if none was found and `complete` is false. The caller handles forced
+  // items: `taken` are their uses, `base` is their value.
   template <class Fits>
   bool solve(const MultidimItems& items, int pick, const Amounts& most, const Amounts& taken,
              double base, double incumbent, Fits fits) {
@@ -71,7 +73,7 @@ class MultidimKnapsack {
     return run_stages(fits);
   }
 
-  // One a limit, of the last relaxation that was solved; any are a bound.
+  // Multipliers of the last relaxation, one for each constraint; any multipliers give a bound.
   const Amounts& multipliers() const { return multipliers_.lambda; }
 
   double rounding(int pick, double sum) const {
@@ -83,7 +85,7 @@ class MultidimKnapsack {
  private:
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-  // An incumbent that is no integer is one of other items.
+  // An incumbent that is not an integer consists of other items.
   MultidimTolerance tolerance_of(int pick) const {
     const bool exact = has_integer_sums(pick) && (best == -kInfinity || best == std::floor(best));
     return {exact ? gap : std::max(gap, 1e-12), exact ? 1.0 : 0.0, 0};
@@ -104,8 +106,8 @@ class MultidimKnapsack {
     return true;
   }
 
-  // Leaves the items that a set is_within the limits may hold, their weights cut off from below.
-  // False if there are too few.
+  // Removes the items of no feasible set and clips weights from below. Returns false if too few
+  // items are left.
   bool reduce_items() {
     original_ids_.resize(at(given_.count));
     for (int i = 0; i < given_.count; ++i) original_ids_[at(i)] = i;
@@ -135,7 +137,8 @@ class MultidimKnapsack {
       const double* w = given_.weight[at(k)];
       double largest = -kInfinity;
       for (std::size_t i = 0; i < count; ++i) largest = std::max(largest, w[original_ids_[i]]);
-      // At or below this an item keeps the limit with any others; twice that is surely enough.
+      // An item at or below this satisfies the constraint with any others; twice the distance is
+      // safe against rounding.
       const double a = amount_[at(k)];
       const double enough = a - (pick_ - 1) * std::max(0.0, largest) -
                             (std::fabs(a) + pick_ * std::fabs(largest));
@@ -151,7 +154,7 @@ class MultidimKnapsack {
     return true;
   }
 
-  // The pick - 1 smallest weights together; a bound, whatever the order of the sum.
+  // Sum of the pick - 1 smallest weights, lowered so that it bounds the sum in any order.
   double least_others(const double* w) {
     sorted_.clear();
     for (const int i : original_ids_) sorted_.push_back(w[i]);
@@ -206,7 +209,7 @@ class MultidimKnapsack {
     return best > before;
   }
 
-  // Searches the core for a set better than the incumbent. Returns true if it finished is_within
+  // Searches the core for a set better than the incumbent. Returns true if it finished within
   // `most` units of work.
   template <class Accept>
   bool search(std::int64_t most, Accept& accept) {
@@ -226,7 +229,7 @@ class MultidimKnapsack {
     return finished;
   }
 
-  // The columns as whole multiples, if they are any.
+  // Converts the columns to integer multiples, for those that have a unit.
   void convert_to_multiples() {
     is_scaled_ = true;
     const auto count = at(items_.count);
@@ -243,7 +246,7 @@ class MultidimKnapsack {
     work += static_cast<std::int64_t>(count) * (items_.limits + 1) * 2;
   }
 
-  // Drops dominated items of the core: items for which enough others are no worse in every respect
+  // Removes dominated items of the core: enough others are no worse in value and in every use, so
   // that an optimal set without them exists.
   void drop_dominated() {
     const std::size_t size = core_.size(), need = at(core_.pick);
@@ -269,7 +272,7 @@ class MultidimKnapsack {
     core_.resize(kept);
   }
 
-  // No set's value, summed in any order, is above the bound.
+  // Makes `bound` an upper bound on the value of every set, in any order of summation.
   void finalize_bound() {
     const double size = best > -kInfinity ? std::fabs(best) : 0;
     const double error = rounding(pick_, std::max(size, std::fabs(bound)));
@@ -287,7 +290,7 @@ class MultidimKnapsack {
     for (const int i : ids) chosen.push_back(original_ids_[at(i)]);
   }
 
-  // Whether the ray proves that no n items store_best all limits.
+  // True if the ray proves that no n items satisfy all constraints.
   bool is_infeasible() {
     const Amounts& y = multipliers_.ray;
     weight_.resize(at(items_.count));
@@ -302,9 +305,9 @@ class MultidimKnapsack {
     return least > most + 0x1p-48 * (pick_ + 16) * size && std::isfinite(size);
   }
 
-  // The bound by the multipliers, and the items' weights under them.
+  // Computes the bound by the multipliers, and the weights of the items under them.
   void compute_bound() {
-    if (!charge_limits()) {  // they overflow; without any the sums of values are a bound
+    if (!charge_limits()) {  // overflow: without multipliers the sums of values are a bound
       multipliers_.lambda = {};
       charge_limits();
     }
@@ -316,7 +319,7 @@ class MultidimKnapsack {
     for (int i = 0; i < pick_; ++i) bound += weight_[at(order_[at(i)])];
   }
 
-  // Into weight_, and into the bound what the limits have. False where sums overflow.
+  // Computes weight_, and adds the amounts' charge to the bound. Returns false if sums overflow.
   bool charge_limits() {
     const Amounts& lambda = multipliers_.lambda;
     double size = 0;
@@ -325,13 +328,13 @@ class MultidimKnapsack {
     for (int i = 0; i < items_.count; ++i) weight_[at(i)] = items_.weigh(i, lambda);
     for (int k = 0; k < items_.limits; ++k) {
       bound += lambda[at(k)] * amount_[at(k)];
-      size += lambda[at(k)] * reach_[at(k)];  // n items' charges
+      size += lambda[at(k)] * reach_[at(k)];  // charge of n items
     }
     tolerance_.noise = 0x1p-50 * (pick_ + 64) * ((pick_ + 2) * scale.max_abs() + size);
     return size < kMaxCharge;
   }
 
-  // --- sets is_within the limits, by exchanges
+  // --- feasible sets by local search
 
   struct Sums {
     Amounts use{};
@@ -359,8 +362,8 @@ class MultidimKnapsack {
       for (int k = 0; k < items_.limits; ++k) use_[at(k)] += items_.weight[at(k)][i];
   }
 
-  // The swap_one of one for one that leaves least too much and then is worth most; whether one
-  // is better than what stands.
+  // Applies the swap of one item for another that leaves the least violation and, among those,
+  // gains the most value. Returns false if none improves the current set.
   bool swap_one() {
     const double now = excess(use_);
     double least = now, gain = now > 0 ? -kInfinity : 0;
@@ -391,8 +394,8 @@ class MultidimKnapsack {
     offer(feasible);
   }
 
-  // Any set is_within the limits: from the top set with a few random exchanges (always the same
-  // ones), by exchanges with a random part of the others.
+  // Searches any feasible set: starts from the heaviest items with a few random swaps (fixed seed),
+  // then swaps items with a random part of the others.
   template <class Feasible>
   void search_feasible(std::int64_t most, Feasible feasible) {
     const std::int64_t until = work + most;
@@ -427,8 +430,8 @@ class MultidimKnapsack {
     }
   }
 
-  // From the best set, and then from sets a few random exchanges away from it (always the same
-  // ones): for values that follow weights closely, where any good sums will do.
+  // Iterated local search: improves the incumbent, then sets a few random swaps away from it, from
+  // a fixed seed. It helps if values follow weights closely, so that many sets are nearly optimal.
   template <class Feasible>
   void climb(std::int64_t most, Feasible feasible) {
     const std::int64_t until = work + most;
@@ -458,7 +461,7 @@ class MultidimKnapsack {
     return true;
   }
 
-  // The best swap_one of two for two: pairs of single ones by falling value.
+  // Applies the best swap of two for two: pairs of single swaps by falling value.
   bool swap_two() {
     swaps_.clear();
     for (std::size_t a = 0; a < in_.size(); ++a)
@@ -500,7 +503,7 @@ class MultidimKnapsack {
     return true;
   }
 
-  // A few random exchanges, each only if the set fits after it.
+  // Applies a few random swaps; undoes those after which the set does not fit.
   void perturb() {
     for (int k = 0; k < kPerturbations; ++k) {
       const std::size_t from = random_below(in_.size()), to = random_below(out_.size());
@@ -517,8 +520,8 @@ class MultidimKnapsack {
     return (random_ >> 33) % below;
   }
 
-  // Decides all items that no better set can swap_one; the others become the core, in units of
-  // the columns that are measured.
+  // Reduction: fixes all items that no better set can exchange. The others become the core, in
+  // units of the columns that have been converted.
   void reduce() {
     const double last = weight_[at(order_[at(pick_ - 1)])], next = weight_[at(order_[at(pick_)])];
     const double margin = bound - tolerance_.cutoff(best);
@@ -582,16 +585,17 @@ class MultidimKnapsack {
   struct Swap {
     double value;
     Amounts use;
-    std::size_t from, to;  // places in in_ and out_
+    std::size_t from, to;  // positions in in_ and out_
   };
 
   MultidimItems given_, items_;
   int pick_ = 0;
-  Amounts given_amount_{}, forced_use_{};  // by all and by those forced in
+  Amounts given_amount_{}, forced_use_{};  // amounts for all items; uses of the forced items
   Amounts amount_{}, reach_{}, slack_{}, use_{};
   double base_ = 0;
   bool is_scaled_ = false;
-  std::array<Multiples, kMaxSumLimits> multiple_;  // the last one of each is of those forced in
+  // the last entry of each belongs to the forced items
+  std::array<Multiples, kMaxSumLimits> multiple_;
   Multiples value_;
   MultidimTolerance tolerance_;
   DualSimplex multipliers_;

@@ -1,17 +1,18 @@
-// Depth-first search over the core of a choice under several limits: the items that the bound
-// could not decide, by falling weight (value less the multipliers' charge for the limits).
+// Branch and bound over the core of a multidimensional knapsack: the items that the bound could not
+// fix, by falling weight (value minus the multipliers' charge for the constraints).
 //
-// With j the next item and r still to choose, no set is worth more than (weights so far) + w_j +
-// ... + w_{j+r-1}; and no limit is kept if the sum so far and the r smallest uses from j on
-// are above it. Nor is a set better that leaves too much of a limit: each unit that is left costs
-// its multiplier. All of this only grows worse with j.
+// With j the next item and r items still to choose, no set is worth more than (weights so far) +
+// w_j + ... + w_{j+r-1}. A node is infeasible if its sum plus the r smallest uses from j on exceeds
+// a constraint. A set also cannot win if it leaves too much of a constraint unused, because each
+// unused unit costs its multiplier. All three tests become stricter as j grows, so they end the
+// loop.
 //
-// Items that are equal in value and in all uses stand together, and the search branches on how many
-// of them it takes: after the first of them that it skips it skips all. If sums are is_integer
-// numbers, a state (next item, items to choose, sums) that has been is_dominated with no less value is
-// pruned. If a sum has an amount from above and one from below that are close, the last two items
-// are looked up in a list of all pairs by their sum. Quick if few sets come near the bound, or if
-// sums take few values.
+// Items equal in value and uses are adjacent, and the search branches on how many of them it
+// chooses: after skipping one it skips the rest. If sums are integers, a state (next item, items to
+// choose, sums) that was met before with no less value is pruned (transposition table). If a sum
+// has an upper and a lower amount that are close, the last two items are looked up in a list of all
+// pairs sorted by their sum. Fast if few sets come near the bound, or if sums have few distinct
+// values.
 #pragma once
 
 #include <algorithm>
@@ -28,19 +29,20 @@
 
 namespace slotkern {
 
-// Weights are taken relative to the middle between the last item in and the first one out; the
+// The core. Weights are relative to the middle between the last item in and the first item out; the
 // bound of a set is offset + the sum of its weights.
 struct MultidimCore {
   std::vector<double> weight, value;
-  std::array<std::vector<double>, kMaxSumLimits> use;  // of a limit
+  std::array<std::vector<double>, kMaxSumLimits> use;  // uses, one column for each constraint
   std::vector<int> id;
   int pick = 0, limits = 0;
   double base_value = 0, offset = 0;
-  Amounts capacity{};  // what is left of each limit, and the largest error of its sums
+  // `capacity`: amount left of each constraint; `slack`: largest rounding error of its sums
+  Amounts capacity{};
   Amounts slack{}, lambda{};
-  std::array<bool, kMaxSumLimits> is_integer{};  // uses are is_integer numbers
+  std::array<bool, kMaxSumLimits> is_integer{};  // all uses of the constraint are integers
   bool has_integer_values = false, use_table = false;
-  bool any_set_suffices = false;  // the first set within the limits ends the search
+  bool any_set_suffices = false;  // the first feasible set ends the search
 
   std::size_t size() const { return id.size(); }
   void clear() { resize(0); }
@@ -61,7 +63,7 @@ struct MultidimCore {
     return true;
   }
 
-  // By falling weight, equal items together.
+  // Sorts by falling weight, with equal items adjacent.
   void sort() {
     order_.resize(size());
     std::iota(order_.begin(), order_.end(), std::size_t{0});
@@ -88,8 +90,8 @@ class MultidimSearch {
  public:
   std::int64_t nodes = 0;
 
-  // True if the search was finished within `limit` nodes. `best` is what must be beaten;
-  // `accept(core positions)` says whether the exact tests admit a set.
+  // Returns true if the search finished within `limit` nodes. `best`, the incumbent's value, is
+  // updated. `accept(core positions)` returns true if the exact tests admit a set.
   template <class Accept>
   bool run(const MultidimCore& core, const MultidimTolerance& tolerance, double& best, std::int64_t limit,
            Accept accept) {
@@ -118,14 +120,15 @@ class MultidimSearch {
     }
   }
 
-  // Where the items that equal item j end.
+  // Computes, for each item j, the end of the items that equal it.
   void group_equal_items(const MultidimCore& core) {
     group_end_.resize(core.size());
     for (std::size_t j = core.size(); j-- > 0;)
       group_end_[j] = j + 1 < core.size() && core.are_equal(j, j + 1) ? group_end_[j + 1] : j + 1;
   }
 
-  // All pairs by the sum of their uses of a limit that is one from above and, negated, from below.
+  // Lists all pairs by the sum of their uses of a constraint that occurs twice: as an upper limit
+  // and, negated, as a lower limit.
   void build_pairs(const MultidimCore& core) {
     pairs_.clear();
     if (!core.use_table || core.pick < 3 || core.size() > kMaxPairedItems) return;
@@ -147,8 +150,8 @@ class MultidimSearch {
     });
   }
 
-  // Prepares the table of states: false if they do not fit into it, or if two limits or more have
-  // uses that are no is_integer numbers.
+  // Prepares the transposition table. Returns false if states do not fit into its keys, or if two
+  // or more constraints have uses that are not integers.
   bool start_table(const MultidimCore& core, std::int64_t limit) {
     const double pick = core.pick;
     fields_.assign({static_cast<double>(core.size()), pick});
@@ -171,7 +174,8 @@ class MultidimSearch {
     return table_.reset(fields_, limit);
   }
 
-  // Whether the state has been is_dominated with no less value (beyond its rounding).
+  // Returns true if the state was met before with no less value (beyond its rounding); else stores
+  // it.
   bool is_dominated(const MultidimCore& core, std::size_t j, std::size_t rest, const double* sums,
            double value) {
     table_.begin_key();
@@ -192,9 +196,9 @@ class MultidimSearch {
     std::int64_t limit;
     Accept& accept;
 
-    Amounts ceiling{}, floor{};  // of the sums that can still win
+    Amounts ceiling{}, floor{};  // range of the sums of a set that can still win
 
-    // What a set that beats `best` must use of each limit.
+    // Computes the cutoff, and the range of uses of a set that beats `best`.
     void update_limits() {
       cutoff = tolerance.cutoff(best);
       double heaviest = core.offset;
@@ -242,8 +246,8 @@ class MultidimSearch {
       return true;
     }
 
-    // Completes the set by all pairs from item j on whose sum fits. Returns false and does nothing
-    // if there are too many pairs, so that the search by weight is cheaper.
+    // Completes the set with all pairs from item j on whose sum fits. Returns false, without
+    // effect, if there are so many pairs that the search by weight is cheaper.
     bool add_pair(std::size_t j, double value, double weight, bool& finished) {
       const double* sums = search.sums_.data() + search.stack_.size() * kMaxSumLimits;
       const double least = sums[search.below_] - ceiling[search.below_];
@@ -297,14 +301,14 @@ class MultidimSearch {
 
   static constexpr std::size_t kMaxPairedItems = 256;
 
-  std::vector<Pair> pairs_;  // by rising sum; none: no limit of that kind
+  std::vector<Pair> pairs_;  // by rising sum; empty if no constraint qualifies
   std::size_t above_ = 0, below_ = 0;
   std::array<SuffixBounds, kMaxSumLimits> min_uses_, max_uses_;
   TranspositionTable table_;
   bool use_table_ = false;
-  int fractional_limit_ = -1;  // the limit whose uses are no is_integer numbers
+  int fractional_limit_ = -1;  // the constraint whose uses are not integers, or -1
   double value_noise_ = 0;
-  Amounts min_sum_{};  // no sum of uses is lower
+  Amounts min_sum_{};  // lower bound on any sum of uses
   std::vector<double> fields_;
   std::vector<std::size_t> group_end_;
   std::vector<double> prefix_, sums_;

@@ -1,5 +1,6 @@
-// Lists of undominated (weight, value) with what led to each: made in runs by rising weight, one a
-// row of the class, and merged. O(states * log of the rows) a class; 24 bytes a state made.
+// Pareto lists of (weight, value) states for one stage of a dynamic program, each with a reference
+// to its predecessor. Each row of a class contributes a run sorted by rising weight; merge()
+// combines the runs and removes dominated states. O(states * log rows) a class; 24 bytes a state.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +16,8 @@ struct ParetoList {
     double weight, value;
   };
   struct Step {
-    std::uint32_t before, item;  // of the state in the list before
+    // predecessor: index in the list of the stage before; `item`: the item that was added
+    std::uint32_t before, item;
   };
   struct Candidate {
     State state;
@@ -23,14 +25,14 @@ struct ParetoList {
   };
 
   std::vector<Candidate> made;
-  std::vector<std::size_t> runs;  // where each ends, after a 0
+  std::vector<std::size_t> runs;  // end of each run in `made`; starts with a 0
 
   void clear() {
     made.clear();
     runs.assign(1, 0);
   }
 
-  // The runs of made, each by rising weight, to one list that nothing in it dominates.
+  // Merges the runs of `made` into one list by rising weight in which no state dominates another.
   void merge() {
     const auto lighter = [](const Candidate& a, const Candidate& b) {
       return a.state.weight != b.state.weight ? a.state.weight < b.state.weight

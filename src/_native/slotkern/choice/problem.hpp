@@ -1,5 +1,5 @@
-// What a knapsack is given beside its items: what is forced in, what it may spend, and the scale
-// of the values.
+// Inputs of a knapsack beside its items: the items forced into every set, the limits on work and
+// memory, and the scale of the values, from which rounding errors are bounded.
 #pragma once
 
 #include <algorithm>
@@ -9,12 +9,13 @@
 
 namespace slotkern {
 
-inline constexpr double kMaxExactSum = 0x1p53;    // sums of whole numbers below it are exact
-inline constexpr double kMaxIntegerSum = 0x1p52;  // the same with room for differences
+inline constexpr double kMaxExactSum = 0x1p53;  // sums of integers below it are exact
+// half of kMaxExactSum: differences stay exact, too
+inline constexpr double kMaxIntegerSum = 0x1p52;
 
-// Items that must be among the chosen; choosing `pick` others comes on top.
+// Items that every set must contain. The `pick` items that a knapsack chooses come in addition.
 struct ForcedItems {
-  int count = 0;  // 0, 1 or 2
+  int count = 0;  // number of forced items: 0, 1 or 2
   double costs[2] = {0, 0};
   double value = 0;
 
@@ -24,12 +25,12 @@ struct ForcedItems {
 struct WorkLimits {
   std::int64_t work = std::numeric_limits<std::int64_t>::max();
   double memory = 268435456;
-  bool allow_table = true;  // may be tried
+  bool allow_table = true;  // permits the dynamic programming table
 };
 
-// Scale of the values, from which rounding errors are judged, and whether they are all_integer.
+// Range of the values, for bounds on rounding errors, and a flag: are all values integers?
 struct ValueScale {
-  double min = 0, max = 0;  // 0 is always among them
+  double min = 0, max = 0;  // the range always includes 0
   bool all_integer = true;
 
   SLOTKERN_INLINE void add(double z) {

@@ -1,8 +1,8 @@
-// The linear relaxation of a multiple-choice knapsack: the lower hulls of the classes, taken by
-// falling slope until the limit is met. O(m log m).
+// The linear relaxation of a multiple-choice knapsack: steps along the lower convex hulls of the
+// classes, made by falling slope until the limit is reached. O(m log m).
 //
-// Its multiplier lambda bounds every choice: the base row of each class, and what each other row
-// loses against it at lambda. Valid for any lambda >= 0 and any base.
+// Its multiplier lambda bounds every choice: the value of the base rows, plus the loss of each
+// other row against its base at lambda. The bound is valid for any lambda >= 0 and any base.
 #pragma once
 
 #include <algorithm>
@@ -16,10 +16,10 @@ namespace slotkern {
 
 class Relaxation {
  public:
-  std::vector<std::uint32_t> base;  // one item a class
-  std::vector<double> losses;       // of every item
-  double lambda = 0, lower_bound = 0;        // no choice has less value than lower_bound
-  std::uint32_t break_class = 0;         // the class whose step did not fit
+  std::vector<std::uint32_t> base;  // base item of each class
+  std::vector<double> losses;  // loss of every item against its base at lambda, >= 0
+  double lambda = 0, lower_bound = 0;  // `lower_bound`: no choice has a smaller value
+  std::uint32_t break_class = 0;  // break class: the class whose step did not fit
 
   void solve_relaxation(const ClassItems& problem) {
     make_hulls(problem);
@@ -30,7 +30,7 @@ class Relaxation {
  private:
   using Item = ClassItems::Item;
 
-  // The lower hull of every class, and the steps along them by falling slope.
+  // Computes the lower hull of every class, and the steps along them by falling slope.
   void make_hulls(const ClassItems& problem) {
     increments_.clear();
     base.clear();
@@ -50,7 +50,8 @@ class Relaxation {
       for (std::size_t i = 1; i < hull_.size(); ++i) {
         const Item &a = problem.items[hull_[i - 1]], &b = problem.items[hull_[i]];
         const double dw = b.weight - a.weight, df = a.value - b.value;
-        double slope = df / (dw * problem.weight_unit);  // rounding must not disorder a hull
+        // rounding must not change the order of a hull
+        double slope = df / (dw * problem.weight_unit);
         if (i > 1) slope = std::min(slope, increments_.back().slope);
         increments_.push_back({slope, dw, df, static_cast<std::uint32_t>(k), hull_[i]});
       }
@@ -62,7 +63,8 @@ class Relaxation {
     });
   }
 
-  // Takes steps until the limit is met: base, lambda, and the bound but for losses below 0.
+  // Greedy: makes steps until the limit is reached. Computes base, lambda, and the lower bound
+  // without the correction for negative losses, which compute_losses() adds.
   void fill_greedily(const ClassItems& problem) {
     double w = 0, f = 0;
     for (const std::uint32_t i : base) w += problem.items[i].weight;
@@ -79,12 +81,13 @@ class Relaxation {
     }
     w = 0;
     for (const std::uint32_t i : base) w += problem.items[i].weight, f += problem.items[i].value;
-    // Valid for any lambda >= 0 and any base: the losses below 0 count too.
+    // Valid for any lambda >= 0 and any base.
     const double charge = lambda * ((problem.capacity + problem.slack - w) * problem.weight_unit);
     lower_bound = f - (charge + 4 * 0x1p-52 * std::fabs(charge));
   }
 
-  // What each row loses against the base at lambda; where a base is not the best, lower_bound pays.
+  // Computes the loss of each row against its base at lambda. If a base is not the best row of its
+  // class at lambda, the lower bound is corrected by the difference.
   void compute_losses(const ClassItems& problem) {
     losses.resize(problem.items.size());
     for (std::size_t k = 0; k < problem.count(); ++k) {
@@ -104,11 +107,11 @@ class Relaxation {
     }
   }
 
-  static constexpr double kMaxSlope = 1e12;  // hull steps beyond are rounding: always taken
+  static constexpr double kMaxSlope = 1e12;  // steeper hull steps are rounding errors: always made
 
   struct Increment {  // a step along the hull of a class
     double slope, weight, value;
-    std::uint32_t group, item;  // that it leads to
+    std::uint32_t group, item;  // class and target item of the step
   };
 
   std::vector<Increment> increments_;
