@@ -34,7 +34,7 @@ cdef extern from "slotkern/batch/bound.hpp" namespace "slotkern" nogil:
         cbool maximize, limited
         double limit, gap
         int64_t work
-        size_t most, room
+        size_t max_alternatives, max_bytes
 
     cdef struct SliceAnswer:
         double limit, value, bound, expense
@@ -45,18 +45,20 @@ cdef extern from "slotkern/batch/bound.hpp" namespace "slotkern" nogil:
         vector[int64_t] owner, chosen
         vector[uint8_t] reasons
         vector[SliceAnswer] slices
-        double worst
-        size_t worst_of
+        double offending_value
+        size_t offending_job
 
-    cbool endless(const CPreparedSlots&)
+    cbool has_unbounded_slot(const CPreparedSlots&)
     Status bound_batch(const CPreparedSlots&, const vector[BatchJob]&, const BatchRules&, double&) noexcept
 
-cdef extern from "slotkern/batch/run.hpp" namespace "slotkern" nogil:
+cdef extern from "slotkern/base/backfill.hpp" namespace "slotkern" nogil:
     cdef enum class Backfill(int):
         none
-        conservative
         easy
+        first_fit
+        conservative
 
+cdef extern from "slotkern/batch/run.hpp" namespace "slotkern" nogil:
     cdef cppclass ExecutionAnswer:
         CWindowTable windows
         vector[double] promised
@@ -125,9 +127,9 @@ cdef class Jobs:
         return Jobs, (self.pool, self.requests, self.criteria)
 
     @property
-    def endless(self):
+    def has_unbounded_slot(self):
         """Whether any slot has no end."""
-        return endless(self.pool.prepared)
+        return has_unbounded_slot(self.pool.prepared)
 
     @property
     def slots(self):
@@ -255,8 +257,8 @@ cdef BatchRules rules_of(dict rules, list kept) except *:
     out.maximize = rules["maximize"]
     out.limited = rules["limit"] is not None
     out.limit = rules["limit"] if rules["limit"] is not None else 0.0
-    out.gap, out.work, out.most = rules["gap"], rules["work"], rules["most"]
-    out.room = rules["room"]
+    out.gap, out.work, out.max_alternatives = rules["gap"], rules["work"], rules["most"]
+    out.max_bytes = rules["room"]
     return out
 
 
@@ -280,12 +282,12 @@ def schedule(Jobs jobs not None, dict rules, str backfill):
             status = cpp_schedule(jobs.pool.prepared, jobs.jobs, policy, mode, earliest, answer)
     if status in (Status.value_not_finite, Status.cost_not_valid, Status.sum_overflows):
         target, under = rules["names"]
-        job = answer.worst_of if rules["order"] is None else rules["order"][answer.worst_of]
+        job = answer.offending_job if rules["order"] is None else rules["order"][answer.offending_job]
         raise failure(status, jobs, {
             "name": f"{under if status == Status.cost_not_valid else target} of an alternative of job",
-            "row": job, "value": answer.worst, "cost": answer.worst,
+            "row": job, "value": answer.offending_value, "cost": answer.offending_value,
             "rule": "not finite", "what": f"{target} or {under} of the alternatives",
-            "largest": f"is {answer.worst}, of job {job}",
+            "largest": f"is {answer.offending_value}, of job {job}",
         })
     if status != Status.ok:
         raise failure(status, jobs)

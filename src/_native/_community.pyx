@@ -16,21 +16,28 @@ from slotkern._base cimport Status, Watch, ask, error_of, hears
 
 cnp.import_array()
 
-cdef extern from "slotkern/community/simulation.hpp" namespace "slotkern::community" nogil:
-    cdef cppclass Ticket:
-        uint32_t slot, serial
+cdef extern from "slotkern/base/backfill.hpp" namespace "slotkern" nogil:
+    cdef enum class Backfill(int):
+        none
+        easy
+        first_fit
+        conservative
 
-    cdef enum class Kind(uint8_t):
+cdef extern from "slotkern/community/simulation.hpp" namespace "slotkern::community" nogil:
+    cdef cppclass Handle:
+        uint32_t index, generation
+
+    cdef enum class MessageKind(uint8_t):
         pass
 
     cdef cppclass CMessage "slotkern::community::Message":
-        Kind kind
+        MessageKind kind
         uint32_t from_ "from"
         uint32_t to, job, hop, place, contacted
-        Ticket negotiation, promise
+        Handle negotiation, promise
         double times[3]
 
-    cdef cppclass Jobs:
+    cdef cppclass CommunityJobs:
         const double* submit
         const double* run
         const double* estimate
@@ -39,30 +46,30 @@ cdef extern from "slotkern/community/simulation.hpp" namespace "slotkern::commun
         const int32_t* label
         size_t size
 
-    cdef cppclass Profile:
+    cdef cppclass NodeSpec:
         int32_t processors
         double speed
         int32_t label
 
-    cdef cppclass Waiting:
+    cdef cppclass QueuedJob:
         uint32_t job, hop
         double entered
 
     cdef cppclass LocalQueue:
         size_t size()
-        Waiting& operator[](size_t)
+        QueuedJob& operator[](size_t)
         double load()
-        void ended(double)
+        void record_wait(double)
         double mean_wait(double)
 
-    cdef cppclass Change:
+    cdef cppclass MembershipChange:
         double time
         uint32_t node
         cbool joins
 
     cdef cppclass Grid:
-        vector[Profile] nodes
-        vector[Change] changes
+        vector[NodeSpec] nodes
+        vector[MembershipChange] changes
         vector[uint8_t] present
 
     cdef cppclass Neighbours:
@@ -93,29 +100,23 @@ cdef extern from "slotkern/community/simulation.hpp" namespace "slotkern::commun
         direct
         community
 
-    cdef enum class Placing(int):
+    cdef enum class PlacementPolicy(int):
         home
         most_free
         least_load
         central_fcfs
         central_scan
 
-    cdef enum class Overtaking(int):
-        none
-        easy
-        first_fit
-        conservative
-
     cdef cppclass LocalPolicy:
-        Overtaking overtaking
+        Backfill backfill
         cbool shortest_first
 
-    cdef cppclass Plan:
-        Jobs jobs
+    cdef cppclass SimulationConfig:
+        CommunityJobs jobs
         Grid grid
         LocalPolicy local
         Scenario scenario
-        Placing placing
+        PlacementPolicy placement
         double decision
         Neighbours neighbours
         Rules rules
@@ -138,17 +139,17 @@ cdef extern from "slotkern/community/simulation.hpp" namespace "slotkern::commun
         double shadow_load()
         size_t promises()
 
-    unique_ptr[Simulation] make_simulation(const Plan&) except +
+    unique_ptr[Simulation] make_simulation(const SimulationConfig&) except +
 
 cdef extern from "slotkern/community/recorder.hpp" namespace "slotkern::community" nogil:
-    cdef enum class Asked(int):
+    cdef enum class ActionKind(int):
         pass
 
     cdef cppclass Action:
-        Asked what
+        ActionKind what
         uint32_t job, hop
         double entered
-        Ticket ticket
+        Handle handle
         CMessage message
 
     cdef cppclass CoreAgent "slotkern::community::Agent":
@@ -157,26 +158,26 @@ cdef extern from "slotkern/community/recorder.hpp" namespace "slotkern::communit
         double shadow_load()
         size_t promises()
         size_t negotiations()
-        void know(uint32_t, uint32_t) except +
+        void record_hop(uint32_t, uint32_t) except +
         void expire(double)
 
     cdef cppclass RecordedAgent:
-        RecordedAgent(uint32_t, const Profile&, const Rules&, uint64_t, uint32_t) except +
+        RecordedAgent(uint32_t, const NodeSpec&, const Rules&, uint64_t, uint32_t) except +
         void describe(uint32_t, int32_t, double, int32_t) except +
-        cbool knows(uint32_t)
+        cbool is_described(uint32_t)
         CoreAgent& agent()
         const vector[Action]& actions()
         void clear()
         void submit(uint32_t) except +
-        void contact(Ticket, const vector[uint32_t]&) except +
+        void contact(Handle, const vector[uint32_t]&) except +
         void receive(const CMessage&, double) except +
-        void decide(Ticket) except +
+        void decide(Handle) except +
         void reschedule(double) except +
-        void resend(Ticket) except +
-        void retry(Ticket) except +
+        void resend(Handle) except +
+        void retry(Handle) except +
         void leave() except +
         void join() except +
-        void hold(const Waiting&) except +
+        void hold(const QueuedJob&) except +
         void hand_over(uint32_t, uint32_t, uint32_t) except +
         cbool start(uint32_t)
 
@@ -189,16 +190,16 @@ cdef extern from *:
       return own ? tally.own.data() : tally.sent.data();
     }
     inline const void* fates(const Outcome& outcome) { return outcome.fate.data(); }
-    inline void ask(Rules& rules, Preferences& preferences, std::size_t function) {
+    inline void set_preferences(Rules& rules, Preferences& preferences, std::size_t function) {
       preferences.function = reinterpret_cast<decltype(preferences.function)>(function);
-      rules.willing = Preferences::ask;
+      rules.willing = Preferences::is_willing;
       rules.data = &preferences;
     }
     }
     """
     const uint64_t* counts "slotkern::community::counts"(const Tally&, cbool) nogil
     const void* fates "slotkern::community::fates"(const Outcome&) nogil
-    void ask_first "slotkern::community::ask"(Rules&, Preferences&, size_t) nogil
+    void set_preferences "slotkern::community::set_preferences"(Rules&, Preferences&, size_t) nogil
 
 #: The kinds of messages, by number.
 KINDS = ("request", "accept_request", "assign_request", "inform", "accept_inform",
@@ -210,14 +211,15 @@ ASKED = ("send", "discover", "decide", "resend", "came", "left", "given", "suspe
 #: What may have become of a job, by number.
 FATES = ("pending", "done", "no node", "no offer", "stranded")
 
-PLACING = {"home": <int>Placing.home, "most-free": <int>Placing.most_free,
-           "least-load": <int>Placing.least_load, "central-fcfs": <int>Placing.central_fcfs,
-           "central-scan": <int>Placing.central_scan}
+PLACING = {"home": <int>PlacementPolicy.home, "most-free": <int>PlacementPolicy.most_free,
+           "least-load": <int>PlacementPolicy.least_load,
+           "central-fcfs": <int>PlacementPolicy.central_fcfs,
+           "central-scan": <int>PlacementPolicy.central_scan}
 
-#: Who may overtake in the queue of a node.
-OVERTAKING = {"none": <int>Overtaking.none, "easy": <int>Overtaking.easy,
-              "first-fit": <int>Overtaking.first_fit,
-              "conservative": <int>Overtaking.conservative}
+#: The backfilling of the local schedulers, by name.
+BACKFILLING = {"none": <int>Backfill.none, "easy": <int>Backfill.easy,
+               "first-fit": <int>Backfill.first_fit,
+               "conservative": <int>Backfill.conservative}
 
 #: A message as it travels. `negotiation` and `promise` are tickets: pairs of integers.
 Message = namedtuple("Message", ("kind", "sender", "receiver", "job", "hop", "place",
@@ -257,7 +259,7 @@ def simulate(const double[::1] submit not None, const double[::1] run not None,
              const int32_t[::1] node_label not None, const uint8_t[::1] present not None,
              const double[::1] change_time not None, const int32_t[::1] change_node not None,
              const uint8_t[::1] change_joins not None, *,
-             str overtaking="none", bint shortest_first=False,
+             str backfill="none", bint shortest_first=False,
              str placing=None, double decision=0.0, uint32_t drawn=0,
              const uint64_t[::1] first=None,
              const uint32_t[::1] to=None, dict rules=None, dict settings=None,
@@ -273,8 +275,8 @@ def simulate(const double[::1] submit not None, const double[::1] run not None,
         One entry a node.
     change_time, change_node, change_joins : ndarray
         Nodes that join or leave, by time.
-    overtaking, shortest_first : str, bool
-        The local schedulers: a key of OVERTAKING, and the order of their queues.
+    backfill, shortest_first : str, bool
+        The local schedulers: a key of BACKFILLING, and the order of their queues.
     placing : str, optional
         A key of PLACING: without a protocol, where
     decision : float
@@ -301,46 +303,46 @@ def simulate(const double[::1] submit not None, const double[::1] run not None,
     rest : dict
         Further counts, and what is left of promises.
     """
-    cdef Plan plan
+    cdef SimulationConfig config
     cdef Preferences preferences
     cdef Py_ssize_t i
-    plan.jobs.size = submit.shape[0]
-    if plan.jobs.size:
-        plan.jobs.submit, plan.jobs.run, plan.jobs.estimate = &submit[0], &run[0], &estimate[0]
-        plan.jobs.width, plan.jobs.home, plan.jobs.label = &width[0], &home[0], &label[0]
-    cdef Profile profile
+    config.jobs.size = submit.shape[0]
+    if config.jobs.size:
+        config.jobs.submit, config.jobs.run, config.jobs.estimate = &submit[0], &run[0], &estimate[0]
+        config.jobs.width, config.jobs.home, config.jobs.label = &width[0], &home[0], &label[0]
+    cdef NodeSpec profile
     for i in range(processors.shape[0]):
         profile.processors, profile.speed = processors[i], speed[i]
         profile.label = node_label[i]
-        plan.grid.nodes.push_back(profile)
-        plan.grid.present.push_back(present[i])
-    cdef Change change
+        config.grid.nodes.push_back(profile)
+        config.grid.present.push_back(present[i])
+    cdef MembershipChange change
     for i in range(change_time.shape[0]):
         change.time, change.node = change_time[i], change_node[i]
         change.joins = change_joins[i]
-        plan.grid.changes.push_back(change)
-    plan.local.overtaking = <Overtaking><int>OVERTAKING[overtaking]
-    plan.local.shortest_first = shortest_first
+        config.grid.changes.push_back(change)
+    config.local.backfill = <Backfill><int>BACKFILLING[backfill]
+    config.local.shortest_first = shortest_first
     if placing is not None:
-        plan.scenario = Scenario.direct
-        plan.placing = <Placing><int>PLACING[placing]
-        plan.decision = decision
+        config.scenario = Scenario.direct
+        config.placement = <PlacementPolicy><int>PLACING[placing]
+        config.decision = decision
     else:
-        plan.scenario = Scenario.community
-        plan.neighbours.drawn = drawn
+        config.scenario = Scenario.community
+        config.neighbours.drawn = drawn
         if first is not None:
-            plan.neighbours.first.assign(&first[0], &first[0] + first.shape[0])
+            config.neighbours.first.assign(&first[0], &first[0] + first.shape[0])
             if to.shape[0]:
-                plan.neighbours.to.assign(&to[0], &to[0] + to.shape[0])
-        plan.rules = rules_of(rules)
-        plan.settings = settings_of(settings)
+                config.neighbours.to.assign(&to[0], &to[0] + to.shape[0])
+        config.rules = rules_of(rules)
+        config.settings = settings_of(settings)
         if row is not None and row.shape[0]:
-            preferences.row, preferences.nodes = &row[0], plan.grid.nodes.size()
+            preferences.row, preferences.nodes = &row[0], config.grid.nodes.size()
             if willing is not None:
                 preferences.table = &willing[0, 0]
-            ask_first(plan.rules, preferences, function)
+            set_preferences(config.rules, preferences, function)
 
-    cdef unique_ptr[Simulation] machinery = make_simulation(plan)
+    cdef unique_ptr[Simulation] machinery = make_simulation(config)
     cdef Simulation* it = machinery.get()
     cdef Watch watch
     cdef Status status = Status.interrupted
@@ -353,7 +355,7 @@ def simulate(const double[::1] submit not None, const double[::1] run not None,
         raise error_of(status, "simulate the community")
 
     cdef const Outcome* outcome = &it.outcome()
-    cdef size_t count = plan.jobs.size
+    cdef size_t count = config.jobs.size
     queued, start, end = np.empty(count), np.empty(count), np.empty(count)
     node, moves = np.empty(count, np.int32), np.empty(count, np.uint32)
     fate = np.empty(count, np.uint8)
@@ -372,9 +374,9 @@ def simulate(const double[::1] submit not None, const double[::1] run not None,
     return queued, start, end, node, moves, fate, sent, own, rest
 
 
-cdef Ticket ticket_of(given) except *:
-    cdef Ticket ticket
-    ticket.slot, ticket.serial = given
+cdef Handle ticket_of(given) except *:
+    cdef Handle ticket
+    ticket.index, ticket.generation = given
     return ticket
 
 
@@ -382,8 +384,8 @@ cdef object as_message(const CMessage& message):
     cdef Py_ssize_t kind = <Py_ssize_t>message.kind
     return Message(KINDS[kind], message.from_, message.to, message.job,
                    message.hop, message.place, message.contacted,
-                   (message.negotiation.slot, message.negotiation.serial),
-                   (message.promise.slot, message.promise.serial),
+                   (message.negotiation.index, message.negotiation.generation),
+                   (message.promise.index, message.promise.generation),
                    (message.times[0], message.times[1], message.times[2]))
 
 
@@ -421,7 +423,7 @@ cdef class Agent:
                  uint64_t seed=0, uint32_t first_serial=0, double omega=1, double varpi=1,
                  double mu=1, bint whole_node=True, uint32_t most_informed=0xFFFFFFFF,
                  double promise_life=INFINITY):
-        cdef Profile profile
+        cdef NodeSpec profile
         profile.processors, profile.speed, profile.label = processors, speed, label
         if processors < 1 or not 0 < speed < INFINITY:
             raise ValueError(f"a node needs processors and a speed, got {processors}, {speed}")
@@ -438,7 +440,7 @@ cdef class Agent:
             action = &self.it.get().actions()[i]
             word = <Py_ssize_t>action.what
             what = ASKED[word]
-            ticket = action.ticket.slot, action.ticket.serial
+            ticket = action.handle.index, action.handle.generation
             if what == "send":
                 asked.append((what, as_message(action.message)))
             elif what == "came":
@@ -455,7 +457,7 @@ cdef class Agent:
         return asked
 
     cdef int known(self, uint32_t job) except -1:
-        if not self.it.get().knows(job):
+        if not self.it.get().is_described(job):
             raise ValueError(f"job {job} has not been described")
         return 0
 
@@ -481,7 +483,7 @@ cdef class Agent:
     def receive(self, message, double now):
         """A message has come (Algorithms 2 and 5, RECEIPT, REVOKE)."""
         cdef CMessage told
-        told.kind = <Kind><int>KINDS.index(message.kind)
+        told.kind = <MessageKind><int>KINDS.index(message.kind)
         told.from_, told.to, told.job = message.sender, message.receiver, message.job
         told.hop, told.place, told.contacted = message.hop, message.place, message.contacted
         told.negotiation = ticket_of(message.negotiation)
@@ -523,11 +525,11 @@ cdef class Agent:
 
     def know(self, uint32_t job, uint32_t hop):
         """This node had the job once, with this hop: after a restart."""
-        self.it.get().agent().know(job, hop)
+        self.it.get().agent().record_hop(job, hop)
 
     def hold(self, uint32_t job, uint32_t hop, double entered):
         """A job waited here before a restart."""
-        cdef Waiting waiting
+        cdef QueuedJob waiting
         waiting.job, waiting.hop, waiting.entered = job, hop, entered
         self.known(job)
         self.it.get().hold(waiting)
@@ -545,7 +547,7 @@ cdef class Agent:
 
     def ended(self, double waited):
         """A job has ended that had waited here so long."""
-        self.it.get().agent().queue().ended(waited)
+        self.it.get().agent().queue().record_wait(waited)
 
     def expire(self, double now):
         """Forget promises that were never revoked."""

@@ -14,8 +14,15 @@ from cpython.pycapsule cimport PyCapsule_GetPointer
 
 cnp.import_array()
 
+cdef extern from "slotkern/base/backfill.hpp" namespace "slotkern" nogil:
+    cdef enum class Backfill(int):
+        none
+        easy
+        first_fit
+        conservative
+
 cdef extern from "slotkern/replay/replay.hpp" namespace "slotkern::replay" nogil:
-    cdef cppclass Jobs:
+    cdef cppclass JobColumns:
         const double* submit
         const double* run
         const double* estimate
@@ -23,7 +30,7 @@ cdef extern from "slotkern/replay/replay.hpp" namespace "slotkern::replay" nogil
         size_t size
 
     cdef cppclass Chain:
-        Jobs given
+        JobColumns given
         const int32_t* before
         const double* think
         const int32_t* user
@@ -43,26 +50,20 @@ cdef extern from "slotkern/replay/replay.hpp" namespace "slotkern::replay" nogil
         int32_t processors
         vector[BlockedSpan] blocked
 
-    cdef struct NodeSpan:
+    cdef struct ProcessorSpan:
         int32_t first, count
 
     cdef cppclass Placement:
         vector[uint64_t] first
         vector[uint32_t] count
-        vector[NodeSpan] spans
+        vector[ProcessorSpan] spans
 
     ctypedef void (*KeyFunction)(void*, double, const uint32_t*, size_t, double*) noexcept
 
-    cdef cppclass Order:
+    cdef cppclass QueueOrder:
         const double* fixed
         KeyFunction changing
         void* data
-
-    cdef enum class CppPolicy "slotkern::replay::Policy"(int):
-        none
-        easy
-        first_fit
-        conservative
 
     cdef cppclass Usage:
         Usage(size_t, double, double)
@@ -70,7 +71,7 @@ cdef extern from "slotkern/replay/replay.hpp" namespace "slotkern::replay" nogil
     cdef cppclass Multifactor:
         double age, size, share, longest_wait
         const int32_t* user
-        Jobs jobs
+        JobColumns jobs
         double processors
         Usage usage
 
@@ -82,14 +83,14 @@ cdef extern from "slotkern/replay/replay.hpp" namespace "slotkern::replay" nogil
     cdef cppclass UserPriority:
         PriorityFunction function
         const int32_t* user
-        Jobs jobs
+        JobColumns jobs
         cbool failed
         uint32_t failed_job
 
     KeyFunction user_keys "slotkern::replay::UserPriority::keys"
 
     cdef cppclass CppReplay "slotkern::replay::Replay":
-        CppReplay(const Jobs&, const Machine&, CppPolicy, const Order&, Usage*, const int32_t*,
+        CppReplay(const JobColumns&, const Machine&, Backfill, const QueueOrder&, Usage*, const int32_t*,
                   cbool, const Chain&) except +
         cbool run(size_t) except +
         const vector[uint32_t]& row_of()
@@ -106,7 +107,7 @@ cdef extern from *:
     // Cython cannot write this initialization.
     inline std::unique_ptr<Multifactor> make_multifactor(
         double age, double size, double share, double longest_wait, const std::int32_t* user,
-        const Jobs& jobs, double processors, std::size_t users, double origin,
+        const JobColumns& jobs, double processors, std::size_t users, double origin,
         double half_life) {
       return std::unique_ptr<Multifactor>(new Multifactor{
           age, size, share, longest_wait, user, jobs, processors, Usage(users, origin, half_life)});
@@ -114,13 +115,13 @@ cdef extern from *:
     }
     """
     unique_ptr[Multifactor] make_multifactor "slotkern::replay::make_multifactor"(
-        double, double, double, double, const int32_t*, const Jobs&, double, size_t, double,
+        double, double, double, double, const int32_t*, const JobColumns&, double, size_t, double,
         double) except +
 
 #: The backfilling that the kernel knows, by name.
-BACKFILLING = {"none": <int>CppPolicy.none, "easy": <int>CppPolicy.easy,
-               "first-fit": <int>CppPolicy.first_fit,
-               "conservative": <int>CppPolicy.conservative}
+BACKFILLING = {"none": <int>Backfill.none, "easy": <int>Backfill.easy,
+               "first-fit": <int>Backfill.first_fit,
+               "conservative": <int>Backfill.conservative}
 
 #: What a user's priority is compiled to; the name of its capsule.
 PRIORITY_SIGNATURE = "int32(float64,float64,float64,int64,int64,float64*)"
@@ -173,7 +174,7 @@ def replay(const double[::1] submit not None, const double[::1] run not None,
         First processor and how many.
     most_waiting : int
     """
-    cdef Jobs jobs
+    cdef JobColumns jobs
     jobs.size = submit.shape[0]
     if jobs.size:
         jobs.submit, jobs.run, jobs.estimate = &submit[0], &run[0], &estimate[0]
@@ -207,7 +208,7 @@ def replay(const double[::1] submit not None, const double[::1] run not None,
         span.start, span.end, span.width = blocked_start[i], blocked_end[i], blocked_width[i]
         machine.blocked.push_back(span)
 
-    cdef Order order
+    cdef QueueOrder order
     cdef unique_ptr[Multifactor] weights
     cdef UserPriority own
     cdef Usage* usage = NULL
@@ -227,8 +228,8 @@ def replay(const double[::1] submit not None, const double[::1] run not None,
         order.changing, order.data = user_keys, &own
 
     cdef unique_ptr[CppReplay] machinery
-    cdef CppPolicy policy = <CppPolicy><int>BACKFILLING[backfill]
-    machinery.reset(new CppReplay(jobs, machine, policy, order, usage, users, nodes,
+    cdef Backfill kind = <Backfill><int>BACKFILLING[backfill]
+    machinery.reset(new CppReplay(jobs, machine, kind, order, usage, users, nodes,
                                   chain))
     cdef cbool more = True
     cdef size_t slices = 0

@@ -37,17 +37,17 @@ cdef extern from "slotkern/replay/trace.hpp" namespace "slotkern::replay" nogil:
         const string& comments()
         const vector[string]& words(size_t)
         uint64_t line_of(size_t)
-        size_t further()
-        const vector[int64_t]& further_codes()
-        const vector[string]& further_words(size_t)
+        size_t extra()
+        const vector[int64_t]& extra_codes()
+        const vector[string]& extra_words(size_t)
         const string& names()
 
-    cdef cppclass Value:
+    cdef cppclass FieldValue:
         pass
 
-    void write_rows(const string&, const Value*, size_t, string&) except +
+    void write_rows(const string&, const FieldValue*, size_t, string&) except +
 
-    const size_t kLine "slotkern::replay::TraceParser::kLine"
+    const size_t kMaxLineLength "slotkern::replay::TraceParser::kMaxLineLength"
 
 
 def row_lines(cnp.ndarray rows not None):
@@ -55,7 +55,7 @@ def row_lines(cnp.ndarray rows not None):
     dtype = rows.dtype
     cdef string form = "".join(dtype[name].kind for name in dtype.names).encode()
     cdef string text
-    cdef const Value* cells = <const Value*>cnp.PyArray_DATA(rows)
+    cdef const FieldValue* cells = <const FieldValue*>cnp.PyArray_DATA(rows)
     cdef size_t count = rows.shape[0]
     with nogil:
         write_rows(form, cells, count, text)
@@ -134,16 +134,16 @@ cdef class TraceParser:
 
     def further(self):
         """The codes and the words of each further field, as pairs."""
-        cdef size_t count = self.parser.further(), k, i
-        cdef const vector[int64_t]* codes = &self.parser.further_codes()
+        cdef size_t count = self.parser.extra(), k, i
+        cdef const vector[int64_t]* codes = &self.parser.extra_codes()
         table = np.empty((self.parser.rows(), count), np.int64)
         if table.size:
             memcpy(cnp.PyArray_DATA(<cnp.ndarray>table), codes.data(), table.nbytes)
         pairs = []
         for k in range(count):
             texts = []
-            for i in range(self.parser.further_words(k).size()):
-                texts.append(self.parser.further_words(k)[i].decode("latin-1"))
+            for i in range(self.parser.extra_words(k).size()):
+                texts.append(self.parser.extra_words(k)[i].decode("latin-1"))
             pairs.append((np.ascontiguousarray(table[:, <Py_ssize_t>k]), tuple(texts)))
         return pairs
 
@@ -181,9 +181,9 @@ cdef class TraceParser:
         """The one place where what is wrong becomes words."""
         names = self.dtype.names
         if bad.fault == LineFault.too_long:
-            reason = f"more than {kLine:,} characters"
+            reason = f"more than {kMaxLineLength:,} characters"
         elif bad.fault == LineFault.field_count:
-            reason = f"{bad.field} fields, not {len(names) + self.parser.further()}"
+            reason = f"{bad.field} fields, not {len(names) + self.parser.extra()}"
         else:
             cell = bad.text.decode("latin-1")
             what = "a number"

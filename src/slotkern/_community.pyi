@@ -8,7 +8,7 @@ KINDS: tuple[str, ...]
 ASKED: tuple[str, ...]
 FATES: tuple[str, ...]
 PLACING: dict[str, int]
-OVERTAKING: dict[str, int]
+BACKFILLING: dict[str, int]
 
 _Ticket: TypeAlias = tuple[int, int]
 
@@ -39,7 +39,7 @@ def simulate(
     change_node: NDArray[np.int32],
     change_joins: NDArray[np.uint8],
     *,
-    overtaking: str = "none",
+    backfill: str = "none",
     shortest_first: bool = False,
     placing: str | None = None,
     decision: float = 0.0,

@@ -146,7 +146,7 @@ def schedule_batch(
         own = None if own is None else [own[i] for i in places]
     jobs = _jobs(slots, asked, own)
     table = jobs.slots
-    if most is None and own is not None and jobs.endless:
+    if most is None and own is not None and jobs.has_unbounded_slot:
         _check_ends(asked)
     target = maximize or minimize or "processor_time"
     rules = {

@@ -100,7 +100,7 @@ def simulate_community(
     nodes, words = nodes_of(grid)
     (submit, run, estimate, processors, home, label), row = jobs_of(jobs, nodes, words)
     name, chosen = scenario_of(scenario)
-    overtaking, shortest_first = LOCAL[one_of("policy", policy, LOCAL)]
+    backfill, shortest_first = LOCAL[one_of("policy", policy, LOCAL)]
     seed = integer("seed", seed, least=0, most=2**64 - 1)
     present, times, places, joins = _changes(changes, len(nodes))
     options = chosen.options(len(nodes), seed)
@@ -121,7 +121,7 @@ def simulate_community(
         times,
         places,
         joins,
-        overtaking=overtaking,
+        backfill=backfill,
         shortest_first=shortest_first,
         **options,
     )

@@ -24,7 +24,7 @@ struct Model {
   const std::vector<double>& key;
   std::vector<Span> blocked;
   std::int32_t processors;
-  rp::Policy policy;
+  slotkern::Backfill policy;
   std::vector<double> start, promised;
   std::vector<int> running, waiting;
   double now = 0;
@@ -86,16 +86,16 @@ struct Model {
     std::vector<int> order = queue();
     std::size_t k = 0;
     for (; k < order.size() && fits(busy(order[k]), span(order[k], now)); ++k) begin(order[k]);
-    if (k == order.size() || policy == rp::Policy::none) return;
+    if (k == order.size() || policy == slotkern::Backfill::none) return;
     const auto head = static_cast<std::size_t>(order[k]);
-    if (policy == rp::Policy::easy) promised[head] = earliest(order[k]);
+    if (policy == slotkern::Backfill::easy) promised[head] = earliest(order[k]);
     for (++k; k < order.size(); ++k)
       if (fits(busy(order[k]), span(order[k], now))) begin(order[k]);
     promised[head] = slotkern::kInfinity;
   }
 
   void replay() {
-    const bool promises = policy == rp::Policy::conservative;
+    const bool promises = policy == slotkern::Backfill::conservative;
     std::size_t coming = 0;
     while (coming < jobs.size() || !waiting.empty() || !running.empty()) {
       double next = coming < jobs.size() ? jobs[coming].submit : slotkern::kInfinity;
@@ -139,7 +139,7 @@ void check_nodes(const std::vector<Job>& jobs, const rp::Replay& replay, std::in
   for (std::size_t a = 0; a < jobs.size(); ++a) {
     std::int32_t held = 0;
     for (std::uint64_t k = placed.first[a]; k < placed.first[a] + placed.count[a]; ++k) {
-      const rp::NodeSpan span = placed.spans[k];
+      const rp::ProcessorSpan span = placed.spans[k];
       if (span.first < 0 || span.count < 1 || span.first + span.count > most) std::abort();
       held += span.count;
       for (std::size_t b = 0; b < a; ++b) {
@@ -148,7 +148,7 @@ void check_nodes(const std::vector<Job>& jobs, const rp::Replay& replay, std::in
                                    replay.start()[b] + jobs[b].run);
         if (!(from < to)) continue;
         for (std::uint64_t m = placed.first[b]; m < placed.first[b] + placed.count[b]; ++m) {
-          const rp::NodeSpan other = placed.spans[m];
+          const rp::ProcessorSpan other = placed.spans[m];
           if (span.first < other.first + other.count && other.first < span.first + span.count)
             std::abort();
         }
@@ -175,7 +175,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::vector<Job> jobs;
   std::vector<double> key;
   const bool keys = bytes.one_in(2);
-  const auto kind = static_cast<rp::Policy>(bytes.below(4));
+  const auto kind = static_cast<slotkern::Backfill>(bytes.below(4));
   const std::size_t most_jobs = bytes.one_in(8) ? 40 : 12;
   while (bytes.left() > 4 && jobs.size() < most_jobs) {
     const double estimate = unit * static_cast<double>(1 + bytes.below(12));
@@ -194,11 +194,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     estimate.push_back(jobs[j].estimate), width.push_back(jobs[j].width);
     key.push_back(keys ? static_cast<double>((j * 7) % 5) : 0);
   }
-  const rp::Jobs view{submit.data(), run.data(), estimate.data(), width.data(), jobs.size()};
+  const rp::JobColumns view{submit.data(), run.data(), estimate.data(), width.data(), jobs.size()};
   rp::Machine machine;
   machine.processors = processors;
   for (const Span& span : blocked) machine.blocked.push_back({span.start, span.end, span.width});
-  rp::Order order;
+  rp::QueueOrder order;
   if (keys) order.fixed = key.data();
   ++tally.runs;
   rp::Replay replay(view, machine, kind, order, nullptr, nullptr, true);

@@ -7,6 +7,7 @@
 namespace {
 
 namespace rp = slotkern::replay;
+using slotkern::Backfill;
 
 fuzz::Tally tally{"withdraw"};
 
@@ -20,12 +21,10 @@ struct Span {
   std::int32_t width;
 };
 
-enum class Policy { none, easy, first_fit, conservative };
-
 struct Model {
   const std::vector<Job>& jobs;
   std::int32_t processors;
-  Policy policy;
+  Backfill policy;
   std::vector<double> key, start, promised;
   std::vector<std::size_t> running, waiting, arrived;
   double now = 0;
@@ -90,7 +89,7 @@ struct Model {
   }
 
   void decide() {
-    if (policy != Policy::conservative) {
+    if (policy != Backfill::conservative) {
       waiting.insert(waiting.end(), arrived.begin(), arrived.end());
       arrived.clear();
       return look();
@@ -111,9 +110,9 @@ struct Model {
     const std::vector<std::size_t> order = queue();
     std::size_t k = 0;
     for (; k < order.size() && fits(order[k], now); ++k) begin(order[k]);
-    if (k == order.size() || policy == Policy::none) return;
+    if (k == order.size() || policy == Backfill::none) return;
     const std::size_t head = order[k];
-    if (policy == Policy::easy) promised[head] = earliest(head);
+    if (policy == Backfill::easy) promised[head] = earliest(head);
     for (++k; k < order.size(); ++k)
       if (fits(order[k], now)) begin(order[k]);
     promised[head] = slotkern::kInfinity;
@@ -129,7 +128,7 @@ struct Model {
 template <class Scheduler>
 void drive(fuzz::Bytes& bytes, const std::vector<Job>& jobs, double unit, bool shortest,
            Model model, std::vector<double>& key, Scheduler kernel) {
-  const bool promises = model.policy == Policy::conservative;
+  const bool promises = model.policy == Backfill::conservative;
   std::vector<double> started(jobs.size(), -1);
   std::vector<std::size_t> outside;
   for (std::size_t j = jobs.size(); j-- > 0;) outside.push_back(j);
@@ -143,13 +142,13 @@ void drive(fuzz::Bytes& bytes, const std::vector<Job>& jobs, double unit, bool s
     const double now = model.now = next;
     for (const std::size_t j : std::vector<std::size_t>(model.running))
       if (model.start[j] + jobs[j].run == now) {
-        kernel.end(static_cast<rp::JobId>(j), now);
+        kernel.on_end(static_cast<rp::JobId>(j), now);
         model.end(j);
       }
     while (bytes.left() > 0 && coming <= now) {
       if (bytes.one_in(3) && !model.waiting.empty()) {
         const std::size_t j = model.waiting[bytes.below(model.waiting.size())];
-        kernel.withdraw(static_cast<rp::JobId>(j), now);
+        kernel.on_withdraw(static_cast<rp::JobId>(j), now);
         model.withdraw(j);
         ++tally.found;
         if (bytes.below(4)) outside.push_back(j);  // or it never comes back
@@ -157,20 +156,20 @@ void drive(fuzz::Bytes& bytes, const std::vector<Job>& jobs, double unit, bool s
         const std::size_t j = outside.back();
         outside.pop_back();
         key[j] = model.key[j] = shortest ? jobs[j].estimate : came++;
-        kernel.submit(static_cast<rp::JobId>(j), now);
+        kernel.on_submit(static_cast<rp::JobId>(j), now);
         model.arrived.push_back(j);
       }
       coming += unit * static_cast<double>(bytes.below(4));
     }
     model.decide();
-    kernel.decide(now, [&](rp::JobId job) {
+    kernel.start_jobs(now, [&](rp::JobId job) {
       if (started[job] >= 0) std::abort();  // twice
       started[job] = now;
     });
     ++tally.searches;
     if (started != model.start) std::abort();
     if (kernel.waiting() != model.waiting.size()) std::abort();
-    if (promises && kernel.wake() != model.next_promise()) std::abort();
+    if (promises && kernel.next_wakeup() != model.next_promise()) std::abort();
   }
   if (!model.waiting.empty()) std::abort();
 }
@@ -181,7 +180,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   fuzz::Bytes bytes(data, size);
   const std::int32_t processors = bytes.pick({1, 3, 7, 64});
   const double unit = bytes.pick({1.0, 0.1, 1.0 / 3});
-  const auto policy = static_cast<Policy>(bytes.below(4));
+  const auto policy = static_cast<Backfill>(bytes.below(4));
   const bool shortest = bytes.one_in(3);
   const std::size_t count = bytes.one_in(8) ? 80 : 1 + bytes.below(12);
   std::vector<Job> jobs;
@@ -197,16 +196,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     width.push_back(jobs.back().width);
   }
   ++tally.runs;
-  const rp::Jobs view{submit.data(), run.data(), estimate.data(), width.data(), count};
+  const rp::JobColumns view{submit.data(), run.data(), estimate.data(), width.data(), count};
   std::vector<double> key(count);
-  const rp::Order order{key.data()};
+  const rp::QueueOrder order{key.data()};
   Model model{jobs, processors, policy, key, std::vector<double>(count, -1.0),
               std::vector<double>(count, slotkern::kInfinity), {}, {}, {}};
-  if (policy == Policy::conservative)
+  if (policy == Backfill::conservative)
     drive(bytes, jobs, unit, shortest, model, key,
           rp::ConservativeScheduler(view, processors, order, {}));
   else
     drive(bytes, jobs, unit, shortest, model, key,
-          rp::QueueScheduler(view, processors, order, static_cast<rp::Backfill>(policy), {}));
+          rp::QueueScheduler(view, processors, order, policy, {}));
   return 0;
 }

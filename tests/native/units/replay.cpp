@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "slotkern/replay/events.hpp"
-#include "slotkern/replay/nodes.hpp"
-#include "slotkern/replay/profile.hpp"
-#include "slotkern/replay/promises.hpp"
+#include "slotkern/replay/processors.hpp"
+#include "slotkern/replay/availability_profile.hpp"
+#include "slotkern/replay/reservation_heap.hpp"
 #include "support.hpp"
 
 using namespace slotkern::replay;
@@ -69,7 +69,7 @@ void profiles_tell_what_is_free() {
   for (int round = 0; round < 1000; ++round) {
     const double unit = std::array{1.0, 0.1, 1.0 / 3}[below(3)];
     const auto some = [&](std::size_t most) { return unit * static_cast<double>(1 + below(most)); };
-    Profile profile(kProcessors);
+    AvailabilityProfile profile(kProcessors);
     Held held;
     double now = 0;
     for (int step = 0; step < 80; ++step) {
@@ -77,13 +77,13 @@ void profiles_tell_what_is_free() {
       const double length = some(12), limit = below(3) == 0 ? now + some(20) : INFINITY;
       const auto width = static_cast<std::int32_t>(1 + below(kProcessors));
       const double start = held.find(now, length, width);
-      CHECK(profile.find(now, length, width, limit) == std::min(start, limit));
+      CHECK(profile.find_start(now, length, width, limit) == std::min(start, limit));
       if (below(3) != 0) {
-        profile.take(start, start + length, width);
+        profile.reserve(start, start + length, width);
         held.spans.push_back({start, start + length, width});
       }
       const double until = now + some(20);
-      CHECK(profile.most(now, until) == held.most(now, until));
+      CHECK(profile.max_free(now, until) == held.most(now, until));
       if (below(2) == 0 && !held.spans.empty()) {
         const std::size_t k = below(held.spans.size());
         const Held::Span old = held.spans[k];
@@ -92,7 +92,7 @@ void profiles_tell_what_is_free() {
                 held.free_since(now, old.start, old.width));
         }
         held.spans.erase(held.spans.begin() + static_cast<std::ptrdiff_t>(k));
-        profile.give(std::max(old.start, now), old.end, old.width);
+        profile.release(std::max(old.start, now), old.end, old.width);
       }
       if (below(4) == 0) now += some(2);
     }
@@ -103,20 +103,20 @@ void profiles_tell_what_is_free() {
 void spans_move_to_the_earliest_start() {
   for (int round = 0; round < 1000; ++round) {
     const double unit = std::array{1.0, 0.1, 1.0 / 3}[below(3)];
-    Profile profile(kProcessors);
+    AvailabilityProfile profile(kProcessors);
     Held held;
     std::vector<double> lengths;
     for (int step = 0; step < 60; ++step) {
       const double length = unit * static_cast<double>(1 + below(12));
       const auto width = static_cast<std::int32_t>(1 + below(kProcessors));
-      const double start = profile.find(0, length, width, INFINITY);
+      const double start = profile.find_start(0, length, width, INFINITY);
       CHECK(start == held.find(0, length, width));
-      profile.take(start, start + length, width);
+      profile.reserve(start, start + length, width);
       held.spans.push_back({start, start + length, width});
       lengths.push_back(length);
       const std::size_t leaves = below(held.spans.size()), moves = below(held.spans.size());
       if (below(3) == 0) {
-        profile.give(held.spans[leaves].start, held.spans[leaves].end, held.spans[leaves].width);
+        profile.release(held.spans[leaves].start, held.spans[leaves].end, held.spans[leaves].width);
         held.spans.erase(held.spans.begin() + static_cast<std::ptrdiff_t>(leaves));
         lengths.erase(lengths.begin() + static_cast<std::ptrdiff_t>(leaves));
       }
@@ -124,7 +124,7 @@ void spans_move_to_the_earliest_start() {
       const Held::Span old = held.spans[moves];
       held.spans[moves].width = 0;
       const double own = profile.free_since(0, old.start, old.width);
-      const double begin = profile.find(0, lengths[moves], old.width, own);
+      const double begin = profile.find_start(0, lengths[moves], old.width, own);
       CHECK(begin == std::min(old.start, held.find(0, lengths[moves], old.width)));
       if (begin < old.start) profile.move(old.start, begin, lengths[moves], old.width);
       held.spans[moves] = {begin, begin + lengths[moves], old.width};
@@ -136,7 +136,7 @@ void spans_move_to_the_earliest_start() {
 void promises_come_in_order() {
   constexpr std::size_t jobs = 40;
   for (int round = 0; round < 200; ++round) {
-    Promises promises(jobs);
+    ReservationHeap promises(jobs);
     std::vector<double> time(jobs, kNever);
     for (int step = 0; step < 200; ++step) {
       const std::size_t job = below(jobs);
@@ -144,7 +144,7 @@ void promises_come_in_order() {
       if (time[job] == kNever) {
         promises.add(id, time[job] = static_cast<double>(below(30)));
       } else if (below(2) == 0) {
-        promises.hasten(id, time[job] -= static_cast<double>(below(4)));
+        promises.decrease_key(id, time[job] -= static_cast<double>(below(4)));
       } else {
         promises.remove(id);
         time[job] = kNever;
@@ -184,7 +184,7 @@ void jobs_take_the_lowest_processors() {
   for (int round = 0; round < 100; ++round) {
     const auto processors = static_cast<std::int32_t>(1 + below(300));
     constexpr std::size_t jobs = 40;
-    FreeNodes nodes(processors);
+    ProcessorAllocator processors_free(processors);
     Placement placement;
     placement.resize(jobs);
     std::vector<char> busy(static_cast<std::size_t>(processors), 0);
@@ -195,14 +195,14 @@ void jobs_take_the_lowest_processors() {
       std::vector<std::int32_t> lowest;
       for (std::int32_t k = 0; lowest.size() < width; ++k)
         if (!busy[static_cast<std::size_t>(k)]) lowest.push_back(k);
-      if (width > 0) nodes.take(static_cast<JobId>(job), static_cast<std::int32_t>(width), placement);
+      if (width > 0) processors_free.allocate(static_cast<JobId>(job), static_cast<std::int32_t>(width), placement);
       std::size_t runs = 0;
       for (std::size_t i = 0; i < width; ++i)
         runs += i == 0 || lowest[i] != lowest[i - 1] + 1;
       CHECK(placement.count[job] == runs);
       std::vector<std::int32_t> taken;
       for (std::uint32_t s = 0; s < placement.count[job]; ++s) {
-        const NodeSpan& span = placement.spans[placement.first[job] + s];
+        const ProcessorSpan& span = placement.spans[placement.first[job] + s];
         for (std::int32_t k = 0; k < span.count; ++k) taken.push_back(span.first + k);
       }
       CHECK(taken == lowest);
@@ -210,7 +210,7 @@ void jobs_take_the_lowest_processors() {
       held[job] = lowest;
       const std::size_t other = below(job + 1);
       if (held[other].empty()) continue;
-      nodes.give(static_cast<JobId>(other), placement);
+      processors_free.release(static_cast<JobId>(other), placement);
       for (const auto k : held[other]) busy[static_cast<std::size_t>(k)] = 0;
       held[other].clear();
     }

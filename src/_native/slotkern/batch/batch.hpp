@@ -37,7 +37,7 @@ struct Measure {
   int kind = processor_time;
   const double* values = nullptr;  // of a column: one a slot, summed over the parts
 
-  double of(const WindowTable& table, std::size_t i) const {
+  double evaluate(const WindowTable& table, std::size_t i) const {
     const Found& found = table.found[i];
     switch (kind) {
       case start: return found.start;
@@ -63,12 +63,12 @@ struct BatchRules {
   double limit = 0;
   double gap = 1e-9;
   std::int64_t work = 1 << 24;
-  std::size_t most = ~std::size_t{0};  // alternatives a job
-  std::size_t room = ~std::size_t{0};  // bytes that all of them may take
+  std::size_t max_alternatives = ~std::size_t{0};  // alternatives a job
+  std::size_t max_bytes = ~std::size_t{0};  // bytes that all of them may take
 };
 
 // From so many pairs of a job and a slot on a call may be long.
-inline constexpr std::size_t kManyPairs = 1 << 14;
+inline constexpr std::size_t kLongCallPairs = 1 << 14;
 
 // Reasons beside those of Reason.
 inline constexpr std::uint8_t kOverLimit = 5;
@@ -84,8 +84,8 @@ struct BatchAnswer {
   std::vector<std::int64_t> chosen;    // by job: its alternative, or -1
   std::vector<std::uint8_t> reasons;   // by job
   std::vector<SliceAnswer> slices;
-  double worst = 0;                    // of an alternative: not finite, or why sums overflow
-  std::size_t worst_of = 0;            // its job
+  double offending_value = 0;                    // of an alternative: not finite, or why sums overflow
+  std::size_t offending_job = 0;            // its job
 
   void clear(std::size_t jobs) {
     alternatives.clear(), owner.clear(), slices.clear();
@@ -93,7 +93,7 @@ struct BatchAnswer {
     reasons.assign(jobs, 0);
   }
 
-  // Room for a window of each job, of at most so many nodes.
+  // Room for a window of each job, of at max_alternatives so many nodes.
   void reserve(const std::vector<BatchJob>& jobs, std::size_t nodes) {
     std::size_t parts = 0;
     for (const BatchJob& job : jobs) parts += std::min(static_cast<std::size_t>(job.query.n), nodes);
@@ -103,7 +103,7 @@ struct BatchAnswer {
 };
 
 // Whether a slot has no end, so that there may be endlessly many alternatives.
-inline bool endless(const PreparedSlots& prepared) {
+inline bool has_unbounded_slot(const PreparedSlots& prepared) {
   return std::any_of(prepared.slots.begin(), prepared.slots.end(),
                      [](const Slot& slot) { return std::isinf(slot.end); });
 }
@@ -145,16 +145,16 @@ class Batch {
       out.reasons.assign(jobs.size(), static_cast<std::uint8_t>(Reason::nodes));
       return Status::ok;
     }
-    if (jobs.size() * base.slots.size() > kManyPairs) expect_long();
+    if (jobs.size() * base.slots.size() > kLongCallPairs) expect_long();
     free.open(base, jobs);
     spent_ = 0;
     for (std::size_t s = 0; s + 1 < rules.slices.size(); ++s)
-      if (const Status status = slice(rules.slices[s], rules.slices[s + 1]); status != Status::ok)
+      if (const Status status = schedule_slice(rules.slices[s], rules.slices[s + 1]); status != Status::ok)
         return status;
     return Status::ok;
   }
 
-  // Each job from `first` on gets the earliest window that those before leave.
+  // Each job first_alternative `first` on gets the earliest window that those before leave.
   Status backfill(std::size_t first, int earliest) {
     Workspace& work = workspace();
     for (std::size_t j = first; j < jobs_->size(); ++j) {
@@ -163,38 +163,38 @@ class Batch {
       Found found;
       const Status status = free.pool.find(job.query, earliest, rules_->shape, work, found);
       if (status != Status::ok) {
-        fail(free, j, status, work);
+        record_failure(free, j, status, work);
         continue;
       }
       out_->chosen[j] = static_cast<std::int64_t>(out_->alternatives.size());
-      add(j, found, work.parts.data(), work.parts.size());
+      add_alternative(j, found, work.parts.data(), work.parts.size());
       if (j + 1 == jobs_->size()) break;  // nobody sees what the last one leaves
-      if (const Status booked = book(j, true); booked != Status::ok) return booked;
+      if (const Status booked = book_chosen(j, true); booked != Status::ok) return booked;
     }
     return Status::ok;
   }
 
  private:
   // Of the last jobs of all nobody sees what they leave: it is not kept, nor booked.
-  Status slice(std::size_t first, std::size_t last) {
-    const std::size_t from = out_->alternatives.size();
+  Status schedule_slice(std::size_t first, std::size_t last) {
+    const std::size_t first_alternative = out_->alternatives.size();
     const bool ends = last == jobs_->size();
     if (!ends) scratch_.copy(free);
     const Status cut = cut_alternatives(ends ? free : scratch_, first, last);
     if (cut != Status::ok) return cut;
-    if (const Status status = choose(first, last, from); status != Status::ok) return status;
+    if (const Status status = choose_alternatives(first, last, first_alternative); status != Status::ok) return status;
     for (std::size_t j = first; j < last && !ends; ++j)
       if (out_->chosen[j] >= 0)
-        if (const Status booked = book(j); booked != Status::ok) return booked;
+        if (const Status booked = book_chosen(j); booked != Status::ok) return booked;
     return Status::ok;
   }
 
-  void add(std::size_t job, const Found& found, const Part* parts, std::size_t n) {
+  void add_alternative(std::size_t job, const Found& found, const Part* parts, std::size_t n) {
     out_->alternatives.add(found, parts, n);
     out_->owner.push_back(static_cast<std::int64_t>(job));
   }
 
-  void fail(BatchPool& left, std::size_t job, Status status, Workspace& work) {
+  void record_failure(BatchPool& left, std::size_t job, Status status, Workspace& work) {
     const Reason reason = status == Status::volume_too_small
                               ? Reason::volume
                               : detail::rejection_reason(left.pool, left.slots, (*jobs_)[job].query,
@@ -203,7 +203,7 @@ class Batch {
   }
 
   // Books the window that was chosen for the job.
-  Status book(std::size_t job, bool for_good = false) {
+  Status book_chosen(std::size_t job, bool for_good = false) {
     const WindowTable& table = out_->alternatives;
     const auto i = static_cast<std::size_t>(out_->chosen[job]);
     std::size_t bad;
@@ -214,34 +214,34 @@ class Batch {
 
   Status cut_alternatives(BatchPool& left, std::size_t first, std::size_t last) {
     Workspace& work = workspace();
-    alive_.clear();
-    newest_.assign(last - first, {});
-    for (std::size_t j = first; j < last; ++j) alive_.push_back(j);
-    for (std::size_t round = 0; !alive_.empty() && round < rules_->most; ++round) {
+    active_.clear();
+    last_found_.assign(last - first, {});
+    for (std::size_t j = first; j < last; ++j) active_.push_back(j);
+    for (std::size_t round = 0; !active_.empty() && round < rules_->max_alternatives; ++round) {
       std::size_t kept = 0;
-      for (const std::size_t j : alive_) {
+      for (const std::size_t j : active_) {
         poll();
         const BatchJob& job = (*jobs_)[j];
-        Found& found = newest_[j - first];
+        Found& found = last_found_[j - first];
         const Status status = round == 0 ? left.pool.find(job.query, job.criterion, rules_->shape,
                                                           work, found)
-                                         : find_next(left.pool, job, work, found);
+                                         : find_next_alternative(left.pool, job, work, found);
         if (status == Status::no_memory || status == Status::internal) return status;
         if (status != Status::ok) {
-          if (round == 0) fail(left, j, status, work);
+          if (round == 0) record_failure(left, j, status, work);
           continue;
         }
         if (84 * out_->alternatives.size() + sizeof(Part) * out_->alternatives.parts.size() >
-            rules_->room)
+            rules_->max_bytes)
           return Status::too_many;
-        add(j, found, work.parts.data(), work.parts.size());
+        add_alternative(j, found, work.parts.data(), work.parts.size());
         std::size_t bad;
         if (left.pool.book(found.start, work.parts.data(), work.parts.size(), bad, true) !=
             Status::ok)
           return Status::internal;
-        alive_[kept++] = j;
+        active_[kept++] = j;
       }
-      alive_.resize(kept);
+      active_.resize(kept);
     }
     return Status::ok;
   }
@@ -249,7 +249,7 @@ class Batch {
   // The job's next alternative. None is better than the one before, in `found`, and none as good
   // begins earlier: by start, nothing earlier need be looked at; by runtime, where many are as
   // good, they are looked for first, among few slots.
-  Status find_next(SlotPool& pool, const BatchJob& job, Workspace& work, Found& found) {
+  Status find_next_alternative(SlotPool& pool, const BatchJob& job, Workspace& work, Found& found) {
     static const int runtime = criterion_index(Runtime::name);
     const Found before = found;
     const auto find = [&](const Query& query) {
@@ -266,37 +266,37 @@ class Batch {
     return find(job.query);
   }
 
-  // One of the alternatives from place `from` on for each job that has some.
-  Status choose(std::size_t first, std::size_t last, std::size_t from) {
-    const std::size_t made = out_->owner.size() - from;
-    firsts_.assign(last - first + 1, 0);
+  // One of the alternatives first_alternative place `first_alternative` on for each job that has some.
+  Status choose_alternatives(std::size_t first, std::size_t last, std::size_t first_alternative) {
+    const std::size_t made = out_->owner.size() - first_alternative;
+    offsets_.assign(last - first + 1, 0);
     for (std::size_t a = 0; a < made; ++a)
-      ++firsts_[static_cast<std::size_t>(out_->owner[from + a]) - first + 1];
-    for (std::size_t j = 1; j < firsts_.size(); ++j) firsts_[j] += firsts_[j - 1];
+      ++offsets_[static_cast<std::size_t>(out_->owner[first_alternative + a]) - first + 1];
+    for (std::size_t j = 1; j < offsets_.size(); ++j) offsets_[j] += offsets_[j - 1];
     rows_.resize(made);
-    next_.assign(firsts_.begin(), firsts_.end());
+    next_.assign(offsets_.begin(), offsets_.end());
     for (std::size_t a = 0; a < made; ++a)
-      rows_[next_[static_cast<std::size_t>(out_->owner[from + a]) - first]++] = from + a;
+      rows_[next_[static_cast<std::size_t>(out_->owner[first_alternative + a]) - first]++] = first_alternative + a;
 
     const double jobs = static_cast<double>(last - first);
     const double share =
         rules_->limited ? share_of(rules_->limit - spent_,
                                    jobs / static_cast<double>(rules_->slices.back() - first))
                         : 0;
-    value_.clear(), expense_.clear(), classes_.assign(1, 0), kept_.clear();
+    value_.clear(), expense_.clear(), classes_.assign(1, 0), kept_jobs_.clear();
     ExactSum usual, least;
-    sum_savings(share);
-    for (std::size_t j = 0; j + 1 < firsts_.size(); ++j) {
-      if (firsts_[j] == firsts_[j + 1]) continue;
+    compute_savings(share);
+    for (std::size_t j = 0; j + 1 < offsets_.size(); ++j) {
+      if (offsets_[j] == offsets_[j + 1]) continue;
       double sum = 0, lightest = kInfinity;
-      for (std::size_t i = firsts_[j]; i < firsts_[j + 1]; ++i) {
-        const double x = rules_->expense.of(out_->alternatives, rows_[i]);
+      for (std::size_t i = offsets_[j]; i < offsets_[j + 1]; ++i) {
+        const double x = rules_->expense.evaluate(out_->alternatives, rows_[i]);
         expense_.push_back(x);
-        value_.push_back(rules_->target.of(out_->alternatives, rows_[i]));
+        value_.push_back(rules_->target.evaluate(out_->alternatives, rows_[i]));
         sum += x;
         lightest = std::min(lightest, x);
       }
-      const std::size_t count = firsts_[j + 1] - firsts_[j];
+      const std::size_t count = offsets_[j + 1] - offsets_[j];
       ExactSum with = least;
       with.add(lightest);
       ExactSum lowered = with;
@@ -309,22 +309,22 @@ class Batch {
       least = with;
       usual.add(std::max(std::ceil(sum / static_cast<double>(count)), lightest));
       classes_.push_back(static_cast<std::int64_t>(value_.size()));
-      kept_.push_back(j);
+      kept_jobs_.push_back(j);
     }
     const double limit = rules_->limited ? share : usual.value();
-    if (rules_->limited && !(least.value() <= most_met(limit))) return leave_all(first);
+    if (rules_->limited && !(least.value() <= most_met(limit))) return reject_all(first);
     MultipleChoiceKnapsack& answer = multiple_choice_scratch();
     const Classes classes{value_.data(), expense_.data(), classes_.data(), classes_.size() - 1};
     const Fault fault = answer.run(classes, limit, rules_->maximize, rules_->gap, rules_->work);
-    if (fault.status != Status::ok) return blame(fault, first);
-    if (!answer.feasible) return kept_.empty() ? Status::ok : Status::internal;
-    const double spent = start_early(answer, limit);
+    if (fault.status != Status::ok) return locate_fault(fault, first);
+    if (!answer.feasible) return kept_jobs_.empty() ? Status::ok : Status::internal;
+    const double spent = prefer_earlier_starts(answer, limit);
     out_->slices.push_back({limit, answer.value, answer.bound, spent,
                             static_cast<std::uint8_t>(answer.proven)});
     spent_ += spent;
-    for (std::size_t c = 0; c < kept_.size(); ++c) {
+    for (std::size_t c = 0; c < kept_jobs_.size(); ++c) {
       const auto row = static_cast<std::size_t>(answer.rows[c]);
-      out_->chosen[first + kept_[c]] = static_cast<std::int64_t>(alternative(c, row));
+      out_->chosen[first + kept_jobs_[c]] = static_cast<std::int64_t>(alternative(c, row));
     }
     return Status::ok;
   }
@@ -335,28 +335,28 @@ class Batch {
     return left < 0 ? left : left * fraction;
   }
 
-  // savings_[j]: the jobs from place j on lower the expense by this at most (a sum of negative
+  // savings_[j]: the jobs first_alternative place j on lower the expense by this at max_alternatives (a sum of negative
   // numbers). It only counts beside a negative share, which no first job need meet alone.
-  void sum_savings(double share) {
-    savings_.assign(firsts_.size(), 0);
+  void compute_savings(double share) {
+    savings_.assign(offsets_.size(), 0);
     if (share >= 0) return;
-    for (std::size_t k = firsts_.size() - 1; k-- > 0;) {
+    for (std::size_t k = offsets_.size() - 1; k-- > 0;) {
       double lightest = 0;
-      for (std::size_t i = firsts_[k]; i < firsts_[k + 1]; ++i)
-        lightest = std::min(lightest, rules_->expense.of(out_->alternatives, rows_[i]));
+      for (std::size_t i = offsets_[k]; i < offsets_[k + 1]; ++i)
+        lightest = std::min(lightest, rules_->expense.evaluate(out_->alternatives, rows_[i]));
       savings_[k] = savings_[k + 1] + lightest;
     }
   }
 
   // Sums that round may let jobs in whose expense is above the limit after all.
-  Status leave_all(std::size_t first) {
-    for (const std::size_t j : kept_) out_->reasons[first + j] = kOverLimit;
-    kept_.clear();
+  Status reject_all(std::size_t first) {
+    for (const std::size_t j : kept_jobs_) out_->reasons[first + j] = kOverLimit;
+    kept_jobs_.clear();
     return Status::ok;
   }
 
   // The sum over the parts of one window can overflow, and that over the jobs.
-  Status blame(const Fault& fault, std::size_t first) {
+  Status locate_fault(const Fault& fault, std::size_t first) {
     std::size_t row = fault.row;
     const std::vector<double>* of = fault.status == Status::value_not_finite ? &value_ : &expense_;
     if (fault.status == Status::sum_overflows)
@@ -365,21 +365,21 @@ class Batch {
           if (std::fabs((*each)[i]) > std::fabs((*of)[row])) of = each, row = i;
     const auto next =
         std::upper_bound(classes_.begin(), classes_.end(), static_cast<std::int64_t>(row));
-    out_->worst = (*of)[row];
-    out_->worst_of = first + kept_[static_cast<std::size_t>(next - classes_.begin()) - 1];
+    out_->offending_value = (*of)[row];
+    out_->offending_job = first + kept_jobs_[static_cast<std::size_t>(next - classes_.begin()) - 1];
     return fault.status;
   }
 
   // The alternative in row `row` of class c.
   std::size_t alternative(std::size_t c, std::size_t row) const {
-    return rows_[firsts_[kept_[c]] + row - static_cast<std::size_t>(classes_[c])];
+    return rows_[offsets_[kept_jobs_[c]] + row - static_cast<std::size_t>(classes_[c])];
   }
 
   // Ties: each job in order takes the earliest of its alternatives of the same value that the
   // limit allows, the first found of equal starts. Returns what is spent then.
-  double start_early(MultipleChoiceKnapsack& answer, double limit) const {
+  double prefer_earlier_starts(MultipleChoiceKnapsack& answer, double limit) const {
     double spent = answer.weight;
-    for (std::size_t c = 0; c < kept_.size(); ++c) {
+    for (std::size_t c = 0; c < kept_jobs_.size(); ++c) {
       const auto first = static_cast<std::size_t>(classes_[c]);
       const auto last = static_cast<std::size_t>(classes_[c + 1]);
       const double value = value_[static_cast<std::size_t>(answer.rows[c])];
@@ -406,9 +406,9 @@ class Batch {
   const BatchRules* rules_ = nullptr;
   BatchAnswer* out_ = nullptr;
   double spent_ = 0;
-  BatchPool scratch_;  // what a sub-batch's alternatives are cut from
-  std::vector<std::size_t> alive_, firsts_, next_, rows_, kept_;
-  std::vector<Found> newest_;  // of each job's alternatives
+  BatchPool scratch_;  // what a sub-batch's alternatives are cut first_alternative
+  std::vector<std::size_t> active_, offsets_, next_, rows_, kept_jobs_;
+  std::vector<Found> last_found_;  // of each job's alternatives
   std::vector<double> value_, expense_, savings_;
   std::vector<std::int64_t> classes_;
 };

@@ -24,19 +24,19 @@ class BatchBound {
       : prepared_(prepared), jobs_(jobs), rules_(rules), sign_(rules.maximize ? -1 : 1) {}
 
   // In the direction of the target; infinite where a job fits nowhere.
-  double best(double limit) {
+  double compute(double limit) {
     double expense = 0;
-    double bound = below(0, limit, expense);
+    double bound = dual_value(0, limit, expense);
     if (!rules_.limited || std::isinf(bound) || !(expense > limit)) return sign_ * bound;
     double low = 0, high = 1;
     for (int step = 0; step < 60; ++step, high *= 4) {
-      bound = std::max(bound, below(high, limit, expense));
+      bound = std::max(bound, dual_value(high, limit, expense));
       if (!(expense > limit)) break;
       low = high;
     }
     for (int step = 0; step < kSteps; ++step) {
       const double middle = (low + high) / 2;
-      bound = std::max(bound, below(middle, limit, expense));
+      bound = std::max(bound, dual_value(middle, limit, expense));
       (expense > limit ? low : high) = middle;
     }
     return sign_ * bound;
@@ -46,7 +46,7 @@ class BatchBound {
   static constexpr int kSteps = 30;
 
   // What a part on the slot adds: at least, or, where that counts against a schedule, at most.
-  double part_of(const Measure& measure, const Query& query, const Slot& slot, std::size_t row,
+  double part_value(const Measure& measure, const Query& query, const Slot& slot, std::size_t row,
                  bool least) const {
     if (measure.kind == Measure::column) return measure.values[row];
     double performance = slot.performance;
@@ -56,14 +56,14 @@ class BatchBound {
     return measure.kind == Measure::cost ? length * slot.price : length;
   }
 
-  double below(double lambda, double limit, double& expense) {
+  double dual_value(double lambda, double limit, double& expense) {
     double sum = 0;
     expense = 0;
-    for (const BatchJob& job : jobs_) sum += of_job(prepared_.as_searched(job.query), lambda, expense);
+    for (const BatchJob& job : jobs_) sum += min_sum_of_job(prepared_.as_searched(job.query), lambda, expense);
     return sum - (rules_.limited ? lambda * limit : 0);
   }
 
-  double of_job(const Query& query, double lambda, double& expense) {
+  double min_sum_of_job(const Query& query, double lambda, double& expense) {
     const std::size_t n = static_cast<std::size_t>(query.n);
     double best = kInfinity, spent = 0;
     live_.clear();
@@ -72,14 +72,14 @@ class BatchBound {
       const Slot& slot = prepared_.slots[row];
       const double t = query.start_in(slot), length = query.length(slot.performance);
       if (!(t + length <= query.limit(slot)) || !query.admits(slot, row)) continue;
-      const double cost = part_of(rules_.expense, query, slot, row, true);
-      const double target = sign_ * part_of(rules_.target, query, slot, row, !rules_.maximize);
-      const Live live{target + lambda * cost, cost, query.limit(slot) - length};
+      const double cost = part_value(rules_.expense, query, slot, row, true);
+      const double target = sign_ * part_value(rules_.target, query, slot, row, !rules_.maximize);
+      const LiveSlot live{target + lambda * cost, cost, query.limit(slot) - length};
       live_.insert(std::upper_bound(live_.begin(), live_.end(), live,
-                                    [](const Live& a, const Live& b) { return a.key < b.key; }),
+                                    [](const LiveSlot& a, const LiveSlot& b) { return a.key < b.key; }),
                    live);
       // Those that can no longer start leave; half an ulp more does not make a bound wrong.
-      std::erase_if(live_, [t](const Live& x) {
+      std::erase_if(live_, [t](const LiveSlot& x) {
         return x.last < t - 4 * 0x1p-52 * std::fabs(t);
       });
       if (live_.size() < n) continue;
@@ -94,7 +94,7 @@ class BatchBound {
     return best;
   }
 
-  struct Live {
+  struct LiveSlot {
     double key, expense, last;  // the latest start
   };
 
@@ -102,14 +102,14 @@ class BatchBound {
   const std::vector<BatchJob>& jobs_;
   const BatchRules& rules_;
   const double sign_;
-  std::vector<Live> live_;  // by rising key
+  std::vector<LiveSlot> live_;  // by rising key
 };
 
 inline Status bound_batch(const PreparedSlots& prepared, const std::vector<BatchJob>& jobs,
                           const BatchRules& rules, double& bound) noexcept {
   return guarded([&] {
-    if (jobs.size() * prepared.slots.size() > kManyPairs) expect_long();
-    bound = BatchBound(prepared, jobs, rules).best(rules.limit);
+    if (jobs.size() * prepared.slots.size() > kLongCallPairs) expect_long();
+    bound = BatchBound(prepared, jobs, rules).compute(rules.limit);
     return Status::ok;
   });
 }

@@ -10,9 +10,9 @@
 //   EASY          jobs start when they can, in order; only the first that cannot start now, the
 //                 head, holds a reservation, until it starts. It is never delayed, others may be.
 //
-// A waiting job is searched for again only if time came free, since it was last looked at, that
+// A waiting job is searched for again only if time num_arrived free, since it was last looked at, that
 // could hold a part of it before its present start (EASY: now), and only among the starts that
-// this time makes possible (batch/openings.hpp). A job with a reservation is searched for as if
+// this time makes possible (batch/release_watchlist.hpp). A job with a reservation is searched for as if
 // that were free (SlotPool::assume_free), so that only what does move is booked anew, and the head's
 // reservation stands until it moves or starts. The clock goes on in O(1); the pool drops what is
 // past once as many parts have ended as there are nodes. So an end costs O(jobs) simple tests and
@@ -26,7 +26,7 @@
 #include <utility>
 #include <vector>
 
-#include "slotkern/batch/openings.hpp"
+#include "slotkern/batch/release_watchlist.hpp"
 
 namespace slotkern {
 
@@ -43,54 +43,54 @@ class Execution {
   Execution(BatchPool& free, const std::vector<BatchJob>& jobs, ShapeKind shape, int earliest,
             const double* shares)
       : free_(free), jobs_(jobs), shape_(shape), earliest_(earliest), shares_(shares),
-        openings_(free, jobs, shape), windows_(jobs.size()),
+        watchlist_(free, jobs, shape), windows_(jobs.size()),
         promised_(jobs.size(), std::numeric_limits<double>::quiet_NaN()) {}
 
   // The job has this window, whose time is booked already.
-  void hold(std::size_t job, const Found& found, const Part* parts, std::size_t n) {
-    Window& window = windows_[job];
+  void record_window(std::size_t job, const Found& found, const Part* parts, std::size_t n) {
+    JobWindow& window = windows_[job];
     window.found = found;
     window.parts.assign(parts, parts + n);
-    window.state = State::reserved;
-    openings_.reserve(job, found.start, window.parts);
+    window.state = JobState::reserved;
+    watchlist_.add_reservation(job, found.start, window.parts);
     if (std::isnan(promised_[job])) promised_[job] = found.start;
   }
 
   // Books a window for the job; not_free where other bookings are in its way.
-  Status place(std::size_t job, const Found& found, const Part* parts, std::size_t n) {
+  Status book_window(std::size_t job, const Found& found, const Part* parts, std::size_t n) {
     std::size_t bad;
     if (free_.pool.book(found.start, parts, n, bad) != Status::ok) return Status::not_free;
-    hold(job, found, parts, n);
+    record_window(job, found, parts, n);
     return Status::ok;
   }
 
   // The job has failed for good.
-  void leave_out(std::size_t job) { windows_[job].state = State::out; }
+  void mark_failed(std::size_t job) { windows_[job].state = JobState::out; }
 
   void run_reserved() {
     for (std::size_t j = 0; j < jobs_.size(); ++j)
-      if (windows_[j].state == State::reserved) begin(j);
-    ends_ = static_cast<std::int64_t>(coming_.size());
+      if (windows_[j].state == JobState::reserved) start_job(j);
+    ends_ = static_cast<std::int64_t>(part_ends_.size());
   }
 
   // The first `fixed` jobs do not move.
   Status run_conservative(std::size_t fixed) {
-    const auto waits = [this](std::size_t j) { return windows_[j].state <= State::reserved; };
+    const auto waits = [this](std::size_t j) { return windows_[j].state <= JobState::reserved; };
     for (std::size_t j = fixed; j < jobs_.size(); ++j)
       if (waits(j))
-        openings_.wait(j, windows_[j].state == State::reserved ? windows_[j].found.start : kInfinity);
+        watchlist_.enqueue(j, windows_[j].state == JobState::reserved ? windows_[j].found.start : kInfinity);
     for (;;) {
-      const double next = openings_.next_start();
-      const double end = coming_.empty() ? kInfinity : coming_.front().time;
+      const double next = watchlist_.next_reserved_start();
+      const double end = part_ends_.empty() ? kInfinity : part_ends_.front().time;
       if (next == kInfinity && end == kInfinity) return Status::ok;
       if (next <= end) {
         for (std::size_t j = 0; j < jobs_.size(); ++j)
-          if (openings_.begins_at(j, next)) begin(j);
+          if (watchlist_.is_reserved_at(j, next)) start_job(j);
         continue;
       }
-      if (const Status status = end_parts(end); status != Status::ok) return status;
+      if (const Status status = release_ended_parts(end); status != Status::ok) return status;
       for (std::size_t j = 0; j < jobs_.size(); ++j)
-        if (openings_.marked(j))
+        if (watchlist_.needs_search(j))
           if (const Status status = move_up(j); status != Status::ok) return status;
     }
   }
@@ -99,27 +99,27 @@ class Execution {
   Status run_easy(const PreparedSlots& base) {
     std::vector<double> arrivals;
     for (std::size_t j = 0; j < jobs_.size(); ++j) {
-      if (windows_[j].state == State::reserved)
-        begin(j);
-      else if (windows_[j].state == State::waiting)
-        wait(j);
+      if (windows_[j].state == JobState::reserved)
+        start_job(j);
+      else if (windows_[j].state == JobState::waiting)
+        enqueue(j);
       arrivals.push_back(jobs_[j].query.earliest);
     }
     std::sort(arrivals.begin(), arrivals.end());
-    std::size_t came = 0, begun = 0;
+    std::size_t num_arrived = 0, num_slots_begun = 0;
     double now = base.slots.front().start;  // what is booked there may end early
     while (!queue_.empty() && now < kInfinity) {
-      if (const Status status = end_parts(now); status != Status::ok) return status;
-      for (; begun < base.slots.size() && base.slots[begun].start <= now; ++begun)
-        openings_.add(now, base.slots[begun].end, static_cast<std::size_t>(base.slots[begun].place));
-      if (const Status status = start_what_can(now); status != Status::ok) return status;
-      while (came < arrivals.size() && arrivals[came] <= now) ++came;
-      now = head_ == kNobody ? kInfinity : windows_[head_].found.start;
-      if (begun < base.slots.size()) now = std::min(now, base.slots[begun].start);
-      if (came < arrivals.size()) now = std::min(now, arrivals[came]);
-      if (!coming_.empty()) now = std::min(now, coming_.front().time);
+      if (const Status status = release_ended_parts(now); status != Status::ok) return status;
+      for (; num_slots_begun < base.slots.size() && base.slots[num_slots_begun].start <= now; ++num_slots_begun)
+        watchlist_.add(now, base.slots[num_slots_begun].end, static_cast<std::size_t>(base.slots[num_slots_begun].place));
+      if (const Status status = start_ready_jobs(now); status != Status::ok) return status;
+      while (num_arrived < arrivals.size() && arrivals[num_arrived] <= now) ++num_arrived;
+      now = head_ == kNoJob ? kInfinity : windows_[head_].found.start;
+      if (num_slots_begun < base.slots.size()) now = std::min(now, base.slots[num_slots_begun].start);
+      if (num_arrived < arrivals.size()) now = std::min(now, arrivals[num_arrived]);
+      if (!part_ends_.empty()) now = std::min(now, part_ends_.front().time);
     }
-    ends_ += static_cast<std::int64_t>(coming_.size());
+    ends_ += static_cast<std::int64_t>(part_ends_.size());
     return Status::ok;
   }
 
@@ -128,8 +128,8 @@ class Execution {
     out.promised = promised_;
     out.ends = ends_, out.moves = moves_;
     for (std::size_t j = 0; j < jobs_.size(); ++j) {
-      const Window& window = windows_[j];
-      if (window.state == State::waiting || window.state == State::out) {
+      const JobWindow& window = windows_[j];
+      if (window.state == JobState::waiting || window.state == JobState::out) {
         out.windows.add_none();
         out.reasons.push_back(static_cast<std::uint8_t>(
             detail::rejection_reason(free_.pool, free_.slots, jobs_[j].query, shape_, work)));
@@ -141,60 +141,60 @@ class Execution {
   }
 
  private:
-  enum class State : std::uint8_t { waiting = 0, reserved, started, out };
+  enum class JobState : std::uint8_t { waiting = 0, reserved, started, out };
 
-  struct Window {
-    State state = State::waiting;
+  struct JobWindow {
+    JobState state = JobState::waiting;
     Found found;
     std::vector<Part> parts;
   };
-  struct Ending {
+  struct PartEnd {
     double time;
     std::uint32_t job, part;
-    bool operator<(const Ending& other) const {  // the heap gives the largest
+    bool operator<(const PartEnd& other) const {  // the heap gives the largest
       if (time != other.time) return time > other.time;
       return job != other.job ? job > other.job : part > other.part;
     }
   };
-  static constexpr std::size_t kNobody = ~std::size_t{0};
+  static constexpr std::size_t kNoJob = ~std::size_t{0};
 
   // The job queues for EASY, where it may start at any time that is now.
-  void wait(std::size_t job) {
+  void enqueue(std::size_t job) {
     queue_.push_back(job);
-    openings_.wait(job, -kInfinity);
+    watchlist_.enqueue(job, -kInfinity);
   }
 
-  void begin(std::size_t job) {
-    Window& window = windows_[job];
-    window.state = State::started;
-    openings_.give_up(job, window.parts);
-    openings_.leave(job);
+  void start_job(std::size_t job) {
+    JobWindow& window = windows_[job];
+    window.state = JobState::started;
+    watchlist_.remove_reservation(job, window.parts);
+    watchlist_.dequeue(job);
     for (std::size_t k = 0; k < window.parts.size(); ++k) {
       const double time = window.found.start + window.parts[k].length * shares_[job];
-      coming_.push_back({time, static_cast<std::uint32_t>(job), static_cast<std::uint32_t>(k)});
-      std::push_heap(coming_.begin(), coming_.end());
+      part_ends_.push_back({time, static_cast<std::uint32_t>(job), static_cast<std::uint32_t>(k)});
+      std::push_heap(part_ends_.begin(), part_ends_.end());
     }
   }
 
   // The time is `now`: parts that end give the rest of their reservation back.
-  Status end_parts(double now) {
+  Status release_ended_parts(double now) {
     poll();
     free_.pool.set_clock(now);
-    if (past_ >= free_.slots.nodes.size()) {
+    if (ends_since_trim_ >= free_.slots.nodes.size()) {
       free_.pool.trim_before_now();
-      past_ = 0;
+      ends_since_trim_ = 0;
     }
-    while (!coming_.empty() && coming_.front().time <= now) {
-      const Window& window = windows_[coming_.front().job];
-      const Part& part = window.parts[coming_.front().part];
+    while (!part_ends_.empty() && part_ends_.front().time <= now) {
+      const JobWindow& window = windows_[part_ends_.front().job];
+      const Part& part = window.parts[part_ends_.front().part];
       std::size_t bad;
       if (free_.pool.release(window.found.start, &part, 1, bad) != Status::ok)
         return Status::internal;
-      openings_.add(now, window.found.start + part.length, place_of(part));
-      std::pop_heap(coming_.begin(), coming_.end());
-      coming_.pop_back();
+      watchlist_.add(now, window.found.start + part.length, place_of(part));
+      std::pop_heap(part_ends_.begin(), part_ends_.end());
+      part_ends_.pop_back();
       ++ends_;
-      ++past_;
+      ++ends_since_trim_;
     }
     return Status::ok;
   }
@@ -203,26 +203,26 @@ class Execution {
     return static_cast<std::size_t>(free_.pool.place_of(part.node));
   }
 
-  // Gives up the job's reservation; announce() says so when its new place is known.
+  // Gives up the job's reservation; publish_vacated_time() says so when its new place is known.
   Status give_up(std::size_t job) {
-    Window& window = windows_[job];
-    window.state = State::waiting;
-    openings_.give_up(job, window.parts);
-    left_start_ = window.found.start;
-    left_.swap(window.parts);
+    JobWindow& window = windows_[job];
+    window.state = JobState::waiting;
+    watchlist_.remove_reservation(job, window.parts);
+    vacated_start_ = window.found.start;
+    vacated_parts_.swap(window.parts);
     std::size_t bad;
-    return free_.pool.release(left_start_, left_.data(), left_.size(), bad) == Status::ok
+    return free_.pool.release(vacated_start_, vacated_parts_.data(), vacated_parts_.size(), bad) == Status::ok
                ? Status::ok
                : Status::internal;
   }
-  void announce(std::size_t job) {
-    for (const Part& part : left_)
-      openings_.add(left_start_, left_start_ + part.length, place_of(part));
-    openings_.looked(job);
+  void publish_vacated_time(std::size_t job) {
+    for (const Part& part : vacated_parts_)
+      watchlist_.add(vacated_start_, vacated_start_ + part.length, place_of(part));
+    watchlist_.mark_checked(job);
   }
 
   // A window that begins within `starts`; none is no failure.
-  Status look(std::size_t job, const Openings::Starts& starts, Found& found) {
+  Status search_window(std::size_t job, const ReleaseWatchlist::StartRange& starts, Found& found) {
     const Status status = free_.pool.find_in_range(starts.first, starts.last, jobs_[job].query,
                                                   earliest_, shape_, workspace(), found);
     return status == Status::no_memory || status == Status::internal ? status
@@ -230,98 +230,98 @@ class Execution {
                                                                     : Status::none;
   }
 
-  Status take(std::size_t job, const Found& found) {
+  Status book_found(std::size_t job, const Found& found) {
     const Workspace& work = workspace();
-    return place(job, found, work.parts.data(), work.parts.size());
+    return book_window(job, found, work.parts.data(), work.parts.size());
   }
 
   Status move_up(std::size_t job) {
-    const Window& window = windows_[job];
-    const double start = window.state == State::reserved ? window.found.start : kInfinity;
+    const JobWindow& window = windows_[job];
+    const double start = window.state == JobState::reserved ? window.found.start : kInfinity;
     bool moved = false;
     const Status status =
-        move_within(job, may_start(job, std::nextafter(start, -kInfinity)), moved);
+        move_within(job, feasible_starts(job, std::nextafter(start, -kInfinity)), moved);
     moves_ += moved && start < kInfinity;
     return status;
   }
 
   // Gives the job the best window that begins within `starts`, all before its reservation if it
   // has one, which it keeps where there is none.
-  Status move_within(std::size_t job, const Openings::Starts& starts, bool& moved) {
+  Status move_within(std::size_t job, const ReleaseWatchlist::StartRange& starts, bool& moved) {
     if (!starts.any()) return Status::ok;
-    const Window& window = windows_[job];
-    const bool had = window.state == State::reserved;
+    const JobWindow& window = windows_[job];
+    const bool had = window.state == JobState::reserved;
     Found found;
     if (had)
       free_.pool.assume_free(window.found.start, starts.last, window.parts.data(), window.parts.size());
-    const Status status = look(job, starts, found);
+    const Status status = search_window(job, starts, found);
     if (had) free_.pool.end_assume_free();
     if (status != Status::ok) return status == Status::none ? Status::ok : status;
     moved = true;
-    if (!had) return take(job, found);
+    if (!had) return book_found(job, found);
     if (const Status given = give_up(job); given != Status::ok) return given;
-    if (const Status taken = take(job, found); taken != Status::ok) return taken;
-    announce(job);
+    if (const Status taken = book_found(job, found); taken != Status::ok) return taken;
+    publish_vacated_time(job);
     return Status::ok;
   }
 
   // The head of the queue comes first while it holds a reservation: what arrives later, or fits
   // for the first time because others ended early, must not delay it, whatever its place.
-  Status start_what_can(double now) {
-    if (head_ != kNobody)
+  Status start_ready_jobs(double now) {
+    if (head_ != kNoJob)
       if (const Status status = move_head(now); status != Status::ok) return status;
     for (const std::size_t j : queue_) {
-      if (head_ != kNobody && !openings_.marked(j)) continue;
-      if (windows_[j].state != State::waiting || jobs_[j].query.earliest > now) continue;
-      const Status status = head_ == kNobody ? start_or_reserve(j, now) : start(j, now);
+      if (head_ != kNoJob && !watchlist_.needs_search(j)) continue;
+      if (windows_[j].state != JobState::waiting || jobs_[j].query.earliest > now) continue;
+      const Status status = head_ == kNoJob ? start_or_reserve(j, now) : start_if_possible(j, now);
       if (status != Status::ok) return status;
     }
-    std::erase_if(queue_, [this](std::size_t j) { return windows_[j].state == State::started; });
+    std::erase_if(queue_, [this](std::size_t j) { return windows_[j].state == JobState::started; });
     return Status::ok;
   }
 
   // At its own start others may have become the cheapest: then it is searched for anew.
   Status move_head(double now) {
     const std::size_t j = head_;
-    const Window& window = windows_[j];
-    const Openings::Starts starts = may_start(j, window.found.start);
+    const JobWindow& window = windows_[j];
+    const ReleaseWatchlist::StartRange starts = feasible_starts(j, window.found.start);
     if (starts.any() && !(starts.last < window.found.start)) {
-      head_ = kNobody;
+      head_ = kNoJob;
       if (const Status status = give_up(j); status != Status::ok) return status;
       if (const Status status = start_or_reserve(j, now); status != Status::ok) return status;
-      announce(j);
+      publish_vacated_time(j);
       return Status::ok;
     }
     bool moved = false;
     if (const Status status = move_within(j, starts, moved); status != Status::ok) return status;
-    if (window.found.start <= now) begin(std::exchange(head_, kNobody));
+    if (window.found.start <= now) start_job(std::exchange(head_, kNoJob));
     return Status::ok;
   }
 
-  Openings::Starts may_start(std::size_t job, double latest) {
-    return openings_.starts(job, latest, windows_[job].parts);
+  ReleaseWatchlist::StartRange feasible_starts(std::size_t job, double latest) {
+    return watchlist_.feasible_starts(job, latest, windows_[job].parts);
   }
 
-  Status start(std::size_t j, double now) {
-    const Openings::Starts starts = may_start(j, now);
+  Status start_if_possible(std::size_t j, double now) {
+    const ReleaseWatchlist::StartRange starts = feasible_starts(j, now);
     if (!starts.any()) return Status::ok;
     Found found;
-    if (const Status status = look(j, starts, found); status != Status::ok)
+    if (const Status status = search_window(j, starts, found); status != Status::ok)
       return status == Status::none ? Status::ok : status;
-    const Status placed = take(j, found);
-    if (placed == Status::ok) begin(j);
+    const Status placed = book_found(j, found);
+    if (placed == Status::ok) start_job(j);
     return placed;
   }
 
-  // Starts the job, or makes it the head.
+  // StartRange the job, or makes it the head.
   Status start_or_reserve(std::size_t j, double now) {
     Found found;
-    openings_.looked(j);
-    const Status status = look(j, {-kInfinity, kInfinity}, found);
+    watchlist_.mark_checked(j);
+    const Status status = search_window(j, {-kInfinity, kInfinity}, found);
     if (status != Status::ok) return status == Status::none ? Status::ok : status;
-    if (const Status placed = take(j, found); placed != Status::ok) return placed;
+    if (const Status placed = book_found(j, found); placed != Status::ok) return placed;
     if (found.start <= now)
-      begin(j);
+      start_job(j);
     else
       head_ = j;
     return Status::ok;
@@ -332,15 +332,15 @@ class Execution {
   const ShapeKind shape_;
   const int earliest_;  // the criterion
   const double* const shares_;
-  Openings openings_;
-  std::vector<Window> windows_;
+  ReleaseWatchlist watchlist_;
+  std::vector<JobWindow> windows_;
   std::vector<double> promised_;
-  std::vector<Ending> coming_;  // a heap
-  std::vector<Part> left_;          // of the reservation that was given up last
-  double left_start_ = 0;
+  std::vector<PartEnd> part_ends_;  // a heap
+  std::vector<Part> vacated_parts_;          // of the reservation that was given up last
+  double vacated_start_ = 0;
   std::vector<std::size_t> queue_;  // EASY: jobs that have not started, in order
-  std::size_t head_ = kNobody;      // of the queue: the one with a reservation
-  std::size_t past_ = 0;            // parts that have ended since the pool dropped what is past
+  std::size_t head_ = kNoJob;      // of the queue: the one with a reservation
+  std::size_t ends_since_trim_ = 0;            // parts that have ended since the pool dropped what is past
   std::int64_t ends_ = 0, moves_ = 0;
 };
 

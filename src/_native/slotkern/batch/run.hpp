@@ -8,12 +8,10 @@
 #include <limits>
 #include <vector>
 
+#include "slotkern/base/backfill.hpp"
 #include "slotkern/batch/execution.hpp"
 
 namespace slotkern {
-
-// How jobs behind the sub-batches are scheduled, and how a schedule is executed.
-enum class Backfill : int { none = 0, conservative, easy };
 
 // The whole schedule of a batch. `earliest` is the criterion of backfilled windows.
 inline Status schedule_batch(const PreparedSlots& base, const std::vector<BatchJob>& jobs,
@@ -29,11 +27,11 @@ inline Status schedule_batch(const PreparedSlots& base, const std::vector<BatchJ
     Execution queue(batch.free, jobs, rules.shape, earliest, shares.data());
     for (std::size_t j = 0; j < first; ++j) {
       if (out.chosen[j] < 0) {
-        queue.leave_out(j);
+        queue.mark_failed(j);
         continue;
       }
       const auto a = static_cast<std::size_t>(out.chosen[j]);
-      queue.hold(j, out.alternatives.found[a], out.alternatives.parts_of(a),
+      queue.record_window(j, out.alternatives.found[a], out.alternatives.parts_of(a),
                  out.alternatives.count(a));
     }
     if (const Status done = queue.run_easy(base); done != Status::ok) return done;
@@ -60,7 +58,7 @@ inline Status execute_batch(const PreparedSlots& base, const std::vector<BatchJo
   return guarded([&] {
     static thread_local BatchPool free;
     out.windows.clear(), out.promised.clear(), out.reasons.clear();
-    if (jobs.size() * base.slots.size() > kManyPairs) expect_long();
+    if (jobs.size() * base.slots.size() > kLongCallPairs) expect_long();
     if (base.slots.empty()) {
       for (std::size_t j = 0; j < jobs.size(); ++j) out.windows.add_none();
       out.promised.assign(jobs.size(), std::numeric_limits<double>::quiet_NaN());
@@ -72,10 +70,10 @@ inline Status execute_batch(const PreparedSlots& base, const std::vector<BatchJo
     for (std::size_t j = 0; j < jobs.size(); ++j) {
       if (planned[j] >= 0) {
         const auto i = static_cast<std::size_t>(planned[j]);
-        const Status placed = run.place(j, windows.found[i], windows.parts_of(i), windows.count(i));
+        const Status placed = run.book_window(j, windows.found[i], windows.parts_of(i), windows.count(i));
         if (placed != Status::ok) return placed;
       } else if (j < fixed) {
-        run.leave_out(j);
+        run.mark_failed(j);
       }
     }
     Status status = Status::ok;

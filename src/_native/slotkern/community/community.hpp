@@ -46,23 +46,23 @@ struct Tally {
 template <class Local>
 class Community {
  public:
-  Community(const Jobs& jobs, const Grid& grid, const LocalPolicy& policy,
+  Community(const CommunityJobs& jobs, const Grid& grid, const LocalPolicy& policy,
             const Neighbours& neighbours, const Rules& rules, const Settings& settings)
       : jobs_(jobs), rules_(rules), settings_(settings), changes_(grid.changes),
         sites_(jobs, grid, policy),
         network_(settings.latency, settings.latency_varies, settings.loss, settings.seed),
-        discovery_(neighbours, grid.present, settings.seed), live_(jobs.size),
+        discovery_(neighbours, grid.present, settings.seed), active_jobs_(jobs.size),
         tries_(settings.retries > 0 ? jobs.size : 0) {
     const auto size = static_cast<NodeId>(grid.nodes.size());
     agents_.reserve(size);
-    desks_.resize(size);
+    inboxes_.resize(size);
     for (NodeId node = 0; node < size; ++node) {
       Random random(settings.seed, 0x100000000u + node);
       agents_.emplace_back(node, grid.nodes[node], jobs_, rules_, settings.seed);
-      desks_[node].phase = whole(random.uniform() * settings.cycle);
-      const double first = whole(random.uniform() * settings.interval);
-      if (settings.interval < kNever) at(first, Class::rescheduling, node);
-      Port port{*this, node};
+      inboxes_[node].phase = round_to_tick_grid(random.uniform() * settings.cycle);
+      const double first = round_to_tick_grid(random.uniform() * settings.interval);
+      if (settings.interval < kNever) schedule(first, EventClass::rescheduling, node);
+      NodePort port{*this, node};
       if (!grid.present[node]) agents_[node].leave(port);
     }
   }
@@ -71,7 +71,7 @@ class Community {
 
   // Goes on until everything has happened; may be interrupted between events.
   void run() {
-    while (step()) pulse_.beat();
+    while (step()) pacer_.count_event();
     if (rules_.promise_life < kNever)  // time passes
       for (Agent& agent : agents_) agent.expire(kNever);
     for (std::size_t job = 0; job < jobs_.size; ++job) {
@@ -84,7 +84,7 @@ class Community {
   const Outcome& outcome() const { return sites_.outcome(); }
   const Tally& tally() const { return tally_; }
   std::size_t submitted() const { return next_job_; }
-  std::size_t events() const { return pulse_.events(); }
+  std::size_t events() const { return pacer_.events(); }
 
   // What must be nothing when all has happened without loss.
   double shadow_load() const {
@@ -100,7 +100,7 @@ class Community {
 
  private:
   // The order of what happens at one time.
-  enum class Class : std::uint8_t {
+  enum class EventClass : std::uint8_t {
     end, message, discovery, decision, resending, retrial, rescheduling, change, submission
   };
 
@@ -108,74 +108,74 @@ class Community {
     double time;
     std::uint64_t order;  // class, then the order in which they were asked for
     NodeId node;
-    Ticket ticket;
-    Class kind() const { return static_cast<Class>(order >> 56); }
+    Handle handle;
+    EventClass kind() const { return static_cast<EventClass>(order >> 56); }
     friend bool operator<(const Timer& a, const Timer& b) {
       return a.time < b.time || (a.time == b.time && a.order < b.order);
     }
   };
 
-  // What lies on a node's desk until its next tick.
-  struct Desk {
+  // What lies on a node's inbox until its next tick.
+  struct Inbox {
     double phase = 0, next_tick = kNever;
-    std::vector<Flight> inbox;
+    std::vector<Delivery> inbox;
   };
 
   // What an agent asks for, done.
-  struct Port {
+  struct NodePort {
     Community& self;
     NodeId node;
 
     void send(const Message& message) { self.send(message); }
-    void discover(Ticket ticket) { self.discover(node, ticket); }
-    void decide_later(Ticket ticket) {
-      self.at(self.tick(node, self.now_ + self.settings_.window), Class::decision, node, ticket);
+    void discover(Handle handle) { self.discover(node, handle); }
+    void decide_later(Handle handle) {
+      self.schedule(self.tick(node, self.now_ + self.settings_.window), EventClass::decision, node, handle);
     }
-    void resend_later(Ticket ticket) {
+    void resend_later(Handle handle) {
       if (self.settings_.loss > 0)
-        self.at(self.now_ + self.settings_.resend, Class::resending, node, ticket);
+        self.schedule(self.now_ + self.settings_.resend, EventClass::resending, node, handle);
     }
-    void came(const Waiting& waiting) {
-      self.sites_.came(node, waiting.job, self.now_);
+    void came(const QueuedJob& waiting) {
+      self.sites_.on_arrival(node, waiting.job, self.now_);
       self.sites_.mark(node);
     }
-    void left(const Waiting& waiting) {
-      self.sites_.left(node, waiting.job, self.now_);
+    void left(const QueuedJob& waiting) {
+      self.sites_.on_departure(node, waiting.job, self.now_);
       self.sites_.mark(node);
     }
     void given(JobId, std::uint32_t) {}
-    void suspended(JobId job, Ticket ticket) {
-      --self.live_;
+    void suspended(JobId job, Handle handle) {
+      --self.active_jobs_;
       ++self.tally_.suspensions;
       if (self.settings_.retries > 0 && self.tries_[job]++ < self.settings_.retries)
-        self.at(self.now_ + self.settings_.retry, Class::retrial, node, ticket);
+        self.schedule(self.now_ + self.settings_.retry, EventClass::retrial, node, handle);
     }
-    void resumed(JobId) { ++self.live_; }
+    void resumed(JobId) { ++self.active_jobs_; }
   };
 
   // Whether anything has happened.
   bool step() {
-    const double end = sites_.next();
-    const Flight* flight = network_.next();
+    const double end = sites_.next_event();
+    const Delivery* delivery = network_.next();
     const double change = next_change_ < changes_.size() ? changes_[next_change_].time : kNever;
     const double coming = next_job_ < jobs_.size ? jobs_.submit[next_job_] : kNever;
-    const double arrival = flight ? flight->time : kNever;
+    const double arrival = delivery ? delivery->time : kNever;
     const double timer = timers_.time();
     const double next = std::min({end, arrival, timer, change, coming});
     const auto queue_of = [&](NodeId n) -> LocalQueue& { return agents_[n].queue(); };
     if (sites_.has_marked() && next > now_) {
-      sites_.look_all(queue_of, now_);
+      sites_.start_marked(queue_of, now_);
       return true;
     }
     if (next == kNever) return false;
     now_ = next;
     if (end == now_) {
-      live_ -= sites_.end(queue_of);
+      active_jobs_ -= sites_.end_jobs(queue_of);
     } else if (arrival == now_ && !(timer == now_ && timers_.top().order <
-                                                         order(Class::message, flight->serial))) {
-      const Flight copy = network_.pop();
+                                                         order(EventClass::message, delivery->serial))) {
+      const Delivery copy = network_.pop();
       receive(copy.message);
-    } else if (timer == now_ && timers_.top().kind() <= Class::rescheduling) {
+    } else if (timer == now_ && timers_.top().kind() <= EventClass::rescheduling) {
       const Timer top = timers_.top();
       timers_.pop();
       fire(top);
@@ -183,7 +183,7 @@ class Community {
       apply(changes_[next_change_++]);
     } else {
       const auto job = static_cast<JobId>(next_job_++);
-      Port port{*this, static_cast<NodeId>(jobs_.home[job])};
+      NodePort port{*this, static_cast<NodeId>(jobs_.home[job])};
       agents_[port.node].submit(job, port);
     }
     return true;
@@ -191,52 +191,52 @@ class Community {
 
   void fire(const Timer& timer) {
     Agent& agent = agents_[timer.node];
-    Port port{*this, timer.node};
+    NodePort port{*this, timer.node};
     switch (timer.kind()) {
-      case Class::message:
+      case EventClass::message:
         return tick(timer);
-      case Class::discovery:
-        agent.contact(timer.ticket, discovery_.of(timer.node), port);
+      case EventClass::discovery:
+        agent.contact(timer.handle, discovery_.neighbours_of(timer.node), port);
         break;
-      case Class::decision:
-        agent.decide(timer.ticket, port);
+      case EventClass::decision:
+        agent.decide(timer.handle, port);
         break;
-      case Class::resending:
-        agent.resend(timer.ticket, port);
+      case EventClass::resending:
+        agent.resend(timer.handle, port);
         break;
-      case Class::retrial:
-        agent.retry(timer.ticket, port);
+      case EventClass::retrial:
+        agent.retry(timer.handle, port);
         break;
       default:
         agent.reschedule(now_, port);
-        if (live_ > 0) at(now_ + settings_.interval, Class::rescheduling, timer.node);
+        if (active_jobs_ > 0) schedule(now_ + settings_.interval, EventClass::rescheduling, timer.node);
     }
   }
 
   void receive(const Message& message) {
-    Port port{*this, message.to};
+    NodePort port{*this, message.to};
     agents_[message.to].receive(message, now_, port);
   }
 
-  // Everything on the desk that has arrived is handled, in the order in which it was sent.
+  // Everything on the inbox that has arrived is handled, in the order in which it was sent.
   void tick(const Timer& timer) {
-    Desk& desk = desks_[timer.node];
-    if (timer.time != desk.next_tick) return;  // an earlier one was wanted since
-    desk.next_tick = kNever;
-    handled_.swap(desk.inbox);
-    for (const Flight& flight : handled_)
-      if (flight.time > now_) lay(flight);
-    for (const Flight& flight : handled_)
-      if (flight.time <= now_) receive(flight.message);
+    Inbox& inbox = inboxes_[timer.node];
+    if (timer.time != inbox.next_tick) return;  // an earlier one was wanted since
+    inbox.next_tick = kNever;
+    handled_.swap(inbox.inbox);
+    for (const Delivery& delivery : handled_)
+      if (delivery.time > now_) put_in_inbox(delivery);
+    for (const Delivery& delivery : handled_)
+      if (delivery.time <= now_) receive(delivery.message);
     handled_.clear();
   }
 
-  void lay(const Flight& flight) {
-    Desk& desk = desks_[flight.message.to];
-    desk.inbox.push_back(flight);
-    if (flight.time >= desk.next_tick) return;
-    desk.next_tick = flight.time;
-    at(flight.time, Class::message, flight.message.to);
+  void put_in_inbox(const Delivery& delivery) {
+    Inbox& inbox = inboxes_[delivery.message.to];
+    inbox.inbox.push_back(delivery);
+    if (delivery.time >= inbox.next_tick) return;
+    inbox.next_tick = delivery.time;
+    schedule(delivery.time, EventClass::message, delivery.message.to);
   }
 
   void send(const Message& message) {
@@ -247,29 +247,29 @@ class Community {
       ++tally_.lost;
       return;
     }
-    const bool at_tick = settings_.cycle > 0 && (message.kind == Kind::request ||
-                                                 message.kind == Kind::inform ||
-                                                 message.kind == Kind::accept_request ||
-                                                 message.kind == Kind::accept_inform);
+    const bool at_tick = settings_.cycle > 0 && (message.kind == MessageKind::request ||
+                                                 message.kind == MessageKind::inform ||
+                                                 message.kind == MessageKind::accept_request ||
+                                                 message.kind == MessageKind::accept_inform);
     if (at_tick)
-      lay({tick(message.to, arrival), serial_++, message});
+      put_in_inbox({tick(message.to, arrival), serial_++, message});
     else
       network_.push({arrival, serial_++, message});
   }
 
-  void discover(NodeId node, Ticket ticket) {
+  void discover(NodeId node, Handle handle) {
     const double each = settings_.discovery_each;
     double takes = settings_.discovery;
-    if (each > 0) takes += each * static_cast<double>(discovery_.of(node).size());
-    at(now_ + takes, Class::discovery, node, ticket);
+    if (each > 0) takes += each * static_cast<double>(discovery_.neighbours_of(node).size());
+    schedule(now_ + takes, EventClass::discovery, node, handle);
   }
 
-  void apply(const Change& change) {
+  void apply(const MembershipChange& change) {
     Agent& agent = agents_[change.node];
     if (agent.present() == change.joins) return;
-    discovery_.change(change.node, change.joins);
-    sites_.serve(change.node, change.joins, agent.queue(), now_);
-    Port port{*this, change.node};
+    discovery_.set_present(change.node, change.joins);
+    sites_.set_serving(change.node, change.joins, agent.queue(), now_);
+    NodePort port{*this, change.node};
     if (change.joins) {
       agent.join(port);
       sites_.mark(change.node);
@@ -282,7 +282,7 @@ class Community {
   double tick(NodeId node, double time) const {
     if (!(settings_.cycle > 0)) return time;
     // Every tick is phase + k * cycle in these words: two of them are equal to the last bit.
-    const double phase = desks_[node].phase, cycle = settings_.cycle;
+    const double phase = inboxes_[node].phase, cycle = settings_.cycle;
     double k = std::ceil((time - phase) / cycle);
     if (phase + (k - 1) * cycle >= time) --k;
     if (phase + k * cycle < time) ++k;
@@ -290,34 +290,34 @@ class Community {
   }
 
   // Phases are multiples of 2^-20 s: sums of such times do not round.
-  static double whole(double seconds) { return std::floor(seconds * 0x1p20) * 0x1p-20; }
+  static double round_to_tick_grid(double seconds) { return std::floor(seconds * 0x1p20) * 0x1p-20; }
 
-  static std::uint64_t order(Class kind, std::uint64_t serial) {
+  static std::uint64_t order(EventClass kind, std::uint64_t serial) {
     return (static_cast<std::uint64_t>(kind) << 56) | serial;
   }
 
-  void at(double time, Class kind, NodeId node, Ticket ticket = {}) {
-    timers_.push({time, order(kind, serial_++), node, ticket});
+  void schedule(double time, EventClass kind, NodeId node, Handle handle = {}) {
+    timers_.push({time, order(kind, serial_++), node, handle});
   }
 
-  Jobs jobs_;
+  CommunityJobs jobs_;
   Rules rules_;
   Settings settings_;
-  std::vector<Change> changes_;
+  std::vector<MembershipChange> changes_;
   Sites<Local> sites_;
   Network network_;
   Discovery discovery_;
   std::vector<Agent> agents_;
-  std::vector<Desk> desks_;
-  std::vector<Flight> handled_;
+  std::vector<Inbox> inboxes_;
+  std::vector<Delivery> handled_;
   replay::EventHeap<Timer> timers_;
   std::uint64_t serial_ = 0;
   double now_ = 0;
   std::size_t next_job_ = 0, next_change_ = 0;
-  std::size_t live_;  // jobs that are neither done nor suspended
+  std::size_t active_jobs_;  // jobs that are neither done nor suspended
   std::vector<std::uint32_t> tries_;
   Tally tally_;
-  Pulse pulse_;
+  InterruptPacer pacer_;
 };
 
 }  // namespace slotkern::community

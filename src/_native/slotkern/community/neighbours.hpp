@@ -26,42 +26,42 @@ class Discovery {
             std::uint64_t seed)
       : neighbours_(neighbours), present_(present), random_(seed, 0xffffffffu) {
     for (NodeId node = 0; node < present_.size(); ++node)
-      if (present_[node]) there_.push_back(node);
+      if (present_[node]) present_nodes_.push_back(node);
   }
 
   // Valid until the next call. Everybody in ascending order.
-  std::span<const NodeId> of(NodeId node) {
+  std::span<const NodeId> neighbours_of(NodeId node) {
     found_.clear();
     if (!neighbours_.first.empty()) {
       for (auto i = neighbours_.first[node]; i < neighbours_.first[node + 1]; ++i)
         if (present_[neighbours_.to[i]]) found_.push_back(neighbours_.to[i]);
-    } else if (neighbours_.drawn > 0 && neighbours_.drawn + present_[node] < there_.size()) {
+    } else if (neighbours_.drawn > 0 && neighbours_.drawn + present_[node] < present_nodes_.size()) {
       // The first places of a shuffle: any permutation serves as the last one.
       for (std::uint32_t i = 0; found_.size() < neighbours_.drawn; ++i) {
-        const auto size = static_cast<std::uint32_t>(there_.size());
-        std::swap(there_[i], there_[i + random_.below(size - i)]);
-        if (there_[i] != node) found_.push_back(there_[i]);
+        const auto size = static_cast<std::uint32_t>(present_nodes_.size());
+        std::swap(present_nodes_[i], present_nodes_[i + random_.below(size - i)]);
+        if (present_nodes_[i] != node) found_.push_back(present_nodes_[i]);
       }
     } else {
-      for (const NodeId other : there_)
+      for (const NodeId other : present_nodes_)
         if (other != node) found_.push_back(other);
     }
     return found_;
   }
 
-  void change(NodeId node, bool joins) {
+  void set_present(NodeId node, bool joins) {
     present_[node] = joins;
     if (joins)
-      there_.push_back(node);
+      present_nodes_.push_back(node);
     else
-      there_.erase(std::find(there_.begin(), there_.end(), node));
-    std::sort(there_.begin(), there_.end());
+      present_nodes_.erase(std::find(present_nodes_.begin(), present_nodes_.end(), node));
+    std::sort(present_nodes_.begin(), present_nodes_.end());
   }
 
  private:
   Neighbours neighbours_;
   std::vector<std::uint8_t> present_;
-  std::vector<NodeId> there_, found_;
+  std::vector<NodeId> present_nodes_, found_;
   Random random_;
 };
 

@@ -14,11 +14,11 @@
 
 namespace slotkern::community {
 
-struct Flight {
+struct Delivery {
   double time;
   std::uint64_t serial;  // of sending
   Message message;
-  friend bool operator<(const Flight& a, const Flight& b) {
+  friend bool operator<(const Delivery& a, const Delivery& b) {
     return a.time < b.time || (a.time == b.time && a.serial < b.serial);
   }
 };
@@ -36,53 +36,53 @@ class Network {
     return varies_ ? now - latency_ * std::log(1 - random_.uniform()) : now + latency_;
   }
 
-  void push(const Flight& flight) {
-    if (flight.message.from == flight.message.to)
-      own_.push(flight);
+  void push(const Delivery& delivery) {
+    if (delivery.message.from == delivery.message.to)
+      own_.push(delivery);
     else if (varies_)
-      late_.push(flight);
+      reordered_.push(delivery);
     else
-      others_.push(flight);
+      others_.push(delivery);
   }
 
   // The next one; null where there is none.
-  const Flight* next() const {
-    const Flight* best = own_.empty() ? nullptr : &own_.front();
+  const Delivery* next() const {
+    const Delivery* best = own_.empty() ? nullptr : &own_.front();
     if (!others_.empty() && (!best || others_.front() < *best)) best = &others_.front();
-    if (!late_.empty() && (!best || late_.top() < *best)) best = &late_.top();
+    if (!reordered_.empty() && (!best || reordered_.top() < *best)) best = &reordered_.top();
     return best;
   }
 
-  Flight pop() {
-    const Flight* flight = next();
-    const Flight copy = *flight;
-    if (!own_.empty() && flight == &own_.front())
+  Delivery pop() {
+    const Delivery* delivery = next();
+    const Delivery copy = *delivery;
+    if (!own_.empty() && delivery == &own_.front())
       own_.pop();
-    else if (!others_.empty() && flight == &others_.front())
+    else if (!others_.empty() && delivery == &others_.front())
       others_.pop();
     else
-      late_.pop();
+      reordered_.pop();
     return copy;
   }
 
  private:
-  class Line {
+  class FifoQueue {
    public:
-    bool empty() const { return first_ == flights_.size(); }
-    const Flight& front() const { return flights_[first_]; }
-    void push(const Flight& flight) { flights_.push_back(flight); }
+    bool empty() const { return first_ == deliveries_.size(); }
+    const Delivery& front() const { return deliveries_[first_]; }
+    void push(const Delivery& delivery) { deliveries_.push_back(delivery); }
     void pop() {
-      if (++first_ == flights_.size()) {
-        flights_.clear();
+      if (++first_ == deliveries_.size()) {
+        deliveries_.clear();
         first_ = 0;
-      } else if (first_ >= 4096 && 2 * first_ >= flights_.size()) {
-        flights_.erase(flights_.begin(), flights_.begin() + static_cast<std::ptrdiff_t>(first_));
+      } else if (first_ >= 4096 && 2 * first_ >= deliveries_.size()) {
+        deliveries_.erase(deliveries_.begin(), deliveries_.begin() + static_cast<std::ptrdiff_t>(first_));
         first_ = 0;
       }
     }
 
    private:
-    std::vector<Flight> flights_;
+    std::vector<Delivery> deliveries_;
     std::size_t first_ = 0;
   };
 
@@ -90,8 +90,8 @@ class Network {
   bool varies_;
   double loss_;
   Random random_;
-  Line own_, others_;
-  replay::EventHeap<Flight> late_;
+  FifoQueue own_, others_;
+  replay::EventHeap<Delivery> reordered_;
 };
 
 }  // namespace slotkern::community

@@ -13,7 +13,7 @@ struct Preferences {
   std::size_t nodes = 0;
 
   // For Rules::willing; `data` is a Preferences.
-  static bool ask(void* data, double now, NodeId node, JobId job) {
+  static bool is_willing(void* data, double now, NodeId node, JobId job) {
     const auto& self = *static_cast<const Preferences*>(data);
     const std::int64_t row = self.row[job];
     if (self.function) return self.function(now, row, node) != 0;

@@ -31,10 +31,10 @@
 
 #include "slotkern/community/messages.hpp"
 #include "slotkern/community/negotiation.hpp"
-#include "slotkern/community/promises.hpp"
+#include "slotkern/community/shadow_queue.hpp"
 #include "slotkern/community/queue.hpp"
 #include "slotkern/community/random.hpp"
-#include "slotkern/community/tickets.hpp"
+#include "slotkern/community/handle_table.hpp"
 
 namespace slotkern::community {
 
@@ -52,33 +52,33 @@ struct Rules {
 };
 
 template <class P>
-concept Port = requires(P port, const Message& message, Ticket ticket, const Waiting& waiting) {
+concept Port = requires(P port, const Message& message, Handle handle, const QueuedJob& waiting) {
   port.send(message);          // it may arrive never, twice, or after a later one
-  port.discover(ticket);       // then contact(ticket, neighbours)
-  port.decide_later(ticket);   // then decide(ticket), when answers can be there
-  port.resend_later(ticket);   // then resend(ticket), until that is answered
+  port.discover(handle);       // then contact(handle, neighbours)
+  port.decide_later(handle);   // then decide(handle), when answers can be there
+  port.resend_later(handle);   // then resend(handle), until that is answered
   port.came(waiting);          // a job waits here now, the last of the queue
   port.left(waiting);          // it is taken out of the queue for another node
   port.given(waiting.job, message.hop);  // which has it now, with this hop
-  port.suspended(waiting.job, ticket);  // nobody offers to run it
+  port.suspended(waiting.job, handle);  // nobody offers to run it
   port.resumed(waiting.job);            // it is tried again, or somebody offers after all
 };
 
 class Agent {
  public:
-  // `first_serial`: larger than that of an earlier life of this node.
-  Agent(NodeId id, const Profile& profile, const Jobs& jobs, const Rules& rules,
-        std::uint64_t seed, std::uint32_t first_serial = 0)
+  // `first_generation`: larger than that of an earlier life of this node.
+  Agent(NodeId id, const NodeSpec& profile, const CommunityJobs& jobs, const Rules& rules,
+        std::uint64_t seed, std::uint32_t first_generation = 0)
       : id_(id), profile_(profile), jobs_(&jobs), rules_(&rules), random_(seed, id),
-        negotiations_(first_serial), promises_(first_serial) {}
+        negotiations_(first_generation), shadow_queue_(first_generation) {}
 
   LocalQueue& queue() { return queue_; }
   const LocalQueue& queue() const { return queue_; }
-  const Profile& profile() const { return profile_; }
+  const NodeSpec& profile() const { return profile_; }
   bool present() const { return present_; }
-  double shadow_load() const { return promises_.load(); }
-  std::size_t promises() const { return promises_.size(); }
-  std::size_t negotiations() const { return negotiations_.used(); }
+  double shadow_load() const { return shadow_queue_.load(); }
+  std::size_t promises() const { return shadow_queue_.size(); }
+  std::size_t negotiations() const { return negotiations_.size(); }
 
   // h_request: a job that nobody else holds, as a user of this node hands it in.
   template <Port P>
@@ -88,16 +88,16 @@ class Agent {
 
   // h_request and h_resched: the neighbours are known; a new job is also asked of oneself.
   template <Port P>
-  void contact(Ticket ticket, std::span<const NodeId> neighbours, P& port) {
-    Negotiation* found = negotiations_.find(ticket);
-    if (!found || found->state != State::discovering) return;
+  void contact(Handle handle, std::span<const NodeId> neighbours, P& port) {
+    Negotiation* found = negotiations_.find(handle);
+    if (!found || found->phase != Phase::discovering) return;
     Negotiation& negotiation = *found;
     const bool own = !negotiation.moves;
-    negotiation.state = State::collecting;
+    negotiation.phase = Phase::collecting;
     negotiation.answered.assign(neighbours.size() + own, 0);
-    Message message{own ? Kind::request : Kind::inform, id_, id_, negotiation.job};
+    Message message{own ? MessageKind::request : MessageKind::inform, id_, id_, negotiation.job};
     message.contacted = static_cast<std::uint32_t>(neighbours.size());
-    message.negotiation = ticket;
+    message.negotiation = handle;
     message.times[0] = negotiation.response;
     message.times[1] = negotiation.mean_wait;
     if (own) {
@@ -109,42 +109,42 @@ class Agent {
       port.send(message);
       ++message.place;
     }
-    port.decide_later(ticket);
+    port.decide_later(handle);
   }
 
   template <Port P>
   void receive(const Message& message, double now, P& port) {
     expire(now);
     switch (message.kind) {
-      case Kind::request:
-        if (offers(message.job, now))
-          offer(message, Kind::accept_request, times(message), now, port);
+      case MessageKind::request:
+        if (can_offer(message.job, now))
+          offer(message, MessageKind::accept_request, estimate_times(message), now, port);
         break;
-      case Kind::inform:
+      case MessageKind::inform:
         on_inform(message, now, port);
         break;
-      case Kind::accept_request:
-      case Kind::accept_inform:
+      case MessageKind::accept_request:
+      case MessageKind::accept_inform:
         on_accept(message, port);
         break;
-      case Kind::assign_request:
-      case Kind::assign_inform:
+      case MessageKind::assign_request:
+      case MessageKind::assign_inform:
         on_assign(message, now, port);
         break;
-      case Kind::receipt:
+      case MessageKind::receipt:
         on_receipt(message, port);
         break;
-      case Kind::revoke:
-        promises_.release(message.promise);
+      case MessageKind::revoke:
+        shadow_queue_.release(message.promise);
         break;
     }
   }
 
   // h_assign. Without an offer the job is suspended, or goes on waiting here.
   template <Port P>
-  void decide(Ticket ticket, P& port) {
-    Negotiation* found = negotiations_.find(ticket);
-    if (found && found->state == State::collecting) settle(ticket, *found, port);
+  void decide(Handle handle, P& port) {
+    Negotiation* found = negotiations_.find(handle);
+    if (found && found->phase == Phase::collecting) close_round(handle, *found, port);
   }
 
   // h_resched: the jobs that have waited longest, in descending order of their relative
@@ -156,11 +156,11 @@ class Agent {
     double before = 0;
     std::uint32_t informed = 0;
     for (std::size_t i = 0; i < queue_.size() && informed < rules_->most_informed; ++i) {
-      const Waiting waiting = queue_[i];
+      const QueuedJob waiting = queue_[i];
       const double delay = mean > 0 ? (now - waiting.entered) / mean : 0;
       if (waiting.negotiation == kNone && delay >= rules_->mu) {
         const double response = before / profile_.power() + job_time(waiting.job);
-        queue_[i].negotiation = begin(waiting, true, {response, mean}, port).slot;
+        queue_[i].negotiation = begin(waiting, true, {response, mean}, port).index;
         ++informed;
       }
       before += jobs_->load(waiting.job);
@@ -169,19 +169,19 @@ class Agent {
 
   // An ASSIGN that nobody has answered.
   template <Port P>
-  void resend(Ticket ticket, P& port) {
-    const Negotiation* found = negotiations_.find(ticket);
-    if (found && found->state == State::handing_over) assign(ticket, *found, port);
+  void resend(Handle handle, P& port) {
+    const Negotiation* found = negotiations_.find(handle);
+    if (found && found->phase == Phase::handing_over) assign(handle, *found, port);
   }
 
   // A suspended job is tried once more, in a round of its own.
   template <Port P>
-  void retry(Ticket ticket, P& port) {
-    const Negotiation* found = negotiations_.find(ticket);
-    if (!found || found->state != State::suspended) return;
-    const Waiting waiting{found->job, found->hop, 0};
+  void retry(Handle handle, P& port) {
+    const Negotiation* found = negotiations_.find(handle);
+    if (!found || found->phase != Phase::suspended) return;
+    const QueuedJob waiting{found->job, found->hop, 0};
     const bool moves = found->moves;
-    negotiations_.close(ticket);
+    negotiations_.release(handle);
     port.resumed(waiting.job);
     if (!moves)
       begin(waiting, false, {0, 0}, port);
@@ -202,12 +202,12 @@ class Agent {
   void join(P& port) {
     present_ = true;
     for (std::size_t i = 0; i < queue_.size(); ++i) {
-      Waiting& waiting = queue_[i];
+      QueuedJob& waiting = queue_[i];
       if (waiting.negotiation == kNone) continue;
-      const Ticket ticket = negotiations_.ticket(waiting.negotiation);
-      if (negotiations_[ticket].state != State::suspended) continue;
+      const Handle handle = negotiations_.handle(waiting.negotiation);
+      if (negotiations_[handle].phase != Phase::suspended) continue;
       waiting.negotiation = kNone;
-      negotiations_.close(ticket);
+      negotiations_.release(handle);
       port.resumed(waiting.job);
     }
   }
@@ -215,35 +215,35 @@ class Agent {
   // What a node that comes back had held: a job that waited, and one that was on its way to
   // another node. Every job that ever came must be made known, with its last hop.
   template <Port P>
-  void hold(const Waiting& waiting, P& port) {
+  void hold(const QueuedJob& waiting, P& port) {
     queue_.push(waiting, jobs_->load(waiting.job));
-    know(waiting.job, waiting.hop);
+    record_hop(waiting.job, waiting.hop);
     port.came(waiting);
   }
 
   template <Port P>
   void hand_over(JobId job, std::uint32_t hop, NodeId to, P& port) {
-    const Ticket ticket = negotiations_.open();
-    Negotiation& negotiation = negotiations_[ticket];
+    const Handle handle = negotiations_.allocate();
+    Negotiation& negotiation = negotiations_[handle];
     negotiation.job = job;
     negotiation.hop = hop;
-    negotiation.state = State::handing_over;
+    negotiation.phase = Phase::handing_over;
     negotiation.moves = false;
     negotiation.to = to;
     negotiation.promise = {};
-    assign(ticket, negotiation, port);
+    assign(handle, negotiation, port);
   }
 
-  void know(JobId job, std::uint32_t hop) {
+  void record_hop(JobId job, std::uint32_t hop) {
     std::uint32_t& last = hops_[job];
     last = std::max(last, hop);
   }
 
   // Forgets the promises that were never revoked.
-  void expire(double now) { promises_.expire(now); }
+  void expire(double now) { shadow_queue_.expire(now); }
 
  private:
-  using State = Negotiation::State;
+  using Phase = Negotiation::Phase;
 
   struct Times {
     double job, queue, shadow;
@@ -254,35 +254,35 @@ class Agent {
                               : jobs_->estimate[job] / profile_.speed;
   }
 
-  Times times(const Message& message) const {
+  Times estimate_times(const Message& message) const {
     return {job_time(message.job), queue_.load() / profile_.power(),
-            promises_.load() / profile_.power()};
+            shadow_queue_.load() / profile_.power()};
   }
 
-  bool offers(JobId job, double now) const {
+  bool can_offer(JobId job, double now) const {
     return present_ && profile_.can_run(*jobs_, job) &&
            (!rules_->willing || rules_->willing(rules_->data, now, id_, job));
   }
 
   template <Port P>
-  Ticket begin(const Waiting& waiting, bool moves, std::pair<double, double> here, P& port) {
-    const Ticket ticket = negotiations_.open();
-    negotiations_[ticket].begin(waiting, moves, here.first, here.second);
-    port.discover(ticket);
-    return ticket;
+  Handle begin(const QueuedJob& waiting, bool moves, std::pair<double, double> here, P& port) {
+    const Handle handle = negotiations_.allocate();
+    negotiations_[handle].begin(waiting, moves, here.first, here.second);
+    port.discover(handle);
+    return handle;
   }
 
   template <Port P>
   void evict(std::size_t i, P& port) {
-    const Ticket ticket = begin(queue_[i], true, {kNever, kNever}, port);
-    queue_[i].negotiation = ticket.slot;
+    const Handle handle = begin(queue_[i], true, {kNever, kNever}, port);
+    queue_[i].negotiation = handle.index;
   }
 
   // A promise, of which one in x is kept on average (Definition 2).
   template <Port P>
-  void offer(const Message& asked, Kind kind, const Times& times, double now, P& port) {
+  void offer(const Message& asked, MessageKind kind, const Times& times, double now, P& port) {
     const double load = jobs_->load(asked.job) / std::max<std::uint32_t>(1, asked.contacted);
-    const Ticket promise = promises_.make(load, now + rules_->promise_life);
+    const Handle promise = shadow_queue_.add(load, now + rules_->promise_life);
     Message message{kind, id_, asked.from, asked.job};
     message.place = asked.place;
     message.negotiation = asked.negotiation;
@@ -295,22 +295,22 @@ class Agent {
 
   template <Port P>
   void on_inform(const Message& message, double now, P& port) {
-    if (!offers(message.job, now)) return;
-    const Times own = times(message);
+    if (!can_offer(message.job, now)) return;
+    const Times own = estimate_times(message);
     const bool sooner = own.job + own.queue + own.shadow < message.times[0];
     if (sooner && queue_.mean_wait(now) * rules_->varpi < message.times[1])
-      offer(message, Kind::accept_inform, own, now, port);
+      offer(message, MessageKind::accept_inform, own, now, port);
   }
 
   template <Port P>
   void on_accept(const Message& message, P& port) {
     Negotiation* found = negotiations_.find(message.negotiation);
     const bool open = found && message.place < found->answered.size() &&
-                      (found->state == State::collecting || found->state == State::suspended);
+                      (found->phase == Phase::collecting || found->phase == Phase::suspended);
     if (!open) return revoke(message.from, message.job, message.promise, port);
     Negotiation& negotiation = *found;
     if (negotiation.answered[message.place]) {
-      for (const Offer& offer : negotiation.offers)
+      for (const JobOffer& offer : negotiation.offers)
         if (offer.node == message.from && offer.promise == message.promise) return;
       return revoke(message.from, message.job, message.promise, port);
     }
@@ -318,76 +318,76 @@ class Agent {
     negotiation.offers.push_back(
         {message.from, message.promise,
          message.times[0] + message.times[1] + rules_->omega * message.times[2]});
-    if (negotiation.state != State::suspended) return;
+    if (negotiation.phase != Phase::suspended) return;
     port.resumed(negotiation.job);
-    settle(message.negotiation, negotiation, port);
+    close_round(message.negotiation, negotiation, port);
   }
 
   template <Port P>
-  void settle(Ticket ticket, Negotiation& negotiation, P& port) {
+  void close_round(Handle handle, Negotiation& negotiation, P& port) {
     std::size_t i = 0;
     if (negotiation.moves) {
       i = queue_.find(negotiation.job);
-      if (i == queue_.size() || queue_[i].negotiation != ticket.slot) {  // it runs already
-        for (const Offer& offer : negotiation.offers)
+      if (i == queue_.size() || queue_[i].negotiation != handle.index) {  // it runs already
+        for (const JobOffer& offer : negotiation.offers)
           revoke(offer.node, negotiation.job, offer.promise, port);
-        negotiations_.close(ticket);
+        negotiations_.release(handle);
         return;
       }
     }
     if (negotiation.offers.empty()) {
       if (negotiation.moves && present_) {
         queue_[i].negotiation = kNone;
-        negotiations_.close(ticket);
+        negotiations_.release(handle);
       } else {
-        negotiation.state = State::suspended;
-        port.suspended(negotiation.job, ticket);
+        negotiation.phase = Phase::suspended;
+        port.suspended(negotiation.job, handle);
       }
       return;
     }
-    const std::size_t chosen = draw(negotiation.offers, random_);
+    const std::size_t chosen = draw_offer(negotiation.offers, random_);
     for (std::size_t k = 0; k < negotiation.offers.size(); ++k)
       if (k != chosen)
         revoke(negotiation.offers[k].node, negotiation.job, negotiation.offers[k].promise, port);
-    if (negotiation.moves) port.left(queue_.take(i, jobs_->load(negotiation.job)));
-    negotiation.state = State::handing_over;
+    if (negotiation.moves) port.left(queue_.remove(i, jobs_->load(negotiation.job)));
+    negotiation.phase = Phase::handing_over;
     negotiation.to = negotiation.offers[chosen].node;
     negotiation.promise = negotiation.offers[chosen].promise;
     ++negotiation.hop;
-    assign(ticket, negotiation, port);
+    assign(handle, negotiation, port);
   }
 
   // Redeems the promise as well: the node chosen needs no REVOKE.
   template <Port P>
-  void assign(Ticket ticket, const Negotiation& negotiation, P& port) {
-    Message message{negotiation.moves ? Kind::assign_inform : Kind::assign_request, id_,
+  void assign(Handle handle, const Negotiation& negotiation, P& port) {
+    Message message{negotiation.moves ? MessageKind::assign_inform : MessageKind::assign_request, id_,
                     negotiation.to, negotiation.job};
     message.hop = negotiation.hop;
-    message.negotiation = ticket;
+    message.negotiation = handle;
     message.promise = negotiation.promise;
     port.send(message);
-    port.resend_later(ticket);
+    port.resend_later(handle);
   }
 
   template <Port P>
-  void revoke(NodeId to, JobId job, Ticket promise, P& port) {
-    Message message{Kind::revoke, id_, to, job};
+  void revoke(NodeId to, JobId job, Handle promise, P& port) {
+    Message message{MessageKind::revoke, id_, to, job};
     message.promise = promise;
     port.send(message);
   }
 
   template <Port P>
   void on_assign(const Message& message, double now, P& port) {
-    promises_.release(message.promise);
+    shadow_queue_.release(message.promise);
     const auto [last, first] = hops_.try_emplace(message.job, message.hop);
     if (first || last->second < message.hop) {
       last->second = message.hop;
-      const Waiting waiting{message.job, message.hop, now};
+      const QueuedJob waiting{message.job, message.hop, now};
       queue_.push(waiting, jobs_->load(message.job));
       port.came(waiting);
       if (!present_) evict(queue_.size() - 1, port);
     }
-    Message receipt{Kind::receipt, id_, message.from, message.job};
+    Message receipt{MessageKind::receipt, id_, message.from, message.job};
     receipt.negotiation = message.negotiation;
     port.send(receipt);
   }
@@ -395,20 +395,20 @@ class Agent {
   template <Port P>
   void on_receipt(const Message& message, P& port) {
     const Negotiation* found = negotiations_.find(message.negotiation);
-    if (!found || found->state != State::handing_over) return;
-    negotiations_.close(message.negotiation);
+    if (!found || found->phase != Phase::handing_over) return;
+    negotiations_.release(message.negotiation);
     port.given(found->job, found->hop);
   }
 
   NodeId id_;
-  Profile profile_;
-  const Jobs* jobs_;
+  NodeSpec profile_;
+  const CommunityJobs* jobs_;
   const Rules* rules_;
   Random random_;
   LocalQueue queue_;
   bool present_ = true;
-  Tickets<Negotiation> negotiations_;
-  Promises promises_;
+  HandleTable<Negotiation> negotiations_;
+  ShadowQueue shadow_queue_;
   std::unordered_map<JobId, std::uint32_t> hops_;
 };
 

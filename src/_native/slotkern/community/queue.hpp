@@ -1,4 +1,4 @@
-// Jobs, nodes, and the jobs that wait on a node in the order in which they came.
+// CommunityJobs, nodes, and the jobs that wait on a node in the order in which they came.
 //
 // Load is processors * estimate, the estimate being that of a processor of speed 1 (Definition
 // 1 of the paper: load = pe * length * mips of the job). The queueing time of a job is counted
@@ -20,7 +20,7 @@ inline constexpr double kNever = std::numeric_limits<double>::infinity();
 inline constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 inline constexpr std::int32_t kAnyLabel = -1;
 
-struct Jobs {
+struct CommunityJobs {
   const double *submit = nullptr, *run = nullptr, *estimate = nullptr;
   const std::int32_t* width = nullptr;
   const std::int32_t* home = nullptr;
@@ -30,19 +30,19 @@ struct Jobs {
   double load(JobId job) const { return width[job] * estimate[job]; }
 };
 
-struct Profile {
+struct NodeSpec {
   std::int32_t processors = 1;
   double speed = 1;
   std::int32_t label = 0;
 
   double power() const { return speed * processors; }
-  bool can_run(const Jobs& jobs, JobId job) const {
+  bool can_run(const CommunityJobs& jobs, JobId job) const {
     return jobs.width[job] <= processors &&
            (jobs.label[job] == label || jobs.label[job] == kAnyLabel);
   }
 };
 
-struct Waiting {
+struct QueuedJob {
   JobId job;
   std::uint32_t hop;                  // how often it has been handed over
   double entered;                     // when it came to this node
@@ -53,8 +53,8 @@ class LocalQueue {
  public:
   std::size_t size() const { return waiting_.size() - head_; }
   bool empty() const { return head_ == waiting_.size(); }
-  Waiting& operator[](std::size_t i) { return waiting_[head_ + i]; }
-  const Waiting& operator[](std::size_t i) const { return waiting_[head_ + i]; }
+  QueuedJob& operator[](std::size_t i) { return waiting_[head_ + i]; }
+  const QueuedJob& operator[](std::size_t i) const { return waiting_[head_ + i]; }
   double load() const { return load_; }
 
   // The place of a job; size() if it does not wait here.
@@ -64,7 +64,7 @@ class LocalQueue {
     return i - head_;
   }
 
-  void push(const Waiting& waiting, double load) {
+  void push(const QueuedJob& waiting, double load) {
     if (head_ > 64 && 2 * head_ > waiting_.size()) {
       waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(head_));
       head_ = 0;
@@ -74,24 +74,24 @@ class LocalQueue {
     entered_ += waiting.entered;
   }
 
-  Waiting take(std::size_t i, double load) {
-    const Waiting taken = (*this)[i];
+  QueuedJob remove(std::size_t i, double load) {
+    const QueuedJob removed = (*this)[i];
     if (i == 0)
       ++head_;
     else
       waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(head_ + i));
     load_ -= load;
-    entered_ -= taken.entered;
+    entered_ -= removed.entered;
     if (empty()) {
       waiting_.clear();
       head_ = 0;
       load_ = entered_ = 0;
     }
-    return taken;
+    return removed;
   }
 
   // A job has ended that had waited here so long.
-  void ended(double waited) {
+  void record_wait(double waited) {
     waited_ += waited;
     ++count_;
   }
@@ -103,7 +103,7 @@ class LocalQueue {
   }
 
  private:
-  std::vector<Waiting> waiting_;
+  std::vector<QueuedJob> waiting_;
   std::size_t head_ = 0;
   double load_ = 0, entered_ = 0, waited_ = 0;
   std::size_t count_ = 0;

@@ -8,22 +8,22 @@
 
 namespace slotkern::community {
 
-enum class Asked : int { send, discover, decide, resend, came, left, given, suspended, resumed };
+enum class ActionKind : int { send, discover, decide, resend, came, left, given, suspended, resumed };
 
 struct Action {
-  Asked what;
+  ActionKind what;
   JobId job = 0;
   std::uint32_t hop = 0;
   double entered = 0;
-  Ticket ticket{};
+  Handle handle{};
   Message message{};
 };
 
 class RecordedAgent {
  public:
-  RecordedAgent(NodeId id, const Profile& profile, const Rules& rules, std::uint64_t seed,
-                std::uint32_t first_serial)
-      : rules_(rules), agent_(id, profile, jobs_, rules_, seed, first_serial) {}
+  RecordedAgent(NodeId id, const NodeSpec& profile, const Rules& rules, std::uint64_t seed,
+                std::uint32_t first_generation)
+      : rules_(rules), agent_(id, profile, jobs_, rules_, seed, first_generation) {}
   RecordedAgent(const RecordedAgent&) = delete;
   RecordedAgent& operator=(const RecordedAgent&) = delete;
 
@@ -36,27 +36,27 @@ class RecordedAgent {
     width_[job] = width, estimate_[job] = estimate, label_[job] = label;
   }
 
-  bool knows(JobId job) const { return job < width_.size() && width_[job] > 0; }
+  bool is_described(JobId job) const { return job < width_.size() && width_[job] > 0; }
   Agent& agent() { return agent_; }
   const std::vector<Action>& actions() const { return actions_; }
   void clear() { actions_.clear(); }
 
   void submit(JobId job) { Port port{*this}; agent_.submit(job, port); }
-  void contact(Ticket ticket, const std::vector<NodeId>& nodes) {
+  void contact(Handle handle, const std::vector<NodeId>& nodes) {
     Port port{*this};
-    agent_.contact(ticket, nodes, port);
+    agent_.contact(handle, nodes, port);
   }
   void receive(const Message& message, double now) {
     Port port{*this};
     agent_.receive(message, now, port);
   }
-  void decide(Ticket ticket) { Port port{*this}; agent_.decide(ticket, port); }
+  void decide(Handle handle) { Port port{*this}; agent_.decide(handle, port); }
   void reschedule(double now) { Port port{*this}; agent_.reschedule(now, port); }
-  void resend(Ticket ticket) { Port port{*this}; agent_.resend(ticket, port); }
-  void retry(Ticket ticket) { Port port{*this}; agent_.retry(ticket, port); }
+  void resend(Handle handle) { Port port{*this}; agent_.resend(handle, port); }
+  void retry(Handle handle) { Port port{*this}; agent_.retry(handle, port); }
   void leave() { Port port{*this}; agent_.leave(port); }
   void join() { Port port{*this}; agent_.join(port); }
-  void hold(const Waiting& waiting) { Port port{*this}; agent_.hold(waiting, port); }
+  void hold(const QueuedJob& waiting) { Port port{*this}; agent_.hold(waiting, port); }
   void hand_over(JobId job, std::uint32_t hop, NodeId to) {
     Port port{*this};
     agent_.hand_over(job, hop, to, port);
@@ -66,7 +66,7 @@ class RecordedAgent {
   bool start(JobId job) {
     const std::size_t i = agent_.queue().find(job);
     if (i == agent_.queue().size()) return false;
-    agent_.queue().take(i, jobs_.load(job));
+    agent_.queue().remove(i, jobs_.load(job));
     return true;
   }
 
@@ -74,22 +74,22 @@ class RecordedAgent {
   struct Port {
     RecordedAgent& self;
     void put(Action action) { self.actions_.push_back(action); }
-    void send(const Message& message) { put({.what = Asked::send, .message = message}); }
-    void discover(Ticket ticket) { put({.what = Asked::discover, .ticket = ticket}); }
-    void decide_later(Ticket ticket) { put({.what = Asked::decide, .ticket = ticket}); }
-    void resend_later(Ticket ticket) { put({.what = Asked::resend, .ticket = ticket}); }
-    void came(const Waiting& w) { put({Asked::came, w.job, w.hop, w.entered}); }
-    void left(const Waiting& w) { put({Asked::left, w.job, w.hop, w.entered}); }
-    void given(JobId job, std::uint32_t hop) { put({Asked::given, job, hop}); }
-    void suspended(JobId job, Ticket ticket) {
-      put({.what = Asked::suspended, .job = job, .ticket = ticket});
+    void send(const Message& message) { put({.what = ActionKind::send, .message = message}); }
+    void discover(Handle handle) { put({.what = ActionKind::discover, .handle = handle}); }
+    void decide_later(Handle handle) { put({.what = ActionKind::decide, .handle = handle}); }
+    void resend_later(Handle handle) { put({.what = ActionKind::resend, .handle = handle}); }
+    void came(const QueuedJob& w) { put({ActionKind::came, w.job, w.hop, w.entered}); }
+    void left(const QueuedJob& w) { put({ActionKind::left, w.job, w.hop, w.entered}); }
+    void given(JobId job, std::uint32_t hop) { put({ActionKind::given, job, hop}); }
+    void suspended(JobId job, Handle handle) {
+      put({.what = ActionKind::suspended, .job = job, .handle = handle});
     }
-    void resumed(JobId job) { put({.what = Asked::resumed, .job = job}); }
+    void resumed(JobId job) { put({.what = ActionKind::resumed, .job = job}); }
   };
 
   std::vector<std::int32_t> width_, label_;
   std::vector<double> estimate_;
-  Jobs jobs_;
+  CommunityJobs jobs_;
   Rules rules_;
   Agent agent_;
   std::vector<Action> actions_;

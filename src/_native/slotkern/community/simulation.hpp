@@ -6,7 +6,7 @@
 
 #include "slotkern/base/status.hpp"
 #include "slotkern/community/community.hpp"
-#include "slotkern/community/direct.hpp"
+#include "slotkern/community/direct_placement.hpp"
 #include "slotkern/community/preferences.hpp"
 
 namespace slotkern::community {
@@ -14,12 +14,12 @@ namespace slotkern::community {
 enum class Scenario : int { direct, community };
 
 // What a simulation is told; jobs by submission, everything checked.
-struct Plan {
-  Jobs jobs;
+struct SimulationConfig {
+  CommunityJobs jobs;
   Grid grid;
   LocalPolicy local;
   Scenario scenario = Scenario::community;
-  Placing placing = Placing::home;
+  PlacementPolicy placement = PlacementPolicy::home;
   double decision = 0.0;  // s a job, of the centre
   Neighbours neighbours;
   Rules rules;
@@ -43,13 +43,13 @@ namespace detail {
 template <class Local>
 class CommunitySimulation final : public Simulation {
  public:
-  explicit CommunitySimulation(const Plan& plan) : plan_(plan) {}
+  explicit CommunitySimulation(const SimulationConfig& config) : config_(config) {}
   Status run() noexcept override {
     return guarded([&] {
       expect_long();
       if (!it_)
-        it_.emplace(plan_.jobs, plan_.grid, plan_.local, plan_.neighbours, plan_.rules,
-                    plan_.settings);
+        it_.emplace(config_.jobs, config_.grid, config_.local, config_.neighbours, config_.rules,
+                    config_.settings);
       it_->run();
       return Status::ok;
     });
@@ -61,19 +61,19 @@ class CommunitySimulation final : public Simulation {
   std::size_t promises() const override { return it_->promises(); }
 
  private:
-  const Plan& plan_;
+  const SimulationConfig& config_;
   std::optional<Community<Local>> it_;
 };
 
 template <class Local>
 class DirectSimulation final : public Simulation {
  public:
-  explicit DirectSimulation(const Plan& plan) : plan_(plan) {}
+  explicit DirectSimulation(const SimulationConfig& config) : config_(config) {}
   Status run() noexcept override {
     return guarded([&] {
       expect_long();
       if (!it_)
-        it_.emplace(plan_.jobs, plan_.grid, plan_.local, plan_.placing, plan_.decision);
+        it_.emplace(config_.jobs, config_.grid, config_.local, config_.placement, config_.decision);
       it_->run();
       return Status::ok;
     });
@@ -85,21 +85,21 @@ class DirectSimulation final : public Simulation {
   std::size_t promises() const override { return 0; }
 
  private:
-  const Plan& plan_;
-  std::optional<Direct<Local>> it_;
+  const SimulationConfig& config_;
+  std::optional<DirectPlacement<Local>> it_;
 };
 
 }  // namespace detail
 
 template <class Local>
-std::unique_ptr<Simulation> make_simulation(const Plan& plan) {  // which must outlive it
-  if (plan.scenario == Scenario::community)
-    return std::make_unique<detail::CommunitySimulation<Local>>(plan);
-  return std::make_unique<detail::DirectSimulation<Local>>(plan);
+std::unique_ptr<Simulation> make_simulation(const SimulationConfig& config) {  // which must outlive it
+  if (config.scenario == Scenario::community)
+    return std::make_unique<detail::CommunitySimulation<Local>>(config);
+  return std::make_unique<detail::DirectSimulation<Local>>(config);
 }
 
-inline std::unique_ptr<Simulation> make_simulation(const Plan& plan) {
-  return plan.local.plain() ? make_simulation<Fcfs>(plan) : make_simulation<Backfilling>(plan);
+inline std::unique_ptr<Simulation> make_simulation(const SimulationConfig& config) {
+  return config.local.is_plain_fcfs() ? make_simulation<Fcfs>(config) : make_simulation<BackfillScheduler>(config);
 }
 
 }  // namespace slotkern::community

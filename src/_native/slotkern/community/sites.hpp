@@ -4,7 +4,7 @@
 // A running job keeps its processors until it ends, also on a node that has left. A job runs
 // run / speed. Everything that happens at one time is one event for a local scheduler, as in
 // the replay kernel: nodes are marked when a job ends, comes or leaves, and the caller lets all
-// marked nodes look once when the time is over (`look_all`). Cost: O(log running) a job, and what the local scheduler needs.
+// marked nodes look once when the time is over (`start_marked`). Cost: O(log running) a job, and what the local scheduler needs.
 #pragma once
 
 #include <cmath>
@@ -16,15 +16,15 @@
 
 namespace slotkern::community {
 
-struct Change {
+struct MembershipChange {
   double time;
   NodeId node;
   bool joins;  // else it leaves
 };
 
 struct Grid {
-  std::vector<Profile> nodes;
-  std::vector<Change> changes;         // by time
+  std::vector<NodeSpec> nodes;
+  std::vector<MembershipChange> changes;         // by time
   std::vector<std::uint8_t> present;   // at the beginning
 };
 
@@ -50,12 +50,12 @@ struct Outcome {
 template <class Local>
 class Sites {
  public:
-  Sites(const Jobs& jobs, const Grid& grid, const LocalPolicy& policy)
-      : jobs_(jobs), nodes_(grid.nodes), serves_(grid.present), shared_(jobs, policy),
+  Sites(const CommunityJobs& jobs, const Grid& grid, const LocalPolicy& policy)
+      : jobs_(jobs), nodes_(grid.nodes), serving_(grid.present), shared_(jobs, policy),
         outcome_(jobs.size), entered_(jobs.size), is_marked_(grid.nodes.size()) {
     free_.reserve(nodes_.size());
     local_.reserve(nodes_.size());
-    for (const Profile& profile : nodes_) {
+    for (const NodeSpec& profile : nodes_) {
       free_.push_back(profile.processors);
       local_.emplace_back(shared_, profile);
     }
@@ -67,39 +67,39 @@ class Sites {
   Outcome& outcome() { return outcome_; }
   const std::vector<std::int32_t>& free() const { return free_; }
   // When something ends, or a node wants to look at its queue without an event.
-  double next() const { return std::min(ends_.time(), wakes_.time()); }
+  double next_event() const { return std::min(ends_.time(), wakes_.time()); }
 
-  void came(NodeId node, JobId job, double now) {
+  void on_arrival(NodeId node, JobId job, double now) {
     if (std::isnan(outcome_.queued[job]))
       outcome_.queued[job] = now;
     else
       ++outcome_.moves[job];
     outcome_.node[job] = static_cast<std::int32_t>(node);
-    if (serves_[node]) local_[node].came(job, now);
+    if (serving_[node]) local_[node].on_arrival(job, now);
   }
 
-  void left(NodeId node, JobId job, double now) {
-    if (serves_[node]) local_[node].left(job, now);
+  void on_departure(NodeId node, JobId job, double now) {
+    if (serving_[node]) local_[node].on_departure(job, now);
   }
 
   // A node starts no more jobs, or does so again, in the order of its queue.
-  void serve(NodeId node, bool serves, const LocalQueue& queue, double now) {
+  void set_serving(NodeId node, bool serves, const LocalQueue& queue, double now) {
     for (std::size_t i = 0; i < queue.size(); ++i)
-      serves ? local_[node].came(queue[i].job, now) : local_[node].left(queue[i].job, now);
-    serves_[node] = serves;
+      serves ? local_[node].on_arrival(queue[i].job, now) : local_[node].on_departure(queue[i].job, now);
+    serving_[node] = serves;
   }
 
   // Starts what can start.
-  void look(NodeId node, LocalQueue& queue, double now) {
-    if (!serves_[node]) return;
-    local_[node].look(jobs_, queue, free_[node], now, [&](std::size_t i) {
+  void start_jobs(NodeId node, LocalQueue& queue, double now) {
+    if (!serving_[node]) return;
+    local_[node].start_jobs(jobs_, queue, free_[node], now, [&](std::size_t i) {
       const JobId job = queue[i].job;
-      entered_[job] = queue.take(i, jobs_.load(job)).entered;
+      entered_[job] = queue.remove(i, jobs_.load(job)).entered;
       free_[node] -= jobs_.width[job];
       outcome_.start[job] = now;
       ends_.push({now + jobs_.run[job] / nodes_[node].speed, job});
     });
-    const double wake = local_[node].wake();
+    const double wake = local_[node].next_wakeup();
     if (wake < kNever) wakes_.push({wake, node});
   }
 
@@ -113,18 +113,18 @@ class Sites {
 
   // Lets all marked nodes look. queue_of(node): its queue.
   template <class QueueOf>
-  void look_all(QueueOf queue_of, double now) {
+  void start_marked(QueueOf queue_of, double now) {
     for (const NodeId node : marked_) {
       is_marked_[node] = 0;
-      look(node, queue_of(node), now);
+      start_jobs(node, queue_of(node), now);
     }
     marked_.clear();
   }
 
   // Ends what ends now and marks the nodes; returns the number of jobs that have ended.
   template <class QueueOf>
-  std::size_t end(QueueOf queue_of) {
-    const double now = next();
+  std::size_t end_jobs(QueueOf queue_of) {
+    const double now = next_event();
     std::size_t ended = 0;
     for (; ends_.time() == now; ends_.pop(), ++ended) {
       const JobId job = ends_.top().job;
@@ -132,8 +132,8 @@ class Sites {
       free_[node] += jobs_.width[job];
       outcome_.end[job] = now;
       outcome_.fate[job] = Fate::done;
-      queue_of(node).ended(outcome_.start[job] - entered_[job]);
-      local_[node].ended(job, now);
+      queue_of(node).record_wait(outcome_.start[job] - entered_[job]);
+      local_[node].on_end(job, now);
       mark(node);
     }
     for (; wakes_.time() == now; wakes_.pop()) mark(wakes_.top().job);
@@ -141,11 +141,11 @@ class Sites {
   }
 
  private:
-  Jobs jobs_;
-  std::vector<Profile> nodes_;
-  std::vector<std::uint8_t> serves_;
+  CommunityJobs jobs_;
+  std::vector<NodeSpec> nodes_;
+  std::vector<std::uint8_t> serving_;
   std::vector<std::int32_t> free_;
-  typename Local::Shared shared_;
+  typename Local::SharedState shared_;
   std::vector<Local> local_;
   Outcome outcome_;
   std::vector<double> entered_;
@@ -156,9 +156,9 @@ class Sites {
 };
 
 // Every so many events the signals are asked for.
-class Pulse {
+class InterruptPacer {
  public:
-  void beat() {
+  void count_event() {
     if ((++events_ & 1023u) == 0) poll();
   }
   std::size_t events() const { return events_; }

@@ -9,7 +9,7 @@
 // An earlier start either reaches into the job's own place: then all before that place is
 // free back to the start, and a look at the pieces before it finds the earliest such start.
 // Or it does not: then it is a hole of the profile as it stands, and what earlier searches
-// learned of holes so wide and long (`Holes`) mostly tells at once that there is none.
+// learned of holes so wide and long (`HoleBounds`) mostly tells at once that there is none.
 // And an earlier start there is only through time that was freed since the job was searched:
 // so it lies before `horizon`, the end of the latest time freed: by early ends, by moves in
 // this pass, and by moves of the last pass (which jobs before them in the queue have not seen).
@@ -19,102 +19,102 @@
 #include <algorithm>
 #include <vector>
 
-#include "slotkern/replay/profile.hpp"
-#include "slotkern/replay/promises.hpp"
+#include "slotkern/replay/availability_profile.hpp"
+#include "slotkern/replay/reservation_heap.hpp"
 
 namespace slotkern::replay {
 
 class ConservativeScheduler {
  public:
-  ConservativeScheduler(const Jobs& jobs, std::int32_t processors, const Order& order,
+  ConservativeScheduler(const JobColumns& jobs, std::int32_t processors, const QueueOrder& order,
                         const std::vector<BlockedSpan>& blocked)
-      : jobs_(jobs), waiting_(jobs, order), profile_(processors), promises_(jobs.size),
-        promised_(jobs.size, kNever) {
-    for (const BlockedSpan& span : blocked) profile_.take(span.start, span.end, span.width);
+      : jobs_(jobs), waiting_(jobs, order), profile_(processors), reservations_(jobs.size),
+        reserved_start_(jobs.size, kNever) {
+    for (const BlockedSpan& span : blocked) profile_.reserve(span.start, span.end, span.width);
   }
 
   std::size_t waiting() const { return waiting_.size(); }
 
   // When it wants to start jobs without an event.
-  double wake() const { return promises_.time(); }
+  double next_wakeup() const { return reservations_.time(); }
 
-  void submit(JobId job, double) { arrived_.push_back(job); }
+  void on_submit(JobId job, double) { arrived_.push_back(job); }
 
   // A job that waits is taken away: its promise comes free.
-  void withdraw(JobId job, double now) {
-    promises_.remove(job);
+  void on_withdraw(JobId job, double now) {
+    reservations_.remove(job);
     waiting_.remove(job);
-    give(promised_[job], job, now);
+    release_from(reserved_start_[job], job, now);
   }
 
-  void end(JobId job, double now) { give(now, job, now); }
+  void on_end(JobId job, double now) { release_from(now, job, now); }
 
   template <class Start>
-  void decide(double now, Start start) {
+  void start_jobs(double now, Start start) {
     profile_.advance(now);
-    if (freed_ > -kNever && !waiting_.empty()) compress(now);
-    freed_ = -kNever;
+    if (freed_until_ > -kNever && !waiting_.empty()) compress(now);
+    freed_until_ = -kNever;
     for (const JobId job : arrived_) {
       const double length = jobs_.estimate[job];
       const std::int32_t width = jobs_.width[job];
-      const double begin = profile_.find(now, length, width, kNever);
-      profile_.take(begin, begin + length, width);
+      const double begin = profile_.find_start(now, length, width, kNever);
+      profile_.reserve(begin, begin + length, width);
       waiting_.add(job);
-      promises_.add(job, promised_[job] = begin);
+      reservations_.add(job, reserved_start_[job] = begin);
     }
     arrived_.clear();
-    while (promises_.time() <= now) {
-      const JobId job = promises_.job();
-      promises_.remove(job);
+    while (reservations_.time() <= now) {
+      const JobId job = reservations_.job();
+      reservations_.remove(job);
       waiting_.remove(job);
       start(job);
     }
-    waiting_.tidy();
+    waiting_.compact_if_sparse();
   }
 
  private:
   // What a job holds from `from` on.
-  void give(double from, JobId job, double now) {
-    const double until = promised_[job] + jobs_.estimate[job];
+  void release_from(double from, JobId job, double now) {
+    const double until = reserved_start_[job] + jobs_.estimate[job];
     if (!(until > from)) return;
     profile_.advance(now);
-    profile_.give(from, until, jobs_.width[job]);
-    freed_ = std::max(freed_, until);
+    profile_.release(from, until, jobs_.width[job]);
+    freed_until_ = std::max(freed_until_, until);
   }
 
   void compress(double now) {
-    if (waiting_.changing()) waiting_.sort(now);
-    double horizon = std::max(freed_, carry_);
-    carry_ = -kNever;
-    std::int32_t widest = profile_.most(now, horizon);  // that could move, until one has moved
+    if (waiting_.has_changing_keys()) waiting_.sort(now);
+    double horizon = std::max(freed_until_, moved_until_);
+    moved_until_ = -kNever;
+    std::int32_t max_movable_width = profile_.max_free(now, horizon);  // that could move, until one has moved
     const std::int32_t* const widths = waiting_.widths();
-    const std::size_t size = waiting_.places();
-    for (std::size_t i = 0; (i = detail::first_at_most(widths, i, size, widest)) < size; ++i) {
+    const std::size_t size = waiting_.num_entries();
+    for (std::size_t i = 0; (i = detail::first_at_most(widths, i, size, max_movable_width)) < size; ++i) {
       const JobId job = waiting_.job(i);
-      const double old = promised_[job], length = waiting_.estimates()[i];
+      const double old = reserved_start_[job], length = waiting_.estimates()[i];
       if (old <= now) continue;
       const std::int32_t width = widths[i];
       const double own = old > horizon ? old : profile_.free_since(now, old, width);
       const double limit = std::min(own, horizon);
-      const double hole = profile_.find(now, length, width, limit);
+      const double hole = profile_.find_start(now, length, width, limit);
       const double begin = hole < limit ? hole : own;
       if (begin == old) continue;
-      promises_.hasten(job, promised_[job] = begin);
+      reservations_.decrease_key(job, reserved_start_[job] = begin);
       profile_.move(old, begin, length, width);
       horizon = std::max(horizon, old + length);
-      carry_ = std::max(carry_, old + length);
-      widest = kGone - 1;
+      moved_until_ = std::max(moved_until_, old + length);
+      max_movable_width = kTombstone - 1;
     }
   }
 
-  Jobs jobs_;
+  JobColumns jobs_;
   WaitingJobs waiting_;
-  Profile profile_;
-  Promises promises_;
-  std::vector<double> promised_;  // also of those that have started
+  AvailabilityProfile profile_;
+  ReservationHeap reservations_;
+  std::vector<double> reserved_start_;  // also of those that have started
   std::vector<JobId> arrived_;
-  double freed_ = -kNever;  // until when time was freed by ends since the last look
-  double carry_ = -kNever;  // and by moves in the last pass
+  double freed_until_ = -kNever;  // until when time was freed by ends since the last look
+  double moved_until_ = -kNever;  // and by moves in the last pass
 };
 
 }  // namespace slotkern::replay

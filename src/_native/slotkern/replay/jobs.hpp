@@ -18,19 +18,19 @@ using JobId = std::uint32_t;
 
 inline constexpr double kNever = std::numeric_limits<double>::infinity();
 
-struct Jobs {
+struct JobColumns {
   const double *submit = nullptr, *run = nullptr, *estimate = nullptr;
   const std::int32_t* width = nullptr;
   std::size_t size = 0;
 };
 
-// Jobs that wait for another one: a job is submitted at the latest of its own submission and
+// JobColumns that wait for another one: a job is submitted at the latest of its own submission and
 // the end of the job before it plus its think time (fields 17 and 18 of the Standard Workload
 // Format). The order of submission is then known only while the jobs run, so that jobs are
 // numbered as they are submitted: `given` has the rows in the order of their own submission,
 // and the columns that the schedulers read are written row by row.
 struct Chain {
-  Jobs given;
+  JobColumns given;
   const std::int32_t* before = nullptr;  // the row that each row waits for; -1: none. No circles
   const double* think = nullptr;         // seconds, at least 0
   const std::int32_t* user = nullptr;    // or null

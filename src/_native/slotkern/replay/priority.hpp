@@ -26,18 +26,18 @@ class Usage {
     for (Account& account : accounts_) account.since = origin;
   }
 
-  void change(std::int32_t user, double now, std::int32_t width) {
+  void update(std::int32_t user, double now, std::int32_t width) {
     for (Account* account : {&accounts_[static_cast<std::size_t>(user)], &accounts_.back()}) {
-      account->used = used(*account, now);
+      account->used = usage_at(*account, now);
       account->since = now;
       account->running += width;
     }
   }
 
-  double of(std::int32_t user, double now) const {
-    return used(accounts_[static_cast<std::size_t>(user)], now);
+  double usage_of(std::int32_t user, double now) const {
+    return usage_at(accounts_[static_cast<std::size_t>(user)], now);
   }
-  double of_all(double now) const { return used(accounts_.back(), now); }
+  double total(double now) const { return usage_at(accounts_.back(), now); }
   double users() const { return static_cast<double>(accounts_.size() - 1); }
 
  private:
@@ -46,7 +46,7 @@ class Usage {
     std::int64_t running = 0;  // processors
   };
 
-  double used(const Account& account, double now) const {
+  double usage_at(const Account& account, double now) const {
     const auto running = static_cast<double>(account.running);
     const double last = std::floor((now - origin_) / half_life_);
     double halvings = last - std::floor((account.since - origin_) / half_life_);
@@ -66,17 +66,17 @@ class Usage {
 struct Multifactor {
   double age, size, share, longest_wait;
   const std::int32_t* user;  // of each job, from 0
-  Jobs jobs;
+  JobColumns jobs;
   double processors;
   Usage usage;
 
   static void keys(void* data, double now, const JobId* jobs, std::size_t count, double* keys) {
     const auto& self = *static_cast<const Multifactor*>(data);
-    const double all = self.usage.of_all(now);
+    const double all = self.usage.total(now);
     for (std::size_t i = 0; i < count; ++i) {
       const JobId job = jobs[i];
       const double wait = std::min((now - self.jobs.submit[job]) / self.longest_wait, 1.0);
-      const double used = all > 0 ? self.usage.of(self.user[job], now) / all : 0;
+      const double used = all > 0 ? self.usage.usage_of(self.user[job], now) / all : 0;
       const double fair = 1 / (1 + self.usage.users() * used);
       keys[i] = -(self.age * wait + self.size * (self.jobs.width[job] / self.processors) +
                   self.share * fair);
@@ -92,7 +92,7 @@ using PriorityFunction = std::int32_t (*)(double now, double submit, double esti
 struct UserPriority {
   PriorityFunction function;
   const std::int32_t* user;
-  Jobs jobs;
+  JobColumns jobs;
   bool failed = false;
   JobId failed_job = 0;
 

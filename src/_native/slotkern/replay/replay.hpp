@@ -16,24 +16,22 @@
 #include <tuple>
 #include <variant>
 
-#include "slotkern/replay/backfill.hpp"
+#include "slotkern/replay/queue_scheduler.hpp"
 #include "slotkern/replay/conservative.hpp"
-#include "slotkern/replay/nodes.hpp"
+#include "slotkern/replay/processors.hpp"
 #include "slotkern/replay/priority.hpp"
 
 namespace slotkern::replay {
 
 template <class S>
 concept Scheduler = requires(S scheduler, const S constant, JobId job, double now) {
-  scheduler.submit(job, now);
-  scheduler.end(job, now);
-  scheduler.decide(now, [](JobId) {});
-  { constant.wake() } -> std::same_as<double>;
+  scheduler.on_submit(job, now);
+  scheduler.on_end(job, now);
+  scheduler.start_jobs(now, [](JobId) {});
+  { constant.next_wakeup() } -> std::same_as<double>;
   { constant.waiting() } -> std::same_as<std::size_t>;
 };
 static_assert(Scheduler<QueueScheduler> && Scheduler<ConservativeScheduler>);
-
-enum class Policy : int { none, easy, first_fit, conservative };
 
 struct Machine {
   std::int32_t processors = 1;
@@ -42,18 +40,18 @@ struct Machine {
 
 class Replay {
  public:
-  Replay(const Jobs& jobs, const Machine& machine, Policy policy, const Order& order,
+  Replay(const JobColumns& jobs, const Machine& machine, Backfill backfill, const QueueOrder& order,
          Usage* usage, const std::int32_t* user, bool nodes, const Chain& chain = {})
       : jobs_(jobs), blocked_(machine.blocked), usage_(usage), user_(user),
-        nodes_(nodes ? machine.processors : 1), with_nodes_(nodes), start_(jobs.size),
-        scheduler_(make(jobs, machine, policy, order)), chain_(chain) {
+        processors_(nodes ? machine.processors : 1), binds_processors_(nodes), start_(jobs.size),
+        scheduler_(make_scheduler(jobs, machine, backfill, order)), chain_(chain) {
     for (std::size_t row = 0; row < blocked_.size(); ++row) block_order_.push_back(row);
     std::sort(block_order_.begin(), block_order_.end(), [this](std::size_t a, std::size_t b) {
       const BlockedSpan &x = blocked_[a], &y = blocked_[b];
       return std::tie(x.start, x.end, x.width, a) < std::tie(y.start, y.end, y.width, b);
     });
     if (nodes) placement_.resize(jobs.size + blocked_.size());
-    if (chain_.before) list_successors();
+    if (chain_.before) build_successor_lists();
   }
 
   // Goes on for so many events; false when all jobs have ended.
@@ -64,60 +62,59 @@ class Replay {
   const std::vector<double>& start() const { return start_; }
   const Placement& placement() const { return placement_; }
   std::size_t submitted() const { return next_job_; }
-  std::size_t most_waiting() const { return most_waiting_; }
+  std::size_t most_waiting() const { return max_waiting_; }
   // Of a chain, the row of each job in the order of submission.
   const std::vector<std::uint32_t>& row_of() const { return row_of_; }
 
  private:
   using AnyScheduler = std::variant<QueueScheduler, ConservativeScheduler>;
 
-  static AnyScheduler make(const Jobs& jobs, const Machine& machine, Policy policy,
-                           const Order& order) {
-    if (policy == Policy::conservative)
+  static AnyScheduler make_scheduler(const JobColumns& jobs, const Machine& machine,
+                                     Backfill backfill, const QueueOrder& order) {
+    if (backfill == Backfill::conservative)
       return ConservativeScheduler(jobs, machine.processors, order, machine.blocked);
-    return QueueScheduler(jobs, machine.processors, order, static_cast<Backfill>(policy),
-                          machine.blocked);
+    return QueueScheduler(jobs, machine.processors, order, backfill, machine.blocked);
   }
 
   template <Scheduler S>
   bool run(S& scheduler, std::size_t events) {
     while (ended_ < jobs_.size) {
       if (events-- == 0) return true;
-      const double coming = chain_.before           ? next_of_chain()
+      const double next_submission = chain_.before           ? next_chain_submission()
                             : next_job_ < jobs_.size ? jobs_.submit[next_job_]
                                                      : kNever;
       const double block = next_block();
-      const double now = std::min({coming, block, ends_.time(), scheduler.wake()});
+      const double now = std::min({next_submission, block, ends_.time(), scheduler.next_wakeup()});
       for (; ends_.time() == now; ends_.pop()) end(scheduler, ends_.top().job, now);
-      while (next_block() == now) begin_block(block_order_[next_block_++]);
+      while (next_block() == now) start_block(block_order_[next_block_++]);
       if (chain_.before)
-        submit_of_chain(scheduler, now);
+        submit_chain_rows(scheduler, now);
       else
         for (; next_job_ < jobs_.size && jobs_.submit[next_job_] == now; ++next_job_)
-          scheduler.submit(static_cast<JobId>(next_job_), now);
-      scheduler.decide(now, [&](JobId job) {
+          scheduler.on_submit(static_cast<JobId>(next_job_), now);
+      scheduler.start_jobs(now, [&](JobId job) {
         start_[job] = now;
-        if (usage_) usage_->change(user_[job], now, jobs_.width[job]);
-        if (with_nodes_) nodes_.take(job, jobs_.width[job], placement_);
+        if (usage_) usage_->update(user_[job], now, jobs_.width[job]);
+        if (binds_processors_) processors_.allocate(job, jobs_.width[job], placement_);
         ends_.push({now + jobs_.run[job], job});
       });
-      most_waiting_ = std::max(most_waiting_, scheduler.waiting());
+      max_waiting_ = std::max(max_waiting_, scheduler.waiting());
     }
     return false;
   }
 
   template <Scheduler S>
   void end(S& scheduler, JobId job, double now) {
-    if (with_nodes_) nodes_.give(job, placement_);
+    if (binds_processors_) processors_.release(job, placement_);
     if (job >= jobs_.size) return;  // a blocked span
     ++ended_;
-    scheduler.end(job, now);
-    if (usage_) usage_->change(user_[job], now, -jobs_.width[job]);
+    scheduler.on_end(job, now);
+    if (usage_) usage_->update(user_[job], now, -jobs_.width[job]);
     if (chain_.before) release_successors(row_of_[job], now);
   }
 
   // The rows that wait for each row, as lists one behind another, and the rows that wait for none.
-  void list_successors() {
+  void build_successor_lists() {
     const std::size_t rows = chain_.given.size;
     first_.assign(rows + 1, 0);
     for (std::size_t row = 0; row < rows; ++row)
@@ -130,22 +127,22 @@ class Replay {
         successors_[at[static_cast<std::size_t>(chain_.before[row])]++] =
             static_cast<std::uint32_t>(row);
     row_of_.reserve(rows);
-    pass_successors();
+    skip_successors();
   }
 
   // Moves to the next row that waits for none.
-  void pass_successors() {
+  void skip_successors() {
     while (next_row_ < chain_.given.size && chain_.before[next_row_] >= 0) ++next_row_;
   }
 
-  double next_of_chain() const {
+  double next_chain_submission() const {
     const double own =
         next_row_ < chain_.given.size ? chain_.given.submit[next_row_] : kNever;
     return std::min(own, ready_.time());
   }
 
   template <Scheduler S>
-  void submit_of_chain(S& scheduler, double now) {
+  void submit_chain_rows(S& scheduler, double now) {
     while (true) {
       const bool own = next_row_ < chain_.given.size && chain_.given.submit[next_row_] == now;
       const bool freed = ready_.time() == now;
@@ -153,7 +150,7 @@ class Replay {
       std::uint32_t row = 0;
       if (own && !(freed && ready_.top().job < next_row_)) {
         row = static_cast<std::uint32_t>(next_row_++);
-        pass_successors();
+        skip_successors();
       } else {
         row = ready_.top().job;
         ready_.pop();
@@ -161,7 +158,7 @@ class Replay {
       const auto job = static_cast<JobId>(next_job_++);
       chain_.write(job, row, now);
       row_of_.push_back(row);
-      scheduler.submit(job, now);
+      scheduler.on_submit(job, now);
     }
   }
 
@@ -176,24 +173,24 @@ class Replay {
     return next_block_ < blocked_.size() ? blocked_[block_order_[next_block_]].start : kNever;
   }
 
-  void begin_block(std::size_t row) {
+  void start_block(std::size_t row) {
     const auto id = static_cast<JobId>(jobs_.size + row);
-    if (with_nodes_) nodes_.take(id, blocked_[row].width, placement_);
+    if (binds_processors_) processors_.allocate(id, blocked_[row].width, placement_);
     ends_.push({blocked_[row].end, id});
   }
 
-  Jobs jobs_;
+  JobColumns jobs_;
   std::vector<BlockedSpan> blocked_;
   std::vector<std::size_t> block_order_;  // by start, end and width
   Usage* usage_;
   const std::int32_t* user_;
   EventQueue ends_;
-  FreeNodes nodes_;
-  bool with_nodes_;
+  ProcessorAllocator processors_;
+  bool binds_processors_;
   Placement placement_;
   std::vector<double> start_;
   AnyScheduler scheduler_;
-  std::size_t next_job_ = 0, next_block_ = 0, ended_ = 0, most_waiting_ = 0;
+  std::size_t next_job_ = 0, next_block_ = 0, ended_ = 0, max_waiting_ = 0;
   Chain chain_;
   std::vector<std::uint32_t> first_, successors_;  // the rows that wait for a row
   std::vector<std::uint32_t> row_of_;              // of jobs that were submitted

@@ -1,13 +1,13 @@
 // Workload traces: lines of numbers and words, read chunk by chunk into rows of cells.
 //
-// A form says what each field of a line is: an integer, a number, or a word. Words become
+// A format says what each field of a line is: an integer, a number, or a word. Words become
 // codes in the order in which a field of a good line first shows them; "-1" is unknown and
 // stays -1.
 // Numbers are decimal, at most 2^53 in size, and correctly rounded; whatever else stands in
 // a field is named by line, field and text. A line that begins with the comment character is
 // kept as it stands; what follows that character on a line of a job is not read.
 //
-// Cost: one pass over the text; 8 bytes a field and 8 a row, and the comments. A line is at most kLine
+// Cost: one pass over the text; 8 bytes a field and 8 a row, and the comments. A line is at most kMaxLineLength
 // characters long, so that a chunk without line ends cannot grow in memory.
 #pragma once
 
@@ -24,9 +24,9 @@
 
 namespace slotkern::replay {
 
-enum class Cell : char { integer = 'i', number = 'f', word = 's' };
+enum class FieldType : char { integer = 'i', number = 'f', word = 's' };
 
-union Value {
+union FieldValue {
   std::int64_t integer;
   double number;
 };
@@ -43,13 +43,13 @@ struct BadLine {
 
 namespace detail {
 
-inline bool blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'; }
+inline bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'; }
 
 inline constexpr double kPowersOfTen[] = {1,   1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                           1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
 
 // [+-] digits [. digits] [e [+-] digits], the whole of [p, end).
-inline LineFault number(const char* p, const char* end, double& out) {
+inline LineFault parse_number(const char* p, const char* end, double& out) {
   const bool negative = *p == '-';
   if (*p == '-' || *p == '+') ++p;
   const char* const first = p;
@@ -92,16 +92,16 @@ inline LineFault number(const char* p, const char* end, double& out) {
 
 class TraceParser {
  public:
-  static constexpr std::size_t kLine = 1 << 16;
-  static constexpr std::size_t kRemembered = 8;  // of the lines that were skipped
+  static constexpr std::size_t kMaxLineLength = 1 << 16;
+  static constexpr std::size_t kMaxReported = 8;  // of the lines that were skipped
 
-  static constexpr std::size_t kFurther = 64;  // fields beyond the form, at most
+  static constexpr std::size_t kMaxExtraFields = 64;  // fields beyond the format, at most
 
-  // With `further`, lines may have more fields than the form, as many as the header names, by
+  // With `extra`, lines may have more fields than the format, as many as the header names, by
   // comments such as "; 18: used_GPUs" (the number of the field from 0) or by a first line of
   // names. They are kept as codes of words.
-  TraceParser(std::string_view form, char comment, bool skip, bool further)
-      : form_(form), comment_(comment), skip_(skip), has_further_(further), words_(form.size()) {}
+  TraceParser(std::string_view format, char comment, bool skip, bool extra)
+      : format_(format), comment_(comment), skip_(skip), has_extra_(extra), words_(format.size()) {}
 
   // False at a bad line, unless bad lines are skipped.
   bool feed(const char* data, std::size_t size) {
@@ -109,16 +109,16 @@ class TraceParser {
     while (p < end) {
       const auto* stop = static_cast<const char*>(std::memchr(p, '\n', end - p));
       if (!stop) {
-        rest_.append(p, std::min<std::size_t>(end - p, kLine + 1));
-        if (rest_.size() <= kLine) return true;
-        return complain(LineFault::too_long, 0, {}, line_ + 1);
+        partial_line_.append(p, std::min<std::size_t>(end - p, kMaxLineLength + 1));
+        if (partial_line_.size() <= kMaxLineLength) return true;
+        return report_fault(LineFault::too_long, 0, {}, line_ + 1);
       }
-      if (rest_.empty()) {
-        if (!take(p, stop)) return false;
+      if (partial_line_.empty()) {
+        if (!parse_line(p, stop)) return false;
       } else {
-        rest_.append(p, stop);
-        if (!take(rest_.data(), rest_.data() + rest_.size())) return false;
-        rest_.clear();
+        partial_line_.append(p, stop);
+        if (!parse_line(partial_line_.data(), partial_line_.data() + partial_line_.size())) return false;
+        partial_line_.clear();
       }
       p = stop + 1;
     }
@@ -126,23 +126,23 @@ class TraceParser {
   }
 
   bool finish() {
-    const bool good = rest_.empty() || take(rest_.data(), rest_.data() + rest_.size());
-    rest_.clear();
+    const bool good = partial_line_.empty() || parse_line(partial_line_.data(), partial_line_.data() + partial_line_.size());
+    partial_line_.clear();
     return good;
   }
 
-  std::size_t rows() const { return cells_.size() / form_.size(); }
-  const Value* cells() const { return cells_.data(); }
+  std::size_t rows() const { return cells_.size() / format_.size(); }
+  const FieldValue* cells() const { return cells_.data(); }
   std::uint64_t skipped() const { return skipped_; }
   const std::vector<BadLine>& bad_lines() const { return bad_; }
   const std::string& comments() const { return comments_; }
   const std::vector<std::string>& words(std::size_t field) const { return words_[field].list; }
   std::uint64_t line_of(std::size_t row) const { return lines_[row]; }
-  std::size_t further() const { return further_; }
-  // Row by row, a code of each further field.
-  const std::vector<std::int64_t>& further_codes() const { return further_codes_; }
-  const std::vector<std::string>& further_words(std::size_t k) const {
-    return words_[form_.size() + k].list;
+  std::size_t extra() const { return extra_; }
+  // Row by row, a code of each extra field.
+  const std::vector<std::int64_t>& extra_codes() const { return extra_codes_; }
+  const std::vector<std::string>& extra_words(std::size_t k) const {
+    return words_[format_.size() + k].list;
   }
   const std::string& names() const { return names_; }  // the line of names
 
@@ -156,76 +156,76 @@ class TraceParser {
     std::string_view text;
   };
 
-  bool take(const char* p, const char* end) {
+  bool parse_line(const char* p, const char* end) {
     ++line_;
-    while (p < end && detail::blank(*p)) ++p;
+    while (p < end && detail::is_blank(*p)) ++p;
     if (p == end) return true;
     if (*p == comment_) {
       comments_.append(p, end).push_back('\n');
       return true;
     }
-    if (static_cast<std::size_t>(end - p) > kLine)
-      return complain(LineFault::too_long, 0, {}, line_);
-    const std::size_t row = cells_.size(), fields = form_.size();
-    if (has_further_ && lines_.empty() && names_.empty() && names_fields(p, end)) {
+    if (static_cast<std::size_t>(end - p) > kMaxLineLength)
+      return report_fault(LineFault::too_long, 0, {}, line_);
+    const std::size_t row = cells_.size(), fields = format_.size();
+    if (has_extra_ && lines_.empty() && names_.empty() && is_header(p, end)) {
       names_.assign(p, end);
       return true;
     }
-    if (has_further_ && lines_.empty() && further_ == 0) {
-      further_ = named_fields();
-      words_.resize(fields + further_);
+    if (has_extra_ && lines_.empty() && extra_ == 0) {
+      extra_ = count_extra_fields();
+      words_.resize(fields + extra_);
     }
     cells_.resize(row + fields);
     line_words_.clear();
     std::size_t k = 0;
     while (p < end && *p != comment_) {
       const char* const first = p;
-      while (p < end && !detail::blank(*p) && *p != comment_) ++p;
+      while (p < end && !detail::is_blank(*p) && *p != comment_) ++p;
       if (k < fields)
         if (const LineFault fault = read(k, first, p, cells_[row + k]); fault != LineFault::none) {
-          const std::size_t count = fields_of(first, end, k);
+          const std::size_t count = count_fields(first, end, k);
           cells_.resize(row);
-          return count == fields + further_ ? complain(fault, k, {first, p}, line_)
-                                            : complain(LineFault::field_count, count, {}, line_);
+          return count == fields + extra_ ? report_fault(fault, k, {first, p}, line_)
+                                            : report_fault(LineFault::field_count, count, {}, line_);
         }
-      if (k >= fields && k < fields + further_)
+      if (k >= fields && k < fields + extra_)
         line_words_.push_back({k, {first, p}});
       ++k;
-      while (p < end && detail::blank(*p)) ++p;
+      while (p < end && detail::is_blank(*p)) ++p;
     }
-    if (k == fields + further_) {
+    if (k == fields + extra_) {
       for (const Word& word : line_words_)
         if (word.field < fields)
-          cells_[row + word.field].integer = code(words_[word.field], word.text);
+          cells_[row + word.field].integer = code_of(words_[word.field], word.text);
         else
-          further_codes_.push_back(add(words_[word.field], word.text));
+          extra_codes_.push_back(intern(words_[word.field], word.text));
       lines_.push_back(line_);
       return true;
     }
     cells_.resize(row);
-    return complain(LineFault::field_count, k, {}, line_);
+    return report_fault(LineFault::field_count, k, {}, line_);
   }
 
   // How many fields the line has, when `before` stand in front of p.
-  std::size_t fields_of(const char* p, const char* end, std::size_t before) const {
+  std::size_t count_fields(const char* p, const char* end, std::size_t before) const {
     while (p < end && *p != comment_) {
-      while (p < end && !detail::blank(*p) && *p != comment_) ++p;
-      while (p < end && detail::blank(*p)) ++p;
+      while (p < end && !detail::is_blank(*p) && *p != comment_) ++p;
+      while (p < end && detail::is_blank(*p)) ++p;
       ++before;
     }
     return before;
   }
 
-  LineFault read(std::size_t k, const char* first, const char* end, Value& out) {
-    const auto kind = static_cast<Cell>(form_[k]);
-    if (kind == Cell::word) {  // takes a code when all of the line is good
+  LineFault read(std::size_t k, const char* first, const char* end, FieldValue& out) {
+    const auto kind = static_cast<FieldType>(format_[k]);
+    if (kind == FieldType::word) {  // takes a code when all of the line is good
       line_words_.push_back({k, {first, end}});
       return LineFault::none;
     }
     double x = 0;
-    if (const LineFault fault = detail::number(first, end, x); fault != LineFault::none)
+    if (const LineFault fault = detail::parse_number(first, end, x); fault != LineFault::none)
       return fault;
-    if (kind == Cell::number)
+    if (kind == FieldType::number)
       out.number = x;
     else if (x == std::floor(x))
       out.integer = static_cast<std::int64_t>(x);
@@ -235,25 +235,25 @@ class TraceParser {
   }
 
   // Returns true for a line of names: at least as many fields as the format has, none a number.
-  bool names_fields(const char* p, const char* end) const {
+  bool is_header(const char* p, const char* end) const {
     std::size_t count = 0;
     while (p < end && *p != comment_) {
       if (!std::isalpha(static_cast<unsigned char>(*p)) && *p != '_') return false;
-      while (p < end && !detail::blank(*p) && *p != comment_) ++p;
-      while (p < end && detail::blank(*p)) ++p;
+      while (p < end && !detail::is_blank(*p) && *p != comment_) ++p;
+      while (p < end && detail::is_blank(*p)) ++p;
       ++count;
     }
-    return count >= form_.size();
+    return count >= format_.size();
   }
 
-  // The number of fields beyond the form that the header names, without a gap.
-  std::size_t named_fields() const {
-    const std::size_t fields = form_.size();
-    std::vector<bool> named(kFurther);
+  // The number of fields beyond the format that the header names, without a gap.
+  std::size_t count_extra_fields() const {
+    const std::size_t fields = format_.size();
+    std::vector<bool> named(kMaxExtraFields);
     std::size_t count = 0;
     for (std::size_t p = 0; (p = names_.find_first_not_of(" \t\r", p)) != std::string::npos;
          p = std::min(names_.find_first_of(" \t\r", p), names_.size()), ++count)
-      if (count >= fields && count < fields + kFurther) named[count - fields] = true;
+      if (count >= fields && count < fields + kMaxExtraFields) named[count - fields] = true;
     for (std::size_t p = 0; p < comments_.size(); p = comments_.find('\n', p) + 1) {
       std::size_t q = comments_.find_first_not_of(";# \t", p), number = 0;
       if (q == std::string::npos) break;
@@ -263,42 +263,42 @@ class TraceParser {
         number = 10 * number + static_cast<std::size_t>(comments_[q++] - '0');
       q = comments_.find_first_not_of(" \t", q);
       if (q != std::string::npos && comments_[q] == ':' && q > digits && number >= fields &&
-          number < fields + kFurther)
+          number < fields + kMaxExtraFields)
         named[number - fields] = true;
     }
     return static_cast<std::size_t>(std::find(named.begin(), named.end(), false) - named.begin());
   }
 
-  static std::int64_t code(Words& words, std::string_view word) {
-    return word == "-1" ? -1 : add(words, word);
+  static std::int64_t code_of(Words& words, std::string_view word) {
+    return word == "-1" ? -1 : intern(words, word);
   }
 
-  static std::int64_t add(Words& words, std::string_view word) {
+  static std::int64_t intern(Words& words, std::string_view word) {
     const auto [at, fresh] = words.code.try_emplace(std::string(word), words.list.size());
     if (fresh) words.list.emplace_back(word);
     return at->second;
   }
 
-  bool complain(LineFault fault, std::size_t field, std::string_view text, std::uint64_t line) {
+  bool report_fault(LineFault fault, std::size_t field, std::string_view text, std::uint64_t line) {
     // An endless line cannot be skipped: where the next one begins is not known.
     const bool go_on = skip_ && fault != LineFault::too_long;
     skipped_ += go_on;
     if (!go_on) bad_.clear();
-    if (bad_.size() < kRemembered)
+    if (bad_.size() < kMaxReported)
       bad_.push_back({fault, line, field, std::string(text.substr(0, 80))});
     return go_on;
   }
 
-  std::string form_;
+  std::string format_;
   char comment_;
-  bool skip_, has_further_;
-  std::size_t further_ = 0;  // fields beyond the form
-  std::vector<std::int64_t> further_codes_;
+  bool skip_, has_extra_;
+  std::size_t extra_ = 0;  // fields beyond the format
+  std::vector<std::int64_t> extra_codes_;
   std::string names_;
-  std::vector<Value> cells_;
+  std::vector<FieldValue> cells_;
   std::vector<Words> words_;
   std::vector<Word> line_words_;  // of the line that is being read
-  std::string rest_, comments_;  // an unfinished line; all lines of comment
+  std::string partial_line_, comments_;  // an unfinished line; all lines of comment
   std::vector<std::uint64_t> lines_;  // of the rows
   std::uint64_t line_ = 0, skipped_ = 0;
   std::vector<BadLine> bad_;
@@ -306,22 +306,22 @@ class TraceParser {
 
 // Appends a line for each row: numbers as short as they can be read back, whole ones without
 // a point; codes as they are.
-inline void write_rows(std::string_view form, const Value* cells, std::size_t rows,
+inline void write_rows(std::string_view format, const FieldValue* cells, std::size_t rows,
                        std::string& out) {
   char text[32];
   for (std::size_t row = 0; row < rows; ++row)
-    for (std::size_t k = 0; k < form.size(); ++k, ++cells) {
-      const bool whole = static_cast<Cell>(form[k]) != Cell::number ||
+    for (std::size_t k = 0; k < format.size(); ++k, ++cells) {
+      const bool whole = static_cast<FieldType>(format[k]) != FieldType::number ||
                          (std::abs(cells->number) < 1e15 &&
                           cells->number == std::floor(cells->number) &&
                           !(cells->number == 0 && std::signbit(cells->number)));
-      const std::int64_t integer = static_cast<Cell>(form[k]) != Cell::number ? cells->integer
+      const std::int64_t integer = static_cast<FieldType>(format[k]) != FieldType::number ? cells->integer
                                    : whole ? static_cast<std::int64_t>(cells->number)
                                            : 0;
       const auto end = whole ? std::to_chars(text, text + sizeof text, integer).ptr
                              : std::to_chars(text, text + sizeof text, cells->number).ptr;
       out.append(text, end);
-      out.push_back(k + 1 < form.size() ? ' ' : '\n');
+      out.push_back(k + 1 < format.size() ? ' ' : '\n');
     }
 }
 

@@ -19,7 +19,7 @@
 
 namespace slotkern::replay {
 
-inline constexpr std::int32_t kGone = std::numeric_limits<std::int32_t>::max();
+inline constexpr std::int32_t kTombstone = std::numeric_limits<std::int32_t>::max();
 
 namespace detail {
 
@@ -73,7 +73,7 @@ SLOTKERN_CLONES static inline std::size_t first_backfill(
 using KeyFunction = void (*)(void* data, double now, const JobId* jobs, std::size_t count,
                              double* keys);
 
-struct Order {
+struct QueueOrder {
   const double* fixed = nullptr;    // one key a job; else all are 0,
   KeyFunction changing = nullptr;   // or this computes them
   void* data = nullptr;
@@ -81,13 +81,13 @@ struct Order {
 
 class WaitingJobs {
  public:
-  WaitingJobs(const Jobs& jobs, const Order& order) : jobs_(jobs), order_(order) {}
+  WaitingJobs(const JobColumns& jobs, const QueueOrder& order) : jobs_(jobs), order_(order) {}
 
-  std::size_t places() const { return job_.size(); }  // also those that were left
+  std::size_t num_entries() const { return job_.size(); }  // also those that were left
   std::size_t size() const { return waiting_; }
   bool empty() const { return waiting_ == 0; }
-  bool changing() const { return order_.changing != nullptr; }
-  bool gone(std::size_t i) const { return width_[i] == kGone; }
+  bool has_changing_keys() const { return order_.changing != nullptr; }
+  bool is_tombstone(std::size_t i) const { return width_[i] == kTombstone; }
   JobId job(std::size_t i) const { return job_[i]; }
   const std::int32_t* widths() const { return width_.data(); }
   const double* estimates() const { return estimate_.data(); }
@@ -95,8 +95,8 @@ class WaitingJobs {
   // Returns the place.
   std::size_t add(JobId job) {
     const double key = order_.fixed ? order_.fixed[job] : 0;
-    std::size_t i = places();
-    if (!changing() && i > 0 && before(key, job, i - 1)) i = place(key, job);
+    std::size_t i = num_entries();
+    if (!has_changing_keys() && i > 0 && before(key, job, i - 1)) i = insertion_point(key, job);
     const auto at = static_cast<std::ptrdiff_t>(i);
     key_.insert(key_.begin() + at, key);
     job_.insert(job_.begin() + at, job);
@@ -107,22 +107,22 @@ class WaitingJobs {
   }
 
   void remove_at(std::size_t i) {
-    width_[i] = kGone;
+    width_[i] = kTombstone;
     --waiting_;
   }
 
   // A job that waits; before its place there may be one that it left when it was here before.
   void remove(JobId job) {
-    std::size_t i = changing() ? 0 : place(order_.fixed ? order_.fixed[job] : 0, job);
-    while (job_[i] != job || gone(i)) ++i;
+    std::size_t i = has_changing_keys() ? 0 : insertion_point(order_.fixed ? order_.fixed[job] : 0, job);
+    while (job_[i] != job || is_tombstone(i)) ++i;
     remove_at(i);
   }
 
   // Changing keys are those of `now` from here on.
   void sort(double now) {
-    drop_gone();
-    order_.changing(order_.data, now, job_.data(), places(), key_.data());
-    rank_.resize(places());
+    drop_tombstones();
+    order_.changing(order_.data, now, job_.data(), num_entries(), key_.data());
+    rank_.resize(num_entries());
     std::iota(rank_.begin(), rank_.end(), 0u);
     std::sort(rank_.begin(), rank_.end(), [&](std::uint32_t a, std::uint32_t b) {
       return key_[a] < key_[b] || (key_[a] == key_[b] && job_[a] < job_[b]);
@@ -136,9 +136,9 @@ class WaitingJobs {
   }
 
   // True if places have changed.
-  bool tidy() {
-    if (places() <= 64 || 2 * waiting_ > places()) return false;
-    drop_gone();
+  bool compact_if_sparse() {
+    if (num_entries() <= 64 || 2 * waiting_ > num_entries()) return false;
+    drop_tombstones();
     return true;
   }
 
@@ -147,8 +147,8 @@ class WaitingJobs {
     return key < key_[i] || (key == key_[i] && job < job_[i]);
   }
 
-  std::size_t place(double key, JobId job) const {
-    std::size_t low = 0, high = places();
+  std::size_t insertion_point(double key, JobId job) const {
+    std::size_t low = 0, high = num_entries();
     while (low < high) {
       const std::size_t i = (low + high) / 2;
       if (key_[i] < key || (key_[i] == key && job_[i] < job))
@@ -159,10 +159,10 @@ class WaitingJobs {
     return low;
   }
 
-  void drop_gone() {
+  void drop_tombstones() {
     std::size_t kept = 0;
-    for (std::size_t i = 0; i < places(); ++i) {
-      if (gone(i)) continue;
+    for (std::size_t i = 0; i < num_entries(); ++i) {
+      if (is_tombstone(i)) continue;
       key_[kept] = key_[i], job_[kept] = job_[i];
       width_[kept] = width_[i], estimate_[kept] = estimate_[i];
       ++kept;
@@ -170,8 +170,8 @@ class WaitingJobs {
     key_.resize(kept), job_.resize(kept), width_.resize(kept), estimate_.resize(kept);
   }
 
-  Jobs jobs_;
-  Order order_;
+  JobColumns jobs_;
+  QueueOrder order_;
   std::vector<double> key_, estimate_;
   std::vector<std::int32_t> width_;
   std::vector<JobId> job_, old_;

@@ -13,21 +13,21 @@
 
 namespace slotkern::replay {
 
-struct Change {
+struct CapacityChange {
   double time;
   std::int32_t width;  // > 0: so many processors come to be free
-  friend bool operator<(const Change& a, const Change& b) {
+  friend bool operator<(const CapacityChange& a, const CapacityChange& b) {
     return a.time < b.time || (a.time == b.time && a.width < b.width);
   }
 };
 
-class Releases {
+class CapacityChanges {
  public:
-  const Change* begin() const { return changes_.data() + first_; }
-  const Change* end() const { return changes_.data() + changes_.size(); }
+  const CapacityChange* begin() const { return changes_.data() + first_; }
+  const CapacityChange* end() const { return changes_.data() + changes_.size(); }
   bool empty() const { return first_ == changes_.size(); }
 
-  void add(Change change) {
+  void add(CapacityChange change) {
     const std::size_t size = changes_.size();
     const auto i = static_cast<std::size_t>(
         std::upper_bound(begin(), end(), change) - changes_.data());
@@ -40,7 +40,7 @@ class Releases {
     }
   }
 
-  void remove(Change change) {
+  void remove(CapacityChange change) {
     const std::size_t size = changes_.size();
     const auto i = static_cast<std::size_t>(
         std::lower_bound(begin(), end(), change) - changes_.data());
@@ -58,10 +58,10 @@ class Releases {
 
  private:
   void move(std::size_t to, std::size_t from, std::size_t count) {
-    if (count > 0) std::memmove(&changes_[to], &changes_[from], count * sizeof(Change));
+    if (count > 0) std::memmove(&changes_[to], &changes_[from], count * sizeof(CapacityChange));
   }
 
-  std::vector<Change> changes_;
+  std::vector<CapacityChange> changes_;
   std::size_t first_ = 0;
 };
 

@@ -3,7 +3,7 @@
 //
 // BestFit takes the node that has the fewest free processors left, among those that can start
 // the job now: enough free processors and an empty queue (section 5.1 of the paper). What is
-// done where nothing fits is not printed; `Placing` has the choices. A node that has left may come
+// done where nothing fits is not printed; `PlacementPolicy` has the choices. A node that has left may come
 // back: in Ind its jobs wait for it, also those handed in meanwhile; in Cen those that no other
 // node could run wait for whoever joins. At one time jobs end first, then nodes leave or join,
 // then decisions are made, then jobs come. In Ind each node looks at its queue once then, as in
@@ -24,7 +24,7 @@
 
 namespace slotkern::community {
 
-enum class Placing : int {
+enum class PlacementPolicy : int {
   home,          // Ind
   most_free,     // queued at the competent node with the most free processors
   least_load,    // ... with the least queued load per speed and processors
@@ -33,12 +33,11 @@ enum class Placing : int {
 };
 
 template <class Local>
-class Direct {
+class DirectPlacement {
  public:
-  Direct(const Jobs& jobs, const Grid& grid, const LocalPolicy& policy, Placing placing,
-         double decision)
-      : jobs_(jobs), grid_(grid), placing_(placing), decision_(decision),
-        sites_(jobs, grid, policy),
+  DirectPlacement(const CommunityJobs& jobs, const Grid& grid, const LocalPolicy& local,
+                  PlacementPolicy policy, double decision)
+      : jobs_(jobs), grid_(grid), policy_(policy), decision_(decision), sites_(jobs, grid, local),
         queues_(grid.nodes.size()), present_(grid.present) {}
 
   // Goes on until everything has happened; may be interrupted between events.
@@ -47,33 +46,33 @@ class Direct {
       const double change =
           next_change_ < grid_.changes.size() ? grid_.changes[next_change_].time : kNever;
       const double coming = next_job_ < jobs_.size ? jobs_.submit[next_job_] : kNever;
-      const double end = sites_.next();
+      const double end = sites_.next_event();
       const double decided = undecided_.empty() ? kNever : ready_;
       const auto queue_of = [&](NodeId node) -> LocalQueue& { return queues_[node]; };
       if (sites_.has_marked() && std::min({end, change, decided, coming}) > now_) {
-        sites_.look_all(queue_of, now_);
+        sites_.start_marked(queue_of, now_);
         continue;
       }
       if (end <= change && end <= coming && end <= decided) {
         if (end == kNever) break;
-        pulse_.beat();
+        pacer_.count_event();
         now_ = end;
-        sites_.end(queue_of);
-        if (placing_ != Placing::home) sites_.look_all(queue_of, now_);
+        sites_.end_jobs(queue_of);
+        if (policy_ != PlacementPolicy::home) sites_.start_marked(queue_of, now_);
         if (central()) drain(end);
       } else if (change <= coming && change <= decided) {
-        pulse_.beat();
+        pacer_.count_event();
         now_ = change;
         apply(grid_.changes[next_change_++]);
       } else if (decided <= coming) {
-        pulse_.beat();
+        pacer_.count_event();
         const JobId job = undecided_.front();
         undecided_.pop_front();
         ready_ = decided + decision_;
         now_ = decided;
         place(job, decided);
       } else {
-        pulse_.beat();
+        pacer_.count_event();
         now_ = coming;
         decide(static_cast<JobId>(next_job_++), coming);
       }
@@ -86,24 +85,24 @@ class Direct {
 
   const Outcome& outcome() const { return sites_.outcome(); }
   std::size_t submitted() const { return next_job_; }
-  std::size_t events() const { return pulse_.events(); }
+  std::size_t events() const { return pacer_.events(); }
 
  private:
-  bool central() const { return placing_ >= Placing::central_fcfs; }
-  bool can(NodeId node, JobId job) const {
+  bool central() const { return policy_ >= PlacementPolicy::central_fcfs; }
+  bool can_run_on(NodeId node, JobId job) const {
     return present_[node] && grid_.nodes[node].can_run(jobs_, job);
   }
-  bool anybody_can(JobId job) const {
+  bool any_node_can_run(JobId job) const {
     for (NodeId node = 0; node < grid_.nodes.size(); ++node)
-      if (can(node, job)) return true;
+      if (can_run_on(node, job)) return true;
     return false;
   }
   // Now, or in Ind when the time is over.
-  void look(NodeId node, double now) {
-    if (placing_ == Placing::home)
+  void start_or_mark(NodeId node, double now) {
+    if (policy_ == PlacementPolicy::home)
       sites_.mark(node);
     else
-      sites_.look(node, queues_[node], now);
+      sites_.start_jobs(node, queues_[node], now);
   }
 
   // Places a job at once, or once the centre has decided upon it.
@@ -114,7 +113,7 @@ class Direct {
   }
 
   void place(JobId job, double now) {
-    if (placing_ == Placing::home) {
+    if (policy_ == PlacementPolicy::home) {
       const auto home = static_cast<NodeId>(jobs_.home[job]);
       if (grid_.nodes[home].can_run(jobs_, job)) enqueue(home, job, now);
       return;
@@ -125,7 +124,7 @@ class Direct {
       if (node != kNone) return enqueue(node, job, now);
     }
     // It waits at the centre, if there is a node that could run it once it joins.
-    const auto fits = [&](const Profile& node) { return node.can_run(jobs_, job); };
+    const auto fits = [&](const NodeSpec& node) { return node.can_run(jobs_, job); };
     if (!std::any_of(grid_.nodes.begin(), grid_.nodes.end(), fits)) return;
     waiting_.push_back(job);
     if (central()) drain(now);
@@ -133,8 +132,8 @@ class Direct {
 
   void enqueue(NodeId node, JobId job, double now) {
     queues_[node].push({job, 0, now}, jobs_.load(job));
-    sites_.came(node, job, now);
-    look(node, now);
+    sites_.on_arrival(node, job, now);
+    start_or_mark(node, now);
   }
 
   NodeId best_fit(JobId job) const {
@@ -143,7 +142,7 @@ class Direct {
     for (NodeId node = 0; node < grid_.nodes.size(); ++node) {
       const std::int32_t left = sites_.free()[node] - jobs_.width[job];
       if (left < 0 || (best != kNone && left >= least)) continue;
-      if (!can(node, job) || !queues_[node].empty()) continue;
+      if (!can_run_on(node, job) || !queues_[node].empty()) continue;
       best = node;
       least = left;
     }
@@ -154,8 +153,8 @@ class Direct {
     NodeId best = kNone;
     double least = kNever;
     for (NodeId node = 0; node < grid_.nodes.size(); ++node) {
-      if (!can(node, job)) continue;
-      const double value = placing_ == Placing::most_free
+      if (!can_run_on(node, job)) continue;
+      const double value = policy_ == PlacementPolicy::most_free
                                ? -static_cast<double>(sites_.free()[node])
                                : queues_[node].load() / grid_.nodes[node].power();
       if (value >= least) continue;
@@ -173,7 +172,7 @@ class Direct {
       if (node != kNone) {
         waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(i));
         enqueue(node, job, now);
-      } else if (placing_ == Placing::central_fcfs && anybody_can(job)) {
+      } else if (policy_ == PlacementPolicy::central_fcfs && any_node_can_run(job)) {
         break;
       } else {
         ++i;
@@ -181,25 +180,25 @@ class Direct {
     }
   }
 
-  void apply(const Change& change) {
+  void apply(const MembershipChange& change) {
     if (present_[change.node] == change.joins) return;
     present_[change.node] = change.joins;
     LocalQueue& queue = queues_[change.node];
-    sites_.serve(change.node, change.joins, queue, change.time);
+    sites_.set_serving(change.node, change.joins, queue, change.time);
     std::vector<JobId> again;  // in the order in which they came
     if (change.joins) {
-      look(change.node, change.time);
+      start_or_mark(change.node, change.time);
       if (!central()) again.assign(waiting_.begin(), waiting_.end()), waiting_.clear();
-    } else if (placing_ != Placing::home) {
-      while (!queue.empty()) again.push_back(queue.take(0, jobs_.load(queue[0].job)).job);
+    } else if (policy_ != PlacementPolicy::home) {
+      while (!queue.empty()) again.push_back(queue.remove(0, jobs_.load(queue[0].job)).job);
     }
     for (const JobId job : again) decide(job, change.time);
     if (central()) drain(change.time);  // whom only the node that left could run holds nobody up
   }
 
-  Jobs jobs_;
+  CommunityJobs jobs_;
   Grid grid_;
-  Placing placing_;
+  PlacementPolicy policy_;
   double decision_;     // s a job, at the centre
   double ready_ = 0.0;  // s; when the first undecided job is placed
   Sites<Local> sites_;
@@ -209,7 +208,7 @@ class Direct {
   std::deque<JobId> undecided_;  // at the centre, in the order in which they came
   std::size_t next_job_ = 0, next_change_ = 0;
   double now_ = 0;
-  Pulse pulse_;
+  InterruptPacer pacer_;
 };
 
 }  // namespace slotkern::community

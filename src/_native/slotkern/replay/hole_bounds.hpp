@@ -17,48 +17,48 @@
 
 namespace slotkern::replay {
 
-class Holes {
+class HoleBounds {
  public:
   // No hole of this length, and longer than those of the bound before, begins before `start`.
-  struct Bound {
+  struct StairStep {
     double length, start;
   };
 
   // The bounds tell nothing of holes that begin at or after this time.
-  double known() const { return known_; }
+  double last_start() const { return last_start_; }
 
   // The bound of holes of this length.
-  std::size_t find(double length) const {
-    const Bound* at = bounds_.data();
-    for (std::size_t n = bounds_.size(), half; n > 1; n -= half) {
+  std::size_t find_step(double length) const {
+    const StairStep* at = steps_.data();
+    for (std::size_t n = steps_.size(), half; n > 1; n -= half) {
       half = n / 2;
       at += half * (at[half - 1].length < length);  // no branch to guess
     }
-    return static_cast<std::size_t>(at - bounds_.data());
+    return static_cast<std::size_t>(at - steps_.data());
   }
 
-  double start(std::size_t bound) const { return bounds_[bound].start; }
+  double start(std::size_t bound) const { return steps_[bound].start; }
 
   // All holes up to this length have bounds before this one.
-  double shorter(std::size_t bound) const { return bound == 0 ? 0 : bounds_[bound - 1].length; }
+  double covered_length(std::size_t bound) const { return bound == 0 ? 0 : steps_[bound - 1].length; }
 
   // A search from `bound` on has found nothing before `start` but `seen`, holes that are too
   // short, each longer than all before it. `seen` is used up.
-  void raise(std::size_t bound, double start, std::vector<Bound>& seen) {
+  void raise(std::size_t bound, double start, std::vector<StairStep>& seen) {
     std::size_t after = bound + 1;
-    while (after < bounds_.size() && bounds_[after].start <= start) ++after;
-    seen.push_back({bounds_[after - 1].length, start});
+    while (after < steps_.size() && steps_[after].start <= start) ++after;
+    seen.push_back({steps_[after - 1].length, start});
     replace(bound, after, seen.data(), seen.size());
   }
 
   // From `start` on there is a hole of this length.
   void lower(double start, double length) {
-    std::size_t after = find(length);
-    if (bounds_[after].start <= start) return;
+    std::size_t after = find_step(length);
+    if (steps_[after].start <= start) return;
     std::size_t bound = after;
-    while (bound > 0 && bounds_[bound - 1].start >= start) --bound;
-    after += bounds_[after].length == length;
-    const Bound made{length, start};
+    while (bound > 0 && steps_[bound - 1].start >= start) --bound;
+    after += steps_[after].length == length;
+    const StairStep made{length, start};
     replace(bound, after, &made, 1);
   }
 
@@ -68,20 +68,20 @@ class Holes {
   }
 
  private:
-  void replace(std::size_t first, std::size_t last, const Bound* with, std::size_t count) {
-    const auto at = bounds_.begin() + static_cast<std::ptrdiff_t>(first);
+  void replace(std::size_t first, std::size_t last, const StairStep* with, std::size_t count) {
+    const auto at = steps_.begin() + static_cast<std::ptrdiff_t>(first);
     const std::size_t kept = std::min(count, last - first);
     std::copy_n(with, kept, at);
     if (kept < count)
-      bounds_.insert(at + static_cast<std::ptrdiff_t>(kept), with + kept, with + count);
+      steps_.insert(at + static_cast<std::ptrdiff_t>(kept), with + kept, with + count);
     else
-      bounds_.erase(at + static_cast<std::ptrdiff_t>(kept),
-                    bounds_.begin() + static_cast<std::ptrdiff_t>(last));
-    known_ = bounds_.back().start;
+      steps_.erase(at + static_cast<std::ptrdiff_t>(kept),
+                    steps_.begin() + static_cast<std::ptrdiff_t>(last));
+    last_start_ = steps_.back().start;
   }
 
-  std::vector<Bound> bounds_{{kNever, -kNever}};  // ascending; the last one of all lengths
-  double known_ = -kNever;
+  std::vector<StairStep> steps_{{kNever, -kNever}};  // ascending; the last one of all lengths
+  double last_start_ = -kNever;
 };
 
 }  // namespace slotkern::replay

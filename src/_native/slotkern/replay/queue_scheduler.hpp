@@ -2,16 +2,16 @@
 // served, EASY backfilling, and first fit, in any order of the queue.
 //
 // A job fits at t if its processors are free in [t, t + estimate), as far as estimates and
-// blocked spans tell. Jobs start from the head of the queue while they fit. Then
+// blocked spans tell. JobColumns start from the head of the queue while they fit. Then
 //   none       nobody else starts;
 //   easy       the head is promised the shadow, the earliest time at which it fits; in the
-//              order of the queue every job starts that fits beside that promise;
+//              order of the queue every job starts that fits beside that reserve_head;
 //   first_fit  in the order of the queue every job starts that fits.
 // (Lifka 1995; Mu'alem and Feitelson 2001, section 2, for one order and no blocked time.)
 //
 // Why the short tests are exact. While no blocked span is to come, the number of free
 // processors never falls: a job fits if it fits now, the shadow is the first change at which
-// enough are free, all changes of that time counted, and beside the promise fits what ends
+// enough are free, all changes of that time counted, and beside the reserve_head fits what ends
 // by the shadow, or is no wider than what is left beside the head from then on (`extra`). A
 // job that was refused stays refused while nothing ends: then only new jobs are tested.
 // With blocked spans to come the changes are walked instead. Cost of a look: O(q) vector
@@ -20,72 +20,71 @@
 
 #include <vector>
 
-#include "slotkern/replay/releases.hpp"
+#include "slotkern/base/backfill.hpp"
+#include "slotkern/replay/capacity_changes.hpp"
 #include "slotkern/replay/waiting.hpp"
 
 namespace slotkern::replay {
 
-enum class Backfill : int { none, easy, first_fit };
-
 class QueueScheduler {
  public:
-  QueueScheduler(const Jobs& jobs, std::int32_t processors, const Order& order,
+  QueueScheduler(const JobColumns& jobs, std::int32_t processors, const QueueOrder& order,
                  Backfill backfill, const std::vector<BlockedSpan>& blocked)
       : jobs_(jobs), waiting_(jobs, order), backfill_(backfill), free_(processors),
         started_(jobs.size) {
     for (const BlockedSpan& span : blocked) {
       changes_.add({span.start, -span.width});
       changes_.add({span.end, span.width});
-      edges_.push_back(span.start);
-      edges_.push_back(span.end);
+      block_edges_.push_back(span.start);
+      block_edges_.push_back(span.end);
     }
-    std::sort(edges_.begin(), edges_.end(), std::greater<>());
+    std::sort(block_edges_.begin(), block_edges_.end(), std::greater<>());
   }
 
   std::size_t waiting() const { return waiting_.size(); }
 
   // When it wants to look without an event: at the edges of blocked spans.
-  double wake() const { return edges_.empty() ? kNever : edges_.back(); }
+  double next_wakeup() const { return block_edges_.empty() ? kNever : block_edges_.back(); }
 
-  void submit(JobId job, double) { newest_ = std::min(newest_, waiting_.add(job)); }
+  void on_submit(JobId job, double) { first_new_ = std::min(first_new_, waiting_.add(job)); }
 
-  // A job that waits is taken away. The head's promise goes with it at the next look.
-  void withdraw(JobId job, double) { waiting_.remove(job); }
+  // A job that waits is taken away. The head's reserve_head goes with it at the next look.
+  void on_withdraw(JobId job, double) { waiting_.remove(job); }
 
-  void end(JobId job, double now) {
+  void on_end(JobId job, double now) {
     const double promised = started_[job] + jobs_.estimate[job];
     changes_.remove({promised, jobs_.width[job]});
     free_ += jobs_.width[job];
-    if (promised != now) shadow_known_ = false;  // else the shadow has counted it
-    more_free_ = true;
+    if (promised != now) shadow_valid_ = false;  // else the shadow has counted it
+    capacity_grew_ = true;
   }
 
   // Calls start(job) for every job that starts now. Everything that ends now has ended.
   template <class Start>
-  void decide(double now, Start start) {
-    pass_edges(now);
+  void start_jobs(double now, Start start) {
+    apply_past_changes(now);
     if (waiting_.empty()) return;
-    if (waiting_.changing()) {
+    if (waiting_.has_changing_keys()) {
       waiting_.sort(now);
-      newest_ = head_ = 0;
+      first_new_ = head_ = 0;
     }
-    const bool other_head = start_heads(now, start);
-    if (other_head) shadow_known_ = false;
+    const bool head_changed = start_heads(now, start);
+    if (head_changed) shadow_valid_ = false;
     if (backfill_ != Backfill::none && free_ > 0 && !waiting_.empty())
-      fill(now, other_head || more_free_ ? head_ + 1 : std::max(newest_, head_ + 1), start);
-    newest_ = kNone;
-    more_free_ = false;
-    if (waiting_.tidy()) head_ = 0;
+      backfill_jobs(now, head_changed || capacity_grew_ ? head_ + 1 : std::max(first_new_, head_ + 1), start);
+    first_new_ = kNone;
+    capacity_grew_ = false;
+    if (waiting_.compact_if_sparse()) head_ = 0;
   }
 
  private:
   static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
-  void pass_edges(double now) {
-    while (!edges_.empty() && edges_.back() <= now) {
-      edges_.pop_back();
-      shadow_known_ = false;
-      more_free_ = true;
+  void apply_past_changes(double now) {
+    while (!block_edges_.empty() && block_edges_.back() <= now) {
+      block_edges_.pop_back();
+      shadow_valid_ = false;
+      capacity_grew_ = true;
     }
     while (!changes_.empty() && changes_.begin()->time <= now) {
       free_ += changes_.begin()->width;
@@ -96,12 +95,12 @@ class QueueScheduler {
   // Whether another job than before is the head now.
   template <class Start>
   bool start_heads(double now, Start& start) {
-    const bool overtaken = newest_ <= head_;
-    std::size_t i = std::min(newest_, head_);
+    const bool overtaken = first_new_ <= head_;
+    std::size_t i = std::min(first_new_, head_);
     const std::size_t old = i;
-    while (i < waiting_.places() &&
-           (waiting_.gone(i) || fits(now, waiting_.widths()[i], waiting_.estimates()[i]))) {
-      if (!waiting_.gone(i)) begin(i, now, start);
+    while (i < waiting_.num_entries() &&
+           (waiting_.is_tombstone(i) || fits(now, waiting_.widths()[i], waiting_.estimates()[i]))) {
+      if (!waiting_.is_tombstone(i)) start_at(i, now, start);
       ++i;
     }
     head_ = i;
@@ -109,7 +108,7 @@ class QueueScheduler {
   }
 
   template <class Start>
-  void begin(std::size_t i, double now, Start& start) {
+  void start_at(std::size_t i, double now, Start& start) {
     const JobId job = waiting_.job(i);
     const std::int32_t width = jobs_.width[job];
     waiting_.remove_at(i);
@@ -120,47 +119,47 @@ class QueueScheduler {
   }
 
   template <class Start>
-  void fill(double now, std::size_t i, Start& start) {
-    const std::size_t end = waiting_.places();
+  void backfill_jobs(double now, std::size_t i, Start& start) {
+    const std::size_t end = waiting_.num_entries();
     if (i >= end) return;  // nothing is new
     i = detail::first_at_most(waiting_.widths(), i, end, free_);
     if (i >= end) return;
-    const bool promise = backfill_ == Backfill::easy;
-    if (promise && !shadow_known_) find_shadow(now);
-    if (!edges_.empty()) {  // free processors may become fewer
+    const bool reserve_head = backfill_ == Backfill::easy;
+    if (reserve_head && !shadow_valid_) find_shadow(now);
+    if (!block_edges_.empty()) {  // free processors may become fewer
       for (; i < end; i = detail::first_at_most(waiting_.widths(), i + 1, end, free_))
-        if (fits_beside(now, waiting_.widths()[i], waiting_.estimates()[i], promise))
-          begin(i, now, start);
+        if (fits_beside(now, waiting_.widths()[i], waiting_.estimates()[i], reserve_head))
+          start_at(i, now, start);
       return;
     }
-    const double until = promise ? shadow_ : kNever;
+    const double until = reserve_head ? shadow_ : kNever;
     const auto next = [&](std::size_t from) {
       return detail::first_backfill(waiting_.widths(), waiting_.estimates(), from, end, free_,
                                     now, until, extra_);
     };
     for (i = next(i); i < end; i = free_ > 0 ? next(i + 1) : end) {
       if (!(now + waiting_.estimates()[i] <= until)) extra_ -= waiting_.widths()[i];
-      begin(i, now, start);
+      start_at(i, now, start);
     }
   }
 
   bool fits(double now, std::int32_t width, double estimate) const {
     if (width > free_) return false;
-    return edges_.empty() || fits_beside(now, width, estimate, false);
+    return block_edges_.empty() || fits_beside(now, width, estimate, false);
   }
 
-  // Walks the changes in [now, now + estimate); the promise to the head counts if wanted.
-  bool fits_beside(double now, std::int32_t width, double estimate, bool promise) const {
+  // Walks the changes in [now, now + estimate); the reserve_head to the head counts if wanted.
+  bool fits_beside(double now, std::int32_t width, double estimate, bool reserve_head) const {
     const double until = now + estimate;
     const auto head_needs = [&](double time) {
-      const bool held = promise && shadow_ <= time &&
+      const bool held = reserve_head && shadow_ <= time &&
                         time < shadow_ + waiting_.estimates()[head_];
       return held ? waiting_.widths()[head_] : 0;
     };
     std::int32_t free = free_;
     if (free - head_needs(now) < width) return false;
-    const Change* change = changes_.begin();
-    if (promise && shadow_ < until && !room_at(shadow_, width + waiting_.widths()[head_]))
+    const CapacityChange* change = changes_.begin();
+    if (reserve_head && shadow_ < until && !has_capacity_at(shadow_, width + waiting_.widths()[head_]))
       return false;
     while (change != changes_.end() && change->time < until) {
       const double time = change->time;
@@ -170,9 +169,9 @@ class QueueScheduler {
     return true;
   }
 
-  bool room_at(double time, std::int32_t width) const {
+  bool has_capacity_at(double time, std::int32_t width) const {
     std::int32_t free = free_;
-    for (const Change* c = changes_.begin(); c != changes_.end() && c->time <= time; ++c)
+    for (const CapacityChange* c = changes_.begin(); c != changes_.end() && c->time <= time; ++c)
       free += c->width;
     return free >= width;
   }
@@ -184,10 +183,10 @@ class QueueScheduler {
     std::int32_t free = free_;
     shadow_ = free >= width ? now : kNever;
     if (shadow_ == now) extra_ = free - width;
-    const Change* change = changes_.begin();
+    const CapacityChange* change = changes_.begin();
     while (change != changes_.end()) {
       const double time = change->time;
-      if (shadow_ != kNever && (edges_.empty() || time >= shadow_ + estimate)) break;
+      if (shadow_ != kNever && (block_edges_.empty() || time >= shadow_ + estimate)) break;
       for (; change != changes_.end() && change->time == time; ++change) free += change->width;
       if (free < width) {
         shadow_ = kNever;
@@ -196,20 +195,20 @@ class QueueScheduler {
         extra_ = free - width;
       }
     }
-    shadow_known_ = true;
+    shadow_valid_ = true;
   }
 
-  Jobs jobs_;
+  JobColumns jobs_;
   WaitingJobs waiting_;
   Backfill backfill_;
-  Releases changes_;
-  std::vector<double> edges_;  // of blocked spans, the next one last
+  CapacityChanges changes_;
+  std::vector<double> block_edges_;  // of blocked spans, the next one last
   std::int32_t free_, extra_ = 0;
   double shadow_ = kNever;
-  bool shadow_known_ = false;
+  bool shadow_valid_ = false;
   std::size_t head_ = 0;         // no job waits before this place
-  std::size_t newest_ = kNone;   // the first place of a job that came since the last look
-  bool more_free_ = false;       // since the last look
+  std::size_t first_new_ = kNone;   // the first place of a job that came since the last look
+  bool capacity_grew_ = false;       // since the last look
   std::vector<double> started_;
 };
 

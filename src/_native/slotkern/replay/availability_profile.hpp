@@ -5,21 +5,21 @@
 // on every trace. A change rewrites the pieces it touches and moves what is behind them. All
 // times that enter come from the same expressions, start and start + estimate, so that pieces
 // meet exactly. A hole of a width is a run of pieces with so many free; what searches have
-// learned of them is kept for each width (`Holes`).
+// learned of them is kept for each width (`HoleBounds`).
 #pragma once
 
 #include <algorithm>
 #include <initializer_list>
 #include <vector>
 
-#include "slotkern/replay/holes.hpp"
+#include "slotkern/replay/hole_bounds.hpp"
 #include "slotkern/replay/waiting.hpp"
 
 namespace slotkern::replay {
 
-class Profile {
+class AvailabilityProfile {
  public:
-  explicit Profile(std::int32_t processors) : time_{-kNever}, free_{processors} {}
+  explicit AvailabilityProfile(std::int32_t processors) : time_{-kNever}, free_{processors} {}
 
   // What was before `now` is forgotten.
   void advance(double now) {
@@ -31,18 +31,18 @@ class Profile {
     }
   }
 
-  void take(double start, double end, std::int32_t width) {
-    if (start < end) change({{start, -width}, {end, width}});
+  void reserve(double start, double end, std::int32_t width) {
+    if (start < end) apply_edges({{start, -width}, {end, width}});
   }
 
-  void give(double start, double end, std::int32_t width) {
-    if (start < end) change({{start, width}, {end, -width}});
+  void release(double start, double end, std::int32_t width) {
+    if (start < end) apply_edges({{start, width}, {end, -width}});
   }
 
   // What was taken from `old` on, for `length`, is taken from the earlier `start` on.
   void move(double old, double start, double length, std::int32_t width) {
     const double end = start + length;
-    change({{start, -width},
+    apply_edges({{start, -width},
             {std::min(old, end), width},
             {std::max(old, end), width},
             {old + length, -width}});
@@ -50,7 +50,7 @@ class Profile {
 
   // Since when, but not before now, `width` are free until `time`.
   double free_since(double now, double time, std::int32_t width) const {
-    std::size_t i = piece(time);
+    std::size_t i = piece_at(time);
     i -= i > first_ && time_[i] == time;
     if (free_[i] < width) return time;
     while (i > first_ && free_[i - 1] >= width) --i;
@@ -59,20 +59,20 @@ class Profile {
 
   // The earliest start >= now with `width` free in [start, start + length), if it is before
   // `limit`; else `limit`.
-  double find(double now, double length, std::int32_t width, double limit) {
-    Holes& holes = holes_of(width);
-    const std::size_t bound = holes.find(length);
+  double find_start(double now, double length, std::int32_t width, double limit) {
+    HoleBounds& holes = hole_bounds_of(width);
+    const std::size_t bound = holes.find_step(length);
     const double from = std::max(now, holes.start(bound));
     if (from >= limit) return limit;
-    const double found = search(from, length, width, limit, holes.shorter(bound));
-    if (found > now) holes.raise(bound, found, seen_);
+    const double found = search(from, length, width, limit, holes.covered_length(bound));
+    if (found > now) holes.raise(bound, found, short_holes_);
     return found;
   }
 
   // The most that are free at any time in [now, until).
-  std::int32_t most(double now, double until) const {
+  std::int32_t max_free(double now, double until) const {
     if (!(now < until)) return 0;
-    std::size_t i = piece(now);
+    std::size_t i = piece_at(now);
     std::int32_t free = free_[i];
     while (++i < time_.size() && time_[i] < until) free = std::max(free, free_[i]);
     return free;
@@ -86,11 +86,11 @@ class Profile {
 
   struct Level {
     std::int32_t width;
-    Holes holes;
+    HoleBounds holes;
   };
 
   // The piece that holds `time`.
-  std::size_t piece(double time) const {
+  std::size_t piece_at(double time) const {
     const double* at = time_.data() + first_;
     for (std::size_t n = time_.size() - first_, half; n > 1; n -= half) {
       half = n / 2;
@@ -99,11 +99,11 @@ class Profile {
     return static_cast<std::size_t>(at - time_.data());
   }
 
-  // Like `find`, by a walk; holes longer than `longest` that it passes by go to `seen_`.
+  // Like `find`, by a walk; holes longer than `longest` that it passes by go to `short_holes_`.
   double search(double from, double length, std::int32_t width, double limit, double longest) {
-    seen_.clear();
+    short_holes_.clear();
     const std::size_t size = time_.size();
-    for (std::size_t i = piece(from);; ++i) {
+    for (std::size_t i = piece_at(from);; ++i) {
       i = detail::first_at_least(free_.data(), i, size, width);  // all are free in the last piece
       const double start = std::max(time_[i], from);
       if (start >= limit) return limit;
@@ -111,16 +111,16 @@ class Profile {
       // Most holes are short or nearly free: only a long walk pays for vector code.
       while (++i < size && time_[i] < until && free_[i] >= width) continue;
       if (i == size || time_[i] >= until) return start;
-      const double hole = std::min(Holes::length(start, time_[i]), length);
-      if (hole > longest) seen_.push_back({longest = hole, start});
+      const double hole = std::min(HoleBounds::length(start, time_[i]), length);
+      if (hole > longest) short_holes_.push_back({longest = hole, start});
     }
   }
 
   // Edges ascend, their changes add up to nothing, and no more than one span comes free.
-  void change(std::initializer_list<Edge> edges) {
+  void apply_edges(std::initializer_list<Edge> edges) {
     const Edge *edge = edges.begin(), *const last = edges.end();
-    const std::size_t from = piece(edge->time), size = time_.size();
-    make_room(size - from + 2 * edges.size());
+    const std::size_t from = piece_at(edge->time), size = time_.size();
+    ensure_scratch(size - from + 2 * edges.size());
     double* const time = new_time_.data();
     std::int32_t* const free = new_free_.data();
     std::size_t count = 0, freed = 0, freed_end = 0;
@@ -145,10 +145,10 @@ class Profile {
     }
     replace(time_, from, i + 1, time, count);
     replace(free_, from, i + 1, free, count);
-    if (freed_end > 0) learn(freed, freed_end);
+    if (freed_end > 0) update_hole_bounds(freed, freed_end);
   }
 
-  void make_room(std::size_t pieces) {
+  void ensure_scratch(std::size_t pieces) {
     if (pieces <= new_time_.size()) return;
     new_time_.resize(2 * pieces);
     new_free_.resize(2 * pieces);
@@ -169,7 +169,7 @@ class Profile {
 
   // The pieces [i, j) have come free, more than they were: what holes are they part of?
   // The narrower the width, the longer the hole.
-  void learn(std::size_t i, std::size_t j) {
+  void update_hole_bounds(std::size_t i, std::size_t j) {
     const std::size_t size = time_.size();
     const std::int32_t* const free = free_.data();
     const std::int32_t most = *std::max_element(free + i, free + j);
@@ -180,19 +180,19 @@ class Profile {
     for (auto l = wider; l != levels_.begin();) {
       Level& level = *--l;
       while (begin > first_ && free[begin - 1] >= level.width) --begin;
-      if (level.holes.known() <= time_[begin]) continue;
+      if (level.holes.last_start() <= time_[begin]) continue;
       while (end < size && free[end] >= level.width) ++end;
       for (std::size_t k = i; k < j; ++k) {
         if (free[k] < level.width) continue;
         const double start = time_[k == i ? begin : k];
         while (k < j && free[k] >= level.width) ++k;
         const std::size_t stop = k == j ? end : k;
-        level.holes.lower(start, stop < size ? Holes::length(start, time_[stop]) : kNever);
+        level.holes.lower(start, stop < size ? HoleBounds::length(start, time_[stop]) : kNever);
       }
     }
   }
 
-  Holes& holes_of(std::int32_t width) {
+  HoleBounds& hole_bounds_of(std::int32_t width) {
     const auto at = static_cast<std::size_t>(width);
     if (at >= level_of_.size()) level_of_.resize(at + 1, kNone);
     if (level_of_[at] == kNone) {
@@ -212,7 +212,7 @@ class Profile {
   std::size_t first_ = 0;  // the piece that holds now
   std::vector<Level> levels_;            // by width, those that were searched for
   std::vector<std::uint32_t> level_of_;  // by width
-  std::vector<Holes::Bound> seen_;
+  std::vector<HoleBounds::StairStep> short_holes_;
   std::vector<double> new_time_;
   std::vector<std::int32_t> new_free_;
 };

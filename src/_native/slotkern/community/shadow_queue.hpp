@@ -9,32 +9,32 @@
 #include <deque>
 
 #include "slotkern/community/queue.hpp"
-#include "slotkern/community/tickets.hpp"
+#include "slotkern/community/handle_table.hpp"
 
 namespace slotkern::community {
 
-class Promises {
+class ShadowQueue {
  public:
-  explicit Promises(std::uint32_t first_serial) : loads_(first_serial) {}
+  explicit ShadowQueue(std::uint32_t first_generation) : loads_(first_generation) {}
 
-  std::size_t size() const { return loads_.used(); }
+  std::size_t size() const { return loads_.size(); }
   double load() const { return sum_; }
 
   // Ends by itself at that time, no earlier than those before it; kNever: it does not.
-  Ticket make(double load, double end) {
-    const Ticket promise = loads_.open();
+  Handle add(double load, double end) {
+    const Handle promise = loads_.allocate();
     loads_[promise] = load;
     sum_ += load;
     if (end < kNever) ends_.push_back({end, promise});
     return promise;
   }
 
-  void release(Ticket promise) {
+  void release(Handle promise) {
     const double* load = loads_.find(promise);
     if (!load) return;
     sum_ -= *load;
-    loads_.close(promise);
-    if (loads_.used() == 0) sum_ = 0;  // what rounding has left
+    loads_.release(promise);
+    if (loads_.size() == 0) sum_ = 0;  // what rounding has left
   }
 
   void expire(double now) {
@@ -45,10 +45,10 @@ class Promises {
  private:
   struct End {
     double time;
-    Ticket promise;
+    Handle promise;
   };
 
-  Tickets<double> loads_;
+  HandleTable<double> loads_;
   std::deque<End> ends_;
   double sum_ = 0;
 };

@@ -10,44 +10,44 @@
 
 namespace slotkern::replay {
 
-class Promises {
+class ReservationHeap {
  public:
-  explicit Promises(std::size_t jobs) : place_(jobs) {}
+  explicit ReservationHeap(std::size_t jobs) : position_(jobs) {}
 
   double time() const { return heap_.empty() ? kNever : heap_.front().time; }
   JobId job() const { return heap_.front().job; }
 
   void add(JobId job, double time) {
     heap_.push_back({time, job});
-    rise(heap_.size() - 1, {time, job});
+    sift_up(heap_.size() - 1, {time, job});
   }
 
-  void hasten(JobId job, double time) { rise(place_[job], {time, job}); }
+  void decrease_key(JobId job, double time) { sift_up(position_[job], {time, job}); }
 
   void remove(JobId job) {
-    const std::size_t i = place_[job];
+    const std::size_t i = position_[job];
     const Event last = heap_.back();
     heap_.pop_back();
     if (i == heap_.size()) return;
     if (last < heap_[i])
-      rise(i, last);
+      sift_up(i, last);
     else
-      sink(i, last);
+      sift_down(i, last);
   }
 
  private:
   void put(std::size_t i, const Event& event) {
     heap_[i] = event;
-    place_[event.job] = static_cast<std::uint32_t>(i);
+    position_[event.job] = static_cast<std::uint32_t>(i);
   }
 
-  void rise(std::size_t i, Event event) {
+  void sift_up(std::size_t i, Event event) {
     for (std::size_t parent; i > 0 && event < heap_[parent = (i - 1) / 4]; i = parent)
       put(i, heap_[parent]);
     put(i, event);
   }
 
-  void sink(std::size_t i, Event event) {
+  void sift_down(std::size_t i, Event event) {
     const std::size_t size = heap_.size();
     for (std::size_t child; (child = 4 * i + 1) < size; i = child) {
       for (std::size_t k = child + 1, end = std::min(child + 4, size); k < end; ++k)
@@ -59,7 +59,7 @@ class Promises {
   }
 
   std::vector<Event> heap_;
-  std::vector<std::uint32_t> place_;  // by job
+  std::vector<std::uint32_t> position_;  // by job
 };
 
 }  // namespace slotkern::replay

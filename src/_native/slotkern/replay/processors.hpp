@@ -14,7 +14,7 @@
 namespace slotkern::replay {
 
 // Processors [first, first + count).
-struct NodeSpan {
+struct ProcessorSpan {
   std::int32_t first, count;
 };
 
@@ -22,7 +22,7 @@ struct NodeSpan {
 struct Placement {
   std::vector<std::uint64_t> first;
   std::vector<std::uint32_t> count;
-  std::vector<NodeSpan> spans;
+  std::vector<ProcessorSpan> spans;
 
   void resize(std::size_t jobs) {
     first.assign(jobs, 0);
@@ -31,15 +31,15 @@ struct Placement {
   }
 };
 
-class FreeNodes {
+class ProcessorAllocator {
  public:
-  explicit FreeNodes(std::int32_t processors) : words_((processors + 63) / 64, ~0ull) {
+  explicit ProcessorAllocator(std::int32_t processors) : words_((processors + 63) / 64, ~0ull) {
     if (processors % 64) words_.back() = (1ull << processors % 64) - 1;
   }
 
   // At least `width` must be free.
-  void take(JobId job, std::int32_t width, Placement& out) {
-    std::vector<NodeSpan>& spans = out.spans;
+  void allocate(JobId job, std::int32_t width, Placement& out) {
+    std::vector<ProcessorSpan>& spans = out.spans;
     const std::size_t begin = spans.size();
     while (words_[lowest_] == 0) ++lowest_;
     for (std::size_t i = lowest_; width > 0; ++i) {
@@ -61,8 +61,8 @@ class FreeNodes {
     out.count[job] = static_cast<std::uint32_t>(spans.size() - begin);
   }
 
-  void give(JobId job, const Placement& placement) {
-    const NodeSpan* span = placement.spans.data() + placement.first[job];
+  void release(JobId job, const Placement& placement) {
+    const ProcessorSpan* span = placement.spans.data() + placement.first[job];
     for (std::uint32_t k = 0; k < placement.count[job]; ++k, ++span) {
       std::size_t i = static_cast<std::size_t>(span->first) / 64;
       lowest_ = std::min(lowest_, i);
