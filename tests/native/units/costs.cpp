@@ -1,5 +1,6 @@
 // What a pool knows of costs: bytes and bounds against their definitions, and the windows found by
-// it, the cheapest, the earliest and the shortest, against a search of slots that are prepared anew.
+// it, the cheapest, the earliest and the shortest, against a search of slots that are prepared
+// anew.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -79,14 +80,16 @@ void windows_are_those_of_the_free_slots(const char* name) {
     Pool p(rows_of(nodes, below(2) == 0, below(3) == 0, scale));
     if (p.rows.empty()) continue;
     std::vector<double> volumes;
-    for (int i = 0; i < 5; ++i) volumes.push_back(below(2) ? double(1 + below(9)) : 1 + 15 * real());
+    for (int i = 0; i < 5; ++i)
+      volumes.push_back(below(2) ? double(1 + below(9)) : 1 + 15 * real());
     std::vector<Booked> booked;
     std::size_t bad = 0;
     for (std::size_t i = below(3) ? p.rows.size() : 0; i < p.rows.size(); ++i) {
       const Row& row = p.rows[i];  // whole slots, before anything is known
       if (std::isinf(row.end) || !below(2)) continue;
       const Part part(i, row.node, row.end - row.start, 0);
-      if (book(p.pool, row.start, &part, 1, bad) == Status::ok) booked.push_back({row.start, {part}});
+      if (book(p.pool, row.start, &part, 1, bad) == Status::ok)
+        booked.push_back({row.start, {part}});
     }
     for (int step = 0; step < 60; ++step) {
       if (!booked.empty() && !below(8)) {
@@ -141,7 +144,8 @@ void windows_are_those_of_the_free_slots(const char* name) {
 void what_overflows_is_not_nothing() {
   std::vector<Row> rows;
   for (int k = 0; k < 40; ++k)
-    for (int i = 0; i < 4; ++i) rows.push_back({k, 0.5 * k + 100 * i, 0.5 * k + 100 * i + 90, 1, 0});
+    for (int i = 0; i < 4; ++i)
+      rows.push_back({k, 0.5 * k + 100 * i, 0.5 * k + 100 * i + 90, 1, 0});
   std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
     return a.start != b.start ? a.start < b.start : a.node < b.node;
   });
@@ -179,7 +183,8 @@ std::vector<std::size_t> able(const MaxWorkMatrix& cells, const AvailabilityTime
 }
 
 // Whether a free span of a node begins in a cell.
-bool begins(const MaxWorkMatrix& cells, const AvailabilityTimeline& spans, std::size_t rank, std::size_t cell) {
+bool begins(const MaxWorkMatrix& cells, const AvailabilityTimeline& spans, std::size_t rank,
+            std::size_t cell) {
   bool any = false;
   for (const Span& span : spans.free()[cells.node(rank).place])
     any = any || (span.start >= cells.begin(cell) && span.start < cells.end(cell));
@@ -216,7 +221,8 @@ void bytes_follow_what_is_free() {
     AvailabilityTimeline spans;
     spans.reset(p.prepared.nodes);
     for (std::size_t i = 0; i < p.rows.size(); ++i)
-      spans.append_free(spans.place_of_existing(p.rows[i].node), {p.rows[i].start, p.rows[i].end, i});
+      spans.append_free(spans.place_of_existing(p.rows[i].node),
+                        {p.rows[i].start, p.rows[i].end, i});
     MaxWorkMatrix cells;
     cells.build(p.prepared, p.prices, spans, 8);
     NullObserver rows;

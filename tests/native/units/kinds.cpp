@@ -65,8 +65,8 @@ double some_rate() {
   return rate;
 }
 
-// Rates that are equal, or differ; now and then by some ulps, so that they are the same float, or so
-// little that they are neighbours.
+// Rates that are equal, or differ; now and then by some ulps, so that they are the same float, or
+// so little that they are neighbours.
 std::vector<Kind> some_kinds() {
   std::vector<Kind> kinds;
   for (std::size_t k = 1 + below(5); k > 0; --k) {

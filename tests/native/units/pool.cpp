@@ -136,7 +136,8 @@ void what_was_learnt_outlives_added_slots() {
   detail::asked.fetch_or(detail::by_signal);  // stopped, it is what it was
   CHECK(extend_pool(pool, after, {1, 1, 1}, state) == Status::interrupted);
   watch.clear();
-  CHECK(pool.state().free.size() == 2 && pool.earliest_possible_start(small, ShapeKind::ragged) == learnt(100));
+  CHECK(pool.state().free.size() == 2 &&
+        pool.earliest_possible_start(small, ShapeKind::ragged) == learnt(100));
   CHECK(pool.find(small, start, ShapeKind::ragged, work, found) == Status::ok &&
         found.start == 100);
   CHECK(extend_pool(pool, after, {1, 1, 1}, state) == Status::ok);
@@ -396,7 +397,8 @@ void bookings_are_a_list_of_spans() {
         const Span* const span = bookings.find(place, t);
         CHECK((span != nullptr) == (one != plain.end()));
         if (!span || one == plain.end()) continue;
-        CHECK(span->start == t && span->end == one->span.end && span->origin_row == one->span.origin_row);
+        CHECK(span->start == t && span->end == one->span.end &&
+              span->origin_row == one->span.origin_row);
         ++found;
       }
       // By start, behind what stood there before.

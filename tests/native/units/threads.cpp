@@ -35,7 +35,8 @@ bool same(const WindowTable& a, const WindowTable& b) {
 }
 
 // By so many threads as one by one.
-void search(const PreparedSlots& prepared, std::atomic<int>& wrong, CostCachePool* memory = nullptr) {
+void search(const PreparedSlots& prepared, std::atomic<int>& wrong,
+            CostCachePool* memory = nullptr) {
   const std::vector<Query> queries = some_queries();
   std::size_t bad = 0;
   for (const ShapeKind shape : {ShapeKind::ragged, ShapeKind::square}) {

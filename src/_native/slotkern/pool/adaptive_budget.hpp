@@ -1,11 +1,12 @@
-// Whether searches for the cheapest windows of about n parts go by cells (pool/cost_search.hpp), or
-// sweep.
+// Decides if a search for the cheapest window of about n parts goes by cells (pool/cost_search.hpp)
+// or by a sweep over all slots, and how much effort it may spend by cells before it falls back.
 //
-// The effort of both is counted in the same measure (Workspace::effort). What searches by cells
-// gain on sweeps is saved, and a share of what each sweep takes; beyond what a sweep usually takes
-// a search by cells may spend some of it, and all where the last one did so to learn. Where cells
-// tell much, all searches together take far less than sweeps would; where not, little more.
-// Counted, not timed: the same calls one after the other decide alike on every machine.
+// Both are counted in the same unit (Workspace::effort), not timed, so the same sequence of calls
+// decides alike on every machine. The balance grows by sweep / decay after each sweep and by (mean
+// sweep - effort) after each cell search. A cell search may spend the mean sweep plus min(balance,
+// 3 mean sweeps), or plus the whole balance if the last one was building rows of bounds. So the
+// total effort is far below that of sweeps if bounds prune well, and otherwise exceeds it by a
+// small fraction.
 #pragma once
 
 #include <algorithm>
@@ -18,16 +19,16 @@ namespace slotkern {
 
 class AdaptiveBudget {
  public:
-  // How much a search by cells may take now. 0: the next is a sweep, as where too little is saved,
-  // and now and then, to see again what it takes.
+  // Returns the effort that a cell search may spend now. 0: sweep, because the balance is negative
+  // or the mean sweep is due to be measured again.
   std::size_t budget() const {
     if (balance_ < 0 || effort_since_sweep_ > kSweepInterval * mean_sweep_) return 0;
     const std::int64_t max_overrun = last_was_build_ ? balance_ : kMaxOverrun * mean_sweep_;
     return static_cast<std::size_t>(mean_sweep_ + std::min(balance_, max_overrun));
   }
 
-  // After a sweep: how much of it counts as a reason to know costs at all; less, where searches by
-  // cells take longer.
+  // Records a sweep. Returns the part of its effort that counts towards building the bounds: less
+  // of it while cell searches do not gain.
   std::size_t record_sweep(std::size_t effort) {
     const auto spent = static_cast<std::int64_t>(effort) + 1;
     effort_since_sweep_ = 0;
@@ -36,7 +37,8 @@ class AdaptiveBudget {
     return effort * kMinDecay / static_cast<std::size_t>(decay_);
   }
 
-  // After a search by cells: whether it found all or gave up, and spent most on what it learnt.
+  // Records a cell search: if it completed or gave up, and if most of its effort built bounds that
+  // later searches reuse.
   void record_cell_search(bool completed, std::size_t effort, bool was_build) {
     const auto spent = static_cast<std::int64_t>(effort);
     last_was_build_ = was_build;
@@ -53,16 +55,17 @@ class AdaptiveBudget {
     balance_ = std::min(balance_ + effort, kMaxBalance * mean_sweep_ + kInitialBalance);
   }
 
-  static constexpr std::int64_t kMinDecay = 4, kMaxDecay = 64;  // one in so many
-  static constexpr std::int64_t kMaxBalance = 16, kMaxOverrun = 3, kSweepInterval = 48;  // usual sweeps
-  // Tests, whose pools are small, have enough at once.
+  static constexpr std::int64_t kMinDecay = 4, kMaxDecay = 64;  // divisors of the effort of a sweep
+  // in mean sweeps
+  static constexpr std::int64_t kMaxBalance = 16, kMaxOverrun = 3, kSweepInterval = 48;
+  // Tests have a large balance at once, because their pools are small.
   static constexpr std::int64_t kInitialBalance = kFewRows == 0 ? 1 << 20 : 0;
 
-  std::int64_t mean_sweep_ = 0;  // what sweeps take; 0: none has been seen
+  std::int64_t mean_sweep_ = 0;  // moving average; 0: no sweep yet
   std::int64_t balance_ = kFewRows == 0 ? kInitialBalance : -1;
-  std::int64_t effort_since_sweep_ = 0;  // spent by cells since the last sweep
+  std::int64_t effort_since_sweep_ = 0;  // effort of cell searches since then
   std::int64_t decay_ = kMinDecay;
-  bool last_was_build_ = true;      // the last by cells did
+  bool last_was_build_ = true;      // most effort of the last cell search built bounds
 };
 
 }  // namespace slotkern

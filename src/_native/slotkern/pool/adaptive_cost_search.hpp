@@ -1,12 +1,10 @@
-// Searches for the cheapest windows that learn from those before.
+// Repeated searches for the cheapest ragged window: by cells of time with cached cost bounds
+// (pool/cost_search.hpp), or by a sweep. The result is the same; pool/adaptive_budget.hpp decides
+// by counted effort which way is cheaper for queries of this width.
 //
-// A pool that changes knows costs by cells of time (pool/cost_bounds.hpp); so do slots that stay,
-// once so many searches for the cheapest windows have come that it pays. Which of the two ways a
-// search goes is counted for numbers of nodes like its own (pool/adaptive_budget.hpp); the answer is
-// the same.
-//
-// Threads that search at the same time each learn at a desk of their own, and where none is left
-// they sweep.
+// A changing pool owns one cache. For slots that do not change, CostCachePool holds up to 4 caches,
+// because each search changes its cache: up to 4 concurrent threads own one each, and further
+// threads use sweeps.
 #pragma once
 
 #include <atomic>
@@ -21,24 +19,26 @@
 
 namespace slotkern {
 
-// Free spans by node, and the prices by row of the origin array.
+// The free spans by node, and the prices by row of the origin array.
 struct FreeTimeView {
   const std::vector<double>& prices;
   const AvailabilityTimeline& spans;
 };
 
-// Whether a search is one for the cheapest window, of which costs by cells may tell.
+// True if the query can be searched by cells: cheapest ragged window without setup, mask or limits.
 inline bool can_use_cost_cache(const PreparedSlots& prepared, const Query& query, int criterion,
                            ShapeKind shape) {
   return finds_cheapest(criterion) && shape == ShapeKind::ragged && !query.charged() &&
          !query.mask && !query.limits &&
-         query.n <= static_cast<std::int64_t>(prepared.nodes.size()) && CostBoundCache::is_applicable(prepared);
+         query.n <= static_cast<std::int64_t>(prepared.nodes.size()) &&
+         CostBoundCache::is_applicable(prepared);
 }
 
-// What is known of costs; no table: it does not pay to ask, or there is no memory now.
+// Returns the row of bounds for the query, building the cache if needed. The table is null if
+// bounds do not pay yet or memory ran out.
 template <class Free>
-CostBoundCache::RowLease acquire_cost_row(const PreparedSlots& prepared, const Query& query, CostBoundCache& costs,
-                              Free free) {
+CostBoundCache::RowLease acquire_cost_row(const PreparedSlots& prepared, const Query& query,
+                                          CostBoundCache& costs, Free free) {
   if (!costs.should_use(prepared, query.volume)) return {};
   try {
     if (!costs.covers(query.volume)) {
@@ -58,7 +58,8 @@ inline CostScratch& cost_scratch() {
   return scratch;
 }
 
-// search_checked() of such a search: by cells where that pays. free(): what is free.
+// Searches by cells within the budget, else by a sweep with the incumbent as ceiling. free()
+// returns the FreeTimeView. `least`: no window costs less.
 template <class Free>
 Status search_cheapest(const PreparedSlots& prepared, const Query& query, CostBoundCache& costs,
                        double least, Workspace& work, Found& found, Free free) {
@@ -87,9 +88,9 @@ Status search_cheapest(const PreparedSlots& prepared, const Query& query, CostBo
   return goal.best.found ? Status::ok : Status::none;
 }
 
-// What searches for the cheapest windows of slots that stay have learnt. Nothing until the first.
-// Memory: up to 40 bytes a slot, and for each desk, which a thread has for as long as it searches,
-// what pool/cost_bounds.hpp and pool/max_work.hpp say.
+// Cost bounds for slots that do not change, for several threads. Nothing is allocated before the
+// first search. Memory: up to 40 bytes for each slot, and what pool/cost_bounds.hpp and
+// pool/max_work.hpp state for each cache in use.
 class CostCachePool {
   struct CacheEntry {
     std::atomic<bool> taken{false};
@@ -98,7 +99,7 @@ class CostCachePool {
   static constexpr std::size_t kMaxEntries = 4;
 
  public:
-  // A thread's, with a desk from its first search for a cheapest window on, where one is left.
+  // A thread's exclusive use of a cache, from its first search that needs one until destruction.
   class Lease {
    public:
     explicit Lease(CostCachePool& memory) : memory_(memory) {}
@@ -108,7 +109,7 @@ class CostCachePool {
     Lease(const Lease&) = delete;
     Lease& operator=(const Lease&) = delete;
 
-    // As that of window/find.hpp.
+    // As find() of window/find.hpp.
     Answer find(const PreparedSlots& prepared, const Query& asked, int criterion,
                 ShapeKind shape) noexcept {
       return answer_of(asked, [&](Workspace& work, Found& found) {
@@ -123,7 +124,7 @@ class CostCachePool {
     }
 
    private:
-    // Whether there is a desk.
+    // Returns true if this lease has a cache, after acquiring a free one if needed.
     bool acquire() {
       if (entry_) return true;
       CacheEntry* const entries = memory_.entries();
@@ -141,7 +142,7 @@ class CostCachePool {
     CacheEntry* entry_ = nullptr;
   };
 
-  // While nobody searches: the slots are about to change.
+  // Drops all caches. Call while no thread searches, before the slots change.
   void clear() {
     entries_.drop();
     free_.drop();
@@ -180,7 +181,7 @@ class CostCachePool {
   MadeOnce<Free> free_;
 };
 
-// find() and find_many() of window/find.hpp, that learn.
+// As find() and find_many() of window/find.hpp, with cached cost bounds.
 inline Answer find(const PreparedSlots& prepared, CostCachePool& memory, const Query& query,
                    int criterion, ShapeKind shape) noexcept {
   return CostCachePool::Lease(memory).find(prepared, query, criterion, shape);

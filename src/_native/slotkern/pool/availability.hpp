@@ -1,19 +1,20 @@
-// What is free and what is booked in a pool that changes: the truth, by node.
+// The free and the booked time of a changing pool, by node. All other structures of a pool are
+// derived from this one.
 //
-// Free time is a sorted list of spans for each node, each with the row of the origin array it is
-// a part of: what is given back merges only with spans of one origin, so that slots that touch
-// (perhaps at other prices) stay apart and everything comes back bit for bit. Beside it stands
-// what is booked, so that nothing can be given back twice. `Rows` hears of every change of free
-// time (pool/usable_slots.hpp).
+// Each node has a sorted list of disjoint free spans. A span carries the row of the origin array
+// that it is a part of, and released time merges only with spans of the same row: slots that touch
+// (perhaps at other prices) stay separate, and book() followed by release() restores the lists bit
+// for bit. Booked spans are stored beside them (pool/booking_index.hpp), so that no time can be
+// released twice. `Observer` is notified of every change of free time (pool/usable_slots.hpp).
 //
-// Closed time of a node, as while it is out of order, is not free whether or not it is booked. A
-// closed part that nothing books is held: it stands in neither list, and is free again when the
-// node is opened. What is released in closed time is held too.
+// Closed time of a node (for example while it is out of order) is never free, booked or not. Closed
+// time that is not booked is withheld: it is in neither list and becomes free when the node is
+// opened. A part released within closed time is withheld too.
 //
-// The clock moves lazily: free time before now() stays in the lists until a change meets it or
-// trim_before_now() is called, and no reader may take it for free.
+// The clock is lazy: free time before now() stays in the lists until a change touches it or
+// trim_before_now() is called. Readers must clip spans to now().
 //
-// A part costs O(log m + spans of its node) to book or release.
+// Cost: O(log m + spans of the node) for each part booked or released.
 #pragma once
 
 #include <algorithm>
@@ -32,21 +33,22 @@
 
 namespace slotkern {
 
-// All that a pool is, beside its origin array; spans of each node ascending.
+// Snapshot of a pool without its origin array. Node ids parallel to their spans, which ascend
+// within each node.
 struct PoolState {
   double now = -kInfinity;
   std::vector<std::int32_t> free_nodes, booked_nodes, removed;
   std::vector<Span> free, booked;
-  std::size_t first_new_span = 0;  // free spans from here on are new
+  std::size_t first_new_span = 0;  // index in `free`: spans from here on are new
   std::vector<std::int32_t> withheld_nodes, closed_nodes;
-  std::vector<Span> withheld;    // closed and not booked
-  std::vector<Span> closed;  // disjoint; their row means nothing
+  std::vector<Span> withheld;    // closed, not booked
+  std::vector<Span> closed;  // disjoint; origin_row is not used
 };
 
-// Nodes are named by their place in PreparedSlots::nodes.
+// Nodes are identified by their index in PreparedSlots::nodes (`place`, `k`).
 class AvailabilityTimeline {
  public:
-  // Of these nodes nothing is free yet. Lists that were there keep their memory.
+  // Starts over with these nodes, none of which is free. Existing lists keep their memory.
   void reset(const std::vector<Node>& nodes) {
     now_ = -kInfinity;
     free_.resize(nodes.size());
@@ -57,7 +59,7 @@ class AvailabilityTimeline {
     index_nodes(nodes);
   }
 
-  // In the order of time.
+  // Appends a free span, which must start after those that the node has.
   void append_free(std::size_t place, const Span& span) { free_[place].push_back(span); }
 
   void load(const PoolState& state) {
@@ -84,7 +86,7 @@ class AvailabilityTimeline {
     }
   }
 
-  // Nodes by id.
+  // Returns a snapshot, nodes by id, without time before now().
   PoolState state() const {
     PoolState out;
     out.now = now_;
@@ -107,7 +109,8 @@ class AvailabilityTimeline {
     return out;
   }
 
-  // What is free of it at or after `begin` and has begun by `end`: spans cut by the clock alone.
+  // Returns the free spans that end at or after `begin` and start at or before `end`, whole but for
+  // the time before now().
   PoolState free_between(double begin, double end) const {
     PoolState out;
     for (const auto& [id, place] : ids_) {
@@ -122,7 +125,7 @@ class AvailabilityTimeline {
     return out;
   }
 
-  // -1: there is no such node.
+  // Returns the index of the node, or -1 if there is no such node.
   std::int32_t place_of(std::int32_t node) const {
     if (!places_.empty())
       return static_cast<std::size_t>(node) < places_.size()
@@ -140,7 +143,8 @@ class AvailabilityTimeline {
   const std::vector<std::uint8_t>& removed() const { return removed_; }
   double now() const { return now_; }
 
-  // Looks up the parts (ascending by node) for cut(), or says which of them is not free.
+  // Locates the parts (ascending by node) for book(). Returns not_free, and the index of the part
+  // in `failed_part`, if one of them is not free.
   template <class Observer>
   Status locate_free(double start, const Part* parts, std::size_t n, const Observer& observer,
                    std::size_t& failed_part) {
@@ -149,7 +153,8 @@ class AvailabilityTimeline {
     for (failed_part = 0; failed_part < n; ++failed_part) {
       const Part& part = parts[failed_part];
       const std::int32_t k = place_of(part.node);
-      if (k < 0 || (failed_part && parts[failed_part - 1].node >= part.node)) return Status::not_free;
+      if (k < 0 || (failed_part && parts[failed_part - 1].node >= part.node))
+        return Status::not_free;
       const std::vector<Span>& spans = free_[static_cast<std::size_t>(k)];
       const std::size_t i = last_starting_by(spans, start);
       const double finish = start + part.length;
@@ -161,12 +166,12 @@ class AvailabilityTimeline {
     return Status::ok;
   }
 
-  // Takes what find_free() has looked up, and books it unless it is taken for good: all of it or,
-  // without memory, nothing.
+  // Books the parts that locate_free() has located; if `is_final` they cannot be released. Strong
+  // exception guarantee.
   template <class Observer>
   void book(double start, const Part* parts, bool is_final, Observer& observer) {
     for (const auto& [k, i] : located_)
-      if (free_[k][i].start < start) {  // it may leave two spans
+      if (free_[k][i].start < start) {  // the cut may leave two spans
         room_for(1, free_[k]);
         observer.prefetch_row(k, free_[k][i]);
       }
@@ -176,28 +181,29 @@ class AvailabilityTimeline {
     observer.apply_pending();
   }
 
-  // Looks up the parts for give_back() as far as they are not past, or says which of them is not
-  // booked. Parts of removed nodes are gone with them.
+  // Locates the parts for release(). Parts that are past and parts of removed nodes are skipped.
+  // Returns not_booked, and the index of the part in `failed_part`, if another one is not booked.
   Status locate_booked(double start, const Part* parts, std::size_t n, std::size_t& failed_part) {
     located_.clear();
     bookings_.flush(now_);
     for (failed_part = 0; failed_part < n; ++failed_part) {
       const Part& part = parts[failed_part];
       const std::int32_t k = place_of(part.node);
-      if (k < 0 || (failed_part && parts[failed_part - 1].node >= part.node)) return Status::not_booked;
+      if (k < 0 || (failed_part && parts[failed_part - 1].node >= part.node))
+        return Status::not_booked;
       const double finish = start + part.length;
       if (removed_[static_cast<std::size_t>(k)]) continue;
       const Span* const span = bookings_.find(static_cast<std::size_t>(k), start);
       const bool booked = span && finish <= span->end && span->end == cut_finish(finish, span->end);
-      if (finish <= now_ && !(booked && span->end > now_)) continue;  // past, or given back
+      if (finish <= now_ && !(booked && span->end > now_)) continue;  // past, or released already
       if (!booked) return Status::not_booked;
       located_.push_back({static_cast<std::size_t>(k), 0});
     }
     return Status::ok;
   }
 
-  // Frees what find_booked() has looked up, all of it or nothing; `grown(place, freed, span)` for
-  // each span that is larger now.
+  // Frees the parts that locate_booked() has located, and calls on_grown(place, freed, span) with
+  // the free span that each has become a part of. Strong exception guarantee.
   template <class Observer, class OnGrown>
   void release(double start, Observer& observer, OnGrown on_grown) {
     for (const SpanRef& place : located_) {
@@ -208,16 +214,18 @@ class AvailabilityTimeline {
     }
     for (const SpanRef& place : located_) {
       const Span span = bookings_.extract(place.node, start);
-      free_outside_closures(place.node, {std::max(span.start, now_), span.end, span.origin_row}, observer, on_grown);
+      free_outside_closures(place.node, {std::max(span.start, now_), span.end, span.origin_row},
+                            observer, on_grown);
     }
     observer.apply_pending();
   }
 
-  // Makes `times`, ascending and disjoint, the closed time of a node: all of it or, without
-  // memory, nothing. Calls taken(place, start, end) for each piece that is no longer free, and
-  // `grown` as give_back() does for each that is free again.
+  // Replaces the closed time of a node by `times`, ascending and disjoint. Calls on_taken(place,
+  // start, end) for each piece that ceases to be free, and on_grown as release() does for each
+  // piece that becomes free. Strong exception guarantee.
   template <class Observer, class OnTaken, class OnGrown>
-  void close(std::size_t k, std::vector<Span> times, Observer& observer, OnTaken on_taken, OnGrown on_grown) {
+  void close(std::size_t k, std::vector<Span> times, Observer& observer, OnTaken on_taken,
+             OnGrown on_grown) {
     ClosedTime next;
     const auto before = closed_.find(k);
     const std::vector<Span> withheld =
@@ -227,15 +235,16 @@ class AvailabilityTimeline {
     next.times = std::move(times);
     room_for(2 * pieces, free_[k]);
     ClosedTime& closed = closed_[k];
-    std::swap(closed, next);  // nothing below takes memory but the rows
+    std::swap(closed, next);  // from here on only observers allocate
     withhold_free(k, closed, observer, on_taken);
     for (const Span& span : withheld)
       if (span.end > now_)
-        free_outside_closures(k, {std::max(span.start, now_), span.end, span.origin_row}, observer, on_grown);
+        free_outside_closures(k, {std::max(span.start, now_), span.end, span.origin_row}, observer,
+                              on_grown);
     observer.apply_pending();
     if (closed.times.empty()) closed_.erase(k);
   }
-  // Spans by start that overlap or touch become one.
+  // Merges spans, sorted by start, that overlap or touch.
   static void merge_overlapping(std::vector<Span>& times) {
     std::size_t count = 0;
     for (const Span& time : times)
@@ -245,19 +254,22 @@ class AvailabilityTimeline {
         times[count++] = {time.start, time.end, 0};
     times.resize(count);
   }
-  // Calls visit(place, span) for what is held.
+  // Calls visit(place, span) for each withheld span.
   template <class Visit>
   void for_each_withheld(Visit visit) const {
     for (const auto& [k, closed] : closed_)
       for (const Span& span : closed.withheld) visit(k, span);
   }
 
-  // Between lend() and end_assume_free() searches for a start before `start` see the booked parts as
-  // free. Such a window has a part on a node of them only where free time comes right before
-  // the part, and then the slot there goes on to the end of what give_back() would join: so
-  // ends are moved, no rows. Parts before which nothing is free by `latest` are left alone.
+  // Speculative release: until end_assume_free(), searches for a start before `start` see the
+  // booked parts as free. A window that starts before `start` can use this time only as the
+  // continuation of a free span that ends at `start`; it then reaches as far as release() would
+  // extend that span. So it suffices to move ends in the observer: no row is inserted, and the
+  // lists here do not change. Parts without a free span before them that starts by `latest` are
+  // skipped.
   template <class Observer>
-  void assume_free(double start, double latest, const Part* parts, std::size_t n, Observer& observer) {
+  void assume_free(double start, double latest, const Part* parts, std::size_t n,
+                   Observer& observer) {
     assumed_free_.clear();
     bookings_.flush(now_);
     for (std::size_t j = 0; j < n; ++j) {
@@ -285,7 +297,7 @@ class AvailabilityTimeline {
     observer.apply_pending();
   }
 
-  // The clock never goes back.
+  // Moves the clock forward; an earlier time is ignored.
   void set_clock(double now) { now_ = std::max(now, now_); }
 
   std::size_t count_expired() const {
@@ -294,7 +306,7 @@ class AvailabilityTimeline {
     return count;
   }
 
-  // The free spans that end before now leave.
+  // Erases the free spans that end by now().
   template <class Observer>
   void erase_expired(Observer& observer) {
     for (std::size_t k = 0; k < free_.size(); ++k) erase_expired(k, observer);
@@ -306,7 +318,7 @@ class AvailabilityTimeline {
     }
   }
 
-  // The same, and spans that began before now begin at now.
+  // Erases the free spans that end by now() and trims those that start before it.
   template <class Observer>
   void trim_before_now(Observer& observer) {
     for (std::size_t k = 0; k < free_.size(); ++k) {
@@ -320,7 +332,7 @@ class AvailabilityTimeline {
     observer.apply_pending();
   }
 
-  // The node and all its time, booked or free, leave.
+  // Removes the node with all its free, booked and closed time.
   template <class Observer>
   void remove_node(std::size_t k, Observer& observer) {
     for (const Span& span : free_[k]) observer.erase(k, span);
@@ -333,7 +345,7 @@ class AvailabilityTimeline {
 
  private:
   struct SpanRef {
-    std::size_t node, span;  // indices
+    std::size_t node, span;  // node index, span index
   };
 
   struct AssumedFree {
@@ -341,19 +353,19 @@ class AvailabilityTimeline {
     double end;
   };
 
-  // Of a node with closed time: when, and what would be free in it; each ascending and disjoint.
+  // Closed time of a node, and what would be free within it; each ascending and disjoint.
   struct ClosedTime {
     std::vector<Span> times, withheld;
   };
 
-  // A listener for lists that no rows follow.
+  // Ignores notifications, for changes after which the observer is rebuilt.
   struct NullObserver {
     void erase(std::size_t, const Span&) {}
     void subtract(std::size_t, const Span&, double, double, std::size_t, bool) {}
     void apply_pending() {}
   };
 
-  // Adds the spans to `out` without what is past.
+  // Appends the spans to `out` without time before now().
   void append_unexpired(const std::vector<Span>& spans, std::vector<Span>& out) const {
     for (std::size_t i = count_expired_prefix(spans); i < spans.size(); ++i)
       out.push_back({std::max(spans[i].start, now_), spans[i].end, spans[i].origin_row});
@@ -367,7 +379,8 @@ class AvailabilityTimeline {
     spans.erase(spans.begin(), at(spans, count_expired));
   }
 
-  // What is free of the node's closed time is held. The lists have room.
+  // Withholds the free time of the node that lies in its closed time. Allocates nothing: the caller
+  // has reserved the capacity.
   template <class Observer, class OnTaken>
   void withhold_free(std::size_t k, ClosedTime& closed, Observer& observer, OnTaken on_taken) {
     std::vector<Span>& spans = free_[k];
@@ -387,7 +400,7 @@ class AvailabilityTimeline {
     }
   }
 
-  // A span more is held, joined with those of its row that it touches.
+  // Inserts a span into `withheld` and merges it with spans of the same origin row that it touches.
   static void withhold(std::vector<Span>& withheld, Span span) {
     auto next = std::lower_bound(withheld.begin(), withheld.end(), span.start,
                                  [](const Span& other, double t) { return other.start < t; });
@@ -405,7 +418,8 @@ class AvailabilityTimeline {
     withheld.insert(next, span);
   }
 
-  // Frees a span of a node except its closed time, which becomes held. The lists have capacity.
+  // Frees a span of a node except for its closed time, which is withheld. Allocates nothing: the
+  // caller has reserved the capacity.
   template <class Observer, class OnGrown>
   void free_outside_closures(std::size_t k, Span span, Observer& observer, OnGrown on_grown) {
     const auto free = [&](const Span& piece) { on_grown(k, piece, release(k, piece, observer)); };
@@ -430,10 +444,10 @@ class AvailabilityTimeline {
     }
   }
 
-  // What is free of the nodes, and their rows, are on their way from memory while others are
-  // looked up.
+  // Prefetches the span lists of the nodes, and the rows of the parts in the observer.
   template <class Observer>
-  void prefetch_parts(double start, const Part* parts, std::size_t n, const Observer& observer) const {
+  void prefetch_parts(double start, const Part* parts, std::size_t n,
+                      const Observer& observer) const {
     const auto each = [=, this](auto visit) {
       for (const Part* part = parts; part != parts + n; ++part)
         if (const std::int32_t k = place_of(part->node); k >= 0)
@@ -446,7 +460,7 @@ class AvailabilityTimeline {
     each([this](const Part&, std::size_t k) { fetch(free_[k].data()); });
   }
 
-  // Most often all of a node stand together.
+  // The spans of one node are usually contiguous and are then appended together.
   void load_free(const PoolState& state) {
     const std::vector<std::int32_t>& nodes = state.free_nodes;
     for (std::size_t i = 0, next = 0; i < nodes.size(); i = next) {
@@ -456,7 +470,7 @@ class AvailabilityTimeline {
     }
   }
 
-  // Which id has which place.
+  // Builds the map from node id to index: a table if ids are dense, else a sorted list.
   void index_nodes(const std::vector<Node>& nodes) {
     std::int32_t largest = 0;
     for (const Node& node : nodes) largest = std::max(largest, node.id);
@@ -488,7 +502,7 @@ class AvailabilityTimeline {
     return static_cast<std::size_t>(first - spans.begin());
   }
 
-  // Cuts [start, finish) out of a free span, which stands in row `at_row` perhaps.
+  // Books [start, finish) of a free span; `at_row`: hint, the row that holds the span.
   template <class Observer>
   void book(const SpanRef& place, double start, double finish, std::size_t at_row, bool is_final,
            Observer& observer) {
@@ -499,9 +513,10 @@ class AvailabilityTimeline {
     subtract(place, start, finish, at_row, observer);
   }
 
-  // What the span has before [start, finish) stays unless it is past.
+  // Subtracts [start, finish) from a free span. The rest before `start` is dropped if it is past.
   template <class Observer>
-  void subtract(const SpanRef& place, double start, double finish, std::size_t at_row, Observer& observer) {
+  void subtract(const SpanRef& place, double start, double finish, std::size_t at_row,
+                Observer& observer) {
     const auto [k, i] = place;
     std::vector<Span>& spans = free_[k];
     const Span span = spans[i];
@@ -518,14 +533,16 @@ class AvailabilityTimeline {
     }
   }
 
-  // The free span that it has become a part of.
+  // Frees a span and returns the free span that contains it after merging.
   template <class Observer>
   Span release(std::size_t k, Span span, Observer& observer) {
     std::vector<Span>& spans = free_[k];
     const std::size_t before = last_starting_by(spans, span.start);
     const std::size_t i = before == spans.size() ? 0 : before + 1;
-    const bool left = i > 0 && spans[i - 1].end == span.start && spans[i - 1].origin_row == span.origin_row;
-    const bool right = i < spans.size() && spans[i].start == span.end && spans[i].origin_row == span.origin_row;
+    const bool left =
+        i > 0 && spans[i - 1].end == span.start && spans[i - 1].origin_row == span.origin_row;
+    const bool right =
+        i < spans.size() && spans[i].start == span.end && spans[i].origin_row == span.origin_row;
     if (right) span.end = spans[i].end;
     if (left) {
       span.start = spans[i - 1].start;
@@ -546,13 +563,13 @@ class AvailabilityTimeline {
   }
 
   double now_ = -kInfinity;
-  std::vector<std::pair<std::int32_t, std::int32_t>> ids_;  // (node id, place), ascending
-  std::vector<std::int32_t> places_;                        // by id; empty where ids have gaps
-  SpanLists free_;                                          // by start
+  std::vector<std::pair<std::int32_t, std::int32_t>> ids_;  // (node id, index), ascending
+  std::vector<std::int32_t> places_;  // index by node id, -1: none; empty if ids are sparse
+  SpanLists free_;                                          // sorted by start
   BookingIndex bookings_;
-  std::vector<std::uint8_t> removed_;                          // by place: removed
-  std::map<std::size_t, ClosedTime> closed_;                    // by place, of those that have any
-  std::vector<SpanRef> located_;                               // of the parts looked up last
+  std::vector<std::uint8_t> removed_;                          // [place]
+  std::map<std::size_t, ClosedTime> closed_;  // by place; only nodes with closed time
+  std::vector<SpanRef> located_;  // by locate_free() or locate_booked()
   std::vector<AssumedFree> assumed_free_;
 };
 

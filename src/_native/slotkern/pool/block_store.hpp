@@ -1,11 +1,25 @@
-// The blocks of 64 rows of a pool that changes, with gaps among them, and what screens say of both
-// (pool/slot_tree.hpp).
+// The row storage of a changing pool (pool/slot_tree.hpp): blocks of 64 rows with gaps, and the
+// zone maps and minima that searches use to skip blocks.
 //
-// A slot that leaves becomes a gap where it stood. One that comes takes the nearest gap: only the
-// rows between are moved; where many come, the block is laid out anew, O(64), gaps evenly among
-// its slots. What a screen says of a block may be too wide, never too narrow (slots/screen.hpp):
-// rows that join widen it; when some have left or shrunk, it is folded anew, O(64), by the first
-// search that comes to it in vain.
+//   directory (PreparedSlots::order)       block b of 64 rows
+//
+//   rank in time   leaf     entry          row      64b     64b+1   64b+2   ...   64b+63
+//   0          ->  leaf 4 : 256..319       slots    S(t=3)  S(t=5)  copy          S(t=9)
+//   1          ->  leaf 0 :   0..63        origins  17      4       4             31
+//   2          ->  leaf 7 : 448..511       taken    bit j of taken[b] is set if row 64b + j holds
+//                                                   a slot; otherwise it is a gap (here row 64b+2)
+//   entry e = 64 * leaf + j  ->  block(e) = b   (any order: blocks never move, entries do)
+//   position of row r in the order of time = 64 * (64 * rank + j) + r % 64
+//   zone maps: row bounds at [r], block bounds at [e]; least_nodes at [e]
+//
+// A slot that leaves becomes a gap. One that arrives takes the nearest gap and moves only the rows
+// between. After many arrivals the block is rewritten, O(64), with its gaps spread evenly. A gap
+// holds a copy of the slot before it, or the slot that left it: the 64 rows are always sorted, and
+// a slot comes before the gaps that hold its copies.
+//
+// Bounds of a block may be too wide, never too narrow, so no search misses a slot. An arriving row
+// expands them; after a removal they are stale, and the first search with a false positive
+// recomputes them, O(64) (slots/screen.hpp).
 #pragma once
 
 #include <algorithm>
@@ -22,9 +36,10 @@
 
 namespace slotkern {
 
-using SlotWithOrigin = std::pair<Slot, std::size_t>;  // and its row of the origin array
+using SlotWithOrigin = std::pair<Slot, std::size_t>;  // slot, row of the origin array
 
-// A slot in the order of time, which is in this row of its block or, from 64 on, coming.
+// Key of a slot while blocks are merged. `source`: its row in the block if below 64, else 64 + its
+// index among the pending slots.
 struct MergeEntry {
   double start;
   std::int32_t node;
@@ -40,7 +55,7 @@ struct ByStartThenNode {
   }
 };
 
-// Blocks are named by their seats (slots/blocks.hpp).
+// Blocks are identified by their directory entries (slots/blocks.hpp), called seats.
 class BlockStore {
  public:
   static constexpr std::size_t kBlock = 64, kFill = 48;
@@ -50,14 +65,14 @@ class BlockStore {
   }
   static std::uint64_t bit(std::size_t row) { return std::uint64_t{1} << row % kBlock; }
 
-  // The same blocks, of another PreparedSlots that has been copied.
+  // Continues on a copy of the PreparedSlots.
   void attach(PreparedSlots& prepared) { prepared_ = &prepared; }
 
-  // All rows anew: slots in the order of (start, node), and the rows of the origin array. Without
-  // memory they stay as they were.
+  // Builds all rows from slots sorted by (start, node). Strong exception guarantee.
   void build(PreparedSlots& prepared, const std::vector<SlotWithOrigin>& slots) {
     const std::size_t blocks = std::max<std::size_t>(1, (slots.size() + kFill - 1) / kFill);
-    // More can come without all being moved. Until they do, they cost no more than addresses.
+    // Reserve address space for growth, so that arrivals rarely move all rows. Unused pages cost no
+    // memory.
     const std::size_t few = std::min<std::size_t>(2 * blocks, 48),
                       most = blocks + std::max(blocks / 4, few);
     Blocks order;
@@ -82,7 +97,8 @@ class BlockStore {
     prepared.order.each([&](std::size_t seat) {
       const std::size_t first = b * slots.size() / blocks;
       std::array<MergeEntry, kBlock> rows;
-      for (std::size_t j = 0; j < kBlock; ++j) rows[j].source = static_cast<std::uint32_t>(kBlock + j);
+      for (std::size_t j = 0; j < kBlock; ++j)
+        rows[j].source = static_cast<std::uint32_t>(kBlock + j);
       fill(seat, 0, rows.data(), ++b * slots.size() / blocks - first, slots.data() + first);
     });
     free_blocks_.clear();
@@ -96,23 +112,25 @@ class BlockStore {
     return prepared_->slots[first_row(seat) + row];
   }
 
-  // How many rows of the block come before (start, node), gaps too.
+  // Returns the number of rows of the block, gaps included, that come before (start, node).
   std::size_t count_rows_before(std::size_t seat, double start, std::int32_t node) const {
     return prepared_->count_rows(first_row(seat),
                                  [=](const Slot& slot) { return before(slot, start, node); });
   }
 
-  SlotWithOrigin slot_with_origin(std::size_t row) const { return {prepared_->slots[row], prepared_->origins[row]}; }
+  SlotWithOrigin slot_with_origin(std::size_t row) const {
+    return {prepared_->slots[row], prepared_->origins[row]};
+  }
   int count(std::size_t seat) { return std::popcount(taken(seat)); }
 
-  // Calls visit(row) for all slots of the block, in their order.
+  // Calls visit(row) for each slot of the block, in the order of time.
   template <class Visit>
   void for_each(std::size_t seat, Visit visit) {
     for (std::uint64_t rows = taken(seat); rows; rows &= rows - 1)
       visit(first_row(seat) + static_cast<std::size_t>(std::countr_zero(rows)));
   }
 
-  // A slot comes into a block that is not full.
+  // Adds a slot to a block that has a gap.
   void add(std::size_t seat, const SlotWithOrigin& fresh) {
     const auto& [slot, origin] = fresh;
     const std::size_t row = claim_row(seat, slot);
@@ -128,7 +146,8 @@ class BlockStore {
     each_screen([=](Screen& screen) { screen.widen(seat, row); });
   }
 
-  // The slot of a row leaves, and the block when nothing is left: whether it is still there.
+  // Empties a row, and removes the block if it was the last row of one of several blocks. Returns
+  // false if the block was removed.
   bool remove_row(std::size_t seat, std::size_t row) {
     const bool first = is_first(seat, row);
     taken(seat) &= ~bit(row);
@@ -143,7 +162,7 @@ class BlockStore {
     return stays;
   }
 
-  // The slot of a row ends at `end` now.
+  // Moves the end of the slot in a row to `end`.
   void set_end(std::size_t seat, std::size_t row, double end) {
     Slot& slot = prepared_->slots[row];
     const bool shrinks = end < slot.end;
@@ -154,10 +173,10 @@ class BlockStore {
     each_screen([=](Screen& screen) { shrinks ? screen.loosen(seat) : screen.widen(seat, row); });
   }
 
-  // These become all that the block holds, with gaps evenly among them: of the rows from `stand`
-  // on, which may be its own, and of what is coming.
-  void fill(std::size_t seat, std::size_t present_first, const MergeEntry* entries, std::size_t count,
-            const SlotWithOrigin* pending) {
+  // Rewrites the block with `count` sorted entries, gaps spread evenly. An entry is in the rows
+  // from `present_first` on, which may be those of the block itself, or in `pending`.
+  void fill(std::size_t seat, std::size_t present_first, const MergeEntry* entries,
+            std::size_t count, const SlotWithOrigin* pending) {
     const std::size_t rows = first_row(seat);
     std::array<Slot, kBlock> fresh;
     std::array<std::size_t, kBlock> origins;
@@ -168,11 +187,14 @@ class BlockStore {
       const auto row = static_cast<std::size_t>(std::countr_zero(rest));
       const std::size_t at = entries++->source;
       const bool is_present = at < kBlock;
-      fresh[row] = *(is_present ? &prepared_->slots[present_first + at] : &pending[at - kBlock].first);
-      origins[row] = *(is_present ? &prepared_->origins[present_first + at] : &pending[at - kBlock].second);
+      fresh[row] =
+          *(is_present ? &prepared_->slots[present_first + at] : &pending[at - kBlock].first);
+      origins[row] =
+          *(is_present ? &prepared_->origins[present_first + at] : &pending[at - kBlock].second);
       least = std::min(least, fresh[row].node);
     }
-    for (std::uint64_t gaps = ~mask; count && gaps; gaps &= gaps - 1) {  // they say what is before
+    // copy the slot before
+    for (std::uint64_t gaps = ~mask; count && gaps; gaps &= gaps - 1) {
       const auto row = static_cast<std::size_t>(std::countr_zero(gaps));
       fresh[row] = fresh[row - 1], origins[row] = origins[row - 1];
     }
@@ -187,7 +209,7 @@ class BlockStore {
       screen(*prices, seat, [](const Slot& s) { return s.price; }, PreparedSlots::room);
   }
 
-  // An empty block gets a seat behind this one: which it is. Others may have changed.
+  // Adds an empty block after this one and returns its directory entry. Invalidates other entries.
   std::size_t add_block_after(std::size_t seat) {
     PreparedSlots& prepared = *prepared_;
     if (free_blocks_.empty()) {
@@ -203,7 +225,7 @@ class BlockStore {
     return fresh;
   }
 
-  // The block and all its slots leave.
+  // Removes the block with all its slots.
   void remove_block(std::size_t seat) {
     for_each(seat, [&](std::size_t row) {
       each_screen([=](Screen& screen) { screen.clear(row); });
@@ -226,7 +248,7 @@ class BlockStore {
            prepared_->order.previous(seat) == Blocks::kNone;
   }
 
-  // No slot of the block stands before this row.
+  // True if no slot of the block comes before this row.
   bool is_first(std::size_t seat, std::size_t row) {
     return (taken(seat) & (bit(row) - 1)) == 0;
   }
@@ -234,8 +256,8 @@ class BlockStore {
     prepared_->order.set_first(seat, taken(seat) ? first_slot(seat).start : -kInfinity);
   }
 
-  // A row for the slot, where the order wants it, in a block that is not full: the rows between
-  // there and the nearest gap move by one.
+  // Makes a free row for the slot at its place in the order: shifts the rows between that place and
+  // the nearest gap by one. The block must have a gap.
   std::size_t claim_row(std::size_t seat, const Slot& slot) {
     const std::size_t rows = first_row(seat), at = count_rows_before(seat, slot.start, slot.node);
     const std::uint64_t gaps = ~taken(seat);
@@ -252,7 +274,7 @@ class BlockStore {
     return rows + at - 1;
   }
 
-  // [count]: bit j: so many slots, evenly among gaps, stand in row j too.
+  // [count]: bit mask of the rows that `count` slots take if gaps are spread evenly.
   static constexpr std::array<std::uint64_t, kBlock + 1> kEvenlySpread = [] {
     std::array<std::uint64_t, kBlock + 1> rows{};
     for (std::size_t count = 0; count <= kBlock; ++count)
@@ -288,7 +310,7 @@ class BlockStore {
     });
   }
 
-  // What Blocks tells of seats.
+  // RelocationListener of the directory: per-entry data move with the entries.
   struct BoundsRelocator {
     BlockStore* rows;
     void resize(std::size_t seats) const {
@@ -307,7 +329,7 @@ class BlockStore {
   };
 
   PreparedSlots* prepared_ = nullptr;
-  std::vector<std::uint32_t> free_blocks_;  // blocks of rows that are empty
+  std::vector<std::uint32_t> free_blocks_;  // indices of unused blocks
 };
 
 }  // namespace slotkern

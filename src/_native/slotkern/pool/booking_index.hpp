@@ -1,7 +1,8 @@
-// What is booked in a pool that changes, by node, so that nothing can be given back twice.
+// The booked spans of a changing pool, by node. A release looks its parts up here, so that no time
+// can be released twice.
 //
-// Most of what is booked nobody asks for again: it is written down as it comes, O(1), and sorted
-// into lists of spans by node, O(spans of its node) each, when something is to be given back.
+// Most bookings are never released. A new booking is therefore appended to an unsorted buffer,
+// O(1), and moved to the sorted list of its node, O(spans of the node), before the next release.
 #pragma once
 
 #include <algorithm>
@@ -13,15 +14,16 @@
 
 namespace slotkern {
 
-// A stretch of one node's time; `row` of the origin array.
+// A half-open interval [start, end) of one node's time. `origin_row`: the row of the pool's origin
+// array that it is a part of.
 struct Span {
   double start, end;
   std::size_t origin_row;
 };
-using SpanLists = LargeVector<std::vector<Span>>;  // by place of the node
+using SpanLists = LargeVector<std::vector<Span>>;  // [node index]
 
-// The last span that starts at t or before; size() if there is none. Halved without a branch:
-// in lists as short as these a wrong guess costs more than all steps.
+// Returns the index of the last span that starts at or before t, or spans.size() if there is none.
+// Branch-free bisection: in lists this short one misprediction costs more than all steps.
 inline std::size_t last_starting_by(const std::vector<Span>& spans, double t) {
   if (spans.empty() || !(spans.front().start <= t)) return spans.size();
   std::size_t at = 0;
@@ -32,20 +34,21 @@ inline std::size_t last_starting_by(const std::vector<Span>& spans, double t) {
 
 class BookingIndex {
  public:
-  // Of the node at this place in PreparedSlots::nodes.
+  // `place`: index of the node in PreparedSlots::nodes.
   struct Booking {
     std::size_t place;
     Span span;
   };
 
-  // Of so many nodes nothing is booked. Lists that were there keep their memory.
+  // Removes all bookings. Existing lists keep their memory.
   void reset(std::size_t nodes) {
     lists_.resize(nodes);
     for (std::vector<Span>& spans : lists_) spans.clear();
     pending_.clear();
   }
 
-  // Room for so many more. When it has doubled, what was past by `now` leaves.
+  // Reserves memory for `more` calls of add(). When the buffer would grow, bookings that end by
+  // `now` are dropped first.
   void reserve(std::size_t more, double now) {
     if (pending_.capacity() - pending_.size() >= more) return;
     std::erase_if(pending_, [now](const Booking& booking) { return booking.span.end <= now; });
@@ -53,8 +56,8 @@ class BookingIndex {
   }
   void add(std::size_t place, const Span& span) { pending_.push_back({place, span}); }
 
-  // Before something is looked up: what is fresh is sorted into the lists, which lose what was
-  // past by `now`. Without memory it stays fresh, and is found there.
+  // Moves the buffered bookings into the lists of their nodes and drops those that end by `now`. On
+  // bad_alloc the rest stays in the buffer; find() and extract() search both.
   void flush(double now) noexcept {
     try {
       for (; !pending_.empty(); pending_.pop_back()) {
@@ -70,18 +73,19 @@ class BookingIndex {
     }
   }
 
-  // What is booked of the node from `start` on; null: nothing.
+  // Returns the booking of the node that starts exactly at `start`, or nullptr.
   const Span* find(std::size_t place, double start) const {
     const std::vector<Span>& list = lists_[place];
     const std::size_t at = last_starting_by(list, start);
     if (at < list.size() && list[at].start == start) return &list[at];
-    const auto pending = std::find_if(pending_.begin(), pending_.end(), [=](const Booking& booking) {
-      return booking.place == place && booking.span.start == start;
-    });
+    const auto pending =
+        std::find_if(pending_.begin(), pending_.end(), [=](const Booking& booking) {
+          return booking.place == place && booking.span.start == start;
+        });
     return pending == pending_.end() ? nullptr : &pending->span;
   }
 
-  // The same leaves.
+  // Removes and returns the booking of the node that starts at `start`, which must exist.
   Span extract(std::size_t place, double start) {
     const Span span = *find(place, start);
     std::vector<Span>& list = lists_[place];
@@ -93,13 +97,13 @@ class BookingIndex {
     return span;
   }
 
-  // The node leaves.
+  // Removes all bookings of the node.
   void remove_node(std::size_t place) {
     std::erase_if(pending_, [place](const Booking& booking) { return booking.place == place; });
     lists_[place].clear();
   }
 
-  // What is in no list yet, by place, then start.
+  // Returns a copy of the buffer, sorted by node index, then start.
   std::vector<Booking> sorted_pending() const {
     std::vector<Booking> sorted = pending_;
     std::sort(sorted.begin(), sorted.end(), [](const Booking& a, const Booking& b) {
@@ -107,7 +111,7 @@ class BookingIndex {
     });
     return sorted;
   }
-  // Adds what is booked of the node and not past by `now`, ascending; `fresh`: sorted_fresh().
+  // Appends the bookings of the node that end after `now`, by start; `pending`: sorted_pending().
   void append_unexpired(std::size_t place, const std::vector<Booking>& pending, double now,
             std::vector<Span>& out) const {
     const auto first = static_cast<std::ptrdiff_t>(out.size());
@@ -121,7 +125,7 @@ class BookingIndex {
               [](const Span& a, const Span& b) { return a.start < b.start; });
   }
 
-  // Calls visit(place, span) for all of them, in any order.
+  // Calls visit(place, span) for each booking, in no particular order.
   template <class Visit>
   void for_each(Visit visit) const {
     for (std::size_t place = 0; place < lists_.size(); ++place)
@@ -130,8 +134,8 @@ class BookingIndex {
   }
 
  private:
-  SpanLists lists_;             // by start
-  std::vector<Booking> pending_;  // in no list yet
+  SpanLists lists_;             // sorted by start
+  std::vector<Booking> pending_;  // buffer: not yet in lists_
 };
 
 }  // namespace slotkern

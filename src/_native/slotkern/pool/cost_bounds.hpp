@@ -1,12 +1,14 @@
-// What a window costs at least in each stretch of time, also while what is free changes.
+// Cache of lower bounds on the cost of a window that starts in a given cell of time, maintained
+// while free time changes.
 //
-// The first n nodes in the order of rising rates that may do the work asked for in a cell of time
-// (pool/max_work.hpp) bound what a window of the cell costs. What has been found so is kept by n
-// and class of work, and holds for all greater volumes too: as long as free time is only taken it
-// stays true, also where nodes can do less. Where free time comes back what is kept of its cells
-// and the classes that they reach now begins anew.
-// Memory: beside that of the cells at most 64 bytes a slot, and 3 kB for each n. A part given back
-// costs for each of its cells as much as there are classes kept.
+// The n nodes of lowest rate that can do the work in the cell (pool/max_work.hpp) bound the cost of
+// every window of n parts that starts there. Bounds are stored for each n and class of work, per
+// unit of work, and hold for larger volumes too. They remain lower bounds while free time is only
+// removed; when time is released, the bounds of its cells and of the classes newly reached are
+// reset to 0.
+//
+// Memory, beside the matrix: at most 64 bytes for each slot, and 3 kB for each n. Cost of a
+// release: for each of its cells, the number of classes with bounds.
 #pragma once
 
 #include <algorithm>
@@ -27,47 +29,51 @@ namespace slotkern {
 class CostBoundCache {
  public:
   CostBoundCache() = default;
-  // A copy knows nothing.
+  // A copy starts empty: the bounds are a cache.
   CostBoundCache(const CostBoundCache&) {}
   CostBoundCache& operator=(const CostBoundCache&) { return reset(), *this; }
   CostBoundCache(CostBoundCache&&) = default;
   CostBoundCache& operator=(CostBoundCache&&) = default;
 
-  // Nothing is known, and nothing need be told, until build().
+  // Drops everything. Changes need not be notified until build().
   void reset() {
     reset_keeping(kMinRebuildThreshold);
     budgets_ = {};
   }
   bool is_built() const { return is_built_; }
-  // Whether the class of this volume is told from others.
+  // True if bounds exist that distinguish this volume.
   bool covers(double volume) const { return is_built_ && cells_.can_distinguish(volume); }
 
-  // Whether there may be so much to tell of these slots that it is worth a try.
+  // Heuristic: true if these slots are enough for bounds to pay, and few enough for the memory
+  // limit.
   static bool is_applicable(const PreparedSlots& prepared) {
     const std::size_t rows = prepared.slots.size(), nodes = prepared.nodes.size();
     return rows >= 8 * kFewRows && nodes > 0 && nodes <= kMaxNodes &&
-           MaxWorkMatrix::count_cells(prepared) >= 2 && MaxWorkMatrix::count_bytes(prepared) <= kMaxBytes;
+           MaxWorkMatrix::count_cells(prepared) >= 2 &&
+           MaxWorkMatrix::count_bytes(prepared) <= kMaxBytes;
   }
-  // Whether it pays to know costs for this volume of slots that fit, or they are known: once sweeps
-  // have taken some times as long as build() does.
+  // True if a search for this volume should use bounds: they cover it, or sweeps have spent a
+  // multiple (rebuild_threshold_) of the effort of build(). Requires is_applicable().
   bool should_use(const PreparedSlots& prepared, double volume) {
-    if (is_built_ && utility_ < 0) reset_keeping(backoff_threshold());  // what is asked is too unlike
+    // requests differ too much for reuse
+    if (is_built_ && utility_ < 0) reset_keeping(backoff_threshold());
     if (covers(volume)) return true;
     largest_uncovered_volume_ = std::max(largest_uncovered_volume_, volume);
-    // Lengths and costs so small that margins do not hold are left to others.
+    // Below this the safety margins do not hold; such requests are left to sweeps.
     const double least = volume / prepared.nodes.front().performance;
     if (!(least > 1e-100 && volume > 1e-100 && volume < 1e100)) return false;
     const std::size_t rows = prepared.slots.size(), bytes = MaxWorkMatrix::count_bytes(prepared);
     return missed_effort_ >= rebuild_threshold_ * (4 * rows + bytes / 8);
   }
-  // After a sweep for such a query.
+  // Records a sweep for this query.
   void record_sweep(const Query& query, std::size_t effort) {
     const std::size_t counts = budget_for(query).record_sweep(effort);
     if (!covers(query.volume)) missed_effort_ += counts;
     if (is_built_) utility_ -= kSweepPenalty;
   }
 
-  // What searches like this one take: for about so many parts, of all nodes and times or of some.
+  // Returns the budget of similar queries: the same number of nodes up to a factor of two, and both
+  // with filters or both without.
   AdaptiveBudget& budget_for(const Query& query) {
     const bool some = query.min_performance > 0 || query.max_price < kInfinity ||
                       query.deadline < std::numeric_limits<double>::max();
@@ -75,14 +81,15 @@ class CostBoundCache {
     return budgets_[2 * std::min(static_cast<std::size_t>(about), kMaxWidthBits) + some];
   }
 
-  // All of it or, without memory, nothing new is known. `prices` by row of the origin array.
+  // Builds the matrix. Strong exception guarantee. `prices` by row of the origin array.
   void build(const PreparedSlots& prepared, const std::vector<double>& prices,
              const AvailabilityTimeline& spans, double volume) {
-    // One that is much too large must not hide all others.
+    // An outlier must not coarsen the classes of all other volumes.
     const double largest = std::clamp(largest_uncovered_volume_, volume, 16 * volume);
     MaxWorkMatrix fresh;
     fresh.build(prepared, prices, spans, largest);
-    reset_keeping(!is_built_ || utility_ >= kInitialUtility ? rebuild_threshold_ : backoff_threshold());
+    reset_keeping(!is_built_ || utility_ >= kInitialUtility ? rebuild_threshold_
+                                                            : backoff_threshold());
     cells_ = std::move(fresh);
     is_built_ = true;
     utility_ = kInitialUtility;
@@ -94,28 +101,32 @@ class CostBoundCache {
   void on_booked(std::size_t k, const std::vector<Span>& free, double begin, double end) {
     cells_.on_booked(k, free, begin, end);
   }
-  void on_released(std::size_t k, const std::vector<Span>& free, const Span& freed, const Span& grown) {
+  void on_released(std::size_t k, const std::vector<Span>& free, const Span& freed,
+                   const Span& grown) {
     --utility_;
-    cells_.on_released(k, free, freed, grown, [this](std::size_t j, std::size_t before, std::size_t now) {
-      for (Table& table : tables_)  // of other classes nothing changes
-        for (std::size_t c = table.next_class[before]; c != 0 && c <= now; c = table.next_class[c])
-          table.rows[c]->least[j] = 0, table.rows[c]->before[j] = 0;
-    });
+    cells_.on_released(k, free, freed, grown,
+                       [this](std::size_t j, std::size_t before, std::size_t now) {
+                         for (Table& table : tables_)  // other classes keep their bounds
+                           for (std::size_t c = table.next_class[before]; c != 0 && c <= now;
+                                c = table.next_class[c])
+                             table.rows[c]->least[j] = 0, table.rows[c]->before[j] = 0;
+                       });
   }
   void on_node_removed(std::size_t k) { cells_.on_node_removed(k); }
 
-  // What is kept of windows of n parts of a class or a higher one, by cell: at least so much they
-  // cost for each unit of work (infinite behind the last cell, up to a multiple of 64), and all
-  // nodes before so many times 64 can do less.
+  // Bounds for windows of n parts of a class or a higher one, by cell. `least`: lower bound on the
+  // cost per unit of work, padded with +inf to a multiple of 64. `before`: all nodes of rank below
+  // 64 * before have a lower class.
   struct Row {
     std::vector<float> least;
     std::vector<std::uint8_t> before;
   };
-  // By class. Bounds are no less in a higher one.
+  // The rows for one n. Invariant: bounds do not decrease with the class.
   struct Table {
     std::int64_t n;
-    std::array<std::unique_ptr<Row>, MaxWorkMatrix::kClasses> rows;  // none: as the next lower one
-    std::array<std::uint8_t, MaxWorkMatrix::kClasses> next_class{};  // the next class with a row; 0: none
+    std::array<std::unique_ptr<Row>, MaxWorkMatrix::kClasses> rows;  // none: use the next lower one
+    // next higher class with a row; 0: none
+    std::array<std::uint8_t, MaxWorkMatrix::kClasses> next_class{};
 
     void raise(std::size_t c, std::size_t cell, float least, std::uint8_t before) {
       do {
@@ -127,8 +138,8 @@ class CostBoundCache {
     }
   };
 
-  // A row for windows of n parts that holds for a class: its own or, where no more are made, that of
-  // the next one below. `made`: how many cells are new.
+  // The row found for windows of n parts of a class: its own, or that of the next lower class if no
+  // more rows fit. `new_cells`: number of cells, if the row was created.
   struct RowLease {
     Table* table;
     std::uint8_t row;
@@ -163,7 +174,7 @@ class CostBoundCache {
   }
 
  private:
-  // But what searches take, and what building costs.
+  // Drops everything but the budgets.
   void reset_keeping(std::size_t threshold) {
     is_built_ = false;
     cells_.clear();
@@ -173,21 +184,25 @@ class CostBoundCache {
     rebuild_threshold_ = threshold;
   }
 
-  // What building costs where what was built did not pay.
-  std::size_t backoff_threshold() const { return std::min(2 * rebuild_threshold_, kMaxRebuildThreshold); }
+  // Returns the rebuild threshold after bounds that did not pay.
+  std::size_t backoff_threshold() const {
+    return std::min(2 * rebuild_threshold_, kMaxRebuildThreshold);
+  }
 
-  // Tests, whose pools are small, build at once.
-  static constexpr std::size_t kMaxRows = MaxWorkMatrix::kMaxBytesPerRow * MaxWorkMatrix::kMinRowsPerCell / 5,
-                               kMaxTables = 32, kMinRebuildThreshold = kFewRows == 0 ? 0 : 1, kMaxRebuildThreshold = 16,
-                               kMaxWidthBits = 13;  // of how many nodes there may be
-  // A row that is there is worth as much as one that is made costs, so many parts given back, or
-  // some sweeps.
+  // Tests build at once, because their pools are small.
+  static constexpr std::size_t kMaxRows = MaxWorkMatrix::kMaxBytesPerRow *
+                                          MaxWorkMatrix::kMinRowsPerCell / 5,
+                               kMaxTables = 32, kMinRebuildThreshold = kFewRows == 0 ? 0 : 1,
+                               kMaxRebuildThreshold = 16,
+                               kMaxWidthBits = 13;  // bit width of the largest n told apart
+  // Utility units: reusing a row +64, creating one -64, releasing a part -1, falling back to a
+  // sweep -4.
   static constexpr std::int64_t kRowUtility = 64, kMaxUtilityRows = 256, kSweepPenalty = 4,
                                 kInitialUtility = kRowUtility * kMaxRows;
-  static constexpr std::size_t kMaxNodes = 4096, kMaxBytes = 1 << 24;  // beyond, sweeps are left
+  static constexpr std::size_t kMaxNodes = 4096, kMaxBytes = 1 << 24;  // beyond: sweeps only
 
-  // What is known for a lower class, and for the most parts that are fewer, tells of a new row: all
-  // parts together cost no less than so many times the mean of the cheapest.
+  // Returns a new row with bounds inherited from lower classes and from the next smaller number of
+  // parts m: n parts cost at least n / m times as much as the m cheapest of them.
   Row make_row(std::int64_t n, std::size_t c) const {
     Row row;
     row.least.assign((cells_.size() + 63) / 64 * 64, std::numeric_limits<float>::infinity());
@@ -219,10 +234,10 @@ class CostBoundCache {
   std::array<AdaptiveBudget, 2 * kMaxWidthBits + 2> budgets_;
   bool is_built_ = false;
   std::size_t num_rows_ = 0;
-  std::size_t missed_effort_ = 0;             // effort of sweeps for volumes that are not told
-  std::size_t rebuild_threshold_ = kMinRebuildThreshold;        // of building, in times of what it takes
-  std::int64_t utility_ = 0;           // below zero what is kept is not worth its keep
-  double largest_uncovered_volume_ = 0;                   // work asked for that was not told from other work
+  std::size_t missed_effort_ = 0;             // effort of sweeps for volumes not covered
+  std::size_t rebuild_threshold_ = kMinRebuildThreshold;        // times the effort of build()
+  std::int64_t utility_ = 0;           // of the cache; negative: drop it
+  double largest_uncovered_volume_ = 0;                   // since the last build
 };
 
 }  // namespace slotkern

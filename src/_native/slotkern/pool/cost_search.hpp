@@ -1,20 +1,22 @@
-// The cheapest window of slots of which costs are known: looked for only in those cells of time
-// where what is known of them (pool/cost_bounds.hpp) lets it be.
+// The cheapest window, searched by cells of time: a branch and bound over the lower bounds of
+// pool/cost_bounds.hpp.
 //
-// First bytes tell what a window of a cell costs at least for the volume asked; then the free spans
-// of its cheapest nodes are looked up, until n of them can serve and the next one is too dear
-// beside n - 1 of them. These spans are judged at each time of the cell at which one begins, by the
-// expressions that define the answer. The cells of the least bounds come first, for a low ceiling;
-// then the bytes of all that may hold a window as cheap, in the order of time, and the spans of
-// those that are left, by what bytes have told: spans cost ten times as much as bytes.
+// A cell is first bounded for this volume from the bytes of the matrix: the n nodes of lowest rate
+// that can do the work. If the bound is within the incumbent, the free spans of these nodes are
+// read, and of more nodes in the order of rates until the next one is too expensive beside n - 1 of
+// them; each start of a span in the cell is then evaluated. The cells of the lowest bounds are
+// searched first, for a low incumbent. Then all cells that remain are bounded in the order of time,
+// and searched in the order of these bounds, because reading spans costs ten times as much as
+// reading bytes.
 //
-// Exact: exact sums over ascending keys that are no larger one by one are no larger, also once
-// rounded; a plain sum only rules out, beyond its rounding. So a cell is left out only where each window is dearer, or as dear and no earlier; what
-// is kept has a margin. The window is the one by the tie rule: all spans with a key of at most the
-// n-th are among those looked up. It may turn out to be more work than is allowed (all windows cost
-// the same, say): then it says so, and what it has found is a ceiling for whoever goes on.
-// Expected O(cells / 8), some walks, and O(n) spans looked up in some cells. A new row of bounds is
-// made in O(cells).
+// Exact: sums of keys are exact and rounded once, so that they are monotone in each key; plain sums
+// only exclude, with a margin for their rounding. A cell is skipped only if each of its windows
+// costs more, or as much and starts no earlier. The window obeys the tie rule, because all spans
+// with keys up to the n-th were read. If the work exceeds the budget (for example if all windows
+// cost the same), the search gives up, and its incumbent is a ceiling for the sweep that follows.
+//
+// Expected cost: O(cells / 8), some walks, and O(n) spans in some cells; O(cells) more for a new
+// row of bounds.
 #pragma once
 
 #include <algorithm>
@@ -29,14 +31,14 @@
 
 namespace slotkern {
 
-// A free span that may hold a part of a window.
+// A free span that can hold a part of a window.
 struct CostCandidate {
   double from, until, length;
   std::size_t row;  // of the origin array
   std::size_t place;
 };
 
-// A time at which a window may begin, and its cheapest parts as far as they are known.
+// A start to evaluate, and the sum of its cheapest parts among the candidates so far.
 struct CostTime {
   double start;
   double sum = 0, last_key = 0;
@@ -44,37 +46,37 @@ struct CostTime {
 };
 
 struct CostScratch {
-  std::vector<float> open_bounds;   // what is known of a cell; infinite: not asked for, or examined
-  std::vector<float> block_mins;  // of 64 cells that are left
-  std::vector<Entry> cells;  // that are left, by what their n cheapest nodes cost
+  std::vector<float> open_bounds;   // [cell]: cost per unit of work; +inf: out of range, or done
+  std::vector<float> block_mins;  // [block of 64 cells]: minimum of open_bounds
+  std::vector<Entry> cells;  // open cells, by the cost of their n cheapest nodes
   std::vector<std::size_t> ranks;
   std::vector<const Span*> spans;
   std::vector<CostTime> times;
   std::vector<CostCandidate> candidates;
-  std::vector<Entry> order;  // of the candidates, by key: what a part costs
+  std::vector<Entry> order;  // candidates by key, the cost of a part
   std::vector<Entry> chosen;
-  std::vector<Part> parts;  // of the best window so far, in cost order
+  std::vector<Part> parts;  // of the incumbent, in the order of cost
 };
 
 class CostSearch {
  public:
-  // `known` for n parts, with a row of at most the class of the volume; `prices` by row of the
-  // origin array.
-  CostSearch(const MaxWorkMatrix& cells, const CostBoundCache::RowLease& lease, const PreparedSlots& prepared,
-             const std::vector<double>& prices, const SpanLists& free, const Query& query,
-             LowestCost& goal, CostScratch& scratch, std::size_t max_work)
+  // `lease`: row for n parts and a class not above that of the volume. `prices` by row of the
+  // origin array. `max_work`: budget in steps.
+  CostSearch(const MaxWorkMatrix& cells, const CostBoundCache::RowLease& lease,
+             const PreparedSlots& prepared, const std::vector<double>& prices,
+             const SpanLists& free, const Query& query, LowestCost& goal, CostScratch& scratch,
+             std::size_t max_work)
       : cells_(cells), prepared_(prepared), prices_(prices), free_(free), query_(query),
         goal_(goal), w_(scratch), n_(static_cast<std::size_t>(query.n)), volume_(query.volume),
-        class_(lease.row), table_(*lease.table),
-        row_(*table_.rows[class_]), first_(cells.cell_at(query.earliest)),
-        last_(cells.cell_at(query.latest)),
+        class_(lease.row), table_(*lease.table), row_(*table_.rows[class_]),
+        first_(cells.cell_at(query.earliest)), last_(cells.cell_at(query.latest)),
         bound_work_(n_ / 8 + 1), max_work_(max_work), work_left_(max_work) {
     if (w_.ranks.size() < cells.nodes()) w_.ranks.resize(cells.nodes());
     if (w_.spans.size() < cells.nodes()) w_.spans.resize(cells.nodes());
   }
 
-  // Raises goal.best to the cheapest window, then the earliest; take() has it by the tie rule.
-  // False: it was too much work.
+  // Improves goal.best to the cheapest window and, among these, the earliest; extract_window() then
+  // returns it by the tie rule. Returns false if the budget was exceeded.
   bool run() {
     if (first_ > last_) return true;
     ceiling_ = unit_cost_bound(goal_.ceiling());
@@ -105,7 +107,8 @@ class CostSearch {
     w_.cells.clear();
     for (std::size_t block = first_ / 64; block < blocks; ++block) {
       if (!(w_.block_mins[block] <= ceiling_)) continue;
-      for (std::uint64_t remaining = open_cells(block, ceiling_); remaining; remaining &= remaining - 1)
+      for (std::uint64_t remaining = open_cells(block, ceiling_); remaining;
+           remaining &= remaining - 1)
         w_.cells.push_back({0, block * 64 + lowest_bit(remaining)});
     }
     std::size_t count = 0;
@@ -117,24 +120,25 @@ class CostSearch {
       const std::size_t cell = w_.cells[i].row;
       double sum;
       if (!charge(bound_work_)) return false;
-      // In the place of one that was looked at.
+      // Reuses the place of a cell already read.
       if (compute_cell_bound(cell, sum)) insert_sorted(w_.cells, count++, {sum, cell}, ByKey{});
     }
     for (std::size_t i = 0; i < count; ++i)
-      if (can_improve(w_.cells[i].row, w_.cells[i].key) && !search_cell(w_.cells[i].row, w_.cells[i].key))
+      if (can_improve(w_.cells[i].row, w_.cells[i].key) &&
+          !search_cell(w_.cells[i].row, w_.cells[i].key))
         return false;
     return true;
   }
 
-  // In the measure of sweeps.
+  // The effort spent, in the unit of sweeps.
   std::size_t effort() const {
     return kEffort * (max_work_ - work_left_) + 16 + cells_.size() / 64;
   }
-  static constexpr std::size_t kEffort = 3;  // of a step of work
-  // Whether most of it went into what searches to come will know.
+  static constexpr std::size_t kEffort = 3;  // effort of a step
+  // True if most of the effort built bounds that later searches reuse.
   bool was_mostly_build() const { return 2 * kEffort * build_work_ >= effort(); }
 
-  // The window that was found.
+  // Returns the window of goal.best.
   void extract_window(Found& found, std::vector<Part>& parts) const {
     found = {};
     found.start = goal_.best.start;
@@ -153,7 +157,7 @@ class CostSearch {
  private:
   using Walk = MaxWorkMatrix::Walk;
 
-  // Of 64 cells those that are left and known to cost no more than `most`.
+  // Returns a bit mask of the cells of the block that are open and bounded by at most `max_bound`.
   std::uint64_t open_cells(std::size_t block, float max_bound) const {
     return detail::at_most64(&w_.open_bounds[block * 64], max_bound);
   }
@@ -162,19 +166,20 @@ class CostSearch {
     return static_cast<std::size_t>(std::countr_zero(bits));
   }
 
-  // At least what a total pays for each unit of work; finite, as no cell that is out is.
+  // Rounds the cost per unit of work of this total up. Finite, so that closed cells stay excluded.
   float unit_cost_bound(double total) const {
     return std::min(round_up((total + kUnderflow) / volume_ * (1 + 2 * kMargin)), kMaxFloat);
   }
 
-  // False: this is too much.
+  // Takes the steps from the budget. Returns false if it is exceeded.
   bool charge(std::size_t steps) {
     const bool may = steps <= work_left_;
     work_left_ = may ? work_left_ - steps : 0;
     return may;
   }
 
-  // Whether a better window may begin in the cell, and what its n cheapest nodes cost at least.
+  // Bounds the cell by its n cheapest nodes, and raises the cached bound. `sum`: lower bound on
+  // their cost. Returns false if the cell has no better window.
   bool compute_cell_bound(std::size_t cell, double& sum) {
     poll();
     const float before = row_.least[cell];
@@ -192,7 +197,7 @@ class CostSearch {
       keys.add(volume_ * cells_.rate(rank));
     }
     sum = keys.lower();
-    // What overflows is dear, but not nothing.
+    // The cost overflows, but the cell is not closed.
     table_.raise(class_, cell, std::min(round_down(sum / volume_ * (1 - kMargin)), kMaxFloat),
                  static_cast<std::uint8_t>(std::min<std::size_t>(first / 64, 255)));
     if (row_.least[cell] > before) build_work_ += bound_work_;
@@ -204,9 +209,10 @@ class CostSearch {
            !(best.found && sum == best.total && cells_.begin(cell) >= best.start);
   }
 
-  // Looks for it by free spans. False: too much work. A window of the cell holds a span that begins
-  // there, or begins at the earliest start of all: so all nodes with such a span are listed that
-  // are not too dear beside the n - 1 cheapest. `sum`: what the n cheapest cost.
+  // Searches the cell by free spans. Returns false if the budget is exceeded. A window of the cell
+  // has a part on a span that starts there, or starts at the query's earliest start. So first all
+  // nodes with such a span are read that are not too expensive beside the n - 1 cheapest, and then
+  // the others by rising rate. `sum`: lower bound on the cost of the n cheapest.
   bool search_cell(std::size_t cell, double sum) {
     poll();
     Walk walk(cells_, cell, class_, row_.before[cell]);
@@ -231,7 +237,7 @@ class CostSearch {
 
     const Best before = goal_.best;
     const std::size_t batch = std::max(kBatch, n_ / 8);
-    std::size_t following = walk.next_already_free();  // all nodes not listed cost as much as this one
+    std::size_t following = walk.next_already_free();  // the nodes not read cost at least as much
     for (std::size_t most = batch, evaluated = 0;; listed = 0) {
       for (; listed < most && following != Walk::kEnd; following = walk.next_already_free())
         w_.ranks[listed++] = following;
@@ -247,17 +253,20 @@ class CostSearch {
     return true;
   }
 
-  // Beyond what may be rounded.
-  bool exceeds_ceiling(double total) const { return total * (1 - kMargin) > goal_.ceiling() + kUnderflow; }
+  // True even if the total was rounded up.
+  bool exceeds_ceiling(double total) const {
+    return total * (1 - kMargin) > goal_.ceiling() + kUnderflow;
+  }
 
-  // Candidates of the nodes in w_.ranks: free when the cell begins, or from a time in it. False:
-  // too much work, as in cells in which thousands begin.
+  // Collects candidates from the nodes in w_.ranks: spans free at the begin of the cell, or that
+  // start within it. Returns false if the budget is exceeded, as in cells with thousands of starts.
   bool collect_candidates(std::size_t count) {
-    // Most nodes have as large a share of their spans before the cell as there are cells: what
-    // stands there is on its way while others are looked for.
+    // Most nodes have about the same share of their spans before the cell as there are cells before
+    // it: prefetch the spans there.
     for (std::size_t i = 0; i < count; ++i) {
       const std::vector<Span>& spans = free_[cells_.node(w_.ranks[i]).place];
-      const auto guess = static_cast<std::size_t>(elapsed_share_ * static_cast<double>(spans.size()));
+      const auto guess =
+          static_cast<std::size_t>(elapsed_share_ * static_cast<double>(spans.size()));
       w_.spans[i] = spans.data() + guess;
       fetch(w_.spans[i]), fetch(spans.data() + std::min(guess + 2, spans.size()));
     }
@@ -278,7 +287,7 @@ class CostSearch {
     }
     return true;
   }
-  // The first that starts at t or later: near the guess, or by halves.
+  // Returns the first span that starts at t or later: linear near the guess, else by bisection.
   static const Span* first_from(const std::vector<Span>& spans, const Span* guess, double t) {
     const Span *const first = spans.data(), *const end = first + spans.size();
     const Span *const low = guess - std::min<std::ptrdiff_t>(guess - first, kMaxLinearSteps),
@@ -311,7 +320,7 @@ class CostSearch {
     grow_order();
     const std::size_t size = w_.candidates.size();
     const Entry entry{key, size};
-    if (size == 0 || !(key < w_.order[size - 1].key))  // most are looked up in this order
+    if (size == 0 || !(key < w_.order[size - 1].key))  // the usual order
       w_.order[size] = entry;
     else
       insert_sorted(w_.order, size, entry, ByKey{});
@@ -322,15 +331,15 @@ class CostSearch {
     return (part.from <= t) & (t + part.length <= part.until);
   }
 
-  // The n cheapest at each time of the cell at which a window may begin, where any number of others
-  // costs as much as `next`: the first `judged` in order are counted already. Whether others may
-  // change a window that is no dearer than the best.
+  // Updates the n cheapest parts at each start, given that every node not read costs at least
+  // `next`. The first `evaluated` candidates are counted already. Returns true if unread nodes
+  // might still give a window no more expensive than the incumbent.
   bool evaluate_times(std::size_t& evaluated, double next) {
     std::size_t last = evaluated, open = 0;
     while (last < w_.candidates.size() && w_.order[last].key < next) ++last;
     for (CostTime time : w_.times) {
       for (std::size_t i = evaluated; i < last && time.parts < n_; ++i) {
-        // Without a branch: whether it is live is hard to guess.
+        // Branch-free: the outcome is unpredictable.
         const bool counts = is_live(w_.candidates[w_.order[i].row], time.start);
         const double key = w_.order[i].key;
         time.sum += counts ? key : 0;
@@ -350,12 +359,12 @@ class CostSearch {
     return open > 0;
   }
 
-  // Whether a plain sum of n keys may be within the ceiling as the exact one.
+  // True if the exact sum of n keys, of which this is the plain sum, might be within the ceiling.
   bool can_fit(double sum) const {
     return sum * (1 - 0x1p-51 * static_cast<double>(n_)) <= goal_.ceiling();
   }
 
-  // Takes the n cheapest at this time if they are better.
+  // Makes the n cheapest parts at this start the incumbent if they are better.
   SLOTKERN_APART void accept(const CostTime& time) {
     const double total = exact_sum_of([&](auto visit) {
       std::size_t parts = 0;
@@ -373,11 +382,12 @@ class CostSearch {
     ceiling_ = unit_cost_bound(total);
   }
 
-  // The window at goal.best, whose candidates are all there.
+  // Builds the parts of goal.best; all its candidates have been collected.
   void build_parts() {
     w_.chosen.clear();
     for (std::size_t i = 0; i < w_.candidates.size() && w_.order[i].key <= goal_.best.nth_key; ++i)
-      if (is_live(w_.candidates[w_.order[i].row], goal_.best.start)) w_.chosen.push_back(w_.order[i]);
+      if (is_live(w_.candidates[w_.order[i].row], goal_.best.start))
+        w_.chosen.push_back(w_.order[i]);
     std::sort(w_.chosen.begin(), w_.chosen.end(), [this](const Entry& a, const Entry& b) {
       return a.key != b.key ? a.key < b.key : node_of(a) < node_of(b);
     });
@@ -395,8 +405,9 @@ class CostSearch {
   static constexpr float kClosed = std::numeric_limits<float>::infinity(),
                          kMaxFloat = std::numeric_limits<float>::max();
   static constexpr std::size_t kBatch = 4, kMinProbedCells = 8, kAhead = 4;
-  static constexpr std::size_t kFreeSpansPerNode = 3;  // spans of a node that begin in a cell
-  static constexpr std::ptrdiff_t kMaxLinearSteps = 16;  // spans: farther, halving is faster
+  // starts of a node in a cell that are not charged
+  static constexpr std::size_t kFreeSpansPerNode = 3;
+  static constexpr std::ptrdiff_t kMaxLinearSteps = 16;  // beyond: bisection
 
   const MaxWorkMatrix& cells_;
   const PreparedSlots& prepared_;
@@ -411,10 +422,10 @@ class CostSearch {
   CostBoundCache::Table& table_;
   const CostBoundCache::Row& row_;
   const std::size_t first_, last_;
-  const std::size_t bound_work_;  // work of looking through a cell
+  const std::size_t bound_work_;  // steps to bound a cell
   const std::size_t max_work_;
   std::size_t work_left_, build_work_ = 0;
-  double elapsed_share_ = 0, cell_begin_ = 0, cell_end_ = 0;  // of the cell that is examined
+  double elapsed_share_ = 0, cell_begin_ = 0, cell_end_ = 0;  // of the cell being searched
   float ceiling_ = kMaxFloat;
 };
 

@@ -1,15 +1,14 @@
-// Plain C functions on a pool, for callers that know nothing but addresses (numba, Cython).
+// Plain C functions on a pool, for callers that have only addresses (numba, Cython).
 //
-// A request is as many doubles as RequestField names, of which a caller may know the first few
-// only: the rest mean no limit. Limits on sums over the parts are told by the number that the
-// pool's door knows them by, 0 for none; a number that it does not know is refused. A window is
-// five totals (start, finish, runtime, cost, processor time) and n parts: origin row, node,
-// length, cost. Each function waits for its turn at the pool and returns a Status as a number:
-// 0 is success, and otherwise nothing has changed.
+// A request is an array of doubles in the order of RequestField; fields omitted at the end mean no
+// limit. kLimits is the number under which the pool's handle registered the sum limits, 0 for none;
+// an unknown number is refused. A window is five totals (start, finish, runtime, cost, processor
+// time) and n parts: origin row, node, length, cost. Each function locks the pool's mutex and
+// returns a Status as a number: 0 is success; otherwise nothing has changed.
 //
-// kInterface counts what callers are compiled against: the order and meaning of arguments and
-// fields. What is only added behind leaves it as it is; a request of more fields than are known here
-// is refused, for it may want what nobody looks at.
+// kInterface is the version of the order and meaning of arguments and fields. Fields added at the
+// end do not change it; a request with more fields than this version has is refused, because
+// ignoring a field could violate it.
 #pragma once
 
 #include <algorithm>
@@ -33,7 +32,7 @@ inline constexpr int kRequestFields = kLimits + 1;
 struct PoolHandle {
   SlotPool* pool = nullptr;
   std::shared_mutex* mutex = nullptr;
-  // By number, from 1 on; null where they hold no more. As the pool, only with the mutex.
+  // By number - 1; null if the limits were dropped. Guarded by the mutex.
   std::vector<const PartLimits*> limits = {};
 };
 
@@ -47,7 +46,7 @@ inline std::vector<Part> parts_of(std::int64_t n, const std::int64_t* rows,
   return parts;
 }
 
-// False where the numbers are no request at all; searches look at the rest.
+// Returns false if the numbers are not a request; searches validate the rest.
 inline bool read_request(const double* request, std::int64_t fields, Query& query) {
   const auto field = [&](int i, double otherwise) { return i < fields ? request[i] : otherwise; };
   const double nodes = field(kNodes, 0);
@@ -67,7 +66,7 @@ inline bool read_request(const double* request, std::int64_t fields, Query& quer
   return true;
 }
 
-// Whether a request's limits are known.
+// Returns false if the limits are not registered.
 inline bool read_limits(const PoolHandle& door, const double* request, std::int64_t fields,
                         Query& query) {
   const double number = fields > kLimits ? request[kLimits] : 0;
@@ -79,7 +78,7 @@ inline bool read_limits(const PoolHandle& door, const double* request, std::int6
   return query.limits != nullptr;
 }
 
-// book() or release() of a window that is told by its columns.
+// Calls book() or release() with the parts given by their columns.
 template <class Change>
 int change(const PoolHandle* door, std::int64_t n, const std::int64_t* rows,
            const std::int32_t* nodes, const double* lengths, Change change) noexcept {

@@ -1,13 +1,17 @@
-// How much work each node may do from a start in each stretch of time, also while what is free
-// changes.
+// Upper bounds on the work that each node can do from a start in each cell of time, maintained
+// while free time changes.
 //
-// Time is cut into cells of some rows each. For each cell and node there is one byte: the class of
-// the largest work that the node may do from a start in the cell, never too small. One bit more
-// tells whether a free span of the node begins in the cell: each window but those at the earliest
-// start holds such a one.
+// Time is cut into cells of a few rows each. A byte for each (cell, node) holds the class (a
+// quantized logarithm) of the largest work that the node can do from a start within the cell;
+// rounding never makes it too small, so a search that skips by class misses no node. A bit tells if
+// a free span of the node starts in the cell: every window, except one at the query's earliest
+// start, has such a part.
 //
-// Memory: at most 72 bytes a slot. A part taken or given back costs O(cells in which its node can
-// do less or more); looking through the nodes of a cell O(nodes / 64 + n).
+//   classes_    [cell * width_ + rank]  1 byte         width_: number of nodes, padded to 64
+//   start_bits_ [cell * width_ + rank]  1 bit          rank: position of the node by rising rate
+//
+// Memory: at most 72 bytes for each slot. Cost: O(cells whose class changes) to book or release a
+// part; O(nodes / 64 + n) to walk the nodes of a cell.
 #pragma once
 
 #include <algorithm>
@@ -24,8 +28,8 @@ namespace slotkern {
 
 namespace detail {
 
-// The classes of what can be done at this speed from each edge until then; 47 and `offset` as in
-// MaxWorkMatrix::place_of().
+// Writes the classes of the work possible at this speed between each edge and `until`; 47 and
+// `offset` as in MaxWorkMatrix::unclamped_class().
 SLOTKERN_CLONES static inline void fill_classes(const double* edges, std::size_t count,
                                                  double until, double speed, std::int64_t offset,
                                                  std::uint8_t* to) {
@@ -40,19 +44,19 @@ SLOTKERN_CLONES static inline void fill_classes(const double* edges, std::size_t
 
 class MaxWorkMatrix {
  public:
-  struct RankedNode {  // by rising rate
-    double rate;       // the least
+  struct RankedNode {  // sorted by rising rate
+    double rate;       // lowest price / performance
     double performance, price;
     std::size_t place;
-    bool one_price;  // of all its slots
+    bool one_price;  // true if all its slots have this price
   };
 
-  // So many classes an octave of work, and in all: what is as much as the last is not told apart.
+  // Classes for each doubling of work, and in total. Work above the last class is clamped to it.
   static constexpr std::int64_t kClassesPerOctave = 32, kClasses = 256;
-  // Rows stand with gaps, 64 for 48 slots.
+  // One row for 0.75 slots: blocks of 64 rows are built with 48 slots.
   static constexpr std::size_t kMaxBytesPerRow = 48, kMinRowsPerCell = kFewRows == 0 ? 2 : 16;
 
-  // How many cells these slots have, and bytes.
+  // Number of cells and of class bytes for these slots.
   static std::size_t count_cells(const PreparedSlots& prepared) {
     const std::size_t rows = prepared.slots.size();
     return std::min(rows / kMinRowsPerCell, kMaxBytesPerRow * rows / width_for(prepared));
@@ -61,7 +65,8 @@ class MaxWorkMatrix {
     return count_cells(prepared) * width_for(prepared);
   }
 
-  // `prices` by row of the origin array; work of more than twice the `largest` is one class.
+  // `prices` by row of the origin array. `largest`: volume that must be distinguished; work above
+  // twice this volume shares the last class.
   void build(const PreparedSlots& prepared, const std::vector<double>& prices,
              const AvailabilityTimeline& spans, double largest) {
     std::vector<double> starts;
@@ -87,37 +92,38 @@ class MaxWorkMatrix {
   }
   void clear() { classes_ = {}, start_bits_ = {}; }
 
-  // [begin, end) has been taken out of the free time of the node at place k, which is this now.
+  // [begin, end) was removed from the free time of node k, which is now `free`.
   void on_booked(std::size_t k, const std::vector<Span>& free, double begin, double end) {
     const std::size_t before = count_started(free, begin), at = cell_at(begin), last = cell_at(end);
     const bool left = before > 0 && free[before - 1].end == begin;
     update_classes(k, free, left ? cell_at(free[before - 1].start) : at, at, last,
               [](std::size_t, std::size_t, std::size_t) {});
-    update_start_bit(k, free, at);  // also where another span ends there
+    update_start_bit(k, free, at);  // also if another span ends at `begin`
     if (last != at) update_start_bit(k, free, last);
   }
-  // The span `freed` has come back and is a part of `grown` now: changed(j, before, now) where the
-  // byte of cell j is another.
+  // The span `freed` was added and is now a part of `grown`. Calls on_changed(j, before, now) for
+  // each cell j whose class changed.
   template <class OnChanged>
-  void on_released(std::size_t k, const std::vector<Span>& free, const Span& freed, const Span& grown,
-            OnChanged on_changed) {
-    update_classes(k, free, cell_at(grown.start), cell_at(freed.start), cell_at(freed.end), on_changed);
+  void on_released(std::size_t k, const std::vector<Span>& free, const Span& freed,
+                   const Span& grown, OnChanged on_changed) {
+    update_classes(k, free, cell_at(grown.start), cell_at(freed.start), cell_at(freed.end),
+                   on_changed);
     update_start_bit(k, free, cell_at(freed.start));
     update_start_bit(k, free, cell_at(freed.end));
   }
-  // All its time has left.
+  // All time of node k was removed.
   void on_node_removed(std::size_t k) {
     update_classes(k, {}, 0, 0, size() - 1, [](std::size_t, std::size_t, std::size_t) {});
     for (std::size_t j = 0; j < size(); ++j) update_start_bit(k, {}, j);
   }
 
   std::size_t size() const { return edges_.size(); }
-  // When a cell begins and ends.
+  // Begin and end of cell j.
   double begin(std::size_t j) const { return edges_[j]; }
   double end(std::size_t j) const { return j + 1 < edges_.size() ? edges_[j + 1] : kInfinity; }
   std::size_t cell_at(double t) const {
     const std::size_t b = bucket(t);
-    std::size_t at = buckets_[b];  // without a branch: where it is cannot be guessed
+    std::size_t at = buckets_[b];  // branch-free: the position is unpredictable
     for (std::size_t size = buckets_[b + 1] - at + 1; size > 1; size -= size / 2)
       at += (edges_[at + size / 2] <= t) * (size / 2);
     return at;
@@ -127,25 +133,30 @@ class MaxWorkMatrix {
   const RankedNode& node(std::size_t rank) const { return nodes_[rank]; }
   double rate(std::size_t rank) const { return rates_[rank]; }
 
-  // Whether the class of this work is told from others.
+  // True if the class of this work is not clamped.
   bool can_distinguish(double work) const {
     const std::int64_t c = unclamped_class(work);
     return c >= 1 && c < kClasses;
   }
   std::uint8_t class_of(double work) const {
-    return static_cast<std::uint8_t>(std::clamp<std::int64_t>(unclamped_class(work), 0, kClasses - 1));
+    return static_cast<std::uint8_t>(
+        std::clamp<std::int64_t>(unclamped_class(work), 0, kClasses - 1));
   }
 
-  // The nodes that may do work of a class in a cell, by rank.
+  // Enumerates, by rank, the nodes that can do work of a class from a start in a cell. A filter:
+  // classes are upper bounds.
   class Walk {
    public:
     static constexpr std::size_t kEnd = ~std::size_t{0};
 
-    // All nodes before so many times 64 can do less.
+    // The caller guarantees that all nodes of rank below 64 * `before` have a lower class.
     Walk(const MaxWorkMatrix& cells, std::size_t cell, std::uint8_t min_class, std::size_t before)
         : classes_(cells.classes_.data() + cell * cells.width_),
-          start_bits_(cells.start_bits_.data() + cell * cells.width_ / 64), width_(cells.width_),
-          min_class_(min_class), base_(64 * before), hits_(detail::at_least64(classes_ + base_, min_class)) {}
+          start_bits_(cells.start_bits_.data() + cell * cells.width_ / 64),
+          width_(cells.width_),
+          min_class_(min_class),
+          base_(64 * before),
+          hits_(detail::at_least64(classes_ + base_, min_class)) {}
 
     std::size_t next() {
       while (!hits_) {
@@ -154,7 +165,7 @@ class MaxWorkMatrix {
       }
       return pop();
     }
-    // The same among those of which a span begins in the cell, and among the others.
+    // The same, only the nodes of which a free span starts in the cell; and only the others.
     std::size_t next_starting_here() {
       hits_ &= start_bits_[base_ / 64];
       while (!hits_) {
@@ -187,7 +198,7 @@ class MaxWorkMatrix {
     std::uint64_t hits_;
   };
 
-  // A walk from there comes soon.
+  // Prefetches the classes that a walk from there reads first.
   void prefetch_cell(std::size_t cell, std::size_t before) const {
     const std::uint8_t* const at = classes_.data() + cell * width_ + 64 * before;
     slotkern::fetch(at), slotkern::fetch(at + 64);
@@ -197,12 +208,13 @@ class MaxWorkMatrix {
   static std::int64_t exponent_bits(double x) {
     return static_cast<std::int64_t>(std::bit_cast<std::uint64_t>(x) >> 47);
   }
-  // Its class, or where it would be.
-  std::int64_t unclamped_class(double work) const { return exponent_bits(work) - top_class_bits_ + kClasses - 1; }
+  // The class of this work before clamping to [0, kClasses).
+  std::int64_t unclamped_class(double work) const {
+    return exponent_bits(work) - top_class_bits_ + kClasses - 1;
+  }
 
-  // Time in stretches of one length, of which each has few edges. It never falls with t, also as it
-  // is rounded: the cell of t is one of those from the last that begins before the bucket, up to
-  // the last that begins in it.
+  // Index of the uniform time bucket of t. Monotone in t, also in floating point. So the cell of t
+  // is between the last cell that begins before the bucket and the last that begins in it.
   std::size_t bucket(double t) const {
     const double at = (t - first_edge_) * per_time_, last = static_cast<double>(kBuckets - 1);
     return at > 0 ? static_cast<std::size_t>(std::min(at, last)) : 0;
@@ -226,14 +238,16 @@ class MaxWorkMatrix {
     for (std::size_t k = 0; k < prepared.nodes.size(); ++k) {
       const Node& node = prepared.nodes[k];
       bool one = true;
-      for (const Span& span : spans.free()[k]) one = one && prices[span.origin_row] == node.min_price;
+      for (const Span& span : spans.free()[k])
+        one = one && prices[span.origin_row] == node.min_price;
       const double rate = node.min_price / node.performance;
       nodes_.push_back({rate, node.performance, node.min_price, k, one});
     }
     const auto check_price = [&](std::size_t k, const Span& span) {
       nodes_[k].one_price = nodes_[k].one_price && prices[span.origin_row] == nodes_[k].price;
     };
-    spans.bookings().for_each(check_price), spans.for_each_withheld(check_price);  // may be free again
+    // may become free again
+    spans.bookings().for_each(check_price), spans.for_each_withheld(check_price);
     std::sort(nodes_.begin(), nodes_.end(), [](const RankedNode& a, const RankedNode& b) {
       return a.rate != b.rate ? a.rate < b.rate : a.place < b.place;
     });
@@ -245,7 +259,7 @@ class MaxWorkMatrix {
     }
   }
 
-  // How many of the spans begin before t, without a branch.
+  // Returns the number of spans that start before t. Branch-free.
   static std::size_t count_started(const std::vector<Span>& spans, double t) {
     std::size_t count = 0;
     for (std::size_t size = spans.size(), half; size > 0; size -= half) {
@@ -255,12 +269,12 @@ class MaxWorkMatrix {
     return count;
   }
 
-  // Calls put(j, class of what a node may do from a start in cell j) for the cells first..last,
-  // from the last on, until it returns false. None of the spans from `behind` on begins in them or
-  // before; returns how many begin before them.
+  // Calls put(j, class of the node from a start in cell j) for the cells last, last - 1, ...,
+  // first, until it returns false. Spans from `end_index` on start after these cells. Returns the
+  // number of spans that start before the last cell visited.
   template <class Put>
-  std::size_t for_each_class(const std::vector<Span>& free, std::size_t end_index, std::size_t first,
-                        std::size_t last, double speed, Put put) const {
+  std::size_t for_each_class(const std::vector<Span>& free, std::size_t end_index,
+                             std::size_t first, std::size_t last, double speed, Put put) const {
     for (std::size_t j = last + 1; j > first;) {
       while (end_index > 0 && free[end_index - 1].start >= end(j - 1)) --end_index;
       const Span span = end_index > 0 ? free[end_index - 1] : Span{-kInfinity, -kInfinity, 0};
@@ -273,9 +287,9 @@ class MaxWorkMatrix {
     }
     return end_index;
   }
-  // The same of one cell, in which a span begins.
-  std::uint8_t class_in_start_cell(const std::vector<Span>& free, std::size_t end_index, std::size_t j,
-                        double speed) const {
+  // The class of the node in cell j, in which at least one of its spans starts.
+  std::uint8_t class_in_start_cell(const std::vector<Span>& free, std::size_t end_index,
+                                   std::size_t j, double speed) const {
     std::uint8_t c = 0;
     for (; end_index > 0 && free[end_index - 1].end > edges_[j]; --end_index) {
       const Span& span = free[end_index - 1];
@@ -286,12 +300,13 @@ class MaxWorkMatrix {
 
   double speed(std::size_t rank) const { return nodes_[rank].performance * (1 + kMargin); }
 
-  // The bytes of a node in cells first..last, whose free time from cell `at` on is another;
-  // changed(j, before, now) where a byte is. Before `at` a span ends earlier or later than it did:
-  // from the first cell back in which any work can be done, then as now, nothing changes.
+  // Updates the classes of node k in cells first..last after its free time has changed from cell
+  // `at` on; calls on_changed(j, before, now) for each change. Before `at`, one span ends earlier
+  // or later than it did. If its class was and is the last one in some cell, so it is in all
+  // earlier cells, and the update stops.
   template <class OnChanged>
-  void update_classes(std::size_t k, const std::vector<Span>& free, std::size_t first, std::size_t at,
-                 std::size_t last, OnChanged on_changed) {
+  void update_classes(std::size_t k, const std::vector<Span>& free, std::size_t first,
+                      std::size_t at, std::size_t last, OnChanged on_changed) {
     const std::size_t rank = ranks_[k];
     for_each_class(free, count_started(free, end(last)), first, last, speed(rank),
               [&](std::size_t j, std::uint8_t c) {
@@ -303,8 +318,8 @@ class MaxWorkMatrix {
               });
   }
 
-  // The bit of a node and cell j. Where the clock has moved a start it is not told: all that is
-  // asked for then begins at the earliest start or behind the cell.
+  // Updates the start bit of node k in cell j. Not called when the clock trims a start: later
+  // searches start at their earliest start or in a later cell, so that bit is not read.
   void update_start_bit(std::size_t k, const std::vector<Span>& free, std::size_t j) {
     const std::size_t count = count_started(free, end(j));
     set_start_bit(ranks_[k], j, count > 0 && free[count - 1].start >= edges_[j]);
@@ -315,7 +330,8 @@ class MaxWorkMatrix {
     word = begins ? word | bit : word & ~bit;
   }
 
-  // The bytes and bits of up to 64 nodes, which stand together: node by node first.
+  // Fills the classes and bits of the nodes of rank first..last - 1, at most 64: node by node into
+  // `lines`, then transposed.
   void fill_nodes(const SpanLists& free, std::size_t first, std::size_t last,
                 std::vector<std::uint8_t>& lines) {
     const std::size_t cells = size();
@@ -331,8 +347,8 @@ class MaxWorkMatrix {
         line[at] = std::max(line[at], class_of((until - span.start) * fast));
         set_start_bit(rank, at, true);
         const std::size_t next = i + 1 < spans.size() ? cell_at(spans[i + 1].start) : cells - 1;
-        detail::fill_classes(&edges_[at] + 1, next - at, until, fast, kClasses - 1 - top_class_bits_,
-                              line + at + 1);
+        detail::fill_classes(&edges_[at] + 1, next - at, until, fast,
+                             kClasses - 1 - top_class_bits_, line + at + 1);
         at = next;
       }
     }
@@ -342,17 +358,17 @@ class MaxWorkMatrix {
       for (std::size_t k = 0; k < 64; ++k) to[k] = from[k * cells + j];
   }
 
-  // No part that fits a span which ends at t takes longer than until then, as it is rounded.
+  // Rounds an end up so that t + d <= end in floating point implies d <= round_up_end(end) - t.
   static double round_up_end(double t) { return std::isinf(t) ? t : t + std::fabs(t) * 0x1p-50; }
 
   std::size_t width_ = 0;
-  std::int64_t top_class_bits_ = 0;               // bits_of() the highest class
-  std::vector<double> edges_;          // [j]: when cell j begins
+  std::int64_t top_class_bits_ = 0;               // exponent_bits() of the last class
+  std::vector<double> edges_;          // [cell]: begin
   static constexpr std::size_t kBuckets = kFewRows == 0 ? 8 : 1024;
   double first_edge_ = 0, per_time_ = 0;
-  std::vector<std::uint32_t> buckets_;  // the last cell that begins before each
-  LargeVector<std::uint8_t> classes_;    // [j * width_ + rank]
-  LargeVector<std::uint64_t> start_bits_;  // the same, a bit each
+  std::vector<std::uint32_t> buckets_;  // [bucket]: last cell that begins before it
+  LargeVector<std::uint8_t> classes_;    // [cell * width_ + rank]
+  LargeVector<std::uint64_t> start_bits_;  // bit cell * width_ + rank
   std::vector<RankedNode> nodes_;
   std::vector<double> rates_;       // [rank]
   std::vector<std::size_t> ranks_;  // [place]

@@ -1,10 +1,11 @@
-// The mutexes of all pools of the process, so that a fork leaves the child none that a thread
-// holds which it does not have: before a fork all are taken (long calls step aside at their next
-// poll and go on afterwards), after it they are let go, or in the child made anew.
+// Registry of the mutexes of all pools of the process, for fork(). The child has only the thread
+// that forked, so a mutex held by another thread would stay locked in it. Before a fork the handler
+// locks all registered mutexes (long calls release theirs at the next poll and are repeated
+// afterwards); after it they are unlocked in the parent, and constructed again in the child.
 //
-// Holders of a pool's mutex never wait for the interpreter, so that they may be waited for with it.
-// The system calls this at the fork itself: nothing of Python runs between, which might make,
-// search or collect pools.
+// Holders of a pool's mutex never wait for the interpreter, so the handler may wait for them while
+// it holds the interpreter lock. pthread_atfork runs it at the fork itself: no Python code runs
+// between that could create, search or collect pools.
 #pragma once
 
 #if defined(__unix__) || defined(__APPLE__)
@@ -23,8 +24,7 @@
 
 namespace slotkern {
 
-// Waits until it can be had, but no longer than a signal should: who answers signals looks for
-// them between.
+// Waits up to 20 ms for the mutex, so that the caller can check for signals between attempts.
 inline void wait_briefly(std::shared_mutex& mutex) {
   using std::chrono::microseconds;
   const microseconds enough(20000);
@@ -71,7 +71,7 @@ class MutexRegistry {
     for (std::shared_mutex* mutex : known_) mutex->unlock();
     own_.unlock();
   }
-  void after_in_child() {  // whoever waited for one is gone
+  void after_in_child() {  // no thread of the child waits for them
     for (std::shared_mutex* mutex : known_) new (mutex) std::shared_mutex;
     new (&own_) std::mutex;
   }

@@ -1,10 +1,12 @@
-// A pool that changes: book, release, advance, remove, and search in between.
+// A pool of slots that changes (book, release, close, advance, remove) and is searched in between.
 //
-// What is free and booked is told in pool/availability.hpp, the slots in the order of time for the
-// searches in pool/usable_slots.hpp, and what no search need look for again in pool/start_bounds.hpp.
+// The free and booked time by node is in pool/availability.hpp; the rows that searches read,
+// derived from it, are in pool/usable_slots.hpp; lower bounds on starts and on costs are cached in
+// pool/start_bounds.hpp and pool/cost_bounds.hpp. Each change updates all four, so a search returns
+// what it would return on a pool built again from the free time.
 //
-// A part costs O(log m + 64 + spans of its node) to book or release, and where costs are known
-// what pool/cost_bounds.hpp says.
+// Cost: O(log m + 64 + spans of the node) to book or release a part, and what pool/cost_bounds.hpp
+// states once cost bounds are built.
 #pragma once
 
 #include <algorithm>
@@ -25,10 +27,10 @@ namespace slotkern {
 
 class SlotPool {
  public:
-  // Takes over a pool just built from all slots of the origin array, whose prices these are.
-  // All of it is free, or `state` tells what is: of the pool that this was, with more free spans,
-  // so that what is remembered stays true where these serve nobody. Searches will be for parts of
-  // at least the volume `least`: what holds less need not stand in the rows.
+  // Takes over a PreparedSlots just built from all slots of the origin array; `prices` are theirs.
+  // Without `state` all of them are free. With it, the free time is that of `state`: the state of
+  // this pool before, plus the free spans from first_new_span on, so that cached bounds are kept
+  // and lowered for the new spans. Searches will be for parts of at least the volume `least`.
   void open(PreparedSlots& prepared, const std::vector<double>& prices, const PoolState* state,
             double least = 0) {
     if (prepared.slots.size() > kManySlots) expect_long();
@@ -52,14 +54,14 @@ class SlotPool {
     rows_.build(spans_.free());
   }
 
-  // A copy of another pool, whose slots have been copied to `prepared`. Without memory it is no
-  // pool until it is copied or opened again.
+  // Copies another pool; `prepared` is a copy of its slots. On bad_alloc this pool is unusable
+  // until it is copied or opened again.
   void copy(const SlotPool& other, PreparedSlots& prepared) {
     *this = other;
     attach(prepared);
   }
 
-  // The same pool with more slots, `fresh`: all of it or, where something fails, nothing.
+  // Adds slots: `fresh` is prepared from the old and the new ones. Strong exception guarantee.
   void extend(PreparedSlots& fresh, const std::vector<double>& prices, const PoolState& state) {
     SlotPool next;
     next.version_ = version_;
@@ -70,18 +72,17 @@ class SlotPool {
     *this = std::move(next);
   }
 
-  // What is free, booked and removed, nodes by id.
+  // Returns a snapshot of what is free, booked, closed and removed, nodes by id.
   PoolState state() const { return spans_.state(); }
   PoolState free_between(double begin, double end) const {
     return spans_.free_between(begin, end);
   }
 
-  // Call before a search for parts of this volume: the rows hold no slots too short for what
-  // is usually asked.
+  // Ensures that the rows include all spans usable for parts of this volume. Call before a search.
   void ensure_rows_for(double volume) { rows_.ensure_threshold(volume, spans_.free()); }
 
  private:
-  // What follows when time of a node is free again, or when more time comes to be free.
+  // Returns the listener that keeps cached bounds true after a span of node k was freed.
   auto on_freed() {
     return [this](std::size_t k, const Span& freed, const Span& grown) {
       lower_start_bounds(k, grown);
@@ -90,8 +91,8 @@ class SlotPool {
   }
 
  public:
-  // Books the parts (ascending by node), or changes nothing and says which part is not free.
-  // `for_good`: they will never be given back.
+  // Books the parts (ascending by node); if `is_final` they cannot be released. On not_free nothing
+  // has changed, and `failed_part` is the part that is not free.
   Status book(double start, const Part* parts, std::size_t n, std::size_t& failed_part,
               bool is_final = false) {
     const Status status = spans_.locate_free(start, parts, n, rows_, failed_part);
@@ -108,13 +109,13 @@ class SlotPool {
     return Status::ok;
   }
 
-  // Whether release() would give them back, or which part is not booked.
+  // Returns ok if release() would succeed; else `failed_part` is the part that is not booked.
   Status locate_booked(double start, const Part* parts, std::size_t n, std::size_t& failed_part) {
     return spans_.locate_booked(start, parts, n, failed_part);
   }
 
-  // Gives the parts back as far as they are not past, or changes nothing and says which part
-  // is not booked. Parts of removed nodes are gone with them.
+  // Releases the parts except for time that is past and for removed nodes. On not_booked nothing
+  // has changed, and `failed_part` is the part that is not booked.
   Status release(double start, const Part* parts, std::size_t n, std::size_t& failed_part) {
     const Status status = spans_.locate_booked(start, parts, n, failed_part);
     if (status != Status::ok) return status;
@@ -124,9 +125,10 @@ class SlotPool {
     return Status::ok;
   }
 
-  // Sets the closed time of nodes: `of[i]` is the node of `times[i]`, both sorted by node id, then
-  // by start; times may overlap, and a node without any is open. Closed time is not free, whatever
-  // is released in it. On bad_alloc each node has all of its new closed time or its old one.
+  // Sets the closed time of `nodes`, sorted by id: `span_nodes[i]` is the node of `times[i]`,
+  // sorted by node id, then start; times may overlap, and a node without times is open. Closed time
+  // is not free, even if parts are released in it. On bad_alloc each node has all of its new closed
+  // time or its old one.
   void close(const std::vector<std::int32_t>& nodes, const std::vector<std::int32_t>& span_nodes,
              const std::vector<Span>& times) {
     ++version_;
@@ -150,34 +152,36 @@ class SlotPool {
     rows_.compact_if_needed(spans_.free());
   }
 
-  // Between these two, searches for a start by `latest`, which is before `start`, see the booked
-  // parts as free: in the rows alone, which must not be laid out meanwhile.
+  // Speculative release: until end_assume_free(), searches for a start by `latest`, which must be
+  // before `start`, see the booked parts as free. Only the rows change; they must not be rebuilt
+  // meanwhile.
   void assume_free(double start, double latest, const Part* parts, std::size_t n) {
     spans_.assume_free(start, latest, parts, n, rows_);
     if (rows_.was_invalidated()) throw std::bad_alloc{};
   }
   void end_assume_free() { spans_.end_assume_free(rows_); }
 
-  // Removes the time before `now` from the free time; the clock never goes back. Amortized
-  // O(1 + spans that have ended): spans and rows that have ended are removed together, once they and
-  // the changes since the last removal outnumber the nodes, because removal visits every node.
+  // Moves the clock to `now` and removes the free time before it; an earlier `now` is ignored.
+  // Amortized O(1 + spans that end): expired spans and rows are removed together, once they and the
+  // changes since the last removal outnumber the nodes, because removal visits every node.
   Status advance(double now) {
     if (std::isnan(now)) return Status::time_is_nan;
     set_clock(now);
     const std::size_t started = rows_.count_started(spans_.now());
     const std::size_t come = started - std::min(started, started_at_trim_);
-    if (come + changes_since_trim_ > prepared_->nodes.size() + started_at_trim_ + 256) erase_expired();
+    if (come + changes_since_trim_ > prepared_->nodes.size() + started_at_trim_ + 256)
+      erase_expired();
     return Status::ok;
   }
 
-  // The clock moves, and what is past keeps its rows, where searches pass it by: O(1).
+  // Moves the clock only, O(1). Expired rows stay, and searches skip them.
   void set_clock(double now) {
     ++version_;
     if (now > spans_.now()) is_trimmed_ = false;
     spans_.set_clock(now);
   }
 
-  // All rows begin at now or later, and so do all free spans: O(nodes + rows before now).
+  // Trims all free spans and rows to start at now() or later. O(nodes + rows before now).
   void trim_before_now() {
     if (is_trimmed_) return;
     if (rows_.can_update_incrementally(spans_.count_expired())) {
@@ -188,12 +192,12 @@ class SlotPool {
       spans_.trim_before_now(none);
       rows_.trim_before(spans_.now());
     }
-    spans_.erase_expired(rows_);  // of closed time: no free span has ended
+    spans_.erase_expired(rows_);  // trims closed time only: no free span has expired
     is_trimmed_ = true;
     record_trim();
   }
 
-  // The node and all its time, booked or free, leave.
+  // Removes the node with all its time. Returns false if there is no such node.
   bool remove(std::int32_t node) {
     const std::int32_t found = place_of(node);
     if (found < 0 || removed()[static_cast<std::size_t>(found)]) return false;
@@ -203,17 +207,19 @@ class SlotPool {
     return true;
   }
 
-  // As search(), but starts from what is remembered, and remembers. `least`: no window has a
-  // lower value, as what an earlier search for the same found where only bookings followed.
+  // As search_checked(), but uses and updates the cached start bounds. `least`: a lower bound on
+  // the value of any window, for example the value found by an earlier search for the same query if
+  // there were only bookings since.
   Status find(const Query& asked, int criterion, ShapeKind shape, Workspace& work, Found& found,
               double least = -kInfinity) {
     Query from;
     if (const Status status = normalize(asked, criterion, from); status != Status::ok)
       return status;
-    // The papers' first step, and the work on sums that limits bound, depend on the order of rows.
+    // The order of rows affects the results of the papers' first step, and the work limit of
+    // searches under sum limits.
     if (criterion_name(criterion) == First::name || asked.limits) {
       trim_before_now();
-      ensure_rows_for(asked.volume);  // rebuilds rows that trim_before_now() lost for want of memory, or throws
+      ensure_rows_for(asked.volume);  // rebuilds rows invalidated by trim_before_now(), or throws
     }
     StartBoundCache& start_bounds = start_bounds_[cache_index(from, shape)];
     const double requested_earliest = from.earliest, cached_start = start_bounds.bound(from);
@@ -235,7 +241,7 @@ class SlotPool {
     return status;
   }
 
-  // The same where no window starts before `first`, for a start by `latest`; nothing is remembered.
+  // As find(), for windows that start in [first, latest]; neither uses nor updates cached bounds.
   Status find_in_range(double first, double latest, const Query& asked, int criterion,
                       ShapeKind shape, Workspace& work, Found& found) {
     Query from;
@@ -246,23 +252,23 @@ class SlotPool {
     return search_checked(*prepared_, from, criterion, shape, work, found);
   }
 
-  // No window for the query starts before this.
+  // Returns a time before which no window for the query starts.
   double earliest_possible_start(const Query& asked, ShapeKind shape) const {
     Query from = prepared_->as_searched(asked);
     from.earliest = std::max(from.earliest, now());
     return std::max(from.earliest, start_bounds_[cache_index(from, shape)].bound(from));
   }
 
-  // The free spans of a node, ascending, by its place; -1: there is no such node.
+  // The free spans of a node, ascending, by its index; the index is -1 for an unknown node.
   const std::vector<Span>& free_at(std::size_t place) const { return spans_.free()[place]; }
   std::int32_t place_of(std::int32_t node) const { return spans_.place_of(node); }
 
   double now() const { return spans_.now(); }
-  std::size_t version() const { return version_; }  // another after every change
+  std::size_t version() const { return version_; }  // incremented by every change
   const std::vector<std::uint8_t>& removed() const { return spans_.removed(); }
 
  private:
-  // A listener for changes that rows do not follow: they are laid out anew.
+  // Ignores notifications; the rows are rebuilt afterwards.
   struct NullObserver {
     void erase(std::size_t, const Span&) {}
     void set_start(std::size_t, const Span&, double) {}
@@ -293,14 +299,14 @@ class SlotPool {
     return 2 * query.charged() + static_cast<std::size_t>(shape);
   }
 
-  // The span has come to be free, or has grown.
+  // Lowers the cached start bounds after the span has become free or has grown.
   void lower_start_bounds(std::size_t k, const Span& span) {
     Slot slot = rows_.slot_of(k, span);
     slot.start = std::max(slot.start, now());
     for (StartBoundCache& start_bounds : start_bounds_) start_bounds.lower_for_freed(slot);
   }
 
-  // What is searched for on the rows as they are.
+  // Validates the query, brings the rows up to date for it, and returns it in normal form.
   Status normalize(const Query& asked, int criterion, Query& from) {
     if (!asked.sane() || criterion < 0 || criterion >= kBuiltins)
       return Status::request_not_valid;
@@ -310,13 +316,13 @@ class SlotPool {
     return prepared_->check(from);
   }
 
-  // The shortest ragged window is the earliest one of those nodes that are as fast as any n free
-  // together: find() remembers of which there is none. What the last answer was is asked first,
-  // then groups ever farther from it, and by halves between those known.
+  // Finds the ragged window of the least runtime: the earliest window on the fastest performance
+  // groups that have one. Gallops from the group of the last answer, then bisects; groups without a
+  // window are cached by find().
   Status find_min_runtime(const Query& query, Workspace& work, Found& found) {
     static const int start = criterion_index(Start::name);
     const auto groups = prepared_->groups.begin();
-    // Those that may be the slowest of the window.
+    // The groups that may contain the slowest node of the window.
     auto end = std::partition_point(groups, prepared_->groups.end(), [&](const Group& group) {
       return group.performance >= query.min_performance;
     });
@@ -355,7 +361,7 @@ class SlotPool {
     return any ? Status::ok : Status::none;
   }
 
-  // search_checked(); the cheapest ragged window, where that pays, by what is known of costs.
+  // Runs search_checked(), or for the cheapest ragged window search_cheapest().
   Status search(const Query& query, int criterion, ShapeKind shape, Workspace& work, Found& found,
                 double least) {
     if (!can_use_cost_cache(*prepared_, query, criterion, shape))
@@ -366,13 +372,15 @@ class SlotPool {
 
   PreparedSlots* prepared_ = nullptr;
   std::size_t version_ = 0;
-  std::size_t changes_since_trim_ = 0, started_at_trim_ = 0;  // since, and rows begun at, the last drop of what ended
-  bool is_trimmed_ = true;               // no row begins before now
-  std::ptrdiff_t last_group_ = 0;  // of the last shortest window: the group of its slowest nodes
+  // Changes since expired rows were last removed, and rows that had started then.
+  std::size_t changes_since_trim_ = 0, started_at_trim_ = 0;
+  bool is_trimmed_ = true;               // no row starts before now()
+  // index of the slowest group of the last answer of find_min_runtime()
+  std::ptrdiff_t last_group_ = 0;
   CostBoundCache costs_;
   AvailabilityTimeline spans_;
   UsableSlotIndex rows_;
-  std::array<StartBoundCache, 4> start_bounds_;  // by table_of()
+  std::array<StartBoundCache, 4> start_bounds_;  // [cache_index()]
 };
 
 }  // namespace slotkern

@@ -1,7 +1,8 @@
-// The scheduling loop: find and book for a stream of requests, in order.
+// The scheduling loop: finds and books a window for each request of a stream, in order. And the
+// functions of a SlotPool that return a Status and never throw, for bindings.
 //
-// One request costs a search on the changed pool and n cuts (pool/pool.hpp); nothing is
-// allocated but room for the results.
+// Cost of a request: one search on the changed pool and n cuts (pool/pool.hpp). Only the results
+// are allocated.
 #pragma once
 
 #include <algorithm>
@@ -13,17 +14,17 @@
 
 namespace slotkern {
 
-// Why a request was not booked.
+// Reason why a request was not booked.
 enum class Reason : std::uint8_t {
   booked = 0,
-  nodes,   // fewer nodes of the wanted performance than wanted
-  budget,  // it fits, but not for its money
-  time,    // not so many proper slots are ever free together
-  volume,  // so small that the clock does not move
-  limits = 6,  // it fits, but not within its limits on sums (5: batch/batch.hpp)
+  nodes,   // fewer nodes of the required performance than requested
+  budget,  // a window exists, but not within the budget
+  time,    // never enough suitable slots free at one time
+  volume,  // so small that a part would not advance the clock
+  limits = 6,  // a window exists, but not under the sum limits (5: batch/batch.hpp)
 };
 
-inline constexpr std::size_t kManyRequests = 16;  // requests that may take a while
+inline constexpr std::size_t kManyRequests = 16;  // from here on a call can be interrupted
 
 namespace detail {
 
@@ -35,7 +36,7 @@ inline Reason rejection_reason(SlotPool& pool, const PreparedSlots& prepared, co
     fast += !pool.removed()[k];
   }
   if (fast < query.n) return Reason::nodes;
-  constexpr int earliest = 0;  // the first criterion of the list: the cheapest to ask
+  constexpr int earliest = 0;  // index of the criterion that is cheapest to search
   Found found;
   Query freer = query;
   if (query.limits) {
@@ -48,9 +49,9 @@ inline Reason rejection_reason(SlotPool& pool, const PreparedSlots& prepared, co
   return status == Status::ok ? Reason::budget : Reason::time;
 }
 
-// Room for what the rest of the requests may be given, up to what is soon used.
+// Reserves memory for the windows of the remaining requests, up to 65536 parts.
 inline void reserve_rest(const std::vector<Query>& queries, std::size_t done, WindowTable& out) {
-  constexpr std::int64_t max_parts = 1 << 16;  // parts
+  constexpr std::int64_t max_parts = 1 << 16;
   std::int64_t parts = 0;
   for (std::size_t i = done; i < queries.size() && parts < max_parts; ++i)
     parts += std::min(queries[i].n, max_parts);
@@ -60,14 +61,14 @@ inline void reserve_rest(const std::vector<Query>& queries, std::size_t done, Wi
 
 }  // namespace detail
 
-// find() of window/find.hpp on a pool that has changed.
+// As find() of window/find.hpp, on a changing pool.
 inline Answer find(SlotPool& pool, const Query& query, int criterion, ShapeKind shape) noexcept {
   return answer_of(query, [&](Workspace& work, Found& found) {
     return pool.find(query, criterion, shape, work, found);
   });
 }
 
-// The doors of a SlotPool; `failed_part` is the part at fault.
+// Functions of a SlotPool that never throw. `failed_part`: index of the part that was refused.
 
 inline Status open_pool(SlotPool& pool, PreparedSlots& prepared, const std::vector<double>& prices,
                             const PoolState* state) noexcept {
@@ -79,7 +80,7 @@ inline Status extend_pool(SlotPool& pool, PreparedSlots& fresh, const std::vecto
   return guarded([&] { return pool.extend(fresh, prices, state), Status::ok; });
 }
 
-// A copy of what was opened on `from`, on a copy of that.
+// Makes `pool` a copy of `other`, and `prepared` a copy of its slots `from`.
 inline Status copy_pool(SlotPool& pool, PreparedSlots& prepared, const SlotPool& other,
                         const PreparedSlots& from) noexcept {
   return guarded([&] { return prepared = from, pool.copy(other, prepared), Status::ok; });
@@ -114,14 +115,15 @@ struct WindowParts {
   std::size_t n;
 };
 
-// All of them or none; `failed_window` is the window of the part at fault. Interrupted, it takes as long
-// again to give back what was booked by then.
-inline Status book_all(SlotPool& pool, const std::vector<WindowParts>& windows, std::size_t& failed_window,
-                       std::size_t& failed_part) noexcept {
+// Books all windows or none; `failed_window` is the window that was refused. An interrupted call
+// takes as long again to release what it had booked.
+inline Status book_all(SlotPool& pool, const std::vector<WindowParts>& windows,
+                       std::size_t& failed_window, std::size_t& failed_part) noexcept {
   if (windows.size() > kManyRequests) expect_long();
   for (failed_window = 0; failed_window < windows.size(); ++failed_window) {
     const WindowParts& w = windows[failed_window];
-    const Status status = guarded([&] { return poll(), pool.book(w.start, w.parts, w.n, failed_part); });
+    const Status status =
+        guarded([&] { return poll(), pool.book(w.start, w.parts, w.n, failed_part); });
     if (status == Status::ok) continue;
     std::size_t other = 0;
     for (std::size_t k = failed_window; k-- > 0;)
@@ -131,7 +133,7 @@ inline Status book_all(SlotPool& pool, const std::vector<WindowParts>& windows, 
   return Status::ok;
 }
 
-// Whether each of them can be released; changes nothing.
+// Returns ok if each window can be released; changes nothing.
 inline Status all_booked(SlotPool& pool, const std::vector<WindowParts>& windows,
                          std::size_t& failed_window, std::size_t& failed_part) noexcept {
   if (windows.size() > kManyRequests) expect_long();
@@ -157,13 +159,13 @@ inline Status close_nodes(SlotPool& pool, const std::vector<std::int32_t>& nodes
   return guarded([&] { return pool.close(nodes, of, times), Status::ok; });
 }
 
-// none: there is no such node.
+// Returns none if there is no such node.
 inline Status remove_node(SlotPool& pool, std::int32_t node) noexcept {
   return guarded([&] { return pool.remove(node) ? Status::ok : Status::none; });
 }
 
-// One row and one Reason a request; goes on behind those that are there, where it was interrupted
-// before.
+// Appends one row and one Reason for each request. After an interruption, call it again with the
+// same arguments: it continues after the rows that are there.
 inline Status schedule(SlotPool& pool, const PreparedSlots& prepared,
                        const std::vector<Query>& queries, int criterion, ShapeKind shape,
                        WindowTable& out, std::vector<std::uint8_t>& reasons) noexcept {
@@ -179,7 +181,7 @@ inline Status schedule(SlotPool& pool, const PreparedSlots& prepared,
       Reason reason = Reason::booked;
       const Status status = pool.find(query, criterion, shape, work, found);
       if (status == Status::ok) {
-        // What is booked stands in `out`, whatever fails.
+        // Added first, so that `out` contains every booked window even if booking fails later.
         out.add(found, work.parts.data(), work.parts.size());
         std::size_t failed_part = 0;
         const Status booked = guarded([&] {

@@ -1,15 +1,14 @@
-// The slots of a pool that changes, in the order of time: the rows of PreparedSlots itself, in
-// blocks of 64 with gaps among them (pool/block_store.hpp), so that every search and criterion runs
-// on a changed pool as it does on a fresh one.
+// The slots of a changing pool as a two-level B+-tree in the order of (start, node), stored in
+// PreparedSlots itself: every search reads a changed pool as it reads a fresh one. Rows are in
+// blocks of 64 with gaps (pool/block_store.hpp); a directory orders the blocks (slots/blocks.hpp).
 //
-// What makes changes cheap. Those that belong together are made together: rows that leave become
-// gaps at once, and what comes waits for settle(), sorted once and put into each block once. The
-// parts of a wide job were free at one time, and what they leave begins within one: a few blocks
-// hold them all. The screen by price serves square searches alone and is not there before the
-// first of them.
+// Changes are applied in batches. A slot that leaves becomes a gap at once; slots that arrive wait
+// for apply_pending(), which sorts them and writes each block once. The parts of one job start
+// together, so that a batch touches few blocks. The zone map by price serves square searches only,
+// and is maintained only after the first of them has built it.
 //
-// A change costs O(log m + 64), of many at once less. A block splits after 16 insertions at the
-// soonest, O(64); see slots/blocks.hpp.
+// Cost: O(log m + 64) for a change, less in batches. A block splits, O(64), after at least 16
+// insertions.
 #pragma once
 
 #include <algorithm>
@@ -32,21 +31,21 @@ class SlotTree {
     return BlockStore::before(a, b.start, b.node);
   }
 
-  // Whether so many can leave one by one faster than all rows are laid out anew.
+  // Heuristic: true if removing `leaving` rows one by one is cheaper than building all rows again.
   bool can_update_incrementally(std::size_t leaving) const {
     return leaving <= 8 * (size_ / BlockStore::kFill + 1);
   }
 
-  // How many rows stand before those that begin behind t, as if all blocks were full.
+  // Returns the number of rows up to those that start by t, counted as if all blocks were full.
   std::size_t count_started(double t) const {
     return size_ == 0 ? 0 : kBlock * order().position_of(order().last_by(t));
   }
 
-  // The same rows, of another PreparedSlots that has been copied.
+  // Continues on a copy of the PreparedSlots.
   void attach(PreparedSlots& prepared) { blocks_.attach(prepared); }
 
-  // All rows anew: slots in the order of (start, node), and the rows of the origin array. Without
-  // memory they stay as they were.
+  // Builds all rows from slots sorted by (start, node), with their rows of the origin array. Strong
+  // exception guarantee.
   void build(PreparedSlots& prepared, const std::vector<SlotWithOrigin>& slots) {
     blocks_.build(prepared, slots);
     size_ = slots.size();
@@ -54,8 +53,7 @@ class SlotTree {
   }
 
   bool should_prefetch() const { return size_ >= kLarge; }
-  // A slot that stands in row `at` will start at `to`: its row, and where it will stand, are on
-  // their way from memory.
+  // Prefetches row `at`, whose slot will start at `to`, and the block into which it will move.
   void prefetch_row(std::size_t at, double to) const {
     const PreparedSlots& prepared = blocks_.prepared();
     const std::size_t rows = blocks_.first_row(prepared.order.last_by(to));
@@ -69,27 +67,26 @@ class SlotTree {
     }
   }
 
-  // Changes, which show when all are settled. A slot that has come or was moved meanwhile cannot
+  // The changes below are visible after apply_pending(). A slot that was inserted or moved must not
   // change again before.
   void insert(const Slot& slot, std::size_t origin) {
     pending_.push_back({slot, origin});
     ++size_;
   }
 
-  // Of the slot that starts at `start` of the node at place k, which stands in row `at` perhaps:
-  // it leaves.
+  // Removes the slot of node k that starts at `start`; `at`: hint, its row.
   void erase(double start, std::size_t k, std::size_t at) {
     const auto [seat, row] = locate(start, k, at);
     remove_row(seat, row);
   }
 
-  // It ends at `end` now.
+  // Moves the end of the slot to `end`.
   void set_end(double start, std::size_t k, double end, std::size_t at) {
     const auto [seat, row] = locate(start, k, at);
     blocks_.set_end(seat, row, end);
   }
 
-  // It starts at `to` now.
+  // Moves the start of the slot to `to`.
   void set_start(double start, std::size_t k, double to, std::size_t at) {
     const auto [seat, row] = locate(start, k, at);
     pending_.push_back(blocks_.slot_with_origin(row));
@@ -98,8 +95,8 @@ class SlotTree {
     remove_row(seat, row);
   }
 
-  // All that has changed is in order again: blocks that lost rows take those of the next, and
-  // what comes into one block comes at once.
+  // Makes all changes visible: merges sparse blocks with their successors, then inserts the pending
+  // slots block by block.
   void apply_pending() {
     const std::size_t parts = pending_.size();
     for (const std::uint32_t block : shrunk_blocks_)
@@ -114,7 +111,9 @@ class SlotTree {
       if (behind == Blocks::kNone)
         next = end;
       else
-        for (const MergeEntry x{blocks_.first_slot(behind), 0}; next != end && ByStartThenNode{}(*next, x);) ++next;
+        for (const MergeEntry x{blocks_.first_slot(behind), 0};
+             next != end && ByStartThenNode{}(*next, x);)
+          ++next;
       insert_into_block(seat, first, static_cast<std::size_t>(next - first));
     }
     pending_.clear();
@@ -122,13 +121,13 @@ class SlotTree {
 
  private:
   static constexpr std::size_t kBlock = BlockStore::kBlock;
-  static constexpr std::size_t kLarge = 1 << 16;  // rows that stand far apart
-  static constexpr std::size_t kMaxSingleInserts = 8;        // come one by one
-  static constexpr int kMaxMergedRows = 32;            // of two blocks become one
+  static constexpr std::size_t kLarge = 1 << 16;  // rows; below, all of them fit the cache
+  static constexpr std::size_t kMaxSingleInserts = 8;        // more rewrite the block
+  static constexpr int kMaxMergedRows = 32;            // merge two blocks with at most so few rows
 
   const Blocks& order() const { return blocks_.prepared().order; }
 
-  // The block where (start, node) stands, or would.
+  // Returns the directory entry of the block that holds (start, node), or into which it belongs.
   std::size_t seat_for(double start, std::int32_t node) {
     const std::size_t seat = order().last_by(start);
     const auto later = [&](std::size_t other) { return blocks_.first_slot(other).node > node; };
@@ -140,8 +139,8 @@ class SlotTree {
     std::size_t seat, row;
   };
 
-  // Where the slot that starts at `start` of the node at place k stands: in row `at`, or first of
-  // all rows of this time, for gaps that say the same are behind it.
+  // Returns the row of the slot of node k that starts at `start`: row `at` if the hint is right,
+  // else by bisection, which finds the slot before the gaps that hold its copies.
   RowRef locate(double start, std::size_t k, std::size_t at) {
     const PreparedSlots& prepared = blocks_.prepared();
     if (at < prepared.slots.size() && static_cast<std::size_t>(prepared.slots[at].place) == k &&
@@ -152,7 +151,7 @@ class SlotTree {
     return {seat, blocks_.first_row(seat) + blocks_.count_rows_before(seat, start, node)};
   }
 
-  // Takes a row out of a block, and the block when nothing is left.
+  // Empties a row, and removes the block if no row is left.
   void remove_row(std::size_t seat, std::size_t row) {
     --size_;
     if (!blocks_.remove_row(seat, row)) return;
@@ -160,23 +159,26 @@ class SlotTree {
     if (shrunk_blocks_.empty() || shrunk_blocks_.back() != block) shrunk_blocks_.push_back(block);
   }
 
-  // Where two blocks are nearly empty, the rows of the second come to the first.
+  // Merges two sparse blocks: the rows of the second become pending for the first.
   void merge_with_next(std::size_t seat) {
     const std::size_t next = order().next(seat);
     if (next == Blocks::kNone || blocks_.count(seat) + blocks_.count(next) > kMaxMergedRows) return;
-    blocks_.for_each(next, [&](std::size_t row) { pending_.push_back(blocks_.slot_with_origin(row)); });
+    blocks_.for_each(next,
+                     [&](std::size_t row) { pending_.push_back(blocks_.slot_with_origin(row)); });
     blocks_.remove_block(next);
   }
 
-  // Parts of one job come by node: where all begin at one time, in their order already. The rows
-  // of blocks that were joined come behind them.
+  // Sorts pending_ into sorted_. The first `parts` entries are the parts of one change, usually
+  // sorted already or by node index; the others come from merged blocks.
   void sort_pending(std::size_t parts) {
     const std::size_t size = pending_.size();
     sorted_.resize(size), merged_.resize(size);
     for (std::size_t j = 0; j < size; ++j) sorted_[j] = {pending_[j].first, kBlock + j};
-    MergeEntry *const first = sorted_.data(), *const middle = first + parts, *const last = first + size;
+    MergeEntry *const first = sorted_.data(), *const middle = first + parts,
+                      *const last = first + size;
     const auto in_order = [=] { return std::is_sorted(first, middle, ByStartThenNode{}); };
-    if (!in_order()) {  // nodes stand by falling performance, and end their parts in this order
+    // parts of different runtimes: their remainders start in the order of node indices
+    if (!in_order()) {
       MergeEntry* next = merged_.data();
       if (by_place_.each(
               parts,
@@ -186,13 +188,14 @@ class SlotTree {
       if (!in_order()) merge_sort(first, parts, merged_.data(), ByStartThenNode{});
     }
     if (middle == last) return;
-    if (!std::is_sorted(middle, last, ByStartThenNode{})) std::sort(middle, last, ByStartThenNode{});
+    if (!std::is_sorted(middle, last, ByStartThenNode{}))
+      std::sort(middle, last, ByStartThenNode{});
     std::merge(first, middle, middle, last, merged_.data(), ByStartThenNode{});
     sorted_.swap(merged_);
   }
 
-  // Slots that belong in the block, in their order: a few one by one, else all of it is laid out
-  // anew, in as many blocks as it needs.
+  // Inserts sorted slots into a block: a few one by one; otherwise the block is rewritten, and
+  // split into as many blocks as needed.
   void insert_into_block(std::size_t seat, const MergeEntry* slots, std::size_t count) {
     const std::size_t all = count + static_cast<std::size_t>(blocks_.count(seat));
     if (count <= kMaxSingleInserts && all <= kBlock) {
@@ -200,7 +203,8 @@ class SlotTree {
         blocks_.add(seat, pending_[next->source - kBlock]);
       return;
     }
-    const std::size_t blocks = all <= kBlock ? 1 : (all + BlockStore::kFill - 1) / BlockStore::kFill,
+    const std::size_t blocks =
+                          all <= kBlock ? 1 : (all + BlockStore::kFill - 1) / BlockStore::kFill,
                       rows = blocks_.first_row(seat);
     std::array<MergeEntry, kBlock> present;
     MergeEntry* end = present.data();
@@ -210,7 +214,7 @@ class SlotTree {
     merged_.resize(all);
     std::merge(present.data(), end, slots, slots + count, merged_.data(), ByStartThenNode{});
     for (std::size_t k = 1; k < blocks; ++k) seat = blocks_.add_block_after(seat);
-    // The last block first: those before it read the rows of the first one.
+    // Last block first, because the others still read the rows of the first one.
     for (std::size_t k = blocks; k-- > 0; seat = order().previous(seat)) {
       const std::size_t first = k * all / blocks;
       blocks_.fill(seat, rows, merged_.data() + first, (k + 1) * all / blocks - first,
@@ -220,9 +224,9 @@ class SlotTree {
 
   BlockStore blocks_;
   std::size_t size_ = 0;
-  std::vector<SlotWithOrigin> pending_;      // what waits for settle()
-  std::vector<std::uint32_t> shrunk_blocks_;  // blocks that rows have left, some of them gone by now
-  std::vector<MergeEntry> sorted_, merged_;  // scratch, as is what follows
+  std::vector<SlotWithOrigin> pending_;      // inserted at apply_pending()
+  std::vector<std::uint32_t> shrunk_blocks_;  // have lost rows; some have been removed since
+  std::vector<MergeEntry> sorted_, merged_;  // scratch
   ByNumber by_place_;
 };
 

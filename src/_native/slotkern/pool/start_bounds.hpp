@@ -1,17 +1,19 @@
-// Remembered lower bounds: "no window for such a request starts before t".
+// Cache of lower bounds: "no window for this request starts before t".
 //
-// A request is at least as hard as another if it wants no fewer nodes, no less volume, no
-// less performance, no earlier start, and pays no more per unit of work. Whatever fits it
-// fits the other too (drop its dearest parts), so a bound of an easier request holds for it.
-// What else a request wants only makes it harder: it is told what is known, but nothing is
-// learnt from it (Query::hints). Charged requests (Query::length) have a table of their own, of
-// one setup and step, other terms begin it anew: among these more volume is no shorter and no
-// cheaper, but not in proportion, so that the pay compares by part and not by work. Booking only
-// takes time away, so bounds stay true; what adds time lowers those it can serve (see lower()).
+// Dominance: request A is at least as hard as B if A wants at least as many nodes, as much volume
+// and performance, starts no earlier, and pays at most as much per unit of work. A window for A,
+// without its most expensive parts, fits B; so a bound recorded for B holds for A. Other
+// constraints of A only make it harder: A may use bounds, but none is recorded for it
+// (Query::hints). Bookings only remove free time and keep bounds true; freed time lowers the bounds
+// of the requests that it can serve.
 //
-// The pay per unit of work compares rounded quotients: a margin on the safe side, or exact
-// by budget where n is the same. Of volumes and budgets so small or large that quotients and
-// costs may under- or overflow nothing is known. A look-up is one pass over at most kSize entries.
+// Requests with setup or step (Query::length) have caches of their own, one pair of setup and step
+// at a time. Among these, more volume is neither shorter nor cheaper, but not proportionally, so
+// payment is compared per part instead of per unit of work.
+//
+// Rounding: the pay per unit of work is a rounded quotient, so it is compared with a safety margin,
+// or exactly by budget if the numbers of nodes are equal. Volumes and budgets that might under- or
+// overflow are not cached. A lookup is one pass over at most kMaxEntries entries.
 #pragma once
 
 #include <algorithm>
@@ -22,8 +24,8 @@
 #include "slotkern/base/room.hpp"
 #include "slotkern/slots/prepared.hpp"
 
-// So few rows are searched as fast as hints are asked: of them only failures are remembered. Tests,
-// whose pools are small, remember all.
+// Up to this many rows a search costs no more than a lookup, so only failures are cached. Tests set
+// it to 0, because their pools are small.
 #if !defined(SLOTKERN_FEW_ROWS)
 #define SLOTKERN_FEW_ROWS 128
 #endif
@@ -41,7 +43,8 @@ struct CacheKey {
         earliest(q.earliest), budget(q.budget), rate(q.budget / (n * (q.charged() ? 1 : volume))) {}
 };
 
-// A leaf loop of its own, for the per-CPU clones.
+// Returns the largest bound of the entries that are no harder than q, or -inf. A leaf function, for
+// the clones per instruction set.
 SLOTKERN_NARROW_CLONES static inline double max_bound_of_dominating(
     const double* n, const double* volume, const double* performance, const double* earliest,
     const double* rate, const double* budget, const double* start, std::size_t size,
@@ -61,7 +64,7 @@ SLOTKERN_NARROW_CLONES static inline double max_bound_of_dominating(
   return lane[0];
 }
 
-// Lowers the starts that a slot can serve.
+// Lowers to the start of the slot the bounds of the entries that it might serve.
 SLOTKERN_NARROW_CLONES static inline void lower_served_bounds(
     const double* n, const double* volume, const double* performance, const double* rate,
     double* start, std::size_t size, double capacity, const Slot& slot) {
@@ -77,7 +80,7 @@ SLOTKERN_NARROW_CLONES static inline void lower_served_bounds(
 
 class StartBoundCache {
  public:
-  // No window for `query` starts before this; -inf when nothing is known.
+  // Returns a time before which no window for `query` starts, or -inf.
   double bound(const Query& query) const {
     if (n_.empty() || query.setup != setup_ || query.step != step_ || !is_in_safe_range(query))
       return -kInfinity;
@@ -87,7 +90,8 @@ class StartBoundCache {
                                 n_.size(), request);
   }
 
-  // No window for `query` starts before `start`; `fastest` is the highest performance there is.
+  // Records that no window for `query`, with its earliest start replaced by `earliest`, starts
+  // before `start`. `fastest`: highest performance of all nodes. The oldest entry is overwritten.
   void record(const Query& query, double fastest, double earliest, double start) {
     if (!query.hints() || !is_in_safe_range(query) || query.volume / fastest < 1 / kLargest) return;
     if (query.setup != setup_ || query.step != step_) {
@@ -96,7 +100,7 @@ class StartBoundCache {
     }
     const detail::CacheKey request(query);
     if (next_ == n_.size()) {
-      for (auto* column : columns()) room_for(8, *column);  // they stay equally long
+      for (auto* column : columns()) room_for(8, *column);  // all columns or none grow
       for (auto* column : columns()) column->resize(column->size() + 8, kInfinity);
       std::fill(start_.end() - 8, start_.end(), -kInfinity);
     }
@@ -111,12 +115,13 @@ class StartBoundCache {
     if (next_ % kMaxEntries == 0) next_ = 0;
   }
 
-  // The slot has come to be free, or has grown.
+  // Keeps the bounds true after `slot` has become free or has grown.
   void lower_for_freed(const Slot& slot) {
     if (n_.empty()) return;
     const double capacity = PreparedSlots::room(slot) * slot.performance * (1 + kMargin);
     Slot cheap = slot;
-    if (setup_ > 0 || step_ > 0 || slot.rate < 1 / kLargest) cheap.rate = 0;  // whatever it costs
+    // prices do not bound costs then
+    if (setup_ > 0 || step_ > 0 || slot.rate < 1 / kLargest) cheap.rate = 0;
     detail::lower_served_bounds(n_.data(), volume_.data(), performance_.data(), rate_.data(),
                          start_.data(), n_.size(), capacity, cheap);
   }
@@ -141,7 +146,7 @@ class StartBoundCache {
   }
 
   std::vector<double> n_, volume_, performance_, earliest_, rate_, budget_, start_;
-  double setup_ = 0, step_ = 0;  // of the requests that it has learnt from
+  double setup_ = 0, step_ = 0;  // of all entries
   std::size_t next_ = 0;
 };
 

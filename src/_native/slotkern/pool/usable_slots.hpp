@@ -1,14 +1,15 @@
-// The free spans of a pool that can serve what is asked for, as rows for the searches
-// (pool/slot_tree.hpp).
+// The index that searches of a changing pool read: the free spans that are usable, as rows of
+// PreparedSlots in the order of time (pool/slot_tree.hpp).
 //
-// A booked pool fills with remnants that nobody can use: spans that hold less work than anything
-// asked for lately stand in no row. Which these are changes with what is asked, and then all
-// rows are laid out anew.
+// A pool in use fills with remnants that are too short for any request. A span has a row only if it
+// holds at least `threshold_` work; the threshold follows the volumes requested, and a lower one
+// rebuilds the rows. Invariant: every free span with enough work for the searches announced by
+// ensure_threshold() has exactly one row.
 //
-// A change of free time is never undone because its row cannot be: where memory runs out, the
-// rows are lost, and laid out anew by the next that needs them.
+// A change of free time never fails because of this index: if memory runs out, the index becomes
+// invalid and is rebuilt by the next search.
 //
-// A change costs O(log m + 64); O(m log m) to lay out.
+// Cost: O(log m + 64) for a change, O(m log m) for a rebuild.
 #pragma once
 
 #include <algorithm>
@@ -26,8 +27,8 @@ namespace slotkern {
 
 class UsableSlotIndex {
  public:
-  // Whose slots become the rows; prices by row of the origin array. Searches will be for parts
-  // of at least the volume `least`.
+  // Starts over for the slots of `prepared`; `prices` by row of the origin array. Searches will be
+  // for parts of at least the volume `threshold`.
   void open(PreparedSlots& prepared, const std::vector<double>& prices, double threshold) {
     prepared_ = &prepared;
     prices_ = prices;
@@ -36,15 +37,15 @@ class UsableSlotIndex {
     set_threshold(threshold * (1 - kMargin));
   }
 
-  // The same rows, of another PreparedSlots that has been copied.
+  // Continues on a copy of the PreparedSlots.
   void attach(PreparedSlots& prepared) {
     prepared_ = &prepared;
     tree_.attach(prepared);
   }
 
-  // All slots of the pool as it was prepared are free.
+  // Builds the rows of a pool in which all prepared slots are free.
   void build_all() {
-    std::vector<SlotWithOrigin> slots;  // in the order of time already
+    std::vector<SlotWithOrigin> slots;  // sorted already
     slots.reserve(prepared_->slots.size());
     for (std::size_t i = 0; i < prepared_->slots.size(); ++i, poll())
       if (is_usable(prepared_->slots[i])) slots.push_back({prepared_->slots[i], i});
@@ -63,60 +64,69 @@ class UsableSlotIndex {
     build(slots);
   }
 
-  // Before a search for parts of this volume.
+  // Ensures that a search for parts of this volume finds all usable spans. Rebuilds the rows if the
+  // index is invalid or the threshold too high; the new threshold is a quarter of the volume.
   void ensure_threshold(double volume, const SpanLists& free) {
     min_requested_ = std::min(min_requested_, volume);
     if (!(volume * (1 - kMargin) >= threshold_)) rebuild(volume / 4, free);
   }
 
-  // When the rows have doubled, those too short for half of what was asked since the last time are
-  // left out.
+  // Once the number of rows has doubled, drops the rows too short for half of the smallest volume
+  // requested since the last rebuild.
   void compact_if_needed(const SpanLists& free) {
     if (is_invalid() || tree_.size() <= 2 * rows_at_rebuild_ + 1024) return;
     try {
       rebuild(min_requested_ / 2, free);
-    } catch (const std::bad_alloc&) {  // some other time
+    } catch (const std::bad_alloc&) {  // still correct, only larger
     }
   }
 
-  // Whether rows have been laid out anew, or are to be, because memory ran out.
+  // True if the rows have been rebuilt, or are to be, because memory ran out.
   bool was_invalidated() const { return was_invalidated_; }
 
-  // How many rows have begun by then, at most a few times as many, to compare with itself: O(log m).
-  std::size_t count_started(double now) const { return is_invalid() ? 0 : tree_.count_started(now); }
+  // Upper bound, by at most a small factor, on the rows that start by `now`. Comparable only with
+  // itself. O(log m).
+  std::size_t count_started(double now) const {
+    return is_invalid() ? 0 : tree_.count_started(now);
+  }
 
-  // Whether so many can leave one by one faster than by trim_before_now().
-  bool can_update_incrementally(std::size_t leaving) const { return tree_.can_update_incrementally(leaving); }
+  // Heuristic: true if removing `leaving` rows one by one is cheaper than trim_before().
+  bool can_update_incrementally(std::size_t leaving) const {
+    return tree_.can_update_incrementally(leaving);
+  }
 
-  // In one pass, for the rows lie by time: those that are cut to now come before all others.
+  // Trims all rows to `now` in one pass: the rows that start by `now` are a prefix of the order of
+  // time, and only these need sorting again.
   void trim_before(double now) {
     if (is_invalid()) return;
     const Undisturbed no_interrupts;
     invalidate_on_bad_alloc([&] {
       std::vector<SlotWithOrigin> slots = usable_rows(now);
-      const auto subtract = std::partition_point(slots.begin(), slots.end(), [now](const SlotWithOrigin& row) {
-        return row.first.start <= now;
-      });
-      std::sort(slots.begin(), subtract, starts_before);
+      const auto started_end =
+          std::partition_point(slots.begin(), slots.end(),
+                               [now](const SlotWithOrigin& row) { return row.first.start <= now; });
+      std::sort(slots.begin(), started_end, starts_before);
       build(slots);
     });
   }
 
-  // Whether what belongs to one part is likely to stand nowhere near what belongs to another.
+  // Heuristic: true if the rows of different parts are unlikely to share cache lines.
   bool should_prefetch() const { return !is_invalid() && tree_.should_prefetch(); }
-  // A slot of the node, perhaps in row `at`, will start at `start`: see SlotTree::expect().
+  // Prefetches for a slot of the node, perhaps in row `at`, that will start at `start`.
   void prefetch_row(std::size_t k, double start, std::size_t at) const {
     if (threshold_ > 0) fetch(&prepared_->nodes[k]);
     tree_.prefetch_row(at, start);
   }
-  // A part of a span of the node will come as a row of its own.
+  // Prefetches for a part of the span that will become a row of its own.
   void prefetch_row(std::size_t k, const Span& span) const {
     fetch(&prepared_->nodes[k]), fetch(&prices_[span.origin_row]);
   }
 
-  // A free span of the node at place k has come, left, or changed. `at`: perhaps its row.
+  // Listeners of AvailabilityTimeline: a free span of node k was added, removed or changed. `at`:
+  // hint, the row that holds it.
   void insert(std::size_t k, const Span& span) {
-    if (is_usable(k, span)) invalidate_on_bad_alloc([&] { tree_.insert(slot_of(k, span), span.origin_row); });
+    if (is_usable(k, span))
+      invalidate_on_bad_alloc([&] { tree_.insert(slot_of(k, span), span.origin_row); });
   }
   void erase(std::size_t k, const Span& span, std::size_t at = 0) {
     if (is_usable(k, span)) invalidate_on_bad_alloc([&] { tree_.erase(span.start, k, at); });
@@ -133,10 +143,12 @@ class UsableSlotIndex {
     if (!is_usable(k, wanted)) return erase(k, span, at);
     invalidate_on_bad_alloc([&] { tree_.set_start(span.start, k, start, at); });
   }
-  // It has left but for what is behind `finish` and, if `keeps`, what was before `start`.
+  // [start, finish) was subtracted; the rest after `finish` stays, and the rest before `start` if
+  // `keeps_before`.
   void subtract(std::size_t k, const Span& span, double start, double finish, std::size_t at,
            bool keeps_before) {
-    const Span before{span.start, start, span.origin_row}, behind{finish, span.end, span.origin_row};
+    const Span before{span.start, start, span.origin_row},
+        behind{finish, span.end, span.origin_row};
     const bool was_usable = is_usable(k, span), stays = keeps_before && is_usable(k, before),
                comes = finish < span.end && is_usable(k, behind);
     if (stays) set_end(k, span, start, at);
@@ -144,7 +156,7 @@ class UsableSlotIndex {
     else if (was_usable) erase(k, span, at);
     if (comes) insert(k, behind);
   }
-  // All changes by now show.
+  // Makes all changes so far visible to searches.
   void apply_pending() {
     if (!is_invalid()) invalidate_on_bad_alloc([&] { tree_.apply_pending(); });
   }
@@ -159,13 +171,13 @@ class UsableSlotIndex {
   }
 
  private:
-  // The same of a pool just built, whose slots stand in the order of time: so do what is free from
-  // their starts on, and only what begins later is sorted.
+  // Builds the rows of a pool that was just prepared. Its slots are sorted, and so are the spans
+  // that start with their slot; only spans that start later are sorted here.
   void build_from_prepared(const SpanLists& free) {
     const LargeVector<Slot>& initial = prepared_->slots;
     std::vector<SlotWithOrigin> slots, later;
     slots.reserve(initial.size());
-    std::vector<std::size_t> next(free.size(), 0);  // of the spans of a node
+    std::vector<std::size_t> next(free.size(), 0);  // [node]: first span not handled
     for (std::size_t i = 0; i < initial.size(); ++i, poll()) {
       if (i + 2 * kAhead < initial.size())
         fetch(&free[static_cast<std::size_t>(initial[i + 2 * kAhead].place)]);
@@ -187,7 +199,7 @@ class UsableSlotIndex {
     build(slots);
   }
 
-  static constexpr std::size_t kAhead = 8;  // slots from here on their spans are fetched
+  static constexpr std::size_t kAhead = 8;  // prefetch distance in slots
 
   static bool starts_before(const SlotWithOrigin& a, const SlotWithOrigin& b) {
     poll();
@@ -207,7 +219,8 @@ class UsableSlotIndex {
     min_requested_ = kInfinity;
   }
 
-  // Nothing is at least NaN: no span has a row to change.
+  // An invalid index has the threshold NaN. No span is usable then, so that changes before the
+  // rebuild are ignored.
   bool is_invalid() const { return std::isnan(threshold_); }
   template <class Change>
   void invalidate_on_bad_alloc(Change change) noexcept {
@@ -227,14 +240,15 @@ class UsableSlotIndex {
       if (std::isnan(before))
         build(free);
       else
-        build(threshold_ >= before ? usable_rows(-kInfinity) : rows_for_lower_threshold(before, free));
-    } catch (...) {  // the rows are as they were
+        build(threshold_ >= before ? usable_rows(-kInfinity)
+                                   : rows_for_lower_threshold(before, free));
+    } catch (...) {  // strong exception guarantee
       threshold_ = before, min_requested_ = min_requested;
       throw;
     }
   }
 
-  // The rows that serve, in their order, of what is not past.
+  // Returns the usable rows that end after `now`, in their order, trimmed to `now`.
   std::vector<SlotWithOrigin> usable_rows(double now) const {
     std::vector<SlotWithOrigin> slots;
     slots.reserve(tree_.size());
@@ -246,7 +260,7 @@ class UsableSlotIndex {
     return slots;
   }
 
-  // All rows there are, in their order, and those that did not serve before.
+  // Returns all rows, and the spans that become usable because the threshold fell from `before`.
   std::vector<SlotWithOrigin> rows_for_lower_threshold(double before, const SpanLists& free) const {
     std::vector<SlotWithOrigin> slots = usable_rows(-kInfinity);
     const auto old_size = static_cast<std::ptrdiff_t>(slots.size());
@@ -268,11 +282,12 @@ class UsableSlotIndex {
   }
 
   PreparedSlots* prepared_ = nullptr;
-  std::vector<double> prices_;            // by row of the origin array
-  double threshold_ = 0, min_requested_ = kInfinity;  // least work a row serves; asked for since then
+  std::vector<double> prices_;            // [row of the origin array]
+  // Least work of a span with a row, NaN if invalid; smallest volume requested since it was set.
+  double threshold_ = 0, min_requested_ = kInfinity;
   bool was_invalidated_ = false;
   SlotTree tree_;
-  std::size_t rows_at_rebuild_ = 0;                  // how many, when they were laid out
+  std::size_t rows_at_rebuild_ = 0;                  // number of rows
 };
 
 }  // namespace slotkern
