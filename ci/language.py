@@ -84,7 +84,7 @@ BANNED = (
     _ban("of which", r"\bof (which|whom)\b|\bwhereof\b", "repeat the noun"),
     _ban(
         "agent without a name",
-        r"\bwho (has|needs|wants|reads|calls|asks|gives|takes|holds|uses|keeps)\b"
+        r"\b(for|to|of|by|from|with|that|if|and) who (has|needs|wants|uses)\b"
         r"|\bwhoever\b",
         "name the actor: the caller, the user, the thread",
     ),
