@@ -1,18 +1,21 @@
-// A batch of jobs on one list of slots: alternatives for every job, then one chosen for each.
+// Schedules a batch of jobs on one list of slots: finds alternatives for every job and chooses one
+// for each.
 //
-// Batch-slicer (Toporkov et al. 2014, sections 3.1 and 3.2): the jobs come in order of priority,
-// cut into sub-batches. For a sub-batch, alternatives are cut out of the free time job by job,
-// round after round, until no job finds another, so that no two of them overlap (CSS with the
-// criterion "first": AMP). One of each job's is then chosen by the multiple-choice knapsack of
-// choice/multiple_choice.hpp, and booked before the next sub-batch looks at the slots. Backfilling
-// gives each job in order the earliest window; BSF slices the first jobs and backfills the rest.
+// Batch-slicer (Toporkov et al. 2014, sections 3.1 and 3.2) takes the jobs in order of priority,
+// cut into sub-batches (slices). For a slice it books alternatives in a copy of the free time, job
+// by job and round after round, until no job finds another one; so no two alternatives overlap
+// (CSS; with the criterion "first": AMP). The multiple-choice knapsack of
+// choice/multiple_choice.hpp then chooses one alternative for each job, and the chosen windows are
+// booked before the next slice. Backfilling gives each job, in order, its earliest window. BSF
+// slices the first jobs and backfills the rest.
 //
-// The limit of the choice is eq. 5 (for each job the mean expense of its alternatives, rounded
-// up), which some choice always meets, or given for the whole batch: a sub-batch then gets its
-// share by jobs of what is left, and jobs whose cheapest alternatives do not fit are left out,
-// in order. Of alternatives that make no difference to the target each job takes the earliest
-// that the limit allows. Time: a search and n cuts for each alternative. Memory: two copies of the
-// pool, and 84 bytes an alternative with 32 a part.
+// The limit of the choice is either eq. 5 (the sum over the jobs of the mean expense of their
+// alternatives, rounded up), which some choice always satisfies, or given for the whole batch. A
+// given limit is divided among the slices by their numbers of jobs; a job whose cheapest
+// alternative does not fit is left out, in order. Among alternatives of equal target value a job
+// gets the earliest one that the limit allows.
+// Time: one search and n bookings for each alternative. Memory: two copies of the pool, 84 bytes
+// for each alternative and 32 for each of its parts.
 #pragma once
 
 #include <algorithm>
@@ -28,14 +31,14 @@ namespace slotkern {
 
 struct BatchJob {
   Query query;
-  int criterion = 0;  // of its alternatives
+  int criterion = 0;  // index of the criterion of its alternatives
 };
 
-// What is summed over the chosen windows, as target or as expense.
+// A quantity summed over the chosen windows: the target, or the expense that is limited.
 struct Measure {
   enum Kind : int { start = 0, finish, runtime, cost, processor_time, column };
   int kind = processor_time;
-  const double* values = nullptr;  // of a column: one a slot, summed over the parts
+  const double* values = nullptr;  // column: one value for each slot, summed over the parts
 
   double evaluate(const WindowTable& table, std::size_t i) const {
     const Found& found = table.found[i];
@@ -53,24 +56,24 @@ struct Measure {
   }
 };
 
-// The policy of the organization. Jobs behind the last slice are backfilled.
+// The scheduling policy of a batch. Jobs after the last slice are backfilled.
 struct BatchRules {
   ShapeKind shape = ShapeKind::ragged;
-  std::vector<std::size_t> slices{0};  // where sub-batches begin, and the last one ends
+  std::vector<std::size_t> slices{0};  // first job of each slice, then the end of the last one
   Measure target, expense{Measure::cost, nullptr};
   bool maximize = false;
-  bool limited = false;  // else eq. 5
+  bool limited = false;  // false: the limit is eq. 5
   double limit = 0;
   double gap = 1e-9;
   std::int64_t work = 1 << 24;
-  std::size_t max_alternatives = ~std::size_t{0};  // alternatives a job
-  std::size_t max_bytes = ~std::size_t{0};  // bytes that all of them may take
+  std::size_t max_alternatives = ~std::size_t{0};  // for each job
+  std::size_t max_bytes = ~std::size_t{0};         // memory of all alternatives
 };
 
-// From so many pairs of a job and a slot on a call may be long.
+// A call with more pairs of a job and a slot than this may take long and checks for signals.
 inline constexpr std::size_t kLongCallPairs = 1 << 14;
 
-// Reasons beside those of Reason.
+// The reason "limit" of a job, next to the values of Reason.
 inline constexpr std::uint8_t kOverLimit = 5;
 
 struct SliceAnswer {
@@ -80,12 +83,12 @@ struct SliceAnswer {
 
 struct BatchAnswer {
   WindowTable alternatives;
-  std::vector<std::int64_t> owner;     // the job of each alternative
-  std::vector<std::int64_t> chosen;    // by job: its alternative, or -1
-  std::vector<std::uint8_t> reasons;   // by job
+  std::vector<std::int64_t> owner;     // job of each alternative
+  std::vector<std::int64_t> chosen;    // alternative of each job; -1: none
+  std::vector<std::uint8_t> reasons;   // for each job why it has no window; 0: it has one
   std::vector<SliceAnswer> slices;
-  double offending_value = 0;                    // of an alternative: not finite, or why sums overflow
-  std::size_t offending_job = 0;            // its job
+  double offending_value = 0;          // value that is not finite or makes a sum overflow
+  std::size_t offending_job = 0;       // job of that value
 
   void clear(std::size_t jobs) {
     alternatives.clear(), owner.clear(), slices.clear();
@@ -93,34 +96,35 @@ struct BatchAnswer {
     reasons.assign(jobs, 0);
   }
 
-  // Room for a window of each job, of at max_alternatives so many nodes.
+  // Reserves memory for one window of each job, with at most `nodes` parts.
   void reserve(const std::vector<BatchJob>& jobs, std::size_t nodes) {
     std::size_t parts = 0;
-    for (const BatchJob& job : jobs) parts += std::min(static_cast<std::size_t>(job.query.n), nodes);
+    for (const BatchJob& job : jobs)
+      parts += std::min(static_cast<std::size_t>(job.query.n), nodes);
     alternatives.reserve(jobs.size(), parts);
     owner.reserve(jobs.size());
   }
 };
 
-// Whether a slot has no end, so that there may be endlessly many alternatives.
+// Returns true if a slot has an infinite end; the number of alternatives may then be infinite.
 inline bool has_unbounded_slot(const PreparedSlots& prepared) {
   return std::any_of(prepared.slots.begin(), prepared.slots.end(),
                      [](const Slot& slot) { return std::isinf(slot.end); });
 }
 
-// A copy of prepared slots that a batch may change.
+// A copy of prepared slots, and a pool over them that a batch may change.
 struct BatchPool {
   PreparedSlots slots;
   SlotPool pool;
 
-  // `all`: slots too short for all of the jobs stand in the rows too, as is best where they grow
-  // and shrink.
+  // `all` also indexes slots that are too short for every job; this is faster if bookings and
+  // releases change the lengths of the slots.
   void open(const PreparedSlots& base, const std::vector<BatchJob>& jobs, bool all = false) {
     double least = jobs.empty() || all ? 0 : kInfinity;
     for (const BatchJob& job : jobs) least = std::min(least, job.query.volume);
     prices_.clear();
     for (const Slot& slot : base.slots) prices_.push_back(slot.price);
-    slots.copy_all_but_screens(base);  // those the pool lays out
+    slots.copy_all_but_screens(base);  // the pool builds these itself
     pool.open(slots, prices_, nullptr, least);
   }
   void copy(const BatchPool& other) {
@@ -134,7 +138,7 @@ struct BatchPool {
 
 class Batch {
  public:
-  BatchPool free;  // what the jobs so far have left, while there are more
+  BatchPool free;  // free time that the jobs scheduled so far leave
 
   Status run(const PreparedSlots& base, const std::vector<BatchJob>& jobs, const BatchRules& rules,
              BatchAnswer& out) {
@@ -149,12 +153,13 @@ class Batch {
     free.open(base, jobs);
     spent_ = 0;
     for (std::size_t s = 0; s + 1 < rules.slices.size(); ++s)
-      if (const Status status = schedule_slice(rules.slices[s], rules.slices[s + 1]); status != Status::ok)
+      if (const Status status = schedule_slice(rules.slices[s], rules.slices[s + 1]);
+          status != Status::ok)
         return status;
     return Status::ok;
   }
 
-  // Each job first_alternative `first` on gets the earliest window that those before leave.
+  // Gives each job from `first` on the earliest window that the jobs before it leave.
   Status backfill(std::size_t first, int earliest) {
     Workspace& work = workspace();
     for (std::size_t j = first; j < jobs_->size(); ++j) {
@@ -168,21 +173,23 @@ class Batch {
       }
       out_->chosen[j] = static_cast<std::int64_t>(out_->alternatives.size());
       add_alternative(j, found, work.parts.data(), work.parts.size());
-      if (j + 1 == jobs_->size()) break;  // nobody sees what the last one leaves
+      if (j + 1 == jobs_->size()) break;  // no job follows: nothing to book
       if (const Status booked = book_chosen(j, true); booked != Status::ok) return booked;
     }
     return Status::ok;
   }
 
  private:
-  // Of the last jobs of all nobody sees what they leave: it is not kept, nor booked.
+  // The last slice needs neither a copy nor bookings, because no job is scheduled after it.
   Status schedule_slice(std::size_t first, std::size_t last) {
     const std::size_t first_alternative = out_->alternatives.size();
     const bool ends = last == jobs_->size();
     if (!ends) scratch_.copy(free);
     const Status cut = cut_alternatives(ends ? free : scratch_, first, last);
     if (cut != Status::ok) return cut;
-    if (const Status status = choose_alternatives(first, last, first_alternative); status != Status::ok) return status;
+    if (const Status status = choose_alternatives(first, last, first_alternative);
+        status != Status::ok)
+      return status;
     for (std::size_t j = first; j < last && !ends; ++j)
       if (out_->chosen[j] >= 0)
         if (const Status booked = book_chosen(j); booked != Status::ok) return booked;
@@ -202,7 +209,7 @@ class Batch {
     out_->reasons[job] = static_cast<std::uint8_t>(reason);
   }
 
-  // Books the window that was chosen for the job.
+  // Books the chosen window of the job.
   Status book_chosen(std::size_t job, bool for_good = false) {
     const WindowTable& table = out_->alternatives;
     const auto i = static_cast<std::size_t>(out_->chosen[job]);
@@ -246,9 +253,10 @@ class Batch {
     return Status::ok;
   }
 
-  // The job's next alternative. None is better than the one before, in `found`, and none as good
-  // begins earlier: by start, nothing earlier need be looked at; by runtime, where many are as
-  // good, they are looked for first, among few slots.
+  // Finds the next alternative of the job, given the one before in `found`. Only free time has
+  // been booked since, so the value cannot improve, and no window of equal value starts earlier.
+  // A search by start therefore begins at the previous start. A search by runtime first looks for
+  // a window of equal runtime from there on, which reads few slots; ties are frequent.
   Status find_next_alternative(SlotPool& pool, const BatchJob& job, Workspace& work, Found& found) {
     static const int runtime = criterion_index(Runtime::name);
     const Found before = found;
@@ -266,7 +274,7 @@ class Batch {
     return find(job.query);
   }
 
-  // One of the alternatives first_alternative place `first_alternative` on for each job that has some.
+  // Chooses one of the alternatives from index `first_alternative` on for each job that has any.
   Status choose_alternatives(std::size_t first, std::size_t last, std::size_t first_alternative) {
     const std::size_t made = out_->owner.size() - first_alternative;
     offsets_.assign(last - first + 1, 0);
@@ -276,7 +284,8 @@ class Batch {
     rows_.resize(made);
     next_.assign(offsets_.begin(), offsets_.end());
     for (std::size_t a = 0; a < made; ++a)
-      rows_[next_[static_cast<std::size_t>(out_->owner[first_alternative + a]) - first]++] = first_alternative + a;
+      rows_[next_[static_cast<std::size_t>(out_->owner[first_alternative + a]) - first]++] =
+          first_alternative + a;
 
     const double jobs = static_cast<double>(last - first);
     const double share =
@@ -329,14 +338,14 @@ class Batch {
     return Status::ok;
   }
 
-  // A sub-batch's share of what is left. A negative rest is not divided: it must be met by the
-  // first sub-batch that can, because a later one may fail, and then the limit would be exceeded.
+  // Returns a slice's share of the remaining limit. A negative remainder is not divided: the first
+  // slice that can must meet it, because a later slice may fail and then exceed the limit.
   static double share_of(double left, double fraction) {
     return left < 0 ? left : left * fraction;
   }
 
-  // savings_[j]: the jobs first_alternative place j on lower the expense by this at max_alternatives (a sum of negative
-  // numbers). It only counts beside a negative share, which no first job need meet alone.
+  // Sets savings_[j] to a lower bound (<= 0) on the sum of the expenses of the jobs from j on. It
+  // matters only for a negative share, which no job has to meet alone.
   void compute_savings(double share) {
     savings_.assign(offsets_.size(), 0);
     if (share >= 0) return;
@@ -348,14 +357,14 @@ class Batch {
     }
   }
 
-  // Sums that round may let jobs in whose expense is above the limit after all.
+  // Rejects all jobs: the limit is exceeded, although rounded sums have admitted some of them.
   Status reject_all(std::size_t first) {
     for (const std::size_t j : kept_jobs_) out_->reasons[first + j] = kOverLimit;
     kept_jobs_.clear();
     return Status::ok;
   }
 
-  // The sum over the parts of one window can overflow, and that over the jobs.
+  // Reports the value at fault: a sum over the parts of a window, or over the jobs, may overflow.
   Status locate_fault(const Fault& fault, std::size_t first) {
     std::size_t row = fault.row;
     const std::vector<double>* of = fault.status == Status::value_not_finite ? &value_ : &expense_;
@@ -370,13 +379,13 @@ class Batch {
     return fault.status;
   }
 
-  // The alternative in row `row` of class c.
+  // Returns the alternative in row `row` of class c.
   std::size_t alternative(std::size_t c, std::size_t row) const {
     return rows_[offsets_[kept_jobs_[c]] + row - static_cast<std::size_t>(classes_[c])];
   }
 
-  // Ties: each job in order takes the earliest of its alternatives of the same value that the
-  // limit allows, the first found of equal starts. Returns what is spent then.
+  // Breaks ties: each job, in order, takes the earliest of its alternatives of equal value that the
+  // limit allows, and of equal starts the first one found. Returns the resulting expense.
   double prefer_earlier_starts(MultipleChoiceKnapsack& answer, double limit) const {
     double spent = answer.weight;
     for (std::size_t c = 0; c < kept_jobs_.size(); ++c) {
@@ -406,9 +415,9 @@ class Batch {
   const BatchRules* rules_ = nullptr;
   BatchAnswer* out_ = nullptr;
   double spent_ = 0;
-  BatchPool scratch_;  // what a sub-batch's alternatives are cut first_alternative
+  BatchPool scratch_;  // copy of `free` in which the alternatives of a slice are booked
   std::vector<std::size_t> active_, offsets_, next_, rows_, kept_jobs_;
-  std::vector<Found> last_found_;  // of each job's alternatives
+  std::vector<Found> last_found_;  // latest alternative of each job
   std::vector<double> value_, expense_, savings_;
   std::vector<std::int64_t> classes_;
 };

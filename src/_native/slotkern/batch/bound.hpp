@@ -1,12 +1,11 @@
-// What no schedule of a batch can beat, whatever alternatives it looks at.
+// Computes a bound that no schedule of a batch can beat, whichever alternatives it considers.
 //
-// Each job alone on all the free time: the least sum, over n slots that are live together, of
-// target + lambda * expense, where budgets and the other jobs are forgotten. Added up, less
-// lambda times the limit, that is below every schedule within the limit (Lagrange), for every
-// lambda >= 0; as a function of lambda it is concave, so bisection by the sign of
-// (expense of the least sums - limit) finds the best lambda.
-//
-// A sweep of all slots for each job and lambda: O(kSteps * jobs * m log n).
+// For each job alone on all the free time: the least sum of target + lambda * expense over n slots
+// that are live together, without budgets and without the other jobs. For every lambda >= 0 the
+// sum over the jobs, minus lambda * limit, is a lower bound of the target of every schedule within
+// the limit (Lagrangian relaxation). As a function of lambda it is concave, so a bisection by the
+// sign of (expense of the minima - limit) finds the best lambda.
+// Cost: one sweep of all slots for each job and lambda, O(kSteps * jobs * m log n).
 #pragma once
 
 #include <cmath>
@@ -23,7 +22,7 @@ class BatchBound {
              const BatchRules& rules)
       : prepared_(prepared), jobs_(jobs), rules_(rules), sign_(rules.maximize ? -1 : 1) {}
 
-  // In the direction of the target; infinite where a job fits nowhere.
+  // Returns the bound in the direction of the target; infinite if some job fits nowhere.
   double compute(double limit) {
     double expense = 0;
     double bound = dual_value(0, limit, expense);
@@ -45,12 +44,12 @@ class BatchBound {
  private:
   static constexpr int kSteps = 30;
 
-  // What a part on the slot adds: at least, or, where that counts against a schedule, at most.
+  // Returns a lower bound on the contribution of a part on the slot; an upper one if not `least`.
   double part_value(const Measure& measure, const Query& query, const Slot& slot, std::size_t row,
                  bool least) const {
     if (measure.kind == Measure::column) return measure.values[row];
     double performance = slot.performance;
-    if (rules_.shape == ShapeKind::square && !least)  // it may run as long as the slowest would
+    if (rules_.shape == ShapeKind::square && !least)  // the part may run as long as on the slowest
       performance = std::max(query.min_performance, prepared_.nodes.back().performance);
     const double length = query.length(performance);
     return measure.kind == Measure::cost ? length * slot.price : length;
@@ -59,7 +58,8 @@ class BatchBound {
   double dual_value(double lambda, double limit, double& expense) {
     double sum = 0;
     expense = 0;
-    for (const BatchJob& job : jobs_) sum += min_sum_of_job(prepared_.as_searched(job.query), lambda, expense);
+    for (const BatchJob& job : jobs_)
+      sum += min_sum_of_job(prepared_.as_searched(job.query), lambda, expense);
     return sum - (rules_.limited ? lambda * limit : 0);
   }
 
@@ -75,10 +75,11 @@ class BatchBound {
       const double cost = part_value(rules_.expense, query, slot, row, true);
       const double target = sign_ * part_value(rules_.target, query, slot, row, !rules_.maximize);
       const LiveSlot live{target + lambda * cost, cost, query.limit(slot) - length};
-      live_.insert(std::upper_bound(live_.begin(), live_.end(), live,
-                                    [](const LiveSlot& a, const LiveSlot& b) { return a.key < b.key; }),
-                   live);
-      // Those that can no longer start leave; half an ulp more does not make a bound wrong.
+      live_.insert(
+          std::upper_bound(live_.begin(), live_.end(), live,
+                           [](const LiveSlot& a, const LiveSlot& b) { return a.key < b.key; }),
+          live);
+      // Remove slots that end too early to start now. The tolerance only loosens the bound.
       std::erase_if(live_, [t](const LiveSlot& x) {
         return x.last < t - 4 * 0x1p-52 * std::fabs(t);
       });
@@ -87,7 +88,7 @@ class BatchBound {
       for (std::size_t i = 0; i < n; ++i) key += live_[i].key, cost_sum += live_[i].expense;
       if (key < best) best = key, spent = cost_sum;
     }
-    // No window costs more than its budget.
+    // The cost of a window cannot exceed its budget.
     if (rules_.maximize && rules_.target.kind == Measure::cost && lambda == 0)
       best = std::max(best, -query.most_money());
     expense += spent;
@@ -95,14 +96,14 @@ class BatchBound {
   }
 
   struct LiveSlot {
-    double key, expense, last;  // the latest start
+    double key, expense, last;  // last: the latest start of a part on the slot
   };
 
   const PreparedSlots& prepared_;
   const std::vector<BatchJob>& jobs_;
   const BatchRules& rules_;
   const double sign_;
-  std::vector<LiveSlot> live_;  // by rising key
+  std::vector<LiveSlot> live_;  // by ascending key
 };
 
 inline Status bound_batch(const PreparedSlots& prepared, const std::vector<BatchJob>& jobs,

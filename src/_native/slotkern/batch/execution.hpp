@@ -1,22 +1,22 @@
-// What becomes of a schedule when the true lengths of the jobs become known only as they end.
+// Executes a schedule whose true job lengths become known only when the jobs end.
 //
-// A job runs a share of each part's reserved time; every node is free again when its own part
-// ends (Toporkov et al. 2014, section 4.2). Three ways to go on:
+// A job uses a share of each part's reserved time; a node is free again as soon as its own part
+// ends (Toporkov et al. 2014, section 4.2). There are three policies:
 //
-//   reserved      nothing moves: CSS and Batch-slicer as the paper runs them.
-//   conservative  whenever a part ends, every job that waits is, in order, taken out, searched
-//                 for again and put at its earliest start if that is strictly earlier, else
-//                 back where it was. So no job ever starts later than it was promised.
-//   EASY          jobs start when they can, in order; only the first that cannot start now, the
-//                 head, holds a reservation, until it starts. It is never delayed, others may be.
+//   reserved      no window moves: CSS and Batch-slicer as in the paper.
+//   conservative  when a part ends, each waiting job, in order, moves to its earliest possible
+//                 start if that is strictly earlier than its reservation, and else stays. So no
+//                 job starts later than the first start reserved for it.
+//   EASY          jobs start as early as possible, in order; only the first job that cannot start,
+//                 the head, holds a reservation until it starts. Only the head is never delayed.
 //
-// A waiting job is searched for again only if time num_arrived free, since it was last looked at, that
-// could hold a part of it before its present start (EASY: now), and only among the starts that
-// this time makes possible (batch/release_watchlist.hpp). A job with a reservation is searched for as if
-// that were free (SlotPool::assume_free), so that only what does move is booked anew, and the head's
-// reservation stands until it moves or starts. The clock goes on in O(1); the pool drops what is
-// past once as many parts have ended as there are nodes. So an end costs O(jobs) simple tests and
-// a few searches. Memory: a copy of the pool, and what openings take.
+// A waiting job is searched for again only if time was released since its last search that could
+// host a part before its present start (EASY: now), and only in the start range that this time
+// makes possible (batch/release_watchlist.hpp). Such a search treats the job's own reservation as
+// free (SlotPool::assume_free), so bookings change only if the job does move. The clock advances in
+// O(1); the pool drops past time once as many parts have ended as there are nodes.
+// Cost of an end: O(jobs) comparisons and a few searches. Memory: a copy of the pool, and the
+// watchlist.
 #pragma once
 
 #include <algorithm>
@@ -31,22 +31,22 @@
 namespace slotkern {
 
 struct ExecutionAnswer {
-  WindowTable windows;                 // by job, as reserved when it started; none: never ran
-  std::vector<double> promised;        // by job: the first start it was given a reservation for
+  WindowTable windows;                 // by job: the window in which it started, or none
+  std::vector<double> promised;        // by job: start of its first reservation; NaN: none
   std::vector<std::uint8_t> reasons;
-  std::int64_t ends = 0, moves = 0;    // parts that ended; reservations that moved up
+  std::int64_t ends = 0, moves = 0;    // parts that ended; reservations that moved earlier
 };
 
 class Execution {
  public:
-  // All of the jobs, a share of the reserved time for each, and where they stand.
+  // `shares`: for each job the used share of its reserved time, in [0, 1].
   Execution(BatchPool& free, const std::vector<BatchJob>& jobs, ShapeKind shape, int earliest,
             const double* shares)
       : free_(free), jobs_(jobs), shape_(shape), earliest_(earliest), shares_(shares),
         watchlist_(free, jobs, shape), windows_(jobs.size()),
         promised_(jobs.size(), std::numeric_limits<double>::quiet_NaN()) {}
 
-  // The job has this window, whose time is booked already.
+  // Records a window whose time is already booked.
   void record_window(std::size_t job, const Found& found, const Part* parts, std::size_t n) {
     JobWindow& window = windows_[job];
     window.found = found;
@@ -56,7 +56,7 @@ class Execution {
     if (std::isnan(promised_[job])) promised_[job] = found.start;
   }
 
-  // Books a window for the job; not_free where other bookings are in its way.
+  // Books a window for the job; returns not_free if another booking overlaps it.
   Status book_window(std::size_t job, const Found& found, const Part* parts, std::size_t n) {
     std::size_t bad;
     if (free_.pool.book(found.start, parts, n, bad) != Status::ok) return Status::not_free;
@@ -64,7 +64,7 @@ class Execution {
     return Status::ok;
   }
 
-  // The job has failed for good.
+  // Excludes the job from execution.
   void mark_failed(std::size_t job) { windows_[job].state = JobState::out; }
 
   void run_reserved() {
@@ -73,12 +73,13 @@ class Execution {
     ends_ = static_cast<std::int64_t>(part_ends_.size());
   }
 
-  // The first `fixed` jobs do not move.
+  // Runs conservative backfilling; the first `fixed` jobs do not move.
   Status run_conservative(std::size_t fixed) {
     const auto waits = [this](std::size_t j) { return windows_[j].state <= JobState::reserved; };
     for (std::size_t j = fixed; j < jobs_.size(); ++j)
       if (waits(j))
-        watchlist_.enqueue(j, windows_[j].state == JobState::reserved ? windows_[j].found.start : kInfinity);
+        watchlist_.enqueue(j, windows_[j].state == JobState::reserved ? windows_[j].found.start
+                                                                      : kInfinity);
     for (;;) {
       const double next = watchlist_.next_reserved_start();
       const double end = part_ends_.empty() ? kInfinity : part_ends_.front().time;
@@ -95,7 +96,7 @@ class Execution {
     }
   }
 
-  // Jobs with a window keep it; the others queue in order.
+  // Runs EASY backfilling: jobs with a window keep it, the others queue in order.
   Status run_easy(const PreparedSlots& base) {
     std::vector<double> arrivals;
     for (std::size_t j = 0; j < jobs_.size(); ++j) {
@@ -107,15 +108,18 @@ class Execution {
     }
     std::sort(arrivals.begin(), arrivals.end());
     std::size_t num_arrived = 0, num_slots_begun = 0;
-    double now = base.slots.front().start;  // what is booked there may end early
+    double now = base.slots.front().start;  // parts booked there may end early
     while (!queue_.empty() && now < kInfinity) {
       if (const Status status = release_ended_parts(now); status != Status::ok) return status;
-      for (; num_slots_begun < base.slots.size() && base.slots[num_slots_begun].start <= now; ++num_slots_begun)
-        watchlist_.add(now, base.slots[num_slots_begun].end, static_cast<std::size_t>(base.slots[num_slots_begun].place));
+      for (; num_slots_begun < base.slots.size() && base.slots[num_slots_begun].start <= now;
+           ++num_slots_begun)
+        watchlist_.add(now, base.slots[num_slots_begun].end,
+                       static_cast<std::size_t>(base.slots[num_slots_begun].place));
       if (const Status status = start_ready_jobs(now); status != Status::ok) return status;
       while (num_arrived < arrivals.size() && arrivals[num_arrived] <= now) ++num_arrived;
       now = head_ == kNoJob ? kInfinity : windows_[head_].found.start;
-      if (num_slots_begun < base.slots.size()) now = std::min(now, base.slots[num_slots_begun].start);
+      if (num_slots_begun < base.slots.size())
+        now = std::min(now, base.slots[num_slots_begun].start);
       if (num_arrived < arrivals.size()) now = std::min(now, arrivals[num_arrived]);
       if (!part_ends_.empty()) now = std::min(now, part_ends_.front().time);
     }
@@ -151,14 +155,14 @@ class Execution {
   struct PartEnd {
     double time;
     std::uint32_t job, part;
-    bool operator<(const PartEnd& other) const {  // the heap gives the largest
+    bool operator<(const PartEnd& other) const {  // reversed: std heaps put the largest on top
       if (time != other.time) return time > other.time;
       return job != other.job ? job > other.job : part > other.part;
     }
   };
   static constexpr std::size_t kNoJob = ~std::size_t{0};
 
-  // The job queues for EASY, where it may start at any time that is now.
+  // Appends the job to the EASY queue; any start up to the current time is an improvement.
   void enqueue(std::size_t job) {
     queue_.push_back(job);
     watchlist_.enqueue(job, -kInfinity);
@@ -176,7 +180,7 @@ class Execution {
     }
   }
 
-  // The time is `now`: parts that end give the rest of their reservation back.
+  // Advances the clock to `now` and releases the unused reserved time of parts that have ended.
   Status release_ended_parts(double now) {
     poll();
     free_.pool.set_clock(now);
@@ -203,7 +207,8 @@ class Execution {
     return static_cast<std::size_t>(free_.pool.place_of(part.node));
   }
 
-  // Gives up the job's reservation; publish_vacated_time() says so when its new place is known.
+  // Releases the job's reservation. publish_vacated_time() adds the vacated time to the watchlist,
+  // after the job has its new window.
   Status give_up(std::size_t job) {
     JobWindow& window = windows_[job];
     window.state = JobState::waiting;
@@ -211,7 +216,8 @@ class Execution {
     vacated_start_ = window.found.start;
     vacated_parts_.swap(window.parts);
     std::size_t bad;
-    return free_.pool.release(vacated_start_, vacated_parts_.data(), vacated_parts_.size(), bad) == Status::ok
+    return free_.pool.release(vacated_start_, vacated_parts_.data(), vacated_parts_.size(),
+                              bad) == Status::ok
                ? Status::ok
                : Status::internal;
   }
@@ -221,7 +227,8 @@ class Execution {
     watchlist_.mark_checked(job);
   }
 
-  // A window that begins within `starts`; none is no failure.
+  // Searches for a window that starts within `starts`; returns none if there is none, and an error
+  // only for want of memory or an internal fault.
   Status search_window(std::size_t job, const ReleaseWatchlist::StartRange& starts, Found& found) {
     const Status status = free_.pool.find_in_range(starts.first, starts.last, jobs_[job].query,
                                                   earliest_, shape_, workspace(), found);
@@ -245,15 +252,16 @@ class Execution {
     return status;
   }
 
-  // Gives the job the best window that begins within `starts`, all before its reservation if it
-  // has one, which it keeps where there is none.
+  // Gives the job the best window that starts within `starts`. All of `starts` precede its
+  // reservation, if it has one; without a better window the job keeps it.
   Status move_within(std::size_t job, const ReleaseWatchlist::StartRange& starts, bool& moved) {
     if (!starts.any()) return Status::ok;
     const JobWindow& window = windows_[job];
     const bool had = window.state == JobState::reserved;
     Found found;
     if (had)
-      free_.pool.assume_free(window.found.start, starts.last, window.parts.data(), window.parts.size());
+      free_.pool.assume_free(window.found.start, starts.last, window.parts.data(),
+                             window.parts.size());
     const Status status = search_window(job, starts, found);
     if (had) free_.pool.end_assume_free();
     if (status != Status::ok) return status == Status::none ? Status::ok : status;
@@ -265,8 +273,8 @@ class Execution {
     return Status::ok;
   }
 
-  // The head of the queue comes first while it holds a reservation: what arrives later, or fits
-  // for the first time because others ended early, must not delay it, whatever its place.
+  // Starts the jobs that can start. The head has priority over all others while it holds a
+  // reservation: no later arrival, and no job that fits thanks to an early end, may delay it.
   Status start_ready_jobs(double now) {
     if (head_ != kNoJob)
       if (const Status status = move_head(now); status != Status::ok) return status;
@@ -280,7 +288,8 @@ class Execution {
     return Status::ok;
   }
 
-  // At its own start others may have become the cheapest: then it is searched for anew.
+  // Moves the head to an earlier window, or starts it. At its reserved start other slots may have
+  // become the cheapest, so the reservation is then released and searched for again.
   Status move_head(double now) {
     const std::size_t j = head_;
     const JobWindow& window = windows_[j];
@@ -313,7 +322,7 @@ class Execution {
     return placed;
   }
 
-  // StartRange the job, or makes it the head.
+  // Starts the job now, or reserves its earliest window and makes it the head.
   Status start_or_reserve(std::size_t j, double now) {
     Found found;
     watchlist_.mark_checked(j);
@@ -330,17 +339,17 @@ class Execution {
   BatchPool& free_;
   const std::vector<BatchJob>& jobs_;
   const ShapeKind shape_;
-  const int earliest_;  // the criterion
+  const int earliest_;  // index of the criterion of searches
   const double* const shares_;
   ReleaseWatchlist watchlist_;
   std::vector<JobWindow> windows_;
   std::vector<double> promised_;
-  std::vector<PartEnd> part_ends_;  // a heap
-  std::vector<Part> vacated_parts_;          // of the reservation that was given up last
+  std::vector<PartEnd> part_ends_;   // heap of the parts that run, earliest end on top
+  std::vector<Part> vacated_parts_;  // parts of the reservation released last
   double vacated_start_ = 0;
-  std::vector<std::size_t> queue_;  // EASY: jobs that have not started, in order
-  std::size_t head_ = kNoJob;      // of the queue: the one with a reservation
-  std::size_t ends_since_trim_ = 0;            // parts that have ended since the pool dropped what is past
+  std::vector<std::size_t> queue_;   // EASY: jobs that have not started, in order
+  std::size_t head_ = kNoJob;        // EASY: the queued job that holds a reservation
+  std::size_t ends_since_trim_ = 0;  // parts that ended since the pool last dropped past time
   std::int64_t ends_ = 0, moves_ = 0;
 };
 

@@ -1,16 +1,16 @@
-// Which waiting jobs may gain from time that came free.
+// Determines which waiting jobs may gain from time that was released, and in which start range.
 //
-// A window that begins earlier than a job's present one, and was not there when it was last
-// looked for, has a part that runs in time that has come free since. So when time comes free all
-// jobs are asked at once whether a part of theirs could run in it, in one pass over columns that
-// may say yes too often, never too rarely. Who was marked is asked again, exactly, when its turn
-// comes: by then others may have taken that time. What is left says when a better window begins.
+// A window that starts earlier than a job's present one and did not exist at the job's last search
+// has a part in time released since then. So each release tests all waiting jobs in one vectorized
+// pass over columns: could a part of the job run in the freed time? The test may accept too many
+// jobs but never rejects a job that gains. An accepted job gets a watermark: the index of the first
+// freed interval that it has not yet accounted for. When the job's turn comes, feasible_starts()
+// tests the intervals from the watermark on against the free time that is left by then.
 //
-// A job's own reservation counts as free: time that ends where one of its parts begins holds that
-// part. Who begins where is kept by node.
-//
-// Time that comes free costs O(jobs) additions and comparisons, eight at a time. Memory: 56 bytes
-// a job, 16 a part, 24 for what came free.
+// A job's own reservation counts as free: freed time that ends at the start of one of its parts is
+// continued by that part. The reservations are indexed by node for this test.
+// Cost of a release: O(jobs) additions and comparisons, eight at a time. Memory: 48 bytes for each
+// job, 16 for each reserved part, 64 for each freed interval.
 #pragma once
 
 #include <algorithm>
@@ -26,18 +26,20 @@ namespace slotkern {
 
 namespace detail {
 
-// What rounding at this time may add to a length, or take from it.
+// Returns a bound on the rounding error of a length that is computed from this time.
 inline double rounding_slack(double time) { return std::fabs(time) * 0x1p-51; }
 
-// Time that is free from `start` to `end` on a node. What is new of it: from `new_start` to `new_end`,
-// which parts run in that start no later than `latest_start`.
+// A free span [start, end) of a node that contains newly released time [new_start, new_end). Parts
+// that use the new time start no later than `latest_start`.
 struct FreedTime {
   double start, end, new_start, new_end, latest_start, performance;
-  double extra_work;        // work that a part may be charged beside its own
-  std::size_t place;  // of the node
+  double extra_work;  // work that a part may be charged in addition to its own
+  std::size_t place;  // index of the node
 
-  // Whether a part of the job could begin in it from `now` on, and by `latest`; perhaps too often.
-  bool could_host(double volume, double earliest, double deadline, double latest, double now) const {
+  // Returns true if a part of the job could start in the new time within [now, latest]. Rounding
+  // margins and the conservative comparison allow false positives, never false negatives.
+  bool could_host(double volume, double earliest, double deadline, double latest,
+                  double now) const {
     const double from = earliest > now ? earliest : now;
     const double first = start > from ? start : from;
     const double by = latest > now ? latest : now;
@@ -45,12 +47,13 @@ struct FreedTime {
     const double until = end < deadline ? end : deadline;
     return (first <= last) &
            ((until - first + rounding_slack(until)) * performance * (1 + kMargin) >= volume) &
-           ((new_start - last - rounding_slack(new_start)) * performance * (1 - kMargin) <= volume + extra_work);
+           ((new_start - last - rounding_slack(new_start)) * performance * (1 - kMargin) <=
+            volume + extra_work);
   }
 };
 
-// Lowers `since` to `index` where the freed could_host the job. A leaf loop of its own, for the
-// per-CPU clones.
+// Lowers `since` to `index` for each job that the interval could host. A leaf loop of its own, so
+// that it can be cloned for several CPUs.
 SLOTKERN_NARROW_CLONES static inline void lower_watermarks(
     const double* __restrict volume, const double* __restrict earliest,
     const double* __restrict deadline, const double* __restrict latest, double* __restrict since,
@@ -77,15 +80,17 @@ SLOTKERN_NARROW_CLONES static inline double minimum(const double* x, std::size_t
 
 class ReleaseWatchlist {
  public:
-  // The starts between which a better window begins; none where first > last.
+  // The range of starts of a better window; empty if first > last.
   struct StartRange {
     double first = kInfinity, last = -kInfinity;
     bool any() const { return first <= last; }
   };
 
   ReleaseWatchlist(const BatchPool& free, const std::vector<BatchJob>& jobs, ShapeKind shape)
-      : free_(free), jobs_(jobs), is_square_(shape == ShapeKind::square), has_charged_parts_(is_square_) {
-    for (auto* column : {&volume_, &first_unseen_, &reserved_start_}) column->assign(jobs.size(), kInfinity);
+      : free_(free), jobs_(jobs), is_square_(shape == ShapeKind::square),
+        has_charged_parts_(is_square_) {
+    for (auto* column : {&volume_, &first_unseen_, &reserved_start_})
+      column->assign(jobs.size(), kInfinity);
     latest_.assign(jobs.size(), -kInfinity);
     for (const BatchJob& job : jobs) {
       earliest_.push_back(job.query.earliest);
@@ -95,7 +100,7 @@ class ReleaseWatchlist {
     reservations_.resize(free.slots.nodes.size());
   }
 
-  // The job waits from here on, and has not been looked at.
+  // Adds the job with all freed time unseen. `latest`: the latest start that would be better.
   void enqueue(std::size_t job, double latest) {
     volume_[job] = jobs_[job].query.volume;
     latest_[job] = latest;
@@ -103,11 +108,11 @@ class ReleaseWatchlist {
   }
   void dequeue(std::size_t job) { volume_[job] = first_unseen_[job] = kInfinity; }
 
-  // The job has been looked at, or is about to be.
+  // Resets the job's watermark: all freed time so far is accounted for.
   void mark_checked(std::size_t job) { first_unseen_[job] = kInfinity; }
   bool needs_search(std::size_t job) const { return first_unseen_[job] < kInfinity; }
 
-  // The job has a reservation, and has it no longer.
+  // Records and removes the job's reservation.
   void add_reservation(std::size_t job, double start, const std::vector<Part>& parts) {
     reserved_start_[job] = latest_[job] = start;
     const auto j = static_cast<std::uint32_t>(job);
@@ -124,19 +129,21 @@ class ReleaseWatchlist {
     }
   }
 
-  // The least start of a reservation, and whose they are.
-  double next_reserved_start() const { return detail::minimum(reserved_start_.data(), reserved_start_.size()); }
+  // Returns the earliest start of a reservation; is_reserved_at() identifies its jobs.
+  double next_reserved_start() const {
+    return detail::minimum(reserved_start_.data(), reserved_start_.size());
+  }
   bool is_reserved_at(std::size_t job, double start) const { return reserved_start_[job] == start; }
 
-  // The time has come free on the node in this place.
+  // Records that [start, end) was released on the node at index `place`.
   void add(double start, double end, std::size_t place) {
     const double performance = free_.slots.nodes[place].performance;
     while (first_waiting_ < jobs_.size() && volume_[first_waiting_] == kInfinity) ++first_waiting_;
-    const double latest_start = end + std::fabs(end) * 0x1p-49;  // cut_finish() may have moved it
+    const double latest_start = end + std::fabs(end) * 0x1p-49;  // cut_finish() may move the end
     for_each_free_span(start, end, place, [&](const Span& span) {
       const auto index = static_cast<double>(freed_.size());
-      freed_.push_back(
-          {span.start, span.end, start, end, latest_start, performance, has_charged_parts_ ? kInfinity : 0, place});
+      freed_.push_back({span.start, span.end, start, end, latest_start, performance,
+                        has_charged_parts_ ? kInfinity : 0, place});
       const std::size_t w = first_waiting_;
       detail::lower_watermarks(volume_.data() + w, earliest_.data() + w, deadline_.data() + w,
                         latest_.data() + w, first_unseen_.data() + w, jobs_.size() - w, index,
@@ -147,8 +154,8 @@ class ReleaseWatchlist {
     });
   }
 
-  // Where a window of the job by `latest` begins that what came free since it was last looked at
-  // makes possible. `parts`: of its reservation.
+  // Returns the starts, up to `latest`, of windows that the time released since the job's last
+  // check makes possible, and resets its watermark. `parts`: the parts of its reservation.
   StartRange feasible_starts(std::size_t job, double latest, const std::vector<Part>& parts) {
     const Query& query = jobs_[job].query;
     const double from = std::max(query.earliest, free_.pool.now());
@@ -166,15 +173,18 @@ class ReleaseWatchlist {
       const double length = query.length(freed.performance);
       const double earliest_reaching =
           is_square_ ? -kInfinity
-                  : freed.new_start - length * (1 + kMargin) - detail::rounding_slack(freed.new_start);
+                   : freed.new_start - length * (1 + kMargin) -
+                         detail::rounding_slack(freed.new_start);
       for_each_free_span(freed.new_start, freed.new_end, freed.place, [&](const Span& span) {
         const double start = std::max({span.start, from, earliest_reaching});
         if (start > by) return;
         const double until = std::min(span.end, query.deadline);
         const double end = until + detail::rounding_slack(until);
-        const bool continues_into_reservation = span.end == reserved_start_[job] && has_part_on(freed.place, parts);
+        const bool continues_into_reservation =
+            span.end == reserved_start_[job] && has_part_on(freed.place, parts);
         if (!continues_into_reservation && !(end - start >= length * (1 - kMargin))) return;
-        const double last = continues_into_reservation ? by : std::min(by, end - length * (1 - kMargin));
+        const double last =
+            continues_into_reservation ? by : std::min(by, end - length * (1 - kMargin));
         out.first = std::min(out.first, start);
         out.last = std::max(out.last, last);
       });
@@ -183,7 +193,7 @@ class ReleaseWatchlist {
   }
 
  private:
-  static constexpr double kAllUnseen = -1;  // looked at
+  static constexpr double kAllUnseen = -1;  // watermark of a job that was never checked
 
   bool has_part_on(std::size_t place, const std::vector<Part>& parts) const {
     const std::int32_t node = free_.slots.nodes[place].id;
@@ -195,7 +205,7 @@ class ReleaseWatchlist {
     return static_cast<std::size_t>(free_.pool.place_of(part.node));
   }
 
-  // The free spans that share a moment with [start, end], its bounds too.
+  // Visits the node's free spans that intersect the closed interval [start, end].
   template <class Visit>
   void for_each_free_span(double start, double end, std::size_t place, Visit visit) const {
     const std::vector<Span>& spans = free_.pool.free_at(place);
@@ -207,14 +217,14 @@ class ReleaseWatchlist {
   const BatchPool& free_;
   const std::vector<BatchJob>& jobs_;
   std::vector<double> volume_, earliest_, deadline_;  // infinite volume: the job does not wait
-  std::vector<double> latest_;  // start that would be better; what is past stands for now
-  std::vector<double> first_unseen_;   // the first of freed_ to look at; infinite: none
-  std::vector<double> reserved_start_;  // start of the reservation; infinite: none, and no parts
-  std::vector<std::vector<std::pair<double, std::uint32_t>>> reservations_;  // by place: start, job
+  std::vector<double> latest_;          // latest start that would be better; past times mean now
+  std::vector<double> first_unseen_;    // watermark: index into freed_; infinite: nothing unseen
+  std::vector<double> reserved_start_;  // start of the reservation; infinite: none
+  std::vector<std::vector<std::pair<double, std::uint32_t>>> reservations_;  // by node: start, job
   std::vector<detail::FreedTime> freed_;
-  const bool is_square_;          // parts run as long as the slowest, on both sides of a reservation
-  bool has_charged_parts_;                // some parts run longer than their own work
-  std::size_t first_waiting_ = 0;    // no job before this one waits
+  const bool is_square_;           // all parts run as long as the slowest one
+  bool has_charged_parts_;         // some parts run longer than their own work takes
+  std::size_t first_waiting_ = 0;  // no job before this one waits
 };
 
 }  // namespace slotkern

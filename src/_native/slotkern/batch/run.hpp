@@ -1,4 +1,4 @@
-// The doors of a batch: its whole schedule, and what comes of it.
+// Entry points of batches: schedule_batch() computes a schedule, execute_batch() executes one.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace slotkern {
 
-// The whole schedule of a batch. `earliest` is the criterion of backfilled windows.
+// Schedules the whole batch: slices, then backfilling by the criterion `earliest`.
 inline Status schedule_batch(const PreparedSlots& base, const std::vector<BatchJob>& jobs,
                              const BatchRules& rules, Backfill backfill, int earliest,
                              BatchAnswer& out) noexcept {
@@ -48,8 +48,8 @@ inline Status schedule_batch(const PreparedSlots& base, const std::vector<BatchJ
   });
 }
 
-// Executes a schedule on all slots: `planned` tells each job's row of `windows`, or -1. All but the
-// first `fixed` jobs may move up, or queue for EASY where they have no window.
+// Executes a schedule on all slots. `planned`: each job's row in `windows`, or -1. With
+// backfilling all but the first `fixed` jobs may move earlier, and jobs without a window queue.
 inline Status execute_batch(const PreparedSlots& base, const std::vector<BatchJob>& jobs,
                             ShapeKind shape, Backfill backfill, int earliest,
                             const WindowTable& windows, const std::int64_t* planned,
@@ -70,7 +70,8 @@ inline Status execute_batch(const PreparedSlots& base, const std::vector<BatchJo
     for (std::size_t j = 0; j < jobs.size(); ++j) {
       if (planned[j] >= 0) {
         const auto i = static_cast<std::size_t>(planned[j]);
-        const Status placed = run.book_window(j, windows.found[i], windows.parts_of(i), windows.count(i));
+        const Status placed =
+            run.book_window(j, windows.found[i], windows.parts_of(i), windows.count(i));
         if (placed != Status::ok) return placed;
       } else if (j < fixed) {
         run.mark_failed(j);

@@ -1,11 +1,14 @@
-// How many processors are free from now on, when running jobs end as estimated and promised
-// ones start as promised: a step function in two flat arrays.
+// The number of free processors over time, assuming that running jobs end as estimated and reserved
+// jobs start as reserved: a step function in two flat arrays.
 //
-// Flat arrays, since a profile has some thousand pieces at most: blocks and trees were slower
-// on every trace. A change rewrites the pieces it touches and moves what is behind them. All
-// times that enter come from the same expressions, start and start + estimate, so that pieces
-// meet exactly. A hole of a width is a run of pieces with so many free; what searches have
-// learned of them is kept for each width (`HoleBounds`).
+//   time_ [ ... | t_first = now | t1 | t2 | ... ]     free_[i] processors are free from time_[i]
+//   free_ [ ... | f_first       | f1 | f2 | ... ]     to time_[i + 1]; the last piece has no end
+//
+// A profile has at most a few thousand pieces; on every trace tried, flat arrays were faster than
+// blocks and trees. A change rewrites the pieces it covers and shifts those behind them. All times
+// are computed by the same expressions, start and start + estimate, so that pieces meet exactly.
+// A hole of a width is a maximal run of pieces with at least that many processors free; lower
+// bounds on the starts of holes are cached for each width (`HoleBounds`).
 #pragma once
 
 #include <algorithm>
@@ -21,7 +24,7 @@ class AvailabilityProfile {
  public:
   explicit AvailabilityProfile(std::int32_t processors) : time_{-kNever}, free_{processors} {}
 
-  // What was before `now` is forgotten.
+  // Drops the pieces that end before `now`.
   void advance(double now) {
     while (first_ + 1 < time_.size() && time_[first_ + 1] <= now) ++first_;
     if (first_ > 1024 && 2 * first_ > time_.size()) {
@@ -39,7 +42,7 @@ class AvailabilityProfile {
     if (start < end) apply_edges({{start, width}, {end, -width}});
   }
 
-  // What was taken from `old` on, for `length`, is taken from the earlier `start` on.
+  // Moves a reservation of this length from `old` to the earlier `start`.
   void move(double old, double start, double length, std::int32_t width) {
     const double end = start + length;
     apply_edges({{start, -width},
@@ -48,7 +51,7 @@ class AvailabilityProfile {
             {old + length, -width}});
   }
 
-  // Since when, but not before now, `width` are free until `time`.
+  // Returns the earliest time, at least `now`, from which `width` are free until `time`.
   double free_since(double now, double time, std::int32_t width) const {
     std::size_t i = piece_at(time);
     i -= i > first_ && time_[i] == time;
@@ -57,8 +60,8 @@ class AvailabilityProfile {
     return std::max(now, time_[i]);
   }
 
-  // The earliest start >= now with `width` free in [start, start + length), if it is before
-  // `limit`; else `limit`.
+  // Returns the earliest start >= now with `width` free in [start, start + length), or `limit` if
+  // there is none before `limit`.
   double find_start(double now, double length, std::int32_t width, double limit) {
     HoleBounds& holes = hole_bounds_of(width);
     const std::size_t bound = holes.find_step(length);
@@ -69,7 +72,7 @@ class AvailabilityProfile {
     return found;
   }
 
-  // The most that are free at any time in [now, until).
+  // Returns the maximum number of free processors in [now, until).
   std::int32_t max_free(double now, double until) const {
     if (!(now < until)) return 0;
     std::size_t i = piece_at(now);
@@ -89,26 +92,26 @@ class AvailabilityProfile {
     HoleBounds holes;
   };
 
-  // The piece that holds `time`.
+  // Returns the index of the piece that contains `time`.
   std::size_t piece_at(double time) const {
     const double* at = time_.data() + first_;
     for (std::size_t n = time_.size() - first_, half; n > 1; n -= half) {
       half = n / 2;
-      at += half * (at[half] <= time);  // no branch to guess
+      at += half * (at[half] <= time);  // branchless
     }
     return static_cast<std::size_t>(at - time_.data());
   }
 
-  // Like `find`, by a walk; holes longer than `longest` that it passes by go to `short_holes_`.
+  // Scans linearly like find_start(); records holes it skips that exceed `longest`, for raise().
   double search(double from, double length, std::int32_t width, double limit, double longest) {
     short_holes_.clear();
     const std::size_t size = time_.size();
     for (std::size_t i = piece_at(from);; ++i) {
-      i = detail::first_at_least(free_.data(), i, size, width);  // all are free in the last piece
+      i = detail::first_at_least(free_.data(), i, size, width);  // in the last piece all are free
       const double start = std::max(time_[i], from);
       if (start >= limit) return limit;
       const double until = start + length;
-      // Most holes are short or nearly free: only a long walk pays for vector code.
+      // Most holes are short or nearly free, so a scalar loop is faster than vector code here.
       while (++i < size && time_[i] < until && free_[i] >= width) continue;
       if (i == size || time_[i] >= until) return start;
       const double hole = std::min(HoleBounds::length(start, time_[i]), length);
@@ -116,7 +119,7 @@ class AvailabilityProfile {
     }
   }
 
-  // Edges ascend, their changes add up to nothing, and no more than one span comes free.
+  // Adds the changes at the edges. Edges ascend, changes sum to zero, at most one span is released.
   void apply_edges(std::initializer_list<Edge> edges) {
     const Edge *edge = edges.begin(), *const last = edges.end();
     const std::size_t from = piece_at(edge->time), size = time_.size();
@@ -167,8 +170,8 @@ class AvailabilityProfile {
     std::copy_n(with, kept, all.begin() + static_cast<std::ptrdiff_t>(first));
   }
 
-  // The pieces [i, j) have come free, more than they were: what holes are they part of?
-  // The narrower the width, the longer the hole.
+  // Lowers the hole bounds after capacity was released in the pieces [i, j). Widths are visited in
+  // descending order: the narrower the width, the longer the hole around the pieces.
   void update_hole_bounds(std::size_t i, std::size_t j) {
     const std::size_t size = time_.size();
     const std::int32_t* const free = free_.data();
@@ -207,11 +210,11 @@ class AvailabilityProfile {
 
   static constexpr std::uint32_t kNone = static_cast<std::uint32_t>(-1);
 
-  std::vector<double> time_;  // where pieces begin
+  std::vector<double> time_;  // start of each piece
   std::vector<std::int32_t> free_;
-  std::size_t first_ = 0;  // the piece that holds now
-  std::vector<Level> levels_;            // by width, those that were searched for
-  std::vector<std::uint32_t> level_of_;  // by width
+  std::size_t first_ = 0;                // the piece that contains now
+  std::vector<Level> levels_;            // the widths that were searched for, ascending
+  std::vector<std::uint32_t> level_of_;  // by width: index into levels_, or kNone
   std::vector<HoleBounds::StairStep> short_holes_;
   std::vector<double> new_time_;
   std::vector<std::int32_t> new_free_;

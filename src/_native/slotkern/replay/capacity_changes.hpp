@@ -1,8 +1,8 @@
-// How the number of free processors will change, as far as the estimates tell: running jobs
-// give theirs back at their estimated ends, blocked spans take theirs and give them back.
+// Future changes of the number of free processors, given the estimates: running jobs release theirs
+// at their estimated ends, blocked spans allocate and release theirs.
 //
-// A sorted array with room at both ends, since most estimated ends are near one of them:
-// O(log n) to find a change, and half of the array to move at worst.
+// A sorted array with spare space at both ends, because most changes are near one of them:
+// O(log n) to find a change, and at most half of the array is shifted.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace slotkern::replay {
 
 struct CapacityChange {
   double time;
-  std::int32_t width;  // > 0: so many processors come to be free
+  std::int32_t width;  // change of the number of free processors
   friend bool operator<(const CapacityChange& a, const CapacityChange& b) {
     return a.time < b.time || (a.time == b.time && a.width < b.width);
   }

@@ -1,19 +1,18 @@
-// Conservative backfilling: every job gets a promise when it arrives, the earliest hole that
-// delays no earlier promise, and a promise never gets later.
+// Conservative backfilling: each job gets a reservation on arrival, the earliest one that delays no
+// earlier reservation, and a reservation never moves later.
 //
-// When jobs end before their estimates, one pass compresses: in the order of the queue each
-// waiting job moves to the earliest start that the profile now allows, its own old place
-// counting as free. One pass, not a fixed point, as in the definition this follows
-// (Mu'alem and Feitelson 2001, section 2.3; Feitelson and Weil 1998).
+// If jobs end before their estimates, one compression pass moves each waiting job, in queue order,
+// to the earliest start that the profile now allows; its own old reservation counts as free. One
+// pass, not a fixed point, as in the definition (Mu'alem and Feitelson 2001, section 2.3; Feitelson
+// and Weil 1998).
 //
-// An earlier start either reaches into the job's own place: then all before that place is
-// free back to the start, and a look at the pieces before it finds the earliest such start.
-// Or it does not: then it is a hole of the profile as it stands, and what earlier searches
-// learned of holes so wide and long (`HoleBounds`) mostly tells at once that there is none.
-// And an earlier start there is only through time that was freed since the job was searched:
-// so it lies before `horizon`, the end of the latest time freed: by early ends, by moves in
-// this pass, and by moves of the last pass (which jobs before them in the queue have not seen).
-// Cost of a pass: O(q log pieces), and O(pieces touched) a move.
+// Why the pass is exact. An earlier start may overlap the job's own reservation. Then all time from
+// that start to the reservation is free, and free_since() finds the earliest such start. Otherwise
+// it is a hole of the current profile; the bounds kept from earlier searches (`HoleBounds`) mostly
+// exclude it at once. Such a hole contains time freed since the job's last search, so it starts
+// before `horizon`, the end of the latest freed time: freed by early ends, by moves in this pass,
+// and by moves of the last pass that jobs earlier in the queue could not use.
+// Cost of a pass: O(q log pieces), and O(pieces changed) for each move.
 #pragma once
 
 #include <algorithm>
@@ -35,12 +34,12 @@ class ConservativeScheduler {
 
   std::size_t waiting() const { return waiting_.size(); }
 
-  // When it wants to start jobs without an event.
+  // Returns the earliest reserved start, at which jobs start without an event; or kNever.
   double next_wakeup() const { return reservations_.time(); }
 
   void on_submit(JobId job, double) { arrived_.push_back(job); }
 
-  // A job that waits is taken away: its promise comes free.
+  // Removes a waiting job and releases its reservation.
   void on_withdraw(JobId job, double now) {
     reservations_.remove(job);
     waiting_.remove(job);
@@ -73,7 +72,7 @@ class ConservativeScheduler {
   }
 
  private:
-  // What a job holds from `from` on.
+  // Releases the time that the job holds from `from` on.
   void release_from(double from, JobId job, double now) {
     const double until = reserved_start_[job] + jobs_.estimate[job];
     if (!(until > from)) return;
@@ -86,10 +85,11 @@ class ConservativeScheduler {
     if (waiting_.has_changing_keys()) waiting_.sort(now);
     double horizon = std::max(freed_until_, moved_until_);
     moved_until_ = -kNever;
-    std::int32_t max_movable_width = profile_.max_free(now, horizon);  // that could move, until one has moved
+    std::int32_t max_movable_width = profile_.max_free(now, horizon);  // until a job has moved
     const std::int32_t* const widths = waiting_.widths();
     const std::size_t size = waiting_.num_entries();
-    for (std::size_t i = 0; (i = detail::first_at_most(widths, i, size, max_movable_width)) < size; ++i) {
+    for (std::size_t i = 0;
+         (i = detail::first_at_most(widths, i, size, max_movable_width)) < size; ++i) {
       const JobId job = waiting_.job(i);
       const double old = reserved_start_[job], length = waiting_.estimates()[i];
       if (old <= now) continue;
@@ -111,10 +111,10 @@ class ConservativeScheduler {
   WaitingJobs waiting_;
   AvailabilityProfile profile_;
   ReservationHeap reservations_;
-  std::vector<double> reserved_start_;  // also of those that have started
+  std::vector<double> reserved_start_;  // by job, also of jobs that have started
   std::vector<JobId> arrived_;
-  double freed_until_ = -kNever;  // until when time was freed by ends since the last look
-  double moved_until_ = -kNever;  // and by moves in the last pass
+  double freed_until_ = -kNever;  // end of the latest time freed by ends since the last pass
+  double moved_until_ = -kNever;  // end of the latest time freed by moves in the last pass
 };
 
 }  // namespace slotkern::replay

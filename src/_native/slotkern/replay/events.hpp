@@ -1,7 +1,7 @@
-// Queues of events: the earliest first; of ends, of equal times the smallest job.
+// Priority queues of events, ordered by time; events of equal time by job.
 //
-// A heap of four children a node: half as deep as a binary one, and the children of a node
-// share a line of the cache. O(log n) each; exact, since the order is total.
+// A 4-ary heap: half as deep as a binary heap, and the children of a node share a cache line.
+// O(log n) for each operation. The result is deterministic because the order is total.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ struct Event {
   }
 };
 
-// Of events with a time and an order without ties.
+// A 4-ary heap of elements that have a member `time` and a total order by operator<.
 template <class Timed>
 class EventHeap {
  public:

@@ -1,11 +1,11 @@
-// What is known of the holes of a profile that are of one width: for every length a bound,
-// before which no hole so long begins.
+// For one width: lower bounds on the starts of the holes of an availability profile, as a staircase
+// (Pareto front) of (length, start): no hole of at least `length` starts before `start`.
 //
-// A staircase: the longer the hole, the later it begins. A search for a hole starts at the
-// bound of its length and raises it; time that comes free lowers the bounds of the holes it
-// makes; time that is taken leaves them, still true. So most searches end where they begin.
-// Cost: O(log steps) to ask, O(steps) to change; steps are holes longer than all before
-// them, a few dozen.
+// Longer holes start later. A search for a hole begins at the bound for its length and then raises
+// it. Released time lowers the bounds of the holes that it creates; reserved time leaves all bounds
+// valid. So most searches end where they begin.
+// Cost: O(log steps) to query, O(steps) to change. A step is a hole longer than all earlier ones;
+// there are a few dozen.
 #pragma once
 
 #include <algorithm>
@@ -19,31 +19,33 @@ namespace slotkern::replay {
 
 class HoleBounds {
  public:
-  // No hole of this length, and longer than those of the bound before, begins before `start`.
+  // A hole longer than the previous step's length, up to `length`, starts no earlier than `start`.
   struct StairStep {
     double length, start;
   };
 
-  // The bounds tell nothing of holes that begin at or after this time.
+  // Returns the start of the last step. Holes that start at or after it are not bounded.
   double last_start() const { return last_start_; }
 
-  // The bound of holes of this length.
+  // Returns the step that bounds holes of this length.
   std::size_t find_step(double length) const {
     const StairStep* at = steps_.data();
     for (std::size_t n = steps_.size(), half; n > 1; n -= half) {
       half = n / 2;
-      at += half * (at[half - 1].length < length);  // no branch to guess
+      at += half * (at[half - 1].length < length);  // branchless
     }
     return static_cast<std::size_t>(at - steps_.data());
   }
 
   double start(std::size_t bound) const { return steps_[bound].start; }
 
-  // All holes up to this length have bounds before this one.
-  double covered_length(std::size_t bound) const { return bound == 0 ? 0 : steps_[bound - 1].length; }
+  // Returns the greatest length that earlier steps bound.
+  double covered_length(std::size_t bound) const {
+    return bound == 0 ? 0 : steps_[bound - 1].length;
+  }
 
-  // A search from `bound` on has found nothing before `start` but `seen`, holes that are too
-  // short, each longer than all before it. `seen` is used up.
+  // Raises bounds after a search from step `bound` found no hole before `start` other than `seen`:
+  // holes that are too short, in order of start, each longer than all before. Consumes `seen`.
   void raise(std::size_t bound, double start, std::vector<StairStep>& seen) {
     std::size_t after = bound + 1;
     while (after < steps_.size() && steps_[after].start <= start) ++after;
@@ -51,7 +53,7 @@ class HoleBounds {
     replace(bound, after, seen.data(), seen.size());
   }
 
-  // From `start` on there is a hole of this length.
+  // Lowers bounds because a hole of this length starts at `start`.
   void lower(double start, double length) {
     std::size_t after = find_step(length);
     if (steps_[after].start <= start) return;
@@ -62,7 +64,7 @@ class HoleBounds {
     replace(bound, after, &made, 1);
   }
 
-  // The length that enters here: at least as long as any that fits, whatever is rounded.
+  // Returns the length of a hole, rounded up: at least as long as any reservation that fits in it.
   static double length(double start, double end) {
     return end - start + 1e-15 * (std::abs(start) + std::abs(end));
   }
@@ -80,7 +82,7 @@ class HoleBounds {
     last_start_ = steps_.back().start;
   }
 
-  std::vector<StairStep> steps_{{kNever, -kNever}};  // ascending; the last one of all lengths
+  std::vector<StairStep> steps_{{kNever, -kNever}};  // ascending; the last one bounds all lengths
   double last_start_ = -kNever;
 };
 

@@ -1,10 +1,10 @@
-// What a replay knows of its jobs and of its machine, as columns.
+// The input of a replay: jobs and blocked time, as columns. Times are in seconds.
 //
-// A job is a number from 0, in the order of submission; among jobs submitted at one time the
-// smaller number comes first. It runs `run`, of which the scheduler knows only `estimate`,
-// on `width` processors: 0 <= run <= estimate, estimate > 0, 1 <= width <= processors.
-// Time that is blocked (maintenance, advance reservations) is known from the beginning: a
-// span in which `width` processors serve no job.
+// A job is numbered from 0 in the order of submission; this order breaks ties of time. It runs for
+// `run` seconds, of which the scheduler sees only `estimate`, on `width` processors:
+// 0 <= run <= estimate, estimate > 0, 1 <= width <= processors.
+// Blocked time (maintenance, advance reservations) is given from the beginning: a span during
+// which `width` processors run no job.
 #pragma once
 
 #include <cstddef>
@@ -24,18 +24,18 @@ struct JobColumns {
   std::size_t size = 0;
 };
 
-// JobColumns that wait for another one: a job is submitted at the latest of its own submission and
-// the end of the job before it plus its think time (fields 17 and 18 of the Standard Workload
-// Format). The order of submission is then known only while the jobs run, so that jobs are
-// numbered as they are submitted: `given` has the rows in the order of their own submission,
-// and the columns that the schedulers read are written row by row.
+// Jobs that depend on another job: a job is submitted at the later of its own submission time and
+// the end of the preceding job plus a think time (fields 17 and 18 of the Standard Workload
+// Format). The order of submission results from the replay, so jobs are numbered as they are
+// submitted: `given` has the rows in the order of their own submission times, and write() copies
+// each row to the columns that the schedulers read.
 struct Chain {
   JobColumns given;
-  const std::int32_t* before = nullptr;  // the row that each row waits for; -1: none. No circles
+  const std::int32_t* before = nullptr;  // row that each row depends on; -1: none. Acyclic
   const double* think = nullptr;         // seconds, at least 0
-  const std::int32_t* user = nullptr;    // or null
-  const double* key = nullptr;           // or null
-  // The same columns by number of submission.
+  const std::int32_t* user = nullptr;    // of each row, or null
+  const double* key = nullptr;           // of each row, or null
+  // The same columns, indexed by job.
   double *submit = nullptr, *run = nullptr, *estimate = nullptr, *key_of = nullptr;
   std::int32_t *width = nullptr, *user_of = nullptr;
 

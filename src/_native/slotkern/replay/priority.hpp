@@ -1,12 +1,12 @@
-// Orders of the queue that change with time: multifactor priority, and a user's function.
+// Queue orders that change with time: multifactor priority, and a user-defined function.
 //
-// Multifactor priority, after the plugin of that name of the Slurm Workload Manager:
+// Multifactor priority, modelled on the plugin of that name of the Slurm Workload Manager:
 //   age * min(wait / longest_wait, 1) + size * width / processors + share * fair(user)
-// with fair = 1 / (1 + users * usage / usage of all): 1 for a user who has used nothing, and,
-// as with Slurm's 2^(-usage / share), 1/2 for one who has used an equal share. Usage is in
-// processor seconds and halves at every multiple of `half_life` after the first submission:
-// only sums, products and exact halvings, so that every machine orders alike.
-// The greatest priority comes first: a key is its negative. O(1) a job and look.
+// with fair = 1 / (1 + users * usage / total usage): 1 for a user without usage, and 1/2 for one
+// with an equal share of the usage, as with Slurm's 2^(-usage / share). Usage is in processor
+// seconds and is halved at every multiple of `half_life` after the first submission. Only sums,
+// products and exact halvings are used, so the order is the same on every machine.
+// The greatest priority comes first: a key is the negated priority. Cost: O(1) for a job and pass.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +17,8 @@
 
 namespace slotkern::replay {
 
-// What users have used. An account changes when a job of its user starts or ends; in between
-// usage is computed from what it was then.
+// The decayed usage of each user. An account is updated when a job of its user starts or ends;
+// in between, usage is extrapolated from the last update.
 class Usage {
  public:
   Usage(std::size_t users, double origin, double half_life)
@@ -43,7 +43,7 @@ class Usage {
  private:
   struct Account {
     double used = 0, since = 0;
-    std::int64_t running = 0;  // processors
+    std::int64_t running = 0;  // processors in use
   };
 
   double usage_at(const Account& account, double now) const {
@@ -60,12 +60,12 @@ class Usage {
   }
 
   double origin_, half_life_;
-  std::vector<Account> accounts_;  // the last one is that of all
+  std::vector<Account> accounts_;  // one for each user, then the total
 };
 
 struct Multifactor {
   double age, size, share, longest_wait;
-  const std::int32_t* user;  // of each job, from 0
+  const std::int32_t* user;  // number of each job's user, from 0
   JobColumns jobs;
   double processors;
   Usage usage;
@@ -84,7 +84,7 @@ struct Multifactor {
   }
 };
 
-// A user's function gives the priority of a job; not 0 is returned when it fails.
+// A user-defined function that sets the priority of a job. A nonzero result reports a failure.
 using PriorityFunction = std::int32_t (*)(double now, double submit, double estimate,
                                           std::int64_t width, std::int64_t user,
                                           double* priority);

@@ -1,8 +1,8 @@
-// Which processors a job gets: the lowest numbers that are free when it starts.
+// Allocates processors to jobs: the lowest free numbers at the start of the job.
 //
-// Binding at the start never changes when a job starts: all processors are alike, and the
-// scheduler has counted them. A word holds 64 processors; runs of free ones are taken whole,
-// so that a job's processors are a few spans. Cost of a job: O(words passed + its spans).
+// The allocation never affects when a job starts, because all processors are alike and the
+// scheduler has counted the free ones. A word of the bitset holds 64 processors; runs of set bits
+// are allocated together, so that a job gets few spans. Cost for a job: O(words scanned + spans).
 #pragma once
 
 #include <bit>
@@ -13,12 +13,12 @@
 
 namespace slotkern::replay {
 
-// Processors [first, first + count).
+// The processors [first, first + count).
 struct ProcessorSpan {
   std::int32_t first, count;
 };
 
-// The spans of job j are [first[j], first[j] + count[j]) of `spans`.
+// The spans of job j are spans[first[j]] to spans[first[j] + count[j] - 1].
 struct Placement {
   std::vector<std::uint64_t> first;
   std::vector<std::uint32_t> count;
@@ -37,7 +37,7 @@ class ProcessorAllocator {
     if (processors % 64) words_.back() = (1ull << processors % 64) - 1;
   }
 
-  // At least `width` must be free.
+  // Allocates `width` processors to the job and appends their spans. Requires that many to be free.
   void allocate(JobId job, std::int32_t width, Placement& out) {
     std::vector<ProcessorSpan>& spans = out.spans;
     const std::size_t begin = spans.size();
@@ -78,8 +78,8 @@ class ProcessorAllocator {
  private:
   static std::uint64_t ones(int count) { return ~0ull >> (64 - count); }
 
-  std::vector<std::uint64_t> words_;  // a bit is set: free
-  std::size_t lowest_ = 0;            // no word before this one has a free processor
+  std::vector<std::uint64_t> words_;  // bitset of the free processors
+  std::size_t lowest_ = 0;            // no earlier word has a free processor
 };
 
 }  // namespace slotkern::replay

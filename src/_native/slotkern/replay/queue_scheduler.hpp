@@ -1,21 +1,21 @@
-// Schedulers that look at their queue whenever something has happened: first come first
-// served, EASY backfilling, and first fit, in any order of the queue.
+// Schedulers that examine their queue at each event: first come first served, EASY backfilling and
+// first fit, for any order of the queue.
 //
-// A job fits at t if its processors are free in [t, t + estimate), as far as estimates and
-// blocked spans tell. JobColumns start from the head of the queue while they fit. Then
-//   none       nobody else starts;
-//   easy       the head is promised the shadow, the earliest time at which it fits; in the
-//              order of the queue every job starts that fits beside that reserve_head;
-//   first_fit  in the order of the queue every job starts that fits.
+// A job fits at t if its processors are free in [t, t + estimate), given the estimates of running
+// jobs and the blocked spans. Jobs start from the head of the queue while they fit. Then
+//   none       no other job starts;
+//   easy       the head gets a reservation at its shadow time, the earliest time at which it fits;
+//              in queue order, each job starts that fits without delaying this reservation;
+//   first_fit  in queue order, each job starts that fits.
 // (Lifka 1995; Mu'alem and Feitelson 2001, section 2, for one order and no blocked time.)
 //
-// Why the short tests are exact. While no blocked span is to come, the number of free
-// processors never falls: a job fits if it fits now, the shadow is the first change at which
-// enough are free, all changes of that time counted, and beside the reserve_head fits what ends
-// by the shadow, or is no wider than what is left beside the head from then on (`extra`). A
-// job that was refused stays refused while nothing ends: then only new jobs are tested.
-// With blocked spans to come the changes are walked instead. Cost of a look: O(q) vector
-// code, plus O(running) when the shadow moves.
+// Why the short tests are exact. If no blocked span lies ahead, the number of free processors only
+// grows. So a job fits if it fits now, and the shadow time is the first change at which enough
+// processors are free, after all changes of that time. A job does not delay the head if it ends by
+// the shadow time or is no wider than the processors left beside the head then (`extra`). A refused
+// job stays refused until capacity grows, so otherwise only new jobs are tested. With blocked spans
+// ahead, the capacity changes are walked instead.
+// Cost of a pass: O(q) vectorized, plus O(running jobs) when the shadow time changes.
 #pragma once
 
 #include <vector>
@@ -43,23 +43,23 @@ class QueueScheduler {
 
   std::size_t waiting() const { return waiting_.size(); }
 
-  // When it wants to look without an event: at the edges of blocked spans.
+  // Returns the next edge of a blocked span, at which jobs may start without an event; or kNever.
   double next_wakeup() const { return block_edges_.empty() ? kNever : block_edges_.back(); }
 
   void on_submit(JobId job, double) { first_new_ = std::min(first_new_, waiting_.add(job)); }
 
-  // A job that waits is taken away. The head's reserve_head goes with it at the next look.
+  // Removes a waiting job. The reservation of a withdrawn head ends at the next pass.
   void on_withdraw(JobId job, double) { waiting_.remove(job); }
 
   void on_end(JobId job, double now) {
     const double promised = started_[job] + jobs_.estimate[job];
     changes_.remove({promised, jobs_.width[job]});
     free_ += jobs_.width[job];
-    if (promised != now) shadow_valid_ = false;  // else the shadow has counted it
+    if (promised != now) shadow_valid_ = false;  // an end on time is part of the shadow already
     capacity_grew_ = true;
   }
 
-  // Calls start(job) for every job that starts now. Everything that ends now has ended.
+  // Calls start(job) for each job that starts now. All ends at `now` must have been reported.
   template <class Start>
   void start_jobs(double now, Start start) {
     apply_past_changes(now);
@@ -71,7 +71,9 @@ class QueueScheduler {
     const bool head_changed = start_heads(now, start);
     if (head_changed) shadow_valid_ = false;
     if (backfill_ != Backfill::none && free_ > 0 && !waiting_.empty())
-      backfill_jobs(now, head_changed || capacity_grew_ ? head_ + 1 : std::max(first_new_, head_ + 1), start);
+      backfill_jobs(now,
+                    head_changed || capacity_grew_ ? head_ + 1 : std::max(first_new_, head_ + 1),
+                    start);
     first_new_ = kNone;
     capacity_grew_ = false;
     if (waiting_.compact_if_sparse()) head_ = 0;
@@ -92,7 +94,7 @@ class QueueScheduler {
     }
   }
 
-  // Whether another job than before is the head now.
+  // Starts jobs from the head on while they fit. Returns true if the head is another job now.
   template <class Start>
   bool start_heads(double now, Start& start) {
     const bool overtaken = first_new_ <= head_;
@@ -121,12 +123,12 @@ class QueueScheduler {
   template <class Start>
   void backfill_jobs(double now, std::size_t i, Start& start) {
     const std::size_t end = waiting_.num_entries();
-    if (i >= end) return;  // nothing is new
+    if (i >= end) return;  // no job to test
     i = detail::first_at_most(waiting_.widths(), i, end, free_);
     if (i >= end) return;
     const bool reserve_head = backfill_ == Backfill::easy;
     if (reserve_head && !shadow_valid_) find_shadow(now);
-    if (!block_edges_.empty()) {  // free processors may become fewer
+    if (!block_edges_.empty()) {  // capacity may shrink
       for (; i < end; i = detail::first_at_most(waiting_.widths(), i + 1, end, free_))
         if (fits_beside(now, waiting_.widths()[i], waiting_.estimates()[i], reserve_head))
           start_at(i, now, start);
@@ -148,7 +150,8 @@ class QueueScheduler {
     return block_edges_.empty() || fits_beside(now, width, estimate, false);
   }
 
-  // Walks the changes in [now, now + estimate); the reserve_head to the head counts if wanted.
+  // Tests a job against each capacity change in [now, now + estimate), and against the reservation
+  // of the head if `reserve_head`.
   bool fits_beside(double now, std::int32_t width, double estimate, bool reserve_head) const {
     const double until = now + estimate;
     const auto head_needs = [&](double time) {
@@ -159,7 +162,8 @@ class QueueScheduler {
     std::int32_t free = free_;
     if (free - head_needs(now) < width) return false;
     const CapacityChange* change = changes_.begin();
-    if (reserve_head && shadow_ < until && !has_capacity_at(shadow_, width + waiting_.widths()[head_]))
+    if (reserve_head && shadow_ < until &&
+        !has_capacity_at(shadow_, width + waiting_.widths()[head_]))
       return false;
     while (change != changes_.end() && change->time < until) {
       const double time = change->time;
@@ -176,7 +180,7 @@ class QueueScheduler {
     return free >= width;
   }
 
-  // The earliest time at which the head fits, and what is free beside it then.
+  // Computes the shadow time of the head, and the processors that are free beside it then.
   void find_shadow(double now) {
     const std::int32_t width = waiting_.widths()[head_];
     const double estimate = waiting_.estimates()[head_];
@@ -202,13 +206,13 @@ class QueueScheduler {
   WaitingJobs waiting_;
   Backfill backfill_;
   CapacityChanges changes_;
-  std::vector<double> block_edges_;  // of blocked spans, the next one last
+  std::vector<double> block_edges_;  // starts and ends of blocked spans, descending
   std::int32_t free_, extra_ = 0;
   double shadow_ = kNever;
   bool shadow_valid_ = false;
-  std::size_t head_ = 0;         // no job waits before this place
-  std::size_t first_new_ = kNone;   // the first place of a job that came since the last look
-  bool capacity_grew_ = false;       // since the last look
+  std::size_t head_ = 0;           // no job waits before this entry
+  std::size_t first_new_ = kNone;  // first entry of a job submitted since the last pass
+  bool capacity_grew_ = false;     // since the last pass
   std::vector<double> started_;
 };
 

@@ -1,14 +1,14 @@
 // Replays jobs on a machine: a discrete-event loop around a scheduler.
 //
-// At one time, in this order and again while an event of that time is left: jobs and blocked
-// spans end; blocked spans begin, the shortest first, of equal ones the narrowest; jobs are
-// submitted, the smallest first; the scheduler looks once and starts jobs. Nothing depends on
-// anything but these numbers. A job of a `Chain` is submitted when the job before it has ended
-// and its think time is over, but not before its own submission.
+// The events of one time are processed in this order, which is repeated while such an event is
+// left: jobs and blocked spans end; blocked spans begin, by end and then width; jobs are submitted,
+// by number; the scheduler runs one pass and starts jobs. The result depends on the input alone. A
+// job of a `Chain` is submitted when the preceding job has ended and its think time is over, but
+// not before its own submission time.
 //
-// A scheduler knows no clock: it is told of submissions and ends and asked what starts now
-// (`Scheduler`), so that many of them can be driven by another loop.
-// Cost: O(log n) an event beside the scheduler's; memory O(n + spans of processors).
+// A scheduler has no clock of its own: the loop notifies it of submissions and ends, and it returns
+// the jobs to start (concept `Scheduler`), so that other loops can drive it, too.
+// Cost: O(log n) for each event, beside the scheduler's; memory O(n + spans of processors).
 #pragma once
 
 #include <algorithm>
@@ -54,7 +54,7 @@ class Replay {
     if (chain_.before) build_successor_lists();
   }
 
-  // Goes on for so many events; false when all jobs have ended.
+  // Processes up to `events` time steps; returns false when all jobs have ended.
   bool run(std::size_t events) {
     return std::visit([&](auto& scheduler) { return run(scheduler, events); }, scheduler_);
   }
@@ -63,7 +63,7 @@ class Replay {
   const Placement& placement() const { return placement_; }
   std::size_t submitted() const { return next_job_; }
   std::size_t most_waiting() const { return max_waiting_; }
-  // Of a chain, the row of each job in the order of submission.
+  // Returns, for a chain, the row of each job in the order of submission.
   const std::vector<std::uint32_t>& row_of() const { return row_of_; }
 
  private:
@@ -106,14 +106,14 @@ class Replay {
   template <Scheduler S>
   void end(S& scheduler, JobId job, double now) {
     if (binds_processors_) processors_.release(job, placement_);
-    if (job >= jobs_.size) return;  // a blocked span
+    if (job >= jobs_.size) return;  // the number of a blocked span
     ++ended_;
     scheduler.on_end(job, now);
     if (usage_) usage_->update(user_[job], now, -jobs_.width[job]);
     if (chain_.before) release_successors(row_of_[job], now);
   }
 
-  // The rows that wait for each row, as lists one behind another, and the rows that wait for none.
+  // Builds the lists of the rows that depend on each row, one after another in `successors_`.
   void build_successor_lists() {
     const std::size_t rows = chain_.given.size;
     first_.assign(rows + 1, 0);
@@ -130,7 +130,7 @@ class Replay {
     skip_successors();
   }
 
-  // Moves to the next row that waits for none.
+  // Advances to the next row that depends on no other row.
   void skip_successors() {
     while (next_row_ < chain_.given.size && chain_.before[next_row_] >= 0) ++next_row_;
   }
@@ -181,7 +181,7 @@ class Replay {
 
   JobColumns jobs_;
   std::vector<BlockedSpan> blocked_;
-  std::vector<std::size_t> block_order_;  // by start, end and width
+  std::vector<std::size_t> block_order_;  // rows of blocked_, by start, end and width
   Usage* usage_;
   const std::int32_t* user_;
   EventQueue ends_;
@@ -192,10 +192,10 @@ class Replay {
   AnyScheduler scheduler_;
   std::size_t next_job_ = 0, next_block_ = 0, ended_ = 0, max_waiting_ = 0;
   Chain chain_;
-  std::vector<std::uint32_t> first_, successors_;  // the rows that wait for a row
-  std::vector<std::uint32_t> row_of_;              // of jobs that were submitted
-  EventQueue ready_;                               // rows whose row before has ended
-  std::size_t next_row_ = 0;                       // that waits for none
+  std::vector<std::uint32_t> first_, successors_;  // rows that depend on row r: from first_[r] on
+  std::vector<std::uint32_t> row_of_;              // row of each submitted job
+  EventQueue ready_;                               // rows whose preceding row has ended
+  std::size_t next_row_ = 0;                       // next independent row to submit
 };
 
 }  // namespace slotkern::replay

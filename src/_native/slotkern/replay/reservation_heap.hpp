@@ -1,7 +1,7 @@
-// When the waiting jobs will start: the earliest first, of equal times the smallest job.
+// The reserved starts of waiting jobs: the earliest first, and the smallest job among equals.
 //
-// A heap that knows the places of its jobs, since most promises move, a little each:
-// O(log n) each, and mostly O(1).
+// An indexed 4-ary heap that stores the position of each job, because most reservations are moved:
+// O(log n) for each operation, mostly O(1) since they move little.
 #pragma once
 
 #include <vector>
@@ -59,7 +59,7 @@ class ReservationHeap {
   }
 
   std::vector<Event> heap_;
-  std::vector<std::uint32_t> position_;  // by job
+  std::vector<std::uint32_t> position_;  // in the heap, by job
 };
 
 }  // namespace slotkern::replay

@@ -1,14 +1,14 @@
-// Workload traces: lines of numbers and words, read chunk by chunk into rows of cells.
+// Parses workload traces: lines of numbers and words, read in chunks, into rows of 8-byte cells.
 //
-// A format says what each field of a line is: an integer, a number, or a word. Words become
-// codes in the order in which a field of a good line first shows them; "-1" is unknown and
-// stays -1.
-// Numbers are decimal, at most 2^53 in size, and correctly rounded; whatever else stands in
-// a field is named by line, field and text. A line that begins with the comment character is
-// kept as it stands; what follows that character on a line of a job is not read.
+// A format string gives the type of each field: integer, number, or word. Words are encoded as
+// dictionary codes, numbered by their first occurrence in the field of a valid line; the word "-1"
+// means unknown and gets the code -1.
+// Numbers are decimal, at most 2^53 in size, and correctly rounded. Any other text in a field is an
+// error that names line, field and text. A line that begins with the comment character is kept
+// verbatim; the rest of a job's line from that character on is ignored.
 //
-// Cost: one pass over the text; 8 bytes a field and 8 a row, and the comments. A line is at most kMaxLineLength
-// characters long, so that a chunk without line ends cannot grow in memory.
+// Cost: one pass over the text; memory: 8 bytes for each field, 8 for each row, and the comments. A
+// line has at most kMaxLineLength characters, so input without line ends cannot exhaust memory.
 #pragma once
 
 #include <algorithm>
@@ -33,22 +33,24 @@ union FieldValue {
 
 enum class LineFault : int { none = 0, too_long, field_count, not_number, not_integer, too_large };
 
-// What is wrong with a line; `text` is at most 80 bytes of the field.
+// A rejected line; `text` has at most 80 bytes of the field.
 struct BadLine {
   LineFault fault = LineFault::none;
   std::uint64_t line = 0;
-  std::size_t field = 0;  // which one; of field_count: how many
+  std::size_t field = 0;  // index of the field; for field_count: the number of fields
   std::string text;
 };
 
 namespace detail {
 
-inline bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'; }
+inline bool is_blank(char c) {
+  return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
+}
 
 inline constexpr double kPowersOfTen[] = {1,   1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                           1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
 
-// [+-] digits [. digits] [e [+-] digits], the whole of [p, end).
+// Parses all of [p, end) as [+-] digits [. digits] [e [+-] digits].
 inline LineFault parse_number(const char* p, const char* end, double& out) {
   const bool negative = *p == '-';
   if (*p == '-' || *p == '+') ++p;
@@ -67,12 +69,12 @@ inline LineFault parse_number(const char* p, const char* end, double& out) {
     count += behind = read();
   }
   if (!count) return LineFault::not_number;
-  if (p == end && count <= 15) {  // both exact: one rounding
+  if (p == end && count <= 15) {  // both operands are exact, so one division rounds correctly
     const double whole = static_cast<double>(digits) / kPowersOfTen[behind];
     out = negative ? -whole : whole;
     return LineFault::none;
   }
-  if (p < end) {  // an exponent, or nothing we know
+  if (p < end) {  // an exponent, or no number
     if (*p != 'e' && *p != 'E') return LineFault::not_number;
     const char* q = p + 1;
     if (q < end && (*q == '-' || *q == '+')) ++q;
@@ -93,17 +95,17 @@ inline LineFault parse_number(const char* p, const char* end, double& out) {
 class TraceParser {
  public:
   static constexpr std::size_t kMaxLineLength = 1 << 16;
-  static constexpr std::size_t kMaxReported = 8;  // of the lines that were skipped
+  static constexpr std::size_t kMaxReported = 8;  // skipped lines that are reported
 
-  static constexpr std::size_t kMaxExtraFields = 64;  // fields beyond the format, at most
+  static constexpr std::size_t kMaxExtraFields = 64;  // fields beyond the format
 
-  // With `extra`, lines may have more fields than the format, as many as the header names, by
-  // comments such as "; 18: used_GPUs" (the number of the field from 0) or by a first line of
-  // names. They are kept as codes of words.
+  // With `extra`, lines may have fields beyond the format, as many as the header names: in comments
+  // such as "; 18: used_GPUs" (index of the field, from 0) or in a first line of names. They are
+  // encoded as words.
   TraceParser(std::string_view format, char comment, bool skip, bool extra)
       : format_(format), comment_(comment), skip_(skip), has_extra_(extra), words_(format.size()) {}
 
-  // False at a bad line, unless bad lines are skipped.
+  // Parses a chunk. Returns false at an invalid line, unless invalid lines are skipped.
   bool feed(const char* data, std::size_t size) {
     const char *p = data, *const end = data + size;
     while (p < end) {
@@ -117,7 +119,8 @@ class TraceParser {
         if (!parse_line(p, stop)) return false;
       } else {
         partial_line_.append(p, stop);
-        if (!parse_line(partial_line_.data(), partial_line_.data() + partial_line_.size())) return false;
+        if (!parse_line(partial_line_.data(), partial_line_.data() + partial_line_.size()))
+          return false;
         partial_line_.clear();
       }
       p = stop + 1;
@@ -126,7 +129,9 @@ class TraceParser {
   }
 
   bool finish() {
-    const bool good = partial_line_.empty() || parse_line(partial_line_.data(), partial_line_.data() + partial_line_.size());
+    const bool good =
+        partial_line_.empty() ||
+        parse_line(partial_line_.data(), partial_line_.data() + partial_line_.size());
     partial_line_.clear();
     return good;
   }
@@ -139,12 +144,12 @@ class TraceParser {
   const std::vector<std::string>& words(std::size_t field) const { return words_[field].list; }
   std::uint64_t line_of(std::size_t row) const { return lines_[row]; }
   std::size_t extra() const { return extra_; }
-  // Row by row, a code of each extra field.
+  // The codes of the extra fields, row by row.
   const std::vector<std::int64_t>& extra_codes() const { return extra_codes_; }
   const std::vector<std::string>& extra_words(std::size_t k) const {
     return words_[format_.size() + k].list;
   }
-  const std::string& names() const { return names_; }  // the line of names
+  const std::string& names() const { return names_; }  // the header line, or empty
 
  private:
   struct Words {
@@ -185,8 +190,9 @@ class TraceParser {
         if (const LineFault fault = read(k, first, p, cells_[row + k]); fault != LineFault::none) {
           const std::size_t count = count_fields(first, end, k);
           cells_.resize(row);
-          return count == fields + extra_ ? report_fault(fault, k, {first, p}, line_)
-                                            : report_fault(LineFault::field_count, count, {}, line_);
+          return count == fields + extra_
+                     ? report_fault(fault, k, {first, p}, line_)
+                     : report_fault(LineFault::field_count, count, {}, line_);
         }
       if (k >= fields && k < fields + extra_)
         line_words_.push_back({k, {first, p}});
@@ -206,7 +212,7 @@ class TraceParser {
     return report_fault(LineFault::field_count, k, {}, line_);
   }
 
-  // How many fields the line has, when `before` stand in front of p.
+  // Returns the number of fields of a line, given that `before` of them precede p.
   std::size_t count_fields(const char* p, const char* end, std::size_t before) const {
     while (p < end && *p != comment_) {
       while (p < end && !detail::is_blank(*p) && *p != comment_) ++p;
@@ -218,7 +224,7 @@ class TraceParser {
 
   LineFault read(std::size_t k, const char* first, const char* end, FieldValue& out) {
     const auto kind = static_cast<FieldType>(format_[k]);
-    if (kind == FieldType::word) {  // takes a code when all of the line is good
+    if (kind == FieldType::word) {  // encoded once the whole line is valid
       line_words_.push_back({k, {first, end}});
       return LineFault::none;
     }
@@ -234,7 +240,7 @@ class TraceParser {
     return LineFault::none;
   }
 
-  // Returns true for a line of names: at least as many fields as the format has, none a number.
+  // Returns true for a header line: at least as many fields as the format has, none a number.
   bool is_header(const char* p, const char* end) const {
     std::size_t count = 0;
     while (p < end && *p != comment_) {
@@ -246,7 +252,7 @@ class TraceParser {
     return count >= format_.size();
   }
 
-  // The number of fields beyond the format that the header names, without a gap.
+  // Returns the number of consecutive fields beyond the format that the header names.
   std::size_t count_extra_fields() const {
     const std::size_t fields = format_.size();
     std::vector<bool> named(kMaxExtraFields);
@@ -280,7 +286,7 @@ class TraceParser {
   }
 
   bool report_fault(LineFault fault, std::size_t field, std::string_view text, std::uint64_t line) {
-    // An endless line cannot be skipped: where the next one begins is not known.
+    // A line that is too long cannot be skipped, because its end was not read.
     const bool go_on = skip_ && fault != LineFault::too_long;
     skipped_ += go_on;
     if (!go_on) bad_.clear();
@@ -292,20 +298,20 @@ class TraceParser {
   std::string format_;
   char comment_;
   bool skip_, has_extra_;
-  std::size_t extra_ = 0;  // fields beyond the format
+  std::size_t extra_ = 0;  // number of fields beyond the format
   std::vector<std::int64_t> extra_codes_;
   std::string names_;
   std::vector<FieldValue> cells_;
   std::vector<Words> words_;
-  std::vector<Word> line_words_;  // of the line that is being read
-  std::string partial_line_, comments_;  // an unfinished line; all lines of comment
-  std::vector<std::uint64_t> lines_;  // of the rows
+  std::vector<Word> line_words_;         // words of the current line
+  std::string partial_line_, comments_;  // unfinished line of the last chunk; all comment lines
+  std::vector<std::uint64_t> lines_;     // line number of each row
   std::uint64_t line_ = 0, skipped_ = 0;
   std::vector<BadLine> bad_;
 };
 
-// Appends a line for each row: numbers as short as they can be read back, whole ones without
-// a point; codes as they are.
+// Appends one line for each row: numbers in the shortest form that parses to the same value,
+// integral ones without a decimal point; words as their codes.
 inline void write_rows(std::string_view format, const FieldValue* cells, std::size_t rows,
                        std::string& out) {
   char text[32];
@@ -315,7 +321,8 @@ inline void write_rows(std::string_view format, const FieldValue* cells, std::si
                          (std::abs(cells->number) < 1e15 &&
                           cells->number == std::floor(cells->number) &&
                           !(cells->number == 0 && std::signbit(cells->number)));
-      const std::int64_t integer = static_cast<FieldType>(format[k]) != FieldType::number ? cells->integer
+      const std::int64_t integer = static_cast<FieldType>(format[k]) != FieldType::number
+                                       ? cells->integer
                                    : whole ? static_cast<std::int64_t>(cells->number)
                                            : 0;
       const auto end = whole ? std::to_chars(text, text + sizeof text, integer).ptr

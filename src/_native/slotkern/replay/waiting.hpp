@@ -1,12 +1,11 @@
-// The jobs that wait, in the order of a policy: the smallest key first, of equal keys the
-// smallest job.
+// The waiting jobs in queue order: by ascending key, and by job among equal keys.
 //
-// Keys are fixed (0: the order of submission) or change with time; then they are computed
-// anew, and the jobs sorted, before each look at the queue: O(q log q). With fixed keys a
-// job is put in its place by binary search: O(log q), and the moves behind it.
-// Widths and estimates are columns of their own, so that one pass of vector code finds the
-// next job that fits. A job that has left keeps its place, wider than any machine, until
-// half of the places are such.
+// Keys are either fixed (0: order of submission) or change with time. Changing keys are recomputed
+// and sorted before each pass over the queue: O(q log q). With fixed keys a job is inserted by
+// binary search: O(log q), plus shifting the entries behind it.
+// Widths and estimates are separate columns, so that vectorized loops find the next job that fits.
+// A removed job leaves a tombstone, an entry wider than any machine, so no scan stops there. The
+// columns are compacted when half of the entries are tombstones.
 #pragma once
 
 #include <algorithm>
@@ -23,8 +22,8 @@ inline constexpr std::int32_t kTombstone = std::numeric_limits<std::int32_t>::ma
 
 namespace detail {
 
-// The first place from i on whose value is at most (at least) `bound`; n if there is none.
-// Leaf loops of their own, for the per-CPU clones.
+// Returns the first index >= i whose value is at most (at least) `bound`, or n. Leaf loops of their
+// own, so that they can be cloned for several CPUs.
 SLOTKERN_CLONES static inline std::size_t first_at_most(const std::int32_t* a,
                                                         std::size_t i, std::size_t n,
                                                         std::int32_t bound) {
@@ -51,7 +50,7 @@ SLOTKERN_CLONES static inline std::size_t first_at_least(const std::int32_t* a,
   return n;
 }
 
-// The first place from i on with width <= free and (now + estimate <= until or width <= extra).
+// Returns the first index >= i with width <= free and (now + estimate <= until or width <= extra).
 SLOTKERN_CLONES static inline std::size_t first_backfill(
     const std::int32_t* width, const double* estimate, std::size_t i, std::size_t n,
     std::int32_t free, double now, double until, std::int32_t extra) {
@@ -69,13 +68,13 @@ SLOTKERN_CLONES static inline std::size_t first_backfill(
 
 }  // namespace detail
 
-// Writes the keys, at time `now`, of the `count` jobs in `jobs`.
+// Computes the keys, at time `now`, of the `count` jobs in `jobs`.
 using KeyFunction = void (*)(void* data, double now, const JobId* jobs, std::size_t count,
                              double* keys);
 
 struct QueueOrder {
-  const double* fixed = nullptr;    // one key a job; else all are 0,
-  KeyFunction changing = nullptr;   // or this computes them
+  const double* fixed = nullptr;    // key of each job; null: all keys are 0
+  KeyFunction changing = nullptr;   // computes changing keys; null: keys are fixed
   void* data = nullptr;
 };
 
@@ -83,7 +82,7 @@ class WaitingJobs {
  public:
   WaitingJobs(const JobColumns& jobs, const QueueOrder& order) : jobs_(jobs), order_(order) {}
 
-  std::size_t num_entries() const { return job_.size(); }  // also those that were left
+  std::size_t num_entries() const { return job_.size(); }  // including tombstones
   std::size_t size() const { return waiting_; }
   bool empty() const { return waiting_ == 0; }
   bool has_changing_keys() const { return order_.changing != nullptr; }
@@ -92,7 +91,7 @@ class WaitingJobs {
   const std::int32_t* widths() const { return width_.data(); }
   const double* estimates() const { return estimate_.data(); }
 
-  // Returns the place.
+  // Adds a job and returns the index of its entry.
   std::size_t add(JobId job) {
     const double key = order_.fixed ? order_.fixed[job] : 0;
     std::size_t i = num_entries();
@@ -111,14 +110,15 @@ class WaitingJobs {
     --waiting_;
   }
 
-  // A job that waits; before its place there may be one that it left when it was here before.
+  // Removes a waiting job. A job that was removed and added again may have a tombstone before it.
   void remove(JobId job) {
-    std::size_t i = has_changing_keys() ? 0 : insertion_point(order_.fixed ? order_.fixed[job] : 0, job);
+    std::size_t i =
+        has_changing_keys() ? 0 : insertion_point(order_.fixed ? order_.fixed[job] : 0, job);
     while (job_[i] != job || is_tombstone(i)) ++i;
     remove_at(i);
   }
 
-  // Changing keys are those of `now` from here on.
+  // Recomputes changing keys for the time `now` and sorts the entries.
   void sort(double now) {
     drop_tombstones();
     order_.changing(order_.data, now, job_.data(), num_entries(), key_.data());
@@ -135,7 +135,7 @@ class WaitingJobs {
     }
   }
 
-  // True if places have changed.
+  // Removes the tombstones if half of the entries are; returns true if indices have changed.
   bool compact_if_sparse() {
     if (num_entries() <= 64 || 2 * waiting_ > num_entries()) return false;
     drop_tombstones();
