@@ -41,7 +41,8 @@ struct Chooser {
     if (!affordable.empty())
       for (int& i : choice.rows) i = affordable[static_cast<std::size_t>(i)];
     std::sort(choice.rows.begin(), choice.rows.end(), [this](int a, int b) {
-      return all_items.cost[a] < all_items.cost[b] || (all_items.cost[a] == all_items.cost[b] && a < b);
+      return all_items.cost[a] < all_items.cost[b] ||
+             (all_items.cost[a] == all_items.cost[b] && a < b);
     });
     choice.any = true;
     choice.cost = exact_sum(choice.rows.size(), [&](std::size_t i) {
@@ -71,7 +72,8 @@ struct Chooser {
       affordable_value.push_back(all_items.value[i]);
     }
     for (int& i : cheapest.chosen)
-      i = static_cast<int>(std::lower_bound(affordable.begin(), affordable.end(), i) - affordable.begin());
+      i = static_cast<int>(std::lower_bound(affordable.begin(), affordable.end(), i) -
+                           affordable.begin());
     return {affordable_cost.data(), affordable_value.data(), static_cast<int>(affordable.size())};
   }
 

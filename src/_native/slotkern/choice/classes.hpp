@@ -125,7 +125,9 @@ struct ClassItems {
     capacity = std::clamp(limit, -2 * sum[0] - 1, 2 * sum[0] + 1);
     const double rounding = (n + 2) * 0x1p-52;
     // Sums of integers, and differences within a class, are exact below 2^53.
-    const auto exact = [&](int j) { return all_integer[j] && std::max(sum[j], spread[j]) < 0x1p53; };
+    const auto exact = [&](int j) {
+      return all_integer[j] && std::max(sum[j], spread[j]) < 0x1p53;
+    };
     slack = exact(0) ? 0 : 2 * rounding * sum[0];
     if (exact(0)) capacity = std::floor(capacity);
     value_step = exact(1) ? unit[1] : 0;

@@ -65,8 +65,8 @@ class ConstrainedCheapest {
 
   // Selects the items that may be in a feasible set. There is one row of uses for each constraint,
   // and one for the Lagrangian bound.
-  void prepare_items(const MultidimItems& items, int n, const Amounts& amount, const Amounts& lambda,
-               double max_key_sum) {
+  void prepare_items(const MultidimItems& items, int n, const Amounts& amount,
+                     const Amounts& lambda, double max_key_sum) {
     rows_ = at(items.limits);
     double charged = 0;
     for (std::size_t k = 0; k < rows_; ++k) {

@@ -133,7 +133,8 @@ class CoreDynamicProgram {
       if (!rounds.decide_next_item(limit)) return false;
       std::swap(now_, next_);
       if (now_.states.empty()) return true;
-      states += static_cast<std::int64_t>(now_.states.size() + now_.ends.size() / 4 + kStatesPerRound);
+      states += static_cast<std::int64_t>(now_.states.size() + now_.ends.size() / 4 +
+                                          kStatesPerRound);
       const double held = 100.0 * static_cast<double>(now_.states.size()) +
                           16.0 * static_cast<double>(trace_.size());
       if (held >= memory || trace_.size() >= kMaxSteps) return false;

@@ -39,8 +39,8 @@ class Knapsack : public KnapsackIncumbent {
   // Finds a set of `pick` items that, together with the forced items, is worth more than
   // `incumbent`. Returns false if there is none, or if none was found and `complete` is false.
   // `cheapest`: the `pick` cheapest items, if the caller has them.
-  bool solve(const Items& items, int pick, double budget, const ForcedItems& forced, double incumbent,
-             double first_lambda = 0, const ItemSet* cheapest = nullptr) {
+  bool solve(const Items& items, int pick, double budget, const ForcedItems& forced,
+             double incumbent, double first_lambda = 0, const ItemSet* cheapest = nullptr) {
     begin(items, pick, budget, forced, incumbent);
     drop_unaffordable();
     if (pick == 0 || pick >= items_.count) {
@@ -112,7 +112,8 @@ class Knapsack : public KnapsackIncumbent {
     const bool first = best == -kInfinity;
     const double stop = tolerance_.cutoff(best) - forced_.value;
     const auto is_feasible = [&](const ItemSet& side) { return fits(side.chosen, side.cost); };
-    if (!lagrange_.solve(items_, pick_, capacity_, max_cost_sum_, first_lambda, stop, is_feasible, cheapest)) {
+    if (!lagrange_.solve(items_, pick_, capacity_, max_cost_sum_, first_lambda, stop, is_feasible,
+        cheapest)) {
       bound = -kInfinity;
       return;
     }
@@ -209,15 +210,20 @@ class Knapsack : public KnapsackIncumbent {
     table_work_ = table_work();
     if (table_work_ > available) table_work_ = -1;
     work_limit_ = limits.work;
-    if (table_work_ >= 0) work_limit_ = std::min(work_at_start_ + table_work_ / 2 + kShortNodes, limits.work - table_work_);
+    if (table_work_ >= 0)
+      work_limit_ =
+          std::min(work_at_start_ + table_work_ / 2 + kShortNodes, limits.work - table_work_);
   }
 
   // Runs the table if that takes little longer than sorting the core.
   bool try_small_table() {
-    return table_work_ <= kSmallTableWorkPerItem * static_cast<std::int64_t>(core_.size()) && finish_with_table();
+    return table_work_ <= kSmallTableWorkPerItem * static_cast<std::int64_t>(core_.size()) &&
+           finish_with_table();
   }
 
-  bool try_few_sets() { return count_sets() < kFewSets && run_branch_and_bound(std::min(kFewNodes, work_left())); }
+  bool try_few_sets() {
+    return count_sets() < kFewSets && run_branch_and_bound(std::min(kFewNodes, work_left()));
+  }
 
   bool try_short_dp() { return run_dp(std::min(kShortStates, work_left())); }
 
@@ -274,7 +280,8 @@ class Knapsack : public KnapsackIncumbent {
   // must stay exact.
   bool run_dp(std::int64_t limit) {
     if (limit > kLongWork) expect_long();
-    if (has_integer_sums(pick_) && !has_integer_sums(static_cast<int>(core_.size()) + pick_)) return false;
+    if (has_integer_sums(pick_) && !has_integer_sums(static_cast<int>(core_.size()) + pick_))
+      return false;
     const auto take = [this](const std::vector<int>& set) { return accept(set); };
     bool finished = dp_.run<false>(core_, tolerance_, best, limit, limits.memory, take);
     work += dp_.states;

@@ -66,7 +66,8 @@ class KnapsackIncumbent {
       max_affordable_cost = std::max(max_affordable_cost, max_cost_);
     else
       for (int i = 0; i < items.count; ++i)
-        if (items.cost[i] <= budget_) max_affordable_cost = std::max(max_affordable_cost, items.cost[i]);
+        if (items.cost[i] <= budget_)
+          max_affordable_cost = std::max(max_affordable_cost, items.cost[i]);
     max_cost_sum_ = std::min((pick + 4) * max_affordable_cost, DBL_MAX);
     capacity_ = std::min(budget_, max_cost_sum_) - forced.cost();
     slack_ = 0x1p-49 * (pick + 8) * max_cost_sum_;
@@ -109,7 +110,8 @@ class KnapsackIncumbent {
       affordable_cost_.push_back(items_.cost[i]);
       affordable_value_.push_back(items_.value[i]);
     }
-    items_ = {affordable_cost_.data(), affordable_value_.data(), static_cast<int>(affordable_.size())};
+    items_ = {affordable_cost_.data(), affordable_value_.data(),
+        static_cast<int>(affordable_.size())};
   }
 
   // Maps `chosen` back to the caller's numbering of `items`.

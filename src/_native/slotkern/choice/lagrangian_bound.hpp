@@ -55,7 +55,8 @@ class LagrangianBound {
   ItemSet feasible;  // the best set within the budget that was found
   bool is_optimal = false;  // `feasible` is an optimal set
 
-  static void select_heaviest(const Items& items, int n, double scale, double lambda, ItemSet& side) {
+  static void select_heaviest(const Items& items, int n, double scale, double lambda,
+      ItemSet& side) {
     std::vector<int>& ids = side.chosen;
     const auto weigh = [&](int i) { return scale * items.value[i] - lambda * items.cost[i]; };
     if (n <= kMaxInsertion)
@@ -109,7 +110,8 @@ class LagrangianBound {
       }
       if (bound <= stop) return true;
       const double line_value = infeasible_.value + multiplier * (budget - infeasible_.cost);
-      if (!warm && value <= line_value + 1e-13 * (std::fabs(line_value) + multiplier * budget)) break;
+      if (!warm && value <= line_value + 1e-13 * (std::fabs(line_value) + multiplier * budget))
+        break;
       if (fits(trial_))
         std::swap(feasible, trial_);
       else

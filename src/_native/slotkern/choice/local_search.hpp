@@ -107,7 +107,8 @@ class LocalSearch {
   void perturb() {
     for (int k = 0; k < kPerturbations; ++k) {
       const std::size_t from = random_below(in_.size()), to = random_below(out_.size());
-      if (in_cost_ + out_cost_[to] - items_.cost[in_[from]] <= capacity_ - slack_) swap_items(from, to);
+      if (in_cost_ + out_cost_[to] - items_.cost[in_[from]] <= capacity_ - slack_)
+        swap_items(from, to);
     }
   }
 

@@ -194,11 +194,13 @@ class DualSimplex {
       const double a = sign * alpha;
       const bool up = upper_[at(j)];
       if (up ? a > kTiny : a < -kTiny)
-        steps_.push_back({std::max(0.0, (up ? reduced : -reduced) / std::fabs(a)), std::fabs(a), j});
+        steps_.push_back(
+            {std::max(0.0, (up ? reduced : -reduced) / std::fabs(a)), std::fabs(a), j});
     };
     for (int j = 0; j < items_.count; ++j) {
       if (basic_[at(j)]) continue;
-      double alpha = inverse_row[at(items_.limits)], reduced = items_.value[j] - dual_[at(items_.limits)];
+      double alpha = inverse_row[at(items_.limits)],
+             reduced = items_.value[j] - dual_[at(items_.limits)];
       for (int k = 0; k < items_.limits; ++k) {
         const double a = items_.weight[at(k)][j] * scale_[at(k)];
         alpha += inverse_row[at(k)] * a;

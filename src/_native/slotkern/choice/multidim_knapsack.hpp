@@ -218,7 +218,8 @@ class MultidimKnapsack {
     const MultidimTolerance tolerance{tolerance_.relative, by_unit ? 1 : tolerance_.step,
                                    tolerance_.noise / unit};
     double reached = best / unit;
-    const bool finished = search_.run(core_, tolerance, reached, most / (items_.limits + 1), accept);
+    const bool finished =
+        search_.run(core_, tolerance, reached, most / (items_.limits + 1), accept);
     work += search_.nodes * (items_.limits + 1) +
             static_cast<std::int64_t>(core_.size()) * std::min(core_.pick, 64) * items_.limits / 4;
     if (reached > best / unit) {

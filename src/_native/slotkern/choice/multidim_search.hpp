@@ -93,8 +93,8 @@ class MultidimSearch {
   // Returns true if the search finished within `limit` nodes. `best`, the incumbent's value, is
   // updated. `accept(core positions)` returns true if the exact tests admit a set.
   template <class Accept>
-  bool run(const MultidimCore& core, const MultidimTolerance& tolerance, double& best, std::int64_t limit,
-           Accept accept) {
+  bool run(const MultidimCore& core, const MultidimTolerance& tolerance, double& best,
+           std::int64_t limit, Accept accept) {
     nodes = 0;
     const std::size_t size = core.size(), pick = static_cast<std::size_t>(core.pick);
     prefix_.assign(size + 1, 0);
@@ -183,7 +183,9 @@ class MultidimSearch {
     table_.append(static_cast<double>(rest));
     for (int k = 0; k < core.limits; ++k)
       if (core.is_integer[at(k)]) table_.append(sums[k] - min_sum_[at(k)]);
-    return table_.prune_or_store({core.any_set_suffices ? 0 : -value, 0, fractional_limit_ >= 0 ? sums[fractional_limit_] : 0}, value_noise_);
+    return table_.prune_or_store({core.any_set_suffices ? 0 : -value, 0,
+                                  fractional_limit_ >= 0 ? sums[fractional_limit_] : 0},
+                                 value_noise_);
   }
 
   template <class Accept>
@@ -206,9 +208,10 @@ class MultidimSearch {
       for (int k = 0; k < core.limits; ++k) {
         const double capacity = core.capacity[at(k)], slack = core.slack[at(k)];
         ceiling[at(k)] = capacity + slack;
-        floor[at(k)] = core.lambda[at(k)] > 0 && cutoff > -kInfinity
-                           ? capacity - (heaviest - cutoff) / core.lambda[at(k)] * (1 + 1e-9) - slack
-                           : -kInfinity;
+        floor[at(k)] =
+            core.lambda[at(k)] > 0 && cutoff > -kInfinity
+                ? capacity - (heaviest - cutoff) / core.lambda[at(k)] * (1 + 1e-9) - slack
+                : -kInfinity;
       }
     }
 
@@ -227,7 +230,8 @@ class MultidimSearch {
       bool finished = true;
       if (rest == 2 && !search.pairs_.empty() && add_pair(j, value, weight, finished))
         return finished;
-      if (search.use_table_ && depth > 0 && search.is_dominated(core, j, r, sums, value)) return true;
+      if (search.use_table_ && depth > 0 && search.is_dominated(core, j, r, sums, value))
+        return true;
       for (; j + r <= core.size(); j = search.group_end_[j]) {
         if (!(weight + (search.prefix_[j + r] - search.prefix_[j]) > cutoff)) return true;
         for (int k = 0; k < core.limits; ++k)

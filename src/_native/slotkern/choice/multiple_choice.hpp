@@ -1,28 +1,27 @@
 // The multiple-choice knapsack: exactly one row of every class, so that
 //
-//   sum of values is least   while   sum of weights <= limit       (Toporkov et al. 2014, eq. 1)
+//   the sum of values is minimal   while   sum of weights <= limit   (Toporkov et al. 2014, eq. 1)
 //
-// for any finite real values and weights; eqs. 6 to 9 are this problem with its columns chosen.
+// for any finite real values and weights; eqs. 6 to 9 are this problem with particular columns.
 //
-// Rows that no answer can hold leave first: those too heavy beside the lightest rows of the
-// other classes, and those that another row of their class dominates. The lower hulls of the
-// classes, taken by falling slope, give the linear relaxation: its multiplier lambda, a base row
-// for each class, and the bound. A row is dropped when bound + (its loss at lambda) reaches the
-// incumbent; the classes with rows left are the core. A dynamic program goes through the core,
-// the most undecided class first, over the list of (weight, value) that no other dominates,
-// pruned by the steepest gain and the flattest loss among the classes to come. It is the
-// recursion of eqs. 2 to 4 over a real limit instead of a grid.
+// Method: infeasible rows (too heavy beside the lightest rows of the other classes) and rows that
+// their class dominates are removed. The lower hulls of the classes, by falling slope, give the
+// linear relaxation: its multiplier lambda, a base row for each class, and the lower bound. A row
+// is fixed out if bound + (its loss at lambda) reaches the incumbent; classes with other rows left
+// form the core. A dynamic program processes the core, the most undecided class first, over Pareto
+// lists of (weight, value), pruned by the steepest gain and the flattest loss among later classes.
+// It is the recursion of eqs. 2 to 4 with a real limit instead of a grid.
 //
-// Why exact: an answer's value is the sum in the order of the classes, its weight the exact sum,
-// rounded once. The core adds in another order, so a set within the rounding of the limit (`slack`)
-// is tested by the sum that counts. If that refuses a set which may have dominated others, the
-// program runs again through all classes in their own order. If it refuses one there, too, the
-// answer is not proven: weights of whole numbers, and all that are not adversarial, never come so
-// finish to the limit without meeting it (base/exact_sum.hpp).
+// Exactness: an answer's value is the sum in the order of the classes, its weight the exact sum,
+// rounded once. The core is summed in another order, so a set within `slack` of the limit is
+// checked by the exact sum. If this rejects a set that may have dominated others, the program runs
+// again through all classes in their own order. If it rejects one there, too, the answer is not
+// proven; integer weights, and all that are not adversarial, never come so close to the limit
+// without meeting it (base/exact_sum.hpp).
 //
-// Work is the number of states made: O(m log m) before, worst case exponential, hence `work`.
-// Memory: 72 bytes a row, and for the lists at most kMemory: where they need more, or work ends,
-// the answer is the best one found, and the bound that of what was left.
+// Work is the number of states created: O(m log m) before, worst case exponential, hence the limit
+// `work`. Memory: 72 bytes a row, and at most kMemory for the lists. If either limit is reached,
+// the answer is the incumbent, and its bound covers what was not searched.
 #pragma once
 
 #include <algorithm>
@@ -40,10 +39,10 @@ class MultipleChoiceKnapsack {
  public:
   static constexpr double kMemory = 256 * 1048576.0;
 
-  std::vector<std::int64_t> rows;  // one a class; empty when no choice meets the limit
+  std::vector<std::int64_t> rows;  // one row for each class; empty if no choice meets the limit
   double value = 0, weight = 0;
   double bound = 0;  // no choice is better
-  double least = 0;  // the least limit that would do
+  double least = 0;  // smallest feasible limit
   bool feasible = false, proven = true;
 
   Fault run(const Classes& classes, double limit, bool maximize, double gap, std::int64_t work) {
@@ -75,9 +74,10 @@ class MultipleChoiceKnapsack {
   using Candidate = ParetoList::Candidate;
 
   static constexpr double kRounding = 1e-12;
-  static constexpr std::size_t kJoinStates = 1 << 13;  // states beyond which lists are joined
+  // lists with more states are joined with the tail
+  static constexpr std::size_t kJoinStates = 1 << 13;
 
-  // The best row of every class, if that fits.
+  // Selects the best row of every class. Returns true if that choice fits the limit.
   bool best_rows_fit() {
     best_.clear();
     for (std::size_t k = 0; k < problem_.count(); ++k)
@@ -103,25 +103,29 @@ class MultipleChoiceKnapsack {
     return {};
   }
 
-  // A bound at or above `cutoff_` prunes. Whole sums differ by at least a step: one that must stay
-  // above incumbent_value - step cannot improve on incumbent_value. That difference is exact and the comparison strict,
-  // hence the next double: any fraction of a step vanishes beside sums above 2^53 times it.
+  // Sets the incumbent's value and the cutoff: a bound >= cutoff_ is pruned. Integer sums differ by
+  // at least a step, so a bound above incumbent - step cannot improve. That difference is exact and
+  // the comparison strict, hence the next double: a fraction of a step vanishes beside sums above
+  // 2^53 times it.
   void set_incumbent(double incumbent_value) {
     incumbent_value_ = incumbent_value;
     if (problem_.value_step > 0) {
-      cutoff_ = std::nextafter(incumbent_value - std::max(gap_ * std::fabs(incumbent_value), problem_.value_step), kInfinity);
+      cutoff_ = std::nextafter(
+          incumbent_value - std::max(gap_ * std::fabs(incumbent_value), problem_.value_step),
+          kInfinity);
       return;
     }
     const double required = std::max(gap_, kRounding) * std::fabs(incumbent_value);
     cutoff_ = incumbent_value - std::max(required - problem_.bound_noise, 0.0);
   }
 
-  // Whether the relaxation alone proves the incumbent. For real values cutoff_ has the noise.
+  // True if the relaxation alone proves the incumbent. For real values cutoff_ includes the noise.
   bool proven_by_relaxation() const {
-    return relaxation_.lower_bound - (problem_.value_step > 0 ? problem_.bound_noise : 0) >= cutoff_;
+    return relaxation_.lower_bound - (problem_.value_step > 0 ? problem_.bound_noise : 0) >=
+        cutoff_;
   }
 
-  // --- the search
+  // --- branch and bound by lists
 
   void search() {
     relaxation_.solve_relaxation(problem_);
@@ -139,7 +143,8 @@ class MultipleChoiceKnapsack {
     }
   }
 
-  // The base and single improvements that fit; where it does not fit, the lightest rows.
+  // First incumbent: the base rows, or the lightest rows if those do not fit, and single
+  // improvements that fit.
   void find_incumbent() {
     best_ = relaxation_.base;
     if (!problem_.fits(best_))
@@ -154,7 +159,8 @@ class MultipleChoiceKnapsack {
       for (std::size_t k = 0; k < problem_.count(); ++k) {
         const Item& now = problem_.items[best_[k]];
         const auto begin = problem_.items.begin() + best_[k];
-        const auto end = problem_.items.begin() + static_cast<std::ptrdiff_t>(problem_.firsts[k + 1]);
+        const auto end =
+            problem_.items.begin() + static_cast<std::ptrdiff_t>(problem_.firsts[k + 1]);
         const auto over = std::upper_bound(begin, end, now.weight + room,
                                            [](double w, const Item& x) { return w < x.weight; });
         if (over == begin) continue;
@@ -179,8 +185,9 @@ class MultipleChoiceKnapsack {
     return relaxation_.lower_bound - problem_.bound_noise + relaxation_.losses[item] < cutoff_;
   }
 
-  // The classes with more than their base left, those nearest to a change first; of equal ones
-  // those on either side of where the relaxation broke off, some to raise and some to lower.
+  // Selects the core: the classes with more rows left than their base, by rising smallest loss.
+  // Ties go to the classes nearest to the break class of the relaxation, some of which gain and
+  // some lose.
   void order_core() {
     order_.clear();
     nearest_.assign(problem_.count(), kInfinity);
@@ -199,8 +206,8 @@ class MultipleChoiceKnapsack {
     });
   }
 
-  // Of the classes from each place of the order on: the base, the most value that a unit of
-  // weight gains and the least that it costs to be rid of one.
+  // For the classes from each position of the order on: sums of the base rows, the largest gain of
+  // value for a unit of weight, and the smallest loss for removing one.
   void compute_suffix_bounds(const std::vector<std::uint32_t>& order) {
     const std::size_t size = order.size();
     suffix_weight_.assign(size + 1, 0), suffix_value_.assign(size + 1, 0);
@@ -223,15 +230,18 @@ class MultipleChoiceKnapsack {
     }
   }
 
-  // No completion of the state is better; `room` with the slack.
+  // Lower bound on the value of all completions of a state. Also returns in `room` what is left of
+  // the limit, including the slack, and in `total` the value if later classes keep their base.
   double bound_of(const State& state, std::size_t q, double& room, double& total) const {
     room = problem_.capacity + problem_.slack - (state.weight + suffix_weight_[q]);
     total = state.value + suffix_value_[q];
     if (room >= 0) return total - suffix_gain_[q] * (room * problem_.weight_unit);
-    return suffix_loss_[q] == kInfinity ? kInfinity : total - suffix_loss_[q] * (room * problem_.weight_unit);
+    return suffix_loss_[q] == kInfinity
+               ? kInfinity
+               : total - suffix_loss_[q] * (room * problem_.weight_unit);
   }
 
-  // The choice behind a step into list q.
+  // Reconstructs in traced_ the choice behind a step into list q.
   void trace_back(const std::vector<std::uint32_t>& order, std::size_t q, Step step) {
     traced_ = relaxation_.base;
     for (;; step = steps_[list_starts_[q] + step.before]) {
@@ -240,9 +250,9 @@ class MultipleChoiceKnapsack {
     }
   }
 
-  // All states with item i of the q-th class. The best answer that they complete is a step to be
-  // followed, the completion, or followed already where only the sum that counts says whether it
-  // fits.
+  // Extends all states by item i of the q-th class. A completion by base rows that improves the
+  // incumbent is stored as `completion`, to be traced back later, or is traced back at once if only
+  // the exact sum decides if it fits.
   void extend(const std::vector<std::uint32_t>& order, std::size_t q, std::size_t i,
               Completion& completion, double& best_refused) {
     const Item& item = problem_.items[i];
@@ -274,8 +284,8 @@ class MultipleChoiceKnapsack {
     if (lists_.made.size() > lists_.runs.back()) lists_.runs.push_back(lists_.made.size());
   }
 
-  // True if nothing better is left; else open_bound_ bounds what was not looked at. `best_refused`: the
-  // best value of a set that the sum that counts refused.
+  // Runs the dynamic program. Returns true if nothing better is left; else open_bound_ bounds what
+  // was not searched. `best_refused`: the best value of a set that the exact sum rejected.
   bool solve(const std::vector<std::uint32_t>& order, double& best_refused) {
     compute_suffix_bounds(order);
     State start{0, 0};
@@ -309,7 +319,8 @@ class MultipleChoiceKnapsack {
         if (proven_by_relaxation()) break;
         open_bound_ = cutoff_;
         double room, total;
-        for (const State& state : states_) open_bound_ = std::min(open_bound_, bound_of(state, q, room, total));
+        for (const State& state : states_)
+          open_bound_ = std::min(open_bound_, bound_of(state, q, room, total));
         return false;
       }
       lists_.merge();
@@ -329,11 +340,12 @@ class MultipleChoiceKnapsack {
     return true;
   }
 
-  // Meets the states in front of place q with a list of what the next classes can change: of
-  // two lists by rising weight and falling value the best pairs that fit are found in one pass.
-  // Sums of many rows come so finish to the limit that this alone often proves the answer.
+  // Meet in the middle: combines the states before position q with a Pareto list of the changes
+  // that the next classes allow. One pass over both lists, sorted by weight, finds the best pair
+  // that fits. Sums of many rows come so close to the limit that this alone often proves the
+  // optimum.
   void join_tail(const std::vector<std::uint32_t>& order, std::size_t q) {
-    // The tail starts from the bases: every sum here is one of chosen rows, none of differences.
+    // The tail starts from the base rows: every sum here is one of chosen rows, not of differences.
     tail_.assign(1, {suffix_weight_[q], suffix_value_[q]});
     tail_steps_.clear(), tail_list_starts_.clear();
     const std::size_t most = std::max(16 * kJoinStates, 2 * states_.size());
@@ -377,11 +389,11 @@ class MultipleChoiceKnapsack {
       traced_[order[last]] = step.item;
       best_tail = step.before;
     }
-    best_ = traced_;  // it fits: `room` has left twice the slack
+    best_ = traced_;  // it fits: `room` has twice the slack subtracted
     set_incumbent(best);
   }
 
-  // Bytes of the lists, also while they are merged.
+  // Bytes of the lists, including those while they are merged.
   double bytes_used() const {
     return 8.0 * static_cast<double>(steps_.size()) + 16.0 * static_cast<double>(states_.size()) +
            2.0 * sizeof(Candidate) * static_cast<double>(lists_.made.size());
@@ -391,11 +403,12 @@ class MultipleChoiceKnapsack {
   Relaxation relaxation_;
   ParetoList lists_;
   double gap_ = 0;
-  std::int64_t work_left_ = 0;  // left
+  std::int64_t work_left_ = 0;  // units of work left
   double incumbent_value_ = 0, cutoff_ = 0, open_bound_ = 0;
   std::vector<double> nearest_;
   std::vector<std::uint32_t> best_, traced_, order_;
-  std::vector<double> suffix_weight_, suffix_value_, suffix_gain_, suffix_loss_;  // by place in the order
+  // by position in the order
+  std::vector<double> suffix_weight_, suffix_value_, suffix_gain_, suffix_loss_;
   std::vector<State> states_, tail_;
   std::vector<std::size_t> list_starts_, tail_list_starts_;
   std::vector<Step> steps_, tail_steps_;

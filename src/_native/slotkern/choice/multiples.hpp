@@ -1,11 +1,11 @@
-// A column of numbers as whole multiples of one unit, such as tenths: sums and comparisons of
-// whole numbers are exact, and equal sums of different sets are recognized.
+// Converts a column of numbers to integer multiples of one unit, such as tenths: sums and
+// comparisons of integers are exact, so equal sums of different sets compare equal.
 //
 // Input: the numbers, and the largest sum of them that is allowed (most_met() of an amount, see
-// base/exact_sum.hpp, is a little more than the amount). Invariant: the exact sum of any of the
-// numbers is at limit that if and only if the sum of their multiples is at limit `limit`. It is shown
-// from each number's difference to its multiple; columns for which it cannot be shown have no
-// unit. O(numbers), and an approximate Euclid for each new divisor.
+// base/exact_sum.hpp, is slightly larger than the amount). Invariant: the exact sum of any of the
+// numbers is at most the allowed sum if and only if the sum of their multiples is at most `limit`.
+// It is proven from the difference between each number and its multiple; a column without such a
+// proof has no unit. O(numbers), and an approximate Euclidean algorithm for each new divisor.
 #pragma once
 
 #include <algorithm>
@@ -19,17 +19,17 @@ namespace slotkern {
 
 class Multiples {
  public:
-  double unit = 0;            // 0: the column has none
-  double limit = 0;            // the amount in units
-  std::vector<double> counts;  // the numbers in units
+  double unit = 0;  // 0: the column has no unit
+  double limit = 0;  // the allowed sum, in units
+  std::vector<double> counts;  // the numbers, in units
 
-  // Numbers alone, of any signs. False if they have no unit.
+  // Converts numbers of any signs. Returns false if they have no unit.
   bool convert(const std::vector<double>& numbers) {
     unit = 0;
     return find_divisor(numbers) && round_all(numbers, kMaxError, kMaxError);
   }
 
-  // Numbers whose sum is at limit `amount`.
+  // Converts numbers whose sum may be at most `amount`. Returns false if they have no unit.
   bool convert(const std::vector<double>& numbers, double amount) {
     unit = 0;
     if (!std::isfinite(amount) || !find_divisor(numbers)) return false;
@@ -42,7 +42,7 @@ class Multiples {
       if (nearest == 0 && near) limit = 0;
       return round_all(numbers, one_sign ? kMaxError : 0, one_sign ? kMaxError : 0);
     }
-    // Sums of `nearest` multiples are at limit the amount; larger ones are not.
+    // Sums of at most `nearest` multiples are at most the amount; larger sums are not.
     limit = nearest;
     if (!one_sign)
       return std::fma(nearest, divisor_, -amount) <= 0 ? round_all(numbers, 0, 0) : false;
@@ -54,7 +54,7 @@ class Multiples {
   static constexpr double kMaxError = 0x1p-50, kAmountError = 0x1p-40;
   static constexpr double kMaxCount = 0x1p20, kMaxAmount = 0x1p40;
 
-  // An approximate divisor of all numbers.
+  // Finds an approximate common divisor of all numbers.
   bool find_divisor(const std::vector<double>& numbers) {
     least_ = largest_ = 0;
     for (const double x : numbers) least_ = std::min(least_, x), largest_ = std::max(largest_, x);
@@ -74,7 +74,8 @@ class Multiples {
     return divisor_ > 0;
   }
 
-  // No number is above its multiple by more than `over` of its size, or below by more than `under`.
+  // Rounds all numbers to multiples. Returns false if a number is above its multiple by more than
+  // `over` times its size, or below by more than `under` times its size.
   bool round_all(const std::vector<double>& numbers, double over, double under) {
     counts.resize(numbers.size());
     for (std::size_t i = 0; i < numbers.size(); ++i) {

@@ -1,5 +1,5 @@
-// What any r bound the items from j on use bound a limit at least, or at max_items: bounds bound depth-first
-// searches over items in a fixed order. O(m w) to make for w = min(n, 64); then O(1).
+// Bounds for depth-first searches over items in a fixed order: the smallest, or the largest, sum of
+// uses of any r items from item j on. O(m w) to build, with w = min(n, 64); O(1) a query.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace slotkern {
 
 class SuffixBounds {
  public:
-  // The sums bound the smallest uses (sign 1) or the largest (sign -1) bound up to `max_items` items.
+  // Builds the sums of the smallest (sign 1) or largest (sign -1) uses of up to `max_items` items.
   void build(const std::vector<double>& use, std::size_t max_items, double sign) {
     width_ = std::min(max_items, kMaxWidth);
     sums_.assign((use.size() + 1) * width_, sign * kInfinity);
@@ -22,11 +22,13 @@ class SuffixBounds {
       extremes_.insert(std::upper_bound(extremes_.begin(), extremes_.end(), w), w);
       if (extremes_.size() > width_) extremes_.pop_back();
       double sum = 0;
-      for (std::size_t r = 0; r < extremes_.size(); ++r) sums_[j * width_ + r] = sum += sign * extremes_[r];
+      for (std::size_t r = 0; r < extremes_.size(); ++r)
+        sums_[j * width_ + r] = sum += sign * extremes_[r];
     }
   }
 
-  // Of `rest` >= 1 items from j on. Of more than the width those beyond count as the last one.
+  // Bound on the uses of any `rest` >= 1 items from j on. Beyond the width, each further item
+  // counts as much as the last one.
   double bound(std::size_t j, std::size_t rest) const {
     const double* row = sums_.data() + j * width_;
     if (rest <= width_) return row[rest - 1];

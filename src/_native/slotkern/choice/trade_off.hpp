@@ -1,12 +1,12 @@
-// Every trade-off between value and weight of one row from each class: all pairs of sums that
-// no other choice beats in both.
+// The Pareto front of value and weight for one row from each class: all pairs of sums that no other
+// choice beats in both.
 //
-// The recursion of Toporkov et al. 2014, eqs. 2 to 4, without a limit: lists of undominated
-// (weight, value), one class after another. Values are added in the order of the classes, as
-// those of answers are, and adding is monotone. Weights are kept with what rounding takes from
-// them, so that the last one is the exact sum, rounded once, as in an answer. O(states * rows of
-// the class) a class; the states may grow as the product of the classes, hence `max_states`. Memory: 88
-// bytes a state.
+// The recursion of Toporkov et al. 2014, eqs. 2 to 4, without a limit: Pareto lists of (weight,
+// value), one class after another. Values are added in the order of the classes, as in answers;
+// floating-point addition is monotone, so dominance stays valid. Weights carry their rounding
+// error, so that the final weight is the exact sum, rounded once, as in an answer. O(states * rows
+// of the class) a class; the number of states may grow as the product of the class sizes, hence the
+// limit `max_states`. Memory: 88 bytes a state.
 #pragma once
 
 #include "slotkern/choice/multiple_choice.hpp"
@@ -14,8 +14,8 @@
 namespace slotkern {
 
 struct TradeOff {
-  std::vector<double> weight, value;  // rising weight, ever better value
-  bool complete = true;               // else empty: more than `max_states` states
+  std::vector<double> weight, value;  // sorted by rising weight and improving value
+  bool complete = true;  // false: more than `max_states` states; both columns are empty
 
   Fault run(const Classes& classes, bool maximize, std::int64_t max_states) {
     const double sign = maximize ? -1 : 1;
@@ -40,7 +40,7 @@ struct TradeOff {
         }
       }
       std::sort(made.begin(), made.end(), [](const State& a, const State& b) {
-        poll();  // millions of states
+        poll();  // sorting millions of states takes long
         if (a.weight != b.weight) return a.weight < b.weight;
         return a.low != b.low ? a.low < b.low : a.value < b.value;
       });
@@ -63,7 +63,7 @@ struct TradeOff {
 
  private:
   struct State {
-    double weight, low, value;  // the weight rounded, and the rest of it
+    double weight, low, value;  // `weight`: rounded sum; `low`: its rounding error
 
     void add(double x) {
       const double sum = weight + x, part = sum - weight;
@@ -79,7 +79,7 @@ inline MultipleChoiceKnapsack& multiple_choice_scratch() {
   return scratch;
 }
 
-// The answer stays in the scratch of the calling thread until its next call.
+// The answer stays in the calling thread's scratch object until its next call.
 inline Fault choose_one_each(const Classes& classes, double limit, bool maximize, double gap,
                              std::int64_t work, MultipleChoiceKnapsack*& answer) noexcept {
   Fault fault;

@@ -1,11 +1,11 @@
-// A transposition table of depth-first searches over sums of whole numbers: the states that a
-// search has been in, each with its costs; a state that is prune_or_store again at no lower costs is pruned.
+// A transposition table for depth-first searches over integer sums: stores the states that a search
+// has visited, each with its cost; a state that is met again at no lower cost is pruned.
 //
-// A state is a list of whole numbers such as the items still to choose and the sums so far, packed
-// into 128 bits without loss. Its costs are a number with its own rounding error, and another
-// number. Each state has one entry in the table, and a newer state replaces an older one there, so
-// that memory is bounded and no state is pruned wrongly. O(1) a state; 56 bytes a entry, at most
-// 2^17 entries.
+// A state is a list of integers, such as the number of items still to choose and the sums so far,
+// packed without loss into a 128-bit key. Its cost is a number with its rounding error, and a
+// second number. Each key maps to one entry and a newer state replaces an older one there, so
+// memory is bounded and no state is pruned wrongly. O(1) a state; 56 bytes an entry, at most 2^17
+// entries.
 #pragma once
 
 #include <algorithm>
@@ -20,11 +20,12 @@ namespace slotkern {
 class TranspositionTable {
  public:
   struct Cost {
-    double first = 0, error = 0;  // together one number
+    double first = 0, error = 0;  // one number: rounded, and its rounding error
     double second = 0;
   };
 
-  // Starts over, with the number of bits of each field that a state has. False if they are too many.
+  // Starts with an empty table; `largest` holds the largest value of each field of a key. Returns
+  // false if a key does not fit into 128 bits.
   bool reset(const std::vector<double>& largest, std::int64_t expected) {
     field_bits_.clear();
     int total = 0;
@@ -50,8 +51,8 @@ class TranspositionTable {
     low_ = (width < 64 ? low_ << width : 0) | static_cast<std::uint64_t>(value);
   }
 
-  // Whether this state has been prune_or_store at a first cost no higher but for `noise`, and a second one no
-  // higher; else it has been prune_or_store now.
+  // Returns true if the state of the current key was met with a first cost no higher (up to
+  // `noise`) and a second cost no higher; else stores it.
   bool prune_or_store(const Cost& cost, double noise) {
     std::uint64_t hash = (low_ ^ (high_ * 0x9E3779B97F4A7C15u)) * 0xD6E8FEB86659FD93u;
     hash = (hash ^ hash >> 32) * 0xD6E8FEB86659FD93u;

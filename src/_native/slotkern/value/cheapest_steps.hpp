@@ -1,12 +1,12 @@
-// The sweep of a group for Lite (2018, section 4): the n cheapest slots of each step that the
-// group's time can pay for, valued as the window that they are.
+// Lite heuristic (2018, section 4): for one performance group, evaluates at each step the window of
+// the n cheapest live slots that the group's window length can pay for.
 //
 // A step is a slot that fits the group and joins. Only the n cheapest live slots are kept in order
-// (window/cheapest.hpp). They are valued again only if one of them is new, if one has expired, or
-// if values move and the time is another one: else the step's window was valued before. A set
-// counts while a slot of the group's own performance is live, whether it is in the set or not.
+// (window/cheapest.hpp). Their window is evaluated again only if one of them is new, if one has
+// expired, or if values change with time and the time differs. A window counts only while a slot of
+// the group's own performance is live, be it part of the window or not.
 //
-// O(slots) a group, O(n) for each set that is valued; O(log slots) for a slot that waits until
+// O(slots) a group, O(n) for each window evaluated, O(log slots) for a slot that waits until
 // cheaper ones have expired.
 #pragma once
 
@@ -34,7 +34,7 @@ class CheapestSteps {
     const double budget = state_.key_budget(shape);
     top_.reset(n_, joining_.size());
     is_stale_ = false, next_expiry_ = kInfinity;
-    double anchored = -kInfinity;  // the latest end of the anchors so far
+    double anchored = -kInfinity;  // latest end of the anchors so far
     double before = -kInfinity;
     for (const Joining& one : joining_) {
       if (one.performance < shape.performance()) continue;
@@ -44,7 +44,7 @@ class CheapestSteps {
       if (state_.is_anchor(shape, one.row)) anchored = std::max(anchored, one.limit);
       const double key = shape.key(slot);
       is_stale_ |= (Source::moving && t != before) | (t > next_expiry_);
-      // A slot too dear for any window makes a step all the same.
+      // A slot too expensive for any window still makes a step.
       if (key <= budget) is_stale_ |= top_.offer(key, one.row);
       before = t;
       if (!is_stale_ || !top_.full()) continue;
@@ -60,7 +60,7 @@ class CheapestSteps {
     double start, limit, performance;
     std::size_t row;
   };
-  struct Order {  // of the tie rule
+  struct Order {  // by cost, with the tie-break
     const PreparedSlots* prepared;
     bool operator()(const Entry& a, const Entry& b) const { return cheaper(*prepared, a, b); }
   };
@@ -73,13 +73,13 @@ class CheapestSteps {
     });
   }
 
-  // Values the n cheapest at t. False at a fault.
+  // Evaluates the n cheapest slots at time t. Returns false at a fault.
   bool value(const Shape& group, const Plan& plan, double budget, double t) {
     const auto keep = [&](std::size_t row) {
       return live(query_, group, prepared_.slots[row], t);
     };
     while (top_.purge(keep))
-      if (!top_.full()) return true;  // still stale
+      if (!top_.full()) return true;  // is_stale_ stays set
     is_stale_ = false, next_expiry_ = kInfinity;
     double slowest = kInfinity;
     for (std::size_t i = 0; i < n_; ++i) {
@@ -115,9 +115,9 @@ class CheapestSteps {
   const ValueOptions& options_;
   const std::size_t n_;
   SmallestOf<Order> top_;
-  std::vector<Joining> joining_;  // all slots that are admitted, by time
-  bool is_stale_ = false;            // the n cheapest have not been valued as they are
-  double next_expiry_ = kInfinity;    // none of those that were valued expires before
+  std::vector<Joining> joining_;  // all admitted slots, by time
+  bool is_stale_ = false;  // the current n cheapest have not been evaluated
+  double next_expiry_ = kInfinity;  // no evaluated slot expires before
 };
 
 }  // namespace slotkern

@@ -1,11 +1,11 @@
-// The best window by a sum of values under limits on other sums over its parts.
+// The best window by a sum of values under constraints on other sums over its parts.
 //
-// As value/search.hpp, but that the choice at a step is the knapsack under several limits. If values
-// do not move, it is one of the sets that hold the new slot (or of any sets, if many are new), and
-// a slot is skipped that cannot win with the n - 1 best others of its group; if they move, it is one
-// of all sets at each start. Square: a group has the windows that last as long as its own slots do.
-// O(live slots * limits) a step if bounds settle it. If the work does not suffice, the answer is
-// not proven, and its bound is valid.
+// Like value/search.hpp, but each step solves a multidimensional knapsack. If values are constant
+// in time, a better set contains the new slot (or any of the new slots, if there are many), and a
+// slot is skipped if it cannot win with the n - 1 best others of its group. If values change with
+// time, each start considers all sets. Square windows: each performance group is searched with its
+// own length. O(live slots * constraints) a step if bounds decide it. If the work limit is reached,
+// the answer is not proven; its bound is still valid.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ class ConstrainedValueSearch {
   Fault fault;
   Effort effort;
   bool proven = true;
-  double best = -kInfinity, bound = -kInfinity;  // totals, larger is better
+  double best = -kInfinity, bound = -kInfinity;  // totals; larger is better
   double start = 0;
 
   ConstrainedValueSearch(const PreparedSlots& prepared, const Query& query, const Source& source,
@@ -36,7 +36,8 @@ class ConstrainedValueSearch {
     scratch_.knapsack.work = 0;
   }
 
-  // The rows of the best window are in work.chosen. False if there is none, or at a fault.
+  // Returns false if there is no window, or at a fault; else work.chosen holds the rows of the best
+  // one.
   bool run() {
     w_.chosen.clear();
     if constexpr (Shape::own_lengths) {
@@ -53,12 +54,13 @@ class ConstrainedValueSearch {
     if (w_.chosen.empty()) return false;
     scratch_.knapsack.scale = scale_;
     bound = std::max(bound, best + std::max(std::max(options_.gap, 1e-12) * std::fabs(best),
-                                            scratch_.knapsack.rounding(static_cast<int>(n_), best)));
+                                            scratch_.knapsack.rounding(static_cast<int>(n_),
+                                                                       best)));
     return true;
   }
 
  private:
-  // False at a fault.
+  // Searches the windows of one shape. Returns false at a fault.
   bool sweep(const Shape& shape) {
     ++effort.groups;
     LiveWithin<Shape> live(prepared_, query_, shape, scratch_);
@@ -71,7 +73,8 @@ class ConstrainedValueSearch {
       return sweep_newest(shape, live);
   }
 
-  // The rows that a window may use, by time, and bounds of what each and any n of them are worth.
+  // Lists the rows that a window may use, by time, and bounds the values of each row, of any n
+  // rows, and of any n - 1 rows. Returns false at a fault.
   bool list(const Shape& shape, const LiveWithin<Shape>& live) {
     rows_.clear(), upper_.clear();
     node_values_.assign(prepared_.nodes.size(), -kInfinity);
@@ -99,9 +102,10 @@ class ConstrainedValueSearch {
       size += std::fabs(node_values_[i]);
       if (i + 1 < n_) others_bound_ += node_values_[i];
     }
-    others_bound_ += 0x1p-50 * (static_cast<double>(n_) + 4) * size;  // rounding
+    others_bound_ += 0x1p-50 * (static_cast<double>(n_) + 4) * size;  // margin for rounding
     total_bound_ = others_bound_ + node_values_[n_ - 1];
-    if (std::isnan(others_bound_) || std::isnan(total_bound_)) others_bound_ = total_bound_ = kInfinity;
+    if (std::isnan(others_bound_) || std::isnan(total_bound_))
+      others_bound_ = total_bound_ = kInfinity;
     return true;
   }
 
@@ -132,7 +136,8 @@ class ConstrainedValueSearch {
     return true;
   }
 
-  // Sets that start at t_: that hold the newest slot, if it is the only new one, else any.
+  // Searches the sets that start at t_: those with the newest slot if it is the only new one, else
+  // any.
   void choose_new(LiveWithin<Shape>& live) {
     if (new_slots_ > 0 && live.size() >= n_) choose(live, new_slots_ == 1, t_);
     new_slots_ = 0;
@@ -146,7 +151,8 @@ class ConstrainedValueSearch {
       poll();
       for (; next < rows_.size() && query_.start_in(prepared_.slots[rows_[next]]) <= t; ++next) {
         const std::size_t row = rows_[next];
-        if (upper_[next] + others_bound_ <= best || !live.live(prepared_.slots[row], row, t)) continue;
+        if (upper_[next] + others_bound_ <= best || !live.live(prepared_.slots[row], row, t))
+          continue;
         if (!live.add(row) && live.failed == row) return fail(row, Status::limit_failed);
       }
       live.expire(t);
@@ -168,8 +174,9 @@ class ConstrainedValueSearch {
     if (effort.steps == kLong) expect_long();
     if (!can_improve(forced)) return;
     ++effort.subsets;
-    const bool any = live.solve(scratch_.live.value, Source::integral, forced, query_.most_money(), best,
-                                options_.gap, options_.limits.work);
+    const bool any =
+        live.solve(scratch_.live.value, Source::integral, forced, query_.most_money(), best,
+                   options_.gap, options_.limits.work);
     if (!scratch_.knapsack.complete) {
       proven = false;
       bound = std::max(bound, scratch_.knapsack.bound);
@@ -181,7 +188,8 @@ class ConstrainedValueSearch {
     for (const int j : live.chosen) w_.chosen.push_back(live.row(j));
   }
 
-  // Whether the n max_value valuable live slots, or the newest and n - 1 others, cutoff the best.
+  // True if the n most valuable live slots, or the newest and n - 1 others, may beat the best
+  // window.
   bool can_improve(bool forced) {
     if (best == -kInfinity) return true;
     std::vector<double>& some = node_values_;
@@ -200,7 +208,7 @@ class ConstrainedValueSearch {
            static_cast<double>(options_.limits.work) * (1 + kOverwork) + kLeastWork;
   }
 
-  // Leaves the shape: no window of it is worth more than the n max_value valuable slots.
+  // Abandons the shape: no window of it is worth more than the n most valuable slots.
   bool mark_unproven() {
     proven = false;
     bound = std::max(bound, total_bound_);
@@ -225,9 +233,10 @@ class ConstrainedValueSearch {
   std::vector<std::size_t> rows_;
   std::vector<double> upper_, node_values_;
   double t_ = -kInfinity;
-  int knapsacks_at_start_ = 0;           // knapsacks at t_
-  std::size_t new_slots_ = 0;        // slots that are new at t_
-  double total_bound_ = 0, others_bound_ = 0;  // any n are worth no more, and n - 1 of them
+  int knapsacks_at_start_ = 0;  // knapsacks solved at t_
+  std::size_t new_slots_ = 0;  // number of slots added at t_
+  // upper bounds on the value of any n slots, and of any n - 1 slots
+  double total_bound_ = 0, others_bound_ = 0;
 };
 
 }  // namespace slotkern

@@ -1,5 +1,5 @@
-// The boundary of searches by value: one call for the door _value.pyx, and the window's
-// numbers from its rows, in the one expression for each quantity.
+// Entry point of searches by value: one call for the binding _value.pyx, which selects shape and
+// source, and computes the numbers of the window found from its rows.
 #pragma once
 
 #include <vector>
@@ -14,7 +14,7 @@ struct ValueAnswer {
   Status status = Status::none;
   Fault fault;
   Found found;
-  double bound = 0;  // in the criterion's own direction and units
+  double bound = 0;  // in the direction and units of the criterion
   bool proven = false;
   Effort effort;
   const Part* parts = nullptr;
@@ -27,7 +27,7 @@ inline ValueWorkspace& value_workspace() {
 
 namespace detail {
 
-// What the user sees of a total.
+// Converts a total to the user's units and direction.
 template <class Source>
 double to_criterion_units(const Source& source, double total, std::size_t n) {
   return source.sign * total / (Source::mean ? static_cast<double>(n) : 1.0);
@@ -90,7 +90,7 @@ Status search_by_value(const PreparedSlots& prepared, const Query& query, const 
       for (StepValue& step : work.steps) step.value = to_criterion_units(source, step.value, n);
       return Status::ok;
     }
-    const double span = options.group_span ? best.span : 0;  // else what the slowest takes
+    const double span = options.group_span ? best.span : 0;  // 0: the span of the slowest node
     if (!build_value_window<Shape>(prepared, query, source, best.start, span, work, answer))
       return answer.fault.status;
     if (!(answer.found.cost <= query.most_money())) return Status::internal;
@@ -101,7 +101,8 @@ Status search_by_value(const PreparedSlots& prepared, const Query& query, const 
   });
 }
 
-// The same where sums over the parts are limited: the best window of all, if it keeps the limits.
+// The same under sum constraints: returns the best unconstrained window if it satisfies them, else
+// searches with value/constrained_search.hpp.
 template <class Shape>
 Status search_by_value_constrained(const PreparedSlots& prepared, const Query& query,
                               const Valuation& v, const ValueOptions& options,
@@ -139,14 +140,15 @@ inline Status check_ends(const PreparedSlots& prepared, const Query& query, Faul
   return fault.status;
 }
 
-// The values of a fixed function, one a row of the records; 0 for slots that are filtered out.
+// Evaluates a function that ignores the length once for each row, as a column; rows that are
+// filtered out get 0.
 inline Status fill_column(const PreparedSlots& prepared, const Query& query, Valuation& v,
                           ValueWorkspace& work, Fault& fault) {
   std::size_t rows = prepared.slots.size();
   prepared.each_row([&](std::size_t row) { rows = std::max(rows, prepared.origin(row) + 1); });
   work.column.assign(rows, 0.0);
   Valuation plain = v;
-  plain.sign = 1;  // the column's has it
+  plain.sign = 1;  // the column search applies the sign
   const StaticFunctionSource source(prepared, plain);
   prepared.each_row([&](std::size_t row) {
     const Slot& s = prepared.slots[row];
@@ -160,10 +162,10 @@ inline Status fill_column(const PreparedSlots& prepared, const Query& query, Val
   return fault.status;
 }
 
-}  // namespace detail
+}
 
-// The best window by a valuation; with `record` the best value of each step instead, in
-// value_workspace().steps.
+// Finds the best window by a valuation; with `record`, computes the best value of each step
+// instead, into recorded_steps().
 inline ValueAnswer find_by_value(const PreparedSlots& prepared, const Query& asked,
                                  Valuation valuation, ShapeKind shape, const ValueOptions& options,
                                  bool record) noexcept {

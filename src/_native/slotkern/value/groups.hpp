@@ -1,8 +1,9 @@
-// The groups of a search by value, and what bounds them: the nodes' best values and least keys,
-// and the multiplier of the budget. Every value/search.hpp sweep begins here.
+// The performance groups of a search by value, and their upper bounds: the best value and least key
+// of each node, combined by the Lagrangian bound of the budget. All sweeps of value/search.hpp use
+// it.
 //
-// O(slots) values at most once a group where values change with the length, else once; a
-// LagrangianBound dual of O(nodes) for every sixteenth group, in between O(1) a new node.
+// Values: at most O(slots) evaluations a group if values depend on the part's length, else once. A
+// Lagrangian dual of O(nodes) for every sixteenth group; between these, O(1) for each new node.
 #pragma once
 
 #include <algorithm>
@@ -19,8 +20,9 @@
 
 namespace slotkern {
 
-// The largest double b <= cap with factor * b <= limit, a test on the rounded product: beside
-// limit / factor, but for subnormal products. Doubles >= 0 are ordered as their bits are.
+// The largest double b <= cap with factor * b <= limit, tested on the rounded product: near limit /
+// factor, except for subnormal products. The bit patterns of doubles >= 0 are ordered like the
+// doubles, which allows a binary search.
 inline double largest_factor(double factor, double limit, double cap) {
   const auto fits = [&](std::uint64_t bits) {
     return factor * std::bit_cast<double>(bits) <= limit;
@@ -43,7 +45,7 @@ inline double largest_factor(double factor, double limit, double cap) {
 
 template <class Shape, class Source>
 struct ValueGroups {
-  Fault fault;  // a slot that the user's function cannot value
+  Fault fault;  // set for a slot that the user's function cannot evaluate
 
   using Plan = ValueWorkspace::Plan;
 
@@ -54,7 +56,7 @@ struct ValueGroups {
       : prepared(prepared), query(query), source(source), options(options), work(work),
         knapsack(work.knapsack), n(static_cast<int>(query.n)) {
     knapsack.gap = options.gap;
-    knapsack.scale = {};  // of what admitted slots are worth
+    knapsack.scale = {};  // range of the values of admitted slots
     knapsack.scale.all_integer = Source::integral;
     knapsack.limits = options.limits;
     knapsack.limits.allow_table = false;  // the small knapsacks of a step never need it
@@ -62,7 +64,7 @@ struct ValueGroups {
     if (kSquare) min_span_ = query.length(prepared.nodes.front().performance);
     prepared.each_row([&](std::size_t row) {
       const Slot& s = prepared.slots[row];
-      const double key = key_of(s);  // rarely the dearest so far: that is asked first
+      const double key = key_of(s);  // rarely a new maximum, so this is tested first
       if (key > max_key_ && is_affordable(s) && query.admits(s, row)) max_key_ = key;
     });
     max_key_sum = std::min((n + 4) * max_key_, std::numeric_limits<double>::max());
@@ -75,8 +77,8 @@ struct ValueGroups {
       return Shape(query).key(s);
   }
 
-  // Whether the slot by itself leaves the budget unbroken, in the shortest window there can be.
-  // Others are in no answer: they must not count as the scale of anything.
+  // True if the slot alone, in the shortest possible window, is within the budget. Other slots are
+  // in no answer and must not affect any scale.
   bool is_affordable(const Slot& s) const {
     return (kSquare ? min_span_ * s.price : key_of(s)) <= query.most_money();
   }
@@ -98,7 +100,7 @@ struct ValueGroups {
            s.performance >= shape.performance();
   }
 
-  // The largest double b with total(b) <= budget, but no more than any n keys cost.
+  // The largest double b with total(b) <= budget, capped at the sum of any n keys.
   double key_budget(const Shape& shape) const {
     const double money = query.most_money();
     if constexpr (kSquare)
@@ -107,12 +109,12 @@ struct ValueGroups {
       return std::min(money, max_key_sum);
   }
 
-  // What a total must exceed to cutoff the incumbent, where costs weigh lambda.
+  // Cutoff that a total must exceed to beat the incumbent, with multiplier lambda of the costs.
   double cutoff(double incumbent, double lambda) const {
     return knapsack.cutoff(n, incumbent, lambda * max_key_sum);
   }
 
-  // The groups that may hold a window into work.plans, fastest first, not bounded yet.
+  // Lists in work.plans the groups that may contain a window, fastest first, without bounds.
   void list_groups() {
     work.plans.clear();
     work.memo.clear();
@@ -127,17 +129,18 @@ struct ValueGroups {
     }
   }
 
-  // No window of the group costs less; one of Lite need not hold a slot of its performance.
+  // Lower bound on the cost of the group's windows; a Lite window need not contain a slot of the
+  // group's performance.
   double min_total(const Workspace::Bound& b) const {
     return options.lite ? b.span * (b.least_others + b.nth) * (1 - kMargin) : b.total;
   }
 
-  // Bounds the groups that are listed_rows. False at a fault.
+  // Bounds the listed groups, and drops those that have no window. Returns false at a fault.
   bool bound_plans() {
     double lambda = 0;
     std::size_t kept = 0, from = 0;
     const std::size_t every = std::max<std::size_t>(16, work.plans.size() / 16);
-    int counted = 0;  // nodes that heaviest_ has seen
+    int counted = 0;  // nodes already merged into heaviest_
     for (std::size_t k = 0; k < work.plans.size(); ++k) {
       poll();
       Plan plan = work.plans[k];
@@ -153,8 +156,8 @@ struct ValueGroups {
       plan.budget = key_budget(shape);
       if (Source::bounded) {
         const Items items{work.node_key.data(), work.node_value.data(), nodes};
-        // Any multiplier gives a bound; that of a group before is good enough to sort the
-        // groups. Under it the heaviest n grow by the nodes that a slower group adds.
+        // Any multiplier gives a bound; that of a previous group is good enough to sort the groups.
+        // With a fixed multiplier the heaviest n only change by the nodes that a slower group adds.
         if (kept % every == 0) {
           if (!solve_dual(items, plan, lambda)) continue;
           lambda = plan.lambda;
@@ -179,7 +182,7 @@ struct ValueGroups {
     return true;
   }
 
-  // Keeps the n largest weights, falling, of the items from `first` on and those before.
+  // Merges the items from `first` on into heaviest_, the n largest weights in falling order.
   void add_heaviest(const Items& items, double lambda, int first) {
     const std::size_t most = static_cast<std::size_t>(n);
     for (int i = first; i < items.count; ++i) {
@@ -201,7 +204,7 @@ struct ValueGroups {
     return true;
   }
 
-  // Columns of the usable nodes among from..end, after those before (from = 0: after none).
+  // Appends the usable nodes of from..end - 1 to the columns; from = 0 clears the columns first.
   void list_nodes(std::size_t from, std::size_t end) {
     if (from == 0) work.node_value.clear(), work.node_key.clear();
     for (std::size_t k = from; k < end; ++k) {
@@ -215,7 +218,7 @@ struct ValueGroups {
     }
   }
 
-  // The best value of every node's slots; -inf where it has none to offer.
+  // Computes the best value of the slots of every node; -inf for nodes without a usable slot.
   bool value_nodes(const Shape& shape, Plan& plan) {
     const bool known = plan.memo != kNone;
     std::size_t place = known ? plan.memo : work.memo.size();
@@ -237,7 +240,7 @@ struct ValueGroups {
       most = std::max(most, z);
       return true;
     };
-    if (Source::length_dependent) {  // only slots that this group may use
+    if (Source::length_dependent) {  // only the slots that this group may use
       for_each_usable(shape, plan.least_others, visit);
     } else {
       prepared.each_row([&](std::size_t row) {
@@ -247,8 +250,8 @@ struct ValueGroups {
     return fault.status == Status::ok;
   }
 
-  // Calls visit(row) for the slots that a window of this shape may use, until it says false.
-  // Two loops, each with its own copy of what is done: neither slows the other.
+  // Calls visit(row) for the slots that a window of this shape may use, until it returns false. The
+  // two loops are separate instantiations, so that neither slows the other.
   template <bool kListed = false, class Visit>
   void for_each_usable(const Shape& shape, double least_others, Visit visit) {
     if constexpr (kListed) {
@@ -257,7 +260,7 @@ struct ValueGroups {
       return;
     }
     Thresholds thresholds = first_thresholds(prepared, query, shape);
-    // Slots too dear for any window still make a step of Lite, and a group's time is_usable.
+    // Slots too expensive for any window still make a step of Lite, and extend the time of a group.
     if (!options.lite && !options.group_span)
       thresholds.key = key_ceiling(shape.screened(query.most_money()), least_others);
     Shape::screen(prepared).each(
@@ -277,16 +280,16 @@ struct ValueGroups {
   Knapsack& knapsack;
   LagrangianBound lagrangian_;
   int n;
-  double max_key_sum = 0;  // more than the keys of any window sum to
-  // Of the group to sweep next, where known: the only slots that a better window may use, by
-  // time, and the weights of their n - 1 heaviest nodes under the plan's multiplier.
+  double max_key_sum = 0;  // upper bound on the sum of the keys of any window
+  // If a caller has reduced the next group to sweep: the only slots that a better window may use,
+  // by time, and the weights of their n - 1 heaviest nodes under the plan's multiplier.
   const std::vector<std::size_t>* listed_rows = nullptr;
   double listed_heaviest = 0;
 
  private:
-  std::vector<double> heaviest_;  // weights, while planning
-  double min_span_ = 0;  // the span of the fastest node
-  double max_key_ = 0;   // the largest key in any answer
+  std::vector<double> heaviest_;  // weights of the current group in bound_plans()
+  double min_span_ = 0;  // span of the fastest node
+  double max_key_ = 0;  // largest key of any slot that may be in an answer
 };
 
 }  // namespace slotkern

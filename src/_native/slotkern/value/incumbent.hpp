@@ -1,9 +1,10 @@
-// What the sweeps of a search by value share beside its groups: the best window so far and what
-// is known about it, and the choice that holds an anchor.
+// State shared by the sweeps of a search by value: the incumbent window, its proof, and the choice
+// of a set that contains an anchor.
 //
-// An anchor is a slot of the group's performance P_k. A set without one has its true length in a
-// faster group. Where longer may look better (`Source::needs_anchor`) a set must hold one: each live
-// anchor is forced in, one after the other, O(anchors) knapsacks, and so nothing is missed.
+// An anchor is a slot of the group's own performance P_k. A window without one is shorter than the
+// group's length and belongs to a faster group. If a longer length may raise values
+// (`Source::needs_anchor`), a set must contain an anchor: each live anchor is forced in, one after
+// the other. This takes O(anchors) knapsacks and misses no set.
 #pragma once
 
 #include <algorithm>
@@ -24,19 +25,20 @@ struct ValueIncumbent : ValueGroups<Shape, Source> {
       Groups::n;
 
   static constexpr bool kAnchored = kSquare && Source::needs_anchor;
-  static constexpr std::int64_t kLong = 256;  // steps or groups that take a while
+  static constexpr std::int64_t kLong = 256;  // more steps or groups take a while
 
   Effort effort;
   bool proven = true;
-  double best = -kInfinity, bound = -kInfinity;  // totals, larger is better
+  double best = -kInfinity, bound = -kInfinity;  // totals; larger is better
   double start = 0;
-  double span = 0;              // of the group that the best window was found in
-  bool recording = false;       // each step counts by itself
-  double incumbent = -kInfinity;  // what a step must cutoff
+  double span = 0;  // span of the group in which the best window was found
+  bool recording = false;  // record mode: each step has its own incumbent
+  double incumbent = -kInfinity;  // the total that a step must exceed
 
   using Groups::Groups;
 
-  // Not before there is a window at all, for None means that nothing fits.
+  // The work limit is ignored until a first window exists, because returning none would claim
+  // infeasibility.
   bool is_out_of_work() const { return best > -kInfinity && knapsack.work >= options.limits.work; }
 
   void mark_unproven(double open) {
@@ -44,13 +46,14 @@ struct ValueIncumbent : ValueGroups<Shape, Source> {
     bound = std::max(bound, open);
   }
 
-  // The group's own multiplier, and the weights of its n - 1 heaviest nodes under it.
+  // Computes the group's own multiplier and bound, and the weights of its n - 1 heaviest nodes
+  // under it. Returns false if the group cannot beat the incumbent.
   bool tighten_bound(Plan& plan, double& heaviest, const Shape& shape) {
     if (this->listed_rows) {
       heaviest = this->listed_heaviest;
       return plan.bound > this->cutoff(best, plan.lambda);
     }
-    // Ragged windows have one group, whose nodes plan() has valued.
+    // Ragged windows have one group, whose nodes bound_plans() has evaluated.
     if (kSquare && Source::length_dependent && !this->value_nodes(shape, plan)) return false;
     this->list_nodes(0, prepared.groups[plan.group].end);
     const Items items{work.node_key.data(), work.node_value.data(),
@@ -76,12 +79,13 @@ struct ValueIncumbent : ValueGroups<Shape, Source> {
     return false;
   }
 
-  // Solves with every anchor among the live slots forced in, the ones before it left out.
+  // Solves one knapsack for each live anchor: it is forced in, and the anchors before it are
+  // excluded.
   template <class Force>
   void solve_with_each_anchor(const Shape& shape, const Plan& plan, double t, Force force, int pick,
                     std::size_t newest) {
     const int count = static_cast<int>(work.row.size());
-    work.order.clear();  // the items left
+    work.order.clear();  // items not excluded
     for (int j = 0; j < count; ++j) work.order.push_back(j);
     for (int anchor = 0; anchor < count && pick >= 0; ++anchor) {
       poll();
@@ -105,7 +109,8 @@ struct ValueIncumbent : ValueGroups<Shape, Source> {
     }
   }
 
-  // knapsack.chosen are live slots; `newest` comes on top unless it is kNone.
+  // Makes the set of live slots in knapsack.chosen the incumbent, together with `newest` unless it
+  // is kNone.
   void accept_set(const Shape& shape, double t, std::size_t newest) {
     incumbent = knapsack.best;
     if (recording) return;
@@ -117,7 +122,7 @@ struct ValueIncumbent : ValueGroups<Shape, Source> {
     if (newest != kNone) work.chosen.push_back(newest);
   }
 
-  // Up to this time the slot is live for sure; the test itself is on a rounded sum.
+  // A time up to which the slot is live in any case; the exact test is on a rounded sum.
   double latest_start(const Slot& s, double length) const {
     const double limit = query.limit(s);
     return std::isinf(limit) ? limit : limit - length - 4 * 0x1p-52 * (std::fabs(limit) + length);

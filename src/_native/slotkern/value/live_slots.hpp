@@ -1,4 +1,4 @@
-// What a search by value works on: its options, what it reports, and the live slots of a step.
+// Data of a search by value: its options, its statistics, the live slots of a step, and scratch.
 #pragma once
 
 #include <algorithm>
@@ -10,12 +10,13 @@
 
 namespace slotkern {
 
-// Columns of the live slots: by falling weight where values stay (insert), else in order of
-// arrival (append), without weight and value, but with the slot's times and the part's length.
+// Columns of the live slots. insert() and merge() keep them by falling weight, for values that are
+// constant in time. append() keeps the order of arrival, without weight and value, but with the
+// slot's times and the part's length.
 struct LiveSlots {
   std::vector<double> weight, key, value, latest, begin, end, length;
   std::vector<std::size_t> row;
-  std::vector<char> anchor;  // has the group's own performance
+  std::vector<char> anchor;  // 1: the slot has the group's own performance
 
   void clear() {
     weight.clear(), key.clear(), value.clear(), latest.clear();
@@ -39,14 +40,14 @@ struct LiveSlots {
     put(anchor, static_cast<char>(anchored));
   }
 
-  // A slot that is to be inserted.
+  // A slot to be inserted.
   struct Joining {
     double weight, key, value, latest;
     std::size_t row;
     bool anchor;
   };
 
-  // The same for many at once, which lie by falling weight.
+  // Inserts many slots, given by falling weight, in one pass.
   void merge(const Joining* from, std::size_t count) {
     std::size_t old = row.size(), fresh = count, to = old + fresh;
     const auto grow = [to](auto&... columns) { (columns.resize(to), ...); };
@@ -65,7 +66,8 @@ struct LiveSlots {
     }
   }
 
-  // Drops the slots that expired before t and are not `live(row)`; says until when none does.
+  // Drops the slots that expired before t and are not `live(row)`. Returns the time of the next
+  // expiry.
   template <class Live>
   double drop_expired(double t, Live live) {
     double next_expiry = kInfinity;
@@ -91,42 +93,44 @@ struct LiveSlots {
 
 struct ValueOptions {
   bool lite = false, any_start = false;
-  bool group_span = false;  // square: a window may take as long as a slower live slot would
+  bool group_span = false;  // square windows may take as long as a slower live slot would need
   double gap = 0;
   WorkLimits limits;
 };
 
-// What a search did: groups swept, steps looked at, knapsacks solved, units of their work.
+// Statistics: groups swept, steps examined, knapsacks solved, units of work.
 struct Effort {
   std::int64_t groups = 0, steps = 0, subsets = 0, work = 0;
 };
 
-// The best total at a start, for pictures.
+// The best total at one start, for plots.
 struct StepValue {
   double start, value;
 };
 
 struct ValueWorkspace : LiveSlots {
-  std::vector<Joining> joining;  // the slots of one start
+  std::vector<Joining> joining;  // slots of one start
   Workspace base;
   Knapsack knapsack;
   std::vector<StepValue> steps;  // filled by record()
-  // One entry a usable node, fastest first: its best value and its least key.
+  // One entry for each usable node, fastest first: its best value and its least key.
   std::vector<double> node_value, node_key;
-  std::vector<double> best_value_of_node;  // by place of the node
+  std::vector<double> best_value_of_node;  // indexed by place of the node
   struct Plan {
     double span, budget, bound, lambda, least_others;
     std::size_t group;
-    std::size_t memo = static_cast<std::size_t>(-1);  // where its slots' values begin, if at all
+    // begin of its slots' values in the memo; -1: none
+    std::size_t memo = static_cast<std::size_t>(-1);
   };
-  // Values of a user's function: all sweeps of a group meet the same slots in the same order.
+  // Memoized values of a user's function: all sweeps of a group visit the same slots in the same
+  // order.
   std::vector<double> memo;
   std::vector<Plan> plans;
-  std::vector<double> some_key, some_value;  // without the anchors that were tried
+  std::vector<double> some_key, some_value;  // columns without the excluded anchors
   std::vector<int> some, order;
   std::vector<std::size_t> chosen;
   std::vector<double> times;
-  std::vector<double> column;  // of a function that does not look at the length
+  std::vector<double> column;  // values of a function that ignores the length
   std::vector<std::size_t> candidates;
   ItemSet side;
 };

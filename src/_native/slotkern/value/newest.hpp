@@ -1,10 +1,12 @@
-// The sweep of a group where values stay: only a set that holds a slot of this start is new.
+// The sweep of a group if values are constant in time: only a set that contains a slot of the
+// current start is new.
 //
 // The bound of such a set: the weights of the new slot and of the n - 1 heaviest others. A slot
-// that cannot cutoff the incumbent with the heaviest others of the whole group is never kept. Of the
-// slots that begin together those add_slots first whose bounds do not cutoff the incumbent. If num_hopeful are
-// left, each is forced into a knapsack of the live slots; if many are left, all add_slots and one
-// knapsack chooses from all that is live. O(live) a start, and the knapsacks.
+// that cannot beat the incumbent even with the heaviest others of the whole group is never
+// inserted. Of the slots with equal start, those whose bounds do not beat the incumbent are
+// inserted first. If few others remain, each is forced into a knapsack of the live slots; if many
+// remain, all are inserted and one knapsack chooses from all live slots. O(live) a start, plus the
+// knapsacks.
 #pragma once
 
 #include <algorithm>
@@ -37,20 +39,20 @@ class NewestSweep {
  private:
   static constexpr std::size_t kNone = State::kNone;
   static constexpr std::int64_t kLong = State::kLong;
-  static constexpr std::size_t kMaxOneByOne = 3;  // are forced in one after the other
+  static constexpr std::size_t kMaxOneByOne = 3;  // up to this many are forced in one by one
   static std::size_t at(int j) { return State::at(j); }
 
   template <bool kListed>
   void sweep(const Shape& shape, const Plan& from) {
     Plan plan = from;
-    double heaviest = 0;  // the n - 1 heaviest nodes
+    double heaviest = 0;  // weights of the n - 1 heaviest nodes
     if (!state_.tighten_bound(plan, heaviest, shape)) return;
     const double lambda = plan.lambda, budget_charge = lambda * plan.budget;
     double cutoff = state_.cutoff(state_.best, lambda);
     w_.clear();
     next_expiry_ = kInfinity;
     w_.joining.clear();
-    double now = -kInfinity;  // the start of the slots in w_.joining
+    double now = -kInfinity;  // start of the slots in w_.joining
     std::size_t place = plan.memo;
     state_.template for_each_usable<kListed>(shape, plan.least_others, [&](std::size_t row) {
       const Slot& s = prepared_.slots[row];
@@ -76,8 +78,8 @@ class NewestSweep {
       add_slots(shape, plan, now, cutoff);
   }
 
-  // The slots of start t add_slots those that are live, and the sets that hold any of them are looked
-  // at. `cutoff`: what a bound must cutoff. False: out of work.
+  // Inserts the slots of start t into the live slots, and searches the sets that contain any of
+  // them. `cutoff` is what a bound must exceed. Returns false if the work limit is reached.
   bool add_slots(const Shape& shape, const Plan& plan, double t, double& cutoff) {
     if (t > next_expiry_) next_expiry_ = w_.drop_expired(t, [&](std::size_t row) {
       return live(query_, shape, prepared_.slots[row], t);
@@ -88,7 +90,8 @@ class NewestSweep {
     if (num_hopeful > kMaxOneByOne) num_hopeful = partition_by_bound(plan, cutoff);
     bool going = true;
     if (num_hopeful > kMaxOneByOne) {
-      std::stable_sort(added.begin(), added.begin() + static_cast<std::ptrdiff_t>(num_hopeful), heavier);
+      std::stable_sort(added.begin(), added.begin() + static_cast<std::ptrdiff_t>(num_hopeful),
+          heavier);
       w_.merge(added.data(), num_hopeful);
       solve_all(shape, plan, t);
       going = update_cutoff(plan, cutoff);
@@ -106,7 +109,7 @@ class NewestSweep {
     return going;
   }
 
-  // What a bound must cutoff after a knapsack. False: out of work.
+  // Updates the cutoff after a knapsack. Returns false if the work limit is reached.
   bool update_cutoff(const Plan& plan, double& cutoff) {
     cutoff = state_.cutoff(state_.best, plan.lambda);
     if (!state_.is_out_of_work()) return true;
@@ -114,7 +117,7 @@ class NewestSweep {
     return false;
   }
 
-  // The bound of the sets of a slot and live others; minus infinity if there are too num_hopeful.
+  // Bound of the sets of one slot and live others; -inf if there are too few.
   double bound_with(double weight, const Plan& plan) const {
     if (static_cast<int>(w_.row.size()) < n_ - 1) return -kInfinity;
     double top = weight + plan.lambda * plan.budget;
@@ -122,12 +125,13 @@ class NewestSweep {
     return top;
   }
 
-  // Merges those of w_.joining whose sets, with the heaviest others of live ones and of each other,
-  // do not cutoff the incumbent; the rest stays in front. Returns how many.
+  // Inserts those of w_.joining whose sets, with the heaviest others of the live and the new slots,
+  // cannot beat the incumbent. The rest stays in front; returns its size.
   std::size_t partition_by_bound(const Plan& plan, double cutoff) {
     std::vector<Joining>& added = w_.joining;
     const std::size_t n = at(n_), all = added.size() + w_.row.size();
-    double sum = plan.lambda * plan.budget, last = 0;  // of the n heaviest, and the n-th
+    // weight sum of the n heaviest; weight of the n-th
+    double sum = plan.lambda * plan.budget, last = 0;
     if (all >= n) {
       order_.clear();
       for (const Joining& one : added) order_.push_back(one.weight);
@@ -152,13 +156,13 @@ class NewestSweep {
 
   static bool heavier(const Joining& a, const Joining& b) { return a.weight > b.weight; }
 
-  // The best set of all that is live.
+  // Finds the best set of all live slots.
   void solve_all(const Shape& shape, const Plan& plan, double t) {
     if (static_cast<int>(w_.row.size()) < n_) return;
     ++state_.effort.subsets;
     const double before = state_.best;
     const Items items{w_.key.data(), w_.value.data(), static_cast<int>(w_.row.size())};
-    knapsack_.limits.allow_table = true;  // as large as one of choose()
+    knapsack_.limits.allow_table = true;  // as large as the knapsack of choose()
     const bool found = before > -kInfinity
                            ? knapsack_.improve(items, w_.weight.data(), n_, plan.budget,
                                                plan.lambda, {}, before)
@@ -170,7 +174,7 @@ class NewestSweep {
       return;
     }
     state_.incumbent = before;
-    // Not one of them has this group's length: force its slots in, one after the other.
+    // The best set has no anchor: force each anchor in, one after the other.
     state_.solve_with_each_anchor(shape, plan, t, [&](int anchor) {
       return ForcedItems{1, {w_.key[at(anchor)], 0}, w_.value[at(anchor)]};
     }, n_ - 1, kNone);
@@ -194,7 +198,7 @@ class NewestSweep {
       return;
     }
     state_.incumbent = before;
-    // Not one of them has this group's length: force its slots in, one after the other.
+    // The best set has no anchor: force each anchor in, one after the other.
     state_.solve_with_each_anchor(shape, plan, t, [&](int anchor) {
       return ForcedItems{2, {key, w_.key[at(anchor)]}, z + w_.value[at(anchor)]};
     }, n_ - 2, row);
@@ -209,7 +213,7 @@ class NewestSweep {
   Knapsack& knapsack_;
   const int n_;
   double next_expiry_ = kInfinity;  // no live slot expires before
-  std::vector<double> order_;   // weights
+  std::vector<double> order_;  // weights
 };
 
 }  // namespace slotkern

@@ -1,16 +1,17 @@
-// Square windows of many groups: which groups can hold a better window at all, found by halving
-// ranges of groups, so that most are never swept.
+// Square windows of many performance groups: branch and bound over ranges of groups, halved
+// repeatedly, which prunes most groups without sweeping them.
 //
-// A range of groups is relaxed: its windows last no less than the fastest group's, cost no less
-// than the same prices do there, use no node slower than the slowest group's, and what a slot is
-// worth is bounded at whichever end of the lengths it is worth more (`Source::length_effect`). These
-// hold for rounded numbers too: sums, products and differences round without changing order.
-// Of a window's slots the one that starts last meets all others while they are live for the
-// shortest span, so that its weight and the n - 1 heaviest then live bound the window, under any
-// multiplier of the budget. Where no slot's bound beats the incumbent the range is done; else
-// its halves are looked at with only the slots that are live at a start that was left, the better
-// half first; one group by itself is swept, and so are the groups of a small range that lost
-// hardly a slot. O(slots log) for a range, with fewer slots in each.
+// Relaxation of a range: windows last at least as long as in its fastest group, cost at least as
+// much as the same prices there, use no node slower than its slowest group, and a slot's value is
+// bounded at the end of the range where it is larger (`Source::length_effect`). This holds for
+// rounded numbers too, because rounding of sums, products and differences is monotone.
+//
+// The slot of a window that starts last meets all others while they are live for the shortest span.
+// Its weight and the n - 1 heaviest live weights therefore bound the window, under any multiplier
+// of the budget. If no slot's bound beats the incumbent, the range is pruned. Else its halves are
+// examined, the better half first, with only the slots that are live at some remaining start; a
+// single group is swept, and so are the groups of a small range that lost few slots. O(slots log
+// slots) a range, with fewer slots at each level.
 #pragma once
 
 #include <algorithm>
@@ -37,9 +38,9 @@ class GroupRanges {
     return w_.plans.size() >= kMinGroups && !state_.options.lite && !state_.options.group_span;
   }
 
-  // A good window makes the ranges small: any of a few groups, far from each other, which
-  // sweep_listed() sweeps. It need not be their best one, for all ranges hold them again, so
-  // that little work is enough. False at a fault.
+  // Sweeps a sample of distant groups with sweep_listed(), with little work, because a good
+  // incumbent makes the ranges small. The sample need not be optimal: all ranges contain its groups
+  // again. Returns false at a fault.
   template <class Sweep>
   bool sweep_sample(Sweep sweep_listed) {
     groups_.swap(w_.plans);
@@ -54,7 +55,7 @@ class GroupRanges {
     return fine;
   }
 
-  // Calls sweep(plan) for the groups, few or not, that may hold a better window than the best.
+  // Calls sweep(plan) for the groups that may contain a window better than the incumbent.
   template <class Sweep>
   void run(Sweep sweep) {
     Range all{0, groups_.size() - 1, kInfinity, 0, 0, {}};
@@ -68,10 +69,10 @@ class GroupRanges {
 
  private:
   struct Range {
-    std::size_t first, last;  // places in groups_
-    double bound, lambda, heaviest;  // under the multiplier, the n - 1 heaviest nodes
-    std::vector<std::size_t> rows;  // by time: no others are in a better window of the range
-    bool is_dense = false;             // hardly a slot was dropped
+    std::size_t first, last;  // first and last position in groups_
+    double bound, lambda, heaviest;  // `heaviest`: sum of the n - 1 heaviest node weights at lambda
+    std::vector<std::size_t> rows;  // by time; all slots that a better window may use
+    bool is_dense = false;  // few slots were dropped
   };
   static constexpr std::int64_t kSampleWork = 20000;
 
@@ -79,7 +80,8 @@ class GroupRanges {
     double weight, expiry;
   };
 
-  static constexpr std::size_t kNone = State::kNone, kMinGroups = 256, kSampledGroups = 8, kMaxBunch = 16;
+  static constexpr std::size_t kNone = State::kNone, kMinGroups = 256, kSampledGroups = 8,
+      kMaxBunch = 16;
 
   Square relaxed(const Range& range) const {
     return {groups_[range.first].span,
@@ -90,7 +92,8 @@ class GroupRanges {
   void divide(Range& range, Sweep sweep) {
     if (state_.is_out_of_work()) return state_.mark_unproven(range.bound);
     if (range.first == range.last) return sweep_one(range, sweep);
-    if (range.is_dense && range.last - range.first < kMaxBunch) {  // halving goes on to lose little
+    // halving would go on to drop few
+    if (range.is_dense && range.last - range.first < kMaxBunch) {
       for (std::size_t k = range.first; k <= range.last; ++k) {
         Range one{k, k, range.bound, range.lambda, 0, range.rows};
         if (!tighten(one)) continue;
@@ -121,8 +124,8 @@ class GroupRanges {
     sweep(plan);
   }
 
-  // Bounds the range and drops the slots that are in no better window. False if there is none.
-  // What one group's slots filter_rows its sweep finds out.
+  // Computes the bound of the range and drops the slots of no better window. Returns false if the
+  // range is pruned. For a single group, its sweep drops slots.
   bool tighten(Range& range) {
     poll();
     const std::size_t before = range.rows.size();
@@ -134,7 +137,8 @@ class GroupRanges {
                       static_cast<int>(w_.node_value.size())};
     if (!state_.solve_dual(items, plan, range.lambda)) return false;
     range.lambda = plan.lambda;
-    const double budget_charge = plan.lambda * plan.budget, cutoff = state_.cutoff(state_.best, plan.lambda);
+    const double budget_charge = plan.lambda * plan.budget,
+        cutoff = state_.cutoff(state_.best, plan.lambda);
     range.bound = std::min(range.bound, plan.bound);
     if (!(range.bound > cutoff)) return false;
     range.heaviest = 0;
@@ -182,8 +186,10 @@ class GroupRanges {
     return static_cast<int>(w_.node_value.size()) >= n_;
   }
 
-  // Lets the slots come one after the other; keeps those that are live where one may win.
-  void filter_rows(Range& range, const Square& shape, double lambda, double budget_charge, double cutoff) {
+  // Sweeps the slots by start, and keeps those that are live at a start whose bound beats the
+  // cutoff.
+  void filter_rows(Range& range, const Square& shape, double lambda, double budget_charge,
+      double cutoff) {
     const Query& query = state_.query;
     const std::size_t others = static_cast<std::size_t>(n_) - 1;
     live_.clear(), open_starts_.clear(), expiry_.clear();
@@ -219,7 +225,8 @@ class GroupRanges {
       live_.insert(lighter, {weight, expiry});
     }
     range.rows.resize(kept);
-    range.bound = std::min(range.bound, most + state_.knapsack.noise(n_, lambda * state_.max_key_sum));
+    range.bound =
+        std::min(range.bound, most + state_.knapsack.noise(n_, lambda * state_.max_key_sum));
     kept = 0;
     for (std::size_t k = 0; k < range.rows.size(); ++k) {
       const double t = query.start_in(state_.prepared.slots[range.rows[k]]);
@@ -229,7 +236,7 @@ class GroupRanges {
     range.rows.resize(kept);
   }
 
-  // No slot is live later, however the sum of its test is rounded.
+  // A time after which the slot is not live, however the sum of its test is rounded.
   double expiry_of(const Slot& s, double length) const {
     const double limit = state_.query.limit(s);
     return limit - length + 4 * 0x1p-52 * (std::fabs(limit) + length);
@@ -239,10 +246,12 @@ class GroupRanges {
   ValueWorkspace& w_;
   const int n_;
   std::vector<Plan> groups_;  // fastest first
-  std::vector<std::size_t> node_, places_;  // by place of the node: where it is listed_rows
-  std::vector<double> value_, expiry_;       // by place in the range's rows
-  std::vector<Live> live_;                  // by falling weight
-  std::vector<double> open_starts_;                // starts of slots whose bound beats the incumbent
+  // `node_`: by place of the node, its index in the node columns or kNone; `places_`: listed places
+  std::vector<std::size_t> node_, places_;
+  std::vector<double> value_, expiry_;  // by position in the range's rows
+  std::vector<Live> live_;  // by falling weight
+  // Starts of the slots whose bound beats the incumbent.
+  std::vector<double> open_starts_;
 };
 
 }  // namespace slotkern

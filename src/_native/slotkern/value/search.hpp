@@ -1,16 +1,18 @@
-// The best window by any additive criterion: n slots of the largest total value within the
-// budget, at every step of the sweep (2018, sections 3.2 and 3.3).
+// The best window by an additive criterion: n slots of the largest total value within the budget,
+// at every step of the sweep (2018, sections 3.2 and 3.3).
 //
-// Budgets are in units of the key (square: prices, budget / T; ragged: budget_charge), so that only the
-// budget changes from group to group. Exact, because
-//   - a group's LagrangianBound bound over its nodes (best value, cutoff price) holds for all its steps;
-//     groups are swept by falling bound expiry that is no better than the incumbent, of many
-//     groups only those that value/ranges.hpp leaves;
-//   - when values do not move with time, only sets that hold the newest slot are new at a step
-//     (value/newest.hpp); when they move, every step is bounded anew (value/steps.hpp).
-// A group's set without a slot of its performance P_k has its true length in a faster group. It
-// does no harm where longer is no better; else (`anchored`) sets must hold such a slot. With
-// `group_span` they need not, as long as one is live (the papers' procedure): T is the group's.
+// Budgets are in units of the key (square: prices, budget / T; ragged: money), so that only the
+// budget changes from group to group. Why the result is exact:
+// - A group's Lagrangian bound over its nodes (best value, least price) holds for all its steps.
+//   Groups are swept by falling bound until it does not exceed the incumbent; if there are many
+//   groups, value/ranges.hpp prunes most of them first.
+// - If values are constant in time, only sets that contain the newest slot are new at a step
+//   (value/newest.hpp); if they change with time, every step is bounded by itself
+//   (value/steps.hpp).
+//
+// A group's set without a slot of its performance P_k is shorter and belongs to a faster group. It
+// may be kept if longer is no better; else (`needs_anchor`) sets must contain such a slot. With
+// `group_span` it suffices that one is live (the papers' procedure): T is the group's length.
 #pragma once
 
 #include <algorithm>
@@ -35,10 +37,11 @@ class ValueSearch {
               const ValueOptions& options, ValueWorkspace& work)
       : state_(prepared, query, source, options, work) {}
 
-  // What is known of the best window: its total, start, what proves it, the work.
+  // The best window: its total, start, proof and statistics.
   const State& result() const { return state_; }
 
-  // The rows of the best window are in work.chosen. False if there is none, or at a fault.
+  // Returns false if there is no window, or at a fault; else work.chosen holds the rows of the best
+  // one.
   bool run() {
     state_.list_groups();
     if (state_.options.lite && !state_.options.any_start) return run_lite();
@@ -54,7 +57,8 @@ class ValueSearch {
     return !state_.work.chosen.empty();
   }
 
-  // The best total of each step by itself, in work.steps; up to the first that is not proven.
+  // Computes the best total of each step into work.steps; stops after the first that is not proven.
+  // Returns false at a fault.
   bool record() {
     state_.list_groups();
     if (!state_.bound_plans()) return false;
@@ -69,7 +73,7 @@ class ValueSearch {
   }
 
  private:
-  // All groups that can pay for a window, fastest first: no bound is worth its time.
+  // Lite: sweeps all groups that can pay for a window, fastest first; bounds would take longer.
   bool run_lite() {
     for (const Plan& plan : state_.work.plans) {
       if (++state_.effort.groups == State::kLong) expect_long();
@@ -81,7 +85,7 @@ class ValueSearch {
     return !state_.work.chosen.empty();
   }
 
-  // The groups in work.plans by falling bound. False at a fault.
+  // Sweeps the groups in work.plans by falling bound. Returns false at a fault.
   bool sweep_listed() {
     if (!state_.bound_plans()) return false;
     const ValueOptions& options = state_.options;
@@ -90,7 +94,7 @@ class ValueSearch {
       return a.bound > b.bound || (a.bound == b.bound && a.group < b.group);
     });
     for (const Plan& plan : plans) {
-      // A Lite window shorter than its group's time may be worth more than the group's bound.
+      // A Lite window shorter than its group's length may be worth more than the group's bound.
       const bool sure =
           !options.lite || !State::kSquare || !Source::length_dependent || options.group_span;
       if (sure && !(plan.bound > state_.cutoff(state_.best, plan.lambda))) continue;

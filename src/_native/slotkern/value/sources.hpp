@@ -1,12 +1,11 @@
-// What a slot is kind to an additive criterion: the sources of z in
-// max z_1 + ... + z_n (2018, section 3.3; placement: Toporkov et al., section 3.4).
+// Sources of values: what a slot contributes (z) to an additive criterion max z_1 + ... + z_n
+// (2018, section 3.3; placement: Toporkov et al., section 3.4).
 //
-// Columns and records are those of the array that the pool was made of: a slot cut from a row
-// keeps its values. A function's value beyond kMaxValue is no value: sums of such values
-// overflow.
+// Columns and records belong to the array from which the pool was made: a slot cut from a row keeps
+// its values. A function result beyond kMaxValue is an error, because sums of such values overflow.
 //
-// One struct each, in one list: names, documentation, dispatch and tests grow from `Sources`. To
-// add a value, write its struct and put it at the end of the list.
+// Each source is one struct in the list `Sources`, from which names, documentation, dispatch and
+// tests are generated. To add a value, write its struct and append it to the list.
 #pragma once
 
 #include <algorithm>
@@ -21,21 +20,21 @@
 
 namespace slotkern {
 
-// A user's compiled function; non-zero when it failed. The record is the slot as the user's
+// A user's compiled function; returns non-zero on failure. The record is the slot as the user's
 // array holds it.
 using StaticValue = int (*)(const void* slot, double length, double* value);
 using MovingValue = int (*)(const void* slot, double start, double length, double* value);
 
-// The place of a source in the list `Sources`. Those that code asks for have a name here.
+// Positions in the list `Sources`, for sources that code refers to.
 enum class ValueKind : int { column = 0, part_time, static_function, moving_function, dependable,
                          coordinated };
 
 struct Valuation {
   ValueKind kind = ValueKind::column;
-  double sign = 1;                 // -1 turns minimize round
+  double sign = 1;  // -1 to minimize
   const double* column = nullptr;  // one value a row
   void* function = nullptr;
-  bool fixed = false;  // a static function that does not look at the length: a column
+  bool fixed = false;  // a static function that ignores the length: evaluated once, as a column
   const char* records = nullptr;
   std::ptrdiff_t stride = 0;
 };
@@ -44,21 +43,22 @@ inline constexpr double kMaxValue = 1e290;
 
 enum class LengthEffect { unknown, no_better, no_worse };
 
-// What a search relies on. `value` gives z of a part of that length that starts at t, larger is
-// better, the same whenever it is asked; false where there is none. `upper_bound` is no less than
-// any of them at that length, whatever t; infinite where it is not `bounded`. The user sees sign *
-// the sum, or the mean. Flags tell the search what it may skip:
-//   moving     z changes with t: every live slot is valued anew at each step
-//   length_dependent  z changes with the length: bounds are made for each group
-//   needs_anchor   a length_effect window may look better, so that a group's window must hold a slot of
-//              its own performance (else its true length is another group's)
-//   is_expensive       asking for z takes long: it is asked once a slot and group, and remembered
-//   needs_end  z counts to the slot's end, which must be finite
-//   integral      z may be integers, whose sums are exact
-//   length_effect     what a length_effect part does to z, rounded as it is: with it one bound holds for all
-//              groups of a range (value/ranges.hpp); `max_value`: z is no more, however long
-// A source of distances is a function of the times before and after the part (`between`). What
-// has no name is brought by the user.
+// Requirements of a source. `value` computes z of a part of this length that starts at t; larger is
+// better; repeated calls give the same result; it returns false if z is undefined. `upper_bound`
+// computes a bound on z for this length and any t; infinite if not `bounded`. The user sees sign *
+// the sum, or the mean. The flags select the algorithm:
+//   moving            z changes with t: every live slot is evaluated again at each step
+//   length_dependent  z changes with the length: bounds are computed for each group
+//   needs_anchor      a longer window may have a larger z, so a group's window must contain a slot
+//                     of its own performance (else it has the length of another group)
+//   is_expensive      evaluating z takes long: it is done once for each slot and group, and memoized
+//   needs_end         z depends on the slot's end, which must be finite
+//   integral          z may be integers, whose sums are exact
+//   length_effect     effect of a longer part on the rounded z; with it one bound holds for all
+//                     groups of a range (value/ranges.hpp)
+//   max_value         upper bound on z for any length
+// A source of distances is a function of the times before and after the part (`between`). A source
+// without a name is supplied by the user.
 template <class S>
 concept Source = requires(const S& source, const Slot& slot, std::size_t row, double t,
                           double length, double& z) {
@@ -79,10 +79,11 @@ concept Source = requires(const S& source, const Slot& slot, std::size_t row, do
   { source.upper_bound(slot, row, length, z) } -> std::same_as<bool>;
 };
 
-// Of max_value sources.
+// Flags of most sources; a source overrides those that differ.
 struct SourceDefaults {
   static constexpr std::string_view name = "", doc = "";
-  static constexpr bool moving = false, length_dependent = true, needs_anchor = true, is_expensive = false;
+  static constexpr bool moving = false, length_dependent = true, needs_anchor = true,
+      is_expensive = false;
   static constexpr bool needs_end = false, integral = false, mean = false, bounded = true;
   static constexpr LengthEffect length_effect = LengthEffect::unknown;
   static constexpr double max_value = kInfinity;
@@ -142,7 +143,7 @@ struct StaticFunctionSource : SourceDefaults {
     const char* record = records + static_cast<std::ptrdiff_t>(prepared.origin(row)) * stride;
     if (function(record, length, &out)) return false;
     out *= sign;
-    return std::fabs(out) <= kMaxValue;  // NaN is none either
+    return std::fabs(out) <= kMaxValue;  // also rejects NaN
   }
   bool upper_bound(const Slot& s, std::size_t row, double d, double& out) const {
     return value(s, row, 0, d, out);
@@ -165,7 +166,7 @@ struct MovingFunctionSource : SourceDefaults {
     const char* record = records + static_cast<std::ptrdiff_t>(prepared.origin(row)) * stride;
     if (function(record, t, length, &out)) return false;
     out *= sign;
-    return std::fabs(out) <= kMaxValue;  // NaN is none either
+    return std::fabs(out) <= kMaxValue;  // also rejects NaN
   }
   bool upper_bound(const Slot&, std::size_t, double, double& out) const {
     out = kInfinity;
@@ -173,11 +174,12 @@ struct MovingFunctionSource : SourceDefaults {
   }
 };
 
-// Distances are rounded like the slot's length, however close to each other the times come.
+// Rounding error of a distance within the slot: relative to the slot's length, however small the
+// distance.
 inline double rounding(const Slot& s) { return 0x1p-50 * (s.end - s.start); }
 
-// Time to the nearest neighbouring task, maximized. The ends of a slot are tasks, those of the
-// horizon too. A length_effect window only comes closer to them, so no anchor is needed.
+// Time to the nearest neighbouring task, maximized. The ends of a slot are tasks, and those of the
+// horizon, too. A longer window only comes closer to them, so no anchor is needed.
 struct DependableSource : SourceDefaults {
   static constexpr std::string_view name = "dependable";
   static constexpr std::string_view doc = "the largest mean time to the nearest neighbouring task";
@@ -224,7 +226,7 @@ struct CoordinatedSource : SourceDefaults {
   }
 };
 
-// The free time that is left over in the slots, minimized: long slots stay integral.
+// Free time left over in the slots, minimized: long slots stay available.
 struct LeftoverSource : SourceDefaults {
   static constexpr std::string_view name = "leftover";
   static constexpr std::string_view doc =
@@ -249,7 +251,7 @@ using Sources =
                DependableSource, CoordinatedSource, LeftoverSource>;
 inline constexpr int kSources = static_cast<int>(std::tuple_size_v<Sources>);
 
-// Calls f with the type of the source at this place, in a tag: the one dispatch of a search.
+// Calls f with a tag of the type of the source at this position: the only dispatch of a search.
 template <class F, int I = 0>
 auto with_source_type(int place, F f) {
   if constexpr (I + 1 < kSources) {
@@ -266,7 +268,7 @@ auto with_source(const PreparedSlots& prepared, const Valuation& v, F f) {
   });
 }
 
-// What the list says of the source at a place; no name: it is brought by the user.
+// Properties of the source at a position; an empty name means that the user supplies it.
 struct SourceFacts {
   std::string_view name, doc;
   bool moving, needs_end, mean;
@@ -283,8 +285,8 @@ inline SourceFacts source_facts(int place) {
   });
 }
 
-// The values of parts that are given, in the criterion's own direction: of parts[k] in the slot of
-// rows[k]. Returns the first k that has none, or `count`.
+// Computes the values of given parts, in the criterion's own direction: parts[k] is in the slot of
+// rows[k]. Returns the first k whose value is undefined, or `count`.
 inline std::size_t values_of_parts(const PreparedSlots& prepared, const Valuation& v,
                                    const std::int64_t* rows, const double* starts,
                                    const double* lengths, std::size_t count, double* out) {

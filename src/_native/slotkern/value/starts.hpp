@@ -1,5 +1,6 @@
-// The starts that a search by values looks at: where a slot of the request does; with `any_start`
-// also where the value of a part can turn (value/search.hpp says why these are enough).
+// Candidate start times of a search by value: the starts of the admitted slots; with `any_start`
+// also the times at which the value of a part can have an extremum (value/steps.hpp explains why
+// these suffice).
 #pragma once
 
 #include <algorithm>
@@ -10,7 +11,7 @@
 
 namespace slotkern {
 
-// Ascending, each once.
+// Ascending, without duplicates.
 template <class Shape>
 void list_starts(const PreparedSlots& prepared, const Query& query, const Shape& shape,
                  bool any_start, std::vector<double>& starts) {

@@ -1,13 +1,13 @@
-// The sweep of a group where values move with time, or only the cheapest count (Lite): every step
-// is looked at, and bounded anew.
+// The sweep of a group if values change with time, or for Lite at all starts: every step is
+// examined and bounded by itself.
 //
 // A step is the start of any slot that the request admits, even if that slot is too short for a
-// part. With `any_start` also where a fixed set's total, piecewise linear in its start, may be
-// best: concave for dependable, convex for coordinated, so that starts of slots, middles
-// s + (e - s - T) / 2, latest starts e - T, the earliest and the latest start and deadline - T hold
-// the best of all starts. O(live) a step for its bound, and the knapsacks of those that can win.
-// Lite (section 4) at all starts, or recorded_value: the n cheapest of each step, as in
-// value/cheapest_steps.hpp.
+// part. With `any_start`, steps are also the times at which the total of a fixed set, piecewise
+// linear in its start, may be best. It is concave for dependable and convex for coordinated, so
+// starts of slots, middles s + (e - s - T) / 2, latest starts e - T, the earliest and latest start,
+// and deadline - T include an optimal start. O(live) a step for its bound, plus the knapsacks of
+// the steps that can win. Lite (section 4) at all starts, or recorded, evaluates the n cheapest
+// slots of each step, as in value/cheapest_steps.hpp.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +32,9 @@ class StepSweep {
 
   void run(const Shape& shape, const Plan& from) {
     Plan plan = from;
-    if (!(state_.listed_rows ? collect_candidates<true>(shape, plan) : collect_candidates<false>(shape, plan))) return;
+    if (!(state_.listed_rows ? collect_candidates<true>(shape, plan)
+                             : collect_candidates<false>(shape, plan)))
+      return;
     fill_times(shape);
     w_.clear();
     double next_expiry = kInfinity, anchored = -kInfinity, lambda = plan.lambda;
@@ -42,9 +44,9 @@ class StepSweep {
       });
     };
     std::size_t next = 0, record_index = 0;
-    const bool is_listed = state_.listed_rows != nullptr;  // slots: most steps then have no window
+    const bool is_listed = state_.listed_rows != nullptr;  // few slots: most steps have no window
     for (auto step = w_.times.begin(); step != w_.times.end(); ++step) {
-      if (is_listed && (w_.row.empty() || *step > anchored)) {  // none before another slot comes
+      if (is_listed && (w_.row.empty() || *step > anchored)) {  // no window before the next slot
         if (next == w_.candidates.size()) return;
         step = std::lower_bound(step, w_.times.end(),
                                 query_.start_in(prepared_.slots[w_.candidates[next]]));
@@ -87,16 +89,18 @@ class StepSweep {
   static constexpr std::size_t kNone = State::kNone;
   static constexpr std::int64_t kLong = State::kLong;
   static constexpr bool kSquare = State::kSquare;
-  static constexpr std::ptrdiff_t kFewAnchors = 2;  // forced in at once
+  static constexpr std::ptrdiff_t kFewAnchors = 2;  // up to this many are forced in at once
   static std::size_t at(int j) { return State::at(j); }
 
-  // The slots that may be in a window of this group, into work.candidates; whether there are n.
+  // Collects in work.candidates the slots that a window of this group may contain. Returns true if
+  // there are at least n.
   template <bool kListed>
   bool collect_candidates(const Shape& shape, Plan& plan) {
-    // A slot that cannot win even with the heaviest others of the group is never kept. Lite
-    // keeps all, for the cheapest are its choice; so does a record_index, for every step counts.
+    // A slot that cannot win even with the heaviest others of the group is dropped. Lite keeps all,
+    // because it selects the cheapest; record mode keeps all, because every step counts.
     const bool is_filtered = Source::bounded && !options_.lite && !state_.recording;
-    const bool keep_anchors = options_.group_span;  // they allow the group's time to others
+    // anchors permit the group's length to other slots
+    const bool keep_anchors = options_.group_span;
     double heaviest = 0;
     if (is_filtered && !state_.tighten_bound(plan, heaviest, shape)) return false;
     const double budget_charge = plan.lambda * plan.budget;
@@ -116,7 +120,8 @@ class StepSweep {
     return static_cast<int>(w_.candidates.size()) >= n_;
   }
 
-  // The entry of t in steps, which lie by time; `at` only moves forward within a group.
+  // Returns the value recorded for t in work.steps, sorted by time; inserts an entry if there is
+  // none. `place` only moves forward within a group.
   double recorded_value(std::size_t& place, double t) {
     while (place < w_.steps.size() && w_.steps[place].start < t) ++place;
     if (place == w_.steps.size() || w_.steps[place].start != t)
@@ -135,9 +140,10 @@ class StepSweep {
     return true;
   }
 
-  // Whether a bound without any choice tells already: for every threshold h, the n largest
-  // weights sum to at most n h + the sum of max(0, w - h); for the last step's n-th they hardly
-  // sum to less. One of them is an anchor's: min(h, w) takes the place of one h.
+  // Cheap bound without selection. For any threshold h, the n largest weights sum to at most n h +
+  // the sum of max(0, w - h); with h near the n-th weight, as in the last step, this is nearly
+  // tight. One of the slots is an anchor: min(h, its weight) replaces one h. Returns true if the
+  // bound cannot beat the incumbent.
   bool cannot_win(const Shape& shape, double t, double lambda, double budget_charge) const {
     if constexpr (requires { Source::between(0.0, 0.0); }) {
       if (!(state_.incumbent > -kInfinity)) return false;
@@ -147,7 +153,7 @@ class StepSweep {
                    *key = w_.key.data();
       [[maybe_unused]] const double* length = w_.length.data();
       const double h = threshold_;
-      const auto weigh = [&](std::size_t j) {  // the source's own expression, bit for bit
+      const auto weigh = [&](std::size_t j) {  // the same expression as the source's, bit for bit
         double d = 0;
         if constexpr (kSquare)
           d = shape.span;
@@ -172,13 +178,14 @@ class StepSweep {
       const double size =
           above + n_ * std::fabs(h) + std::fabs(anchored) + lambda * state_.max_key_sum;
       const double noise = 0x1p-50 * static_cast<double>(count) * size;
-      return top + noise + budget_charge <= state_.cutoff(state_.incumbent, lambda);  // NaN: it might
+      // false for NaN: the step might win
+      return top + noise + budget_charge <= state_.cutoff(state_.incumbent, lambda);
     }
     return false;
   }
 
   void solve_step(const Shape& shape, const Plan& plan, double t, double& lambda) {
-    // A set without a slot of the group's performance is looked at in its own group.
+    // A set without a slot of the group's performance belongs to another group.
     const auto anchors = std::count(w_.anchor.begin(), w_.anchor.end(), char{1});
     if (anchors == 0 || static_cast<int>(w_.row.size()) < n_) return;
     if (++state_.effort.steps == kLong) expect_long();
@@ -191,7 +198,7 @@ class StepSweep {
     double top = w_.side.weight;
     bool anchored = false;
     for (const int j : w_.side.chosen) anchored |= w_.anchor[at(j)] != 0;
-    if (!anchored && !options_.group_span) {  // the heaviest one takes the last one's place
+    if (!anchored && !options_.group_span) {  // the heaviest anchor replaces the last slot
       double heaviest = -kInfinity;
       for (std::size_t j = 0; j < w_.row.size(); ++j)
         if (w_.anchor[j]) heaviest = std::max(heaviest, w_.value[j] - lambda * w_.key[j]);
@@ -214,8 +221,8 @@ class StepSweep {
     adopt_multiplier(lambda);
   }
 
-  // The next step's first multiplier is this one's, unless it lets a bound overflow: the scale of
-  // the costs of one step need not be that of the others.
+  // Starts the next step with this step's multiplier, unless a bound would overflow: the costs of
+  // steps may differ in scale.
   void adopt_multiplier(double& lambda) const {
     const double own = knapsack_.lambda();
     if (own > 0 && own * state_.max_key_sum < LagrangianBound::kMaxWeight) lambda = own;
@@ -258,7 +265,7 @@ class StepSweep {
     state_.accept_set(group, t, kNone);
   }
 
-  // All starts that are looked at, ascending.
+  // Lists all candidate starts, ascending.
   void fill_times(const Shape& shape) {
     if (!options_.any_start && has_times_) return;  // the same for all groups
     has_times_ = true;
@@ -274,7 +281,7 @@ class StepSweep {
   Knapsack& knapsack_;
   const int n_;
 
-  double threshold_ = 0;  // the n-th largest weight of the last step that was looked into
+  double threshold_ = 0;  // n-th largest weight of the last step that was evaluated
   bool has_times_ = false;
 };
 
