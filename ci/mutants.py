@@ -41,7 +41,7 @@ if "clang" in COMPILER:
 # What a line says that decides about no answer (how often signals are looked for,
 # memory kept for later), or what is no expression.
 IDLE = re.compile(
-    r"poll\(|expect_long|reserve\(|static_assert|#|SLOTKERN_\w*CLONES|kMany|template|"
+    r"poll\(|enable_interrupts|reserve\(|static_assert|#|SLOTKERN_\w*CLONES|kMany|template|"
     r"constexpr|case |operator|noexcept"
 )
 # The same operator stands on both sides of the word that changes it, so that nothing

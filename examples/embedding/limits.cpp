@@ -29,9 +29,9 @@ int main() {
   PreparedSlots prepared;
   if (prepare_slots(prepared, view, true, ShapeKind::ragged, 0).status != Status::ok) return 1;
 
-  PartLimits limits;
+  SumConstraints limits;
   limits.rows = rows.size();
-  PartLimit storage, energy;
+  SumConstraint storage, energy;
   storage.weight = gigabytes.data(), storage.at_least = true, storage.amount = 500;
   energy.weight = kilowatts.data(), energy.by_length = true, energy.amount = 6;
   limits.all = {storage, energy};

@@ -4,7 +4,7 @@ import numpy as np
 
 cimport numpy as cnp
 
-from slotkern._base cimport Status, Watch, ask, error_of, hears
+from slotkern._base cimport Status, InterruptScope, ask, error_of, hears
 from slotkern._core cimport PreparedSlots, in_numbers, pool_of, terms_of
 from slotkern._kernels cimport CPreparedSlots, Query, ShapeKind
 from slotkern._request cimport Request, lasting, shape_of
@@ -257,7 +257,7 @@ def first_alternatives(slots, Request request not None, str shape, limit):
         pool = pool.settled()
     cdef Request bound = pool.bound(request)
     query = bound.query
-    cdef Watch watch
+    cdef InterruptScope watch
     watch.arm(hears())
     status = Status.interrupted
     while status == Status.interrupted:

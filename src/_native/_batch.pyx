@@ -8,7 +8,7 @@ from libc.string cimport memcpy
 from libcpp cimport bool as cbool
 from libcpp.vector cimport vector
 
-from slotkern._base cimport Status, Watch, ask, error_of, hears
+from slotkern._base cimport Status, InterruptScope, ask, error_of, hears
 from slotkern._core cimport PreparedSlots
 from slotkern._kernels cimport CPreparedSlots, Query, ShapeKind
 from slotkern._request cimport Request, shape_of
@@ -274,7 +274,7 @@ def schedule(Jobs jobs not None, dict rules, str backfill):
     cdef int earliest = INDEX["start"]
     cdef BatchAnswer answer
     cdef Status status = Status.interrupted
-    cdef Watch watch
+    cdef InterruptScope watch
     watch.arm(hears())
     while status == Status.interrupted:
         ask(watch)
@@ -326,7 +326,7 @@ def execute(Jobs jobs not None, str shape, str backfill, WindowTable alternative
     cdef const double* share = <const double*>column_of(shares, cnp.NPY_DOUBLE, "shares")
     if not len(planned) == len(shares) == <Py_ssize_t>jobs.jobs.size():
         raise ValueError(f"{jobs.jobs.size()} jobs, but {len(planned)} rows and {len(shares)} shares")
-    cdef Watch watch
+    cdef InterruptScope watch
     watch.arm(hears())
     while status == Status.interrupted:
         ask(watch)
@@ -348,7 +348,7 @@ def bound(Jobs jobs not None, dict rules):
     cdef BatchRules policy = rules_of(rules, kept)
     cdef double found = 0
     cdef Status status = Status.interrupted
-    cdef Watch watch
+    cdef InterruptScope watch
     watch.arm(hears())
     while status == Status.interrupted:
         ask(watch)

@@ -8,7 +8,7 @@ from libc.float cimport DBL_MAX
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libcpp.vector cimport vector
 
-from slotkern._base cimport Status, Watch, ask, error_of, hears
+from slotkern._base cimport Status, InterruptScope, ask, error_of, hears
 from slotkern._core cimport LARGE, MANY, PreparedSlots
 from slotkern._kernels cimport Answer, CPreparedSlots, CWindowTable, Query, ShapeKind, find
 from slotkern._spans cimport prices_of, span_table
@@ -168,7 +168,7 @@ cdef class ChangingSlots(PreparedSlots):
 
     cdef Answer search(self, const Query& query, int criterion, ShapeKind shape):
         cdef Answer answer
-        cdef Watch watch
+        cdef InterruptScope watch
         watch.arm(hears())
         answer.status = Status.interrupted
         while answer.status == Status.interrupted:
@@ -196,7 +196,7 @@ cdef class ChangingSlots(PreparedSlots):
     cdef Status place_all(self, const vector[Query]& queries, int criterion, ShapeKind shape,
                           CWindowTable& out, vector[uint8_t]& reasons) except *:
         cdef Status status = Status.interrupted
-        cdef Watch watch
+        cdef InterruptScope watch
         watch.arm(hears())
         if queries.size() > MANY:
             watch.install()
@@ -212,7 +212,7 @@ cdef class ChangingSlots(PreparedSlots):
         """Locks the pool and makes it ready to change."""
         cdef Status status = Status.interrupted
         cdef vector[double] prices
-        cdef Watch watch
+        cdef InterruptScope watch
         watch.arm(hears())
         if not self.changed:
             prices = prices_of(self.table)

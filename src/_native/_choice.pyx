@@ -11,7 +11,7 @@ from libcpp cimport bool as cbool
 from libcpp.utility cimport move
 from libcpp.vector cimport vector
 
-from slotkern._base cimport Fault, Status, Watch, ask, error_of, hears, number
+from slotkern._base cimport Fault, Status, InterruptScope, ask, error_of, hears, number
 
 from slotkern.checks import integer, one_of
 from slotkern.shown import Shown
@@ -236,7 +236,7 @@ cdef object run(object cost, object value, object n, object budget, object gap, 
     cdef int most = <int>min(pick, count + 1)
     cdef int first = 1 if each else most
     cdef Fault fault
-    cdef Watch watch
+    cdef InterruptScope watch
     watch.arm(hears())
     fault.status = Status.interrupted
     while fault.status == Status.interrupted:
@@ -308,7 +308,7 @@ def choose_within(cost, value, n, budget, limits, gap, max_work):
     cdef int most = <int>min(pick, count + 1)
     cdef CppChoice* found = NULL
     cdef Fault fault
-    cdef Watch watch
+    cdef InterruptScope watch
     watch.arm(hears())
     fault.status = Status.interrupted
     while fault.status == Status.interrupted:
@@ -449,7 +449,7 @@ def choose_one_each(value, weight, first, limit, bint maximize, gap, max_work):
     cdef CppOneEach* answer = NULL
     cdef OneEach out = OneEach.__new__(OneEach)  # now: see wrap()
     cdef Fault fault
-    cdef Watch watch
+    cdef InterruptScope watch
     watch.arm(hears())
     while True:
         ask(watch)
@@ -478,7 +478,7 @@ def trade_off(value, weight, first, bint maximize, max_work):
     cdef Classes classes = classes_of(values, weights, firsts)
     cdef CppTradeOff answer
     cdef Fault fault
-    cdef Watch watch
+    cdef InterruptScope watch
     watch.arm(hears())
     while True:
         ask(watch)

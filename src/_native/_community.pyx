@@ -12,7 +12,7 @@ from libcpp cimport bool as cbool
 from libcpp.memory cimport unique_ptr
 from libcpp.vector cimport vector
 
-from slotkern._base cimport Status, Watch, ask, error_of, hears
+from slotkern._base cimport Status, InterruptScope, ask, error_of, hears
 
 cnp.import_array()
 
@@ -344,7 +344,7 @@ def simulate(const double[::1] submit not None, const double[::1] run not None,
 
     cdef unique_ptr[Simulation] machinery = make_simulation(config)
     cdef Simulation* it = machinery.get()
-    cdef Watch watch
+    cdef InterruptScope watch
     cdef Status status = Status.interrupted
     watch.arm(hears())
     while status == Status.interrupted:

@@ -11,9 +11,9 @@ from libc.stdint cimport int32_t
 from libc.string cimport strcmp
 from libcpp.vector cimport vector
 
-from slotkern._base cimport Fault, Status, Watch, ask, error_of, hears, name_of
+from slotkern._base cimport Fault, Status, InterruptScope, ask, error_of, hears, name_of
 from slotkern._kernels cimport (
-    Answer, CPreparedSlots, CWindowTable, PartFunction, PartLimit, Query, ShapeKind, SlotView,
+    Answer, CPreparedSlots, CWindowTable, UseFunction, SumConstraint, Query, ShapeKind, SlotView,
     check, find, find_many, prepare_slots,
 )
 from slotkern._request cimport Request, copy_of, numbers_of, search_error
@@ -99,7 +99,7 @@ def check_slots(slots):
     cdef SlotView view
     view_slots(slots, &view)
     cdef Fault fault
-    cdef Watch watch
+    cdef InterruptScope watch
     watch.arm(hears())
     fault.status = Status.interrupted
     while fault.status == Status.interrupted:
@@ -228,7 +228,7 @@ cdef class PreparedSlots:
         if tied is not None and tied[0] is table:
             return <Request>tied[1]
         cdef Request copy = copy_of(request)
-        cdef PartLimit part, no_limit
+        cdef SumConstraint part, no_limit
         cdef cnp.ndarray weight
         cdef const char* name
         if request.where is not None:
@@ -251,7 +251,7 @@ cdef class PreparedSlots:
                 if name == NULL or strcmp(name, STATIC_NAME) != 0:
                     raise TypeError(f"a limit's function must not look at the start: {limit.of!r}")
                 copy.tied_arrays += (capsule, table)
-                part.function = <PartFunction>PyCapsule_GetPointer(capsule, STATIC_NAME)
+                part.function = <UseFunction>PyCapsule_GetPointer(capsule, STATIC_NAME)
                 part.records = <const char*>cnp.PyArray_DATA(table)
                 part.stride = cnp.PyArray_STRIDE(table, 0)
             copy.sums.all.push_back(part)
@@ -325,7 +325,7 @@ cdef class PreparedSlots:
 
     cdef Answer search(self, const Query& query, int criterion, ShapeKind shape):
         cdef Answer answer
-        cdef Watch watch
+        cdef InterruptScope watch
         watch.arm(hears())
         answer.status = Status.interrupted
         while answer.status == Status.interrupted:
@@ -344,7 +344,7 @@ cdef class PreparedSlots:
         cdef size_t i
         for i in range(queries.size()):
             least_volume = min(least_volume, queries[i].volume)
-        cdef Watch watch  # a door's own: another's knows nothing of the sweeps that run here
+        cdef InterruptScope watch  # a door's own: another's knows nothing of the sweeps that run here
         watch.arm(hears())
         if queries.size() > MANY:  # before signals are looked for: none comes between unseen
             watch.install()
@@ -375,7 +375,7 @@ cdef int prepare(PreparedSlots self, object slots, bint both, ShapeKind shape, s
     cdef SlotView view
     view_slots(slots, &view)
     cdef Fault fault
-    cdef Watch watch
+    cdef InterruptScope watch
     watch.arm(hears())
     fault.status = Status.interrupted
     while fault.status == Status.interrupted:

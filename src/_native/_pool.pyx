@@ -7,7 +7,7 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int32_t
 from libcpp.vector cimport vector
 
-from slotkern._base cimport Status, Watch, ask, error_of, hears
+from slotkern._base cimport Status, InterruptScope, ask, error_of, hears
 from slotkern._bookings cimport Bookings
 from slotkern._changing cimport ChangingSlots, CSlotPool, check_status, copy_pool
 from slotkern._core cimport PreparedSlots, in_numbers
@@ -325,7 +325,7 @@ cdef class SlotPool(ChangingSlots):
         cdef vector[WindowParts] asked
         cdef size_t which = 0, bad = 0
         cdef Status status = Status.interrupted
-        cdef Watch watch
+        cdef InterruptScope watch
         if isinstance(window, Window):
             windows = [window]
         elif window is None:
@@ -624,7 +624,7 @@ cdef class SlotPool(ChangingSlots):
         """Whether they are, but for what is past or gone, or which part is not."""
         cdef vector[WindowParts] asked
         cdef Status status = Status.interrupted
-        cdef Watch watch
+        cdef InterruptScope watch
         list_parts(windows, asked)
         watch.arm(hears())
         while status == Status.interrupted:

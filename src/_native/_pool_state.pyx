@@ -7,7 +7,7 @@ from libc.stdint cimport int32_t
 from libcpp.utility cimport move
 from libcpp.vector cimport vector
 
-from slotkern._base cimport Status, Watch, ask, hears
+from slotkern._base cimport Status, InterruptScope, ask, hears
 from slotkern._changing cimport PoolState, check_status, extend_pool, open_pool, state_of
 from slotkern._core cimport PreparedSlots
 from slotkern._pool cimport SlotPool
@@ -81,7 +81,7 @@ cdef int restore(SlotPool pool, object origin, object arrays, double now,
     fill_spans(arrays.get("held", NO_SPANS), state.withheld_nodes, state.withheld)
     fill_closed(closures, origin["node"], state)
     cdef Status status = Status.interrupted
-    cdef Watch watch
+    cdef InterruptScope watch
     watch.arm(hears())
     pool.prepared = move(fresh.prepared)
     while status == Status.interrupted:
@@ -101,7 +101,7 @@ cdef bint extend(SlotPool pool, size_t known, object origin, PreparedSlots fresh
     cdef vector[Span] spans
     cdef Status status = Status.interrupted
     cdef bint same = False
-    cdef Watch watch
+    cdef InterruptScope watch
     watch.arm(hears())
     origin.flags.writeable = False
     added = np.empty(len(origin) - known, SPAN)

@@ -6,7 +6,7 @@ cimport numpy as cnp
 from libc.math cimport INFINITY, NAN, isfinite
 
 from slotkern._base cimport Status, error_of, is_plain, number
-from slotkern._kernels cimport Query, ShapeKind, kMostPartLimits
+from slotkern._kernels cimport Query, ShapeKind, kMaxSumConstraints
 from slotkern._moments cimport Scale, is_said, meaning_of
 
 from slotkern.checks import integer
@@ -41,8 +41,8 @@ cdef object checked_where(object where):
 cdef tuple checked_limits(object limits):
     from slotkern.limits import limits_of
     found = limits_of(limits)
-    if len(found) > <Py_ssize_t>kMostPartLimits:
-        raise ValueError(f"at most {kMostPartLimits} limits, got {len(found)}")
+    if len(found) > <Py_ssize_t>kMaxSumConstraints:
+        raise ValueError(f"at most {kMaxSumConstraints} limits, got {len(found)}")
     return found
 
 

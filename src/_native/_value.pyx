@@ -13,7 +13,7 @@ from libcpp cimport bool as cbool
 from libcpp.utility cimport move
 from libcpp.vector cimport vector
 
-from slotkern._base cimport Fault, Status, Watch, ask, error_of, hears
+from slotkern._base cimport Fault, Status, InterruptScope, ask, error_of, hears
 from slotkern._core cimport PreparedSlots
 from slotkern._kernels cimport Answer, CPreparedSlots, Found, Part, Query, ShapeKind
 from slotkern._request cimport Request, shape_of
@@ -200,7 +200,7 @@ def find(PreparedSlots pool not None, Request request not None, str worth, objec
     options.limits.work, options.limits.memory = max_work, memory
     cdef ShapeKind form = shape_of(shape)
     cdef ValueAnswer answer
-    cdef Watch watch
+    cdef InterruptScope watch
     watch.arm(hears())
     answer.status = Status.interrupted
     while answer.status == Status.interrupted:

@@ -321,7 +321,7 @@ def window_of(slots, rows, double start, Request asked, str criterion, str shape
     table = slots[rows]
     lengths, costs = asked.length(table["performance"]), table["price"]
     if form == ShapeKind.ragged:
-        costs = (costs * lengths if asked.query.charged()
+        costs = (costs * lengths if asked.query.has_overhead()
                  else asked.query.volume * (costs / table["performance"]))
     order = np.lexsort((table["node"], costs))
     rows, table = np.asarray(rows)[order], table[order]

@@ -50,14 +50,14 @@ cdef extern from "slotkern/base/status.hpp" namespace "slotkern" nogil:
 
 cdef extern from "slotkern/base/interrupt.hpp" namespace "slotkern" nogil:
     # Of one call, on the stack of its door.
-    cdef cppclass Watch:
-        void arm(cbool hears)
+    cdef cppclass InterruptScope:
+        void arm(cbool runs_python_handlers)
         void install()
         void clear()
 
 
 # Let signals be answered, before each try of a call that they may interrupt.
-cdef inline int ask(Watch& watch) except -1:
+cdef inline int ask(InterruptScope& watch) except -1:
     watch.clear()
     return PyErr_CheckSignals()
 

@@ -18,22 +18,22 @@ cdef extern from "slotkern/window/find.hpp" namespace "slotkern" nogil:
         Py_ssize_t node, start, end, performance, price
         size_t size
 
-    ctypedef int (*PartFunction)(const void*, double, double*) noexcept
+    ctypedef int (*UseFunction)(const void*, double, double*) noexcept
 
-    cdef struct PartLimit:
+    cdef struct SumConstraint:
         double amount
         cbool at_least
         const double* weight
         cbool by_length
-        PartFunction function
+        UseFunction function
         const char* records
         Py_ssize_t stride
 
-    cdef cppclass PartLimits:
-        vector[PartLimit] all
+    cdef cppclass SumConstraints:
+        vector[SumConstraint] all
         size_t rows
 
-    const size_t kMostPartLimits
+    const size_t kMaxSumConstraints
     const int64_t kLimitsWork
 
     cdef cppclass Query:
@@ -42,10 +42,10 @@ cdef extern from "slotkern/window/find.hpp" namespace "slotkern" nogil:
         double setup, step, latest, max_runtime
         const uint8_t* mask
         size_t masked
-        const PartLimits* limits
+        const SumConstraints* limits
         int64_t max_work
         double length(double performance)
-        cbool charged()
+        cbool has_overhead()
 
     cdef cppclass Node:
         int32_t id

@@ -3,7 +3,7 @@ from libcpp.vector cimport vector
 
 from slotkern._base cimport Status
 from slotkern._changing cimport ChangingSlots, CSlotPool, shared_mutex
-from slotkern._kernels cimport PartLimits
+from slotkern._kernels cimport SumConstraints
 from slotkern._windows cimport Window
 
 
@@ -11,7 +11,7 @@ cdef extern from "slotkern/pool/embed.hpp" namespace "slotkern" nogil:
     cdef cppclass PoolHandle:
         CSlotPool* pool
         shared_mutex* mutex
-        vector[const PartLimits*] limits
+        vector[const SumConstraints*] limits
 
 
 cdef class SlotPool(ChangingSlots):

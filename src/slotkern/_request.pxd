@@ -1,6 +1,6 @@
 # Types of slotkern for its own doors: requests.
 from slotkern._base cimport Status
-from slotkern._kernels cimport PartLimits, Query, ShapeKind
+from slotkern._kernels cimport SumConstraints, Query, ShapeKind
 from slotkern._moments cimport Scale
 
 
@@ -8,7 +8,7 @@ cdef class Request:
     cdef Query query
     cdef readonly object where, name, said  # said: what only a clock makes numbers, or None
     cdef readonly tuple limits  # of Limit
-    cdef PartLimits sums  # what query.limits points at, and the arrays that it points at
+    cdef SumConstraints sums  # what query.limits points at, and the arrays that it points at
     cdef list tied_arrays
     cdef tuple tied  # (table, this request with what its filter and limits say of it), or None
     cdef tuple plain  # (clock, the same request in its numbers), or None

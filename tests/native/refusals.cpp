@@ -88,7 +88,7 @@ int main() {
                            costs) != 0,
          "a field that nobody knows");
   const double weight[] = {100, 150, 400};
-  PartLimits limits{{{.amount = 500, .at_least = true, .weight = weight}}, 3};
+  SumConstraints limits{{{.amount = 500, .at_least = true, .weight = weight}}, 3};
   door.limits = {nullptr, &limits};
   const auto within = [&](double number) {
     more[kLimits] = number;

@@ -37,10 +37,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::vector<double> best(static_cast<std::size_t>(n) + 1, -kInfinity);
   double largest = 0;  // of the values of items that can be chosen
   for (int i = 0; i < m; ++i)
-    if (basket.cost[static_cast<std::size_t>(i)] <= most_met(basket.budget))
+    if (basket.cost[static_cast<std::size_t>(i)] <= relaxed_max(basket.budget))
       largest = std::max(largest, std::fabs(basket.value[static_cast<std::size_t>(i)]));
   each_set(basket, [&](std::size_t k, double cost, double value) {
-    if (k < best.size() && cost <= most_met(basket.budget)) best[k] = std::max(best[k], value);
+    if (k < best.size() && cost <= relaxed_max(basket.budget)) best[k] = std::max(best[k], value);
   });
 
   std::vector<Choice>* choices = nullptr;
@@ -69,7 +69,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (std::popcount(set) != k || choice.rows.size() != static_cast<std::size_t>(k))
       wrong("not so many items", choice, optimum, basket);
     if (cost != choice.cost || value != choice.value) wrong("not their sums", choice, optimum, basket);
-    if (!(cost <= most_met(basket.budget))) wrong("over the budget", choice, optimum, basket);
+    if (!(cost <= relaxed_max(basket.budget))) wrong("over the budget", choice, optimum, basket);
     const double slack = gap * std::fabs(value) + tolerance;
     if (choice.proven && !(value >= optimum - slack)) wrong("proven, but not the best", choice, optimum, basket);
     if (!(choice.bound >= optimum - tolerance)) wrong("a bound below the best", choice, optimum, basket);

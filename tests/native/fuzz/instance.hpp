@@ -219,7 +219,7 @@ inline Asked make_query(Bytes& bytes, const std::vector<Row>& rows, std::size_t 
       if (bytes.below(2)) query.setup = bytes.pick(shares) * own;
       if (bytes.below(2) && query.volume / 2 > 0) query.volume /= 2;
     }
-    if (!query.sane()) query.setup = query.step = 0;
+    if (!query.is_valid()) query.setup = query.step = 0;
   }
   if (bytes.one_in(6)) query.latest = any().start;
   if (bytes.one_in(6)) {

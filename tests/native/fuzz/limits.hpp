@@ -76,18 +76,18 @@ inline double sum_of(const std::vector<double>& terms) {
 
 // What a kernel is asked to keep, and its columns.
 struct Limited {
-  slotkern::PartLimits limits;
+  slotkern::SumConstraints limits;
   std::deque<std::vector<double>> columns;
 
-  static double use(const PartLimit& limit, const Row& row, std::size_t origin, double length) {
+  static double use(const SumConstraint& limit, const Row& row, std::size_t origin, double length) {
     if (limit.function) return row.price * length;
     return limit.by_length ? limit.weight[origin] * length : limit.weight[origin];
   }
-  static bool keeps(const PartLimit& limit, const std::vector<double>& uses) {
+  static bool keeps(const SumConstraint& limit, const std::vector<double>& uses) {
     for (const double use : uses)
-      if (!(std::fabs(use) <= slotkern::kMostUse)) return false;
+      if (!(std::fabs(use) <= slotkern::kMaxUse)) return false;
     const double sum = sum_of(uses);
-    return limit.at_least ? sum >= least_met(limit.amount) : sum <= most_met(limit.amount);
+    return limit.at_least ? sum >= relaxed_min(limit.amount) : sum <= relaxed_max(limit.amount);
   }
 };
 
@@ -105,16 +105,16 @@ inline void make_limits(Bytes& bytes, const std::vector<Row>& rows, const Query&
       {0},                 {1, 1 + 0x1p-52, 1 - 0x1p-53, 2},
       {5e-324, 1e-310, 0, -5e-324},                   {1e290, 1, -1e290, 3e289}};
   out.limits.rows = rows.size();
-  const std::size_t count = bytes.one_in(16) ? slotkern::kMostPartLimits : 1 + bytes.below(3);
+  const std::size_t count = bytes.one_in(16) ? slotkern::kMaxSumConstraints : 1 + bytes.below(3);
   for (std::size_t k = 0; k < count && !rows.empty(); ++k) {
-    PartLimit limit;
+    SumConstraint limit;
     limit.at_least = bytes.below(2);
     limit.by_length = bytes.one_in(3);
     const std::vector<double>& palette = palettes[bytes.below(bytes.one_in(4) ? 10 : 7)];
     const bool price = bytes.one_in(4), far = bytes.one_in(16);
     std::vector<double>& weights = out.columns.emplace_back();
     for (const Row& row : rows)
-      weights.push_back(price && row.price <= slotkern::kMostUse ? row.price
+      weights.push_back(price && row.price <= slotkern::kMaxUse ? row.price
                                                                  : bytes.pick(palette));
     limit.weight = weights.data();
     if (bytes.one_in(8)) {
@@ -130,7 +130,7 @@ inline void make_limits(Bytes& bytes, const std::vector<Row>& rows, const Query&
       const std::size_t at = (first + i * (1 + bytes.below(2))) % rows.size();
       const double length = own ? length_on(query, rows[at].performance) : one;
       const double use = Limited::use(limit, rows[at], at, length);
-      if (std::fabs(use) <= slotkern::kMostUse) uses.push_back(use);
+      if (std::fabs(use) <= slotkern::kMaxUse) uses.push_back(use);
     }
     limit.amount = far ? bytes.pick(palette) : sum_of(uses);
     const std::size_t off = bytes.below(7);
@@ -145,7 +145,7 @@ inline void make_limits(Bytes& bytes, const std::vector<Row>& rows, const Query&
 inline void limits_of_pieces(const Limited& whole, const std::vector<Row>& rows,
                              const std::vector<std::size_t>& origins, Limited& out) {
   out.limits.rows = rows.size();
-  for (PartLimit limit : whole.limits.all) {
+  for (SumConstraint limit : whole.limits.all) {
     std::vector<double>& weights = out.columns.emplace_back();
     for (const std::size_t origin : origins) weights.push_back(limit.weight[origin]);
     limit.weight = weights.data();
@@ -155,7 +155,7 @@ inline void limits_of_pieces(const Limited& whole, const std::vector<Row>& rows,
 }
 
 inline void print(const Limited& limited) {
-  for (const PartLimit& limit : limited.limits.all) {
+  for (const SumConstraint& limit : limited.limits.all) {
     std::fprintf(stderr, "limit: sum(%s)%s %s %.17g:", limit.function ? "price" : "weight",
                  limit.function || limit.by_length ? " * length" : "",
                  limit.at_least ? ">=" : "<=", limit.amount);

@@ -83,7 +83,7 @@ class Oracle {
          const Limited* limited = nullptr)
       : rows_(rows), asked_(asked), limited_(limited), square_(shape == ShapeKind::square),
         n_(static_cast<std::size_t>(asked.query.n)),
-        budget_(most_met(asked.query.budget)) {
+        budget_(relaxed_max(asked.query.budget)) {
     for (std::uint32_t i = 0; i < rows.size(); ++i) {
       starts_.push_back(std::max(rows[i].start, asked.query.earliest));
       lengths_.push_back(length_on(asked.query, rows[i].performance));
@@ -126,7 +126,7 @@ class Oracle {
   // Whether a window, by its rows and its runtime, keeps the limits.
   bool keeps(const auto& window) const {
     std::vector<double> uses;
-    for (const PartLimit& limit : limited_->limits.all) {
+    for (const SumConstraint& limit : limited_->limits.all) {
       uses.clear();
       for (const auto i : window.rows)
         uses.push_back(Limited::use(limit, rows_[i], i, square_ ? window.runtime : lengths_[i]));

@@ -86,7 +86,7 @@ void what_was_asked_before_changes_no_answer() {
         refused += lean.status == Status::no_memory;
       }
       if (!below(9)) {
-        Watch watch;
+        InterruptScope watch;
         watch.arm(true);
         detail::asked.fetch_or(detail::by_signal);
         const Status status = find(prepared, memory, query, criterion, shape).status;

@@ -6,13 +6,13 @@
 #include <thread>
 #include <vector>
 
-#include "slotkern/base/by_number.hpp"
+#include "slotkern/base/bitmap_sort.hpp"
 #include "slotkern/base/exact_sum.hpp"
 #include "slotkern/base/interrupt.hpp"
-#include "slotkern/base/made_once.hpp"
+#include "slotkern/base/lazy.hpp"
+#include "slotkern/base/memory.hpp"
 #include "slotkern/base/merge_sort.hpp"
 #include "slotkern/base/numbers.hpp"
-#include "slotkern/base/room.hpp"
 #include "slotkern/base/sort_by_key.hpp"
 #include "support.hpp"
 
@@ -71,18 +71,18 @@ void amounts_are_met_in_decimals() {
       units += count;
     }
     const double sum = exact_sum(n, [&](std::size_t i) { return prices[i]; });
-    CHECK(sum <= most_met(units / unit) && sum >= least_met(units / unit));
-    CHECK(!(sum <= most_met((units - 1) / unit)) && !(sum >= least_met((units + 1) / unit)));
+    CHECK(sum <= relaxed_max(units / unit) && sum >= relaxed_min(units / unit));
+    CHECK(!(sum <= relaxed_max((units - 1) / unit)) && !(sum >= relaxed_min((units + 1) / unit)));
   }
-  CHECK(most_met(kInfinity) < kInfinity && most_met(-kInfinity) == -kInfinity);
-  CHECK(most_met(0) == 0 && most_met(5e-324) == 5e-324 && most_met(-1) > -1);
+  CHECK(relaxed_max(kInfinity) < kInfinity && relaxed_max(-kInfinity) == -kInfinity);
+  CHECK(relaxed_max(0) == 0 && relaxed_max(5e-324) == 5e-324 && relaxed_max(-1) > -1);
 }
 
 // A thread that answers no signals stops for a fork alone.
 void each_call_stops_for_what_it_hears() {
   using namespace slotkern::detail;
   for (const bool hears : {false, true}) {
-    Watch watch;
+    InterruptScope watch;
     watch.arm(hears);
     CHECK(!watch.stops(0));
     CHECK(watch.stops(by_signal) == hears);
@@ -99,7 +99,7 @@ void each_handled_signal_stops_a_call() {
     handled = 0;
     std::signal(signal, [](int number) { handled = number; });
     {
-      Watch watch;
+      InterruptScope watch;
       watch.arm(true);
       std::raise(signal);
       CHECK(handled == signal && asked == 0);
@@ -157,31 +157,31 @@ void merges_like_a_stable_sort() {
 }
 
 void several_may_make_what_one_keeps() {
-  using Kept = MadeOnce<std::vector<int>>;
+  using Kept = Lazy<std::vector<int>>;
   Kept kept;
-  CHECK(!kept.kept());
+  CHECK(!kept.get_if_ready());
   const std::vector<int>* seen[4];
   std::vector<std::thread> threads;
   for (auto& found : seen)
     threads.emplace_back([&] { found = &kept.get([] { return std::vector<int>(1000, 7); }); });
   for (std::thread& thread : threads) thread.join();
-  for (const auto* found : seen) CHECK(found == kept.kept() && found->size() == 1000);
+  for (const auto* found : seen) CHECK(found == kept.get_if_ready() && found->size() == 1000);
 
   Kept copy(kept);
-  CHECK(copy.kept() != kept.kept() && *copy.kept() == *kept.kept());
-  copy.kept()->push_back(1);
+  CHECK(copy.get_if_ready() != kept.get_if_ready() && *copy.get_if_ready() == *kept.get_if_ready());
+  copy.get_if_ready()->push_back(1);
   kept = copy;
-  CHECK(kept.kept()->back() == 1);
+  CHECK(kept.get_if_ready()->back() == 1);
   Kept moved(std::move(copy));
-  CHECK(moved.kept()->size() == 1001);
+  CHECK(moved.get_if_ready()->size() == 1001);
   moved = Kept{};
   kept.drop();
   copy = kept;
-  CHECK(!kept.kept() && !copy.kept());
+  CHECK(!kept.get_if_ready() && !copy.get_if_ready());
 }
 
 void numbers_are_put_in_order() {
-  ByNumber by_number;
+  BitmapSort by_number;
   int ordered = 0, apart = 0, twice = 0;
   for (int round = 0; round < 2000; ++round) {
     const std::size_t size = below(60), largest = 1 + below(below(3) ? 200 : 40'000);

@@ -329,13 +329,13 @@ void one_of_each_class_against_all_of_them() {
     const double sign = maximize ? 1 : -1;
     for (const auto& [w, z] : all) {
       least = std::min(least, w);
-      if (w <= most_met(limit)) best = std::max(best, sign * z);
+      if (w <= relaxed_max(limit)) best = std::max(best, sign * z);
     }
     MultipleChoiceKnapsack* answer = nullptr;
     CHECK(choose_one_each(classes, limit, maximize, 0, 1 << 20, answer).status == Status::ok);
     CHECK(answer->feasible == (best > -kInfinity) && answer->least == least);
     if (answer->feasible) {
-      CHECK(answer->proven && answer->weight <= most_met(limit) && answer->rows.size() == count);
+      CHECK(answer->proven && answer->weight <= relaxed_max(limit) && answer->rows.size() == count);
       CHECK(std::fabs(sign * answer->value - best) <= 1e-12 * (1 + std::fabs(best)));
       CHECK(sign * answer->bound >= best - 1e-12 * (1 + std::fabs(best)));
       for (std::size_t k = 0; k < count; ++k)
@@ -433,7 +433,7 @@ void integers_are_told_apart_to_the_last() {
       const double money = exact_sum(set.size(), [&](std::size_t k) {
         return cost[static_cast<std::size_t>(set[k])];
       });
-      if (money <= most_met(12)) best = std::max(best, worth);
+      if (money <= relaxed_max(12)) best = std::max(best, worth);
     });
     std::vector<Choice>* choices = nullptr;
     CHECK(choose(cost.data(), value.data(), 12, 5, 5, 12, 0, 1 << 30, 1e9, Method::search,
@@ -446,7 +446,7 @@ void integers_are_told_apart_to_the_last() {
 
 void an_interrupted_choice_says_so() {
   const double cost[] = {1, 2.5, 3}, value[] = {1, 2, 4};
-  Watch watch;
+  InterruptScope watch;
   watch.arm(true);
   detail::asked = detail::by_signal;
   std::vector<Choice>* choices = nullptr;

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <vector>
 
-#include "slotkern/slots/few_keys.hpp"
+#include "slotkern/slots/key_dictionary.hpp"
 #include "pools.hpp"
 
 using namespace slotkern;
@@ -23,7 +23,7 @@ void few_keys_are_told() {
     const double size = below(3) ? 1.0 / 7 : below(2) ? 1e-42 : 1e300;
     const bool close = below(2);
     std::set<double> all;
-    const FewKeys keys(most, [&](auto visit) {
+    const KeyDictionary keys(most, [&](auto visit) {
       for (std::size_t i = 0; i < 2 * kinds; ++i) {
         double key = static_cast<double>(below(kinds)) * size;
         for (std::size_t ulps = close ? below(4) : 0; ulps > 0; --ulps)
@@ -33,20 +33,20 @@ void few_keys_are_told() {
         if (!visit(key)) break;
       }
     });
-    CHECK(keys.few() == (most > 0 && all.size() <= std::min<std::size_t>(most, 512)));
-    if (!keys.few()) continue;
+    CHECK(keys.is_exact() == (most > 0 && all.size() <= std::min<std::size_t>(most, 512)));
+    if (!keys.is_exact()) continue;
     ++few;
-    near += !keys.rounded();
+    near += !keys.is_plain_rounding();
     float before = -std::numeric_limits<float>::infinity();
     std::set<float> rounded;
     for (const double key : all) {
-      const float known = keys.of(key);
-      CHECK(known > before && known <= key && keys.under(key) < known && keys.under(key) >= before);
-      CHECK(known == round_down(key) || !keys.rounded());
+      const float known = keys.code_of(key);
+      CHECK(known > before && known <= key && keys.predecessor_code(key) < known && keys.predecessor_code(key) >= before);
+      CHECK(known == round_down(key) || !keys.is_plain_rounding());
       before = known, rounded.insert(round_down(key));
     }
-    CHECK(keys.rounded() == (rounded.size() == all.size()));
-    CHECK(keys.of(kInfinity) == kInfinity);
+    CHECK(keys.is_plain_rounding() == (rounded.size() == all.size()));
+    CHECK(keys.code_of(kInfinity) == kInfinity);
   }
   CHECK(few > 300 && few < 2700 && near > 100 && few - near > 100);
 }
@@ -155,7 +155,7 @@ Plain plainly(const PoolState& state, const std::vector<Row>& rows, const Query&
         longest = std::max(longest, live[i].length);
         found.nodes.push_back(live[i].node);
       }
-      if (found.cost > most_met(query.budget)) continue;
+      if (found.cost > relaxed_max(query.budget)) continue;
       std::sort(found.nodes.begin(), found.nodes.end());
       found.value = criterion == criterion_index("start")    ? t
                     : criterion == criterion_index("cost")   ? found.cost
@@ -248,7 +248,7 @@ void windows_of_one_float() {
   for (std::int32_t k = 0; k < 700; ++k)
     rows.push_back({k, 0, 100, 1, 1 + (699 - k) * 0x1p-52});
   Pool p(rows);
-  CHECK(!p.prepared.by_rate.kinds().few() && !p.prepared.by_price().kinds().few());
+  CHECK(!p.prepared.by_rate.dictionary().is_exact() && !p.prepared.by_price().dictionary().is_exact());
   Query query;
   query.n = 2, query.volume = 1;
   for (const char* name : {"start", "cost", "finish", "runtime"})

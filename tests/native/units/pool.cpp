@@ -131,7 +131,7 @@ void what_was_learnt_outlives_added_slots() {
   state.free_nodes.push_back(2);
   rows.insert(rows.begin() + 1, {2, 20, 40, 1, 1});
   CHECK(prepare_slots(after, view_of(rows), true, ShapeKind::ragged, 0).status == Status::ok);
-  Watch watch;
+  InterruptScope watch;
   watch.arm(true);
   detail::asked.fetch_or(detail::by_signal);  // stopped, it is what it was
   CHECK(extend_pool(pool, after, {1, 1, 1}, state) == Status::interrupted);

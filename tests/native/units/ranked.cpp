@@ -131,7 +131,7 @@ void ranked_sweeps_find_what_plain_ones_do() {
       const std::size_t limit = 64 + below(300);
       const auto compare = [&](const auto& shape) {
         using Shape = std::remove_cvref_t<decltype(shape)>;
-        const double others = prepared.rates_of(static_cast<std::size_t>(query.n) - 1);
+        const double others = prepared.min_rate_sum(static_cast<std::size_t>(query.n) - 1);
         WindowTable quick, plain;
         Status status = Status::ok;
         if (!detail::find_ranked(prepared, query, shape, limit, quick, status)) return;
@@ -148,7 +148,7 @@ void ranked_sweeps_find_what_plain_ones_do() {
             CHECK(pool.book(plain.found[i].start, plain.parts_of(i), plain.count(i), bad) ==
                   Status::ok);
       };
-      if (query.charged())
+      if (query.has_overhead())
         compare(Charged(query));
       else
         compare(Ragged(query));
@@ -172,7 +172,7 @@ void long_searches_lose_no_window() {
     Status status = Status::ok;
     CHECK(detail::find_ranked(prepared, query, Ragged(query), limit, quick, status));
     detail::AlternativesSweep<Ragged> sweep(prepared, query, limit, plain);
-    sweep.add_group(Ragged(query), prepared.rates_of(static_cast<std::size_t>(n) - 1));
+    sweep.add_group(Ragged(query), prepared.min_rate_sum(static_cast<std::size_t>(n) - 1));
     CHECK(sweep.run() == status && status == Status::ok);
     CHECK(plain.parts.size() > 20000 && equal(quick, plain));
   }

@@ -24,7 +24,7 @@ Slot slot_of(double start, double end, std::int32_t node) {
 
 std::size_t told = 0;  // rows, as cheap ones
 
-std::vector<std::size_t> passed(const PreparedSlots& prepared, const Screen& screen,
+std::vector<std::size_t> passed(const PreparedSlots& prepared, const SlotZoneMap& screen,
                                 const Thresholds& thresholds) {
   std::vector<std::size_t> rows;
   screen.each(prepared.order, thresholds, prepared.last_position(), [&](std::size_t row) {
@@ -37,7 +37,7 @@ std::vector<std::size_t> passed(const PreparedSlots& prepared, const Screen& scr
 // Whatever has the key, the room, the performance and the end passes, in the order of time, and
 // no gap does.
 template <class KeyOf, class RoomOf>
-void check_screen(const PreparedSlots& prepared, const Screen& screen, KeyOf key, RoomOf room) {
+void check_screen(const PreparedSlots& prepared, const SlotZoneMap& screen, KeyOf key, RoomOf room) {
   Thresholds thresholds;
   std::vector<std::size_t> all, wanted;
   prepared.each_row([&](std::size_t row) { all.push_back(row); });
@@ -49,12 +49,12 @@ void check_screen(const PreparedSlots& prepared, const Screen& screen, KeyOf key
   const Slot& some = prepared.slots[below(2) ? all[below(all.size())]
                                              : *std::max_element(all.begin(), all.end(), smaller)];
   if (below(2)) thresholds.key = round_up(key(some));
-  if (below(4)) thresholds.room = round_down(room(some));
+  if (below(4)) thresholds.capacity = round_down(room(some));
   double end = -kInfinity;
   if (below(2)) end = some.end, thresholds.end = screen.ending(end);
   for (const std::size_t row : all) {
     const Slot& s = prepared.slots[row];
-    if (key(s) <= thresholds.key && room(s) >= thresholds.room && s.end >= end)
+    if (key(s) <= thresholds.key && room(s) >= thresholds.capacity && s.end >= end)
       wanted.push_back(row);
   }
   const std::vector<std::size_t> found = passed(prepared, screen, thresholds);
@@ -67,9 +67,9 @@ void check_screen(const PreparedSlots& prepared, const Screen& screen, KeyOf key
   std::vector<std::size_t> cheap;
   const float most = thresholds.key;
   const auto is_row = [&](std::size_t row) {
-    CHECK(prepared.taken[row / 64] & BlockStore::bit(row));
+    CHECK(prepared.occupied[row / 64] & BlockStore::bit(row));
   };
-  const bool visited = screen.each_cheap(
+  const bool visited = screen.probe_cheapest(
       prepared.order, thresholds, last, 1 + below(20), is_row,
       [&](std::size_t row) { return is_row(row), cheap.push_back(row), below(2) > 0; });
   if (!visited) return;
@@ -79,7 +79,7 @@ void check_screen(const PreparedSlots& prepared, const Screen& screen, KeyOf key
   for (const std::size_t row : wanted)
     if (prepared.position(row) <= last && round_down(key(prepared.slots[row])) <= thresholds.key)
       CHECK(std::binary_search(cheap.begin(), cheap.end(), row)), ++told;
-  screen.enough_were_cheap(true);
+  screen.report_probe(true);
 }
 
 void check_rows(const PreparedSlots& prepared, const SlotTree& rows, const List& list) {
@@ -95,46 +95,46 @@ void check_rows(const PreparedSlots& prepared, const SlotTree& rows, const List&
   CHECK(next == list.end());
 
   std::size_t blocks = 0, all = 0;
-  prepared.order.each([&](std::size_t seat) {
-    const std::size_t id = prepared.order.block(seat);
+  prepared.order.each([&](std::size_t entry) {
+    const std::size_t id = prepared.order.block(entry);
     const Slot* first = prepared.slots.data() + id * 64;
     for (std::size_t k = 1; k < 64; ++k)  // gaps of the same time are behind a slot
-      CHECK(prepared.taken[id] >> k & 1 ? SlotTree::before(first[k - 1], first[k])
+      CHECK(prepared.occupied[id] >> k & 1 ? SlotTree::before(first[k - 1], first[k])
                                         : !SlotTree::before(first[k], first[k - 1]));
-    for (std::uint64_t rows = prepared.taken[id]; rows; rows &= rows - 1)
-      CHECK(prepared.least_nodes[seat] <=
+    for (std::uint64_t rows = prepared.occupied[id]; rows; rows &= rows - 1)
+      CHECK(prepared.min_node_ids[entry] <=
             static_cast<float>(first[std::countr_zero(rows)].node));
     ++all;
-    blocks += prepared.taken[id] != 0;
-    if (prepared.taken[id])
-      CHECK(prepared.order.first(seat) == first[std::countr_zero(prepared.taken[id])].start);
+    blocks += prepared.occupied[id] != 0;
+    if (prepared.occupied[id])
+      CHECK(prepared.order.min_start(entry) == first[std::countr_zero(prepared.occupied[id])].start);
     else
-      CHECK(list.empty() && prepared.order.first(seat) == -kInfinity);
+      CHECK(list.empty() && prepared.order.min_start(entry) == -kInfinity);
   });
   CHECK(blocks == all || (blocks == 0 && all == 1));
   std::size_t taken = 0;
-  for (const std::uint64_t mask : prepared.taken) taken += mask != 0;
+  for (const std::uint64_t mask : prepared.occupied) taken += mask != 0;
   CHECK(taken == blocks);  // no slots stand in blocks that are out of order
 
   if (list.empty()) return;
   const double t = list.begin()->first.first + static_cast<double>(below(100));
   prepared.each_row([&](std::size_t row) {
     const std::size_t position = prepared.position(row);
-    const std::size_t seat = prepared.order.seat_at(position / 64);
-    CHECK(prepared.order.block(seat) * 64 + position % 64 == row);
+    const std::size_t entry = prepared.order.entry_at(position / 64);
+    CHECK(prepared.order.block(entry) * 64 + position % 64 == row);
     CHECK((prepared.slots[row].start <= t) == (position <= prepared.position_at(t)));
     // Told by the next slot of the block; the last one may say that more come.
-    const std::uint64_t behind = prepared.taken[row / 64] >> row % 64 >> 1;
+    const std::uint64_t behind = prepared.occupied[row / 64] >> row % 64 >> 1;
     const auto next = list.upper_bound({prepared.slots[row].start, prepared.slots[row].node});
     const bool last = next == list.end() || next->first.first > t;
-    CHECK(prepared.last_by(t, row) == (last && behind != 0));
+    CHECK(prepared.is_last_starting_by(t, row) == (last && behind != 0));
   });
-  CHECK(prepared.farthest_start() == std::max(std::fabs(list.begin()->first.first),
+  CHECK(prepared.max_abs_start() == std::max(std::fabs(list.begin()->first.first),
                                               std::fabs(list.rbegin()->first.first)));
 
   check_screen(prepared, prepared.by_rate, [](const Slot& s) { return s.rate; },
                [](const Slot& s) { return (s.end - s.start) * s.performance; });
-  if (prepared.prices())
+  if (prepared.by_price_if_built())
     check_screen(prepared, prepared.by_price(), [](const Slot& s) { return s.price; },
                  [](const Slot& s) { return s.end - s.start; });
 }
@@ -232,7 +232,7 @@ int main() {
     rows_are_the_sorted_slots(300, starts, 4500, 5);   // and join
     rows_are_the_sorted_slots(300, starts, 3000, 5, true);
   }
-#if SLOTKERN_FEW_BLOCKS == 0
+#if SLOTKERN_KEY_INDEX_THRESHOLD == 0
   CHECK(told > 10000);
 #endif
   return report();

@@ -40,7 +40,7 @@ void all_passes_find_the_same_rows() {
     const Thresholds thresholds{some(), some(), some(), some()};
     std::uint64_t expected = 0;
     for (int j = 0; j < 64; ++j)
-      if (key[j] <= thresholds.key && room[j] >= thresholds.room &&
+      if (key[j] <= thresholds.key && room[j] >= thresholds.capacity &&
           performance[j] >= thresholds.performance && end[j] >= thresholds.end)
         expected |= std::uint64_t{1} << j;
     for (const Pass pass : passes) CHECK(pass(key, room, performance, end, thresholds) == expected);
@@ -58,9 +58,9 @@ void extremes_are_those_of_a_plain_look() {
     float least = none;
     for (int j = 0; j < 64; ++j)
       if (room[j] >= wanted) least = std::min(least, keys[j]);
-    CHECK(detail::least64(keys) == *std::min_element(keys, keys + 64));
-    CHECK(detail::most64(keys) == *std::max_element(keys, keys + 64));
-    CHECK(detail::least_with64(keys, room, wanted) == least);
+    CHECK(detail::min64(keys) == *std::min_element(keys, keys + 64));
+    CHECK(detail::max64(keys) == *std::max_element(keys, keys + 64));
+    CHECK(detail::min_key_with_capacity64(keys, room, wanted) == least);
   }
 }
 
@@ -75,11 +75,11 @@ void leasts_of_lanes_and_places_among_them() {
     for (int k = 0; k < 8; ++k) lanes[k] = expected[k] = static_cast<float>(below(100));
     for (int j = 0; j < 64; ++j) expected[j % 8] = std::min(expected[j % 8], x[j]);
     const float least = *std::min_element(x.begin(), x.begin() + 64);
-    CHECK(detail::least_of_lanes64(x.data(), lanes) == least);
+    CHECK(detail::min_of_lanes64(x.data(), lanes) == least);
     CHECK(std::equal(lanes, lanes + 8, expected));
 
     const std::size_t n = 1 + below(80);
-    const float key = detail::about_nth(x, n);
+    const float key = detail::approximate_nth(x, n);
     std::sort(x.begin(), x.end());
     const auto finite =
         static_cast<std::size_t>(std::lower_bound(x.begin(), x.end(), none) - x.begin());
@@ -95,10 +95,10 @@ void leasts_of_lanes_and_places_among_them() {
 
 // A screen of so many rows, of which put(rows, j, i) says row i as the j-th of its block.
 template <class Put>
-Screen screen_of(std::size_t count, double origin, Put put) {
-  Screen screen;
+SlotZoneMap screen_of(std::size_t count, double origin, Put put) {
+  SlotZoneMap screen;
   screen.open(count, origin);
-  ScreenRows rows;
+  ZoneMapRows rows;
   for (std::size_t first = 0; first < count; first += 64) {
     const std::size_t here = std::min<std::size_t>(64, count - first);
     for (std::size_t j = 0; j < here; ++j) put(rows, j, first + j);
@@ -113,7 +113,7 @@ void least_keys_hide_no_row() {
   constexpr std::size_t blocks = 1024;  // fewer are not remembered
   std::vector<float> key(blocks * 64), room(key.size());
   std::vector<float> leasts(blocks, 0.0f);  // of whatever room
-  LeastKeys keys;
+  MinKeyByCapacity keys;
   keys.reset(blocks, blocks, true);
   std::size_t hidden = 0, shown = 0, learnt = 0;
   for (int round = 0; round < 20000; ++round) {
@@ -122,15 +122,15 @@ void least_keys_hide_no_row() {
     room[row] = below(3) ? 100 * static_cast<float>(below(1000)) / 999 : 0;
     if (room[row] > before || below(2)) {
       key[row] = static_cast<float>(below(1000));
-      keys.widen(block, key[row], room[row]);
+      keys.expand(block, key[row], room[row]);
     }
-    keys.loosen(block);
+    keys.mark_stale(block);
     const float* const first = &key[block * 64];
     leasts[block] = *std::min_element(first, first + 64);
-    if (below(500) == 0) keys.forget(block, leasts[block]);
+    if (below(500) == 0) keys.reset_entry(block, leasts[block]);
     const float most = static_cast<float>(below(40)), least = 12 + static_cast<float>(below(80));
-    const std::size_t size = keys.size_for(least, leasts.data());
-    if (size == LeastKeys::kNone) continue;
+    const std::size_t size = keys.class_for(least, leasts.data());
+    if (size == MinKeyByCapacity::kNoClass) continue;
     bool some = false;
     for (std::size_t j = block * 64; j < block * 64 + 64; ++j)
       some |= key[j] <= most && room[j] >= least;
@@ -140,8 +140,8 @@ void least_keys_hide_no_row() {
     if (!passes || some) continue;
     // Nor, where a size begins, has a block that passes none.
     const float begins = 12 + static_cast<float>(below(4));
-    const std::size_t from = keys.size_for(begins, leasts.data());
-    keys.learn(block, &key[block * 64], &room[block * 64]);
+    const std::size_t from = keys.class_for(begins, leasts.data());
+    keys.compute(block, &key[block * 64], &room[block * 64]);
     bool any = false;
     for (std::size_t j = block * 64; j < block * 64 + 64; ++j)
       any |= key[j] <= most && room[j] >= begins;
@@ -161,31 +161,31 @@ void least_keys_tell_sizes_apart() {
         for (; sizes > 0; --sizes) room += room < 16 ? 1 : room < 32 ? 2 : 4;
         return room;
       };
-      LeastKeys keys;
-      keys.reset(kFewBlocks + 1, 64, true);
-      keys.size_for(2 * first, leasts.data());  // they begin at half of it
+      MinKeyByCapacity keys;
+      keys.reset(kKeyIndexThreshold + 1, 64, true);
+      keys.class_for(2 * first, leasts.data());  // they begin at half of it
       std::vector<float> key(64, kInfinity), room(64, -1);
       key[5] = 3, room[5] = begins(first, k);
-      keys.learn(7, key.data(), room.data());
+      keys.compute(7, key.data(), room.data());
       const auto passes = [&](std::size_t size, float most) {
-        return keys.pass(0, keys.size_for(begins(first, size), leasts.data()), most) >> 7 & 1;
+        return keys.pass(0, keys.class_for(begins(first, size), leasts.data()), most) >> 7 & 1;
       };
       CHECK(passes(k, 3) && !passes(k, 2) && !passes(k + 1, 3));
     }
   // Of rooms so small that they are of no size nothing is said; of the largest, what is true.
   constexpr float largest = std::numeric_limits<float>::max();
   for (const float wanted : {1e-40f, 1e-30f, largest / 4, largest}) {
-    LeastKeys keys;
-    keys.reset(kFewBlocks + 1, 64, true);
-    const std::size_t size = keys.size_for(wanted, leasts.data());
-    CHECK((size == LeastKeys::kNone) == (wanted < 1e-38f));
-    if (size == LeastKeys::kNone) continue;
+    MinKeyByCapacity keys;
+    keys.reset(kKeyIndexThreshold + 1, 64, true);
+    const std::size_t size = keys.class_for(wanted, leasts.data());
+    CHECK((size == MinKeyByCapacity::kNoClass) == (wanted < 1e-38f));
+    if (size == MinKeyByCapacity::kNoClass) continue;
     const std::vector<float> key(64, 3), room(64, wanted), little(64, wanted / 4);
-    keys.learn(7, key.data(), room.data());
-    keys.learn(8, key.data(), little.data());
+    keys.compute(7, key.data(), room.data());
+    keys.compute(8, key.data(), little.data());
     CHECK(keys.pass(0, size, 3) >> 7 & 1 && !(keys.pass(0, size, 2) >> 7 & 1));
     CHECK(!(keys.pass(0, size, 3) >> 8 & 1));
-    keys.widen(8, 2, wanted);
+    keys.expand(8, 2, wanted);
     CHECK(keys.pass(0, size, 2) >> 8 & 1);
   }
 }
@@ -194,21 +194,21 @@ void least_keys_tell_sizes_apart() {
 void pages_know_their_least_keys() {
   for (int round = 0; round < 300; ++round) {
     const std::size_t blocks = 1 + below(round % 3 ? 900 : 70);
-    Blocks order;
-    order.lay_out(blocks);
-    const std::size_t seats = order.seats();
-    std::vector<float> leasts(seats, kInfinity);
-    order.each([&](std::size_t seat) { leasts[seat] = static_cast<float>(below(1000)); });
-    LeastKeys keys;
-    keys.reset(kFewBlocks + blocks, seats, true);
-    const std::size_t size = keys.size_for(1, leasts.data()), last = below(seats);
-    const float some = keys.key_of_some(order, size, last, 1 + below(40));
+    BlockDirectory order;
+    order.bulk_load(blocks);
+    const std::size_t entries = order.entries();
+    std::vector<float> leasts(entries, kInfinity);
+    order.each([&](std::size_t entry) { leasts[entry] = static_cast<float>(below(1000)); });
+    MinKeyByCapacity keys;
+    keys.reset(kKeyIndexThreshold + blocks, entries, true);
+    const std::size_t size = keys.class_for(1, leasts.data()), last = below(entries);
+    const float some = keys.estimate_threshold(order, size, last, 1 + below(40));
     float least = kInfinity;
     for (std::size_t page = 0; page <= last / 64; ++page) {
-      const auto first = leasts.begin() + static_cast<std::ptrdiff_t>(order.seat_at(64 * page));
+      const auto first = leasts.begin() + static_cast<std::ptrdiff_t>(order.entry_at(64 * page));
       const std::size_t begun = page == last / 64 ? last % 64 + 1 : 64;
       const float of_page = *std::min_element(first, first + static_cast<std::ptrdiff_t>(begun));
-      CHECK(keys.page_least(page) == of_page);
+      CHECK(keys.leaf_min_key(page) == of_page);
       least = std::min(least, of_page);
     }
     CHECK(some >= least && some < kInfinity);
@@ -217,7 +217,7 @@ void pages_know_their_least_keys() {
 
 // The screen tells what differs by less than a thousandth, far from zero too.
 void screen_passes_little_that_is_just_beyond() {
-  const Screen screen = screen_of(640, 1.7e9, [](ScreenRows& rows, std::size_t j, std::size_t i) {
+  const SlotZoneMap screen = screen_of(640, 1.7e9, [](ZoneMapRows& rows, std::size_t j, std::size_t i) {
     const double near = 1 + 1e-6 * static_cast<double>(i);
     rows.put(j, near, near, near, 1.7e9 + static_cast<double>(i));
   });
@@ -240,7 +240,7 @@ void screen_keeps_what_a_plain_filter_keeps() {
     const double origin = static_cast<double>(below(3)) - 1;
     for (std::size_t i = 0; i < count; ++i)
       for (auto& column : columns) column.push_back(static_cast<float>(below(8)));
-    const Screen screen = screen_of(count, origin, [&](ScreenRows& rows, std::size_t j,
+    const SlotZoneMap screen = screen_of(count, origin, [&](ZoneMapRows& rows, std::size_t j,
                                                        std::size_t i) {
       rows.put(j, columns[0][i], columns[1][i], columns[2][i], columns[3][i]);
     });
@@ -249,7 +249,7 @@ void screen_keeps_what_a_plain_filter_keeps() {
     const std::size_t last = below(count), most = below(3) == 0 ? below(5) : count;
     std::vector<std::size_t> expected, seen;
     for (std::size_t i = 0; i <= last && expected.size() < most; ++i)
-      if (columns[0][i] <= thresholds.key && columns[1][i] >= thresholds.room &&
+      if (columns[0][i] <= thresholds.key && columns[1][i] >= thresholds.capacity &&
           columns[2][i] >= thresholds.performance && columns[3][i] - origin >= thresholds.end)
         expected.push_back(i);
     if (most > 0)
@@ -261,102 +261,102 @@ void screen_keeps_what_a_plain_filter_keeps() {
   }
 }
 
-// Blocks come and go: they stand in order, and what moves with their seats stays with them.
+// BlockDirectory come and go: they stand in order, and what moves with their entries stays with them.
 void blocks_stand_in_order() {
   struct Labels {
     std::vector<std::size_t>* of_seats;
-    void resize(std::size_t seats) const { of_seats->resize(seats, Blocks::kNone); }
+    void resize(std::size_t entries) const { of_seats->resize(entries, BlockDirectory::kNone); }
     void move(std::size_t from, std::size_t to, std::size_t count) const {
       std::memmove(of_seats->data() + to, of_seats->data() + from, count * sizeof(std::size_t));
     }
-    void clear(std::size_t seat) const { (*of_seats)[seat] = Blocks::kNone; }
+    void clear(std::size_t entry) const { (*of_seats)[entry] = BlockDirectory::kNone; }
   };
   for (const std::size_t first : {1, 2, 60, 61, 500}) {
-    Blocks order;
+    BlockDirectory order;
     order.reserve(first);
-    order.lay_out(first);
-    std::vector<std::size_t> label(order.seats(), Blocks::kNone), spare;
+    order.bulk_load(first);
+    std::vector<std::size_t> label(order.entries(), BlockDirectory::kNone), spare;
     std::vector<std::pair<double, std::size_t>> wanted;  // first start and block
-    order.each([&](std::size_t seat) {
+    order.each([&](std::size_t entry) {
       const auto start = static_cast<double>(wanted.size() / 3);  // several begin together
-      label[seat] = wanted.size();
-      order.set_first(seat, start);
-      wanted.push_back({start, order.block(seat)});
-      CHECK(order.block(seat) + 1 == wanted.size());
+      label[entry] = wanted.size();
+      order.set_min_start(entry, start);
+      wanted.push_back({start, order.block(entry)});
+      CHECK(order.block(entry) + 1 == wanted.size());
     });
     CHECK(wanted.size() == first);
     std::size_t next = first;
     for (int step = 0; step < 6000; ++step) {
       const bool adds = wanted.size() == 1 || below(step / 1000 % 2 == 0 ? 4 : 8) < 3;
       const std::size_t at = below(wanted.size());
-      const std::size_t seat = order.seat_of(wanted[at].second);
+      const std::size_t entry = order.entry_of(wanted[at].second);
       if (adds) {
         std::size_t block = next;
         if (spare.empty()) ++next;
         else block = spare.back(), spare.pop_back();
-        const std::size_t fresh = order.add(seat, block, Labels{&label});
-        order.set_first(fresh, wanted[at].first);
+        const std::size_t fresh = order.add(entry, block, Labels{&label});
+        order.set_min_start(fresh, wanted[at].first);
         label[fresh] = block;
         wanted.insert(wanted.begin() + static_cast<std::ptrdiff_t>(at) + 1,
                       {wanted[at].first, block});
-        CHECK(order.previous(fresh) == order.seat_of(wanted[at].second));
+        CHECK(order.previous(fresh) == order.entry_of(wanted[at].second));
       } else {
         spare.push_back(wanted[at].second);
-        order.take(seat, Labels{&label});
+        order.remove(entry, Labels{&label});
         wanted.erase(wanted.begin() + static_cast<std::ptrdiff_t>(at));
       }
       if (step % 16 != 0) continue;
-      std::size_t j = 0, before = Blocks::kNone, labels = 0;
+      std::size_t j = 0, before = BlockDirectory::kNone, labels = 0;
       order.each([&](std::size_t s) {
         CHECK(order.block(s) == wanted[j].second && label[s] == wanted[j].second);
-        CHECK(order.first(s) == wanted[j].first && order.seat_of(wanted[j].second) == s);
-        CHECK(order.seat_at(order.position_of(s)) == s && order.previous(s) == before);
-        if (before != Blocks::kNone)
+        CHECK(order.min_start(s) == wanted[j].first && order.entry_of(wanted[j].second) == s);
+        CHECK(order.entry_at(order.position_of(s)) == s && order.previous(s) == before);
+        if (before != BlockDirectory::kNone)
           CHECK(order.next(before) == s && order.position_of(before) < order.position_of(s));
         before = s, ++j;
       });
-      CHECK(j == wanted.size() && order.last_seat() == before && order.next(before) == Blocks::kNone);
-      for (const std::size_t one : label) labels += one != Blocks::kNone;
-      CHECK(labels == wanted.size());  // nothing is said of seats that are empty
+      CHECK(j == wanted.size() && order.last_entry() == before && order.next(before) == BlockDirectory::kNone);
+      for (const std::size_t one : label) labels += one != BlockDirectory::kNone;
+      CHECK(labels == wanted.size());  // nothing is said of entries that are empty
       const double t = static_cast<double>(below(wanted.size() / 2 + 2)) - 1;
       std::size_t by = 0;
       for (std::size_t k = 0; k < wanted.size(); ++k)
         if (wanted[k].first <= t) by = k;
-      CHECK(order.block(order.last_by(t)) == wanted[by].second);
+      CHECK(order.block(order.last_starting_by(t)) == wanted[by].second);
     }
   }
 }
 
-// Blocks come and go, rows come and leave: the same as a screen that is made anew.
+// BlockDirectory come and go, rows come and leave: the same as a screen that is made anew.
 void screen_follows_rows_that_change() {
-  struct Seats {
-    Screen* screen;
-    void resize(std::size_t seats) const { screen->resize(seats); }
+  struct ZoneMapEntries {
+    SlotZoneMap* screen;
+    void resize(std::size_t entries) const { screen->resize(entries); }
     void move(std::size_t from, std::size_t to, std::size_t count) const {
       screen->move(from, to, count);
     }
-    void clear(std::size_t seat) const { screen->clear_seat(seat); }
+    void clear(std::size_t entry) const { screen->clear_entry(entry); }
   };
-  Blocks order;
-  order.lay_out(1);
-  Screen screen;
-  screen.reset(64, 0, 1, order.seats());
+  BlockDirectory order;
+  order.bulk_load(1);
+  SlotZoneMap screen;
+  screen.reset(64, 0, 1, order.entries());
   std::vector<std::vector<double>> keys{std::vector<double>(64, NAN)};  // NaN: there is no row
   std::vector<std::size_t> blocks{0};  // in order
   std::size_t most_blocks = 0;
   for (int step = 0; step < 4000; ++step) {
     const bool grow = blocks.size() < 2 || below(step < 2000 ? 3 : 40) == 0;
     const std::size_t at = below(blocks.size());
-    const std::size_t seat = order.seat_of(blocks[at]);
+    const std::size_t entry = order.entry_of(blocks[at]);
     if (grow) {
       const std::size_t block = keys.size();
       screen.add_rows();
-      const std::size_t fresh = order.add(seat, block, Seats{&screen});
+      const std::size_t fresh = order.add(entry, block, ZoneMapEntries{&screen});
       blocks.insert(blocks.begin() + static_cast<std::ptrdiff_t>(at) + 1, block);
       keys.emplace_back(64, NAN);
-      screen.fold(fresh, block * 64);
+      screen.recompute_bounds(fresh, block * 64);
     } else if (below(8) == 0) {
-      order.take(seat, Seats{&screen});
+      order.remove(entry, ZoneMapEntries{&screen});
       blocks.erase(blocks.begin() + static_cast<std::ptrdiff_t>(at));
     } else {
       const std::size_t row = blocks[at] * 64 + below(64);
@@ -364,15 +364,15 @@ void screen_follows_rows_that_change() {
       if (std::isnan(key)) {
         key = static_cast<double>(below(50));
         screen.set(row, key, 10, 10, 10);
-        screen.widen(seat, row);
+        screen.expand(entry, row);
       } else {
         key = NAN;
         screen.clear(row);
-        screen.loosen(seat);
-        if (below(4) == 0) screen.share(order), screen.unshare();
+        screen.mark_stale(entry);
+        if (below(4) == 0) screen.freeze(order), screen.unfreeze();
       }
     }
-    const std::size_t last = order.position_of(order.last_seat());
+    const std::size_t last = order.position_of(order.last_entry());
     screen.count_blocks(last + 1);
     most_blocks = std::max(most_blocks, blocks.size());
     const double most = static_cast<double>(below(50));
@@ -429,11 +429,11 @@ void prepared_rows_know_their_place() {
   std::sort(rates.begin(), rates.end());
   double sum = 0;
   for (std::size_t k = 0; k < rates.size(); sum += rates[k++])
-    CHECK(std::fabs(prepared.rates_of(k) - sum) < 1e-12);
+    CHECK(std::fabs(prepared.min_rate_sum(k) - sum) < 1e-12);
   CHECK(prepared.groups.size() == 4 && prepared.groups.back().end == 8);
   CHECK(prepared.last_position() == 39 && prepared.first_start() == 0);
-  CHECK(prepared.farthest_start() == 9 && prepared.latest_end == 9.5);
-  CHECK(cut_finish(9.5 - 0x1p-50, 9.5) == 9.5 && cut_finish(9, 9.5) == 9);
+  CHECK(prepared.max_abs_start() == 9 && prepared.latest_end == 9.5);
+  CHECK(snap_finish(9.5 - 0x1p-50, 9.5) == 9.5 && snap_finish(9, 9.5) == 9);
 }
 
 // What nodes are called changes nothing but their names: few and many, some alike.

@@ -192,7 +192,7 @@ void ranks_keep_the_cheapest() {
     CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::ragged, 0).status == Status::ok);
     CHECK(prepared.one_price);
     const double volume = below(5) ? 1 + double(below(30)) : below(2) ? 1e-200 : 0.1;
-    told += prepared.ranks().tell_costs(volume);
+    told += prepared.rate_order().order_determines_cost(volume);
     kept_are_the_cheapest(kept, prepared, volume);
   }
   CHECK(told > 100 && told < 350);

@@ -28,13 +28,13 @@ namespace slotkern {
 inline constexpr double kDecimals = 0x1p-50;
 
 // The largest sum that meets an amount from above. It is finite: an infinite sum meets none.
-inline double most_met(double amount) {
+inline double relaxed_max(double amount) {
   constexpr double largest = std::numeric_limits<double>::max();
   return std::min(amount * (amount < 0 ? 1 - kDecimals : 1 + kDecimals), largest);
 }
 
 // The least sum that meets an amount from below.
-inline double least_met(double amount) { return -most_met(-amount); }
+inline double relaxed_min(double amount) { return -relaxed_max(-amount); }
 
 // A sum that grows term by term.
 class ExactSum {

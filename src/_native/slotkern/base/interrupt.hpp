@@ -1,6 +1,6 @@
 // Signals: a long call stops within milliseconds when a signal arrives that Python handles.
 //
-// Each Python-facing function arms a Watch. A kernel that may run long calls expect_long(), which
+// Each Python-facing function arms a InterruptScope. A kernel that may run long calls enable_interrupts(), which
 // chains a handler of ours in front of every handler that the interpreter has installed (SIGINT,
 // SIGTERM, SIGALRM ...), in the thread that runs Python's handlers only. Kernels call poll()
 // between pieces of counted work: one load of a flag. If the flag is set, poll() throws
@@ -27,7 +27,7 @@ namespace slotkern {
 
 struct Interrupted {};
 
-class Watch;
+class InterruptScope;
 
 namespace detail {
 
@@ -36,7 +36,7 @@ enum Asked : unsigned { by_signal = 1, by_fork = 2, by_other = 4 };
 
 inline std::atomic<unsigned> asked{0};
 inline std::atomic<std::uint64_t> arrived{0};  // signals, one bit each, SIGINT among them
-inline thread_local Watch* watch = nullptr;    // of the call that this thread is in
+inline thread_local InterruptScope* watch = nullptr;    // of the call that this thread is in
 
 inline std::uint64_t bit_of(int signal) { return std::uint64_t{1} << (signal & 63); }
 
@@ -80,28 +80,28 @@ inline bool is_fault(int signal) {
 
 }  // namespace detail
 
-// One call. `hears`: this thread runs Python's signal handlers.
-class Watch {
+// One call. `runs_python_handlers`: this thread runs Python's signal handlers.
+class InterruptScope {
  public:
-  Watch() = default;
-  Watch(const Watch&) = delete;
-  Watch& operator=(const Watch&) = delete;
-  ~Watch() {
+  InterruptScope() = default;
+  InterruptScope(const InterruptScope&) = delete;
+  InterruptScope& operator=(const InterruptScope&) = delete;
+  ~InterruptScope() {
     if (!armed_) return;
     detail::watch = outer_;
     if (installed_) restore();
   }
 
-  void arm(bool hears) {
+  void arm(bool runs_python_handlers) {
     armed_ = true;
-    hears_ = hears;
+    runs_handlers_ = runs_python_handlers;
     outer_ = detail::watch;
     detail::watch = this;
   }
 
   // Installs the handlers; once a call.
   void install() {
-    if (tried_ || !hears_ || (outer_ && outer_->installed_)) return;
+    if (tried_ || !runs_handlers_ || (outer_ && outer_->installed_)) return;
     tried_ = true;
 #if defined(_WIN32)
     const detail::Handling found = std::signal(SIGINT, detail::on_signal);
@@ -144,7 +144,7 @@ class Watch {
   }
 
   bool stops(unsigned asked) const {
-    if (!hears_ || asked == 0) return (asked & detail::by_fork) != 0;
+    if (!runs_handlers_ || asked == 0) return (asked & detail::by_fork) != 0;
     if (asked & (detail::by_signal | detail::by_fork)) return true;
     return (detail::arrived.load() & ~stopped_) != 0 || Clock::now() - began_ >= spent_;
   }
@@ -176,16 +176,16 @@ class Watch {
     forget();
   }
 
-  bool armed_ = false, hears_ = false, tried_ = false;
+  bool armed_ = false, runs_handlers_ = false, tried_ = false;
   std::uint64_t installed_ = 0;  // signals, one bit each: handlers of ours
   std::uint64_t stopped_ = 0;    // signals that have stopped an attempt of this call
   Clock::time_point began_{};    // of the current attempt
   Clock::duration spent_{};      // by the attempts before it
-  Watch* outer_ = nullptr;
+  InterruptScope* outer_ = nullptr;
 };
 
 // For a kernel that may take more than a few milliseconds from here.
-inline void expect_long() {
+inline void enable_interrupts() {
   if (detail::watch) detail::watch->install();
 }
 
@@ -196,15 +196,15 @@ SLOTKERN_INLINE void poll() {
 }
 
 // While one stands, poll() is silent: for work that must not be left half done.
-class Undisturbed {
+class InterruptMask {
  public:
-  Undisturbed() : watch_(detail::watch) { detail::watch = nullptr; }
-  ~Undisturbed() { detail::watch = watch_; }
-  Undisturbed(const Undisturbed&) = delete;
-  Undisturbed& operator=(const Undisturbed&) = delete;
+  InterruptMask() : watch_(detail::watch) { detail::watch = nullptr; }
+  ~InterruptMask() { detail::watch = watch_; }
+  InterruptMask(const InterruptMask&) = delete;
+  InterruptMask& operator=(const InterruptMask&) = delete;
 
  private:
-  Watch* watch_;
+  InterruptScope* watch_;
 };
 
 }  // namespace slotkern

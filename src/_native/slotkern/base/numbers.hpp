@@ -26,16 +26,16 @@
 // is rare, and would make those lines many.
 #if defined(__GNUC__)
 #define SLOTKERN_INLINE __attribute__((always_inline)) inline
-#define SLOTKERN_APART __attribute__((noinline))
+#define SLOTKERN_NOINLINE __attribute__((noinline))
 #else
 #define SLOTKERN_INLINE inline
-#define SLOTKERN_APART
+#define SLOTKERN_NOINLINE
 #endif
 
 namespace slotkern {
 
 // For which processors this one runs the cloned loops; narrow ones stop at x86-64-v3, and the
-// screen asks for AVX2 or AVX-512F alone (slots/pass.hpp).
+// screen asks for AVX2 or AVX-512F alone (slots/filter64.hpp).
 inline const char* clones_in_use() {
 #if defined(SLOTKERN_MULTIVERSION) && SLOTKERN_MULTIVERSION
   // The features that tell the levels apart: not all compilers know their names here.

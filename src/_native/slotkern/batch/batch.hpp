@@ -124,7 +124,7 @@ struct BatchPool {
     for (const BatchJob& job : jobs) least = std::min(least, job.query.volume);
     prices_.clear();
     for (const Slot& slot : base.slots) prices_.push_back(slot.price);
-    slots.copy_all_but_screens(base);  // the pool builds these itself
+    slots.copy_without_zone_maps(base);  // the pool builds these itself
     pool.open(slots, prices_, nullptr, least);
   }
   void copy(const BatchPool& other) {
@@ -149,7 +149,7 @@ class Batch {
       out.reasons.assign(jobs.size(), static_cast<std::uint8_t>(Reason::nodes));
       return Status::ok;
     }
-    if (jobs.size() * base.slots.size() > kLongCallPairs) expect_long();
+    if (jobs.size() * base.slots.size() > kLongCallPairs) enable_interrupts();
     free.open(base, jobs);
     spent_ = 0;
     for (std::size_t s = 0; s + 1 < rules.slices.size(); ++s)
@@ -310,7 +310,7 @@ class Batch {
       with.add(lightest);
       ExactSum lowered = with;
       lowered.add(savings_[j + 1]);
-      if (rules_->limited && !(lowered.value() <= most_met(share))) {
+      if (rules_->limited && !(lowered.value() <= relaxed_max(share))) {
         expense_.resize(expense_.size() - count), value_.resize(value_.size() - count);
         out_->reasons[first + j] = kOverLimit;
         continue;
@@ -321,7 +321,7 @@ class Batch {
       kept_jobs_.push_back(j);
     }
     const double limit = rules_->limited ? share : usual.value();
-    if (rules_->limited && !(least.value() <= most_met(limit))) return reject_all(first);
+    if (rules_->limited && !(least.value() <= relaxed_max(limit))) return reject_all(first);
     MultipleChoiceKnapsack& answer = multiple_choice_scratch();
     const Classes classes{value_.data(), expense_.data(), classes_.data(), classes_.size() - 1};
     const Fault fault = answer.run(classes, limit, rules_->maximize, rules_->gap, rules_->work);
@@ -402,7 +402,7 @@ class Batch {
         const double sum = exact_sum(answer.rows.size(), [&](std::size_t i) {
           return expense_[static_cast<std::size_t>(answer.rows[i])];
         });
-        if (sum <= most_met(limit))
+        if (sum <= relaxed_max(limit))
           spent = sum;
         else
           answer.rows[c] = static_cast<std::int64_t>(now);

@@ -59,7 +59,7 @@ class BatchBound {
     double sum = 0;
     expense = 0;
     for (const BatchJob& job : jobs_)
-      sum += min_sum_of_job(prepared_.as_searched(job.query), lambda, expense);
+      sum += min_sum_of_job(prepared_.normalized_for_search(job.query), lambda, expense);
     return sum - (rules_.limited ? lambda * limit : 0);
   }
 
@@ -90,7 +90,7 @@ class BatchBound {
     }
     // The cost of a window cannot exceed its budget.
     if (rules_.maximize && rules_.target.kind == Measure::cost && lambda == 0)
-      best = std::max(best, -query.most_money());
+      best = std::max(best, -query.max_cost());
     expense += spent;
     return best;
   }
@@ -109,7 +109,7 @@ class BatchBound {
 inline Status bound_batch(const PreparedSlots& prepared, const std::vector<BatchJob>& jobs,
                           const BatchRules& rules, double& bound) noexcept {
   return guarded([&] {
-    if (jobs.size() * prepared.slots.size() > kLongCallPairs) expect_long();
+    if (jobs.size() * prepared.slots.size() > kLongCallPairs) enable_interrupts();
     bound = BatchBound(prepared, jobs, rules).compute(rules.limit);
     return Status::ok;
   });

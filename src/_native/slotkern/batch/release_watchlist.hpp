@@ -95,7 +95,7 @@ class ReleaseWatchlist {
     for (const BatchJob& job : jobs) {
       earliest_.push_back(job.query.earliest);
       deadline_.push_back(job.query.deadline);
-      has_charged_parts_ = has_charged_parts_ || job.query.charged();
+      has_charged_parts_ = has_charged_parts_ || job.query.has_overhead();
     }
     reservations_.resize(free.slots.nodes.size());
   }
@@ -139,7 +139,7 @@ class ReleaseWatchlist {
   void add(double start, double end, std::size_t place) {
     const double performance = free_.slots.nodes[place].performance;
     while (first_waiting_ < jobs_.size() && volume_[first_waiting_] == kInfinity) ++first_waiting_;
-    const double latest_start = end + std::fabs(end) * 0x1p-49;  // cut_finish() may move the end
+    const double latest_start = end + std::fabs(end) * 0x1p-49;  // snap_finish() may move the end
     for_each_free_span(start, end, place, [&](const Span& span) {
       const auto index = static_cast<double>(freed_.size());
       freed_.push_back({span.start, span.end, start, end, latest_start, performance,

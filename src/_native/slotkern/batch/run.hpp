@@ -58,7 +58,7 @@ inline Status execute_batch(const PreparedSlots& base, const std::vector<BatchJo
   return guarded([&] {
     static thread_local BatchPool free;
     out.windows.clear(), out.promised.clear(), out.reasons.clear();
-    if (jobs.size() * base.slots.size() > kLongCallPairs) expect_long();
+    if (jobs.size() * base.slots.size() > kLongCallPairs) enable_interrupts();
     if (base.slots.empty()) {
       for (std::size_t j = 0; j < jobs.size(); ++j) out.windows.add_none();
       out.promised.assign(jobs.size(), std::numeric_limits<double>::quiet_NaN());

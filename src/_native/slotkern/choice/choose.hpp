@@ -146,7 +146,7 @@ struct Chooser {
   // Fills choices[k - from] with the best choice of k items, for k = from..n.
   Fault run(const Items& all, int from, int n, double amount, double gap,
             const WorkLimits& limits, Method method) {
-    const double budget = most_met(amount);
+    const double budget = relaxed_max(amount);
     choices.clear();
     choices.resize(static_cast<std::size_t>(n - from + 1));
     knapsack.work = 0;
@@ -179,7 +179,7 @@ struct Chooser {
     knapsack.gap = gap;
     knapsack.limits = limits;
     knapsack.limits.allow_table = method != Method::search;
-    if (cardinalities > 1 || items.count > kManyItems) expect_long();
+    if (cardinalities > 1 || items.count > kManyItems) enable_interrupts();
     // With several cardinalities all searches together may spend half of the table's work.
     if (applies && cardinalities > 1)
       knapsack.limits.work = static_cast<std::int64_t>(std::min(units / 2, allowed - units));
@@ -223,7 +223,7 @@ inline Fault choose(const double* cost, const double* value, int count, int from
     limits.memory = memory;
     fault = scratch.run({cost, value, count}, from, n, budget, gap, limits, method);
     for (const Choice& choice : *choices)
-      if (choice.any && !(choice.cost <= most_met(budget))) return Status::internal;
+      if (choice.any && !(choice.cost <= relaxed_max(budget))) return Status::internal;
     return Status::ok;
   });
   if (status != Status::ok) fault.status = status;

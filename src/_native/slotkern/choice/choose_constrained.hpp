@@ -49,8 +49,8 @@ struct ConstrainedChooser {
   bool satisfies(const SumLimit& limit, const std::vector<int>& rows) {
     sum.clear();
     for (const int i : rows) sum.add(limit.weight[i]);
-    return limit.at_least ? sum.value() >= least_met(limit.amount)
-                          : sum.value() <= most_met(limit.amount);
+    return limit.at_least ? sum.value() >= relaxed_min(limit.amount)
+                          : sum.value() <= relaxed_max(limit.amount);
   }
 
   static double cost_of(const Items& items, const std::vector<int>& rows) {
@@ -73,23 +73,23 @@ struct ConstrainedChooser {
       amounts[static_cast<std::size_t>(all.limits)] = amount;
       all.weight[static_cast<std::size_t>(all.limits++)] = weight;
     };
-    if (std::isfinite(budget)) add(items.cost, most_met(budget));
+    if (std::isfinite(budget)) add(items.cost, relaxed_max(budget));
     for (const SumLimit& limit : limits) {
       if (!limit.at_least) {
-        add(limit.weight, most_met(limit.amount));
+        add(limit.weight, relaxed_max(limit.amount));
         continue;
       }
       const std::size_t first = negated.size();
       for (std::size_t i = 0; i < count; ++i) negated.push_back(-limit.weight[i]);
-      add(negated.data() + first, -least_met(limit.amount));
+      add(negated.data() + first, -relaxed_min(limit.amount));
     }
     knapsack.gap = gap;
     knapsack.scale = ValueScale::from_values(items.value, items.count);
     knapsack.max_work = work;
     knapsack.work = 0;
-    if (items.count > Chooser::kManyItems) expect_long();
+    if (items.count > Chooser::kManyItems) enable_interrupts();
     const bool any = knapsack.solve(all, n, amounts, {}, 0, -kInfinity, [&](const auto& rows) {
-      return cost_of(items, rows) <= most_met(budget) &&
+      return cost_of(items, rows) <= relaxed_max(budget) &&
              std::all_of(limits.begin(), limits.end(),
                          [&](const SumLimit& limit) { return satisfies(limit, rows); });
     });

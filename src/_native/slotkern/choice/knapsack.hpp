@@ -268,7 +268,7 @@ class Knapsack : public KnapsackIncumbent {
   std::int64_t work_left() const { return std::max<std::int64_t>(0, work_limit_ - work); }
 
   bool run_branch_and_bound(std::int64_t limit) {
-    if (limit > kLongWork) expect_long();
+    if (limit > kLongWork) enable_interrupts();
     const bool finished =
         branch_and_bound_.run(core_, tolerance_, best, limit,
                    [this](const std::vector<int>& set) { return accept(set); });
@@ -279,7 +279,7 @@ class Knapsack : public KnapsackIncumbent {
   // Runs the dynamic program. Its states may sum more than `pick` values; for integers these sums
   // must stay exact.
   bool run_dp(std::int64_t limit) {
-    if (limit > kLongWork) expect_long();
+    if (limit > kLongWork) enable_interrupts();
     if (has_integer_sums(pick_) && !has_integer_sums(static_cast<int>(core_.size()) + pick_))
       return false;
     const auto take = [this](const std::vector<int>& set) { return accept(set); };
@@ -304,7 +304,7 @@ class Knapsack : public KnapsackIncumbent {
   void run_one_swaps() {
     const std::int64_t once = local_search_.one_swap_work();
     for (int round = 0; round < kMaxSwaps && work_left() > 0; ++round) {
-      if ((round + 1) * once > kLongWork) expect_long();
+      if ((round + 1) * once > kLongWork) enable_interrupts();
       work += once;
       if (!local_search_.swap_one()) break;
     }
@@ -321,7 +321,7 @@ class Knapsack : public KnapsackIncumbent {
   // a fixed seed. It helps if values follow costs closely, so that many sets are nearly optimal.
   void climb(std::int64_t limit) {
     const std::int64_t until = work + limit;
-    if (limit > kLongWork) expect_long();
+    if (limit > kLongWork) enable_interrupts();
     local_search_.start_from(chosen);
     while (work < until) {
       poll();

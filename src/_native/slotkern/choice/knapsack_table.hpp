@@ -107,7 +107,7 @@ class KnapsackTable {
     std::fill(row(0), row(0) + groups_ * kLanes, 0.0);
     if (cells(static_cast<double>(items), static_cast<double>(n), static_cast<double>(width)) >
         kLongCells)
-      expect_long();
+      enable_interrupts();
     clear_taken(items * n * words_);
     for (std::size_t i = 0; i < items; ++i) {
       poll();

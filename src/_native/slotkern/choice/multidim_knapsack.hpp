@@ -189,7 +189,7 @@ class MultidimKnapsack {
     };
     std::int64_t share = kShortWork;
     for (; is_open(); share *= 8) {
-      if (share > kLongWork) expect_long();
+      if (share > kLongWork) enable_interrupts();
       if (share > kShortWork && !is_scaled_) convert_to_multiples();
       reduce();
       if (is_scaled_) drop_dominated();

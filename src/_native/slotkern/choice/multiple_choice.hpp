@@ -47,7 +47,7 @@ class MultipleChoiceKnapsack {
 
   Fault run(const Classes& classes, double limit, bool maximize, double gap, std::int64_t work) {
     problem_.classes = &classes;
-    problem_.limit = most_met(limit), problem_.sign = maximize ? -1 : 1;
+    problem_.limit = relaxed_max(limit), problem_.sign = maximize ? -1 : 1;
     gap_ = gap, work_left_ = work;
     rows.clear();
     feasible = false, proven = true;
@@ -298,7 +298,7 @@ class MultipleChoiceKnapsack {
     states_.assign(1, start);
     steps_.clear(), list_starts_.clear();
     std::size_t join_threshold = kJoinStates;
-    expect_long();
+    enable_interrupts();
     for (std::size_t q = 0; q < order.size(); ++q) {
       const std::size_t k = order[q];
       lists_.clear();

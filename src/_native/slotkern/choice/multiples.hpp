@@ -1,7 +1,7 @@
 // Converts a column of numbers to integer multiples of one unit, such as tenths: sums and
 // comparisons of integers are exact, so equal sums of different sets compare equal.
 //
-// Input: the numbers, and the largest sum of them that is allowed (most_met() of an amount, see
+// Input: the numbers, and the largest sum of them that is allowed (relaxed_max() of an amount, see
 // base/exact_sum.hpp, is slightly larger than the amount). Invariant: the exact sum of any of the
 // numbers is at most the allowed sum if and only if the sum of their multiples is at most `limit`.
 // It is proven from the difference between each number and its multiple; a column without such a

@@ -26,7 +26,7 @@ struct TradeOff {
     }
     std::vector<State> states{{0, 0, 0}}, made;
     std::int64_t work = max_states;
-    expect_long();
+    enable_interrupts();
     for (std::size_t k = 0; k < classes.count && complete; ++k) {
       made.clear();
       for (std::int64_t row = classes.first[k]; row < classes.first[k + 1]; ++row) {

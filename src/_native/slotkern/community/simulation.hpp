@@ -46,7 +46,7 @@ class CommunitySimulation final : public Simulation {
   explicit CommunitySimulation(const SimulationConfig& config) : config_(config) {}
   Status run() noexcept override {
     return guarded([&] {
-      expect_long();
+      enable_interrupts();
       if (!it_)
         it_.emplace(config_.jobs, config_.grid, config_.local, config_.neighbours, config_.rules,
                     config_.settings);
@@ -71,7 +71,7 @@ class DirectSimulation final : public Simulation {
   explicit DirectSimulation(const SimulationConfig& config) : config_(config) {}
   Status run() noexcept override {
     return guarded([&] {
-      expect_long();
+      enable_interrupts();
       if (!it_)
         it_.emplace(config_.jobs, config_.grid, config_.local, config_.placement, config_.decision);
       it_->run();

@@ -13,7 +13,7 @@
 #include <new>
 #include <vector>
 
-#include "slotkern/base/made_once.hpp"
+#include "slotkern/base/lazy.hpp"
 #include "slotkern/pool/cost_search.hpp"
 #include "slotkern/window/find.hpp"
 
@@ -28,7 +28,7 @@ struct FreeTimeView {
 // True if the query can be searched by cells: cheapest ragged window without setup, mask or limits.
 inline bool can_use_cost_cache(const PreparedSlots& prepared, const Query& query, int criterion,
                            ShapeKind shape) {
-  return finds_cheapest(criterion) && shape == ShapeKind::ragged && !query.charged() &&
+  return finds_cheapest(criterion) && shape == ShapeKind::ragged && !query.has_overhead() &&
          !query.mask && !query.limits &&
          query.n <= static_cast<std::int64_t>(prepared.nodes.size()) &&
          CostBoundCache::is_applicable(prepared);
@@ -42,7 +42,7 @@ CostBoundCache::RowLease acquire_cost_row(const PreparedSlots& prepared, const Q
   if (!costs.should_use(prepared, query.volume)) return {};
   try {
     if (!costs.covers(query.volume)) {
-      if (prepared.slots.size() > kManySlots) expect_long();
+      if (prepared.slots.size() > kLongRunningSlots) enable_interrupts();
       const FreeTimeView time = free();
       costs.build(prepared, time.prices, time.spans, query.volume);
     }
@@ -63,7 +63,7 @@ inline CostScratch& cost_scratch() {
 template <class Free>
 Status search_cheapest(const PreparedSlots& prepared, const Query& query, CostBoundCache& costs,
                        double least, Workspace& work, Found& found, Free free) {
-  if (prepared.heavy(query, ShapeKind::ragged)) expect_long();
+  if (prepared.is_long_running(query, ShapeKind::ragged)) enable_interrupts();
   work.effort = 0;
   const std::size_t budget = costs.budget_for(query).budget();
   CostBoundCache::RowLease row{};
@@ -74,7 +74,7 @@ Status search_cheapest(const PreparedSlots& prepared, const Query& query, CostBo
     costs.record_sweep(query, work.effort);
     return any ? Status::ok : Status::none;
   }
-  goal.budget = query.most_money();
+  goal.budget = query.max_cost();
   const FreeTimeView time = free();
   CostSearch search(costs.cells(), row, prepared, time.prices, time.spans.free(), query, goal,
                     cost_scratch(), budget / CostSearch::kEffort);
@@ -113,7 +113,7 @@ class CostCachePool {
     Answer find(const PreparedSlots& prepared, const Query& asked, int criterion,
                 ShapeKind shape) noexcept {
       return answer_of(asked, [&](Workspace& work, Found& found) {
-        const Query query = prepared.as_searched(asked);
+        const Query query = prepared.normalized_for_search(asked);
         if (criterion < 0 || criterion >= kBuiltins) return Status::request_not_valid;
         if (const Status status = prepared.check(query); status != Status::ok) return status;
         if (!can_use_cost_cache(prepared, query, criterion, shape) || !acquire())
@@ -177,8 +177,8 @@ class CostCachePool {
     return {free.prices, free.spans};
   }
 
-  MadeOnce<std::unique_ptr<CacheEntry[]>> entries_;
-  MadeOnce<Free> free_;
+  Lazy<std::unique_ptr<CacheEntry[]>> entries_;
+  Lazy<Free> free_;
 };
 
 // As find() and find_many() of window/find.hpp, with cached cost bounds.

@@ -26,7 +26,7 @@
 #include <utility>
 #include <vector>
 
-#include "slotkern/base/room.hpp"
+#include "slotkern/base/memory.hpp"
 #include "slotkern/pool/booking_index.hpp"
 #include "slotkern/slots/prepared.hpp"
 #include "slotkern/window/window.hpp"
@@ -172,7 +172,7 @@ class AvailabilityTimeline {
   void book(double start, const Part* parts, bool is_final, Observer& observer) {
     for (const auto& [k, i] : located_)
       if (free_[k][i].start < start) {  // the cut may leave two spans
-        room_for(1, free_[k]);
+        reserve_extra(1, free_[k]);
         observer.prefetch_row(k, free_[k][i]);
       }
     if (!is_final) bookings_.reserve(located_.size(), now_);
@@ -194,7 +194,7 @@ class AvailabilityTimeline {
       const double finish = start + part.length;
       if (removed_[static_cast<std::size_t>(k)]) continue;
       const Span* const span = bookings_.find(static_cast<std::size_t>(k), start);
-      const bool booked = span && finish <= span->end && span->end == cut_finish(finish, span->end);
+      const bool booked = span && finish <= span->end && span->end == snap_finish(finish, span->end);
       if (finish <= now_ && !(booked && span->end > now_)) continue;  // past, or released already
       if (!booked) return Status::not_booked;
       located_.push_back({static_cast<std::size_t>(k), 0});
@@ -209,8 +209,8 @@ class AvailabilityTimeline {
     for (const SpanRef& place : located_) {
       const auto closed = closed_.find(place.node);
       const std::size_t pieces = closed == closed_.end() ? 0 : closed->second.times.size();
-      room_for(1 + pieces, free_[place.node]);
-      if (pieces) room_for(pieces, closed->second.withheld);
+      reserve_extra(1 + pieces, free_[place.node]);
+      if (pieces) reserve_extra(pieces, closed->second.withheld);
     }
     for (const SpanRef& place : located_) {
       const Span span = bookings_.extract(place.node, start);
@@ -233,7 +233,7 @@ class AvailabilityTimeline {
     const std::size_t pieces = times.size() + withheld.size() + 1;
     next.withheld.reserve(free_[k].size() + 2 * pieces);
     next.times = std::move(times);
-    room_for(2 * pieces, free_[k]);
+    reserve_extra(2 * pieces, free_[k]);
     ClosedTime& closed = closed_[k];
     std::swap(closed, next);  // from here on only observers allocate
     withhold_free(k, closed, observer, on_taken);
@@ -454,10 +454,10 @@ class AvailabilityTimeline {
           visit(*part, static_cast<std::size_t>(k));
     };
     each([&](const Part& part, std::size_t k) {
-      fetch(&free_[k]);
+      prefetch(&free_[k]);
       observer.prefetch_row(k, start + part.length, part.at);
     });
-    each([this](const Part&, std::size_t k) { fetch(free_[k].data()); });
+    each([this](const Part&, std::size_t k) { prefetch(free_[k].data()); });
   }
 
   // The spans of one node are usually contiguous and are then appended together.
@@ -508,7 +508,7 @@ class AvailabilityTimeline {
            Observer& observer) {
     const auto [k, i] = place;
     const Span span = free_[k][i];
-    finish = cut_finish(finish, span.end);
+    finish = snap_finish(finish, span.end);
     if (!is_final) bookings_.add(k, {start, finish, span.origin_row});
     subtract(place, start, finish, at_row, observer);
   }

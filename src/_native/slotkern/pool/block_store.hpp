@@ -10,7 +10,7 @@
 //                                                   a slot; otherwise it is a gap (here row 64b+2)
 //   entry e = 64 * leaf + j  ->  block(e) = b   (any order: blocks never move, entries do)
 //   position of row r in the order of time = 64 * (64 * rank + j) + r % 64
-//   zone maps: row bounds at [r], block bounds at [e]; least_nodes at [e]
+//   zone maps: row bounds at [r], block bounds at [e]; min_node_ids at [e]
 //
 // A slot that leaves becomes a gap. One that arrives takes the nearest gap and moves only the rows
 // between. After many arrivals the block is rewritten, O(64), with its gaps spread evenly. A gap
@@ -19,7 +19,7 @@
 //
 // Bounds of a block may be too wide, never too narrow, so no search misses a slot. An arriving row
 // expands them; after a removal they are stale, and the first search with a false positive
-// recomputes them, O(64) (slots/screen.hpp).
+// recomputes them, O(64) (slots/zone_map.hpp).
 #pragma once
 
 #include <algorithm>
@@ -55,7 +55,7 @@ struct ByStartThenNode {
   }
 };
 
-// Blocks are identified by their directory entries (slots/blocks.hpp), called seats.
+// BlockDirectory are identified by their directory entries (slots/block_directory.hpp), called entries.
 class BlockStore {
  public:
   static constexpr std::size_t kBlock = 64, kFill = 48;
@@ -75,109 +75,109 @@ class BlockStore {
     // memory.
     const std::size_t few = std::min<std::size_t>(2 * blocks, 48),
                       most = blocks + std::max(blocks / 4, few);
-    Blocks order;
+    BlockDirectory order;
     order.reserve(most);
-    order.lay_out(blocks);
+    order.bulk_load(blocks);
     prepared.slots.reserve(most * kBlock);
     prepared.origins.reserve(most * kBlock);
-    prepared.taken.reserve(most);
-    prepared.least_nodes.reserve(order.seats() * 5 / 4);
+    prepared.occupied.reserve(most);
+    prepared.min_node_ids.reserve(order.entries() * 5 / 4);
     prepared_ = &prepared;
-    each_screen([&](Screen& screen) { screen.reserve(most * kBlock, order.seats() * 5 / 4); });
+    each_screen([&](SlotZoneMap& screen) { screen.reserve(most * kBlock, order.entries() * 5 / 4); });
     prepared.slots.resize(blocks * kBlock);
     prepared.origins.resize(blocks * kBlock);
-    prepared.taken.resize(blocks);
-    prepared.least_nodes.assign(order.seats(), PreparedSlots::kNoNode);
+    prepared.occupied.resize(blocks);
+    prepared.min_node_ids.assign(order.entries(), PreparedSlots::kNoNode);
     const double origin = slots.empty() ? 0 : slots.front().first.start;
-    each_screen([&](Screen& screen) {
-      screen.reset(blocks * kBlock, origin, blocks, order.seats());
+    each_screen([&](SlotZoneMap& screen) {
+      screen.reset(blocks * kBlock, origin, blocks, order.entries());
     });
     prepared.order = std::move(order);
     std::size_t b = 0;
-    prepared.order.each([&](std::size_t seat) {
+    prepared.order.each([&](std::size_t entry) {
       const std::size_t first = b * slots.size() / blocks;
       std::array<MergeEntry, kBlock> rows;
       for (std::size_t j = 0; j < kBlock; ++j)
         rows[j].source = static_cast<std::uint32_t>(kBlock + j);
-      fill(seat, 0, rows.data(), ++b * slots.size() / blocks - first, slots.data() + first);
+      fill(entry, 0, rows.data(), ++b * slots.size() / blocks - first, slots.data() + first);
     });
     free_blocks_.clear();
   }
 
   PreparedSlots& prepared() const { return *prepared_; }
-  std::uint64_t& taken(std::size_t seat) { return prepared_->taken[prepared_->order.block(seat)]; }
-  std::size_t first_row(std::size_t seat) const { return prepared_->order.block(seat) * kBlock; }
-  const Slot& first_slot(std::size_t seat) {
-    const auto row = static_cast<std::size_t>(std::countr_zero(taken(seat)));
-    return prepared_->slots[first_row(seat) + row];
+  std::uint64_t& occupied(std::size_t entry) { return prepared_->occupied[prepared_->order.block(entry)]; }
+  std::size_t first_row(std::size_t entry) const { return prepared_->order.block(entry) * kBlock; }
+  const Slot& first_slot(std::size_t entry) {
+    const auto row = static_cast<std::size_t>(std::countr_zero(occupied(entry)));
+    return prepared_->slots[first_row(entry) + row];
   }
 
   // Returns the number of rows of the block, gaps included, that come before (start, node).
-  std::size_t count_rows_before(std::size_t seat, double start, std::int32_t node) const {
-    return prepared_->count_rows(first_row(seat),
+  std::size_t count_rows_before(std::size_t entry, double start, std::int32_t node) const {
+    return prepared_->count_prefix(first_row(entry),
                                  [=](const Slot& slot) { return before(slot, start, node); });
   }
 
   SlotWithOrigin slot_with_origin(std::size_t row) const {
     return {prepared_->slots[row], prepared_->origins[row]};
   }
-  int count(std::size_t seat) { return std::popcount(taken(seat)); }
+  int count(std::size_t entry) { return std::popcount(occupied(entry)); }
 
   // Calls visit(row) for each slot of the block, in the order of time.
   template <class Visit>
-  void for_each(std::size_t seat, Visit visit) {
-    for (std::uint64_t rows = taken(seat); rows; rows &= rows - 1)
-      visit(first_row(seat) + static_cast<std::size_t>(std::countr_zero(rows)));
+  void for_each(std::size_t entry, Visit visit) {
+    for (std::uint64_t rows = occupied(entry); rows; rows &= rows - 1)
+      visit(first_row(entry) + static_cast<std::size_t>(std::countr_zero(rows)));
   }
 
   // Adds a slot to a block that has a gap.
-  void add(std::size_t seat, const SlotWithOrigin& fresh) {
+  void add(std::size_t entry, const SlotWithOrigin& fresh) {
     const auto& [slot, origin] = fresh;
-    const std::size_t row = claim_row(seat, slot);
+    const std::size_t row = claim_row(entry, slot);
     prepared_->slots[row] = slot;
     prepared_->origins[row] = origin;
-    const double room = PreparedSlots::room(slot);
+    const double room = PreparedSlots::capacity(slot);
     prepared_->by_rate.set(row, slot.rate, room * slot.performance, slot.performance, slot.end);
-    if (Screen* prices = prepared_->prices())
+    if (SlotZoneMap* prices = prepared_->by_price_if_built())
       prices->set(row, slot.price, room, slot.performance, slot.end);
-    if (is_first(seat, row)) update_first(seat);
-    float& least = prepared_->least_nodes[seat];
+    if (is_first(entry, row)) update_first(entry);
+    float& least = prepared_->min_node_ids[entry];
     least = std::min(least, round_down(slot.node));
-    each_screen([=](Screen& screen) { screen.widen(seat, row); });
+    each_screen([=](SlotZoneMap& screen) { screen.expand(entry, row); });
   }
 
   // Empties a row, and removes the block if it was the last row of one of several blocks. Returns
   // false if the block was removed.
-  bool remove_row(std::size_t seat, std::size_t row) {
-    const bool first = is_first(seat, row);
-    taken(seat) &= ~bit(row);
-    each_screen([=](Screen& screen) { screen.clear(row); });
-    const bool stays = taken(seat) != 0 || is_only_block(seat);
+  bool remove_row(std::size_t entry, std::size_t row) {
+    const bool first = is_first(entry, row);
+    occupied(entry) &= ~bit(row);
+    each_screen([=](SlotZoneMap& screen) { screen.clear(row); });
+    const bool stays = occupied(entry) != 0 || is_only_block(entry);
     if (stays) {
-      if (first) update_first(seat);
-      each_screen([=](Screen& screen) { screen.loosen(seat); });
+      if (first) update_first(entry);
+      each_screen([=](SlotZoneMap& screen) { screen.mark_stale(entry); });
     } else {
-      remove_block(seat);
+      remove_block(entry);
     }
     return stays;
   }
 
   // Moves the end of the slot in a row to `end`.
-  void set_end(std::size_t seat, std::size_t row, double end) {
+  void set_end(std::size_t entry, std::size_t row, double end) {
     Slot& slot = prepared_->slots[row];
     const bool shrinks = end < slot.end;
     slot.end = end;
-    const double room = PreparedSlots::room(slot);
+    const double room = PreparedSlots::capacity(slot);
     prepared_->by_rate.set_end(row, room * slot.performance, end);
-    if (Screen* prices = prepared_->prices()) prices->set_end(row, room, end);
-    each_screen([=](Screen& screen) { shrinks ? screen.loosen(seat) : screen.widen(seat, row); });
+    if (SlotZoneMap* prices = prepared_->by_price_if_built()) prices->set_end(row, room, end);
+    each_screen([=](SlotZoneMap& screen) { shrinks ? screen.mark_stale(entry) : screen.expand(entry, row); });
   }
 
   // Rewrites the block with `count` sorted entries, gaps spread evenly. An entry is in the rows
   // from `present_first` on, which may be those of the block itself, or in `pending`.
-  void fill(std::size_t seat, std::size_t present_first, const MergeEntry* entries,
+  void fill(std::size_t entry, std::size_t present_first, const MergeEntry* entries,
             std::size_t count, const SlotWithOrigin* pending) {
-    const std::size_t rows = first_row(seat);
+    const std::size_t rows = first_row(entry);
     std::array<Slot, kBlock> fresh;
     std::array<std::size_t, kBlock> origins;
     const std::uint64_t mask = kEvenlySpread[count];
@@ -200,39 +200,39 @@ class BlockStore {
     }
     std::memcpy(&prepared_->slots[rows], fresh.data(), sizeof fresh);
     std::memcpy(&prepared_->origins[rows], origins.data(), sizeof origins);
-    taken(seat) = mask;
-    update_first(seat);
-    prepared_->least_nodes[seat] = count == 0 ? PreparedSlots::kNoNode : round_down(least);
-    screen(prepared_->by_rate, seat, [](const Slot& s) { return s.rate; },
-           [](const Slot& s) { return PreparedSlots::room(s) * s.performance; });
-    if (Screen* prices = prepared_->prices())
-      screen(*prices, seat, [](const Slot& s) { return s.price; }, PreparedSlots::room);
+    occupied(entry) = mask;
+    update_first(entry);
+    prepared_->min_node_ids[entry] = count == 0 ? PreparedSlots::kNoNode : round_down(least);
+    screen(prepared_->by_rate, entry, [](const Slot& s) { return s.rate; },
+           [](const Slot& s) { return PreparedSlots::capacity(s) * s.performance; });
+    if (SlotZoneMap* prices = prepared_->by_price_if_built())
+      screen(*prices, entry, [](const Slot& s) { return s.price; }, PreparedSlots::capacity);
   }
 
   // Adds an empty block after this one and returns its directory entry. Invalidates other entries.
-  std::size_t add_block_after(std::size_t seat) {
+  std::size_t add_block_after(std::size_t entry) {
     PreparedSlots& prepared = *prepared_;
     if (free_blocks_.empty()) {
-      free_blocks_.push_back(static_cast<std::uint32_t>(prepared.taken.size()));
+      free_blocks_.push_back(static_cast<std::uint32_t>(prepared.occupied.size()));
       prepared.slots.resize(prepared.slots.size() + kBlock);
       prepared.origins.resize(prepared.origins.size() + kBlock);
-      prepared.taken.push_back(0);
-      each_screen([](Screen& screen) { screen.add_rows(); });
+      prepared.occupied.push_back(0);
+      each_screen([](SlotZoneMap& screen) { screen.add_rows(); });
     }
-    const std::size_t fresh = prepared.order.add(seat, free_blocks_.back(), BoundsRelocator{this});
+    const std::size_t fresh = prepared.order.add(entry, free_blocks_.back(), BoundsRelocator{this});
     free_blocks_.pop_back();
     count_blocks();
     return fresh;
   }
 
   // Removes the block with all its slots.
-  void remove_block(std::size_t seat) {
-    for_each(seat, [&](std::size_t row) {
-      each_screen([=](Screen& screen) { screen.clear(row); });
+  void remove_block(std::size_t entry) {
+    for_each(entry, [&](std::size_t row) {
+      each_screen([=](SlotZoneMap& screen) { screen.clear(row); });
     });
-    taken(seat) = 0;
-    free_blocks_.push_back(static_cast<std::uint32_t>(prepared_->order.block(seat)));
-    prepared_->order.take(seat, BoundsRelocator{this});
+    occupied(entry) = 0;
+    free_blocks_.push_back(static_cast<std::uint32_t>(prepared_->order.block(entry)));
+    prepared_->order.remove(entry, BoundsRelocator{this});
     count_blocks();
   }
 
@@ -240,37 +240,37 @@ class BlockStore {
   template <class Change>
   void each_screen(Change change) {
     change(prepared_->by_rate);
-    if (Screen* prices = prepared_->prices()) change(*prices);
+    if (SlotZoneMap* prices = prepared_->by_price_if_built()) change(*prices);
   }
 
-  bool is_only_block(std::size_t seat) const {
-    return prepared_->order.next(seat) == Blocks::kNone &&
-           prepared_->order.previous(seat) == Blocks::kNone;
+  bool is_only_block(std::size_t entry) const {
+    return prepared_->order.next(entry) == BlockDirectory::kNone &&
+           prepared_->order.previous(entry) == BlockDirectory::kNone;
   }
 
   // True if no slot of the block comes before this row.
-  bool is_first(std::size_t seat, std::size_t row) {
-    return (taken(seat) & (bit(row) - 1)) == 0;
+  bool is_first(std::size_t entry, std::size_t row) {
+    return (occupied(entry) & (bit(row) - 1)) == 0;
   }
-  void update_first(std::size_t seat) {
-    prepared_->order.set_first(seat, taken(seat) ? first_slot(seat).start : -kInfinity);
+  void update_first(std::size_t entry) {
+    prepared_->order.set_min_start(entry, occupied(entry) ? first_slot(entry).start : -kInfinity);
   }
 
   // Makes a free row for the slot at its place in the order: shifts the rows between that place and
   // the nearest gap by one. The block must have a gap.
-  std::size_t claim_row(std::size_t seat, const Slot& slot) {
-    const std::size_t rows = first_row(seat), at = count_rows_before(seat, slot.start, slot.node);
-    const std::uint64_t gaps = ~taken(seat);
+  std::size_t claim_row(std::size_t entry, const Slot& slot) {
+    const std::size_t rows = first_row(entry), at = count_rows_before(entry, slot.start, slot.node);
+    const std::uint64_t gaps = ~occupied(entry);
     const auto right = static_cast<std::size_t>(at < kBlock ? std::countr_zero(gaps >> at) : 64);
     const auto left =
         static_cast<std::size_t>(at > 0 ? std::countl_zero(gaps << (kBlock - at)) : 64);
     if (right <= left) {
       move_rows(rows + at, rows + at + 1, right);
-      taken(seat) |= bit(at + right);
+      occupied(entry) |= bit(at + right);
       return rows + at;
     }
     move_rows(rows + at - left, rows + at - left - 1, left);
-    taken(seat) |= bit(at - left - 1);
+    occupied(entry) |= bit(at - left - 1);
     return rows + at - 1;
   }
 
@@ -288,24 +288,24 @@ class BlockStore {
       std::memmove(items.data() + to, items.data() + from, count * sizeof items[0]);
     };
     move(prepared_->slots), move(prepared_->origins);
-    each_screen([=](Screen& screen) { screen.move_rows(from, to, count); });
+    each_screen([=](SlotZoneMap& screen) { screen.move_rows(from, to, count); });
   }
 
   template <class Key, class Room>
-  void screen(Screen& of, std::size_t seat, Key key, Room room) {
-    const Slot* const slots = &prepared_->slots[first_row(seat)];
-    ScreenRows screened;
+  void screen(SlotZoneMap& of, std::size_t entry, Key key, Room room) {
+    const Slot* const slots = &prepared_->slots[first_row(entry)];
+    ZoneMapRows screened;
     screened.end_at(0);
-    for (std::uint64_t rows = taken(seat); rows; rows &= rows - 1) {
+    for (std::uint64_t rows = occupied(entry); rows; rows &= rows - 1) {
       const auto row = static_cast<std::size_t>(std::countr_zero(rows));
       const Slot& s = slots[row];
       screened.put(row, key(s), room(s), s.performance, s.end);
     }
-    of.put(seat, first_row(seat), screened);
+    of.put(entry, first_row(entry), screened);
   }
 
   void count_blocks() {
-    each_screen([blocks = prepared_->last_position() / kBlock + 1](Screen& screen) {
+    each_screen([blocks = prepared_->last_position() / kBlock + 1](SlotZoneMap& screen) {
       screen.count_blocks(blocks);
     });
   }
@@ -313,18 +313,18 @@ class BlockStore {
   // RelocationListener of the directory: per-entry data move with the entries.
   struct BoundsRelocator {
     BlockStore* rows;
-    void resize(std::size_t seats) const {
-      rows->prepared_->least_nodes.resize(seats, PreparedSlots::kNoNode);
-      rows->each_screen([=](Screen& screen) { screen.resize(seats); });
+    void resize(std::size_t entries) const {
+      rows->prepared_->min_node_ids.resize(entries, PreparedSlots::kNoNode);
+      rows->each_screen([=](SlotZoneMap& screen) { screen.resize(entries); });
     }
     void move(std::size_t from, std::size_t to, std::size_t count) const {
-      float* const least = rows->prepared_->least_nodes.data();
+      float* const least = rows->prepared_->min_node_ids.data();
       std::memmove(least + to, least + from, count * sizeof(float));
-      rows->each_screen([=](Screen& screen) { screen.move(from, to, count); });
+      rows->each_screen([=](SlotZoneMap& screen) { screen.move(from, to, count); });
     }
-    void clear(std::size_t seat) const {
-      rows->prepared_->least_nodes[seat] = PreparedSlots::kNoNode;
-      rows->each_screen([=](Screen& screen) { screen.clear_seat(seat); });
+    void clear(std::size_t entry) const {
+      rows->prepared_->min_node_ids[entry] = PreparedSlots::kNoNode;
+      rows->each_screen([=](SlotZoneMap& screen) { screen.clear_entry(entry); });
     }
   };
 

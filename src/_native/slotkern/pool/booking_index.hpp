@@ -10,7 +10,7 @@
 #include <new>
 #include <vector>
 
-#include "slotkern/base/room.hpp"
+#include "slotkern/base/memory.hpp"
 
 namespace slotkern {
 
@@ -52,7 +52,7 @@ class BookingIndex {
   void reserve(std::size_t more, double now) {
     if (pending_.capacity() - pending_.size() >= more) return;
     std::erase_if(pending_, [now](const Booking& booking) { return booking.span.end <= now; });
-    room_for(more + pending_.size(), pending_);
+    reserve_extra(more + pending_.size(), pending_);
   }
   void add(std::size_t place, const Span& span) { pending_.push_back({place, span}); }
 

@@ -87,7 +87,7 @@ class CostSearch {
     std::fill(w_.open_bounds.begin(), w_.open_bounds.begin() + first_, kClosed);
     std::fill(w_.open_bounds.begin() + last_ + 1, w_.open_bounds.end(), kClosed);
     for (std::size_t block = first_ / 64; block < blocks; ++block)
-      w_.block_mins[block] = detail::least64(&w_.open_bounds[block * 64]);
+      w_.block_mins[block] = detail::min64(&w_.open_bounds[block * 64]);
     for (std::size_t few = 0; few < kMinProbedCells || !goal_.best.found;) {
       const auto least = std::min_element(w_.block_mins.begin() + first_ / 64, w_.block_mins.end());
       const float bound = *least;
@@ -102,7 +102,7 @@ class CostSearch {
         if (may && !search_cell(cell, sum)) return false;
       }
       w_.open_bounds[cell] = may && rises ? row_.least[cell] : kClosed;
-      w_.block_mins[block] = detail::least64(&w_.open_bounds[block * 64]);
+      w_.block_mins[block] = detail::min64(&w_.open_bounds[block * 64]);
     }
     w_.cells.clear();
     for (std::size_t block = first_ / 64; block < blocks; ++block) {
@@ -159,7 +159,7 @@ class CostSearch {
 
   // Returns a bit mask of the cells of the block that are open and bounded by at most `max_bound`.
   std::uint64_t open_cells(std::size_t block, float max_bound) const {
-    return detail::at_most64(&w_.open_bounds[block * 64], max_bound);
+    return detail::mask_at_most64(&w_.open_bounds[block * 64], max_bound);
   }
 
   static std::size_t lowest_bit(std::uint64_t bits) {
@@ -268,7 +268,7 @@ class CostSearch {
       const auto guess =
           static_cast<std::size_t>(elapsed_share_ * static_cast<double>(spans.size()));
       w_.spans[i] = spans.data() + guess;
-      fetch(w_.spans[i]), fetch(spans.data() + std::min(guess + 2, spans.size()));
+      prefetch(w_.spans[i]), prefetch(spans.data() + std::min(guess + 2, spans.size()));
     }
     for (std::size_t i = 0; i < count; ++i) {
       const std::vector<Span>& spans = free_[cells_.node(w_.ranks[i]).place];
@@ -365,7 +365,7 @@ class CostSearch {
   }
 
   // Makes the n cheapest parts at this start the incumbent if they are better.
-  SLOTKERN_APART void accept(const CostTime& time) {
+  SLOTKERN_NOINLINE void accept(const CostTime& time) {
     const double total = exact_sum_of([&](auto visit) {
       std::size_t parts = 0;
       for (std::size_t i = 0; parts < n_; ++i) {

@@ -33,7 +33,7 @@ struct PoolHandle {
   SlotPool* pool = nullptr;
   std::shared_mutex* mutex = nullptr;
   // By number - 1; null if the limits were dropped. Guarded by the mutex.
-  std::vector<const PartLimits*> limits = {};
+  std::vector<const SumConstraints*> limits = {};
 };
 
 namespace detail {

@@ -156,12 +156,12 @@ class MaxWorkMatrix {
           width_(cells.width_),
           min_class_(min_class),
           base_(64 * before),
-          hits_(detail::at_least64(classes_ + base_, min_class)) {}
+          hits_(detail::mask_at_least64(classes_ + base_, min_class)) {}
 
     std::size_t next() {
       while (!hits_) {
         if ((base_ += 64) >= width_) return kEnd;
-        hits_ = detail::at_least64(classes_ + base_, min_class_);
+        hits_ = detail::mask_at_least64(classes_ + base_, min_class_);
       }
       return pop();
     }
@@ -171,7 +171,7 @@ class MaxWorkMatrix {
       while (!hits_) {
         if ((base_ += 64) >= width_) return kEnd;
         if (start_bits_[base_ / 64])
-          hits_ = detail::at_least64(classes_ + base_, min_class_) & start_bits_[base_ / 64];
+          hits_ = detail::mask_at_least64(classes_ + base_, min_class_) & start_bits_[base_ / 64];
       }
       return pop();
     }
@@ -201,7 +201,7 @@ class MaxWorkMatrix {
   // Prefetches the classes that a walk from there reads first.
   void prefetch_cell(std::size_t cell, std::size_t before) const {
     const std::uint8_t* const at = classes_.data() + cell * width_ + 64 * before;
-    slotkern::fetch(at), slotkern::fetch(at + 64);
+    slotkern::prefetch(at), slotkern::prefetch(at + 64);
   }
 
  private:

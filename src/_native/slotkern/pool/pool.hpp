@@ -33,7 +33,7 @@ class SlotPool {
   // and lowered for the new spans. Searches will be for parts of at least the volume `least`.
   void open(PreparedSlots& prepared, const std::vector<double>& prices, const PoolState* state,
             double least = 0) {
-    if (prepared.slots.size() > kManySlots) expect_long();
+    if (prepared.slots.size() > kLongRunningSlots) enable_interrupts();
     ++version_;
     changes_since_trim_ = started_at_trim_ = 0, is_trimmed_ = true;
     prepared_ = &prepared;
@@ -225,7 +225,7 @@ class SlotPool {
     const double requested_earliest = from.earliest, cached_start = start_bounds.bound(from);
     if (cached_start == kInfinity) return Status::none;
     from.earliest = std::max(requested_earliest, cached_start);
-    if (finds_shortest(criterion) && shape == ShapeKind::ragged && from.hints() &&
+    if (finds_shortest(criterion) && shape == ShapeKind::ragged && from.is_cacheable() &&
         prepared_->slots.size() > kFewRows) {
       from.earliest = requested_earliest;
       return find_min_runtime(from, work, found);
@@ -254,7 +254,7 @@ class SlotPool {
 
   // Returns a time before which no window for the query starts.
   double earliest_possible_start(const Query& asked, ShapeKind shape) const {
-    Query from = prepared_->as_searched(asked);
+    Query from = prepared_->normalized_for_search(asked);
     from.earliest = std::max(from.earliest, now());
     return std::max(from.earliest, start_bounds_[cache_index(from, shape)].bound(from));
   }
@@ -296,7 +296,7 @@ class SlotPool {
   }
 
   static std::size_t cache_index(const Query& query, ShapeKind shape) {
-    return 2 * query.charged() + static_cast<std::size_t>(shape);
+    return 2 * query.has_overhead() + static_cast<std::size_t>(shape);
   }
 
   // Lowers the cached start bounds after the span has become free or has grown.
@@ -308,10 +308,10 @@ class SlotPool {
 
   // Validates the query, brings the rows up to date for it, and returns it in normal form.
   Status normalize(const Query& asked, int criterion, Query& from) {
-    if (!asked.sane() || criterion < 0 || criterion >= kBuiltins)
+    if (!asked.is_valid() || criterion < 0 || criterion >= kBuiltins)
       return Status::request_not_valid;
     ensure_rows_for(asked.volume);
-    from = prepared_->as_searched(asked);
+    from = prepared_->normalized_for_search(asked);
     from.earliest = std::max(from.earliest, now());
     return prepared_->check(from);
   }

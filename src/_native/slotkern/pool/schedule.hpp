@@ -119,7 +119,7 @@ struct WindowParts {
 // takes as long again to release what it had booked.
 inline Status book_all(SlotPool& pool, const std::vector<WindowParts>& windows,
                        std::size_t& failed_window, std::size_t& failed_part) noexcept {
-  if (windows.size() > kManyRequests) expect_long();
+  if (windows.size() > kManyRequests) enable_interrupts();
   for (failed_window = 0; failed_window < windows.size(); ++failed_window) {
     const WindowParts& w = windows[failed_window];
     const Status status =
@@ -136,7 +136,7 @@ inline Status book_all(SlotPool& pool, const std::vector<WindowParts>& windows,
 // Returns ok if each window can be released; changes nothing.
 inline Status all_booked(SlotPool& pool, const std::vector<WindowParts>& windows,
                          std::size_t& failed_window, std::size_t& failed_part) noexcept {
-  if (windows.size() > kManyRequests) expect_long();
+  if (windows.size() > kManyRequests) enable_interrupts();
   return guarded([&] {
     for (failed_window = 0; failed_window < windows.size(); ++failed_window) {
       poll();
@@ -171,7 +171,7 @@ inline Status schedule(SlotPool& pool, const PreparedSlots& prepared,
                        WindowTable& out, std::vector<std::uint8_t>& reasons) noexcept {
   return guarded([&] {
     Workspace& work = workspace();
-    if (queries.size() > kManyRequests) expect_long();
+    if (queries.size() > kManyRequests) enable_interrupts();
     reasons.reserve(queries.size());
     detail::reserve_rest(queries, reasons.size(), out);
     while (reasons.size() < queries.size()) {

@@ -1,6 +1,6 @@
 // The slots of a changing pool as a two-level B+-tree in the order of (start, node), stored in
 // PreparedSlots itself: every search reads a changed pool as it reads a fresh one. Rows are in
-// blocks of 64 with gaps (pool/block_store.hpp); a directory orders the blocks (slots/blocks.hpp).
+// blocks of 64 with gaps (pool/block_store.hpp); a directory orders the blocks (slots/block_directory.hpp).
 //
 // Changes are applied in batches. A slot that leaves becomes a gap at once; slots that arrive wait
 // for apply_pending(), which sorts them and writes each block once. The parts of one job start
@@ -17,7 +17,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "slotkern/base/by_number.hpp"
+#include "slotkern/base/bitmap_sort.hpp"
 #include "slotkern/base/merge_sort.hpp"
 #include "slotkern/pool/block_store.hpp"
 
@@ -38,7 +38,7 @@ class SlotTree {
 
   // Returns the number of rows up to those that start by t, counted as if all blocks were full.
   std::size_t count_started(double t) const {
-    return size_ == 0 ? 0 : kBlock * order().position_of(order().last_by(t));
+    return size_ == 0 ? 0 : kBlock * order().position_of(order().last_starting_by(t));
   }
 
   // Continues on a copy of the PreparedSlots.
@@ -56,14 +56,14 @@ class SlotTree {
   // Prefetches row `at`, whose slot will start at `to`, and the block into which it will move.
   void prefetch_row(std::size_t at, double to) const {
     const PreparedSlots& prepared = blocks_.prepared();
-    const std::size_t rows = blocks_.first_row(prepared.order.last_by(to));
-    for (std::size_t row = rows + 7; row < rows + kBlock; row += 8) fetch(&prepared.slots[row]);
-    fetch(&prepared.taken[rows / kBlock]);
+    const std::size_t rows = blocks_.first_row(prepared.order.last_starting_by(to));
+    for (std::size_t row = rows + 7; row < rows + kBlock; row += 8) prefetch(&prepared.slots[row]);
+    prefetch(&prepared.occupied[rows / kBlock]);
     if (at < prepared.slots.size()) {
-      fetch(&prepared.slots[at]);
-      fetch(&prepared.origins[at]);
-      fetch(&prepared.taken[at / kBlock]);
-      prepared.by_rate.expect(at);
+      prefetch(&prepared.slots[at]);
+      prefetch(&prepared.origins[at]);
+      prefetch(&prepared.occupied[at / kBlock]);
+      prepared.by_rate.prefetch(at);
     }
   }
 
@@ -76,23 +76,23 @@ class SlotTree {
 
   // Removes the slot of node k that starts at `start`; `at`: hint, its row.
   void erase(double start, std::size_t k, std::size_t at) {
-    const auto [seat, row] = locate(start, k, at);
-    remove_row(seat, row);
+    const auto [entry, row] = locate(start, k, at);
+    remove_row(entry, row);
   }
 
   // Moves the end of the slot to `end`.
   void set_end(double start, std::size_t k, double end, std::size_t at) {
-    const auto [seat, row] = locate(start, k, at);
-    blocks_.set_end(seat, row, end);
+    const auto [entry, row] = locate(start, k, at);
+    blocks_.set_end(entry, row, end);
   }
 
   // Moves the start of the slot to `to`.
   void set_start(double start, std::size_t k, double to, std::size_t at) {
-    const auto [seat, row] = locate(start, k, at);
+    const auto [entry, row] = locate(start, k, at);
     pending_.push_back(blocks_.slot_with_origin(row));
     pending_.back().first.start = to;
     ++size_;
-    remove_row(seat, row);
+    remove_row(entry, row);
   }
 
   // Makes all changes visible: merges sparse blocks with their successors, then inserts the pending
@@ -100,21 +100,21 @@ class SlotTree {
   void apply_pending() {
     const std::size_t parts = pending_.size();
     for (const std::uint32_t block : shrunk_blocks_)
-      if (blocks_.prepared().taken[block]) merge_with_next(order().seat_of(block));
+      if (blocks_.prepared().occupied[block]) merge_with_next(order().entry_of(block));
     shrunk_blocks_.clear();
     if (pending_.empty()) return;
     sort_pending(parts);
     const MergeEntry *next = sorted_.data(), *const end = next + pending_.size();
     while (next != end) {
-      const std::size_t seat = seat_for(next->start, next->node), behind = order().next(seat);
+      const std::size_t entry = entry_for(next->start, next->node), behind = order().next(entry);
       const MergeEntry* const first = next;
-      if (behind == Blocks::kNone)
+      if (behind == BlockDirectory::kNone)
         next = end;
       else
         for (const MergeEntry x{blocks_.first_slot(behind), 0};
              next != end && ByStartThenNode{}(*next, x);)
           ++next;
-      insert_into_block(seat, first, static_cast<std::size_t>(next - first));
+      insert_into_block(entry, first, static_cast<std::size_t>(next - first));
     }
     pending_.clear();
   }
@@ -125,18 +125,18 @@ class SlotTree {
   static constexpr std::size_t kMaxSingleInserts = 8;        // more rewrite the block
   static constexpr int kMaxMergedRows = 32;            // merge two blocks with at most so few rows
 
-  const Blocks& order() const { return blocks_.prepared().order; }
+  const BlockDirectory& order() const { return blocks_.prepared().order; }
 
   // Returns the directory entry of the block that holds (start, node), or into which it belongs.
-  std::size_t seat_for(double start, std::int32_t node) {
-    const std::size_t seat = order().last_by(start);
+  std::size_t entry_for(double start, std::int32_t node) {
+    const std::size_t entry = order().last_starting_by(start);
     const auto later = [&](std::size_t other) { return blocks_.first_slot(other).node > node; };
-    if (order().first(seat) != start || !later(seat)) return seat;
-    return order().last_by(start, later);
+    if (order().min_start(entry) != start || !later(entry)) return entry;
+    return order().last_starting_by(start, later);
   }
 
   struct RowRef {
-    std::size_t seat, row;
+    std::size_t entry, row;
   };
 
   // Returns the row of the slot of node k that starts at `start`: row `at` if the hint is right,
@@ -144,25 +144,25 @@ class SlotTree {
   RowRef locate(double start, std::size_t k, std::size_t at) {
     const PreparedSlots& prepared = blocks_.prepared();
     if (at < prepared.slots.size() && static_cast<std::size_t>(prepared.slots[at].place) == k &&
-        prepared.slots[at].start == start && prepared.taken[at / kBlock] & BlockStore::bit(at))
-      return {prepared.order.seat_of(at / kBlock), at};
+        prepared.slots[at].start == start && prepared.occupied[at / kBlock] & BlockStore::bit(at))
+      return {prepared.order.entry_of(at / kBlock), at};
     const std::int32_t node = prepared.nodes[k].id;
-    const std::size_t seat = seat_for(start, node);
-    return {seat, blocks_.first_row(seat) + blocks_.count_rows_before(seat, start, node)};
+    const std::size_t entry = entry_for(start, node);
+    return {entry, blocks_.first_row(entry) + blocks_.count_rows_before(entry, start, node)};
   }
 
   // Empties a row, and removes the block if no row is left.
-  void remove_row(std::size_t seat, std::size_t row) {
+  void remove_row(std::size_t entry, std::size_t row) {
     --size_;
-    if (!blocks_.remove_row(seat, row)) return;
+    if (!blocks_.remove_row(entry, row)) return;
     const auto block = static_cast<std::uint32_t>(row / kBlock);
     if (shrunk_blocks_.empty() || shrunk_blocks_.back() != block) shrunk_blocks_.push_back(block);
   }
 
   // Merges two sparse blocks: the rows of the second become pending for the first.
-  void merge_with_next(std::size_t seat) {
-    const std::size_t next = order().next(seat);
-    if (next == Blocks::kNone || blocks_.count(seat) + blocks_.count(next) > kMaxMergedRows) return;
+  void merge_with_next(std::size_t entry) {
+    const std::size_t next = order().next(entry);
+    if (next == BlockDirectory::kNone || blocks_.count(entry) + blocks_.count(next) > kMaxMergedRows) return;
     blocks_.for_each(next,
                      [&](std::size_t row) { pending_.push_back(blocks_.slot_with_origin(row)); });
     blocks_.remove_block(next);
@@ -196,28 +196,28 @@ class SlotTree {
 
   // Inserts sorted slots into a block: a few one by one; otherwise the block is rewritten, and
   // split into as many blocks as needed.
-  void insert_into_block(std::size_t seat, const MergeEntry* slots, std::size_t count) {
-    const std::size_t all = count + static_cast<std::size_t>(blocks_.count(seat));
+  void insert_into_block(std::size_t entry, const MergeEntry* slots, std::size_t count) {
+    const std::size_t all = count + static_cast<std::size_t>(blocks_.count(entry));
     if (count <= kMaxSingleInserts && all <= kBlock) {
       for (const MergeEntry* next = slots; next != slots + count; ++next)
-        blocks_.add(seat, pending_[next->source - kBlock]);
+        blocks_.add(entry, pending_[next->source - kBlock]);
       return;
     }
     const std::size_t blocks =
                           all <= kBlock ? 1 : (all + BlockStore::kFill - 1) / BlockStore::kFill,
-                      rows = blocks_.first_row(seat);
+                      rows = blocks_.first_row(entry);
     std::array<MergeEntry, kBlock> present;
     MergeEntry* end = present.data();
-    blocks_.for_each(seat, [&](std::size_t row) {
+    blocks_.for_each(entry, [&](std::size_t row) {
       *end++ = {blocks_.prepared().slots[row], row % kBlock};
     });
     merged_.resize(all);
     std::merge(present.data(), end, slots, slots + count, merged_.data(), ByStartThenNode{});
-    for (std::size_t k = 1; k < blocks; ++k) seat = blocks_.add_block_after(seat);
+    for (std::size_t k = 1; k < blocks; ++k) entry = blocks_.add_block_after(entry);
     // Last block first, because the others still read the rows of the first one.
-    for (std::size_t k = blocks; k-- > 0; seat = order().previous(seat)) {
+    for (std::size_t k = blocks; k-- > 0; entry = order().previous(entry)) {
       const std::size_t first = k * all / blocks;
-      blocks_.fill(seat, rows, merged_.data() + first, (k + 1) * all / blocks - first,
+      blocks_.fill(entry, rows, merged_.data() + first, (k + 1) * all / blocks - first,
                    pending_.data());
     }
   }
@@ -227,7 +227,7 @@ class SlotTree {
   std::vector<SlotWithOrigin> pending_;      // inserted at apply_pending()
   std::vector<std::uint32_t> shrunk_blocks_;  // have lost rows; some have been removed since
   std::vector<MergeEntry> sorted_, merged_;  // scratch
-  ByNumber by_place_;
+  BitmapSort by_place_;
 };
 
 }  // namespace slotkern

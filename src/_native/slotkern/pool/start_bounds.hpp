@@ -21,7 +21,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "slotkern/base/room.hpp"
+#include "slotkern/base/memory.hpp"
 #include "slotkern/slots/prepared.hpp"
 
 // Up to this many rows a search costs no more than a lookup, so only failures are cached. Tests set
@@ -40,7 +40,7 @@ struct CacheKey {
   double n, volume, performance, earliest, budget, rate;
   explicit CacheKey(const Query& q)
       : n(static_cast<double>(q.n)), volume(q.volume), performance(q.min_performance),
-        earliest(q.earliest), budget(q.budget), rate(q.budget / (n * (q.charged() ? 1 : volume))) {}
+        earliest(q.earliest), budget(q.budget), rate(q.budget / (n * (q.has_overhead() ? 1 : volume))) {}
 };
 
 // Returns the largest bound of the entries that are no harder than q, or -inf. A leaf function, for
@@ -93,14 +93,14 @@ class StartBoundCache {
   // Records that no window for `query`, with its earliest start replaced by `earliest`, starts
   // before `start`. `fastest`: highest performance of all nodes. The oldest entry is overwritten.
   void record(const Query& query, double fastest, double earliest, double start) {
-    if (!query.hints() || !is_in_safe_range(query) || query.volume / fastest < 1 / kLargest) return;
+    if (!query.is_cacheable() || !is_in_safe_range(query) || query.volume / fastest < 1 / kLargest) return;
     if (query.setup != setup_ || query.step != step_) {
       clear();
       setup_ = query.setup, step_ = query.step;
     }
     const detail::CacheKey request(query);
     if (next_ == n_.size()) {
-      for (auto* column : columns()) room_for(8, *column);  // all columns or none grow
+      for (auto* column : columns()) reserve_extra(8, *column);  // all columns or none grow
       for (auto* column : columns()) column->resize(column->size() + 8, kInfinity);
       std::fill(start_.end() - 8, start_.end(), -kInfinity);
     }
@@ -118,7 +118,7 @@ class StartBoundCache {
   // Keeps the bounds true after `slot` has become free or has grown.
   void lower_for_freed(const Slot& slot) {
     if (n_.empty()) return;
-    const double capacity = PreparedSlots::room(slot) * slot.performance * (1 + kMargin);
+    const double capacity = PreparedSlots::capacity(slot) * slot.performance * (1 + kMargin);
     Slot cheap = slot;
     // prices do not bound costs then
     if (setup_ > 0 || step_ > 0 || slot.rate < 1 / kLargest) cheap.rate = 0;

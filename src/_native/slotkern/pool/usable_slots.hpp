@@ -99,7 +99,7 @@ class UsableSlotIndex {
   // time, and only these need sorting again.
   void trim_before(double now) {
     if (is_invalid()) return;
-    const Undisturbed no_interrupts;
+    const InterruptMask no_interrupts;
     invalidate_on_bad_alloc([&] {
       std::vector<SlotWithOrigin> slots = usable_rows(now);
       const auto started_end =
@@ -114,12 +114,12 @@ class UsableSlotIndex {
   bool should_prefetch() const { return !is_invalid() && tree_.should_prefetch(); }
   // Prefetches for a slot of the node, perhaps in row `at`, that will start at `start`.
   void prefetch_row(std::size_t k, double start, std::size_t at) const {
-    if (threshold_ > 0) fetch(&prepared_->nodes[k]);
+    if (threshold_ > 0) prefetch(&prepared_->nodes[k]);
     tree_.prefetch_row(at, start);
   }
   // Prefetches for a part of the span that will become a row of its own.
   void prefetch_row(std::size_t k, const Span& span) const {
-    fetch(&prepared_->nodes[k]), fetch(&prices_[span.origin_row]);
+    prefetch(&prepared_->nodes[k]), prefetch(&prices_[span.origin_row]);
   }
 
   // Listeners of AvailabilityTimeline: a free span of node k was added, removed or changed. `at`:
@@ -180,9 +180,9 @@ class UsableSlotIndex {
     std::vector<std::size_t> next(free.size(), 0);  // [node]: first span not handled
     for (std::size_t i = 0; i < initial.size(); ++i, poll()) {
       if (i + 2 * kAhead < initial.size())
-        fetch(&free[static_cast<std::size_t>(initial[i + 2 * kAhead].place)]);
+        prefetch(&free[static_cast<std::size_t>(initial[i + 2 * kAhead].place)]);
       if (i + kAhead < initial.size())
-        fetch(free[static_cast<std::size_t>(initial[i + kAhead].place)].data());
+        prefetch(free[static_cast<std::size_t>(initial[i + kAhead].place)].data());
       const auto k = static_cast<std::size_t>(initial[i].place);
       for (; next[k] < free[k].size() && free[k][next[k]].start < initial[i].end; ++next[k]) {
         const Span& span = free[k][next[k]];
@@ -211,7 +211,7 @@ class UsableSlotIndex {
   }
   bool is_usable(const Slot& slot) const { return is_usable(slot, threshold_); }
   static bool is_usable(const Slot& slot, double threshold) {
-    return PreparedSlots::room(slot) * slot.performance >= threshold;
+    return PreparedSlots::capacity(slot) * slot.performance >= threshold;
   }
 
   void set_threshold(double threshold) {
@@ -233,7 +233,7 @@ class UsableSlotIndex {
   }
 
   void rebuild(double threshold, const SpanLists& free) {
-    const Undisturbed no_interrupts;
+    const InterruptMask no_interrupts;
     const double before = threshold_, min_requested = min_requested_;
     set_threshold(threshold);
     try {

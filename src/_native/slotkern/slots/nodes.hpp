@@ -18,11 +18,11 @@ struct Node {
 
 // Where a node has one price in all its slots, its rank by (rate, id) says for every request how
 // dear its parts are beside those of others.
-struct NodeRanks {
+struct NodeRateOrder {
   std::vector<std::uint32_t> of;  // [place]
-  bool apart = true;              // rates that differ, differ by more than rounding
+  bool rates_separated = true;              // rates that differ, differ by more than rounding
 
-  static NodeRanks by_rate(const std::vector<Node>& nodes) {
+  static NodeRateOrder by_rate(const std::vector<Node>& nodes) {
     struct Ranked {
       std::uint64_t key;
       std::int32_t id;
@@ -41,21 +41,21 @@ struct NodeRanks {
     for (Ranked& node : ranked) node.key = key_of(rate_of(node));
     sort_by_key(ranked);
 
-    NodeRanks ranks;
+    NodeRateOrder ranks;
     ranks.of.resize(nodes.size());
     double before = 0;
     for (std::size_t rank = 0; rank < ranked.size(); ++rank) {
       ranks.of[ranked[rank].place] = static_cast<std::uint32_t>(rank);
       const double rate = rate_of(ranked[rank]);
       if (rate == before) continue;
-      ranks.apart &= usual(rate) && rate > before * (1 + 0x1p-48);
+      ranks.rates_separated &= usual(rate) && rate > before * (1 + 0x1p-48);
       before = rate;
     }
     return ranks;
   }
 
   // Whether the costs of parts of this volume are equal for equal rates alone.
-  bool tell_costs(double volume) const { return apart && usual(volume); }
+  bool order_determines_cost(double volume) const { return rates_separated && usual(volume); }
 
  private:
   static bool usual(double x) { return 1e-100 < x && x < 1e100; }

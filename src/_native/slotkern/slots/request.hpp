@@ -14,7 +14,7 @@
 
 #include "slotkern/base/exact_sum.hpp"
 #include "slotkern/base/numbers.hpp"
-#include "slotkern/slots/part_limits.hpp"
+#include "slotkern/slots/sum_constraints.hpp"
 
 namespace slotkern {
 
@@ -27,7 +27,7 @@ struct Slot {
 
 // The least multiple of step that holds a time. At most 4 ulp over a multiple are rounding, not
 // time: 0.1 + 0.2 are three steps of 0.1. A step of less than an ulp of the time rounds nothing.
-inline double in_steps(double time, double step) {
+inline double round_up_to_step(double time, double step) {
   const double count = time / step;
   if (!(count < 0x1p52)) return time;
   const double whole = std::floor(count);
@@ -51,40 +51,40 @@ struct Query {
   double setup = 0;                // constant part of a part's length
   double step = 0;                 // lengths are multiples of it; 0: any length
   double latest = kInfinity;       // start
-  double max_runtime = kInfinity;  // of the window; see PreparedSlots::as_searched
+  double max_runtime = kInfinity;  // of the window; see PreparedSlots::normalized_for_search
   const std::uint8_t* mask = nullptr;  // one byte a slot, 0 = filtered out
   // For a mask by origin row (PreparedSlots::origins) of so many rows; those behind are filtered
   // out.
   const std::size_t* origins = nullptr;
   std::size_t masked = 0;
-  const PartLimits* limits = nullptr;  // on sums over the parts; null: none
+  const SumConstraints* limits = nullptr;  // on sums over the parts; null: none
   // Of a search under limits, counted in units of 5 to 10 ns; when it is spent, the answer is not
   // proven.
   std::int64_t max_work = kLimitsWork;
 
   // What the door of Python promises; searches rely on it.
-  bool sane() const {
+  bool is_valid() const {
     const auto amount = [](double x) { return x >= 0 && x <= std::numeric_limits<double>::max(); };
     return n >= 1 && volume > 0 && amount(volume) && budget >= 0 &&
            !std::isnan(min_performance) && !std::isnan(earliest) && !std::isnan(deadline) &&
            !std::isnan(max_price) && amount(setup) && amount(step) && !std::isnan(latest) &&
-           !std::isnan(max_runtime) && (!limits || limits->all.size() <= kMostPartLimits);
+           !std::isnan(max_runtime) && (!limits || limits->all.size() <= kMaxSumConstraints);
   }
 
   // How long a part runs on a node of this performance.
   double length(double performance) const {
     const double time = setup + volume / performance;
     if (step > 0) [[unlikely]]
-      return in_steps(time, step);
+      return round_up_to_step(time, step);
     return time;
   }
   // Whether a part is charged for more than its work.
-  bool charged() const { return setup > 0 || step > 0; }
+  bool has_overhead() const { return setup > 0 || step > 0; }
 
   double start_in(const Slot& slot) const { return std::max(slot.start, earliest); }
   double limit(const Slot& slot) const { return std::min(slot.end, deadline); }
   // The largest cost that meets the budget.
-  double most_money() const { return most_met(budget); }
+  double max_cost() const { return relaxed_max(budget); }
   SLOTKERN_INLINE bool admits(const Slot& slot, std::size_t row) const {
     return slot.performance >= min_performance && slot.price <= max_price &&
            start_in(slot) <= latest && (!mask || passes(origins ? origins[row] : row));
@@ -93,7 +93,7 @@ struct Query {
   // Whether other requests may learn from this one's answer: it wants nothing but what hints
   // (pool/start_bounds.hpp) compare, which keep charged requests of equal terms by themselves. All
   // fields are named, so that a new limit does not compile before it has been thought of here.
-  bool hints() const {
+  bool is_cacheable() const {
     const auto& [nodes, work, money, performance, first, last, price, constant, multiple, late,
                  runtime, filter, rows, count, sums, effort] = *this;
     return last == std::numeric_limits<double>::max() && price == kInfinity &&

@@ -1,4 +1,4 @@
-// The door: a strided view on the user's slot records, and the check that they are sane.
+// The door: a strided view on the user's slot records, and the check that they are is_valid.
 //
 // check_slots is O(m) expected: every rule of the slot format in one pass, per-node rules
 // through a table from node id to place. Everything behind it trusts its input.
@@ -17,8 +17,8 @@
 
 namespace slotkern {
 
-inline constexpr std::size_t kManySlots = std::size_t{1} << 20;  // take milliseconds to read
-inline constexpr std::size_t kPollSlots = std::size_t{1} << 12;  // read between two polls
+inline constexpr std::size_t kLongRunningSlots = std::size_t{1} << 20;  // take milliseconds to read
+inline constexpr std::size_t kSlotsPerPoll = std::size_t{1} << 12;  // read between two polls
 
 // Five native fields anywhere in records of any size, aligned or not, forwards or
 // backwards in memory: what numpy calls a structured array.
@@ -72,14 +72,14 @@ class NodeIndex {
 };
 
 struct CheckScratch {
-  struct Seen {
+  struct NodeSummary {
     double end = -kInfinity;  // of the node's slot before
     double performance = 0;   // 0: no slot yet
     double min_price = kInfinity;
     std::int32_t id = -1;
   };
   NodeIndex index;
-  std::vector<Seen> seen;            // by number of the node
+  std::vector<NodeSummary> node_summaries;            // by number of the node
   std::vector<std::int32_t> places;  // the same, for what comes behind the check
   std::size_t new_prices = 0;        // of slots, beside the least of their node's before
 };
@@ -94,12 +94,12 @@ struct Record {
             view.load<double>(row, view.end), view.load<double>(row, view.performance),
             view.load<double>(row, view.price)};
   }
-  bool sane() const {  // no branches: every comparison with NaN is false
+  bool is_valid() const {  // no branches: every comparison with NaN is false
     constexpr double most = std::numeric_limits<double>::max();
     return (node >= 0) & (std::fabs(start) <= most) & (end > start) & (performance > 0) &
            (performance <= most) & (price >= 0) & (price <= most);
   }
-  // What is wrong with a row that is not sane, fields in the order of the record.
+  // What is wrong with a row that is not is_valid, fields in the order of the record.
   Status fault() const {
     if (node < 0) return Status::node_negative;
     if (!std::isfinite(start)) return Status::start_not_finite;
@@ -113,35 +113,35 @@ struct Record {
 // Returns the first row that breaks a rule: its own fields, then the order, then the rules
 // about one node. On success the scratch knows every node.
 inline Fault check_slots(const SlotView& view, CheckScratch& scratch) {
-  if (view.size > kManySlots) expect_long();
+  if (view.size > kLongRunningSlots) enable_interrupts();
   std::int32_t largest = 0;
   for (std::size_t i = 0; i < view.size; ++i)
     largest = std::max(largest, view.load<std::int32_t>(i, view.node));
   scratch.index.reset(largest, view.size);
-  scratch.seen.assign(scratch.index.size(), {});
-  const auto clash = [&view](Status status, std::size_t row) {
+  scratch.node_summaries.assign(scratch.index.size(), {});
+  const auto find_clash = [&view](Status status, std::size_t row) {
     const auto id = view.load<std::int32_t>(row, view.node);
     std::size_t other = row - 1;
     while (view.load<std::int32_t>(other, view.node) != id) --other;
     return Fault{status, row, other};
   };
-  const auto scan = [&](auto seen_of) -> Fault {
+  const auto scan = [&](auto summary_of) -> Fault {
     double previous_start = -kInfinity;
     std::int32_t previous_node = -1;
     std::size_t new_prices = 0;
     for (std::size_t i = 0; i < view.size;) {
       poll();
-      for (const std::size_t end = std::min(view.size, i + kPollSlots); i < end; ++i) {
+      for (const std::size_t end = std::min(view.size, i + kSlotsPerPoll); i < end; ++i) {
         const Record r = Record::of(view, i);
-        if (!r.sane()) return {r.fault(), i, i};
+        if (!r.is_valid()) return {r.fault(), i, i};
         if (r.start <= previous_start && (r.start < previous_start || r.node < previous_node))
           return {Status::not_sorted, i, i - 1};
         previous_start = r.start;
         previous_node = r.node;
-        CheckScratch::Seen& seen = seen_of(r.node);
+        CheckScratch::NodeSummary& seen = summary_of(r.node);
         if (r.performance != seen.performance && seen.performance != 0)
-          return clash(Status::performance_differs, i);
-        if (r.start < seen.end) return clash(Status::overlap, i);
+          return find_clash(Status::performance_differs, i);
+        if (r.start < seen.end) return find_clash(Status::overlap, i);
         new_prices += r.price != seen.min_price;
         seen = {r.end, r.performance, std::min(seen.min_price, r.price), r.node};
       }
@@ -150,13 +150,13 @@ inline Fault check_slots(const SlotView& view, CheckScratch& scratch) {
     return {};
   };
   if (scratch.index.dense())
-    return scan([seen = scratch.seen.data()](std::int32_t id) -> CheckScratch::Seen& {
+    return scan([seen = scratch.node_summaries.data()](std::int32_t id) -> CheckScratch::NodeSummary& {
       return seen[id];
     });
-  return scan([&](std::int32_t id) -> CheckScratch::Seen& {
+  return scan([&](std::int32_t id) -> CheckScratch::NodeSummary& {
     const std::size_t number = scratch.index.number(id);
-    if (number == scratch.seen.size()) scratch.seen.emplace_back();
-    return scratch.seen[number];
+    if (number == scratch.node_summaries.size()) scratch.node_summaries.emplace_back();
+    return scratch.node_summaries[number];
   });
 }
 

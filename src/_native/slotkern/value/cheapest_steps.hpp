@@ -49,7 +49,7 @@ class CheapestSteps {
       before = t;
       if (!is_stale_ || !top_.full()) continue;
       if (State::kSquare && !(t + length <= anchored)) continue;
-      if (++state_.effort.steps == State::kLong) expect_long();
+      if (++state_.effort.steps == State::kLong) enable_interrupts();
       poll();
       if (!value(shape, plan, budget, t)) return;
     }

@@ -46,7 +46,7 @@ class ConstrainedValueSearch {
       detail::bound_groups(prepared_, query_, w_.base);
       const std::vector<Workspace::Bound> groups = w_.base.bounds;
       for (const Workspace::Bound& group : groups)
-        if (!(group.total > query_.most_money()) &&
+        if (!(group.total > query_.max_cost()) &&
             !sweep(Square{group.span, prepared_.groups[group.group].performance}))
           return false;
     }
@@ -171,11 +171,11 @@ class ConstrainedValueSearch {
 
   void choose(LiveWithin<Shape>& live, bool forced, double t) {
     ++effort.steps;
-    if (effort.steps == kLong) expect_long();
+    if (effort.steps == kLong) enable_interrupts();
     if (!can_improve(forced)) return;
     ++effort.subsets;
     const bool any =
-        live.solve(scratch_.live.value, Source::integral, forced, query_.most_money(), best,
+        live.solve(scratch_.live.value, Source::integral, forced, query_.max_cost(), best,
                    options_.gap, options_.limits.work);
     if (!scratch_.knapsack.complete) {
       proven = false;

@@ -93,7 +93,7 @@ Status search_by_value(const PreparedSlots& prepared, const Query& query, const 
     const double span = options.group_span ? best.span : 0;  // 0: the span of the slowest node
     if (!build_value_window<Shape>(prepared, query, source, best.start, span, work, answer))
       return answer.fault.status;
-    if (!(answer.found.cost <= query.most_money())) return Status::internal;
+    if (!(answer.found.cost <= query.max_cost())) return Status::internal;
     answer.parts = work.base.parts.data();
     answer.proven = best.proven;
     answer.bound = to_criterion_units(source, best.bound, n);
@@ -171,14 +171,14 @@ inline ValueAnswer find_by_value(const PreparedSlots& prepared, const Query& ask
                                  bool record) noexcept {
   ValueAnswer answer;
   answer.status = guarded([&] {
-    const Query query = prepared.as_searched(asked);
+    const Query query = prepared.normalized_for_search(asked);
     ValueWorkspace& work = value_workspace();
     work.chosen.clear();
     work.steps.clear();
     if (const Status status = prepared.check(query, options.any_start); status != Status::ok)
       return status;
     if (query.n > static_cast<std::int64_t>(prepared.nodes.size())) return Status::none;
-    if (record || prepared.heavy(query, shape)) expect_long();
+    if (record || prepared.is_long_running(query, shape)) enable_interrupts();
     if (source_facts(static_cast<int>(valuation.kind)).needs_end)
       if (const Status status = detail::check_ends(prepared, query, answer.fault);
           status != Status::ok)
@@ -197,7 +197,7 @@ inline ValueAnswer find_by_value(const PreparedSlots& prepared, const Query& ask
                                             answer);
     };
     if (shape == ShapeKind::square) return search(std::type_identity<Square>{});
-    return query.charged() ? search(std::type_identity<Charged>{})
+    return query.has_overhead() ? search(std::type_identity<Charged>{})
                            : search(std::type_identity<Ragged>{});
   });
   return answer;

@@ -80,7 +80,7 @@ struct ValueGroups {
   // True if the slot alone, in the shortest possible window, is within the budget. Other slots are
   // in no answer and must not affect any scale.
   bool is_affordable(const Slot& s) const {
-    return (kSquare ? min_span_ * s.price : key_of(s)) <= query.most_money();
+    return (kSquare ? min_span_ * s.price : key_of(s)) <= query.max_cost();
   }
 
   Shape shape_of(const Plan& plan) const {
@@ -102,7 +102,7 @@ struct ValueGroups {
 
   // The largest double b with total(b) <= budget, capped at the sum of any n keys.
   double key_budget(const Shape& shape) const {
-    const double money = query.most_money();
+    const double money = query.max_cost();
     if constexpr (kSquare)
       return largest_factor(shape.span, money, max_key_sum);
     else
@@ -121,11 +121,11 @@ struct ValueGroups {
     if constexpr (kSquare) {
       detail::bound_groups(prepared, query, work.base);
       for (const auto& b : work.base.bounds)
-        if (!(min_total(b) > query.most_money()) || options.group_span)
+        if (!(min_total(b) > query.max_cost()) || options.group_span)
           work.plans.push_back({b.span, 0, kInfinity, 0, b.least_others, b.group, kNone});
     } else {
       work.plans.push_back(
-          {0, 0, kInfinity, 0, prepared.rates_of(n - 1u), prepared.groups.size() - 1, kNone});
+          {0, 0, kInfinity, 0, prepared.min_rate_sum(n - 1u), prepared.groups.size() - 1, kNone});
     }
   }
 
@@ -262,7 +262,7 @@ struct ValueGroups {
     Thresholds thresholds = first_thresholds(prepared, query, shape);
     // Slots too expensive for any window still make a step of Lite, and extend the time of a group.
     if (!options.lite && !options.group_span)
-      thresholds.key = key_ceiling(shape.screened(query.most_money()), least_others);
+      thresholds.key = key_ceiling(shape.screened(query.max_cost()), least_others);
     Shape::screen(prepared).each(
         prepared.order, thresholds, prepared.last_position(),
         [&](std::size_t row) { return !is_usable(shape, prepared.slots[row], row) || visit(row); });

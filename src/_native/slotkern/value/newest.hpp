@@ -68,7 +68,7 @@ class NewestSweep {
         now = t;
       }
       if (key > plan.budget || !(weight + heaviest + budget_charge > cutoff)) return true;
-      if (++state_.effort.steps == kLong) expect_long();
+      if (++state_.effort.steps == kLong) enable_interrupts();
       poll();
       w_.joining.push_back({weight, key, z, state_.latest_start(s, length), row,
                             state_.is_anchor(shape, row)});

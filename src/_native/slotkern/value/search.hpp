@@ -76,7 +76,7 @@ class ValueSearch {
   // Lite: sweeps all groups that can pay for a window, fastest first; bounds would take longer.
   bool run_lite() {
     for (const Plan& plan : state_.work.plans) {
-      if (++state_.effort.groups == State::kLong) expect_long();
+      if (++state_.effort.groups == State::kLong) enable_interrupts();
       poll();
       cheapest_.run(state_.shape_of(plan), plan);
       if (state_.fault.status != Status::ok) return false;
@@ -109,7 +109,7 @@ class ValueSearch {
   }
 
   void sweep(const Plan& plan) {
-    if (++state_.effort.groups == State::kLong) expect_long();
+    if (++state_.effort.groups == State::kLong) enable_interrupts();
     poll();
     if (Source::moving || state_.options.lite)
       steps_.run(state_.shape_of(plan), plan);

@@ -188,7 +188,7 @@ class StepSweep {
     // A set without a slot of the group's performance belongs to another group.
     const auto anchors = std::count(w_.anchor.begin(), w_.anchor.end(), char{1});
     if (anchors == 0 || static_cast<int>(w_.row.size()) < n_) return;
-    if (++state_.effort.steps == kLong) expect_long();
+    if (++state_.effort.steps == kLong) enable_interrupts();
     if (cannot_win(shape, t, lambda, lambda * plan.budget)) return;
     if (!value_live(shape, t)) return;
     const Items items{w_.key.data(), w_.value.data(), static_cast<int>(w_.row.size())};
@@ -231,7 +231,7 @@ class StepSweep {
   void cheapest_step(const Shape& group, const Plan& plan, double t) {
     if (static_cast<int>(w_.row.size()) < n_) return;
     if (std::count(w_.anchor.begin(), w_.anchor.end(), char{1}) == 0) return;
-    if (++state_.effort.steps == kLong) expect_long();
+    if (++state_.effort.steps == kLong) enable_interrupts();
     w_.order.resize(w_.row.size());
     for (std::size_t j = 0; j < w_.order.size(); ++j) w_.order[j] = static_cast<int>(j);
     std::partial_sort(w_.order.begin(), w_.order.begin() + n_, w_.order.end(), [&](int a, int b) {

@@ -207,7 +207,7 @@ class AlternativesSweep {
 
   // Moves the n cheapest of a group into the result and queues their right remnants.
   bool take(Group& group, double cost) {
-    if (out_.found.size() == kLong) expect_long();
+    if (out_.found.size() == kLong) enable_interrupts();
     if (out_.parts.size() + n_ > kMostParts) {
       status_ = Status::too_many;
       work_ = {};  // nobody needs so much again
@@ -230,7 +230,7 @@ class AlternativesSweep {
       const Front::Member& member = top[i];
       const Piece piece = pieces_[member.piece];
       const double length = this->length(shape, piece),
-                   finish = cut_finish(t_ + length, piece.end);
+                   finish = snap_finish(t_ + length, piece.end);
       parts[n_ <= kFewSorted ? top.rank(i) : i] = {
           prepared_.origin(piece.row), member.node, length, shape.total(member.key),
           static_cast<std::uint32_t>(piece.row)};
@@ -281,23 +281,23 @@ inline Status find_alternatives(const PreparedSlots& prepared, const Query& aske
                                 std::size_t limit, WindowTable& out) noexcept {
   return guarded([&] {
     out.clear();
-    Query query = prepared.as_searched(asked);
-    query.budget = asked.most_money();
+    Query query = prepared.normalized_for_search(asked);
+    query.budget = asked.max_cost();
     const Status status = prepared.check(query, true);
     if (status != Status::ok) return status;
     if (query.limits) return Status::request_not_valid;
     if (query.n > static_cast<std::int64_t>(prepared.nodes.size())) return Status::ok;
-    if (prepared.heavy(query, shape)) expect_long();
+    if (prepared.is_long_running(query, shape)) enable_interrupts();
     if (shape == ShapeKind::ragged) {
       const auto run = [&](const auto& parts) {
         Status status = Status::ok;
         if (detail::find_ranked(prepared, query, parts, limit, out, status)) return status;
         detail::AlternativesSweep<std::remove_cvref_t<decltype(parts)>> sweep(prepared, query,
                                                                               limit, out);
-        sweep.add_group(parts, prepared.rates_of(static_cast<std::size_t>(query.n) - 1));
+        sweep.add_group(parts, prepared.min_rate_sum(static_cast<std::size_t>(query.n) - 1));
         return sweep.run();
       };
-      return query.charged() ? run(Charged(query)) : run(Ragged(query));
+      return query.has_overhead() ? run(Charged(query)) : run(Ragged(query));
     }
     Workspace& work = workspace();
     detail::bound_groups(prepared, query, work);

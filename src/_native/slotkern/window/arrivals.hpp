@@ -56,14 +56,14 @@ struct NodeRanks {
     std::uint32_t node;  // as arrivals say it, by rank
   };
 
-  Identity of;
+  BuildId of;
   double mean = 0;                  // performance
   bool steady = false;              // no slot with another price has been met
   std::vector<Ranked> ranked;
   std::vector<std::uint32_t> node;  // by place
 
   void rank_nodes(const PreparedSlots& prepared) {
-    if (of == prepared.identity && of != Identity{}) return;
+    if (of == prepared.identity && of != BuildId{}) return;
     of = {};
     const std::vector<Node>& nodes = prepared.nodes;
     const auto count = static_cast<std::uint32_t>(nodes.size());
@@ -214,7 +214,7 @@ class ArrivalRing {
   }
 
   // One of today: where parts are much shorter than the longest.
-  SLOTKERN_APART void insert(const Arrival& arrival) {
+  SLOTKERN_NOINLINE void insert(const Arrival& arrival) {
     Arrival* next = page_.data() + (next_ - page_.data());
     if (next == page_.data()) {  // else one has left its place
       std::move_backward(next, end_ + 1, end_ + 2);

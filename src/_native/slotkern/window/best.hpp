@@ -69,13 +69,13 @@ std::size_t last_step(const PreparedSlots& prepared, const Best& best) {
 // Whether the window of the earliest start begins at the first time there is, and is soon found
 // there: into `chosen`. Booked by little, a pool has most windows there.
 template <class Shape>
-SLOTKERN_APART bool starts_at_once(const PreparedSlots& prepared, const Query& query,
+SLOTKERN_NOINLINE bool starts_at_once(const PreparedSlots& prepared, const Query& query,
                                    const Shape& shape, double& start,
                                    std::vector<Entry>& chosen) {
   start = std::max(prepared.first_start(), query.earliest);
   if (!soon_cheapest_at(prepared, query, shape, start, chosen)) return false;
   const double sum = exact_sum(chosen.size(), [&](std::size_t i) { return chosen[i].key; });
-  return shape.total(sum) <= query.most_money();
+  return shape.total(sum) <= query.max_cost();
 }
 
 template <class Criterion, class Shape>
@@ -85,16 +85,16 @@ bool search_ragged(const PreparedSlots& prepared, const Query& query, double lea
   static_assert(!Goal::by_step || Goal::looks_on || Criterion::up_to_step);
   const std::size_t n = static_cast<std::size_t>(query.n);
   const Shape shape(query);
-  Goal goal{{query.most_money(), known, least}};
+  Goal goal{{query.max_cost(), known, least}};
   if constexpr (Criterion::earliest && !Criterion::up_to_step) {
     double start = 0;
-    if (Shape::screen(prepared).knows_keys() &&
+    if (Shape::screen(prepared).can_probe() &&
         starts_at_once(prepared, query, shape, start, work.chosen)) {
       settle(prepared, shape, work.chosen, n, start, found, work.parts, work.node_order);
       return true;
     }
   }
-  const double least_others = prepared.rates_of(n - 1);
+  const double least_others = prepared.min_rate_sum(n - 1);
   const auto sweep = [&] {
     if constexpr (Shape::keys_by_screen)
       if (KeptByRank::pays(prepared, n, Criterion::by_bound)) {
@@ -108,7 +108,7 @@ bool search_ragged(const PreparedSlots& prepared, const Query& query, double lea
   if (Criterion::by_bound) {  // a low ceiling early: first the slots of some cheap nodes only
     const std::size_t some = 4 * n;
     if (prepared.nodes.size() > 16 * some && prepared.cheapest_rates.size() > some) {
-      goal.probe = key_ceiling(prepared.rates_of(some), prepared.rates_of(some - 1));
+      goal.probe = key_ceiling(prepared.min_rate_sum(some), prepared.min_rate_sum(some - 1));
       sweep();
       complete = goal.best.found &&
                  key_ceiling(shape.screened(goal.best.total), least_others) <= goal.probe;
@@ -145,7 +145,7 @@ bool search_ragged(const PreparedSlots& prepared, const Query& query, double lea
 inline const std::vector<Workspace::GroupPrices>& price_groups(const PreparedSlots& prepared,
                                                                std::size_t n, double least,
                                                                Workspace& work) {
-  if (work.priced_of != prepared.identity || prepared.identity == Identity{}) {
+  if (work.priced_of != prepared.identity || prepared.identity == BuildId{}) {
     work.priced_of = prepared.identity;
     work.known = 0;
   }
@@ -327,7 +327,7 @@ void take_square(const PreparedSlots& prepared, const Query& query, const Best& 
           }))
         continue;
       const double total = bound.span * top.sum();
-      if (total <= query.most_money() && total <= cost)
+      if (total <= query.max_cost() && total <= cost)
         take_group<Criterion>(prepared, query, best, bound, top[n - 1].key, cost, work, found);
       break;
     }
@@ -341,14 +341,14 @@ bool search_square(const PreparedSlots& prepared, const Query& query, Workspace&
   bound_groups(prepared, query, work);
   work.order.clear();
   for (std::size_t k = 0; k < work.bounds.size(); ++k)
-    if (!(work.bounds[k].total > query.most_money())) work.order.push_back(k);
+    if (!(work.bounds[k].total > query.max_cost())) work.order.push_back(k);
   const auto dearer = [&](std::size_t a, std::size_t b) {
     const Bound &x = work.bounds[a], &y = work.bounds[b];
     return x.total > y.total || (x.total == y.total && a > b);
   };
   if (Criterion::by_bound) std::make_heap(work.order.begin(), work.order.end(), dearer);
 
-  typename Criterion::SquareRules::Goal goal{{query.most_money(), {}}};
+  typename Criterion::SquareRules::Goal goal{{query.max_cost(), {}}};
   const double first = std::max(prepared.first_start(), query.earliest);
   auto stop = work.order.end();
   double rises = kInfinity;  // from the n-th price of nodes to that of the best window

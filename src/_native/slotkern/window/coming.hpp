@@ -14,8 +14,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "slotkern/base/memory.hpp"
 #include "slotkern/base/numbers.hpp"
-#include "slotkern/base/room.hpp"
 
 namespace slotkern::detail {
 

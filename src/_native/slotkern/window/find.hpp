@@ -149,7 +149,7 @@ Status find_many_by(const PreparedSlots& prepared, const std::vector<Query>& que
                     Make make) noexcept {
   return guarded([&] {
     constexpr std::size_t chunk = 64, most = 1 << 20;  // room is made for so many parts at once
-    if (queries.size() > chunk) expect_long();  // first: what comes before it is heard at the end
+    if (queries.size() > chunk) enable_interrupts();  // first: what comes before it is heard at the end
     out.clear();
     std::size_t parts = 0;
     for (std::size_t k = 0; k < queries.size() && parts < most; ++k)
@@ -192,7 +192,7 @@ Status find_many_by(const PreparedSlots& prepared, const std::vector<Query>& que
       if (status != Status::ok) tell(status, c * chunk);
     };
     const auto crew = static_cast<unsigned>(std::min<std::size_t>(threads, chunks.size()));
-    std::optional<PreparedSlots::Shared> shared;
+    std::optional<PreparedSlots::ConcurrentReadGuard> shared;
     if (crew > 1) shared.emplace(prepared, shape);
     Helpers helpers;
     try {

@@ -39,9 +39,9 @@ class KeptByRank {
   // Whose slots they will be, for requests of this volume.
   void open(const PreparedSlots& prepared, double volume) {
     slots_ = &prepared.slots;
-    const NodeRanks& ranks = prepared.ranks();
+    const NodeRateOrder& ranks = prepared.rate_order();
     ranks_ = ranks.of.data();
-    costs_told_ = ranks.tell_costs(volume);
+    costs_told_ = ranks.order_determines_cost(volume);
     const std::size_t nodes = prepared.nodes.size();
     if (entries_.size() < nodes) entries_.resize(nodes);
     words_.resize((nodes + 63) / 64);

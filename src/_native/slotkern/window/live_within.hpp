@@ -31,7 +31,7 @@ inline constexpr std::int64_t kLeastWork = 1 << 16;
 struct MeasuredPart {
   std::size_t row = 0;
   double key = 0, until = 0, length = 0, value = 0, anchor = 0;
-  std::array<double, kMostPartLimits> use{};
+  std::array<double, kMaxSumConstraints> use{};
 };
 
 // The same by columns.
@@ -40,7 +40,7 @@ struct PartColumns {
   std::vector<std::size_t> row;
   std::vector<double> key, until, length, value;
   std::vector<double> anchor;  // -1, else 0
-  std::array<std::vector<double>, kMostPartLimits> use;
+  std::array<std::vector<double>, kMaxSumConstraints> use;
 
   std::size_t size() const { return row.size(); }
 
@@ -136,7 +136,7 @@ inline bool overworked(const Query& query, const WithinScratch& work) {
 
 }  // namespace detail
 
-static_assert(kMostPartLimits + 2 == kMaxSumLimits);
+static_assert(kMaxSumConstraints + 2 == kMaxSumLimits);
 
 template <class Shape>
 class LiveWithin {
@@ -149,7 +149,7 @@ class LiveWithin {
              WithinScratch& work)
       : prepared_(prepared), query_(query), shape_(shape), limits_(*query.limits), w_(work),
         n_(static_cast<int>(query.n)),
-        money_(query.most_money()) {
+        money_(query.max_cost()) {
     clear();
   }
 
@@ -179,7 +179,7 @@ class LiveWithin {
         failed = row;
         return false;
       }
-      if (!(std::fabs(use) <= kMostUse)) return false;
+      if (!(std::fabs(use) <= kMaxUse)) return false;
       if (limits_.all[k].at_least) use = -use;
     }
     part.until =
@@ -229,7 +229,7 @@ class LiveWithin {
     const int count = static_cast<int>(size()), newest = forced ? count - 1 : -1;
     w_.knapsack.complete = true;
     if (count < n_) return false;
-    if (++solved_ == kLong) expect_long();
+    if (++solved_ == kLong) enable_interrupts();
     MultidimItems items;
     Amounts amounts{}, taken{};
     items.value = z.data();
@@ -241,7 +241,7 @@ class LiveWithin {
       if (forced) taken[k] = use[at(newest)];
     };
     for (std::size_t k = 0; k < limits_.all.size(); ++k)
-      limit(w_.live.use[k], limits_.all[k].most());
+      limit(w_.live.use[k], limits_.all[k].upper_amount());
     if (most_sum(most) < 1e300) limit(w_.live.key, most_sum(most));
     const bool anchored = forced && w_.live.anchor[at(newest)] < 0;
     if (kSquare && !anchored && some_are_no_anchor()) limit(w_.live.anchor, -1);
@@ -264,7 +264,7 @@ class LiveWithin {
     // Huge keys are taken smaller, so that no sum overflows.
     const std::vector<double>& keys = w_.live.key;
     const double largest = keys.empty() ? 0 : *std::max_element(keys.begin(), keys.end());
-    unit_ = largest > kMostUse ? kHuge : 1;
+    unit_ = largest > kMaxUse ? kHuge : 1;
     for (std::size_t j = 0; j < size(); ++j) w_.live.value[j] = -w_.live.key[j] / unit_;
     return solve(w_.live.value, false, forced, most, -incumbent / unit_, gap, work);
   }
@@ -282,7 +282,7 @@ class LiveWithin {
     items.count = static_cast<int>(size());
     for (std::size_t k = 0; k < limits_.all.size(); ++k) {
       items.weight[k] = w_.live.use[k].data();
-      amounts[k] = limits_.all[k].most();
+      amounts[k] = limits_.all[k].upper_amount();
     }
     items.limits = static_cast<int>(limits_.all.size());
     if (kSquare && some_are_no_anchor()) {
@@ -345,10 +345,10 @@ class LiveWithin {
     if (std::none_of(w_.set.begin(), w_.set.end(), anchored)) return false;
     if (!(total_of(w_.set) <= money_)) return false;
     for (std::size_t k = 0; k < limits_.all.size(); ++k) {
-      const PartLimit& limit = limits_.all[k];
+      const SumConstraint& limit = limits_.all[k];
       w_.sum.clear();
       for (const int j : w_.set) w_.sum.add(w_.live.use[k][at(j)]);
-      if (!limit.keeps(limit.at_least ? -w_.sum.value() : w_.sum.value())) return false;
+      if (!limit.is_met_by(limit.at_least ? -w_.sum.value() : w_.sum.value())) return false;
     }
     return true;
   }
@@ -366,7 +366,7 @@ class LiveWithin {
   const PreparedSlots& prepared_;
   const Query& query_;
   const Shape& shape_;
-  const PartLimits& limits_;
+  const SumConstraints& limits_;
   WithinScratch& w_;
   const int n_;
   const double money_;

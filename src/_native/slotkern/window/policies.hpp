@@ -2,7 +2,7 @@
 //
 // A shape says how long a part of a slot takes and what it costs. Keys order the parts: the sum of
 // the n least keys, in that order, gives the total (`total`), and a larger key never gives a
-// smaller one. Screen keys are what the screen holds for the slot; `screened` turns a total, and
+// smaller one. SlotZoneMap keys are what the screen holds for the slot; `screened` turns a total, and
 // `screen_key_of` a key, into the screen's units, never below the true quotient by more than the
 // margin of key_ceiling. `keys_by_screen`: a larger screen key never has a smaller key. No live
 // part is shorter than `shortest`.
@@ -31,7 +31,7 @@ concept ShapePolicy = requires(const S& shape, const Slot& slot, const Group& gr
                                const PreparedSlots& prepared, double x) {
   { S::own_lengths } -> std::convertible_to<bool>;
   { S::keys_by_screen } -> std::convertible_to<bool>;
-  { S::screen(prepared) } -> std::same_as<const Screen&>;
+  { S::screen(prepared) } -> std::same_as<const SlotZoneMap&>;
   { shape.length(slot) } -> std::same_as<double>;
   { shape.key(slot) } -> std::same_as<double>;
   { shape.screen_key(slot) } -> std::same_as<double>;

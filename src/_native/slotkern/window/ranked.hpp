@@ -218,7 +218,7 @@ class RankedSweep {
   }
 
   // Whether the n cheapest that live fit.
-  SLOTKERN_APART bool look(double t, double key) {
+  SLOTKERN_NOINLINE bool look(double t, double key) {
     poll();
     std::array<std::size_t, n> chosen;
     for (std::size_t i = 0; i + 1 < n; ++i) {
@@ -286,7 +286,7 @@ class RankedSweep {
         return false;
       }
     }
-    if (taken_ == kLong) expect_long();
+    if (taken_ == kLong) enable_interrupts();
     found.start = found.value = t;
     std::array<std::int64_t, n> nodes;
     for (std::size_t i = 0; i < n; ++i) {
@@ -304,7 +304,7 @@ class RankedSweep {
       const Offer& offer = offers_[rank];
       const double length = offer.length, end = offer.end;
       const double whole = end < query_.deadline ? end : prepared_.slots[offer.row].end;
-      const double finish = cut_finish(t + length, whole);
+      const double finish = snap_finish(t + length, whole);
       if (!(finish > t)) [[unlikely]] {
         status_ = Status::volume_too_small;
         return false;
@@ -324,8 +324,8 @@ class RankedSweep {
     if (windows_ == 0) return;
     const auto windows = work_.found.begin();
     const auto parts = work_.parts.begin();
-    room_for(windows_, out_.found, out_.ends);
-    room_for(parts_, out_.parts);
+    reserve_extra(windows_, out_.found, out_.ends);
+    reserve_extra(parts_, out_.parts);
     out_.found.insert(out_.found.end(), windows, windows + static_cast<std::ptrdiff_t>(windows_));
     out_.parts.insert(out_.parts.end(), parts, parts + static_cast<std::ptrdiff_t>(parts_));
     for (; windows_ > 0; --windows_) out_.ends.push_back(out_.first(out_.size() - windows_) + n);
@@ -373,7 +373,7 @@ bool find_ranked(const PreparedSlots& prepared, const Query& query, const Shape&
   static thread_local RankedScratch work;
   const auto run = [&]<std::size_t parts>() {
     return RankedSweep<Shape, parts>(prepared, query, shape, limit, out, work)
-        .run(prepared.rates_of(parts - 1), status);
+        .run(prepared.min_rate_sum(parts - 1), status);
   };
   bool found = false;
   [&]<std::size_t... k>(std::index_sequence<k...>) {

@@ -48,7 +48,7 @@ SLOTKERN_SEARCH_LINKAGE bool search_unlimited(const PreparedSlots& prepared, con
     using Criterion = decltype(c);
     const bool any =
         shape == ShapeKind::square ? search_square<Criterion>(prepared, query, work, found)
-        : query.charged()
+        : query.has_overhead()
             ? search_ragged<Criterion, Charged>(prepared, query, least, work, found)
             : search_ragged<Criterion, Ragged>(prepared, query, least, work, found);
     if (any) found.value = Criterion::value(found.start, found.runtime, found.cost);
@@ -78,7 +78,7 @@ SLOTKERN_SEARCH_LINKAGE Status search_within(const PreparedSlots& prepared, cons
     using Criterion = decltype(c);
     WithinSearch<Criterion> search(prepared, query, work, found);
     const bool any = square            ? search.square()
-                     : query.charged() ? search.template ragged<Charged>()
+                     : query.has_overhead() ? search.template ragged<Charged>()
                                        : search.template ragged<Ragged>();
     if (search.failed != Proof::kNone) {
       work.proof.failed = prepared.origin(search.failed);
@@ -103,7 +103,7 @@ inline Status search_checked(const PreparedSlots& prepared, const Query& query, 
                              ShapeKind shape, Workspace& work, Found& found,
                              double least = -kInfinity) {
   if (query.n > static_cast<std::int64_t>(prepared.nodes.size())) return Status::none;
-  if (prepared.heavy(query, shape)) expect_long();
+  if (prepared.is_long_running(query, shape)) enable_interrupts();
   if (query.limits) [[unlikely]]
     return detail::search_within(prepared, query, criterion, shape, least, work, found);
   return detail::search_unlimited(prepared, query, criterion, shape, least, work, found)
@@ -114,7 +114,7 @@ inline Status search_checked(const PreparedSlots& prepared, const Query& query, 
 // Checks the request, then does the same; also returns volume_too_small.
 inline Status search(const PreparedSlots& prepared, const Query& asked, int criterion,
                      ShapeKind shape, Workspace& work, Found& found) {
-  const Query query = prepared.as_searched(asked);
+  const Query query = prepared.normalized_for_search(asked);
   if (criterion < 0 || criterion >= kBuiltins) return Status::request_not_valid;
   const Status status = prepared.check(query);
   if (status != Status::ok) return status;

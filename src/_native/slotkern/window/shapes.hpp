@@ -1,6 +1,6 @@
 // Shapes of windows: how long a part takes and what it costs, and what the screen may rule out.
 //
-// A shape (ShapePolicy) is compiled into a sweep. Screen keys and ceilings are rearranged
+// A shape (ShapePolicy) is compiled into a sweep. SlotZoneMap keys and ceilings are rearranged
 // expressions with margins on the safe side; what a part runs and costs is written here once.
 #pragma once
 
@@ -14,14 +14,14 @@
 
 namespace slotkern {
 
-// Part i runs d_i = V / performance_i and costs V * rate_i. Screen keys are rates.
+// Part i runs d_i = V / performance_i and costs V * rate_i. SlotZoneMap keys are rates.
 struct Ragged {
   static constexpr bool own_lengths = true, keys_by_screen = true;
   double volume;
 
   explicit Ragged(const Query& query) : volume(query.volume) {}
 
-  static const Screen& screen(const PreparedSlots& prepared) { return prepared.by_rate; }
+  static const SlotZoneMap& screen(const PreparedSlots& prepared) { return prepared.by_rate; }
   double length_on(double performance) const { return volume / performance; }
   double length(const Slot& s) const { return length_on(s.performance); }
   double key(const Slot& s) const { return volume * s.rate; }
@@ -52,7 +52,7 @@ struct Charged {
 
   explicit Charged(const Query& asked) : query(&asked) {}
 
-  static const Screen& screen(const PreparedSlots& prepared) { return prepared.by_rate; }
+  static const SlotZoneMap& screen(const PreparedSlots& prepared) { return prepared.by_rate; }
   double length_on(double performance) const { return query->length(performance); }
   double length(const Slot& s) const { return length_on(s.performance); }
   double key(const Slot& s) const {
@@ -90,7 +90,7 @@ struct Square {
   static constexpr bool own_lengths = false, keys_by_screen = true;
   double span, least;
 
-  static const Screen& screen(const PreparedSlots& prepared) { return prepared.by_price(); }
+  static const SlotZoneMap& screen(const PreparedSlots& prepared) { return prepared.by_price(); }
   double length(const Slot&) const { return span; }
   double key(const Slot& s) const { return s.price; }
   double screen_key(const Slot& s) const { return s.price; }
@@ -119,7 +119,7 @@ template <class Shape>
 Thresholds first_thresholds(const PreparedSlots& prepared, const Query& query,
                             const Shape& shape) {
   Thresholds thresholds;
-  thresholds.room = round_down(shape.room() * (1 - kMargin));
+  thresholds.capacity = round_down(shape.room() * (1 - kMargin));
   thresholds.performance = round_down(std::max(query.min_performance, shape.performance()));
   thresholds.end = Shape::screen(prepared).ending(query.earliest);
   return thresholds;

@@ -22,7 +22,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "slotkern/base/by_number.hpp"
+#include "slotkern/base/bitmap_sort.hpp"
 #include "slotkern/window/goals.hpp"
 #include "slotkern/window/kept.hpp"
 #include "slotkern/window/kept_by_rank.hpp"
@@ -44,7 +44,7 @@ struct Proof {
 
 // Many parts on their way into the order of their nodes.
 struct NodeOrder {
-  ByNumber by_node;
+  BitmapSort by_node;
   std::vector<Part> parts;
 };
 
@@ -78,7 +78,7 @@ struct Workspace {
   };
   std::vector<Priced> priced;  // the first `known` are of PreparedSlots of this identity
   std::size_t known = 0, replaced = 0;
-  Identity priced_of;
+  BuildId priced_of;
   // A group of the square search: its span, the least a window of it costs, the least sum of
   // prices of any n - 1 of its nodes, and how prices rise.
   struct Bound {
@@ -125,8 +125,8 @@ class Sweep {
         Goal& goal, Workspace& work, Kept& kept, double dear = kInfinity)
       : prepared_(prepared), query_(query), shape_(shape), least_others_(least_others),
         goal_(goal), work_(work), top_(kept), n_(static_cast<std::size_t>(query.n)),
-        kinds_(Shape::screen(prepared).kinds()),
-        few_kinds_(Shape::keys_by_screen && kinds_.few()),
+        kinds_(Shape::screen(prepared).dictionary()),
+        few_kinds_(Shape::keys_by_screen && kinds_.is_exact()),
         shortest_(shape.shortest(prepared)),
         thresholds_(first_thresholds(prepared, query, shape)) {
     thresholds_.end = std::max(thresholds_.end,
@@ -136,7 +136,7 @@ class Sweep {
     last_ = std::min(query.latest, query.deadline - shortest_ + room);
     last_position_ = prepared_.last_position();
     if (query.latest < kInfinity)  // where all begin later there may be no such position
-      last_position_ = std::min(last_position_, prepared_.position_near(last_));
+      last_position_ = std::min(last_position_, prepared_.last_row_position_at(last_));
     top_.reset(n_, spare_, dear);
     // What is not looked at is not judged: no window may be of dear slots alone.
     if (!(shape_.total(top_.lower()) > goal_.ceiling())) top_.reset(n_, spare_);
@@ -184,7 +184,7 @@ class Sweep {
   // Of few kinds as the screen says it, where what is less may lie above the threshold.
   bool passes(const Slot& slot, float most) const {
     const double key = shape_.screen_key(slot);
-    return few_kinds_ ? kinds_.of(key) <= most : key <= most;
+    return few_kinds_ ? kinds_.code_of(key) <= most : key <= most;
   }
 
   bool helps(const Slot& slot, std::size_t row, double t) const {
@@ -247,7 +247,7 @@ class Sweep {
     best.nth_key = top_.nth_key();
     best.step = row_;
     if constexpr (Shape::own_lengths) {
-      best.chosen = top_.distinct() && (!Goal::looks_on || prepared_.last_by(t_, row_));
+      best.chosen = top_.distinct() && (!Goal::looks_on || prepared_.is_last_starting_by(t_, row_));
       if (best.chosen) {
         work_.chosen.resize(n_);
         Entry* to = work_.chosen.data();
@@ -281,7 +281,7 @@ class Sweep {
     next_ = last + 1;
   }
 
-  // Screen keys that the ceiling allows, and that can be kept.
+  // SlotZoneMap keys that the ceiling allows, and that can be kept.
   float key_most() const {
     return std::min(goal_.probe, key_ceiling(shape_.screened(goal_.ceiling()), least_others_));
   }
@@ -290,7 +290,7 @@ class Sweep {
     if (!few_kinds_ || top_.cut_row() == kNoRow) return most;
     // What is as dear is not kept: where many cost the same hardly one is looked at.
     const Slot& dearest = prepared_.slots[top_.cut_row()];
-    return std::min(most, kinds_.under(shape_.screen_key(dearest)));
+    return std::min(most, kinds_.predecessor_code(shape_.screen_key(dearest)));
   }
 
   void tighten() {
@@ -320,7 +320,7 @@ class Sweep {
   Workspace& work_;
   Kept& top_;
   const std::size_t n_;
-  const FewKeys& kinds_;
+  const KeyDictionary& kinds_;
   const bool few_kinds_;
   std::size_t spare_ = Kept::spare(n_);
   const double shortest_;

@@ -29,8 +29,8 @@ class NthSoFar {
   // Slots of nodes of less than this performance do not count.
   NthSoFar(const PreparedSlots& prepared, const Shape& shape, double performance)
       : prepared_(prepared), shape_(shape), screen_(Shape::screen(prepared)),
-        few_kinds_(Shape::keys_by_screen && screen_.kinds().few()) {
-    if (few_kinds_) group_ = prepared.group_of(performance);
+        few_kinds_(Shape::keys_by_screen && screen_.dictionary().is_exact()) {
+    if (few_kinds_) group_ = prepared.slowest_group_at_least(performance);
   }
 
   void set(const Entry& nth) {
@@ -41,22 +41,22 @@ class NthSoFar {
     known_ = true;
     node_ = slot.node, nodes_ = round_down(node_);
     const bool is_least = !group_ || !(key > shape_.least_screen_key(*group_));
-    cheaper_ = is_least ? -std::numeric_limits<float>::infinity() : screen_.kinds().under(key);
+    cheaper_ = is_least ? -std::numeric_limits<float>::infinity() : screen_.dictionary().predecessor_code(key);
   }
   bool precedes(double key, const Slot& slot) const {
     return key > key_ || (known_ && key == key_ && slot.node > node_);
   }
-  // Bit j: the block on the j-th seat from here may have a slot that does not come after it.
-  std::uint64_t may_join(std::size_t seats) const {
+  // Bit j: the block on the j-th entry from here may have a slot that does not come after it.
+  std::uint64_t may_join(std::size_t entries) const {
     if (!known_) return ~std::uint64_t{0};
-    return screen_.with_keys(seats, cheaper_) |
-           detail::at_most64(&prepared_.least_nodes[seats], nodes_);
+    return screen_.blocks_with_keys(entries, cheaper_) |
+           detail::mask_at_most64(&prepared_.min_node_ids[entries], nodes_);
   }
 
  private:
   const PreparedSlots& prepared_;
   const Shape& shape_;
-  const Screen& screen_;
+  const SlotZoneMap& screen_;
   const bool few_kinds_;
   const Group* group_ = nullptr;
   double key_ = kInfinity;
@@ -131,7 +131,7 @@ bool cheapest_at(const PreparedSlots& prepared, const Query& query, const Shape&
       [&](const Thresholds& tightened, const NthSoFar<Shape>& so_far, auto take) {
         Shape::screen(prepared).each_of(
             prepared.order, tightened, 0, last,
-            [&](std::size_t seats) { return so_far.may_join(seats); },
+            [&](std::size_t entries) { return so_far.may_join(entries); },
             [&](std::size_t row, std::size_t) { return take(row), true; });
       });
 }
@@ -141,25 +141,25 @@ bool cheapest_at(const PreparedSlots& prepared, const Query& query, const Shape&
 template <class Shape>
 bool soon_cheapest_at(const PreparedSlots& prepared, const Query& query, const Shape& shape,
                       double t, std::vector<Entry>& chosen) {
-  const Screen& screen = Shape::screen(prepared);
+  const SlotZoneMap& screen = Shape::screen(prepared);
   std::size_t wanted = 2 * static_cast<std::size_t>(query.n) + 4;
-  const std::size_t last = prepared.position_near(t);
+  const std::size_t last = prepared.last_row_position_at(t);
   bool looked = false, sure = false;
   // Where too few are found, what holds a little less than is asked for has gathered: some more.
-  for (int tries = screen.tries_for_cheap(); tries > 0; --tries, wanted *= 4) {
+  for (int tries = screen.probe_budget(); tries > 0; --tries, wanted *= 4) {
     Thresholds thresholds = thresholds_at(prepared, query, shape, t);
     const bool all = choose_cheapest(
         prepared, query, shape, t, thresholds, [t](const Slot& s) { return s.start <= t; }, chosen,
         [&](Thresholds& lowered, const NthSoFar<Shape>&, auto take) {
-          looked = screen.each_cheap(
+          looked = screen.probe_cheapest(
               prepared.order, lowered, last, wanted,
-              [&](std::size_t row) { fetch(&prepared.slots[row]), fetch(&prepared.origins[row]); },
+              [&](std::size_t row) { prefetch(&prepared.slots[row]), prefetch(&prepared.origins[row]); },
               take);
         });
     sure = all && key_ceiling(shape.screen_key_of(chosen.back().key), 0) <= thresholds.key;
     if (sure || !looked) break;
   }
-  if (looked) screen.enough_were_cheap(sure);
+  if (looked) screen.report_probe(sure);
   return sure;
 }
 

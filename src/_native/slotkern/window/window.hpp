@@ -11,7 +11,7 @@
 #include <limits>
 #include <vector>
 
-#include "slotkern/base/room.hpp"
+#include "slotkern/base/memory.hpp"
 
 namespace slotkern {
 
@@ -96,7 +96,7 @@ struct WindowTable {
   void set_bound(double bound, bool is_proven) {
     if (bounds.empty()) {
       if (is_proven && bound == found.back().value) return;
-      room_for(found.size(), bounds, proven);
+      reserve_extra(found.size(), bounds, proven);
       for (const Found& window : found) bounds.push_back(window.value);
       proven.assign(found.size(), 1);
     }
@@ -140,9 +140,9 @@ struct WindowTable {
 
  private:
   void make_room(std::size_t n) {
-    room_for(1, found, ends);
-    room_for(n, parts);
-    if (!bounds.empty()) room_for(1, bounds, proven);
+    reserve_extra(1, found, ends);
+    reserve_extra(n, parts);
+    if (!bounds.empty()) reserve_extra(1, bounds, proven);
   }
   void end_row(const Found& window) {
     found.push_back(window);

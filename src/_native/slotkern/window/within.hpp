@@ -27,18 +27,18 @@ namespace slotkern {
 namespace detail {
 
 // Whether a window keeps the limits; square parts all run as long as it does.
-inline bool keeps_limits(const PartLimits& limits, const std::vector<Part>& parts, bool square,
+inline bool keeps_limits(const SumConstraints& limits, const std::vector<Part>& parts, bool square,
                          double runtime, WithinScratch& work) {
-  for (const PartLimit& limit : limits.all) {
+  for (const SumConstraint& limit : limits.all) {
     work.sum.clear();
     for (const Part& part : parts) {
       double use = 0;
       if (part.row >= limits.rows || !limit.use(part.row, square ? runtime : part.length, use) ||
-          !(std::fabs(use) <= kMostUse))
+          !(std::fabs(use) <= kMaxUse))
         return false;
       work.sum.add(use);
     }
-    if (!limit.keeps(work.sum.value())) return false;
+    if (!limit.is_met_by(work.sum.value())) return false;
   }
   return true;
 }
@@ -127,7 +127,7 @@ class WithinSweep {
     bool complete = true;
     while (!forced || newest_is_last()) {
       const bool any =
-          live_.solve_cheap(forced, query_.most_money(), kInfinity, kAny, query_.max_work);
+          live_.solve_cheap(forced, query_.max_cost(), kInfinity, kAny, query_.max_work);
       complete = w_.knapsack.complete;
       if (!any) break;
       record(newest_, t_, live_.total());
@@ -199,7 +199,7 @@ class WithinSearch {
   template <class Shape>
   bool ragged() {
     const Shape shape(query_);
-    typename Criterion::RaggedRules::Goal goal{{query_.most_money(), {}}};
+    typename Criterion::RaggedRules::Goal goal{{query_.max_cost(), {}}};
     if (!sweep(shape, goal)) return false;
     Best& best = goal.best;
     if (!Criterion::by_bound) take(shape, best, kInfinity);
@@ -212,7 +212,7 @@ class WithinSearch {
     detail::bound_groups(prepared_, query_, work_);
     bounds_ = work_.bounds;
     if (Criterion::by_bound) std::sort(bounds_.begin(), bounds_.end(), promising);
-    typename Criterion::SquareRules::Goal goal{{query_.most_money(), {}}};
+    typename Criterion::SquareRules::Goal goal{{query_.max_cost(), {}}};
     const double first = std::max(prepared_.first_start(), query_.earliest);
     for (next_ = 0; next_ < bounds_.size();) {
       const Workspace::Bound bound = bounds_[next_++];
@@ -296,7 +296,7 @@ class WithinSearch {
       if (ok && live.live(s, row, t)) live.add(row);
       over = Criterion::up_to_step && row == best.step;
     });
-    most = std::min(most, query_.most_money());
+    most = std::min(most, query_.max_cost());
     const bool any = live.solve_cheap(false, most, kInfinity, 0, w_.knapsack.work + take_work());
     if (!any || live.total() > most) return false;
     chosen_ = live.entries();

@@ -77,7 +77,7 @@ class WithinSieve {
   // the multipliers of the group that the sieve was built for. False where there are none.
   bool raise(const PreparedSlots& prepared, const Query& query, double span,
              std::vector<Workspace::Bound>& groups) {
-    const PartLimits& limits = *query.limits;
+    const SumConstraints& limits = *query.limits;
     const Amounts& lambda = w_.multipliers.lambda;
     if (!keyed_ || least_ == kInfinity) return false;
     for (std::size_t k = 0; k < limits.all.size(); ++k)
@@ -93,7 +93,7 @@ class WithinSieve {
       double weight = slot.price;
       size = std::max(size, weight);
       for (std::size_t k = 0; k < limits.all.size(); ++k) {
-        const PartLimit& limit = limits.all[k];
+        const SumConstraint& limit = limits.all[k];
         if (!(lambda[k] > 0)) continue;
         const double part = (limit.at_least ? -lambda[k] : lambda[k]) * limit.weight[origin] *
                             (limit.by_length ? span : 1);
@@ -121,8 +121,8 @@ class WithinSieve {
       }
       if (some.size() < n) continue;
       for (std::size_t k = 0; k < limits.all.size(); ++k) {
-        const PartLimit& limit = limits.all[k];
-        double amount = lambda[k] * limit.most();
+        const SumConstraint& limit = limits.all[k];
+        double amount = lambda[k] * limit.upper_amount();
         if (limit.by_length) amount *= span / group.span;
         most = std::max(most, std::fabs(amount));
         charged += amount;
@@ -136,7 +136,7 @@ class WithinSieve {
   }
 
  private:
-  void weigh(const PreparedSlots& prepared, const PartLimits& limits, std::size_t n) {
+  void weigh(const PreparedSlots& prepared, const SumConstraints& limits, std::size_t n) {
     const std::size_t count = w_.all.size();
     w_.sieve_weight.assign(prepared.slots.size(), kInfinity);
     w_.weight.assign(count, kInfinity);
@@ -149,7 +149,7 @@ class WithinSieve {
     items.value = w_.all.value.data();
     for (std::size_t k = 0; k < limits.all.size(); ++k) {
       items.weight[k] = w_.all.use[k].data();
-      amounts[k] = limits.all[k].most();
+      amounts[k] = limits.all[k].upper_amount();
     }
     keyed_ = w_.multipliers.solve(items, static_cast<int>(n), amounts);
     double size = charge(items, keyed_ ? w_.multipliers.lambda : w_.multipliers.ray, amounts);

@@ -15,7 +15,7 @@ namespace slotkern {
 
 // The next so many that are added need no memory. Grows as adding them one by one would.
 template <class... Vectors>
-void room_for(std::size_t more, Vectors&... vectors) {
+void reserve_extra(std::size_t more, Vectors&... vectors) {
   const auto one = [more](auto& vector) {
     if (vector.capacity() - vector.size() < more) [[unlikely]]
       vector.reserve(std::max(2 * vector.capacity(), vector.size() + more));
@@ -66,7 +66,7 @@ template <class T>
 using LargeVector = std::vector<T, LargePages<T>>;
 
 // It will be read soon: it is on its way from memory meanwhile.
-inline void fetch([[maybe_unused]] const void* what) {
+inline void prefetch([[maybe_unused]] const void* what) {
 #if defined(__GNUC__)
   __builtin_prefetch(what);
 #endif

@@ -12,7 +12,7 @@
 
 namespace slotkern {
 
-class ByNumber {
+class BitmapSort {
  public:
   // Calls visit(i) for all i < size by rising number_of(i); false, and nothing is called, where the
   // numbers are so far apart that another way is faster, or one comes twice.

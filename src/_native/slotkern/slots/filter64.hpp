@@ -1,6 +1,6 @@
 // Which of 64 rows of the screen pass four thresholds, and of 64 numbers one.
 //
-// What a pass costs is to read them: performance and end are read only where key and room let a
+// What a pass costs is to read them: performance and end are read only where key and capacity let a
 // row pass. They stay floats: half as many bytes would let 0.8% more pass, which is nothing of a
 // price and all of a time.
 #pragma once
@@ -26,7 +26,7 @@ namespace slotkern {
 // What a slot must have to stay.
 struct Thresholds {
   float key = std::numeric_limits<float>::infinity();  // at most
-  float room = 0;                                      // at least, as are the next two
+  float capacity = 0;                                      // at least, as are the next two
   float performance = 0;
   float end = -std::numeric_limits<float>::infinity();
 };
@@ -34,14 +34,14 @@ struct Thresholds {
 namespace detail {
 
 // Bit j of the result: row j passes.
-inline std::uint64_t pass_any(const float* __restrict key, const float* __restrict room,
+inline std::uint64_t pass_any(const float* __restrict key, const float* __restrict capacity,
                               const float* __restrict performance, const float* __restrict end,
                               const Thresholds& thresholds) {
   alignas(64) std::uint8_t flag[64];
-  const float k = thresholds.key, r = thresholds.room, p = thresholds.performance,
+  const float k = thresholds.key, r = thresholds.capacity, p = thresholds.performance,
               e = thresholds.end;
   for (int j = 0; j < 64; ++j)
-    flag[j] = static_cast<std::uint8_t>((key[j] <= k) & (room[j] >= r) & (performance[j] >= p) &
+    flag[j] = static_cast<std::uint8_t>((key[j] <= k) & (capacity[j] >= r) & (performance[j] >= p) &
                                         (end[j] >= e));
   std::uint64_t bits = 0;
   for (int w = 0; w < 8; ++w) {  // eight flags of 0 or 1 to eight bits
@@ -57,16 +57,16 @@ inline std::uint64_t pass_any(const float* __restrict key, const float* __restri
 
 #if defined(SLOTKERN_MULTIVERSION) && SLOTKERN_MULTIVERSION
 // The same in instructions that compilers do not find: comparisons that give bits.
-__attribute__((target("avx2"))) inline std::uint64_t pass_avx2(const float* key, const float* room,
+__attribute__((target("avx2"))) inline std::uint64_t pass_avx2(const float* key, const float* capacity,
                                                                const float* performance,
                                                                const float* end,
                                                                const Thresholds& thresholds) {
-  const __m256 k = _mm256_set1_ps(thresholds.key), r = _mm256_set1_ps(thresholds.room),
+  const __m256 k = _mm256_set1_ps(thresholds.key), r = _mm256_set1_ps(thresholds.capacity),
                p = _mm256_set1_ps(thresholds.performance), e = _mm256_set1_ps(thresholds.end);
   std::uint64_t bits = 0, rest = 0;
   for (int j = 0; j < 64; j += 8) {
     const __m256 pass = _mm256_and_ps(_mm256_cmp_ps(_mm256_loadu_ps(key + j), k, _CMP_LE_OQ),
-                                      _mm256_cmp_ps(_mm256_loadu_ps(room + j), r, _CMP_GE_OQ));
+                                      _mm256_cmp_ps(_mm256_loadu_ps(capacity + j), r, _CMP_GE_OQ));
     bits |= std::uint64_t{static_cast<std::uint32_t>(_mm256_movemask_ps(pass))} << j;
   }
   if (!bits) return 0;
@@ -80,16 +80,16 @@ __attribute__((target("avx2"))) inline std::uint64_t pass_avx2(const float* key,
 }
 
 __attribute__((target("avx512f"))) inline std::uint64_t pass_avx512(const float* key,
-                                                                    const float* room,
+                                                                    const float* capacity,
                                                                     const float* performance,
                                                                     const float* end,
                                                                     const Thresholds& thresholds) {
-  const __m512 k = _mm512_set1_ps(thresholds.key), r = _mm512_set1_ps(thresholds.room),
+  const __m512 k = _mm512_set1_ps(thresholds.key), r = _mm512_set1_ps(thresholds.capacity),
                p = _mm512_set1_ps(thresholds.performance), e = _mm512_set1_ps(thresholds.end);
   std::uint64_t bits = 0, rest = 0;
   for (int j = 0; j < 64; j += 16) {
     const __mmask16 pass = _mm512_cmp_ps_mask(_mm512_loadu_ps(key + j), k, _CMP_LE_OQ);
-    bits |= std::uint64_t{_mm512_mask_cmp_ps_mask(pass, _mm512_loadu_ps(room + j), r, _CMP_GE_OQ)}
+    bits |= std::uint64_t{_mm512_mask_cmp_ps_mask(pass, _mm512_loadu_ps(capacity + j), r, _CMP_GE_OQ)}
             << j;
   }
   if (!bits) return 0;
@@ -102,18 +102,18 @@ __attribute__((target("avx512f"))) inline std::uint64_t pass_avx512(const float*
 }
 #endif
 
-SLOTKERN_INLINE std::uint64_t pass64(const float* key, const float* room, const float* performance,
+SLOTKERN_INLINE std::uint64_t pass64(const float* key, const float* capacity, const float* performance,
                                      const float* end, const Thresholds& thresholds) {
 #if defined(SLOTKERN_MULTIVERSION) && SLOTKERN_MULTIVERSION
   if (__builtin_cpu_supports("avx512f"))
-    return pass_avx512(key, room, performance, end, thresholds);
-  if (__builtin_cpu_supports("avx2")) return pass_avx2(key, room, performance, end, thresholds);
+    return pass_avx512(key, capacity, performance, end, thresholds);
+  if (__builtin_cpu_supports("avx2")) return pass_avx2(key, capacity, performance, end, thresholds);
 #endif
-  return pass_any(key, room, performance, end, thresholds);
+  return pass_any(key, capacity, performance, end, thresholds);
 }
 
 // The same of 64 bytes, of at least so much.
-inline std::uint64_t at_least64(const std::uint8_t* bytes, std::uint8_t least) {
+inline std::uint64_t mask_at_least64(const std::uint8_t* bytes, std::uint8_t least) {
   std::uint64_t bits = 0;
 #if defined(__SSE2__)
   const __m128i wanted = _mm_set1_epi8(static_cast<char>(least));
@@ -129,7 +129,7 @@ inline std::uint64_t at_least64(const std::uint8_t* bytes, std::uint8_t least) {
 }
 
 // The same of 64 floats, of at most so much.
-inline std::uint64_t at_most64(const float* x, float most) {
+inline std::uint64_t mask_at_most64(const float* x, float most) {
   std::uint64_t bits = 0;
 #if defined(__SSE2__)
   const __m128 limit = _mm_set1_ps(most);
@@ -155,7 +155,7 @@ inline float most_lane(__m128 x) {
 #endif
 
 // The least of 64 floats, and the largest.
-inline float least64(const float* x) {
+inline float min64(const float* x) {
 #if defined(__SSE2__)
   __m128 even = _mm_loadu_ps(x), odd = _mm_loadu_ps(x + 4);
   for (int j = 8; j < 64; j += 8)
@@ -165,7 +165,7 @@ inline float least64(const float* x) {
   return *std::min_element(x, x + 64);
 #endif
 }
-inline float most64(const float* x) {
+inline float max64(const float* x) {
 #if defined(__SSE2__)
   __m128 even = _mm_loadu_ps(x), odd = _mm_loadu_ps(x + 4);
   for (int j = 8; j < 64; j += 8)
@@ -191,7 +191,7 @@ __attribute__((target("avx2"))) inline float least_of_lanes64_avx2(const float* 
 #endif
 
 // The least of 64 floats. Each of 8 lanes takes note of every eighth of them.
-inline float least_of_lanes64(const float* x, float* lanes) {
+inline float min_of_lanes64(const float* x, float* lanes) {
 #if defined(SLOTKERN_MULTIVERSION) && SLOTKERN_MULTIVERSION
   if (__builtin_cpu_supports("avx2")) return least_of_lanes64_avx2(x, lanes);
 #endif
@@ -211,11 +211,11 @@ inline float least_of_lanes64(const float* x, float* lanes) {
 // What about so many of these floats, a multiple of 64 of them, are at most: so many where they
 // are finite and above zero, and but for equal ones no more than a quarter above. Infinite where
 // none is.
-inline float about_nth(const std::vector<float>& x, std::size_t n) {
+inline float approximate_nth(const std::vector<float>& x, std::size_t n) {
   const auto count = [&x](std::int32_t bits) {
     int at_most = 0;
     for (std::size_t i = 0; i < x.size(); i += 64)
-      at_most += std::popcount(at_most64(x.data() + i, std::bit_cast<float>(bits)));
+      at_most += std::popcount(mask_at_most64(x.data() + i, std::bit_cast<float>(bits)));
     return static_cast<std::size_t>(at_most);
   };
   std::int32_t low = 0, high = std::bit_cast<std::int32_t>(std::numeric_limits<float>::max());
@@ -230,21 +230,21 @@ inline float about_nth(const std::vector<float>& x, std::size_t n) {
   return std::bit_cast<float>(high);
 }
 
-// The least key of 64 rows with at least so much room; infinite where there is none.
-inline float least_with64(const float* key, const float* room, float wanted) {
+// The least key of 64 rows with at least so much capacity; infinite where there is none.
+inline float min_key_with_capacity64(const float* key, const float* capacity, float wanted) {
   constexpr float none = std::numeric_limits<float>::infinity();
 #if defined(__SSE2__)
   const __m128 limit = _mm_set1_ps(wanted), infinite = _mm_set1_ps(none);
   __m128 least = infinite;
   for (int j = 0; j < 64; j += 4) {
-    const __m128 fits = _mm_cmpge_ps(_mm_loadu_ps(room + j), limit);
+    const __m128 fits = _mm_cmpge_ps(_mm_loadu_ps(capacity + j), limit);
     least = _mm_min_ps(least, _mm_or_ps(_mm_and_ps(fits, _mm_loadu_ps(key + j)),
                                         _mm_andnot_ps(fits, infinite)));
   }
   return least_lane(least);
 #else
   float least = none;
-  for (int j = 0; j < 64; ++j) least = std::min(least, room[j] >= wanted ? key[j] : none);
+  for (int j = 0; j < 64; ++j) least = std::min(least, capacity[j] >= wanted ? key[j] : none);
   return least;
 #endif
 }

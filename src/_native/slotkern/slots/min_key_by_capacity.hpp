@@ -1,0 +1,163 @@
+// Of each block of 64 rows the least key among those that have some capacity, for some sizes of it.
+//
+// The extremes of a block say little where its cheapest row is too short for what is asked, and
+// its longest too dear: blocks of many nodes that are free at one time are looked at in vain
+// again and again. What such a look has seen is remembered: what is known for the next size of
+// capacity below the one asked for bounds the keys that matter.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "slotkern/base/numbers.hpp"
+#include "slotkern/slots/block_directory.hpp"
+#include "slotkern/slots/filter64.hpp"
+
+// Of so few blocks nothing is remembered. Tests, whose pools are small, remember all.
+#if !defined(SLOTKERN_KEY_INDEX_THRESHOLD)
+#define SLOTKERN_KEY_INDEX_THRESHOLD 512
+#endif
+
+namespace slotkern {
+
+inline constexpr std::size_t kKeyIndexThreshold = SLOTKERN_KEY_INDEX_THRESHOLD;
+
+// By entry of the blocks (slots/block_directory.hpp).
+class MinKeyByCapacity {
+ public:
+  static constexpr std::size_t kNoClass = ~std::size_t{0};
+
+  // Nothing is known of so many blocks, which stand on so many entries.
+  void reset(std::size_t blocks, std::size_t entries, bool wanted) {
+    lowest_class_ = 0;
+    resize_all(wanted && blocks > kFew ? entries : 0);
+  }
+  bool empty() const { return exact_.empty(); }
+  void reserve(std::size_t blocks, std::size_t entries) {
+    if (blocks <= kFew) return;
+    exact_.reserve(entries);
+    for (auto& keys : min_key_) keys.reserve(entries);
+  }
+  void resize(std::size_t entries) {
+    if (!exact_.empty()) resize_all(entries);
+  }
+  void move(std::size_t from, std::size_t to, std::size_t count) {
+    if (exact_.empty()) return;
+    std::memmove(exact_.data() + to, exact_.data() + from, count);
+    for (auto& keys : min_key_)
+      std::memmove(keys.data() + to, keys.data() + from, count * sizeof(float));
+  }
+
+  // Which size serves those who ask for this capacity; kNoClass: none does. `keys`: the least of the
+  // blocks, whatever capacity it has.
+  std::size_t class_for(float capacity, const float* keys) {
+    if (exact_.empty() || !(capacity > 0)) return kNoClass;
+    const std::int32_t size = class_of(capacity);
+    if (size < 1) return kNoClass;
+    if (size < lowest_class_ || lowest_class_ == 0) {  // they begin lower from now on
+      constexpr auto sizes = static_cast<std::int32_t>(kClasses);
+      lowest_class_ = std::clamp(size - sizes / 2, 1, class_of(kNoKey) - sizes);
+      for (std::size_t k = 0; k < kClasses; ++k)
+        class_capacity_[k] = std::bit_cast<float>((lowest_class_ + static_cast<std::int32_t>(k)) << kShift);
+      reset_all(keys);
+    }
+    return std::min(static_cast<std::size_t>(size - lowest_class_), kClasses - 1);
+  }
+
+  // Bit j: the block on the j-th entry from here may have a row of that capacity and a key of at most
+  // this.
+  std::uint64_t pass(std::size_t entries, std::size_t size, float key) const {
+    return detail::mask_at_most64(&min_key_[size][entries], key);
+  }
+
+  bool is_exact(std::size_t entry) const { return exact_[entry] != 0; }
+  // Of these 64 rows none was of use.
+  void compute(std::size_t entry, const float* key, const float* capacity) {
+    exact_[entry] = 1;
+    const float largest = detail::min_key_with_capacity64(key, capacity, class_capacity_.back());
+    std::array<float, kClasses> least;
+    least.fill(kNoKey);
+    least.back() = largest;
+    // Few are cheaper than what has capacity for all.
+    for (std::uint64_t rows = detail::mask_at_most64(key, largest); rows; rows &= rows - 1) {
+      const int j = std::countr_zero(rows);
+      const std::int32_t size = class_of(capacity[j]) - lowest_class_;
+      if (size < 0) continue;
+      float& of_size = least[std::min(static_cast<std::size_t>(size), kClasses - 1)];
+      of_size = std::min(of_size, key[j]);
+    }
+    for (std::size_t k = kClasses; k-- > 0;) {
+      if (k + 1 < kClasses) least[k] = std::min(least[k], least[k + 1]);
+      min_key_[k][entry] = least[k];
+    }
+  }
+
+  // A row of the block has come or grown. Keys do not fall with the size: most often one is read.
+  void expand(std::size_t entry, float key, float capacity) {
+    if (exact_.empty()) return;
+    std::size_t k = kClasses;
+    while (k > 0 && !(class_capacity_[k - 1] <= capacity)) --k;
+    for (; k > 0 && key < min_key_[k - 1][entry]; --k) min_key_[k - 1][entry] = key;
+  }
+  // One has left or shrunk.
+  void mark_stale(std::size_t entry) {
+    if (!exact_.empty()) exact_[entry] = 0;
+  }
+  // Its rows are others, none of a lower key; of an infinite one: there are none.
+  void reset_entry(std::size_t entry, float key) {
+    mark_stale(entry);
+    if (!exact_.empty())
+      for (auto& keys : min_key_) keys[entry] = key;
+  }
+
+  // A key that rows of about so many blocks up to the last one are likely to have at most: blocks
+  // stand in groups, four or more for each that is wanted, and few groups have two of them.
+  // Infinite where there is none. Afterwards leaf_min_key() is of these leaves.
+  float estimate_threshold(const BlockDirectory& order, std::size_t size, std::size_t last_block,
+                    std::size_t wanted) {
+    const std::size_t leaves = last_block / 64 + 1, sets = 8 * (wanted / 16 + 1);
+    group_min_.assign(8 * sets, kNoKey);
+    pages_.resize(leaves);
+    for (std::size_t leaf = 0, set = 0; leaf < leaves; ++leaf, set = set + 1 < sets ? set + 1 : 0) {
+      const float* keys = &min_key_[size][order.entry_at(64 * leaf)];
+      std::array<float, 64> begun;
+      if (leaf + 1 == leaves) {
+        begun.fill(kNoKey);
+        std::copy(keys, keys + last_block % 64 + 1, begun.begin());
+        keys = begun.data();
+      }
+      pages_[leaf] = detail::min_of_lanes64(keys, &group_min_[8 * set]);
+    }
+    return detail::approximate_nth(group_min_, wanted);
+  }
+  float leaf_min_key(std::size_t leaf) const { return pages_[leaf]; }
+
+ private:
+  // So many from one power of two to the next, and in all.
+  static constexpr std::size_t kShift = 20, kClasses = 16, kFew = kKeyIndexThreshold;
+  static constexpr float kNoKey = std::numeric_limits<float>::infinity();
+
+  static std::int32_t class_of(float capacity) { return std::bit_cast<std::int32_t>(capacity) >> kShift; }
+  void resize_all(std::size_t entries) {
+    exact_.resize(entries, 0);
+    for (auto& keys : min_key_) keys.resize(entries, kNoKey);
+  }
+  void reset_all(const float* keys) {
+    std::fill(exact_.begin(), exact_.end(), std::uint8_t{0});
+    for (auto& least : min_key_) std::copy(keys, keys + least.size(), least.begin());
+  }
+
+  std::int32_t lowest_class_ = 0;              // of the sizes; 0: nobody has asked yet
+  std::array<float, kClasses> class_capacity_{};
+  std::array<std::vector<float>, kClasses> min_key_;  // [size][entry]
+  std::vector<float> group_min_, pages_;   // of estimate_threshold()
+  std::vector<std::uint8_t> exact_;     // [entry]: what is said of it is no less than it may be
+};
+
+}  // namespace slotkern
