@@ -1,6 +1,6 @@
-// A pool that changes (book, release, advance, remove, search) against a plain list of spans,
-// every search against one in a pool built anew from what the list says is free, and within
-// limits on sums against every window there is.
+// Fuzzer of a changing pool (book, release, advance, remove, search) against a plain list of spans:
+// every search equals one in a pool built from the free spans of the list, and under sum limits one
+// over all windows.
 #include <deque>
 #include <set>
 #include <tuple>
@@ -152,7 +152,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (prepare_slots(prepared, view_of(rows), true, ShapeKind::square, 0).status != Status::ok ||
       open_pool(pool, prepared, prices, nullptr) != Status::ok)
     fail("valid slots are refused", rows);
-  std::vector<Asked> asked;  // few and repeated, so that what is remembered is used
+  std::vector<Asked> asked;  // few and repeated, so that caches are used
   for (int k = 0; k < 3; ++k) asked.push_back(make_query(bytes, rows, 6));
   std::deque<Limited> limited(3);
   for (std::size_t k = 0; k < 3; ++k)
@@ -164,7 +164,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return booking;
   };
 
-  const bool cheapest = bytes.one_in(3);  // nothing else is asked: what is known of costs is used
+  const bool cheapest = bytes.one_in(3);  // only cheapest windows, so that cost bounds are used
 
   for (int step = 0; step < 20 && bytes.left() > 0; ++step) {
     std::size_t bad = 0;

@@ -1,6 +1,6 @@
-// Searches for the cheapest windows that learn: whatever was asked before, with memory or without,
-// interrupted or not, by one thread or several, each finds what one that knows nothing finds; and
-// what they take is counted.
+// Searches for the cheapest windows with cached cost bounds. Whatever was searched before, with or
+// without memory, interrupted or not, in one thread or several, the results equal those without a
+// cache; and the effort is checked.
 #include "memory.hpp"
 
 #include <algorithm>
@@ -15,7 +15,8 @@ using namespace unit;
 
 namespace {
 
-// Spans of some nodes; perhaps many ties, and prices that differ within a node.
+// Random spans of some nodes; with `ties` many slots are alike, with `several_prices` the prices
+// differ within a node.
 std::vector<Row> some_rows(int nodes, bool ties, bool several_prices) {
   std::vector<Row> rows;
   for (int k = 0; k < nodes; ++k) {
@@ -47,7 +48,7 @@ Query some_query(int nodes) {
   if (!below(9)) query.max_price = 5 * real();
   if (!below(9)) query.max_runtime = 10 * real();
   if (!below(20)) query.setup = real();
-  if (!below(40)) query.volume = 1e-16;  // where the clock may not move
+  if (!below(40)) query.volume = 1e-16;  // may be too small to advance the clock
   return query;
 }
 
@@ -61,7 +62,7 @@ bool same(const Part* a, const Part* b, std::size_t n) {
   });
 }
 
-void what_was_asked_before_changes_no_answer() {
+void cached_bounds_change_no_result() {
   const int cost = criterion_index("cost");
   std::size_t found = 0, refused = 0, interrupted = 0;
   for (int round = 0; round < 300; ++round) {
@@ -79,7 +80,7 @@ void what_was_asked_before_changes_no_answer() {
       if (query.volume > 1e-9) queries.push_back(query);
       const int criterion = below(8) ? cost : int(below(kBuiltins));
       const ShapeKind shape = below(8) ? ShapeKind::ragged : ShapeKind::square;
-      if (!below(6)) {  // of memory that is refused nothing stays behind
+      if (!below(6)) {  // a failed allocation leaves nothing behind
         memory_left = long(below(12));
         const Answer lean = find(prepared, memory, query, criterion, shape);
         memory_left = -1;
@@ -104,19 +105,19 @@ void what_was_asked_before_changes_no_answer() {
       ++found;
       if (!below(50)) memory.clear();
     }
-    WindowTable learning, plain;
+    WindowTable cached, plain;
     std::size_t wrong = 0;
     const Status one = find_many(prepared, queries, cost, ShapeKind::ragged, 1, plain, wrong);
     const auto threads = unsigned(1 + below(3));
-    CHECK(find_many(prepared, memory, queries, cost, ShapeKind::ragged, threads, learning,
+    CHECK(find_many(prepared, memory, queries, cost, ShapeKind::ragged, threads, cached,
                     wrong) == one);
     if (one != Status::ok) continue;
-    CHECK(learning.size() == plain.size() && learning.parts.size() == plain.parts.size());
+    CHECK(cached.size() == plain.size() && cached.parts.size() == plain.parts.size());
     for (std::size_t k = 0; k < plain.size(); ++k) {
-      CHECK(learning.any(k) == plain.any(k));
+      CHECK(cached.any(k) == plain.any(k));
       if (!plain.any(k)) continue;
-      CHECK(same(learning.found[k], plain.found[k]) &&
-            same(learning.parts_of(k), plain.parts_of(k), plain.count(k)));
+      CHECK(same(cached.found[k], plain.found[k]) &&
+            same(cached.parts_of(k), plain.parts_of(k), plain.count(k)));
     }
   }
   CHECK(found > 5000 && interrupted > 500 && refused > 20);
@@ -128,46 +129,46 @@ void what_was_asked_before_changes_no_answer() {
         Status::request_not_valid);
 }
 
-// What is spent on searches by cells that gain nothing is a small share of what the sweeps take;
-// where they gain, few sweeps are made; and what was saved is not spent at once on what fails.
-void what_gains_nothing_is_seldom_tried() {
-  for (const bool learnt : {false, true}) {
+// Cell searches that gain nothing cost a small share of the effort of sweeps; if they gain, sweeps
+// are rare; and a balance is not spent at once on failures.
+void failing_cell_searches_are_rare() {
+  for (const bool was_build : {false, true}) {
     AdaptiveBudget losing, gaining;
     double by_cells = 0, by_sweeps = 0;
     for (int k = 0; k < 400000; ++k) {
       const std::size_t allowed = losing.budget();
       if (allowed > 0)
-        losing.record_cell_search(false, allowed, learnt);
+        losing.record_cell_search(false, allowed, was_build);
       else
         CHECK(losing.record_sweep(200) <= 200);
-      if (k < 100000) continue;  // what was given at first has been spent
+      if (k < 100000) continue;  // the initial balance has been spent
       (allowed > 0 ? by_cells : by_sweeps) += allowed > 0 ? double(allowed) : 200;
     }
-    CHECK(by_sweeps > 0 && by_cells > 0 && by_cells < by_sweeps * (learnt ? 0.3 : 0.05));
-    CHECK(learnt || losing.record_sweep(200) < 20);
+    CHECK(by_sweeps > 0 && by_cells > 0 && by_cells < by_sweeps * (was_build ? 0.3 : 0.05));
+    CHECK(was_build || losing.record_sweep(200) < 20);
 
     int sweeps = 0;
     for (int k = 0; k < 400000; ++k) {
       const std::size_t allowed = gaining.budget();
       if (allowed > 0)
-        gaining.record_cell_search(true, 10, learnt);
+        gaining.record_cell_search(true, 10, was_build);
       else
         gaining.record_sweep(200), ++sweeps;
     }
-    // One each time that cells took as long as 48, beside those that it took to begin.
+    // One each time that cell searches have spent 48 sweeps, and some at the beginning.
     const double again = (400000 - sweeps) * 10.0 / (48 * 201);
     CHECK(sweeps > again - 2 && sweeps < again + 20);
     while (gaining.budget() == 0) gaining.record_sweep(200);
-    CHECK(gaining.budget() <= 4 * 201 || (learnt && gaining.budget() <= 17 * 201 + (1 << 20)));
+    CHECK(gaining.budget() <= 4 * 201 || (was_build && gaining.budget() <= 17 * 201 + (1 << 20)));
     while (gaining.budget() > 0) gaining.record_cell_search(true, 10, true);
-    for (int k = 0; k < 100; ++k) gaining.record_sweep(200000);  // sweeps are longer now
+    for (int k = 0; k < 100; ++k) gaining.record_sweep(200000);  // sweeps have become longer
     CHECK(gaining.budget() > 150000);
   }
 }
 
-// The counted effort of 3,000 searches, with the cache of cost bounds and without.
+// Counted effort of 3,000 searches, with cached cost bounds and without.
 struct Efforts {
-  double learning = 0, plain = 0;
+  double cached = 0, plain = 0;
 };
 
 template <class Ask>
@@ -178,7 +179,7 @@ Efforts efforts_of(const PreparedSlots& prepared, CostCachePool& memory, Ask ask
     const Query query = ask();
     workspace().effort = 0;
     const Status mine = find(prepared, memory, query, cost, ShapeKind::ragged).status;
-    efforts.learning += double(workspace().effort);
+    efforts.cached += double(workspace().effort);
     workspace().effort = 0;
     CHECK(find(prepared, query, cost, ShapeKind::ragged).status == mine);
     efforts.plain += double(workspace().effort);
@@ -186,16 +187,16 @@ Efforts efforts_of(const PreparedSlots& prepared, CostCachePool& memory, Ask ask
   return efforts;
 }
 
-// The share of the effort that the cache leaves.
+// The share of the effort that remains with the cache.
 template <class Ask>
 double share(const PreparedSlots& prepared, CostCachePool& memory, Ask ask) {
   const Efforts efforts = efforts_of(prepared, memory, ask);
-  return efforts.learning / efforts.plain;
+  return efforts.cached / efforts.plain;
 }
 
-// Pools as they are: one width, many widths and volumes, hard requests among easy ones, and one
-// width again after all that.
-void learning_pays() {
+// Realistic pools: one width; many widths and volumes; hard requests among easy ones; and one width
+// again after many.
+void caching_saves_effort() {
   std::vector<Row> rows;
   for (std::int32_t k = 0; k < 120; ++k) {
     const double speed = 2 + 8 * real(), price = speed * (1 + 0.1 * speed) * (0.8 + 0.4 * real());
@@ -220,10 +221,10 @@ void learning_pays() {
   CHECK(share(prepared, one, five) < 0.4);
   CHECK(share(prepared, one, five) < 0.35);
   // Wide sweeps got cheaper when they stopped using the bit set (window/kept_by_rank.hpp), so the
-  // share alone says less: the effort itself may not rise.
+  // share alone says less: the effort itself must not rise.
   const Efforts efforts =
       efforts_of(prepared, many, [&] { return some(2 + std::int64_t(below(20)), 1); });
-  CHECK(efforts.learning < 3000 * 1400 && efforts.learning < 0.55 * efforts.plain);
+  CHECK(efforts.cached < 3000 * 1400 && efforts.cached < 0.55 * efforts.plain);
   CHECK(share(prepared, wide, [&] { return some(2 + std::int64_t(below(60)), 4); }) < 1.2);
   CHECK(share(prepared, wide, five) < 0.6);
   CHECK(share(prepared, hard, [&] {
@@ -233,8 +234,9 @@ void learning_pays() {
         }) < 0.5);
 }
 
-// All desks are taken by searches that go on: others find the same, and one that is left serves.
-void who_finds_no_desk_sweeps() {
+// While all caches are leased, further leases find the same windows by sweeps; a cache returned is
+// used again.
+void searches_without_a_cache_sweep() {
   const std::vector<Row> rows = some_rows(120, false, false);
   PreparedSlots prepared;
   CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::ragged, 0).status == Status::ok);
@@ -254,9 +256,9 @@ void who_finds_no_desk_sweeps() {
 }  // namespace
 
 int main() {
-  what_was_asked_before_changes_no_answer();
-  what_gains_nothing_is_seldom_tried();
-  if (kFewRows > 0) learning_pays();
-  who_finds_no_desk_sweeps();
+  cached_bounds_change_no_result();
+  failing_cell_searches_are_rare();
+  if (kFewRows > 0) caching_saves_effort();
+  searches_without_a_cache_sweep();
   return report();
 }

@@ -1,6 +1,5 @@
-// What a pool knows of costs: bytes and bounds against their definitions, and the windows found by
-// it, the cheapest, the earliest and the shortest, against a search of slots that are prepared
-// anew.
+// Costs in a pool: the matrix of work classes and the cached cost bounds against their definitions,
+// and the cheapest, earliest and shortest windows against a search of slots prepared from scratch.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -13,7 +12,8 @@ using namespace unit;
 
 namespace {
 
-// Spans of some nodes; perhaps many ties, and prices that differ within a node.
+// Random spans of some nodes; with `ties` many slots are alike, with `several_prices` the prices
+// differ within a node.
 std::vector<Row> rows_of(int nodes, bool ties, bool several_prices, double scale) {
   std::vector<Row> rows;
   for (int k = 0; k < nodes; ++k) {
@@ -70,8 +70,8 @@ Query some_query(const std::vector<double>& volumes, int nodes, double scale) {
   return query;
 }
 
-// Every answer on a pool that changes is the one on what is free then, bit for bit.
-void windows_are_those_of_the_free_slots(const char* name) {
+// Every answer on a changing pool equals the answer on its current free slots, bit for bit.
+void windows_equal_those_of_fresh_slots(const char* name) {
   const int criterion = criterion_index(name);
   std::size_t found = 0, booked_in_all = 0;
   for (int round = 0; round < 400; ++round) {
@@ -85,7 +85,7 @@ void windows_are_those_of_the_free_slots(const char* name) {
     std::vector<Booked> booked;
     std::size_t bad = 0;
     for (std::size_t i = below(3) ? p.rows.size() : 0; i < p.rows.size(); ++i) {
-      const Row& row = p.rows[i];  // whole slots, before anything is known
+      const Row& row = p.rows[i];  // whole slots, before bounds are built
       if (std::isinf(row.end) || !below(2)) continue;
       const Part part(i, row.node, row.end - row.start, 0);
       if (book(p.pool, row.start, &part, 1, bad) == Status::ok)
@@ -140,8 +140,8 @@ void windows_are_those_of_the_free_slots(const char* name) {
   CHECK(found > 5000 && booked_in_all > 4000);
 }
 
-// What a volume costs may overflow where a smaller one of its class does not.
-void what_overflows_is_not_nothing() {
+// The cost of a volume may overflow although that of a smaller volume of the same class does not.
+void overflowing_costs_do_not_close_cells() {
   std::vector<Row> rows;
   for (int k = 0; k < 40; ++k)
     for (int i = 0; i < 4; ++i)
@@ -164,10 +164,11 @@ void what_overflows_is_not_nothing() {
   }
 }
 
-// Which nodes may do work of a class in a cell, by the definition.
-std::vector<std::size_t> able(const MaxWorkMatrix& cells, const AvailabilityTimeline& spans,
-                              const PreparedSlots& prepared, std::size_t cell, std::uint8_t c,
-                              double margin) {
+// The ranks of the nodes that can do work of a class in a cell, by definition.
+std::vector<std::size_t> capable_nodes(const MaxWorkMatrix& cells,
+                                       const AvailabilityTimeline& spans,
+                                       const PreparedSlots& prepared, std::size_t cell,
+                                       std::uint8_t c, double margin) {
   std::vector<std::size_t> ranks;
   for (std::size_t rank = 0; rank < prepared.nodes.size(); ++rank) {
     const MaxWorkMatrix::RankedNode& node = cells.node(rank);
@@ -182,8 +183,8 @@ std::vector<std::size_t> able(const MaxWorkMatrix& cells, const AvailabilityTime
   return ranks;
 }
 
-// Whether a free span of a node begins in a cell.
-bool begins(const MaxWorkMatrix& cells, const AvailabilityTimeline& spans, std::size_t rank,
+// True if a free span of the node starts in the cell.
+bool starts_in_cell(const MaxWorkMatrix& cells, const AvailabilityTimeline& spans, std::size_t rank,
             std::size_t cell) {
   bool any = false;
   for (const Span& span : spans.free()[cells.node(rank).place])
@@ -191,7 +192,7 @@ bool begins(const MaxWorkMatrix& cells, const AvailabilityTimeline& spans, std::
   return any;
 }
 
-// Rows are not asked here.
+// Ignores notifications: this test has no rows.
 struct NullObserver {
   bool should_prefetch() const { return true; }
   template <class... Any>
@@ -210,9 +211,8 @@ struct NullObserver {
   void apply_pending(Any...) {}
 };
 
-// After any change no byte is too small for what its node can do, and none is larger than what
-// a new build would say.
-void bytes_follow_what_is_free() {
+// After any change each class is at least what its node can do, and at most what a new build gives.
+void classes_follow_free_time() {
   std::size_t compared = 0;
   for (int round = 0; round < 60; ++round) {
     const bool ties = below(2) == 0;
@@ -250,30 +250,31 @@ void bytes_follow_what_is_free() {
         cells.on_booked(k, spans.free()[k], start, start + length);
         booked.push_back({start, {part}});
       }
-      MaxWorkMatrix anew;
-      anew.build(p.prepared, p.prices, spans, 8);
-      CHECK(anew.size() == cells.size());
+      MaxWorkMatrix rebuilt;
+      rebuilt.build(p.prepared, p.prices, spans, 8);
+      CHECK(rebuilt.size() == cells.size());
       for (std::size_t cell = 0; cell < cells.size(); ++cell)
         for (const double volume : {0.5, 3.0, 8.0, 15.0}) {
           const std::uint8_t c = cells.class_of(volume);
           std::vector<std::size_t> mine, built;
-          MaxWorkMatrix::Walk walk(cells, cell, c, 0), other(anew, cell, c, 0);
+          MaxWorkMatrix::Walk walk(cells, cell, c, 0), other(rebuilt, cell, c, 0);
           for (std::size_t r; (r = walk.next()) != MaxWorkMatrix::Walk::kEnd;) mine.push_back(r);
           for (std::size_t r; (r = other.next()) != MaxWorkMatrix::Walk::kEnd;) built.push_back(r);
-          const auto able_now = able(cells, spans, p.prepared, cell, c, 1),
-                     nearly = able(cells, spans, p.prepared, cell, c, 1 + 1e-6);
-          CHECK(std::includes(mine.begin(), mine.end(), able_now.begin(), able_now.end()));
-          CHECK(std::includes(nearly.begin(), nearly.end(), mine.begin(), mine.end()));
+          const auto capable = capable_nodes(cells, spans, p.prepared, cell, c, 1),
+                     nearly_capable = capable_nodes(cells, spans, p.prepared, cell, c, 1 + 1e-6);
+          CHECK(std::includes(mine.begin(), mine.end(), capable.begin(), capable.end()));
+          CHECK(std::includes(nearly_capable.begin(), nearly_capable.end(), mine.begin(),
+                              mine.end()));
           CHECK(mine == built);
-          // Which of them begin in the cell, by the definition.
+          // Those of them that start in the cell, by definition.
           std::vector<std::size_t> fresh, others;
           MaxWorkMatrix::Walk begun(cells, cell, c, 0), old(cells, cell, c, 0);
           constexpr std::size_t none = MaxWorkMatrix::Walk::kEnd;
           for (std::size_t r; (r = begun.next_starting_here()) != none;) fresh.push_back(r);
           for (std::size_t r; (r = old.next_already_free()) != none;) others.push_back(r);
           CHECK(fresh.size() + others.size() == mine.size());
-          for (const std::size_t r : fresh) CHECK(begins(cells, spans, r, cell));
-          for (const std::size_t r : others) CHECK(!begins(cells, spans, r, cell));
+          for (const std::size_t r : fresh) CHECK(starts_in_cell(cells, spans, r, cell));
+          for (const std::size_t r : others) CHECK(!starts_in_cell(cells, spans, r, cell));
           compared += mine.size();
         }
     }
@@ -281,8 +282,8 @@ void bytes_follow_what_is_free() {
   CHECK(compared > 100000);
 }
 
-// Times near and far, at edges and between them, a few ulps or the largest numbers apart.
-void cells_are_found_at_any_time() {
+// Times near and far, on cell edges and between them, a few ulps apart and near the largest double.
+void cell_at_matches_linear_search() {
   std::size_t asked = 0;
   for (int round = 0; round < 200; ++round) {
     const double scale = std::pow(10.0, double(below(600)) - 300);
@@ -317,8 +318,8 @@ void cells_are_found_at_any_time() {
   CHECK(asked > 10000);
 }
 
-// A row of a higher class or of more parts begins with what lower ones know, and hears of more.
-void what_is_known_holds_for_more_work_and_more_parts() {
+// A new row inherits the bounds of lower classes and fewer parts, and later improvements reach it.
+void rows_inherit_bounds() {
   Pool p(rows_of(40, false, false, 1));
   AvailabilityTimeline spans;
   spans.reset(p.prepared.nodes);
@@ -338,7 +339,7 @@ void what_is_known_holds_for_more_work_and_more_parts() {
   const float five = bounds.find_or_create_row(5, high).table->rows[high]->least[1];
   CHECK(five <= 10 && five > 9.999f);
   CHECK(bounds.find_or_create_row(2, high).table->rows[high]->least[1] == 0);
-  // What comes back makes all that is known of its cells void.
+  // A release resets the bounds of its cells.
   const std::size_t k = spans.place_of_existing(p.rows[0].node);
   std::vector<Span> long_free{{bounds.cells().begin(1), kInfinity, 0}};
   bounds.on_released(k, {}, long_free[0], long_free[0]);
@@ -347,8 +348,9 @@ void what_is_known_holds_for_more_work_and_more_parts() {
   CHECK(bounds.find_or_create_row(3, low).table->rows[low]->least[2] == 0);
 }
 
-// The largest work asked for until then is told too, but one that is much too large hides nothing.
-void classes_reach_the_most_that_was_asked_for() {
+// The largest volume requested before the build is distinguished, but an outlier does not coarsen
+// the classes of other volumes.
+void classes_cover_the_largest_volume() {
   Pool p(rows_of(40, false, false, 1));
   AvailabilityTimeline spans;
   spans.reset(p.prepared.nodes);
@@ -359,7 +361,7 @@ void classes_reach_the_most_that_was_asked_for() {
     bounds.build(p.prepared, p.prices, spans, 8);
     CHECK(bounds.covers(4) && bounds.covers(8) && bounds.covers(asked < 100 ? 55.0 : 250.0));
     CHECK(!bounds.covers(asked < 100 ? 65.0 : 300.0));
-    bounds.build(p.prepared, p.prices, spans, 8);  // what was asked for before is forgotten
+    bounds.build(p.prepared, p.prices, spans, 8);  // earlier volumes no longer count
     CHECK(bounds.covers(15) && !bounds.covers(17));
   }
 }
@@ -367,13 +369,13 @@ void classes_reach_the_most_that_was_asked_for() {
 }  // namespace
 
 int main() {
-  windows_are_those_of_the_free_slots("cost");
-  windows_are_those_of_the_free_slots("start");
-  windows_are_those_of_the_free_slots("runtime");
-  what_overflows_is_not_nothing();
-  bytes_follow_what_is_free();
-  cells_are_found_at_any_time();
-  what_is_known_holds_for_more_work_and_more_parts();
-  classes_reach_the_most_that_was_asked_for();
+  windows_equal_those_of_fresh_slots("cost");
+  windows_equal_those_of_fresh_slots("start");
+  windows_equal_those_of_fresh_slots("runtime");
+  overflowing_costs_do_not_close_cells();
+  classes_follow_free_time();
+  cell_at_matches_linear_search();
+  rows_inherit_bounds();
+  classes_cover_the_largest_volume();
   return report();
 }

@@ -1,4 +1,5 @@
-// Nodes of few kinds, many of which cost the same: windows against all times and lengths there are.
+// Nodes of few types, many of which tie on cost: windows against an enumeration of all starts and
+// lengths.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -14,9 +15,9 @@ using namespace unit;
 
 namespace {
 
-// Against the set of all keys: floats in their order, none above its key, as near as rounding where
-// that tells them apart.
-void few_keys_are_told() {
+// Dictionary codes against the set of all keys: floats in key order, none above its key, and not
+// further below it than needed to distinguish the keys.
+void dictionary_codes_are_ordered_and_tight() {
   int few = 0, near = 0;
   for (int round = 0; round < 3000; ++round) {
     const std::size_t most = below(3) ? below(600) : below(4), kinds = 1 + below(700);
@@ -55,7 +56,7 @@ struct Kind {
   double performance, price;
 };
 
-// A rate that is a small number, any, or some ulps above a float.
+// A small integer, an arbitrary number, or some ulps above a float.
 double some_rate() {
   if (below(2)) return double(below(3));
   double rate = real();
@@ -65,8 +66,8 @@ double some_rate() {
   return rate;
 }
 
-// Rates that are equal, or differ; now and then by some ulps, so that they are the same float, or
-// so little that they are neighbours.
+// Rates that are equal or differ, sometimes by a few ulps only, so that they round to the same or
+// to neighbouring floats.
 std::vector<Kind> some_kinds() {
   std::vector<Kind> kinds;
   for (std::size_t k = 1 + below(5); k > 0; --k) {
@@ -83,7 +84,7 @@ std::vector<Kind> some_kinds() {
   return kinds;
 }
 
-void in_order(std::vector<Row>& rows) {
+void sort_rows(std::vector<Row>& rows) {
   std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
     return a.start != b.start ? a.start < b.start : a.node < b.node;
   });
@@ -103,7 +104,7 @@ std::vector<Row> rows_of(std::size_t nodes, const std::vector<Kind>& kinds) {
       t = end + double(below(9));
     }
   }
-  in_order(rows);
+  sort_rows(rows);
   return rows;
 }
 
@@ -112,9 +113,9 @@ struct Plain {
   std::vector<std::int32_t> nodes;  // ascending
 };
 
-// The ragged window by a criterion from what is free: at each start the n cheapest of those that
-// run no longer than each length there is.
-Plain plainly(const PoolState& state, const std::vector<Row>& rows, const Query& query,
+// The ragged window from the free slots, by definition: at each start, for each length, the n
+// cheapest parts that are no longer.
+Plain enumerate_windows(const PoolState& state, const std::vector<Row>& rows, const Query& query,
               int criterion) {
   struct Live {
     double key;
@@ -174,7 +175,7 @@ struct Booked {
   std::vector<Part> parts;
 };
 
-void windows_of_few_kinds() {
+void windows_of_few_node_types() {
   int found = 0, none = 0;
   for (int round = 0; round < 400; ++round) {
     const std::size_t nodes = below(3) ? 1 + below(40) : 100 + below(300);
@@ -192,7 +193,7 @@ void windows_of_few_kinds() {
       const int criterion = criterion_index(kAsked[below(4)]);
       PoolState state;
       CHECK(state_of(p.pool, state) == Status::ok);
-      const Plain wanted = plainly(state, p.rows, query, criterion);
+      const Plain wanted = enumerate_windows(state, p.rows, query, criterion);
       const Answer answer = find(p.pool, query, criterion, ShapeKind::ragged);
       CHECK((answer.status == Status::ok) == (wanted.value < kInfinity));
       if (answer.status != Status::ok) {
@@ -217,9 +218,9 @@ void windows_of_few_kinds() {
   CHECK(found > 500 && none > 100);
 }
 
-// Of one kind, whose rate lies by a few ulps above a float or below: what the screen lets through
-// and what a search keeps must be the same, or a search looks again for ever.
-void windows_of_one_kind() {
+// One type, with a rate a few ulps above or below a float: the zone map and the search must agree
+// on which slots tie, or the search would rescan for ever.
+void windows_of_one_node_type() {
   static constexpr const char* kAsked[] = {"start", "cost", "finish", "runtime"};
   for (int round = 0; round < 300; ++round) {
     const std::size_t n = 1 + below(3), nodes = 64 * n + 70;
@@ -241,9 +242,9 @@ void windows_of_one_kind() {
   }
 }
 
-// Many keys that differ but are the same float are not few: of nodes that come later the cheaper
-// ones are taken, though the screen cannot tell.
-void windows_of_one_float() {
+// Many distinct keys that round to the same float need no dictionary: the search must still take
+// the cheaper nodes of larger ids, which the zone map cannot distinguish.
+void windows_of_keys_with_equal_float() {
   std::vector<Row> rows;
   for (std::int32_t k = 0; k < 700; ++k)
     rows.push_back({k, 0, 100, 1, 1 + (699 - k) * 0x1p-52});
@@ -259,19 +260,19 @@ void windows_of_one_float() {
     }
 }
 
-// What is free, as a user would give it.
+// The free slots as rows for a new search.
 std::vector<Row> rows_left(const PoolState& state, const std::vector<Row>& rows) {
   std::vector<Row> left;
   for (const Span& span : state.free) {
     const Row& row = rows[span.origin_row];
     left.push_back({row.node, span.start, span.end, row.performance, row.price});
   }
-  in_order(left);
+  sort_rows(left);
   return left;
 }
 
-// By every criterion and in both shapes a pool finds what fresh slots do.
-void finds_what_is_left(Pool& p, int& found) {
+// By every criterion and in both shapes, the pool finds what a search of its free slots finds.
+void check_searches(Pool& p, int& found) {
   PoolState state;
   CHECK(state_of(p.pool, state) == Status::ok);
   const std::vector<Row> left = rows_left(state, p.rows);
@@ -298,9 +299,9 @@ void finds_what_is_left(Pool& p, int& found) {
     }
 }
 
-// Prices that differ by less than a float tells, on nodes of two prices: those of one may all be
-// booked when rows are laid out anew and the first square search comes, and come back later.
-void what_was_booked_is_of_few_kinds_too() {
+// Prices closer together than two floats, on nodes of two prices: all nodes of one price may be
+// booked when the rows are rebuilt and the zone map by price is built, and released later.
+void booked_slots_count_in_the_dictionary() {
   int found = 0;
   for (int round = 0; round < 300; ++round) {
     const double dear = below(2) ? 1 + 0x1p-40 : std::nextafter(1, 2);
@@ -312,17 +313,17 @@ void what_was_booked_is_of_few_kinds_too() {
       rows.push_back({id, 0, 100, 1, is_cheap ? 1 : dear});
       if (k < 3 || !below(8)) rows.push_back({id, 200, 300, 1, is_cheap || below(2) ? dear : 7});
     }
-    in_order(rows);
+    sort_rows(rows);
     Pool p(rows);
     std::vector<Part> parts;
     for (std::size_t k = nodes - cheap; k < nodes; ++k)
       parts.push_back({0, static_cast<std::int32_t>(k), 100, 0});
     std::size_t bad = 0;
     CHECK(book(p.pool, 0, parts.data(), parts.size(), bad) == Status::ok);
-    CHECK(advance(p.pool, 0.5) == Status::ok);  // of all nodes: rows are laid out anew
-    finds_what_is_left(p, found);
+    CHECK(advance(p.pool, 0.5) == Status::ok);  // of all nodes: the rows are rebuilt
+    check_searches(p, found);
     CHECK(release(p.pool, 0, parts.data(), parts.size(), bad) == Status::ok);
-    finds_what_is_left(p, found);
+    check_searches(p, found);
   }
   CHECK(found > 2000);
 }
@@ -330,10 +331,10 @@ void what_was_booked_is_of_few_kinds_too() {
 }  // namespace
 
 int main() {
-  few_keys_are_told();
-  windows_of_one_float();
-  what_was_booked_is_of_few_kinds_too();
-  windows_of_one_kind();
-  windows_of_few_kinds();
+  dictionary_codes_are_ordered_and_tight();
+  windows_of_keys_with_equal_float();
+  booked_slots_count_in_the_dictionary();
+  windows_of_one_node_type();
+  windows_of_few_node_types();
   return report();
 }

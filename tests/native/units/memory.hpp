@@ -1,4 +1,4 @@
-// Memory that runs out when a test says so. Once a program: it replaces new and delete.
+// Replaces new and delete by versions that fail on request. Include it in one unit of a program.
 #pragma once
 
 #include <cstddef>
@@ -7,18 +7,18 @@
 
 namespace unit {
 
-thread_local long memory_left = -1;  // so many more requests for memory are met; -1: all
+thread_local long memory_left = -1;  // allocations that still succeed; -1: all
 
 }  // namespace unit
 
-// Not in line, where compilers take new and free for strangers.
+// Not inline, because compilers warn of a mismatch of new and free in inlined code.
 [[gnu::noinline]] void* operator new(std::size_t size) {
   if (unit::memory_left == 0) throw std::bad_alloc{};
   if (unit::memory_left > 0) --unit::memory_left;
   if (void* found = std::malloc(size)) return found;
   throw std::bad_alloc{};
 }
-// What is asked for by this one must come from here too, or sanitizers see it freed by a stranger.
+// Memory from this one must come from malloc too, or sanitizers report a mismatch when it is freed.
 [[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
   try {
     return operator new(size);

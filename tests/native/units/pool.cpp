@@ -1,4 +1,4 @@
-// What a pool remembers, each against its plain definition.
+// The caches and indexes of a pool, each against its definition.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -18,10 +18,10 @@ Query ask(std::int64_t n, double volume, double budget) {
   return query;
 }
 
-// What a pool knows of a window that it found: nothing where its few rows are soon searched again.
-double learnt(double start) { return kFewRows == 0 ? start : -kInfinity; }
+// The start bound cached for a window at `start`: none if the pool is too small for caching.
+double cached_start(double start) { return kFewRows == 0 ? start : -kInfinity; }
 
-void hints_hold_for_what_is_harder() {
+void start_bounds_hold_for_harder_requests() {
   StartBoundCache cache;
   const Query asked = ask(2, 10, 35);
   CHECK(cache.bound(asked) == -kInfinity);
@@ -35,7 +35,7 @@ void hints_hold_for_what_is_harder() {
   fast.min_performance = 2;
   late.earliest = 7;
   CHECK(cache.bound(fast) == 50 && cache.bound(late) == 50);
-  // A part may cost all that the budget leaves beside n - 1 others that cost nothing.
+  // A part may cost all that the budget leaves beside n - 1 parts that are free of charge.
   Slot slot{0, 100, 1, 3, 3, 0, 0};
   cache.lower_for_freed(slot);
   CHECK(cache.bound(asked) == 0);
@@ -71,8 +71,8 @@ void hints_hold_for_what_is_harder() {
   CHECK(cache.bound(ask(2, 4000, 35)) == 1999);
 }
 
-// Two pays that overflow, or underflow, look alike and are not.
-void numbers_without_margins_teach_nothing() {
+// Two payments that overflow or underflow would compare equal, but are not.
+void extreme_numbers_are_not_cached() {
   StartBoundCache cache;
   const auto learn = [&](const Query& query) { cache.record(query, 1, -kInfinity, 50); };
   learn(ask(1, 1e-308, 1.5));
@@ -88,8 +88,9 @@ void numbers_without_margins_teach_nothing() {
   CHECK(cache.bound(ask(1, 1e-99, 0)) == 0);
 }
 
-// What is given back joins what is free on both sides of it, and what was learned forgets it all.
-void released_time_counts_from_its_first_free_neighbour() {
+// Released time merges with free time on both sides, and cached bounds fall to the start of the
+// merged span.
+void release_lowers_bounds_to_the_merged_start() {
   const std::vector<Row> rows{{0, 0, 100, 1, 1}, {0, 200, 300, 1, 1}};
   PreparedSlots prepared;
   CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::ragged, 0).status == Status::ok);
@@ -103,14 +104,14 @@ void released_time_counts_from_its_first_free_neighbour() {
   Found found;
   const int start = criterion_index("start");
   CHECK(pool.find(asked, start, ShapeKind::ragged, work, found) == Status::ok && found.start == 15);
-  CHECK(pool.earliest_possible_start(asked, ShapeKind::ragged) == learnt(15));
+  CHECK(pool.earliest_possible_start(asked, ShapeKind::ragged) == cached_start(15));
   CHECK(pool.release(5, &part, 1, bad) == Status::ok);
   CHECK(pool.earliest_possible_start(asked, ShapeKind::ragged) <= 0);
   CHECK(pool.find(asked, start, ShapeKind::ragged, work, found) == Status::ok && found.start == 0);
 }
 
-// Slots that are added lower what was learnt where they serve, and leave the rest.
-void what_was_learnt_outlives_added_slots() {
+// Adding slots lowers the bounds of the requests that they can serve, and keeps the others.
+void added_slots_keep_other_bounds() {
   std::vector<Row> rows{{0, 100, 200, 1, 1}, {1, 0, 5, 1, 1}};
   std::swap(rows[0], rows[1]);
   PreparedSlots before, after;
@@ -124,32 +125,32 @@ void what_was_learnt_outlives_added_slots() {
   for (const Query& query : {large, small})
     CHECK(pool.find(query, start, ShapeKind::ragged, work, found) == Status::ok &&
           found.start == 100);
-  CHECK(pool.earliest_possible_start(small, ShapeKind::ragged) == learnt(100));
+  CHECK(pool.earliest_possible_start(small, ShapeKind::ragged) == cached_start(100));
   PoolState state = pool.state();
   state.first_new_span = state.free.size();
-  state.free.push_back({20, 40, 2});  // holds the small one alone
+  state.free.push_back({20, 40, 2});  // long enough for the small request only
   state.free_nodes.push_back(2);
   rows.insert(rows.begin() + 1, {2, 20, 40, 1, 1});
   CHECK(prepare_slots(after, view_of(rows), true, ShapeKind::ragged, 0).status == Status::ok);
   InterruptScope watch;
   watch.arm(true);
-  detail::asked.fetch_or(detail::by_signal);  // stopped, it is what it was
+  detail::asked.fetch_or(detail::by_signal);  // an interrupted call changes nothing
   CHECK(extend_pool(pool, after, {1, 1, 1}, state) == Status::interrupted);
   watch.clear();
   CHECK(pool.state().free.size() == 2 &&
-        pool.earliest_possible_start(small, ShapeKind::ragged) == learnt(100));
+        pool.earliest_possible_start(small, ShapeKind::ragged) == cached_start(100));
   CHECK(pool.find(small, start, ShapeKind::ragged, work, found) == Status::ok &&
         found.start == 100);
   CHECK(extend_pool(pool, after, {1, 1, 1}, state) == Status::ok);
-  CHECK(pool.earliest_possible_start(small, ShapeKind::ragged) == learnt(20));
-  CHECK(pool.earliest_possible_start(large, ShapeKind::ragged) == learnt(100));
+  CHECK(pool.earliest_possible_start(small, ShapeKind::ragged) == cached_start(20));
+  CHECK(pool.earliest_possible_start(large, ShapeKind::ragged) == cached_start(100));
   CHECK(pool.find(small, start, ShapeKind::ragged, work, found) == Status::ok && found.start == 20);
   CHECK(pool.find(large, start, ShapeKind::ragged, work, found) == Status::ok &&
         found.start == 100);
 }
 
-// Of several windows the one that does not fit gives all others back, the first too.
-void windows_are_booked_together_or_not_at_all() {
+// If one of several windows cannot be booked, all others are released, the first one too.
+void book_all_is_atomic() {
   const std::vector<Row> rows{{0, 0, 100, 1, 1}, {1, 0, 100, 2, 1}};
   PreparedSlots prepared;
   CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::ragged, 0).status == Status::ok);
@@ -167,15 +168,15 @@ void windows_are_booked_together_or_not_at_all() {
   CHECK(pool.state().booked.size() == 4);
 }
 
-void what_is_not_booked_has_its_reason() {
+void schedule_reports_reasons() {
   const std::vector<Row> rows{{0, 0, 10, 1, 1}, {1, 0, 10, 2, 1}};
   PreparedSlots prepared;
   CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::ragged, 0).status == Status::ok);
   SlotPool pool;
   pool.open(prepared, {1, 1}, nullptr);
   std::vector<Query> queries{ask(2, 4, 100), ask(1, 4, 1), ask(1, 30, 100), ask(1, 4, 100)};
-  queries[0].min_performance = 1.5;  // one node is as fast
-  queries[3].min_performance = 2;    // which is just enough
+  queries[0].min_performance = 1.5;  // only one node is fast enough
+  queries[3].min_performance = 2;    // exactly fast enough
   WindowTable table;
   std::vector<std::uint8_t> reasons;
   const int start = criterion_index("start");
@@ -183,7 +184,7 @@ void what_is_not_booked_has_its_reason() {
   const std::vector<Reason> expected{Reason::nodes, Reason::budget, Reason::time, Reason::booked};
   for (std::size_t i = 0; i < expected.size(); ++i)
     CHECK(static_cast<Reason>(reasons[i]) == expected[i]);
-  // The only node of that performance is busy now: there is one, so it is the time.
+  // The only node of that performance exists but is busy: the reason is the time.
   reasons.clear();
   table.clear();
   queries = {ask(1, 18, 100)};
@@ -192,8 +193,8 @@ void what_is_not_booked_has_its_reason() {
   CHECK(static_cast<Reason>(reasons[0]) == Reason::time);
 }
 
-// Callers that know addresses alone may ask for anything: each mistake by itself is refused.
-void what_is_no_request_is_not_searched_for() {
+// Callers of the C interface may pass anything: each single mistake is refused.
+void invalid_requests_are_refused() {
   const std::vector<Row> rows{{0, 0, 9, 1, 1}, {1, 0, 9, 1, 1}};
   PreparedSlots prepared;
   CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::ragged, 0).status == Status::ok);
@@ -211,8 +212,8 @@ void what_is_no_request_is_not_searched_for() {
     CHECK(asked(query, 0) == Status::request_not_valid);
 }
 
-// A request as doubles counts as far as the caller knows its fields.
-void requests_of_callers_are_read_field_by_field() {
+// Fields that the caller omits mean no limit.
+void omitted_request_fields_mean_no_limit() {
   const double fields[kRequestFields] = {2, 4, 35, 1.5, 3, 90, 6, 0.5, 0.25, 70, 8};
   for (std::int64_t known = 0; known <= kRequestFields; ++known) {
     Query read, plain;
@@ -247,7 +248,7 @@ struct Pool {
   }
 };
 
-bool alike(const SlotPool& one, const SlotPool& other) {
+bool is_alike(const SlotPool& one, const SlotPool& other) {
   const PoolState a = one.state(), b = other.state();
   const auto same = [](const std::vector<Span>& x, const std::vector<Span>& y) {
     return std::equal(x.begin(), x.end(), y.begin(), y.end(), [](const Span& s, const Span& t) {
@@ -258,9 +259,9 @@ bool alike(const SlotPool& one, const SlotPool& other) {
          a.booked_nodes == b.booked_nodes && same(a.free, b.free) && same(a.booked, b.booked);
 }
 
-// Where memory runs out within a change, at whichever request of it, all of it is done or nothing,
-// and searches find what they find in a pool that always had enough.
-void changes_without_memory_are_done_or_not_done() {
+// If memory runs out within a change, at whichever allocation, the change is done completely or not
+// at all, and searches find what they find in a pool that never ran out.
+void changes_are_atomic_when_memory_runs_out() {
   std::vector<Row> rows;
   for (int start = 0; start < 3; ++start)
     for (int node = 0; node < 60; ++node)
@@ -275,7 +276,8 @@ void changes_without_memory_are_done_or_not_done() {
     };
     std::vector<Held> held;
     Workspace work;
-    // The same change of both: refused in the one by want of memory, it is not made in the other.
+    // Makes the same change in both pools; if the first refuses it for lack of memory, it is
+    // skipped in the second.
     const auto change = [&](auto what) {
       memory_left = below(3) ? static_cast<long>(below(6)) : -1;
       const Status status = what(poor.pool);
@@ -284,7 +286,7 @@ void changes_without_memory_are_done_or_not_done() {
         ++refused;
       else
         CHECK(what(rich.pool) == status);
-      CHECK(alike(poor.pool, rich.pool));
+      CHECK(is_alike(poor.pool, rich.pool));
       return status == Status::ok;
     };
     for (int step = 0; step < 120; ++step) {
@@ -328,13 +330,13 @@ void changes_without_memory_are_done_or_not_done() {
         memory_left = -1;
         CHECK(status == Status::ok || status == Status::no_memory);
         refused += status == Status::no_memory;
-        for (std::size_t i = 0; i < table.size(); ++i)  // all that is booked, and nothing else
+        for (std::size_t i = 0; i < table.size(); ++i)  // exactly the booked windows
           if (table.any(i)) {
             const Part* first = table.parts_of(i);
             held.push_back({table.found[i].start, {first, first + table.count(i)}});
             CHECK(book(rich.pool, held.back().start, first, table.count(i), bad) == Status::ok);
           }
-        CHECK(alike(poor.pool, rich.pool));
+        CHECK(is_alike(poor.pool, rich.pool));
       } else if (found.status == Status::ok) {
         if (change([&](SlotPool& pool) {
               return book(pool, found.found.start, parts.data(), parts.size(), bad);
@@ -346,13 +348,13 @@ void changes_without_memory_are_done_or_not_done() {
   CHECK(refused > 500);
 }
 
-// What is booked of each node against a plain list of it, while time passes and nodes leave; now
-// and then there is no memory to sort it, and it is found all the same.
-void bookings_are_a_list_of_spans() {
+// The index of bookings against a plain list, while time passes and nodes are removed. Sometimes
+// memory for sorting runs out; lookups must still succeed.
+void booking_index_matches_a_list() {
   std::size_t found = 0, unsorted = 0;
   for (int round = 0; round < 100; ++round) {
     const std::size_t nodes = 1 + below(5);
-    std::vector<BookingIndex::Booking> plain;  // also what is past
+    std::vector<BookingIndex::Booking> plain;  // expired ones too
     BookingIndex bookings;
     bookings.reset(nodes);
     double now = 0;
@@ -389,7 +391,7 @@ void bookings_are_a_list_of_spans() {
         }
       }
 
-      // What starts at a time, or nothing; what is past may have left.
+      // The booking that starts at t, or none. Expired ones may be missing.
       for (double t = now; t < now + 70; ++t) {
         const auto one = std::find_if(plain.begin(), plain.end(), [&](const auto& booking) {
           return of_node(booking) && booking.span.start == t;
@@ -401,7 +403,7 @@ void bookings_are_a_list_of_spans() {
               span->origin_row == one->span.origin_row);
         ++found;
       }
-      // By start, behind what stood there before.
+      // Sorted by start, appended to what was there.
       std::vector<Span> listed{{1e9, 1e9, 0}};
       bookings.append_unexpired(place, bookings.sorted_pending(), now, listed);
       std::vector<Span> wanted{listed.front()};
@@ -413,7 +415,7 @@ void bookings_are_a_list_of_spans() {
         return a.start == b.start && a.end == b.end && a.origin_row == b.origin_row;
       };
       CHECK(std::equal(listed.begin(), listed.end(), wanted.begin(), wanted.end(), same));
-      // All that is not past once, whichever list it is in.
+      // Each booking that has not expired exactly once, from the lists or the buffer.
       std::vector<std::size_t> rows, all;
       bookings.for_each([&](std::size_t k, const Span& span) {
         if (!past({k, span})) rows.push_back(span.origin_row);
@@ -428,9 +430,9 @@ void bookings_are_a_list_of_spans() {
   CHECK(found > 10000 && unsorted > 100);
 }
 
-// Cheap slots a little too short stand in many blocks: where the cheapest that are long enough were
-// found at once before, they are not now.
-void short_slots_hide_no_cheap_ones() {
+// Cheap slots that are slightly too short in many blocks: probes for the cheapest slots, successful
+// before, now fail.
+void failed_probes_find_cheap_slots() {
   for (int round = 0; round < 40; ++round) {
     const std::int32_t nodes = 2000, hiding = 48 * static_cast<std::int32_t>(1 + below(40));
     std::vector<Row> rows;
@@ -459,9 +461,9 @@ void short_slots_hide_no_cheap_ones() {
   }
 }
 
-// In a pool that fills, a search for the shortest window is a few for the earliest, whether nodes
-// are of few kinds or all unlike: what the fastest of them cannot do is remembered.
-void the_shortest_are_a_few_of_the_earliest() {
+// In a pool that fills up, a search for the shortest window costs a few searches for the earliest,
+// for few node types and for many: performance groups without a window are cached.
+void shortest_costs_a_few_earliest_searches() {
   for (const bool kinds : {true, false}) {
     std::vector<Row> rows;
     for (std::int32_t k = 0; k < 300; ++k) {
@@ -499,17 +501,17 @@ void the_shortest_are_a_few_of_the_earliest() {
 }  // namespace
 
 int main() {
-  hints_hold_for_what_is_harder();
-  numbers_without_margins_teach_nothing();
-  released_time_counts_from_its_first_free_neighbour();
-  what_was_learnt_outlives_added_slots();
-  windows_are_booked_together_or_not_at_all();
-  what_is_not_booked_has_its_reason();
-  what_is_no_request_is_not_searched_for();
-  requests_of_callers_are_read_field_by_field();
-  changes_without_memory_are_done_or_not_done();
-  bookings_are_a_list_of_spans();
-  short_slots_hide_no_cheap_ones();
-  if (kFewRows > 0) the_shortest_are_a_few_of_the_earliest();
+  start_bounds_hold_for_harder_requests();
+  extreme_numbers_are_not_cached();
+  release_lowers_bounds_to_the_merged_start();
+  added_slots_keep_other_bounds();
+  book_all_is_atomic();
+  schedule_reports_reasons();
+  invalid_requests_are_refused();
+  omitted_request_fields_mean_no_limit();
+  changes_are_atomic_when_memory_runs_out();
+  booking_index_matches_a_list();
+  failed_probes_find_cheap_slots();
+  if (kFewRows > 0) shortest_costs_a_few_earliest_searches();
   return report();
 }

@@ -1,4 +1,4 @@
-// The rows of a pool that changes, against a sorted list of the same slots.
+// The rows of a changing pool against a sorted list of the same slots.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -22,27 +22,26 @@ Slot slot_of(double start, double end, std::int32_t node) {
   return {start, end, performance, price, price / performance, node, node};
 }
 
-std::size_t told = 0;  // rows, as cheap ones
+std::size_t probed_rows = 0;  // number of rows visited by probes
 
-std::vector<std::size_t> passed(const PreparedSlots& prepared, const SlotZoneMap& screen,
+std::vector<std::size_t> passing_rows(const PreparedSlots& prepared, const SlotZoneMap& zone_map,
                                 const Thresholds& thresholds) {
   std::vector<std::size_t> rows;
-  screen.each(prepared.order, thresholds, prepared.last_position(), [&](std::size_t row) {
+  zone_map.each(prepared.order, thresholds, prepared.last_position(), [&](std::size_t row) {
     rows.push_back(row);
     return true;
   });
   return rows;
 }
 
-// Whatever has the key, the room, the performance and the end passes, in the order of time, and
-// no gap does.
+// Each row that meets the thresholds passes the zone map, in the order of time; no gap passes.
 template <class KeyOf, class RoomOf>
-void check_screen(const PreparedSlots& prepared, const SlotZoneMap& screen, KeyOf key, RoomOf room) {
+void check_zone_map(const PreparedSlots& prepared, const SlotZoneMap& zone_map, KeyOf key, RoomOf room) {
   Thresholds thresholds;
   std::vector<std::size_t> all, wanted;
   prepared.each_row([&](std::size_t row) { all.push_back(row); });
-  CHECK(passed(prepared, screen, Thresholds{}) == all);
-  // As one of them can just serve, perhaps the largest.
+  CHECK(passing_rows(prepared, zone_map, Thresholds{}) == all);
+  // Thresholds that one of the rows just meets, sometimes the one of largest capacity.
   const auto smaller = [&](std::size_t a, std::size_t b) {
     return room(prepared.slots[a]) < room(prepared.slots[b]);
   };
@@ -51,25 +50,25 @@ void check_screen(const PreparedSlots& prepared, const SlotZoneMap& screen, KeyO
   if (below(2)) thresholds.key = round_up(key(some));
   if (below(4)) thresholds.capacity = round_down(room(some));
   double end = -kInfinity;
-  if (below(2)) end = some.end, thresholds.end = screen.ending(end);
+  if (below(2)) end = some.end, thresholds.end = zone_map.ending(end);
   for (const std::size_t row : all) {
     const Slot& s = prepared.slots[row];
     if (key(s) <= thresholds.key && room(s) >= thresholds.capacity && s.end >= end)
       wanted.push_back(row);
   }
-  const std::vector<std::size_t> found = passed(prepared, screen, thresholds);
+  const std::vector<std::size_t> found = passing_rows(prepared, zone_map, thresholds);
   std::size_t at = 0;
   for (const std::size_t row : found) at += at < wanted.size() && wanted[at] == row;
   CHECK(at == wanted.size());
 
-  // Of those so far, the cheap ones, if any are told: all up to what it says.
+  // A probe, if it visits any rows, visits all rows up to the threshold that it reports.
   const std::size_t last = prepared.position(all[below(all.size())]);
   std::vector<std::size_t> cheap;
   const float most = thresholds.key;
   const auto is_row = [&](std::size_t row) {
     CHECK(prepared.occupied[row / 64] & BlockStore::bit(row));
   };
-  const bool visited = screen.probe_cheapest(
+  const bool visited = zone_map.probe_cheapest(
       prepared.order, thresholds, last, 1 + below(20), is_row,
       [&](std::size_t row) { return is_row(row), cheap.push_back(row), below(2) > 0; });
   if (!visited) return;
@@ -78,8 +77,8 @@ void check_screen(const PreparedSlots& prepared, const SlotZoneMap& screen, KeyO
   CHECK(std::adjacent_find(cheap.begin(), cheap.end()) == cheap.end());
   for (const std::size_t row : wanted)
     if (prepared.position(row) <= last && round_down(key(prepared.slots[row])) <= thresholds.key)
-      CHECK(std::binary_search(cheap.begin(), cheap.end(), row)), ++told;
-  screen.report_probe(true);
+      CHECK(std::binary_search(cheap.begin(), cheap.end(), row)), ++probed_rows;
+  zone_map.report_probe(true);
 }
 
 void check_rows(const PreparedSlots& prepared, const SlotTree& rows, const List& list) {
@@ -98,7 +97,7 @@ void check_rows(const PreparedSlots& prepared, const SlotTree& rows, const List&
   prepared.order.each([&](std::size_t entry) {
     const std::size_t id = prepared.order.block(entry);
     const Slot* first = prepared.slots.data() + id * 64;
-    for (std::size_t k = 1; k < 64; ++k)  // gaps of the same time are behind a slot
+    for (std::size_t k = 1; k < 64; ++k)  // a gap comes after the slot of its time
       CHECK(prepared.occupied[id] >> k & 1 ? SlotTree::before(first[k - 1], first[k])
                                         : !SlotTree::before(first[k], first[k - 1]));
     for (std::uint64_t rows = prepared.occupied[id]; rows; rows &= rows - 1)
@@ -114,7 +113,7 @@ void check_rows(const PreparedSlots& prepared, const SlotTree& rows, const List&
   CHECK(blocks == all || (blocks == 0 && all == 1));
   std::size_t taken = 0;
   for (const std::uint64_t mask : prepared.occupied) taken += mask != 0;
-  CHECK(taken == blocks);  // no slots stand in blocks that are out of order
+  CHECK(taken == blocks);  // blocks without a directory entry hold no slots
 
   if (list.empty()) return;
   const double t = list.begin()->first.first + static_cast<double>(below(100));
@@ -123,7 +122,7 @@ void check_rows(const PreparedSlots& prepared, const SlotTree& rows, const List&
     const std::size_t entry = prepared.order.entry_at(position / 64);
     CHECK(prepared.order.block(entry) * 64 + position % 64 == row);
     CHECK((prepared.slots[row].start <= t) == (position <= prepared.position_at(t)));
-    // Told by the next slot of the block; the last one may say that more come.
+    // Decided by the next slot of the block; for the last one "more may come" is allowed.
     const std::uint64_t behind = prepared.occupied[row / 64] >> row % 64 >> 1;
     const auto next = list.upper_bound({prepared.slots[row].start, prepared.slots[row].node});
     const bool last = next == list.end() || next->first.first > t;
@@ -132,17 +131,17 @@ void check_rows(const PreparedSlots& prepared, const SlotTree& rows, const List&
   CHECK(prepared.max_abs_start() == std::max(std::fabs(list.begin()->first.first),
                                               std::fabs(list.rbegin()->first.first)));
 
-  check_screen(prepared, prepared.by_rate, [](const Slot& s) { return s.rate; },
+  check_zone_map(prepared, prepared.by_rate, [](const Slot& s) { return s.rate; },
                [](const Slot& s) { return (s.end - s.start) * s.performance; });
   if (prepared.by_price_if_built())
-    check_screen(prepared, prepared.by_price(), [](const Slot& s) { return s.price; },
+    check_zone_map(prepared, prepared.by_price(), [](const Slot& s) { return s.price; },
                  [](const Slot& s) { return s.end - s.start; });
 }
 
-// `starts`: how many there are to draw from, so that few make many slots begin together. Many
-// more slots than starts have few nodes in common. `turns`: now and then all is laid out anew, and
-// slots come as often as they left: no block that had left before may come again.
-void rows_are_the_sorted_slots(std::size_t first, std::size_t starts, std::size_t changes,
+// `starts`: number of distinct starts to draw from; few starts make many slots start together, and
+// more slots than starts need many nodes. `turns`: now and then all rows are rebuilt and the share
+// of insertions is inverted; blocks removed before a rebuild must not reappear.
+void rows_equal_the_sorted_slots(std::size_t first, std::size_t starts, std::size_t changes,
                                std::size_t joining, bool turns = false) {
   List list;
   std::size_t origin = 0;
@@ -171,7 +170,7 @@ void rows_are_the_sorted_slots(std::size_t first, std::size_t starts, std::size_
   };
   lay_out();
 
-  std::set<Key> waiting;  // come in this batch
+  std::set<Key> waiting;  // inserted in this batch
   const auto settle = [&] { rows.apply_pending(), waiting.clear(); };
   for (std::size_t i = 0, batch = 1; i < changes; ++i) {
     if (i == changes / 2) settle(), prepared.by_price();
@@ -186,7 +185,7 @@ void rows_are_the_sorted_slots(std::size_t first, std::size_t starts, std::size_
       if (waiting.count(it->first)) settle();
       SlotWithOrigin found = it->second;
       Slot& slot = found.first;
-      std::size_t at = below(prepared.slots.size() + 64);  // where it is not, nor anything
+      std::size_t at = below(prepared.slots.size() + 64);  // a wrong hint, possibly out of range
       if (below(2))
         prepared.each_row([&](std::size_t row) {
           if (prepared.slots[row].node == slot.node) at = row;
@@ -226,14 +225,14 @@ void rows_are_the_sorted_slots(std::size_t first, std::size_t starts, std::size_
 
 int main() {
   for (const std::size_t starts : {1, 4, 60, 4000}) {
-    rows_are_the_sorted_slots(0, starts, 1200, 50);
-    rows_are_the_sorted_slots(40, starts, 1800, 33);
-    rows_are_the_sorted_slots(300, starts, 4500, 60);  // blocks split
-    rows_are_the_sorted_slots(300, starts, 4500, 5);   // and join
-    rows_are_the_sorted_slots(300, starts, 3000, 5, true);
+    rows_equal_the_sorted_slots(0, starts, 1200, 50);
+    rows_equal_the_sorted_slots(40, starts, 1800, 33);
+    rows_equal_the_sorted_slots(300, starts, 4500, 60);  // blocks split
+    rows_equal_the_sorted_slots(300, starts, 4500, 5);   // blocks merge
+    rows_equal_the_sorted_slots(300, starts, 3000, 5, true);
   }
 #if SLOTKERN_KEY_INDEX_THRESHOLD == 0
-  CHECK(told > 10000);
+  CHECK(probed_rows > 10000);
 #endif
   return report();
 }

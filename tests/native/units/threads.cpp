@@ -1,5 +1,5 @@
-// Searches that share what is prepared, for ThreadSanitizer: two calls of several threads each on
-// slots that never change, also where they learn, then one after the other on a pool that does.
+// Concurrent searches, for ThreadSanitizer: two calls of several threads each on slots that never
+// change, with and without cached cost bounds, then one after the other on a changing pool.
 #include <algorithm>
 #include <atomic>
 #include <thread>
@@ -19,7 +19,7 @@ std::vector<Query> some_queries() {
   return queries;
 }
 
-// Of few prices, or each slot of its own: searches remember other things then.
+// Few prices, or one price for each slot: searches use other caches then.
 std::vector<Row> some_rows(bool few) {
   std::vector<Row> rows;
   for (int t = 0; t < 20; ++t)
@@ -34,7 +34,7 @@ bool same(const WindowTable& a, const WindowTable& b) {
                     [](const Part& x, const Part& y) { return x.node == y.node; });
 }
 
-// By so many threads as one by one.
+// Several threads find what one thread finds.
 void search(const PreparedSlots& prepared, std::atomic<int>& wrong,
             CostCachePool* memory = nullptr) {
   const std::vector<Query> queries = some_queries();

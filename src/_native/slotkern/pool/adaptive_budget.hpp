@@ -65,7 +65,7 @@ class AdaptiveBudget {
   std::int64_t balance_ = kFewRows == 0 ? kInitialBalance : -1;
   std::int64_t effort_since_sweep_ = 0;  // effort of cell searches since then
   std::int64_t decay_ = kMinDecay;
-  bool last_was_build_ = true;      // most effort of the last cell search built bounds
+  bool last_was_build_ = true;  // most effort of the last cell search built bounds
 };
 
 }  // namespace slotkern

@@ -41,8 +41,8 @@ struct PoolState {
   std::vector<Span> free, booked;
   std::size_t first_new_span = 0;  // index in `free`: spans from here on are new
   std::vector<std::int32_t> withheld_nodes, closed_nodes;
-  std::vector<Span> withheld;    // closed, not booked
-  std::vector<Span> closed;  // disjoint; origin_row is not used
+  std::vector<Span> withheld;  // closed, not booked
+  std::vector<Span> closed;    // disjoint; origin_row is not used
 };
 
 // Nodes are identified by their index in PreparedSlots::nodes (`place`, `k`).
@@ -565,11 +565,11 @@ class AvailabilityTimeline {
   double now_ = -kInfinity;
   std::vector<std::pair<std::int32_t, std::int32_t>> ids_;  // (node id, index), ascending
   std::vector<std::int32_t> places_;  // index by node id, -1: none; empty if ids are sparse
-  SpanLists free_;                                          // sorted by start
+  SpanLists free_;  // sorted by start
   BookingIndex bookings_;
-  std::vector<std::uint8_t> removed_;                          // [place]
+  std::vector<std::uint8_t> removed_;         // [place]
   std::map<std::size_t, ClosedTime> closed_;  // by place; only nodes with closed time
-  std::vector<SpanRef> located_;  // by locate_free() or locate_booked()
+  std::vector<SpanRef> located_;              // by locate_free() or locate_booked()
   std::vector<AssumedFree> assumed_free_;
 };
 

@@ -134,7 +134,7 @@ class BookingIndex {
   }
 
  private:
-  SpanLists lists_;             // sorted by start
+  SpanLists lists_;               // sorted by start
   std::vector<Booking> pending_;  // buffer: not yet in lists_
 };
 

@@ -234,10 +234,10 @@ class CostBoundCache {
   std::array<AdaptiveBudget, 2 * kMaxWidthBits + 2> budgets_;
   bool is_built_ = false;
   std::size_t num_rows_ = 0;
-  std::size_t missed_effort_ = 0;             // effort of sweeps for volumes not covered
-  std::size_t rebuild_threshold_ = kMinRebuildThreshold;        // times the effort of build()
-  std::int64_t utility_ = 0;           // of the cache; negative: drop it
-  double largest_uncovered_volume_ = 0;                   // since the last build
+  std::size_t missed_effort_ = 0;  // effort of sweeps for volumes not covered
+  std::size_t rebuild_threshold_ = kMinRebuildThreshold;  // times the effort of build()
+  std::int64_t utility_ = 0;  // of the cache; negative: drop it
+  double largest_uncovered_volume_ = 0;  // since the last build
 };
 
 }  // namespace slotkern

@@ -46,9 +46,9 @@ struct CostTime {
 };
 
 struct CostScratch {
-  std::vector<float> open_bounds;   // [cell]: cost per unit of work; +inf: out of range, or done
-  std::vector<float> block_mins;  // [block of 64 cells]: minimum of open_bounds
-  std::vector<Entry> cells;  // open cells, by the cost of their n cheapest nodes
+  std::vector<float> open_bounds;  // [cell]: cost per unit of work; +inf: out of range, or done
+  std::vector<float> block_mins;   // [block of 64 cells]: minimum of open_bounds
+  std::vector<Entry> cells;        // open cells, by the cost of their n cheapest nodes
   std::vector<std::size_t> ranks;
   std::vector<const Span*> spans;
   std::vector<CostTime> times;

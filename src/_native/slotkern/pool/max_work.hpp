@@ -45,7 +45,7 @@ SLOTKERN_CLONES static inline void fill_classes(const double* edges, std::size_t
 class MaxWorkMatrix {
  public:
   struct RankedNode {  // sorted by rising rate
-    double rate;       // lowest price / performance
+    double rate;  // lowest price / performance
     double performance, price;
     std::size_t place;
     bool one_price;  // true if all its slots have this price
@@ -362,12 +362,12 @@ class MaxWorkMatrix {
   static double round_up_end(double t) { return std::isinf(t) ? t : t + std::fabs(t) * 0x1p-50; }
 
   std::size_t width_ = 0;
-  std::int64_t top_class_bits_ = 0;               // exponent_bits() of the last class
-  std::vector<double> edges_;          // [cell]: begin
+  std::int64_t top_class_bits_ = 0;  // exponent_bits() of the last class
+  std::vector<double> edges_;        // [cell]: begin
   static constexpr std::size_t kBuckets = kFewRows == 0 ? 8 : 1024;
   double first_edge_ = 0, per_time_ = 0;
-  std::vector<std::uint32_t> buckets_;  // [bucket]: last cell that begins before it
-  LargeVector<std::uint8_t> classes_;    // [cell * width_ + rank]
+  std::vector<std::uint32_t> buckets_;     // [bucket]: last cell that begins before it
+  LargeVector<std::uint8_t> classes_;      // [cell * width_ + rank]
   LargeVector<std::uint64_t> start_bits_;  // bit cell * width_ + rank
   std::vector<RankedNode> nodes_;
   std::vector<double> rates_;       // [rank]

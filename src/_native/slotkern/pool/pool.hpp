@@ -374,7 +374,7 @@ class SlotPool {
   std::size_t version_ = 0;
   // Changes since expired rows were last removed, and rows that had started then.
   std::size_t changes_since_trim_ = 0, started_at_trim_ = 0;
-  bool is_trimmed_ = true;               // no row starts before now()
+  bool is_trimmed_ = true;  // no row starts before now()
   // index of the slowest group of the last answer of find_min_runtime()
   std::ptrdiff_t last_group_ = 0;
   CostBoundCache costs_;

@@ -17,10 +17,10 @@ namespace slotkern {
 // Reason why a request was not booked.
 enum class Reason : std::uint8_t {
   booked = 0,
-  nodes,   // fewer nodes of the required performance than requested
-  budget,  // a window exists, but not within the budget
-  time,    // never enough suitable slots free at one time
-  volume,  // so small that a part would not advance the clock
+  nodes,       // fewer nodes of the required performance than requested
+  budget,      // a window exists, but not within the budget
+  time,        // never enough suitable slots free at one time
+  volume,      // so small that a part would not advance the clock
   limits = 6,  // a window exists, but not under the sum limits (5: batch/batch.hpp)
 };
 

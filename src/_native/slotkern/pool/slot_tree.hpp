@@ -68,7 +68,7 @@ class SlotTree {
   }
 
   // The changes below are visible after apply_pending(). A slot that was inserted or moved must not
-  // change again before.
+  // change again before that.
   void insert(const Slot& slot, std::size_t origin) {
     pending_.push_back({slot, origin});
     ++size_;
@@ -121,9 +121,9 @@ class SlotTree {
 
  private:
   static constexpr std::size_t kBlock = BlockStore::kBlock;
-  static constexpr std::size_t kLarge = 1 << 16;  // rows; below, all of them fit the cache
-  static constexpr std::size_t kMaxSingleInserts = 8;        // more rewrite the block
-  static constexpr int kMaxMergedRows = 32;            // merge two blocks with at most so few rows
+  static constexpr std::size_t kLarge = 1 << 16;       // rows; below, all of them fit the cache
+  static constexpr std::size_t kMaxSingleInserts = 8;  // more rewrite the block
+  static constexpr int kMaxMergedRows = 32;            // rows of two blocks to merge
 
   const BlockDirectory& order() const { return blocks_.prepared().order; }
 
@@ -177,7 +177,7 @@ class SlotTree {
     MergeEntry *const first = sorted_.data(), *const middle = first + parts,
                       *const last = first + size;
     const auto in_order = [=] { return std::is_sorted(first, middle, ByStartThenNode{}); };
-    // parts of different runtimes: their remainders start in the order of node indices
+    // Remainders of parts of different runtimes start in the order of node indices.
     if (!in_order()) {
       MergeEntry* next = merged_.data();
       if (by_place_.each(
@@ -224,7 +224,7 @@ class SlotTree {
 
   BlockStore blocks_;
   std::size_t size_ = 0;
-  std::vector<SlotWithOrigin> pending_;      // inserted at apply_pending()
+  std::vector<SlotWithOrigin> pending_;       // inserted at apply_pending()
   std::vector<std::uint32_t> shrunk_blocks_;  // have lost rows; some have been removed since
   std::vector<MergeEntry> sorted_, merged_;  // scratch
   BitmapSort by_place_;

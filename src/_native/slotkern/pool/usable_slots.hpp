@@ -282,12 +282,12 @@ class UsableSlotIndex {
   }
 
   PreparedSlots* prepared_ = nullptr;
-  std::vector<double> prices_;            // [row of the origin array]
+  std::vector<double> prices_;  // [row of the origin array]
   // Least work of a span with a row, NaN if invalid; smallest volume requested since it was set.
   double threshold_ = 0, min_requested_ = kInfinity;
   bool was_invalidated_ = false;
   SlotTree tree_;
-  std::size_t rows_at_rebuild_ = 0;                  // number of rows
+  std::size_t rows_at_rebuild_ = 0;  // number of rows
 };
 
 }  // namespace slotkern
