@@ -42,7 +42,8 @@ void dictionary_codes_are_ordered_and_tight() {
     std::set<float> rounded;
     for (const double key : all) {
       const float known = keys.code_of(key);
-      CHECK(known > before && known <= key && keys.predecessor_code(key) < known && keys.predecessor_code(key) >= before);
+      CHECK(known > before && known <= key && keys.predecessor_code(key) < known &&
+            keys.predecessor_code(key) >= before);
       CHECK(known == round_down(key) || !keys.is_plain_rounding());
       before = known, rounded.insert(round_down(key));
     }
@@ -249,7 +250,8 @@ void windows_of_keys_with_equal_float() {
   for (std::int32_t k = 0; k < 700; ++k)
     rows.push_back({k, 0, 100, 1, 1 + (699 - k) * 0x1p-52});
   Pool p(rows);
-  CHECK(!p.prepared.by_rate.dictionary().is_exact() && !p.prepared.by_price().dictionary().is_exact());
+  CHECK(!p.prepared.by_rate.dictionary().is_exact() &&
+        !p.prepared.by_price().dictionary().is_exact());
   Query query;
   query.n = 2, query.volume = 1;
   for (const char* name : {"start", "cost", "finish", "runtime"})

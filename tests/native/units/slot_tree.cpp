@@ -36,7 +36,8 @@ std::vector<std::size_t> passing_rows(const PreparedSlots& prepared, const SlotZ
 
 // Each row that meets the thresholds passes the zone map, in the order of time; no gap passes.
 template <class KeyOf, class RoomOf>
-void check_zone_map(const PreparedSlots& prepared, const SlotZoneMap& zone_map, KeyOf key, RoomOf room) {
+void check_zone_map(const PreparedSlots& prepared, const SlotZoneMap& zone_map, KeyOf key,
+                    RoomOf room) {
   Thresholds thresholds;
   std::vector<std::size_t> all, wanted;
   prepared.each_row([&](std::size_t row) { all.push_back(row); });
@@ -106,7 +107,8 @@ void check_rows(const PreparedSlots& prepared, const SlotTree& rows, const List&
     ++all;
     blocks += prepared.occupied[id] != 0;
     if (prepared.occupied[id])
-      CHECK(prepared.order.min_start(entry) == first[std::countr_zero(prepared.occupied[id])].start);
+      CHECK(prepared.order.min_start(entry) ==
+            first[std::countr_zero(prepared.occupied[id])].start);
     else
       CHECK(list.empty() && prepared.order.min_start(entry) == -kInfinity);
   });

@@ -93,7 +93,7 @@ Status search_cheapest(const PreparedSlots& prepared, const Query& query, CostBo
 // pool/max_work.hpp state for each cache in use.
 class CostCachePool {
   struct CacheEntry {
-    std::atomic<bool> taken{false};
+    std::atomic<bool> is_leased{false};
     CostBoundCache costs;
   };
   static constexpr std::size_t kMaxEntries = 4;
@@ -104,7 +104,7 @@ class CostCachePool {
    public:
     explicit Lease(CostCachePool& memory) : memory_(memory) {}
     ~Lease() {
-      if (entry_) entry_->taken.store(false, std::memory_order_release);
+      if (entry_) entry_->is_leased.store(false, std::memory_order_release);
     }
     Lease(const Lease&) = delete;
     Lease& operator=(const Lease&) = delete;
@@ -129,8 +129,8 @@ class CostCachePool {
       if (entry_) return true;
       CacheEntry* const entries = memory_.entries();
       for (std::size_t k = 0; entries && k < kMaxEntries; ++k) {
-        if (entries[k].taken.load(std::memory_order_relaxed) ||
-            entries[k].taken.exchange(true, std::memory_order_acquire))
+        if (entries[k].is_leased.load(std::memory_order_relaxed) ||
+            entries[k].is_leased.exchange(true, std::memory_order_acquire))
           continue;
         entry_ = &entries[k];
         return true;

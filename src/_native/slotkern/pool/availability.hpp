@@ -194,7 +194,8 @@ class AvailabilityTimeline {
       const double finish = start + part.length;
       if (removed_[static_cast<std::size_t>(k)]) continue;
       const Span* const span = bookings_.find(static_cast<std::size_t>(k), start);
-      const bool booked = span && finish <= span->end && span->end == snap_finish(finish, span->end);
+      const bool booked =
+          span && finish <= span->end && span->end == snap_finish(finish, span->end);
       if (finish <= now_ && !(booked && span->end > now_)) continue;  // past, or released already
       if (!booked) return Status::not_booked;
       located_.push_back({static_cast<std::size_t>(k), 0});

@@ -6,7 +6,7 @@
 //   rank in time   leaf     entry          row      64b     64b+1   64b+2   ...   64b+63
 //   0          ->  leaf 4 : 256..319       slots    S(t=3)  S(t=5)  copy          S(t=9)
 //   1          ->  leaf 0 :   0..63        origins  17      4       4             31
-//   2          ->  leaf 7 : 448..511       taken    bit j of taken[b] is set if row 64b + j holds
+//   2          ->  leaf 7 : 448..511       occupied bit j of occupied[b] is set if row 64b+j holds
 //                                                   a slot; otherwise it is a gap (here row 64b+2)
 //   entry e = 64 * leaf + j  ->  block(e) = b   (any order: blocks never move, entries do)
 //   position of row r in the order of time = 64 * (64 * rank + j) + r % 64
@@ -40,22 +40,23 @@ using SlotWithOrigin = std::pair<Slot, std::size_t>;  // slot, row of the origin
 
 // Key of a slot while blocks are merged. `source`: its row in the block if below 64, else 64 + its
 // index among the pending slots.
-struct MergeEntry {
+struct MergeItem {
   double start;
   std::int32_t node;
   std::uint32_t source;
 
-  MergeEntry() = default;
-  MergeEntry(const Slot& slot, std::size_t source_row)
+  MergeItem() = default;
+  MergeItem(const Slot& slot, std::size_t source_row)
       : start(slot.start), node(slot.node), source(static_cast<std::uint32_t>(source_row)) {}
 };
 struct ByStartThenNode {
-  bool operator()(const MergeEntry& a, const MergeEntry& b) const {
+  bool operator()(const MergeItem& a, const MergeItem& b) const {
     return (a.start < b.start) | ((a.start == b.start) & (a.node < b.node));
   }
 };
 
-// BlockDirectory are identified by their directory entries (slots/block_directory.hpp), called entries.
+// BlockDirectory are identified by their directory entries (slots/block_directory.hpp), called
+// entries.
 class BlockStore {
  public:
   static constexpr std::size_t kBlock = 64, kFill = 48;
@@ -73,30 +74,32 @@ class BlockStore {
     const std::size_t blocks = std::max<std::size_t>(1, (slots.size() + kFill - 1) / kFill);
     // Reserve address space for growth, so that arrivals rarely move all rows. Unused pages cost no
     // memory.
-    const std::size_t few = std::min<std::size_t>(2 * blocks, 48),
-                      most = blocks + std::max(blocks / 4, few);
+    const std::size_t min_spare = std::min<std::size_t>(2 * blocks, 48),
+                      max_blocks = blocks + std::max(blocks / 4, min_spare);
     BlockDirectory order;
-    order.reserve(most);
+    order.reserve(max_blocks);
     order.bulk_load(blocks);
-    prepared.slots.reserve(most * kBlock);
-    prepared.origins.reserve(most * kBlock);
-    prepared.occupied.reserve(most);
+    prepared.slots.reserve(max_blocks * kBlock);
+    prepared.origins.reserve(max_blocks * kBlock);
+    prepared.occupied.reserve(max_blocks);
     prepared.min_node_ids.reserve(order.entries() * 5 / 4);
     prepared_ = &prepared;
-    each_screen([&](SlotZoneMap& screen) { screen.reserve(most * kBlock, order.entries() * 5 / 4); });
+    for_each_zone_map([&](SlotZoneMap& zone_map) {
+      zone_map.reserve(max_blocks * kBlock, order.entries() * 5 / 4);
+    });
     prepared.slots.resize(blocks * kBlock);
     prepared.origins.resize(blocks * kBlock);
     prepared.occupied.resize(blocks);
     prepared.min_node_ids.assign(order.entries(), PreparedSlots::kNoNode);
     const double origin = slots.empty() ? 0 : slots.front().first.start;
-    each_screen([&](SlotZoneMap& screen) {
-      screen.reset(blocks * kBlock, origin, blocks, order.entries());
+    for_each_zone_map([&](SlotZoneMap& zone_map) {
+      zone_map.reset(blocks * kBlock, origin, blocks, order.entries());
     });
     prepared.order = std::move(order);
     std::size_t b = 0;
     prepared.order.each([&](std::size_t entry) {
       const std::size_t first = b * slots.size() / blocks;
-      std::array<MergeEntry, kBlock> rows;
+      std::array<MergeItem, kBlock> rows;
       for (std::size_t j = 0; j < kBlock; ++j)
         rows[j].source = static_cast<std::uint32_t>(kBlock + j);
       fill(entry, 0, rows.data(), ++b * slots.size() / blocks - first, slots.data() + first);
@@ -105,7 +108,9 @@ class BlockStore {
   }
 
   PreparedSlots& prepared() const { return *prepared_; }
-  std::uint64_t& occupied(std::size_t entry) { return prepared_->occupied[prepared_->order.block(entry)]; }
+  std::uint64_t& occupied(std::size_t entry) {
+    return prepared_->occupied[prepared_->order.block(entry)];
+  }
   std::size_t first_row(std::size_t entry) const { return prepared_->order.block(entry) * kBlock; }
   const Slot& first_slot(std::size_t entry) {
     const auto row = static_cast<std::size_t>(std::countr_zero(occupied(entry)));
@@ -136,14 +141,14 @@ class BlockStore {
     const std::size_t row = claim_row(entry, slot);
     prepared_->slots[row] = slot;
     prepared_->origins[row] = origin;
-    const double room = PreparedSlots::capacity(slot);
-    prepared_->by_rate.set(row, slot.rate, room * slot.performance, slot.performance, slot.end);
+    const double capacity = PreparedSlots::capacity(slot);
+    prepared_->by_rate.set(row, slot.rate, capacity * slot.performance, slot.performance, slot.end);
     if (SlotZoneMap* prices = prepared_->by_price_if_built())
-      prices->set(row, slot.price, room, slot.performance, slot.end);
+      prices->set(row, slot.price, capacity, slot.performance, slot.end);
     if (is_first(entry, row)) update_first(entry);
-    float& least = prepared_->min_node_ids[entry];
-    least = std::min(least, round_down(slot.node));
-    each_screen([=](SlotZoneMap& screen) { screen.expand(entry, row); });
+    float& min_node = prepared_->min_node_ids[entry];
+    min_node = std::min(min_node, round_down(slot.node));
+    for_each_zone_map([=](SlotZoneMap& zone_map) { zone_map.expand(entry, row); });
   }
 
   // Empties a row, and removes the block if it was the last row of one of several blocks. Returns
@@ -151,11 +156,11 @@ class BlockStore {
   bool remove_row(std::size_t entry, std::size_t row) {
     const bool first = is_first(entry, row);
     occupied(entry) &= ~bit(row);
-    each_screen([=](SlotZoneMap& screen) { screen.clear(row); });
+    for_each_zone_map([=](SlotZoneMap& zone_map) { zone_map.clear(row); });
     const bool stays = occupied(entry) != 0 || is_only_block(entry);
     if (stays) {
       if (first) update_first(entry);
-      each_screen([=](SlotZoneMap& screen) { screen.mark_stale(entry); });
+      for_each_zone_map([=](SlotZoneMap& zone_map) { zone_map.mark_stale(entry); });
     } else {
       remove_block(entry);
     }
@@ -167,33 +172,35 @@ class BlockStore {
     Slot& slot = prepared_->slots[row];
     const bool shrinks = end < slot.end;
     slot.end = end;
-    const double room = PreparedSlots::capacity(slot);
-    prepared_->by_rate.set_end(row, room * slot.performance, end);
-    if (SlotZoneMap* prices = prepared_->by_price_if_built()) prices->set_end(row, room, end);
-    each_screen([=](SlotZoneMap& screen) { shrinks ? screen.mark_stale(entry) : screen.expand(entry, row); });
+    const double capacity = PreparedSlots::capacity(slot);
+    prepared_->by_rate.set_end(row, capacity * slot.performance, end);
+    if (SlotZoneMap* prices = prepared_->by_price_if_built()) prices->set_end(row, capacity, end);
+    for_each_zone_map([=](SlotZoneMap& zone_map) {
+      shrinks ? zone_map.mark_stale(entry) : zone_map.expand(entry, row);
+    });
   }
 
-  // Rewrites the block with `count` sorted entries, gaps spread evenly. An entry is in the rows
+  // Rewrites the block with `count` sorted items, gaps spread evenly. An item is in the rows
   // from `present_first` on, which may be those of the block itself, or in `pending`.
-  void fill(std::size_t entry, std::size_t present_first, const MergeEntry* entries,
+  void fill(std::size_t entry, std::size_t present_first, const MergeItem* items,
             std::size_t count, const SlotWithOrigin* pending) {
     const std::size_t rows = first_row(entry);
     std::array<Slot, kBlock> fresh;
     std::array<std::size_t, kBlock> origins;
     const std::uint64_t mask = kEvenlySpread[count];
-    std::int32_t least = std::numeric_limits<std::int32_t>::max();
+    std::int32_t min_node = std::numeric_limits<std::int32_t>::max();
     if (count == 0) fresh.fill({}), origins.fill(0);
     for (std::uint64_t rest = mask; rest; rest &= rest - 1) {
       const auto row = static_cast<std::size_t>(std::countr_zero(rest));
-      const std::size_t at = entries++->source;
+      const std::size_t at = items++->source;
       const bool is_present = at < kBlock;
       fresh[row] =
           *(is_present ? &prepared_->slots[present_first + at] : &pending[at - kBlock].first);
       origins[row] =
           *(is_present ? &prepared_->origins[present_first + at] : &pending[at - kBlock].second);
-      least = std::min(least, fresh[row].node);
+      min_node = std::min(min_node, fresh[row].node);
     }
-    // copy the slot before
+    // Each gap copies the slot before it.
     for (std::uint64_t gaps = ~mask; count && gaps; gaps &= gaps - 1) {
       const auto row = static_cast<std::size_t>(std::countr_zero(gaps));
       fresh[row] = fresh[row - 1], origins[row] = origins[row - 1];
@@ -202,11 +209,11 @@ class BlockStore {
     std::memcpy(&prepared_->origins[rows], origins.data(), sizeof origins);
     occupied(entry) = mask;
     update_first(entry);
-    prepared_->min_node_ids[entry] = count == 0 ? PreparedSlots::kNoNode : round_down(least);
-    screen(prepared_->by_rate, entry, [](const Slot& s) { return s.rate; },
+    prepared_->min_node_ids[entry] = count == 0 ? PreparedSlots::kNoNode : round_down(min_node);
+    put_bounds(prepared_->by_rate, entry, [](const Slot& s) { return s.rate; },
            [](const Slot& s) { return PreparedSlots::capacity(s) * s.performance; });
     if (SlotZoneMap* prices = prepared_->by_price_if_built())
-      screen(*prices, entry, [](const Slot& s) { return s.price; }, PreparedSlots::capacity);
+      put_bounds(*prices, entry, [](const Slot& s) { return s.price; }, PreparedSlots::capacity);
   }
 
   // Adds an empty block after this one and returns its directory entry. Invalidates other entries.
@@ -217,7 +224,7 @@ class BlockStore {
       prepared.slots.resize(prepared.slots.size() + kBlock);
       prepared.origins.resize(prepared.origins.size() + kBlock);
       prepared.occupied.push_back(0);
-      each_screen([](SlotZoneMap& screen) { screen.add_rows(); });
+      for_each_zone_map([](SlotZoneMap& zone_map) { zone_map.add_rows(); });
     }
     const std::size_t fresh = prepared.order.add(entry, free_blocks_.back(), BoundsRelocator{this});
     free_blocks_.pop_back();
@@ -228,7 +235,7 @@ class BlockStore {
   // Removes the block with all its slots.
   void remove_block(std::size_t entry) {
     for_each(entry, [&](std::size_t row) {
-      each_screen([=](SlotZoneMap& screen) { screen.clear(row); });
+      for_each_zone_map([=](SlotZoneMap& zone_map) { zone_map.clear(row); });
     });
     occupied(entry) = 0;
     free_blocks_.push_back(static_cast<std::uint32_t>(prepared_->order.block(entry)));
@@ -238,7 +245,7 @@ class BlockStore {
 
  private:
   template <class Change>
-  void each_screen(Change change) {
+  void for_each_zone_map(Change change) {
     change(prepared_->by_rate);
     if (SlotZoneMap* prices = prepared_->by_price_if_built()) change(*prices);
   }
@@ -288,25 +295,25 @@ class BlockStore {
       std::memmove(items.data() + to, items.data() + from, count * sizeof items[0]);
     };
     move(prepared_->slots), move(prepared_->origins);
-    each_screen([=](SlotZoneMap& screen) { screen.move_rows(from, to, count); });
+    for_each_zone_map([=](SlotZoneMap& zone_map) { zone_map.move_rows(from, to, count); });
   }
 
-  template <class Key, class Room>
-  void screen(SlotZoneMap& of, std::size_t entry, Key key, Room room) {
+  template <class Key, class Capacity>
+  void put_bounds(SlotZoneMap& target, std::size_t entry, Key key, Capacity capacity) {
     const Slot* const slots = &prepared_->slots[first_row(entry)];
-    ZoneMapRows screened;
-    screened.end_at(0);
+    ZoneMapRows rows_of_block;
+    rows_of_block.end_at(0);
     for (std::uint64_t rows = occupied(entry); rows; rows &= rows - 1) {
       const auto row = static_cast<std::size_t>(std::countr_zero(rows));
       const Slot& s = slots[row];
-      screened.put(row, key(s), room(s), s.performance, s.end);
+      rows_of_block.put(row, key(s), capacity(s), s.performance, s.end);
     }
-    of.put(entry, first_row(entry), screened);
+    target.put(entry, first_row(entry), rows_of_block);
   }
 
   void count_blocks() {
-    each_screen([blocks = prepared_->last_position() / kBlock + 1](SlotZoneMap& screen) {
-      screen.count_blocks(blocks);
+    for_each_zone_map([blocks = prepared_->last_position() / kBlock + 1](SlotZoneMap& zone_map) {
+      zone_map.count_blocks(blocks);
     });
   }
 
@@ -315,16 +322,16 @@ class BlockStore {
     BlockStore* rows;
     void resize(std::size_t entries) const {
       rows->prepared_->min_node_ids.resize(entries, PreparedSlots::kNoNode);
-      rows->each_screen([=](SlotZoneMap& screen) { screen.resize(entries); });
+      rows->for_each_zone_map([=](SlotZoneMap& zone_map) { zone_map.resize(entries); });
     }
     void move(std::size_t from, std::size_t to, std::size_t count) const {
-      float* const least = rows->prepared_->min_node_ids.data();
-      std::memmove(least + to, least + from, count * sizeof(float));
-      rows->each_screen([=](SlotZoneMap& screen) { screen.move(from, to, count); });
+      float* const min_node = rows->prepared_->min_node_ids.data();
+      std::memmove(min_node + to, min_node + from, count * sizeof(float));
+      rows->for_each_zone_map([=](SlotZoneMap& zone_map) { zone_map.move(from, to, count); });
     }
     void clear(std::size_t entry) const {
       rows->prepared_->min_node_ids[entry] = PreparedSlots::kNoNode;
-      rows->each_screen([=](SlotZoneMap& screen) { screen.clear_entry(entry); });
+      rows->for_each_zone_map([=](SlotZoneMap& zone_map) { zone_map.clear_entry(entry); });
     }
   };
 

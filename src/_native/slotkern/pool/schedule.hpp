@@ -55,8 +55,8 @@ inline void reserve_rest(const std::vector<Query>& queries, std::size_t done, Wi
   std::int64_t parts = 0;
   for (std::size_t i = done; i < queries.size() && parts < max_parts; ++i)
     parts += std::min(queries[i].n, max_parts);
-  const auto room = static_cast<std::size_t>(std::min(parts, max_parts));
-  out.reserve(queries.size(), out.parts.size() + room);
+  const auto reserved_parts = static_cast<std::size_t>(std::min(parts, max_parts));
+  out.reserve(queries.size(), out.parts.size() + reserved_parts);
 }
 
 }  // namespace detail
@@ -154,9 +154,9 @@ inline Status advance(SlotPool& pool, double now) noexcept {
 
 // See SlotPool::close.
 inline Status close_nodes(SlotPool& pool, const std::vector<std::int32_t>& nodes,
-                          const std::vector<std::int32_t>& of,
+                          const std::vector<std::int32_t>& span_nodes,
                           const std::vector<Span>& times) noexcept {
-  return guarded([&] { return pool.close(nodes, of, times), Status::ok; });
+  return guarded([&] { return pool.close(nodes, span_nodes, times), Status::ok; });
 }
 
 // Returns none if there is no such node.

@@ -1,6 +1,7 @@
 // The slots of a changing pool as a two-level B+-tree in the order of (start, node), stored in
 // PreparedSlots itself: every search reads a changed pool as it reads a fresh one. Rows are in
-// blocks of 64 with gaps (pool/block_store.hpp); a directory orders the blocks (slots/block_directory.hpp).
+// blocks of 64 with gaps (pool/block_store.hpp); a directory orders the blocks
+// (slots/block_directory.hpp).
 //
 // Changes are applied in batches. A slot that leaves becomes a gap at once; slots that arrive wait
 // for apply_pending(), which sorts them and writes each block once. The parts of one job start
@@ -104,14 +105,14 @@ class SlotTree {
     shrunk_blocks_.clear();
     if (pending_.empty()) return;
     sort_pending(parts);
-    const MergeEntry *next = sorted_.data(), *const end = next + pending_.size();
+    const MergeItem *next = sorted_.data(), *const end = next + pending_.size();
     while (next != end) {
-      const std::size_t entry = entry_for(next->start, next->node), behind = order().next(entry);
-      const MergeEntry* const first = next;
-      if (behind == BlockDirectory::kNone)
+      const std::size_t entry = entry_for(next->start, next->node), after = order().next(entry);
+      const MergeItem* const first = next;
+      if (after == BlockDirectory::kNone)
         next = end;
       else
-        for (const MergeEntry x{blocks_.first_slot(behind), 0};
+        for (const MergeItem x{blocks_.first_slot(after), 0};
              next != end && ByStartThenNode{}(*next, x);)
           ++next;
       insert_into_block(entry, first, static_cast<std::size_t>(next - first));
@@ -162,7 +163,9 @@ class SlotTree {
   // Merges two sparse blocks: the rows of the second become pending for the first.
   void merge_with_next(std::size_t entry) {
     const std::size_t next = order().next(entry);
-    if (next == BlockDirectory::kNone || blocks_.count(entry) + blocks_.count(next) > kMaxMergedRows) return;
+    if (next == BlockDirectory::kNone ||
+        blocks_.count(entry) + blocks_.count(next) > kMaxMergedRows)
+      return;
     blocks_.for_each(next,
                      [&](std::size_t row) { pending_.push_back(blocks_.slot_with_origin(row)); });
     blocks_.remove_block(next);
@@ -174,12 +177,12 @@ class SlotTree {
     const std::size_t size = pending_.size();
     sorted_.resize(size), merged_.resize(size);
     for (std::size_t j = 0; j < size; ++j) sorted_[j] = {pending_[j].first, kBlock + j};
-    MergeEntry *const first = sorted_.data(), *const middle = first + parts,
+    MergeItem *const first = sorted_.data(), *const middle = first + parts,
                       *const last = first + size;
     const auto in_order = [=] { return std::is_sorted(first, middle, ByStartThenNode{}); };
     // Remainders of parts of different runtimes start in the order of node indices.
     if (!in_order()) {
-      MergeEntry* next = merged_.data();
+      MergeItem* next = merged_.data();
       if (by_place_.each(
               parts,
               [this](std::size_t j) { return static_cast<std::size_t>(pending_[j].first.place); },
@@ -196,18 +199,18 @@ class SlotTree {
 
   // Inserts sorted slots into a block: a few one by one; otherwise the block is rewritten, and
   // split into as many blocks as needed.
-  void insert_into_block(std::size_t entry, const MergeEntry* slots, std::size_t count) {
+  void insert_into_block(std::size_t entry, const MergeItem* slots, std::size_t count) {
     const std::size_t all = count + static_cast<std::size_t>(blocks_.count(entry));
     if (count <= kMaxSingleInserts && all <= kBlock) {
-      for (const MergeEntry* next = slots; next != slots + count; ++next)
+      for (const MergeItem* next = slots; next != slots + count; ++next)
         blocks_.add(entry, pending_[next->source - kBlock]);
       return;
     }
     const std::size_t blocks =
                           all <= kBlock ? 1 : (all + BlockStore::kFill - 1) / BlockStore::kFill,
                       rows = blocks_.first_row(entry);
-    std::array<MergeEntry, kBlock> present;
-    MergeEntry* end = present.data();
+    std::array<MergeItem, kBlock> present;
+    MergeItem* end = present.data();
     blocks_.for_each(entry, [&](std::size_t row) {
       *end++ = {blocks_.prepared().slots[row], row % kBlock};
     });
@@ -226,7 +229,7 @@ class SlotTree {
   std::size_t size_ = 0;
   std::vector<SlotWithOrigin> pending_;       // inserted at apply_pending()
   std::vector<std::uint32_t> shrunk_blocks_;  // have lost rows; some have been removed since
-  std::vector<MergeEntry> sorted_, merged_;  // scratch
+  std::vector<MergeItem> sorted_, merged_;   // scratch
   BitmapSort by_place_;
 };
 

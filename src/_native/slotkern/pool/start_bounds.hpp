@@ -4,8 +4,8 @@
 // and performance, starts no earlier, and pays at most as much per unit of work. A window for A,
 // without its most expensive parts, fits B; so a bound recorded for B holds for A. Other
 // constraints of A only make it harder: A may use bounds, but none is recorded for it
-// (Query::hints). Bookings only remove free time and keep bounds true; freed time lowers the bounds
-// of the requests that it can serve.
+// (Query::is_cacheable). Bookings only remove free time and keep bounds true; freed time lowers the
+// bounds of the requests that it can serve.
 //
 // Requests with setup or step (Query::length) have caches of their own, one pair of setup and step
 // at a time. Among these, more volume is neither shorter nor cheaper, but not proportionally, so
@@ -39,8 +39,12 @@ namespace detail {
 struct CacheKey {
   double n, volume, performance, earliest, budget, rate;
   explicit CacheKey(const Query& q)
-      : n(static_cast<double>(q.n)), volume(q.volume), performance(q.min_performance),
-        earliest(q.earliest), budget(q.budget), rate(q.budget / (n * (q.has_overhead() ? 1 : volume))) {}
+      : n(static_cast<double>(q.n)),
+        volume(q.volume),
+        performance(q.min_performance),
+        earliest(q.earliest),
+        budget(q.budget),
+        rate(q.budget / (n * (q.has_overhead() ? 1 : volume))) {}
 };
 
 // Returns the largest bound of the entries that are no harder than q, or -inf. A leaf function, for
@@ -93,7 +97,8 @@ class StartBoundCache {
   // Records that no window for `query`, with its earliest start replaced by `earliest`, starts
   // before `start`. `fastest`: highest performance of all nodes. The oldest entry is overwritten.
   void record(const Query& query, double fastest, double earliest, double start) {
-    if (!query.is_cacheable() || !is_in_safe_range(query) || query.volume / fastest < 1 / kLargest) return;
+    if (!query.is_cacheable() || !is_in_safe_range(query) || query.volume / fastest < 1 / kLargest)
+      return;
     if (query.setup != setup_ || query.step != step_) {
       clear();
       setup_ = query.setup, step_ = query.step;

@@ -148,13 +148,13 @@ class UsableSlotIndex {
   void subtract(std::size_t k, const Span& span, double start, double finish, std::size_t at,
            bool keeps_before) {
     const Span before{span.start, start, span.origin_row},
-        behind{finish, span.end, span.origin_row};
+        after{finish, span.end, span.origin_row};
     const bool was_usable = is_usable(k, span), stays = keeps_before && is_usable(k, before),
-               comes = finish < span.end && is_usable(k, behind);
+               comes = finish < span.end && is_usable(k, after);
     if (stays) set_end(k, span, start, at);
     else if (was_usable && comes) return set_start(k, span, finish, at);
     else if (was_usable) erase(k, span, at);
-    if (comes) insert(k, behind);
+    if (comes) insert(k, after);
   }
   // Makes all changes so far visible to searches.
   void apply_pending() {
