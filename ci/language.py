@@ -118,7 +118,7 @@ BANNED = (
     _ban(
         "archaic words",
         r"\b(nought|in vain|dearer|dearest|at the door|anew|thereof|theirs alone"
-        r"|the like|to be had|beside it|no sooner)\b",
+        r"|to be had|no sooner)\b",
         "plain words: zero, without result, more expensive, again",
     ),
 )
