@@ -39,7 +39,7 @@ int main() {
   Query job;
   job.n = 2, job.volume = 10, job.limits = &limits;
   for (int criterion = 0; criterion < kBuiltins; ++criterion) {
-    const Answer answer = find(prepared, job, criterion, ShapeKind::ragged);
+    const Answer answer = find_window(prepared, job, criterion, ShapeKind::ragged);
     if (answer.status != Status::ok) return 1;
     std::printf("%s: nodes %d and %d for %g%s\n", criterion_name(criterion).data(),
                 answer.parts[0].node, answer.parts[1].node, answer.found.cost,

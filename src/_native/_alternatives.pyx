@@ -13,13 +13,13 @@ from slotkern._windows cimport CWindowTable, WindowTable, gathered
 cnp.import_array()
 
 cdef extern from "slotkern/window/alternatives.hpp" namespace "slotkern" nogil:
-    const size_t kMostParts, kMostLive
+    const size_t kMaxParts, kMaxLive
     Status find_alternatives(const CPreparedSlots&, const Query&, ShapeKind, size_t, CWindowTable&) noexcept
 
 #: The criteria that are attributes of a window, all the better the less.
 ATTRIBUTES = {name: name for name in ("start", "finish", "runtime", "cost", "processor_time")}
 ATTRIBUTES["first"] = "start"
-MOST_PARTS = kMostParts
+MOST_PARTS = kMaxParts
 
 
 cdef class Alternatives(WindowTable):
@@ -227,7 +227,7 @@ def gather(windows, n, criterion, shape, searched):
 cdef dict crowd(nodes):
     """How many alternatives are too many: more than MOST_PARTS parts."""
     many = f"{MOST_PARTS // nodes:,} alternatives of {nodes} nodes, {MOST_PARTS:,} parts"
-    return {"many": many, "cap": "a limit", "asked": "request", "live": kMostLive}
+    return {"many": many, "cap": "a limit", "asked": "request", "live": kMaxLive}
 
 
 def too_many(nodes):

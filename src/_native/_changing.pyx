@@ -10,14 +10,14 @@ from libcpp.vector cimport vector
 
 from slotkern._base cimport Status, InterruptScope, ask, error_of, hears
 from slotkern._core cimport LARGE, MANY, PreparedSlots
-from slotkern._kernels cimport Answer, CPreparedSlots, CWindowTable, Query, ShapeKind, find
+from slotkern._kernels cimport Answer, CPreparedSlots, CWindowTable, Query, ShapeKind, find_window
 from slotkern._spans cimport prices_of, span_table
 
 from slotkern._spans import SPAN
 from slotkern.slots import in_order
 
 cdef extern from "slotkern/pool/schedule.hpp" namespace "slotkern" nogil:
-    Answer find_in "slotkern::find"(CSlotPool&, const Query&, int, ShapeKind) noexcept
+    Answer find_in "slotkern::find_window"(CSlotPool&, const Query&, int, ShapeKind) noexcept
     Status ensure_rows_for(CSlotPool&, double) noexcept
     Status schedule(CSlotPool&, const CPreparedSlots&, const vector[Query]&, int, ShapeKind,
                     CWindowTable&, vector[uint8_t]&) noexcept
@@ -184,11 +184,11 @@ cdef class ChangingSlots(PreparedSlots):
                     answer = find_in(self.pool, query, criterion, shape)
                     self.leave()
             elif self.prepared.nodes.size() < LARGE and query.limits == NULL:
-                answer = find(self.prepared, self.costs, query, criterion, shape)
+                answer = find_window(self.prepared, self.costs, query, criterion, shape)
                 self.leave()
             else:
                 with nogil:
-                    answer = find(self.prepared, self.costs, query, criterion, shape)
+                    answer = find_window(self.prepared, self.costs, query, criterion, shape)
                     self.leave()
         return answer
 

@@ -14,7 +14,7 @@ from libcpp.vector cimport vector
 from slotkern._base cimport Fault, Status, InterruptScope, ask, error_of, hears, name_of
 from slotkern._kernels cimport (
     Answer, CPreparedSlots, CWindowTable, UseFunction, SumConstraint, Query, ShapeKind, SlotView,
-    check, find, find_many, prepare_slots,
+    check, find_window, find_windows, prepare_slots,
 )
 from slotkern._request cimport Request, copy_of, numbers_of, search_error
 
@@ -331,10 +331,10 @@ cdef class PreparedSlots:
         while answer.status == Status.interrupted:
             ask(watch)
             if self.prepared.nodes.size() < LARGE and query.limits == NULL:
-                answer = find(self.prepared, self.costs, query, criterion, shape)
+                answer = find_window(self.prepared, self.costs, query, criterion, shape)
             else:
                 with nogil:
-                    answer = find(self.prepared, self.costs, query, criterion, shape)
+                    answer = find_window(self.prepared, self.costs, query, criterion, shape)
         return answer
 
     cdef Status search_all(self, const vector[Query]& queries, int criterion, ShapeKind shape,
@@ -355,10 +355,10 @@ cdef class PreparedSlots:
                 break
             with nogil:
                 if self.changed:  # what the pool knows of costs is one search's at a time
-                    status = find_many(self.prepared, queries, criterion, shape, threads, out,
+                    status = find_windows(self.prepared, queries, criterion, shape, threads, out,
                                        wrong)
                 else:
-                    status = find_many(self.prepared, self.costs, queries, criterion, shape,
+                    status = find_windows(self.prepared, self.costs, queries, criterion, shape,
                                        threads, out, wrong)
                 self.leave()
         return status

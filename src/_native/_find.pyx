@@ -104,8 +104,8 @@ def find_window(slots, Request request not None, criterion="finish", *, str shap
     """
     asked = request
     request = in_numbers(slots, request)
-    cdef Window window = find_plain(slots, request, criterion, shape, method, placement, span, gap,
-                                    max_work, seed)
+    cdef Window window = find_by_method(slots, request, criterion, shape, method, placement, span,
+                                        gap, max_work, seed)
     if window is not None:
         window.name = request.name
         window.terms = terms_of(slots)
@@ -115,8 +115,8 @@ def find_window(slots, Request request not None, criterion="finish", *, str shap
     return window
 
 
-cdef Window find_plain(slots, Request request, criterion, str shape, str method, str placement,
-                       str span, gap, max_work, seed):
+cdef Window find_by_method(slots, Request request, criterion, str shape, str method,
+                           str placement, str span, gap, max_work, seed):
     cdef object index = INDEX.get(criterion) if type(criterion) is str else None
     cdef PreparedSlots pool
     cdef bint changed = True
@@ -137,8 +137,8 @@ cdef Window find_plain(slots, Request request, criterion, str shape, str method,
                               max_work, seed)
     window = found(slots, request, <str>criterion, index, shape)
     if not changed and pool.changed and not lasting(request):  # changed before it was locked
-        return find_plain(slots, request, criterion, shape, method, placement, span, gap,
-                          max_work, seed)
+        return find_by_method(slots, request, criterion, shape, method, placement, span, gap,
+                              max_work, seed)
     return window
 
 
@@ -152,7 +152,7 @@ cdef Window found(slots, Request request, str criterion, int which, str shape, m
     cdef PreparedSlots pool = pool_of(slots, False, form, request.query.n)
     request = pool.bound(request)
     if request.query.limits != NULL:
-        return found_within(pool, request.query, criterion, which, shape, max_work)
+        return search_builtin_constrained(pool, request.query, criterion, which, shape, max_work)
     cdef Answer answer = pool.search(request.query, which, form)
     if answer.status == Status.ok:
         return wrap(answer, request.query.n, criterion, shape)
@@ -161,8 +161,8 @@ cdef Window found(slots, Request request, str criterion, int which, str shape, m
     raise search_error(answer.status, request.query)
 
 
-cdef Window found_within(PreparedSlots pool, Query query, str criterion, int which, str shape,
-                         max_work):
+cdef Window search_builtin_constrained(PreparedSlots pool, Query query, str criterion, int which,
+                                       str shape, max_work):
     """The same under limits on sums, with its work."""
     if max_work is not None:
         query.max_work = min(max_work, 2**62)

@@ -104,10 +104,10 @@ cdef extern from "slotkern/pool/adaptive_cost_search.hpp" namespace "slotkern" n
     cdef cppclass CostCachePool:
         void clear()
 
-    Answer find(const CPreparedSlots&, CostCachePool&, const Query&, int, ShapeKind) noexcept
-    Status find_many(const CPreparedSlots&, const vector[Query]&, int, ShapeKind, unsigned,
+    Answer find_window(const CPreparedSlots&, CostCachePool&, const Query&, int, ShapeKind) noexcept
+    Status find_windows(const CPreparedSlots&, const vector[Query]&, int, ShapeKind, unsigned,
                      CWindowTable&, size_t&) noexcept
-    Status find_many(const CPreparedSlots&, CostCachePool&, const vector[Query]&, int, ShapeKind,
+    Status find_windows(const CPreparedSlots&, CostCachePool&, const vector[Query]&, int, ShapeKind,
                      unsigned, CWindowTable&, size_t&) noexcept
 
 

@@ -46,8 +46,8 @@ int main() {
   wrong[4].volume = 0;
   for (const Query& query : wrong) {
     WindowTable windows;
-    expect(find(prepared, query, 1, ShapeKind::ragged).status == no, "by find");
-    expect(find(pool, query, 1, ShapeKind::square).status == no, "by find in a changing pool");
+    expect(find_window(prepared, query, 1, ShapeKind::ragged).status == no, "by find");
+    expect(find_window(pool, query, 1, ShapeKind::square).status == no, "by find in a changing pool");
     expect(find_alternatives(prepared, query, ShapeKind::square, 9, windows) == no,
            "by alternatives");
     expect(find_by_value(prepared, query, {}, ShapeKind::ragged, {}, false).status == no,
@@ -55,16 +55,16 @@ int main() {
   }
   Query charged = wrong[4];
   charged.volume = 8, charged.step = -1;
-  expect(find(prepared, charged, 1, ShapeKind::ragged).status == no, "a negative step");
+  expect(find_window(prepared, charged, 1, ShapeKind::ragged).status == no, "a negative step");
   Query right = wrong[0];
   right.n = 2;
   for (const int criterion : {-1, kBuiltins})
-    expect(find(prepared, right, criterion, ShapeKind::square).status == no &&
-               find(pool, right, criterion, ShapeKind::square).status == no,
+    expect(find_window(prepared, right, criterion, ShapeKind::square).status == no &&
+               find_window(pool, right, criterion, ShapeKind::square).status == no,
            "an unknown criterion");
   expect(advance(pool, nan) == Status::time_is_nan && pool.now() == -kInfinity,
          "a time that is no number");
-  if (find(pool, right, 1, ShapeKind::square).status != Status::ok) return 1;
+  if (find_window(pool, right, 1, ShapeKind::square).status != Status::ok) return 1;
 
   std::shared_mutex mutex;
   PoolHandle door{&pool, &mutex};

@@ -151,7 +151,7 @@ int slotkern_find(slotkern_pool* pool, const slotkern_request* request, const ch
   query.setup = request->setup, query.step = request->step;
   return in_turn(pool, [&] {
     const Answer answer =
-        find(pool->pool, query, criterion_index(criterion), static_cast<ShapeKind>(shape));
+        find_window(pool->pool, query, criterion_index(criterion), static_cast<ShapeKind>(shape));
     if (answer.status != Status::ok) return answer.status;
     const Found& found = answer.found;
     *window = {found.start, found.start + found.runtime, found.runtime, found.cost,

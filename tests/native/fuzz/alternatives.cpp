@@ -27,7 +27,7 @@ slotkern::Status find_and_book(slotkern::PreparedSlots& prepared,
   if (open_pool(pool, prepared, prices, nullptr) != Status::ok) fuzz::fail("no pool", rows);
   if (query.mask) query.masked = rows.size();
   while (out.found.size() < limit) {
-    const Answer answer = find(pool, query, criterion, shape);
+    const Answer answer = find_window(pool, query, criterion, shape);
     if (answer.status == Status::none) break;
     if (answer.status != Status::ok) return answer.status;
     if (!answer.proven) fuzz::fail("not proven", rows);

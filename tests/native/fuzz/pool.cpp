@@ -214,7 +214,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         const int criterion = cheapest ? criterion_index("cost") : drawn;
         const ShapeKind shape =
             bytes.below(2) || cheapest ? ShapeKind::ragged : ShapeKind::square;
-        const Answer answer = find(pool, query, criterion, shape);
+        const Answer answer = find_window(pool, query, criterion, shape);
         ++tally.searches;
         Booking found{answer.found.start, {}};
         if (answer.status == Status::ok)
@@ -242,7 +242,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
           fail("the list is no slots", rows, now);
         Query again = plain.query;
         if (query.mask) again.mask = plain.mask.data();
-        const Answer other = find(fresh, again, criterion, shape);
+        const Answer other = find_window(fresh, again, criterion, shape);
         if (answer.status == Status::volume_too_small || other.status == Status::volume_too_small)
           return check_refusal(now, plain), 0;
         if (answer.status != other.status) {

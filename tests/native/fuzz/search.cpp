@@ -42,7 +42,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (enough) best = oracle.best(false);
   if (enough && !many) every = oracle.best(true);
   for (int criterion = 0; criterion < kBuiltins; ++criterion) {
-    const Answer answer = find(prepared, memory, query, criterion, shape);
+    const Answer answer = find_window(prepared, memory, query, criterion, shape);
     if (answer.status == Status::volume_too_small) return check_refusal(rows, asked), 0;
     ++tally.searches;
     const std::size_t by = static_cast<std::size_t>(criterion) - 1;

@@ -41,7 +41,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const BestWithin best(rows, asked, shape, limited, enough);
   const bool any = best.any();
   for (int criterion = 0; criterion < kBuiltins; ++criterion) {
-    const Answer answer = find(prepared, query, criterion, shape);
+    const Answer answer = find_window(prepared, query, criterion, shape);
     if (answer.status == Status::volume_too_small) return check_refusal(rows, asked), 0;
     ++tally.searches;
     const Seen& expected = best.window(criterion);

@@ -82,7 +82,7 @@ void cached_bounds_change_no_result() {
       const ShapeKind shape = below(8) ? ShapeKind::ragged : ShapeKind::square;
       if (!below(6)) {  // a failed allocation leaves nothing behind
         memory_left = long(below(12));
-        const Answer lean = find(prepared, memory, query, criterion, shape);
+        const Answer lean = find_window(prepared, memory, query, criterion, shape);
         memory_left = -1;
         refused += lean.status == Status::no_memory;
       }
@@ -90,15 +90,15 @@ void cached_bounds_change_no_result() {
         InterruptScope watch;
         watch.arm(true);
         detail::asked.fetch_or(detail::by_signal);
-        const Status status = find(prepared, memory, query, criterion, shape).status;
+        const Status status = find_window(prepared, memory, query, criterion, shape).status;
         detail::asked.fetch_and(~unsigned{detail::by_signal});
         interrupted += status == Status::interrupted;
       }
-      const Answer mine = find(prepared, memory, query, criterion, shape);
+      const Answer mine = find_window(prepared, memory, query, criterion, shape);
       const Found kept = mine.found;
       const auto n = static_cast<std::size_t>(query.n);
       const std::vector<Part> parts(mine.parts, mine.parts + (mine.status == Status::ok ? n : 0));
-      const Answer other = find(prepared, query, criterion, shape);
+      const Answer other = find_window(prepared, query, criterion, shape);
       CHECK(mine.status == other.status);
       if (other.status != Status::ok) continue;
       CHECK(same(kept, other.found) && same(parts.data(), other.parts, n));
@@ -107,9 +107,9 @@ void cached_bounds_change_no_result() {
     }
     WindowTable cached, plain;
     std::size_t wrong = 0;
-    const Status one = find_many(prepared, queries, cost, ShapeKind::ragged, 1, plain, wrong);
+    const Status one = find_windows(prepared, queries, cost, ShapeKind::ragged, 1, plain, wrong);
     const auto threads = unsigned(1 + below(3));
-    CHECK(find_many(prepared, memory, queries, cost, ShapeKind::ragged, threads, cached,
+    CHECK(find_windows(prepared, memory, queries, cost, ShapeKind::ragged, threads, cached,
                     wrong) == one);
     if (one != Status::ok) continue;
     CHECK(cached.size() == plain.size() && cached.parts.size() == plain.parts.size());
@@ -124,8 +124,8 @@ void cached_bounds_change_no_result() {
   PreparedSlots none;
   CostCachePool memory;
   CHECK(prepare_slots(none, view_of({}), true, ShapeKind::square, 0).status == Status::ok);
-  CHECK(find(none, memory, some_query(1), cost, ShapeKind::ragged).status == Status::none);
-  CHECK(find(none, memory, some_query(1), 99, ShapeKind::ragged).status ==
+  CHECK(find_window(none, memory, some_query(1), cost, ShapeKind::ragged).status == Status::none);
+  CHECK(find_window(none, memory, some_query(1), 99, ShapeKind::ragged).status ==
         Status::request_not_valid);
 }
 
@@ -178,10 +178,10 @@ Efforts efforts_of(const PreparedSlots& prepared, CostCachePool& memory, Ask ask
   for (int k = 0; k < 3000; ++k) {
     const Query query = ask();
     workspace().effort = 0;
-    const Status mine = find(prepared, memory, query, cost, ShapeKind::ragged).status;
+    const Status mine = find_window(prepared, memory, query, cost, ShapeKind::ragged).status;
     efforts.cached += double(workspace().effort);
     workspace().effort = 0;
-    CHECK(find(prepared, query, cost, ShapeKind::ragged).status == mine);
+    CHECK(find_window(prepared, query, cost, ShapeKind::ragged).status == mine);
     efforts.plain += double(workspace().effort);
   }
   return efforts;
@@ -220,7 +220,7 @@ void caching_saves_effort() {
   const auto five = [&] { return some(5, 0.6); };
   CHECK(share(prepared, one, five) < 0.4);
   CHECK(share(prepared, one, five) < 0.35);
-  // Wide sweeps got cheaper when they stopped using the bit set (window/kept_by_rank.hpp), so the
+  // Wide sweeps got cheaper when they stopped using the bit set (window/top_n_live_bitset.hpp), so the
   // share alone says less: the effort itself must not rise.
   const Efforts efforts =
       efforts_of(prepared, many, [&] { return some(2 + std::int64_t(below(20)), 1); });
@@ -244,7 +244,7 @@ void searches_without_a_cache_sweep() {
   const int cost = criterion_index("cost");
   Query query;
   query.n = 3, query.volume = 4;
-  const double expected = find(prepared, query, cost, ShapeKind::ragged).found.value;
+  const double expected = find_window(prepared, query, cost, ShapeKind::ragged).found.value;
   for (int again = 0; again < 2; ++again) {
     CostCachePool::Lease a(memory), b(memory), c(memory), d(memory), e(memory);
     for (int k = 0; k < 3; ++k)

@@ -104,7 +104,7 @@ void windows_equal_those_of_fresh_slots(const char* name) {
       }
       Query query = some_query(volumes, nodes, scale);
       if (!below(20)) query.setup = real();
-      const Answer mine = find(p.pool, query, criterion, ShapeKind::ragged);
+      const Answer mine = find_window(p.pool, query, criterion, ShapeKind::ragged);
       const auto n = static_cast<std::size_t>(query.n);
       const std::vector<Part> parts(mine.parts, mine.parts + (mine.status == Status::ok ? n : 0));
 
@@ -126,7 +126,7 @@ void windows_equal_those_of_fresh_slots(const char* name) {
       query.earliest = std::max(query.earliest, state.now);
       PreparedSlots fresh;
       CHECK(prepare_slots(fresh, view_of(now), true, ShapeKind::ragged, 0).status == Status::ok);
-      const Answer other = find(fresh, query, criterion, ShapeKind::ragged);
+      const Answer other = find_window(fresh, query, criterion, ShapeKind::ragged);
       CHECK(same(mine, parts, other, origins, n));
       if (mine.status != Status::ok) continue;
       ++found;
@@ -158,8 +158,8 @@ void overflowing_costs_do_not_close_cells() {
       query.n = 1 + k / 2 % 4;
       query.volume = k % 2 ? 1.001 : 1.02;
       if (k > 30) query.volume /= 2;
-      const Answer mine = find(p.pool, query, cost, ShapeKind::ragged);
-      CHECK(mine.status == find(p.prepared, query, cost, ShapeKind::ragged).status);
+      const Answer mine = find_window(p.pool, query, cost, ShapeKind::ragged);
+      CHECK(mine.status == find_window(p.prepared, query, cost, ShapeKind::ragged).status);
     }
   }
 }

@@ -195,7 +195,7 @@ void windows_of_few_node_types() {
       PoolState state;
       CHECK(state_of(p.pool, state) == Status::ok);
       const Plain wanted = enumerate_windows(state, p.rows, query, criterion);
-      const Answer answer = find(p.pool, query, criterion, ShapeKind::ragged);
+      const Answer answer = find_window(p.pool, query, criterion, ShapeKind::ragged);
       CHECK((answer.status == Status::ok) == (wanted.value < kInfinity));
       if (answer.status != Status::ok) {
         ++none;
@@ -235,7 +235,7 @@ void windows_of_one_node_type() {
     query.n = std::int64_t(n);
     query.volume = real() + 1;
     for (const char* name : kAsked) {
-      const Answer answer = find(p.pool, query, criterion_index(name), ShapeKind::ragged);
+      const Answer answer = find_window(p.pool, query, criterion_index(name), ShapeKind::ragged);
       const double cost = exact_sum(n, [&](std::size_t) { return query.volume * rate; });
       CHECK(answer.status == Status::ok && answer.found.start == 0 && answer.found.cost == cost);
       for (std::size_t i = 0; i < n; ++i) CHECK(answer.parts[i].node == static_cast<int>(i));
@@ -256,7 +256,7 @@ void windows_of_keys_with_equal_float() {
   query.n = 2, query.volume = 1;
   for (const char* name : {"start", "cost", "finish", "runtime"})
     for (const ShapeKind shape : {ShapeKind::ragged, ShapeKind::square}) {
-      const Answer answer = find(p.pool, query, criterion_index(name), shape);
+      const Answer answer = find_window(p.pool, query, criterion_index(name), shape);
       CHECK(answer.status == Status::ok && answer.found.cost == 2 + 0x1p-52);
       CHECK(answer.parts[0].node == 698 && answer.parts[1].node == 699);
     }
@@ -286,12 +286,12 @@ void check_searches(Pool& p, int& found) {
     for (const ShapeKind shape : {ShapeKind::square, ShapeKind::ragged}) {
       PreparedSlots fresh;
       CHECK(prepare_slots(fresh, view_of(left), true, shape, 0).status == Status::ok);
-      const Answer wanted = find(fresh, query, criterion, shape);
+      const Answer wanted = find_window(fresh, query, criterion, shape);
       const Found value = wanted.found;
       std::vector<std::int32_t> nodes;
       for (std::int64_t i = 0; wanted.status == Status::ok && i < query.n; ++i)
         nodes.push_back(wanted.parts[i].node);
-      const Answer answer = find(p.pool, query, criterion, shape);
+      const Answer answer = find_window(p.pool, query, criterion, shape);
       CHECK(answer.status == wanted.status);
       if (answer.status != Status::ok || wanted.status != Status::ok) continue;
       ++found;

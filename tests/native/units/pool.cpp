@@ -296,13 +296,13 @@ void changes_are_atomic_when_memory_runs_out() {
       const auto shape = below(2) ? ShapeKind::ragged : ShapeKind::square;
       std::size_t bad = 0;
       if (below(4) == 0) memory_left = static_cast<long>(below(8));
-      const Answer lean = find(poor.pool, query, criterion, shape);
+      const Answer lean = find_window(poor.pool, query, criterion, shape);
       memory_left = -1;
-      const Answer found = find(poor.pool, query, criterion, shape);
+      const Answer found = find_window(poor.pool, query, criterion, shape);
       CHECK(lean.status == found.status || lean.status == Status::no_memory);
       std::vector<Part> parts;
       if (found.status == Status::ok) parts.assign(found.parts, found.parts + query.n);
-      const Answer other = find(rich.pool, query, criterion, shape);
+      const Answer other = find_window(rich.pool, query, criterion, shape);
       CHECK(found.status == other.status && found.found.value == other.found.value &&
             found.found.start == other.found.start);
       const std::size_t kind = below(20);
@@ -453,7 +453,7 @@ void failed_probes_find_cheap_slots() {
       });
       cheapest.resize(static_cast<std::size_t>(query.n));
       std::sort(cheapest.begin(), cheapest.end());
-      const Answer answer = find(p.pool, query, criterion_index("start"), ShapeKind::ragged);
+      const Answer answer = find_window(p.pool, query, criterion_index("start"), ShapeKind::ragged);
       CHECK(answer.status == Status::ok && answer.found.start == 0);
       CHECK(std::equal(cheapest.begin(), cheapest.end(), answer.parts,
                        [](std::int32_t node, const Part& part) { return part.node == node; }));
@@ -486,7 +486,7 @@ void shortest_costs_a_few_earliest_searches() {
         Query query;
         query.n = 5, query.volume = volume;
         workspace().effort = 0;
-        const Answer mine = find(p.pool, query, criterion_index(shortest ? "runtime" : "start"),
+        const Answer mine = find_window(p.pool, query, criterion_index(shortest ? "runtime" : "start"),
                                  ShapeKind::ragged);
         effort[shortest] += double(workspace().effort);
         std::size_t bad = 0;

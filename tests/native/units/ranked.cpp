@@ -15,9 +15,9 @@ namespace {
 
 // Whatever the days are: parts of equal lengths, and some much shorter than the longest.
 void a_ring_follows_a_sorted_list() {
-  using slotkern::detail::Arrival, slotkern::detail::ArrivalRing, slotkern::detail::moment_of,
-      slotkern::detail::time_of;
-  static ArrivalRing ring;
+  using slotkern::detail::Arrival, slotkern::detail::RingCalendarQueue, slotkern::detail::to_ordered_bits,
+      slotkern::detail::from_ordered_bits;
+  static RingCalendarQueue ring;
   for (int round = 0; round < 300; ++round) {
     const double first = round % 3 == 0 ? -50 : round % 3 == 1 ? 0 : 0x1p40,
                  longest = round % 5 == 0 ? 400 : 40;
@@ -26,7 +26,7 @@ void a_ring_follows_a_sorted_list() {
     std::vector<Arrival> plain;
     std::vector<bool> waits(nodes);
     const auto come = [&] {
-      CHECK(!plain.empty() && ring.next()->moment == plain.front().moment &&
+      CHECK(!plain.empty() && ring.next()->start_bits == plain.front().start_bits &&
             ring.next()->node == plain.front().node);
       ring.drop_until(ring.next() + 1);
       waits[Arrival::rank_of(plain.front().node)] = false;
@@ -37,24 +37,24 @@ void a_ring_follows_a_sorted_list() {
       const double ahead = below(2) ? 1 + static_cast<double>(below(8)) : 40 * real();
       const std::size_t rank = below(nodes);
       const auto number = static_cast<std::uint32_t>(nodes - 1 - rank);
-      const auto node = number * Arrival::kMostNodes + static_cast<std::uint32_t>(rank);
-      const Arrival one{moment_of(now + ahead), node, 0};
+      const auto node = number * Arrival::kMaxNodes + static_cast<std::uint32_t>(rank);
+      const Arrival one{to_ordered_bits(now + ahead), node, 0};
       const bool really = !waits[rank] && below(5) != 0;
       if (really || !waits[rank]) ring.add(now + ahead, node, really);
       if (really) plain.insert(std::upper_bound(plain.begin(), plain.end(), one), one);
       waits[rank] = waits[rank] || really;
       const double until = below(9) == 0 ? now + 300 : now + 5 * real();
-      while (*ring.next() < Arrival{moment_of(until), 0, 0})
+      while (*ring.next() < Arrival{to_ordered_bits(until), 0, 0})
         if (ring.next() == ring.end())
-          ring.turn(until);
+          ring.advance_bucket(until);
         else
           come();
-      CHECK(plain.empty() || !(time_of(plain.front().moment) < until));
+      CHECK(plain.empty() || !(from_ordered_bits(plain.front().start_bits) < until));
       now = std::max(now, until);
     }
     while (!plain.empty())
       if (ring.next() == ring.end())
-        ring.turn(kInfinity);
+        ring.advance_bucket(kInfinity);
       else
         come();
     CHECK(ring.empty());
@@ -149,7 +149,7 @@ void ranked_sweeps_find_what_plain_ones_do() {
                   Status::ok);
       };
       if (query.has_overhead())
-        compare(Charged(query));
+        compare(RaggedWithOverhead(query));
       else
         compare(Ragged(query));
     }

@@ -41,16 +41,16 @@ void search(const PreparedSlots& prepared, std::atomic<int>& wrong,
   std::size_t bad = 0;
   for (const ShapeKind shape : {ShapeKind::ragged, ShapeKind::square}) {
     WindowTable found, plain;
-    wrong += find_many(prepared, queries, 1, shape, 3, found, bad) != Status::ok;
-    wrong += find_many(prepared, queries, 1, shape, 1, plain, bad) != Status::ok;
+    wrong += find_windows(prepared, queries, 1, shape, 3, found, bad) != Status::ok;
+    wrong += find_windows(prepared, queries, 1, shape, 1, plain, bad) != Status::ok;
     wrong += !same(found, plain);
   }
   for (int again = 0; memory && again < 3; ++again) {
     const int cost = criterion_index("cost");
     WindowTable found, plain;
-    wrong += find_many(prepared, *memory, queries, cost, ShapeKind::ragged, 3, found, bad) !=
+    wrong += find_windows(prepared, *memory, queries, cost, ShapeKind::ragged, 3, found, bad) !=
              Status::ok;
-    wrong += find_many(prepared, queries, cost, ShapeKind::ragged, 1, plain, bad) != Status::ok;
+    wrong += find_windows(prepared, queries, cost, ShapeKind::ragged, 1, plain, bad) != Status::ok;
     wrong += !same(found, plain);
   }
 }
@@ -68,7 +68,7 @@ void threads_find_what_one_finds(const std::vector<Row>& rows) {
   Pool p(rows);
   const Query query = some_queries()[3];
   for (int round = 0; round < 20; ++round) {
-    const Answer answer = find(p.pool, query, 0, ShapeKind::ragged);
+    const Answer answer = find_window(p.pool, query, 0, ShapeKind::ragged);
     std::size_t bad = 0;
     CHECK(answer.status == Status::ok);
     const std::vector<Part> parts(answer.parts, answer.parts + query.n);

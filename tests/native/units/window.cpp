@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "slotkern/window/alternatives.hpp"
-#include "slotkern/window/cheapest.hpp"
+#include "slotkern/window/top_n.hpp"
 #include "slotkern/window/find.hpp"
 #include "memory.hpp"
 #include "support.hpp"
@@ -53,7 +53,7 @@ void smallest_of_follows_a_plain_list() {
   for (int round = 0; round < 80; ++round) {
     const std::size_t n = 1 + below(round % 5 == 0 ? 60 : 10), members = 400;
     const bool reserve = below(4) != 0, ties = below(2) == 0;
-    NCheapest cheapest;
+    TopNByKey cheapest;
     cheapest.reset(n, members, reserve);
     std::vector<Entry> plain;
     std::vector<char> alive(members, 1);
@@ -77,7 +77,7 @@ void smallest_of_follows_a_plain_list() {
       if (!reserve || below(5) != 0) continue;
       std::erase_if(plain, [&](const Entry& entry) { return !alive[entry.row]; });
       sort();
-      cheapest.purge(keep);
+      cheapest.drop_expired(keep);
       CHECK(cheapest.full() == (plain.size() >= n));
       if (!cheapest.full()) continue;
       for (std::size_t i = 0; i < n; ++i)
@@ -96,10 +96,10 @@ void smallest_of_follows_a_plain_list() {
 
 // What is kept by rank against all that is live: nodes of one price, two slots of each that follow
 // one another.
-void kept_are_the_cheapest(KeptByRank& kept, const PreparedSlots& prepared, double volume) {
+void kept_are_the_cheapest(TopNLiveBitset& kept, const PreparedSlots& prepared, double volume) {
   const std::size_t nodes = prepared.nodes.size(), n = 1 + below(std::min<std::size_t>(nodes, 40));
-  kept.open(prepared, volume);
-  kept.reset(n, below(3) ? below(10) : KeptByRank::spare(n));
+  kept.set_slots(prepared, volume);
+  kept.reset(n, below(3) ? below(10) : TopNLiveBitset::spare(n));
   std::vector<char> offered(prepared.slots.size(), 0), alive(prepared.slots.size(), 1);
   const auto keep = [&](std::size_t row) { return alive[row] != 0; };
   const auto key = [&](std::size_t row) { return volume * prepared.slots[row].rate; };
@@ -112,26 +112,26 @@ void kept_are_the_cheapest(KeptByRank& kept, const PreparedSlots& prepared, doub
       if (prepared.slots[other].node == prepared.slots[row].node) alive[other] = 0;
     CHECK(!kept.add(kInfinity, row));
     offered[row] = 1;
-    if (!kept.add(key(row), row)) CHECK(!(key(row) < kept.cut()));
+    if (!kept.add(key(row), row)) CHECK(!(key(row) < kept.cutoff()));
     if (!below(4)) alive[below(row + 1)] = 0;
-    if (!below(9)) kept.drop(keep);
+    if (!below(9)) kept.retain(keep);
     if (below(3)) continue;
-    kept.absorb();
-    kept.settled();
-    CHECK(kept.cut() <= cut);
-    cut = kept.cut();
+    kept.merge_pending();
+    kept.clear_changed();
+    CHECK(kept.cutoff() <= cut);
+    cut = kept.cutoff();
     std::vector<std::size_t> live;
     for (std::size_t r = 0; r <= row; ++r)
       if (offered[r] && alive[r]) live.push_back(r);
     std::sort(live.begin(), live.end(), before);
     const double sum = exact_sum(std::min(n, live.size()),
                                  [&](std::size_t i) { return key(live[i]); });
-    if (live.size() >= n) CHECK(!kept.few() && kept.lower() <= sum);
+    if (live.size() >= n) CHECK(!kept.is_exhausted() && kept.lower() <= sum);
     const std::size_t known =
         static_cast<std::size_t>(std::count_if(live.begin(), live.end(), [&](std::size_t r) {
           return key(r) < cut;
         }));
-    while (kept.full() && kept.purge(keep)) {
+    while (kept.full() && kept.drop_expired(keep)) {
     }
     CHECK(kept.full() || known < n);
     if (!kept.full()) continue;
@@ -143,8 +143,8 @@ void kept_are_the_cheapest(KeptByRank& kept, const PreparedSlots& prepared, doub
       last = entry.key;
       chosen.push_back(entry.row);
     });
-    CHECK(chosen.size() == n && kept.sum() >= kept.lower() - 1e-9 && kept.most() >= kept.sum());
-    if (known < n || !kept.distinct()) continue;
+    CHECK(chosen.size() == n && kept.sum() >= kept.lower() - 1e-9 && kept.upper_bound() >= kept.sum());
+    if (known < n || !kept.is_tie_free()) continue;
     std::sort(chosen.begin(), chosen.end());
     live.resize(n);
     std::sort(live.begin(), live.end());
@@ -159,17 +159,17 @@ void ranks_pay_where_they_are_faster() {
   for (std::int32_t k = 0; k < 800; ++k) rows.push_back({k, 0, 100, 1, 1.0 + k});
   PreparedSlots prepared;
   CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::ragged, 0).status == Status::ok);
-#if defined(SLOTKERN_WIDE)
-  CHECK(KeptByRank::pays(prepared, SLOTKERN_WIDE, true));
-  CHECK(!KeptByRank::pays(prepared, SLOTKERN_WIDE - 1, false));
+#if defined(SLOTKERN_MIN_BITSET_PARTS)
+  CHECK(TopNLiveBitset::is_faster(prepared, SLOTKERN_MIN_BITSET_PARTS, true));
+  CHECK(!TopNLiveBitset::is_faster(prepared, SLOTKERN_MIN_BITSET_PARTS - 1, false));
 #else
-  CHECK(KeptByRank::pays(prepared, 50, false) && !KeptByRank::pays(prepared, 50, true));
-  CHECK(!KeptByRank::pays(prepared, 49, false) && !KeptByRank::pays(prepared, 16, false));
+  CHECK(TopNLiveBitset::is_faster(prepared, 50, false) && !TopNLiveBitset::is_faster(prepared, 50, true));
+  CHECK(!TopNLiveBitset::is_faster(prepared, 49, false) && !TopNLiveBitset::is_faster(prepared, 16, false));
 #endif
 }
 
 void ranks_keep_the_cheapest() {
-  KeptByRank kept;
+  TopNLiveBitset kept;
   std::size_t told = 0;
   for (int round = 0; round < 400; ++round) {
     const std::size_t nodes = 1 + below(round % 4 ? 30 : 200), stride = 1 + below(3);
@@ -200,31 +200,31 @@ void ranks_keep_the_cheapest() {
 
 // Offers, purges, windows taken and room made against a plain list, ties by node.
 void a_front_follows_a_plain_list() {
-  using slotkern::detail::Front;
+  using slotkern::detail::TopNRemnants;
   for (int round = 0; round < 120; ++round) {
     const std::size_t n = 1 + below(round % 5 == 0 ? 60 : 10), members = 400;
     const bool ties = below(2) == 0;
-    Front front(n, 4);
-    std::vector<Front::Member> plain;
+    TopNRemnants front(n, 4);
+    std::vector<TopNRemnants::Member> plain;
     std::vector<char> alive(members, 1);
-    const auto keep = [&](std::uint32_t piece) { return alive[piece] != 0; };
-    for (std::uint32_t piece = 0; piece < members; ++piece) {
-      const auto node = static_cast<std::int32_t>(7 * piece % members);
-      const Front::Member member{ties ? static_cast<double>(below(20)) : 100 * real(), node, piece};
-      if (front.crowded()) front.make_room(keep);
-      CHECK(!front.offer({kInfinity, node, piece}));
+    const auto keep = [&](std::uint32_t remnant) { return alive[remnant] != 0; };
+    for (std::uint32_t remnant = 0; remnant < members; ++remnant) {
+      const auto node = static_cast<std::int32_t>(7 * remnant % members);
+      const TopNRemnants::Member member{ties ? static_cast<double>(below(20)) : 100 * real(), node, remnant};
+      if (front.is_overflow_full()) front.compact_overflow(keep);
+      CHECK(!front.offer({kInfinity, node, remnant}));
       front.offer(member);
       plain.insert(std::upper_bound(plain.begin(), plain.end(), member), member);
-      if (below(6) == 0) alive[below(piece + 1)] = 0;
+      if (below(6) == 0) alive[below(remnant + 1)] = 0;
       if (below(5) != 0) continue;
-      std::erase_if(plain, [&](const Front::Member& one) { return !keep(one.piece); });
-      while (front.full() && front.purge(keep)) {
+      std::erase_if(plain, [&](const TopNRemnants::Member& one) { return !keep(one.remnant); });
+      while (front.full() && front.drop_expired(keep)) {
       }
       CHECK(front.full() == (plain.size() >= n));
       if (!front.full()) continue;
       const double sum = exact_sum(n, [&](std::size_t i) { return plain[i].key; });
       for (std::size_t i = 0; i < n; ++i) {
-        CHECK(front[i].piece == plain[i].piece && front[i].key == plain[i].key);
+        CHECK(front[i].remnant == plain[i].remnant && front[i].key == plain[i].key);
         std::size_t lower = 0;
         for (std::size_t k = 0; k < n; ++k) lower += plain[k].node < plain[i].node;
         CHECK(front.rank(i) == lower);
@@ -232,7 +232,7 @@ void a_front_follows_a_plain_list() {
       CHECK(front.sum() == sum);
       CHECK(front.lower() <= sum && front.lower() >= sum - 1e-9 * (1 + sum));
       if (below(3) != 0) continue;
-      front.drop_front(keep);
+      front.drop_cheapest(keep);
       plain.erase(plain.begin(), plain.begin() + static_cast<std::ptrdiff_t>(n));
     }
   }
@@ -240,33 +240,33 @@ void a_front_follows_a_plain_list() {
 
 // What comes from a calendar is what a sorted list gives, whatever its days are.
 void a_calendar_follows_a_sorted_list() {
-  using slotkern::detail::Calendar, slotkern::detail::Coming;
-  static Calendar calendar;
+  using slotkern::detail::CalendarQueue, slotkern::detail::PendingRemnant;
+  static CalendarQueue calendar;
   for (int round = 0; round < 200; ++round) {
     const double first = round % 3 == 0 ? -50 : 0,
                  last = round % 4 == 0 ? first : round % 4 == 1 ? kInfinity : first + 100 * real();
     calendar.reset(first, last);
-    std::vector<Coming> plain;
+    std::vector<PendingRemnant> plain;
     double now = first;
     for (std::uint32_t k = 0; k < 300; ++k) {
       const double ahead = below(2) ? static_cast<double>(below(8)) : 40 * real();
-      const Coming coming{now + ahead, static_cast<std::int32_t>(k * 11 % 300), k};
+      const PendingRemnant coming{now + ahead, static_cast<std::int32_t>(k * 11 % 300), k};
       calendar.add(coming);
       plain.insert(std::upper_bound(plain.begin(), plain.end(), coming), coming);
       const double until = below(9) == 0 ? kInfinity : now + 5 * real() - 1;
       while (below(3) != 0) {
-        const Coming* next = calendar.first(until);
+        const PendingRemnant* next = calendar.first(until);
         CHECK(next || plain.empty() || plain.front().start > until);
         if (!next) break;
-        CHECK(next->piece == plain.front().piece);
+        CHECK(next->remnant_id == plain.front().remnant_id);
         now = std::max(now, next->start);
         calendar.drop_first();
         plain.erase(plain.begin());
       }
     }
-    for (const Coming& coming : plain) {
-      const Coming* next = calendar.first(kInfinity);
-      CHECK(next && next->piece == coming.piece);
+    for (const PendingRemnant& coming : plain) {
+      const PendingRemnant* next = calendar.first(kInfinity);
+      CHECK(next && next->remnant_id == coming.remnant_id);
       calendar.drop_first();
     }
     CHECK(!calendar.first(kInfinity));
@@ -280,49 +280,49 @@ void what_is_kept_follows_a_plain_list() {
     const std::size_t n = 1 + below(round % 3 == 0 ? 120 : 8), spare = 1 + below(20), members = 500;
     const bool ties = below(2) == 0;
     const double huge = round % 7 == 0 ? 1e300 : 1;
-    Kept kept;
+    TopNLive kept;
     kept.reset(n, spare);
     std::vector<Entry> plain;
     std::vector<char> alive(members, 1);
     const auto keep = [&](std::size_t row) { return alive[row] != 0; };
-    double nth = kInfinity;  // when it was settled last
+    double nth = kInfinity;  // when it was clear_changed last
     for (std::size_t row = 0; row < members; ++row) {
       double key = ties ? static_cast<double>(below(20)) : 100 * real();
       if (below(50) == 0) key *= huge;
-      CHECK(kept.add(key, row) || key >= kept.cut());
+      CHECK(kept.add(key, row) || key >= kept.cutoff());
       CHECK(!kept.add(kInfinity, row));
       plain.push_back({key, row});
       if (below(4) == 0) alive[below(row + 1)] = 0;
       if (below(3) != 0) continue;
       std::stable_sort(plain.begin(), plain.end(), ByKey{});
-      const double hoped = kept.hoped();  // dropping only raises the sum
+      const double optimistic_sum = kept.optimistic_sum();  // dropping only raises the sum
       if (below(3) == 0) {  // what is dead leaves from wherever it is; all others stay
-        kept.drop(keep);
+        kept.retain(keep);
         std::erase_if(plain, [&](const Entry& entry) { return !alive[entry.row]; });
-        if (kept.cut() == kInfinity) CHECK(kept.few() == (plain.size() < n));
+        if (kept.cutoff() == kInfinity) CHECK(kept.is_exhausted() == (plain.size() < n));
         double cheapest = 0;
         for (std::size_t i = 0; i < std::min(n, plain.size()); ++i) cheapest += plain[i].key;
-        if (kept.cut() == kInfinity) CHECK(kept.most() >= cheapest * (1 - 1e-9));
+        if (kept.cutoff() == kInfinity) CHECK(kept.upper_bound() >= cheapest * (1 - 1e-9));
       }
       if (below(2) == 0) {
         const bool less = plain.size() >= n && plain[n - 1].key < nth;
-        CHECK(kept.absorb() || !less);
-        kept.settled();
+        CHECK(kept.merge_pending() || !less);
+        kept.clear_changed();
       }
-      kept.absorb();
-      if (hoped > -kInfinity) CHECK(hoped <= kept.sum());
+      kept.merge_pending();
+      if (optimistic_sum > -kInfinity) CHECK(optimistic_sum <= kept.sum());
       std::erase_if(plain, [&](const Entry& entry) { return !alive[entry.row]; });
       const auto sum = [&] { return exact_sum(n, [&](std::size_t i) { return plain[i].key; }); };
       if (plain.size() >= n) CHECK(kept.lower() <= sum());
-      while (kept.purge(keep)) {
+      while (kept.drop_expired(keep)) {
       }
       if (plain.size() >= n) CHECK(kept.lower() <= sum());
-      if (!kept.full() && kept.cut() < kInfinity) {
+      if (!kept.full() && kept.cutoff() < kInfinity) {
         kept.reset(n, spare);
         for (const Entry& entry : plain) kept.add(entry.key, entry.row);
-        kept.absorb();
+        kept.merge_pending();
       }
-      kept.settled();
+      kept.clear_changed();
       CHECK(kept.full() == (plain.size() >= n));
       nth = kept.full() ? kept.nth_key() : kInfinity;
       if (!kept.full()) continue;
@@ -332,7 +332,7 @@ void what_is_kept_follows_a_plain_list() {
         ++expected;
       });
       CHECK(kept.sum() == sum());
-      if (kept.distinct() && plain.size() > n) CHECK(plain[n - 1].key < plain[n].key);
+      if (kept.is_tie_free() && plain.size() > n) CHECK(plain[n - 1].key < plain[n].key);
     }
   }
 }
@@ -345,7 +345,7 @@ void a_finish_within_an_ulp_is_a_tie() {
   CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::ragged, 0).status == Status::ok);
   Query query;
   query.n = 1, query.volume = 0.3;
-  const Answer answer = find(prepared, query, criterion_index("finish"), ShapeKind::ragged);
+  const Answer answer = find_window(prepared, query, criterion_index("finish"), ShapeKind::ragged);
   CHECK(answer.status == Status::ok && answer.parts[0].node == 1);
 }
 
@@ -363,7 +363,7 @@ void a_tie_beyond_the_cheapest_nodes_counts() {
   CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::ragged, 0).status == Status::ok);
   Query query;
   query.n = 1, query.volume = volume;
-  const Answer answer = find(prepared, query, criterion_index("cost"), ShapeKind::ragged);
+  const Answer answer = find_window(prepared, query, criterion_index("cost"), ShapeKind::ragged);
   CHECK(answer.status == Status::ok && answer.parts[0].node == 7);
 }
 
@@ -388,12 +388,12 @@ void many_are_as_one_by_one() {
   for (unsigned threads = 1; threads <= 4; ++threads) {
     WindowTable table;
     table.add_none();  // what it held before is gone
-    CHECK(find_many(prepared, queries, cost, ShapeKind::ragged, threads, table, wrong) ==
+    CHECK(find_windows(prepared, queries, cost, ShapeKind::ragged, threads, table, wrong) ==
           Status::ok);
     CHECK(table.size() == queries.size());
     CHECK(4 * table.parts.capacity() <= 5 * table.parts.size());
     for (std::size_t k = 0; k < queries.size(); ++k) {
-      const Answer alone = find(prepared, queries[k], cost, ShapeKind::ragged);
+      const Answer alone = find_window(prepared, queries[k], cost, ShapeKind::ragged);
       CHECK(table.any(k) == (alone.status == Status::ok));
       none += !table.any(k);
       for (std::size_t i = 0; i < table.count(k); ++i)
@@ -407,12 +407,12 @@ void many_are_as_one_by_one() {
     const std::size_t first = below(some.size());
     for (std::size_t k = first; k < some.size(); k += 1 + below(200)) some[k].volume = -1;
     WindowTable table;
-    CHECK(find_many(prepared, some, cost, ShapeKind::ragged, threads, table, wrong) ==
+    CHECK(find_windows(prepared, some, cost, ShapeKind::ragged, threads, table, wrong) ==
           Status::request_not_valid);
     CHECK(wrong == first);
   }
   WindowTable table;
-  CHECK(find_many(prepared, {}, cost, ShapeKind::ragged, 2, table, wrong) == Status::ok);
+  CHECK(find_windows(prepared, {}, cost, ShapeKind::ragged, 2, table, wrong) == Status::ok);
   CHECK(table.size() == 0);
 }
 
@@ -435,8 +435,8 @@ void a_deadline_is_met_by_the_sum_alone() {
     Query query;
     query.n = 1, query.volume = length, query.deadline = deadline;
     const int criterion = criterion_index("start");
-    CHECK(find(prepared, query, criterion, ShapeKind::ragged).status == Status::ok);
-    CHECK(find(prepared, query, criterion, ShapeKind::square).status == Status::ok);
+    CHECK(find_window(prepared, query, criterion, ShapeKind::ragged).status == Status::ok);
+    CHECK(find_window(prepared, query, criterion, ShapeKind::square).status == Status::ok);
   }
   CHECK(beyond > 20);
 }
@@ -478,13 +478,13 @@ void a_slot_that_serves_nobody_changes_nothing() {
     query.min_performance = 0.1;
     for (int criterion = 0; criterion < kBuiltins; ++criterion)
       for (const ShapeKind shape : {ShapeKind::ragged, ShapeKind::square}) {
-        const Answer a = find(plain, query, criterion, shape);
+        const Answer a = find_window(plain, query, criterion, shape);
         const Status status = a.status;
         const Found window = a.found;
         std::vector<std::size_t> places;
         if (status == Status::ok)
           for (std::int64_t i = 0; i < query.n; ++i) places.push_back(a.parts[i].row + 1);
-        const Answer b = find(longer, query, criterion, shape);
+        const Answer b = find_window(longer, query, criterion, shape);
         CHECK(b.status == status);
         if (status != Status::ok) continue;
         ++found;
@@ -507,7 +507,7 @@ void what_fell_out_comes_back() {
   Query query;
   query.n = 3, query.volume = 10;
   for (const ShapeKind shape : {ShapeKind::ragged, ShapeKind::square}) {
-    const Answer answer = find(prepared, query, criterion_index("cost"), shape);
+    const Answer answer = find_window(prepared, query, criterion_index("cost"), shape);
     CHECK(answer.status == Status::ok && answer.found.start == 20);
     CHECK(answer.parts[0].row == 0 && answer.parts[1].row == 41 && answer.parts[2].row == 42);
   }
@@ -524,7 +524,7 @@ void many_nodes_that_are_faster_are_waited_for() {
   CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::ragged, 0).status == Status::ok);
   Query query;
   query.n = 2, query.volume = 10;
-  const Answer answer = find(prepared, query, criterion_index("runtime"), ShapeKind::ragged);
+  const Answer answer = find_window(prepared, query, criterion_index("runtime"), ShapeKind::ragged);
   CHECK(answer.status == Status::ok && answer.found.start == 50);
   CHECK(answer.parts[0].row == 2 && answer.parts[1].row == 3);
 }
@@ -549,19 +549,19 @@ void no_memory_leaves_nothing_behind() {
   };
   double costs[24] = {};
   for (std::int64_t n = 1; n < 24; ++n)
-    costs[n] = find(second, asked(n), criterion, ShapeKind::square).found.cost;
+    costs[n] = find_window(second, asked(n), criterion, ShapeKind::square).found.cost;
   int refused = 0;
   for (long allowed = 0; allowed < 24; ++allowed)
     std::thread([&] {  // with scratch of its own
       for (std::int64_t n = 1; n < 12; ++n)
-        find(first, asked(n), criterion, ShapeKind::square);
+        find_window(first, asked(n), criterion, ShapeKind::square);
       memory_left = allowed;
       for (std::int64_t n = 23; n > 11; --n)
-        refused += find(second, asked(n), criterion, ShapeKind::square).status ==
+        refused += find_window(second, asked(n), criterion, ShapeKind::square).status ==
                    Status::no_memory;
       memory_left = -1;
       for (std::int64_t n = 1; n < 24; ++n) {
-        const Answer answer = find(second, asked(n), criterion, ShapeKind::square);
+        const Answer answer = find_window(second, asked(n), criterion, ShapeKind::square);
         CHECK(answer.status == Status::ok && answer.found.cost == costs[n]);
       }
     }).join();

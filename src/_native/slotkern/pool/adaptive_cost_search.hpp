@@ -70,7 +70,7 @@ Status search_cheapest(const PreparedSlots& prepared, const Query& query, CostBo
   if (budget > 0) row = acquire_cost_row(prepared, query, costs, free);
   LowestCost goal;
   if (!row.table) {
-    const bool any = detail::search_on(prepared, query, least, goal.best, work, found);
+    const bool any = detail::improve_cheapest(prepared, query, least, goal.best, work, found);
     costs.record_sweep(query, work.effort);
     return any ? Status::ok : Status::none;
   }
@@ -82,7 +82,7 @@ Status search_cheapest(const PreparedSlots& prepared, const Query& query, CostBo
   work.effort = search.effort() + row.new_cells / 8;
   costs.budget_for(query).record_cell_search(all, work.effort, search.was_mostly_build());
   if (!all)
-    return detail::search_on(prepared, query, least, goal.best, work, found) ? Status::ok
+    return detail::improve_cheapest(prepared, query, least, goal.best, work, found) ? Status::ok
                                                                              : Status::none;
   if (goal.best.found) search.extract_window(found, work.parts);
   return goal.best.found ? Status::ok : Status::none;
@@ -112,12 +112,12 @@ class CostCachePool {
     // As find() of window/find.hpp.
     Answer find(const PreparedSlots& prepared, const Query& asked, int criterion,
                 ShapeKind shape) noexcept {
-      return answer_of(asked, [&](Workspace& work, Found& found) {
+      return run_search(asked, [&](Workspace& work, Found& found) {
         const Query query = prepared.normalized_for_search(asked);
         if (criterion < 0 || criterion >= kBuiltins) return Status::request_not_valid;
         if (const Status status = prepared.check(query); status != Status::ok) return status;
         if (!can_use_cost_cache(prepared, query, criterion, shape) || !acquire())
-          return search_checked(prepared, query, criterion, shape, work, found);
+          return search_validated(prepared, query, criterion, shape, work, found);
         return search_cheapest(prepared, query, entry_->costs, -kInfinity, work, found,
                                [&] { return memory_.free_time(prepared); });
       });
@@ -181,16 +181,16 @@ class CostCachePool {
   Lazy<Free> free_;
 };
 
-// As find() and find_many() of window/find.hpp, with cached cost bounds.
-inline Answer find(const PreparedSlots& prepared, CostCachePool& memory, const Query& query,
+// As find() and find_windows() of window/find.hpp, with cached cost bounds.
+inline Answer find_window(const PreparedSlots& prepared, CostCachePool& memory, const Query& query,
                    int criterion, ShapeKind shape) noexcept {
   return CostCachePool::Lease(memory).find(prepared, query, criterion, shape);
 }
 
-inline Status find_many(const PreparedSlots& prepared, CostCachePool& memory,
+inline Status find_windows(const PreparedSlots& prepared, CostCachePool& memory,
                         const std::vector<Query>& queries, int criterion, ShapeKind shape,
                         unsigned threads, WindowTable& out, std::size_t& failed_query) noexcept {
-  return find_many_by(prepared, queries, shape, threads, out, failed_query, [&] {
+  return find_windows_with(prepared, queries, shape, threads, out, failed_query, [&] {
     return [&, lease = CostCachePool::Lease(memory)](const Query& query) mutable {
       return lease.find(prepared, query, criterion, shape);
     };

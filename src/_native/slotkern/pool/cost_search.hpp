@@ -374,7 +374,7 @@ class CostSearch {
         ++parts;
       }
     });
-    if (!goal_.fits(time.start, total)) return;
+    if (!goal_.accepts(time.start, total)) return;
     goal_.best.found = true;
     goal_.best.start = time.start;
     goal_.best.total = total;

@@ -110,7 +110,7 @@ inline int slotkern_find(void* pool, const double* request, std::int64_t fields,
   const Status status = guarded([&] {
     const std::lock_guard lock(*door->mutex);
     if (!detail::read_limits(*door, request, fields, query)) return Status::request_not_valid;
-    answer = find(*door->pool, query, criterion, static_cast<ShapeKind>(shape));
+    answer = find_window(*door->pool, query, criterion, static_cast<ShapeKind>(shape));
     return answer.status;
   });
   if (status != Status::ok) return static_cast<int>(status);

@@ -207,7 +207,7 @@ class SlotPool {
     return true;
   }
 
-  // As search_checked(), but uses and updates the cached start bounds. `least`: a lower bound on
+  // As search_validated(), but uses and updates the cached start bounds. `least`: a lower bound on
   // the value of any window, for example the value found by an earlier search for the same query if
   // there were only bookings since.
   Status find(const Query& asked, int criterion, ShapeKind shape, Workspace& work, Found& found,
@@ -249,7 +249,7 @@ class SlotPool {
       return status;
     from.earliest = std::max(from.earliest, first);
     from.latest = std::min(from.latest, latest);
-    return search_checked(*prepared_, from, criterion, shape, work, found);
+    return search_validated(*prepared_, from, criterion, shape, work, found);
   }
 
   // Returns a time before which no window for the query starts.
@@ -361,11 +361,11 @@ class SlotPool {
     return any ? Status::ok : Status::none;
   }
 
-  // Runs search_checked(), or for the cheapest ragged window search_cheapest().
+  // Runs search_validated(), or for the cheapest ragged window search_cheapest().
   Status search(const Query& query, int criterion, ShapeKind shape, Workspace& work, Found& found,
                 double least) {
     if (!can_use_cost_cache(*prepared_, query, criterion, shape))
-      return search_checked(*prepared_, query, criterion, shape, work, found, least);
+      return search_validated(*prepared_, query, criterion, shape, work, found, least);
     return search_cheapest(*prepared_, query, costs_, least, work, found,
                            [this] { return FreeTimeView{rows_.prices(), spans_}; });
   }

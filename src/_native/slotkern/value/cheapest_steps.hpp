@@ -2,7 +2,7 @@
 // the n cheapest live slots that the group's window length can pay for.
 //
 // A step is a slot that fits the group and joins. Only the n cheapest live slots are kept in order
-// (window/cheapest.hpp). Their window is evaluated again only if one of them is new, if one has
+// (window/top_n.hpp). Their window is evaluated again only if one of them is new, if one has
 // expired, or if values change with time and the time differs. A window counts only while a slot of
 // the group's own performance is live, be it part of the window or not.
 //
@@ -37,7 +37,7 @@ class CheapestSteps {
     double anchored = -kInfinity;  // latest end of the anchors so far
     double before = -kInfinity;
     for (const Joining& one : joining_) {
-      if (one.performance < shape.performance()) continue;
+      if (one.performance < shape.min_performance()) continue;
       const Slot& slot = prepared_.slots[one.row];
       const double length = shape.length(slot), t = one.start;
       if (!(t + length <= one.limit)) continue;
@@ -62,7 +62,7 @@ class CheapestSteps {
   };
   struct Order {  // by cost, with the tie-break
     const PreparedSlots* prepared;
-    bool operator()(const Entry& a, const Entry& b) const { return cheaper(*prepared, a, b); }
+    bool operator()(const Entry& a, const Entry& b) const { return is_cheaper(*prepared, a, b); }
   };
 
   void list_joining() {
@@ -76,9 +76,9 @@ class CheapestSteps {
   // Evaluates the n cheapest slots at time t. Returns false at a fault.
   bool value(const Shape& group, const Plan& plan, double budget, double t) {
     const auto keep = [&](std::size_t row) {
-      return live(query_, group, prepared_.slots[row], t);
+      return is_live(query_, group, prepared_.slots[row], t);
     };
-    while (top_.purge(keep))
+    while (top_.drop_expired(keep))
       if (!top_.full()) return true;  // is_stale_ stays set
     is_stale_ = false, next_expiry_ = kInfinity;
     double slowest = kInfinity;
@@ -114,7 +114,7 @@ class CheapestSteps {
   const Source& source_;
   const ValueOptions& options_;
   const std::size_t n_;
-  SmallestOf<Order> top_;
+  TopN<Order> top_;
   std::vector<Joining> joining_;  // all admitted slots, by time
   bool is_stale_ = false;  // the current n cheapest have not been evaluated
   double next_expiry_ = kInfinity;  // no evaluated slot expires before

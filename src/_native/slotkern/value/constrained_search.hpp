@@ -16,7 +16,7 @@
 #include "slotkern/value/live_slots.hpp"
 #include "slotkern/value/sources.hpp"
 #include "slotkern/value/starts.hpp"
-#include "slotkern/window/live_within.hpp"
+#include "slotkern/window/constrained_live_set.hpp"
 
 namespace slotkern {
 
@@ -32,7 +32,7 @@ class ConstrainedValueSearch {
   ConstrainedValueSearch(const PreparedSlots& prepared, const Query& query, const Source& source,
                const ValueOptions& options, ValueWorkspace& work)
       : prepared_(prepared), query_(query), source_(source), options_(options), w_(work),
-        scratch_(within_scratch()), n_(static_cast<std::size_t>(query.n)) {
+        scratch_(constrained_scratch()), n_(static_cast<std::size_t>(query.n)) {
     scratch_.knapsack.work = 0;
   }
 
@@ -40,12 +40,12 @@ class ConstrainedValueSearch {
   // one.
   bool run() {
     w_.chosen.clear();
-    if constexpr (Shape::own_lengths) {
+    if constexpr (Shape::per_part_length) {
       if (!sweep(Shape(query_))) return false;
     } else {
-      detail::bound_groups(prepared_, query_, w_.base);
-      const std::vector<Workspace::Bound> groups = w_.base.bounds;
-      for (const Workspace::Bound& group : groups)
+      detail::compute_group_bounds(prepared_, query_, w_.base);
+      const std::vector<Workspace::GroupBound> groups = w_.base.bounds;
+      for (const Workspace::GroupBound& group : groups)
         if (!(group.total > query_.max_cost()) &&
             !sweep(Square{group.span, prepared_.groups[group.group].performance}))
           return false;
@@ -63,7 +63,7 @@ class ConstrainedValueSearch {
   // Searches the windows of one shape. Returns false at a fault.
   bool sweep(const Shape& shape) {
     ++effort.groups;
-    LiveWithin<Shape> live(prepared_, query_, shape, scratch_);
+    ConstrainedLiveSet<Shape> live(prepared_, query_, shape, scratch_);
     if (!list(shape, live)) return false;
     if (!(total_bound_ > best)) return true;
     if (is_over_limit()) return mark_unproven();
@@ -75,12 +75,12 @@ class ConstrainedValueSearch {
 
   // Lists the rows that a window may use, by time, and bounds the values of each row, of any n
   // rows, and of any n - 1 rows. Returns false at a fault.
-  bool list(const Shape& shape, const LiveWithin<Shape>& live) {
+  bool list(const Shape& shape, const ConstrainedLiveSet<Shape>& live) {
     rows_.clear(), upper_.clear();
     node_values_.assign(prepared_.nodes.size(), -kInfinity);
     prepared_.each_row([&](std::size_t row) {
       const Slot& s = prepared_.slots[row];
-      if (fault.status != Status::ok || !live.live(s, row, query_.start_in(s))) return;
+      if (fault.status != Status::ok || !live.is_live(s, row, query_.start_in(s))) return;
       poll();
       double z = 0;
       if (!source_.upper_bound(s, row, shape.length(s), z)) {
@@ -109,7 +109,7 @@ class ConstrainedValueSearch {
     return true;
   }
 
-  bool sweep_newest(const Shape& shape, LiveWithin<Shape>& live) {
+  bool sweep_newest(const Shape& shape, ConstrainedLiveSet<Shape>& live) {
     t_ = -kInfinity, new_slots_ = 0;
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       if (upper_[i] + others_bound_ <= best) continue;
@@ -138,12 +138,12 @@ class ConstrainedValueSearch {
 
   // Searches the sets that start at t_: those with the newest slot if it is the only new one, else
   // any.
-  void choose_new(LiveWithin<Shape>& live) {
+  void choose_new(ConstrainedLiveSet<Shape>& live) {
     if (new_slots_ > 0 && live.size() >= n_) choose(live, new_slots_ == 1, t_);
     new_slots_ = 0;
   }
 
-  bool sweep_starts(const Shape& shape, LiveWithin<Shape>& live) {
+  bool sweep_starts(const Shape& shape, ConstrainedLiveSet<Shape>& live) {
     list_starts(prepared_, query_, shape, options_.any_start, w_.times);
     std::size_t next = 0;
     for (const double t : w_.times) {
@@ -151,7 +151,7 @@ class ConstrainedValueSearch {
       poll();
       for (; next < rows_.size() && query_.start_in(prepared_.slots[rows_[next]]) <= t; ++next) {
         const std::size_t row = rows_[next];
-        if (upper_[next] + others_bound_ <= best || !live.live(prepared_.slots[row], row, t))
+        if (upper_[next] + others_bound_ <= best || !live.is_live(prepared_.slots[row], row, t))
           continue;
         if (!live.add(row) && live.failed == row) return fail(row, Status::limit_failed);
       }
@@ -169,7 +169,7 @@ class ConstrainedValueSearch {
     return true;
   }
 
-  void choose(LiveWithin<Shape>& live, bool forced, double t) {
+  void choose(ConstrainedLiveSet<Shape>& live, bool forced, double t) {
     ++effort.steps;
     if (effort.steps == kLong) enable_interrupts();
     if (!can_improve(forced)) return;
@@ -205,7 +205,7 @@ class ConstrainedValueSearch {
 
   bool is_over_limit() const {
     return static_cast<double>(scratch_.knapsack.work) >
-           static_cast<double>(options_.limits.work) * (1 + kOverwork) + kLeastWork;
+           static_cast<double>(options_.limits.work) * (1 + kWorkTolerance) + kMinWork;
   }
 
   // Abandons the shape: no window of it is worth more than the n most valuable slots.
@@ -227,7 +227,7 @@ class ConstrainedValueSearch {
   const Source& source_;
   const ValueOptions& options_;
   ValueWorkspace& w_;
-  WithinScratch& scratch_;
+  ConstrainedScratch& scratch_;
   const std::size_t n_;
   ValueScale scale_;
   std::vector<std::size_t> rows_;

@@ -52,7 +52,7 @@ bool build_value_window(const PreparedSlots& prepared, const Query& query, const
   for (const std::size_t row : work.chosen)
     order.push_back({shape.key(prepared.slots[row]), row});
   std::sort(order.begin(), order.end(), [&prepared](const Entry& a, const Entry& b) {
-    return cheaper(prepared, a, b);
+    return is_cheaper(prepared, a, b);
   });
   double total = 0;
   for (const Entry& entry : order) {
@@ -64,7 +64,7 @@ bool build_value_window(const PreparedSlots& prepared, const Query& query, const
     }
     total += z;
   }
-  settle(prepared, shape, order, n, start, answer.found, work.base.parts,
+  build_window(prepared, shape, order, n, start, answer.found, work.base.parts,
          work.base.node_order);
   if (square) answer.found.processor_time = static_cast<double>(n) * answer.found.runtime;
   answer.found.value = to_criterion_units(source, total, n);
@@ -111,8 +111,8 @@ Status search_by_value_constrained(const PreparedSlots& prepared, const Query& q
   const Status status =
       search_by_value<Shape>(prepared, query, v, options, false, work, answer);
   if (status != Status::ok ||
-      keeps_limits(*query.limits, work.base.parts, std::is_same_v<Shape, Square>,
-                   answer.found.runtime, within_scratch()))
+      satisfies_limits(*query.limits, work.base.parts, std::is_same_v<Shape, Square>,
+                   answer.found.runtime, constrained_scratch()))
     return status;
   return with_source(prepared, v, [&](const auto& source) {
     using Source = std::remove_cvref_t<decltype(source)>;
@@ -197,7 +197,7 @@ inline ValueAnswer find_by_value(const PreparedSlots& prepared, const Query& ask
                                             answer);
     };
     if (shape == ShapeKind::square) return search(std::type_identity<Square>{});
-    return query.has_overhead() ? search(std::type_identity<Charged>{})
+    return query.has_overhead() ? search(std::type_identity<RaggedWithOverhead>{})
                            : search(std::type_identity<Ragged>{});
   });
   return answer;

@@ -96,8 +96,8 @@ struct ValueGroups {
   }
 
   bool is_usable(const Shape& shape, const Slot& s, std::size_t row) const {
-    return live(query, shape, s, query.start_in(s)) && query.admits(s, row) &&
-           s.performance >= shape.performance();
+    return is_live(query, shape, s, query.start_in(s)) && query.admits(s, row) &&
+           s.performance >= shape.min_performance();
   }
 
   // The largest double b with total(b) <= budget, capped at the sum of any n keys.
@@ -119,7 +119,7 @@ struct ValueGroups {
     work.plans.clear();
     work.memo.clear();
     if constexpr (kSquare) {
-      detail::bound_groups(prepared, query, work.base);
+      detail::compute_group_bounds(prepared, query, work.base);
       for (const auto& b : work.base.bounds)
         if (!(min_total(b) > query.max_cost()) || options.group_span)
           work.plans.push_back({b.span, 0, kInfinity, 0, b.least_others, b.group, kNone});
@@ -131,7 +131,7 @@ struct ValueGroups {
 
   // Lower bound on the cost of the group's windows; a Lite window need not contain a slot of the
   // group's performance.
-  double min_total(const Workspace::Bound& b) const {
+  double min_total(const Workspace::GroupBound& b) const {
     return options.lite ? b.span * (b.least_others + b.nth) * (1 - kMargin) : b.total;
   }
 
@@ -214,7 +214,7 @@ struct ValueGroups {
       if constexpr (kSquare)
         work.node_key.push_back(node.min_price);
       else
-        work.node_key.push_back(Shape(query).least_key(node));
+        work.node_key.push_back(Shape(query).min_key(node));
     }
   }
 
@@ -259,10 +259,10 @@ struct ValueGroups {
         if (is_usable(shape, prepared.slots[row], row) && !visit(row)) return;
       return;
     }
-    Thresholds thresholds = first_thresholds(prepared, query, shape);
+    Thresholds thresholds = initial_thresholds(prepared, query, shape);
     // Slots too expensive for any window still make a step of Lite, and extend the time of a group.
     if (!options.lite && !options.group_span)
-      thresholds.key = key_ceiling(shape.screened(query.max_cost()), least_others);
+      thresholds.key = max_index_key(shape.to_index_units(query.max_cost()), least_others);
     Shape::screen(prepared).each(
         prepared.order, thresholds, prepared.last_position(),
         [&](std::size_t row) { return !is_usable(shape, prepared.slots[row], row) || visit(row); });

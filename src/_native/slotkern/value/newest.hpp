@@ -82,7 +82,7 @@ class NewestSweep {
   // them. `cutoff` is what a bound must exceed. Returns false if the work limit is reached.
   bool add_slots(const Shape& shape, const Plan& plan, double t, double& cutoff) {
     if (t > next_expiry_) next_expiry_ = w_.drop_expired(t, [&](std::size_t row) {
-      return live(query_, shape, prepared_.slots[row], t);
+      return is_live(query_, shape, prepared_.slots[row], t);
     });
     std::vector<Joining>& added = w_.joining;
     for (const Joining& one : added) next_expiry_ = std::min(next_expiry_, one.latest);

@@ -21,14 +21,14 @@ void list_starts(const PreparedSlots& prepared, const Query& query, const Shape&
     if (!query.admits(s, row)) return;
     const double first = query.start_in(s), length = shape.length(s);
     starts.push_back(first);
-    if (!any_start || s.performance < shape.performance() || !live(query, shape, s, first)) return;
+    if (!any_start || s.performance < shape.min_performance() || !is_live(query, shape, s, first)) return;
     const double middle = s.start + 0.5 * (s.end - s.start - length);  // rounded once
-    if (middle > first && middle <= query.latest && live(query, shape, s, middle))
+    if (middle > first && middle <= query.latest && is_live(query, shape, s, middle))
       starts.push_back(middle);
     double last = std::min(query.limit(s) - length, query.latest);
-    for (int k = 0; k < 4 && !live(query, shape, s, last); ++k)  // t + d is rounded
+    for (int k = 0; k < 4 && !is_live(query, shape, s, last); ++k)  // t + d is rounded
       last = std::nextafter(last, -kInfinity);
-    if (last > first && live(query, shape, s, last)) starts.push_back(last);
+    if (last > first && is_live(query, shape, s, last)) starts.push_back(last);
   });
   std::sort(starts.begin(), starts.end());
   starts.erase(std::unique(starts.begin(), starts.end()), starts.end());

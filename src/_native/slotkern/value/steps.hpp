@@ -40,7 +40,7 @@ class StepSweep {
     double next_expiry = kInfinity, anchored = -kInfinity, lambda = plan.lambda;
     const auto drop_expired = [&](double t) {
       if (t > next_expiry) next_expiry = w_.drop_expired(t, [&](std::size_t row) {
-        return live(query_, shape, prepared_.slots[row], t);
+        return is_live(query_, shape, prepared_.slots[row], t);
       });
     };
     std::size_t next = 0, record_index = 0;

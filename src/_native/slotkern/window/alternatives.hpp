@@ -5,7 +5,7 @@
 // the same windows, because cutting only takes time away: a step that found nothing finds
 // nothing later, the left remnant of a slot ends when its window starts and serves no other
 // one, and the right remnant comes as a new slot later on. So after a success the window's
-// parts leave, their right remnants queue up as coming slots, and the sweep goes on.
+// parts leave, their right remnants queue up as pending slots, and the sweep goes on.
 //
 // Square: all slots of equal t are collected, then offered group by group, fastest first.
 // A group that found nothing at t finds nothing after a cut, so no group is looked at twice.
@@ -13,12 +13,12 @@
 // Ragged O((m + k n) log m) expected for k alternatives of n parts, square that times the
 // groups that can fit the budget. Memory: 56 bytes for each slot and part taken, kept for the
 // next search of the thread, and at most 32 bytes for each slot of each group that is live at once,
-// in all those of kMostLive; no more than kMostParts parts are given, for a long slot holds any
+// in all those of kMaxLive; no more than kMaxParts parts are given, for a long slot holds any
 // number of short ones.
 //
 // Among random keys and times every branch on them is guessed wrong half of the time, which is
-// most of what a search costs: window/coming.hpp and window/front.hpp are made to have few, and
-// window/ranked.hpp, which finds the same windows where they are of few parts, fewer still.
+// most of what a search costs: window/calendar_queue.hpp and window/top_n_remnants.hpp are made to have few, and
+// window/ranked_alternatives.hpp, which finds the same windows where they are of few parts, fewer still.
 #pragma once
 
 #include <algorithm>
@@ -27,34 +27,34 @@
 #include <type_traits>
 #include <vector>
 
-#include "slotkern/window/coming.hpp"
+#include "slotkern/window/calendar_queue.hpp"
 #include "slotkern/window/find.hpp"
-#include "slotkern/window/front.hpp"
-#include "slotkern/window/ranked.hpp"
+#include "slotkern/window/top_n_remnants.hpp"
+#include "slotkern/window/ranked_alternatives.hpp"
 
 namespace slotkern {
 
 // The most live slots that all groups together have room for: 256 MB.
-inline constexpr std::size_t kMostLive = std::size_t{1} << 24;
+inline constexpr std::size_t kMaxLive = std::size_t{1} << 24;
 
 namespace detail {
 
 // What is left of a slot.
-struct Piece {
-  double end;   // of the slot; minus infinity once it is taken: it lives no more
+struct SlotRemnant {
+  double end;   // of the slot; minus infinity once it is taken: it is_live no more
   double key;   // the same for all groups
-  double own;   // ragged: how long the part runs
+  double own_length;   // ragged: how long the part runs
   std::size_t row;
 };
 
 // Scratch of one thread; it only grows.
 struct AlternativesScratch {
-  std::vector<Piece> pieces;
-  std::vector<std::uint32_t> step;  // pieces that start at this t
-  Calendar coming;
+  std::vector<SlotRemnant> remnants;
+  std::vector<std::uint32_t> step;  // remnants that start at this t
+  CalendarQueue pending;
 
   AlternativesScratch& cleared() {
-    pieces.clear(), step.clear();
+    remnants.clear(), step.clear();
     return *this;
   }
 };
@@ -75,34 +75,34 @@ class AlternativesSweep {
         limit_(limit),
         out_(out),
         work_(alternatives_scratch()),
-        pieces_(work_.pieces),
+        remnants_(work_.remnants),
         step_(work_.step),
-        coming_(work_.coming) {}
+        pending_(work_.pending) {}
 
   // A group to search, fastest first. `least_others` as in sweep(). False when there are too many.
   bool add_group(const Shape& shape, double least_others) {
     poll();
-    const float ceiling = key_ceiling(shape.screened(query_.budget), least_others);
+    const float ceiling = max_index_key(shape.to_index_units(query_.budget), least_others);
     if (groups_.empty()) {
-      thresholds_ = first_thresholds(prepared_, query_, shape);
+      thresholds_ = initial_thresholds(prepared_, query_, shape);
       thresholds_.key = ceiling;
       shortest_ = shape.shortest(prepared_);
     }
     thresholds_.key = std::max(thresholds_.key, ceiling);
     thresholds_.performance =
-        std::min(thresholds_.performance, first_thresholds(prepared_, query_, shape).performance);
-    groups_.push_back({shape, ceiling, Front(n_, kFewLive)});
-    live_ += groups_.back().top.room();
-    return live_ <= kMostLive;
+        std::min(thresholds_.performance, initial_thresholds(prepared_, query_, shape).performance);
+    groups_.push_back({shape, ceiling, TopNRemnants(n_, kInitialOverflow)});
+    allocated_ += groups_.back().top.allocated();
+    return allocated_ <= kMaxLive;
   }
 
   Status run() {
     if (groups_.empty() || limit_ == 0) return Status::ok;
-    if (live_ > kMostLive) return Status::too_many_live;
+    if (allocated_ > kMaxLive) return Status::too_many_live;
     const bool endless = limit_ == ~std::size_t{0} &&
                          query_.deadline == std::numeric_limits<double>::max() &&
                          query_.latest == kInfinity;
-    coming_.reset(std::max(prepared_.first_start(), query_.earliest),
+    pending_.reset(std::max(prepared_.first_start(), query_.earliest),
                   std::min(prepared_.latest_end, query_.deadline));
     Shape::screen(prepared_).each(
         prepared_.order, thresholds_, prepared_.last_position(), [&](std::size_t row) {
@@ -110,14 +110,14 @@ class AlternativesSweep {
           if (!query_.admits(s, row)) return true;
           if (endless && std::isinf(s.end)) {
             status_ = Status::endless;
-            return going_ = false;
+            return running_ = false;
           }
           const Shape& shape = groups_.front().shape;
-          pieces_.push_back({s.end, shape.key(s), shape.length(s), row});
-          const auto piece = static_cast<std::uint32_t>(pieces_.size() - 1);
-          return take_until({s.start, s.node, piece}, false);
+          remnants_.push_back({s.end, shape.key(s), shape.length(s), row});
+          const auto remnant = static_cast<std::uint32_t>(remnants_.size() - 1);
+          return process_until({s.start, s.node, remnant}, false);
         });
-    if (going_) take_until({kInfinity, 0, 0}, true);
+    if (running_) process_until({kInfinity, 0, 0}, true);
     return status_;
   }
 
@@ -125,55 +125,55 @@ class AlternativesSweep {
   struct Group {
     Shape shape;
     float ceiling;  // of the screen keys of its parts
-    Front top;
+    TopNRemnants top;
   };
 
   // live(), without a division.
-  bool lives(const Shape& shape, const Piece& piece, double t) const {
-    return t + length(shape, piece) <= std::min(piece.end, query_.deadline);
+  bool is_live(const Shape& shape, const SlotRemnant& remnant, double t) const {
+    return t + length(shape, remnant) <= std::min(remnant.end, query_.deadline);
   }
-  static double length(const Shape& shape, const Piece& piece) {
-    if constexpr (Shape::own_lengths)
-      return piece.own;
+  static double length(const Shape& shape, const SlotRemnant& remnant) {
+    if constexpr (Shape::per_part_length)
+      return remnant.own_length;
     else
       return shape.span;
   }
 
-  // Takes in all remnants that come before `slot`, then the slot. `last`: there is none, take all.
-  bool take_until(Coming slot, bool last) {
+  // Takes in all remnants that come before `slot`, then the slot. `last`: there is none, emit_window all.
+  bool process_until(PendingRemnant slot, bool last) {
     for (;;) {
-      const Coming* first = coming_.first(slot.start);
-      const bool remnant = first && *first < slot, none = !remnant && last;
+      const PendingRemnant* first = pending_.first(slot.start);
+      const bool is_remnant = first && *first < slot, none = !is_remnant && last;
       if (none && step_.empty()) return true;
-      const Coming next = remnant ? *first : slot;
+      const PendingRemnant next = is_remnant ? *first : slot;
       const double t = std::max(next.start, query_.earliest);
-      if constexpr (!Shape::own_lengths)
+      if constexpr (!Shape::per_part_length)
         if (t != t_ && !step_.empty()) {
-          if (!search_step()) return false;
+          if (!offer_step()) return false;
           continue;  // the step may have queued what comes before
         }
       t_ = t;
       poll();
-      if (t + shortest_ > query_.deadline || t > query_.latest) return going_ = false;
-      if (remnant) coming_.drop_first();
-      if constexpr (Shape::own_lengths) {
-        if (!offer(groups_.front(), next.node, next.piece)) return going_ = false;
+      if (t + shortest_ > query_.deadline || t > query_.latest) return running_ = false;
+      if (is_remnant) pending_.drop_first();
+      if constexpr (Shape::per_part_length) {
+        if (!offer(groups_.front(), next.node, next.remnant_id)) return running_ = false;
       } else {
-        step_.push_back(next.piece);
+        step_.push_back(next.remnant_id);
       }
-      if (!remnant) return true;
+      if (!is_remnant) return true;
     }
   }
 
-  // Offers the pieces of this t to each group, and takes every window that fits.
-  bool search_step() {
+  // Offers the remnants of this t to each group, and takes every window that fits.
+  bool offer_step() {
     for (Group& group : groups_)
       for (const std::uint32_t id : step_) {
-        const Slot& slot = prepared_.slots[pieces_[id].row];
-        if (slot.performance < group.shape.performance() ||
-            pieces_[id].key > static_cast<double>(group.ceiling))
+        const Slot& slot = prepared_.slots[remnants_[id].row];
+        if (slot.performance < group.shape.min_performance() ||
+            remnants_[id].key > static_cast<double>(group.ceiling))
           continue;
-        if (!offer(group, slot.node, id)) return going_ = false;
+        if (!offer(group, slot.node, id)) return running_ = false;
       }
     step_.clear();
     return true;
@@ -181,95 +181,95 @@ class AlternativesSweep {
 
   bool offer(Group& group, std::int32_t node, std::uint32_t id) {
     const Shape& shape = group.shape;
-    Front& top = group.top;
-    const Piece& piece = pieces_[id];
-    if (!lives(shape, piece, t_)) return true;
-    const auto usable = [&](std::uint32_t other) { return lives(shape, pieces_[other], t_); };
-    if (top.crowded()) [[unlikely]] {
-      live_ -= top.room();
-      top.make_room(usable);
-      live_ += top.room();
-      if (live_ > kMostLive) {
+    TopNRemnants& top = group.top;
+    const SlotRemnant& remnant = remnants_[id];
+    if (!is_live(shape, remnant, t_)) return true;
+    const auto usable = [&](std::uint32_t other) { return is_live(shape, remnants_[other], t_); };
+    if (top.is_overflow_full()) [[unlikely]] {
+      allocated_ -= top.allocated();
+      top.compact_overflow(usable);
+      allocated_ += top.allocated();
+      if (allocated_ > kMaxLive) {
         status_ = Status::too_many_live;
         return false;
       }
     }
-    if (!top.offer({piece.key, node, id})) return true;
+    if (!top.offer({remnant.key, node, id})) return true;
     while (top.full() && !(shape.total(top.lower()) > query_.budget)) {
-      if (top.purge(usable)) continue;
+      if (top.drop_expired(usable)) continue;
       const double cost = shape.total(top.sum());
       if (!(cost <= query_.budget)) break;
-      if (!take(group, cost)) return false;
-      top.drop_front(usable);
+      if (!emit_window(group, cost)) return false;
+      top.drop_cheapest(usable);
     }
     return true;
   }
 
   // Moves the n cheapest of a group into the result and queues their right remnants.
-  bool take(Group& group, double cost) {
-    if (out_.found.size() == kLong) enable_interrupts();
-    if (out_.parts.size() + n_ > kMostParts) {
+  bool emit_window(Group& group, double cost) {
+    if (out_.found.size() == kLongRunning) enable_interrupts();
+    if (out_.parts.size() + n_ > kMaxParts) {
       status_ = Status::too_many;
       work_ = {};  // nobody needs so much again
       return false;
     }
     const Shape& shape = group.shape;
-    const Front& top = group.top;
+    const TopNRemnants& top = group.top;
     Found found;
     found.start = found.value = t_;
     for (std::size_t i = 0; i < n_; ++i) {
-      const double length = this->length(shape, pieces_[top[i].piece]);
+      const double length = this->length(shape, remnants_[top[i].remnant]);
       found.runtime = std::max(found.runtime, length);
       found.processor_time += length;
     }
     found.cost = cost;
-    if constexpr (!Shape::own_lengths)
+    if constexpr (!Shape::per_part_length)
       found.processor_time = static_cast<double>(n_) * found.runtime;
     Part* const parts = out_.add_row(found, n_);
     for (std::size_t i = 0; i < n_; ++i) {
-      const Front::Member& member = top[i];
-      const Piece piece = pieces_[member.piece];
-      const double length = this->length(shape, piece),
-                   finish = snap_finish(t_ + length, piece.end);
-      parts[n_ <= kFewSorted ? top.rank(i) : i] = {
-          prepared_.origin(piece.row), member.node, length, shape.total(member.key),
-          static_cast<std::uint32_t>(piece.row)};
+      const TopNRemnants::Member& member = top[i];
+      const SlotRemnant remnant = remnants_[member.remnant];
+      const double length = this->length(shape, remnant),
+                   finish = snap_finish(t_ + length, remnant.end);
+      parts[n_ <= kMaxInsertionSorted ? top.rank(i) : i] = {
+          prepared_.origin(remnant.row), member.node, length, shape.total(member.key),
+          static_cast<std::uint32_t>(remnant.row)};
       if (!(finish > t_)) {
         status_ = Status::volume_too_small;
         out_.drop_last();
         return false;
       }
-      const bool more = (finish < piece.end) & lives(groups_.front().shape, piece, finish);
-      std::uint32_t rest = member.piece;
-      if constexpr (!Shape::own_lengths) {  // other groups hold the one that is taken
-        pieces_[rest].end = -kInfinity;
-        rest = static_cast<std::uint32_t>(pieces_.size());
-        if (more) pieces_.push_back(piece);
+      const bool more = (finish < remnant.end) & is_live(groups_.front().shape, remnant, finish);
+      std::uint32_t rest = member.remnant;
+      if constexpr (!Shape::per_part_length) {  // other groups hold the one that is taken
+        remnants_[rest].end = -kInfinity;
+        rest = static_cast<std::uint32_t>(remnants_.size());
+        if (more) remnants_.push_back(remnant);
       }
-      if (more) coming_.add({finish, member.node, rest});
+      if (more) pending_.add({finish, member.node, rest});
     }
-    if (n_ > kFewSorted)
+    if (n_ > kMaxInsertionSorted)
       std::sort(parts, parts + n_, [](const Part& a, const Part& b) { return a.node < b.node; });
     return out_.size() < limit_;
   }
 
-  static constexpr std::size_t kLong = 64;  // windows that take a while
-  static constexpr std::size_t kFewLive = 64;  // a group's first room beside the n cheapest
+  static constexpr std::size_t kLongRunning = 64;  // windows that emit_window a while
+  static constexpr std::size_t kInitialOverflow = 64;  // a group's first room beside the n cheapest
 
   const PreparedSlots& prepared_;
   const Query& query_;
   const std::size_t n_, limit_;
   WindowTable& out_;
   Status status_ = Status::ok;
-  bool going_ = true;
+  bool running_ = true;
   double t_ = -kInfinity, shortest_ = 0;
   Thresholds thresholds_;
   std::vector<Group> groups_;
-  std::size_t live_ = 0;  // the room of all groups
+  std::size_t allocated_ = 0;  // the room of all groups
   AlternativesScratch& work_;
-  std::vector<Piece>& pieces_;
+  std::vector<SlotRemnant>& remnants_;
   std::vector<std::uint32_t>& step_;
-  Calendar& coming_;
+  CalendarQueue& pending_;
 };
 
 }  // namespace detail
@@ -297,12 +297,12 @@ inline Status find_alternatives(const PreparedSlots& prepared, const Query& aske
         sweep.add_group(parts, prepared.min_rate_sum(static_cast<std::size_t>(query.n) - 1));
         return sweep.run();
       };
-      return query.has_overhead() ? run(Charged(query)) : run(Ragged(query));
+      return query.has_overhead() ? run(RaggedWithOverhead(query)) : run(Ragged(query));
     }
     Workspace& work = workspace();
-    detail::bound_groups(prepared, query, work);
+    detail::compute_group_bounds(prepared, query, work);
     detail::AlternativesSweep<Square> sweep(prepared, query, limit, out);
-    for (const Workspace::Bound& bound : work.bounds)
+    for (const Workspace::GroupBound& bound : work.bounds)
       if (!(bound.total > query.budget) &&
           !sweep.add_group(Square{bound.span, prepared.groups[bound.group].performance},
                            bound.least_others))

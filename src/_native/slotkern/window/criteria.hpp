@@ -14,24 +14,24 @@ namespace slotkern {
 
 // Of most criteria. A criterion has rules of its own for each of the two searches.
 struct CriterionDefaults {
-  static constexpr bool up_to_step = false;  // take slots up to the step, not all of its time
-  static constexpr bool by_bound = false;    // the total is the value: cheap nodes first
+  static constexpr bool only_up_to_step = false;  // take slots up to the step, not all of its time
+  static constexpr bool value_is_cost = false;    // the total is the value: cheap nodes first
   static constexpr bool earliest = false;    // nothing better starts earlier
 };
 struct RaggedDefaults {
-  static bool part_ok(const Best&, double, double) { return true; }
+  static bool is_part_allowed(const Best&, double, double) { return true; }
 };
 struct SquareDefaults {
-  static constexpr bool first_group = false;      // the first group that fits wins
+  static constexpr bool first_group = false;      // the first group that accepts wins
   static constexpr bool best_group_only = false;  // ties do not cross groups
-  static bool span_ok(const Best&, double) { return true; }
+  static bool is_span_allowed(const Best&, double) { return true; }
 };
 
 struct First : CriterionDefaults {
   static constexpr std::string_view name = "first";
   static constexpr std::string_view doc =
       "the papers' AMP and FirstFit: the first step whose n cheapest slots fit the budget";
-  static constexpr bool up_to_step = true, earliest = true;
+  static constexpr bool only_up_to_step = true, earliest = true;
   struct RaggedRules : RaggedDefaults {
     using Goal = EarliestStep;
   };
@@ -60,13 +60,13 @@ struct Finish : CriterionDefaults {
   static constexpr std::string_view doc = "the earliest finish of the last part (minFinish)";
   struct RaggedRules : RaggedDefaults {
     using Goal = EarliestFinish;
-    static bool part_ok(const Best& best, double t, double length) {
+    static bool is_part_allowed(const Best& best, double t, double length) {
       return t + length <= best.finish;
     }
   };
   struct SquareRules : SquareDefaults {
     using Goal = EarliestFinishOfGroups;
-    static bool span_ok(const Best& best, double span) {
+    static bool is_span_allowed(const Best& best, double span) {
       return best.start + span == best.finish;
     }
   };
@@ -78,7 +78,7 @@ struct Runtime : CriterionDefaults {
   static constexpr std::string_view doc = "the shortest time from start to finish (minRuntime)";
   struct RaggedRules : RaggedDefaults {
     using Goal = ShortestRuntime;
-    static bool part_ok(const Best& best, double, double length) { return length <= best.longest; }
+    static bool is_part_allowed(const Best& best, double, double length) { return length <= best.longest; }
   };
   struct SquareRules : SquareDefaults {
     using Goal = EarliestStart;
@@ -90,7 +90,7 @@ struct Runtime : CriterionDefaults {
 struct Cost : CriterionDefaults {
   static constexpr std::string_view name = "cost";
   static constexpr std::string_view doc = "the lowest cost of all parts together (minCost)";
-  static constexpr bool by_bound = true;
+  static constexpr bool value_is_cost = true;
   struct RaggedRules : RaggedDefaults {
     using Goal = LowestCost;
   };

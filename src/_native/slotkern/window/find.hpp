@@ -35,8 +35,8 @@ struct Answer {
   std::size_t failed = Proof::kNone;  // the row that a user's function failed at
 
   // What a search in this workspace answered.
-  void take(Status said, const Query& query, const Workspace& work) {
-    status = said;
+  void record(Status result, const Query& query, const Workspace& work) {
+    status = result;
     parts = work.parts.data();
     if (!query.limits) return;
     proven = work.proof.proven;
@@ -72,80 +72,80 @@ inline Fault check(const SlotView& view) noexcept {
 
 // What search(work, found) answers, in scratch memory of this thread.
 template <class Search>
-Answer answer_of(const Query& query, Search search) noexcept {
+Answer run_search(const Query& query, Search search) noexcept {
   Answer answer;
   answer.status = guarded([&] {
     Workspace& work = workspace();
-    answer.take(search(work, answer.found), query, work);
+    answer.record(search(work, answer.found), query, work);
     return answer.status;
   });
   return answer;
 }
 
-inline Answer find(const PreparedSlots& prepared, const Query& query, int criterion,
+inline Answer find_window(const PreparedSlots& prepared, const Query& query, int criterion,
                    ShapeKind shape) noexcept {
-  return answer_of(query, [&](Workspace& work, Found& found) {
+  return run_search(query, [&](Workspace& work, Found& found) {
     return search(prepared, query, criterion, shape, work, found);
   });
 }
 
 // Threads that are joined whatever happens (not every library has std::jthread).
-struct Helpers {
+struct JoiningThreads {
   std::vector<std::thread> threads;
 
   void join() {
     for (std::thread& thread : threads) thread.join();
     threads.clear();
   }
-  ~Helpers() { join(); }
+  ~JoiningThreads() { join(); }
 };
 
 // Tables of chunks, joined in the order of the chunks as soon as those before have come. What has
 // been joined lends its memory to chunks to come: tables that grow and go with each chunk cost as
 // much as short searches.
-class ChunksInOrder {
+class OrderedMerger {
  public:
   using Chunk = std::unique_ptr<WindowTable>;
 
-  ChunksInOrder(std::size_t chunks, WindowTable& out) : waiting_(chunks), out_(out) {}
+  OrderedMerger(std::size_t chunks, WindowTable& out) : waiting_(chunks), out_(out) {}
 
   std::size_t size() const { return waiting_.size(); }
 
   // An empty table.
-  Chunk take() {
-    const std::lock_guard lock(joining_);
-    if (spare_.empty()) return std::make_unique<WindowTable>();
-    Chunk chunk = std::move(spare_.back());
-    spare_.pop_back();
+  Chunk acquire() {
+    const std::lock_guard lock(mutex_);
+    if (recycled_.empty()) return std::make_unique<WindowTable>();
+    Chunk chunk = std::move(recycled_.back());
+    recycled_.pop_back();
     chunk->clear();
     return chunk;
   }
 
-  void put(std::size_t c, Chunk chunk) {
-    const std::lock_guard lock(joining_);
+  void submit(std::size_t c, Chunk chunk) {
+    const std::lock_guard lock(mutex_);
     waiting_[c] = std::move(chunk);
-    for (; joined_ < size() && waiting_[joined_]; ++joined_) {
-      out_.add_all(*waiting_[joined_]);
-      if (spare_.size() < kSpare) spare_.push_back(std::move(waiting_[joined_]));
-      waiting_[joined_].reset();
+    for (; merged_ < size() && waiting_[merged_]; ++merged_) {
+      out_.add_all(*waiting_[merged_]);
+      if (recycled_.size() < kMaxRecycled) recycled_.push_back(std::move(waiting_[merged_]));
+      waiting_[merged_].reset();
     }
   }
 
  private:
-  static constexpr std::size_t kSpare = 16;
+  static constexpr std::size_t kMaxRecycled = 16;
 
-  std::mutex joining_;
-  std::vector<Chunk> waiting_, spare_;
-  std::size_t joined_ = 0;
+  std::mutex mutex_;
+  std::vector<Chunk> waiting_, recycled_;
+  std::size_t merged_ = 0;
   WindowTable& out_;
 };
 
 // Many requests: one row of `out` each, in order. Every request is independent, so the result does
 // not depend on the number of threads; where the system gives no more of them, fewer do the work.
-// Of those that are wrong the first is told, as `wrong`. Each thread asks find(query) of a make().
+// Of those that are failed_query the first is told, as `failed_query`. Each thread asks find(query) of a make().
 template <class Make>
-Status find_many_by(const PreparedSlots& prepared, const std::vector<Query>& queries,
-                    ShapeKind shape, unsigned threads, WindowTable& out, std::size_t& wrong,
+Status find_windows_with(const PreparedSlots& prepared, const std::vector<Query>& queries,
+                    ShapeKind shape, unsigned threads, WindowTable& out, std::size_t& failed_query,
                     Make make) noexcept {
   return guarded([&] {
     constexpr std::size_t chunk = 64, most = 1 << 20;  // room is made for so many parts at once
@@ -155,19 +155,19 @@ Status find_many_by(const PreparedSlots& prepared, const std::vector<Query>& que
     for (std::size_t k = 0; k < queries.size() && parts < most; ++k)
       parts += std::min(static_cast<std::size_t>(queries[k].n), prepared.nodes.size());
     out.reserve(queries.size(), std::min(parts, most));
-    ChunksInOrder chunks((queries.size() + chunk - 1) / chunk, out);
+    OrderedMerger chunks((queries.size() + chunk - 1) / chunk, out);
     std::atomic<std::size_t> next{0};
-    std::mutex telling;
+    std::mutex failure_mutex;
     Status failed = Status::ok;
-    const auto tell = [&](Status status, std::size_t k) {
-      const std::lock_guard lock(telling);
+    const auto report_failure = [&](Status status, std::size_t k) {
+      const std::lock_guard lock(failure_mutex);
       if (failed == Status::ok || status == Status::interrupted ||
-          (k < wrong && failed != Status::interrupted))
-        failed = status, wrong = k;
+          (k < failed_query && failed != Status::interrupted))
+        failed = status, failed_query = k;
       next.store(chunks.size());  // what comes before has been handed out, and will be told too
     };
     const auto fill = [&](std::size_t c, auto& find) {
-      ChunksInOrder::Chunk table = chunks.take();
+      OrderedMerger::Chunk table = chunks.acquire();
       for (std::size_t k = c * chunk; k < std::min((c + 1) * chunk, queries.size()); ++k) {
         const Answer answer = find(queries[k]);
         if (answer.status == Status::ok) {
@@ -176,10 +176,10 @@ Status find_many_by(const PreparedSlots& prepared, const std::vector<Query>& que
         } else if (answer.status == Status::none) {
           table->add_none();
         } else {
-          return tell(answer.status, k);
+          return report_failure(answer.status, k);
         }
       }
-      chunks.put(c, std::move(table));
+      chunks.submit(c, std::move(table));
     };
     const auto work = [&, watch = detail::watch] {
       detail::watch = watch;
@@ -189,28 +189,28 @@ Status find_many_by(const PreparedSlots& prepared, const std::vector<Query>& que
         while ((c = next.fetch_add(1)) < chunks.size()) fill(c, find);
         return Status::ok;
       });
-      if (status != Status::ok) tell(status, c * chunk);
+      if (status != Status::ok) report_failure(status, c * chunk);
     };
-    const auto crew = static_cast<unsigned>(std::min<std::size_t>(threads, chunks.size()));
+    const auto num_workers = static_cast<unsigned>(std::min<std::size_t>(threads, chunks.size()));
     std::optional<PreparedSlots::ConcurrentReadGuard> shared;
-    if (crew > 1) shared.emplace(prepared, shape);
-    Helpers helpers;
+    if (num_workers > 1) shared.emplace(prepared, shape);
+    JoiningThreads extra_threads;
     try {
-      for (unsigned k = 1; k < crew; ++k) helpers.threads.emplace_back(work);
+      for (unsigned k = 1; k < num_workers; ++k) extra_threads.threads.emplace_back(work);
     } catch (const std::system_error&) {
     }
     work();
-    helpers.join();
+    extra_threads.join();
     if (4 * out.parts.capacity() > 5 * out.parts.size()) out.parts.shrink_to_fit();
     return failed;
   });
 }
 
-inline Status find_many(const PreparedSlots& prepared, const std::vector<Query>& queries,
+inline Status find_windows(const PreparedSlots& prepared, const std::vector<Query>& queries,
                         int criterion, ShapeKind shape, unsigned threads, WindowTable& out,
-                        std::size_t& wrong) noexcept {
-  return find_many_by(prepared, queries, shape, threads, out, wrong, [&] {
-    return [&](const Query& query) { return find(prepared, query, criterion, shape); };
+                        std::size_t& failed_query) noexcept {
+  return find_windows_with(prepared, queries, shape, threads, out, failed_query, [&] {
+    return [&](const Query& query) { return find_window(prepared, query, criterion, shape); };
   });
 }
 

@@ -9,7 +9,7 @@
 
 #include <cmath>
 
-#include "slotkern/window/within.hpp"
+#include "slotkern/window/constrained.hpp"
 
 #ifndef SLOTKERN_SEARCH_LINKAGE
 #ifdef SLOTKERN_SEARCH_DECLARED
@@ -25,60 +25,60 @@ namespace detail {
 
 // Searches without regard to limits on sums. `least`: lower bound on the value of any window.
 // Returns true with the window in `found` and work.parts.
-SLOTKERN_SEARCH_LINKAGE bool search_unlimited(const PreparedSlots& prepared, const Query& query,
+SLOTKERN_SEARCH_LINKAGE bool search_unconstrained(const PreparedSlots& prepared, const Query& query,
                                               int criterion, ShapeKind shape, double least,
                                               Workspace& work, Found& found);
 
 // Searches the cheapest ragged window with `incumbent` (possibly empty) as the best one so far.
-SLOTKERN_SEARCH_LINKAGE bool search_on(const PreparedSlots& prepared, const Query& query,
+SLOTKERN_SEARCH_LINKAGE bool improve_cheapest(const PreparedSlots& prepared, const Query& query,
                                        double least, const Best& incumbent, Workspace& work,
                                        Found& found);
 
 // Searches under limits on sums; the proof is in work.proof.
-SLOTKERN_SEARCH_LINKAGE Status search_within(const PreparedSlots& prepared, const Query& query,
+SLOTKERN_SEARCH_LINKAGE Status search_constrained(const PreparedSlots& prepared, const Query& query,
                                              int criterion, ShapeKind shape, double least,
                                              Workspace& work, Found& found);
 
 #ifndef SLOTKERN_SEARCH_DECLARED
 
-SLOTKERN_SEARCH_LINKAGE bool search_unlimited(const PreparedSlots& prepared, const Query& query,
+SLOTKERN_SEARCH_LINKAGE bool search_unconstrained(const PreparedSlots& prepared, const Query& query,
                                               int criterion, ShapeKind shape, double least,
                                               Workspace& work, Found& found) {
   return with_criterion(criterion, [&](auto c) {
     using Criterion = decltype(c);
     const bool any =
-        shape == ShapeKind::square ? search_square<Criterion>(prepared, query, work, found)
+        shape == ShapeKind::square ? find_best_square<Criterion>(prepared, query, work, found)
         : query.has_overhead()
-            ? search_ragged<Criterion, Charged>(prepared, query, least, work, found)
-            : search_ragged<Criterion, Ragged>(prepared, query, least, work, found);
+            ? find_best_ragged<Criterion, RaggedWithOverhead>(prepared, query, least, work, found)
+            : find_best_ragged<Criterion, Ragged>(prepared, query, least, work, found);
     if (any) found.value = Criterion::value(found.start, found.runtime, found.cost);
     return any;
   });
 }
 
-SLOTKERN_SEARCH_LINKAGE bool search_on(const PreparedSlots& prepared, const Query& query,
+SLOTKERN_SEARCH_LINKAGE bool improve_cheapest(const PreparedSlots& prepared, const Query& query,
                                        double least, const Best& incumbent, Workspace& work,
                                        Found& found) {
   const bool any =
-      search_ragged<Cost, Ragged>(prepared, query, least, work, found, incumbent);
+      find_best_ragged<Cost, Ragged>(prepared, query, least, work, found, incumbent);
   if (any) found.value = Cost::value(found.start, found.runtime, found.cost);
   return any;
 }
 
-SLOTKERN_SEARCH_LINKAGE Status search_within(const PreparedSlots& prepared, const Query& query,
+SLOTKERN_SEARCH_LINKAGE Status search_constrained(const PreparedSlots& prepared, const Query& query,
                                              int criterion, ShapeKind shape, double least,
                                              Workspace& work, Found& found) {
   const bool square = shape == ShapeKind::square;
   work.proof = {};
-  if (!search_unlimited(prepared, query, criterion, shape, least, work, found))
+  if (!search_unconstrained(prepared, query, criterion, shape, least, work, found))
     return Status::none;
-  if (keeps_limits(*query.limits, work.parts, square, found.runtime, within_scratch()))
+  if (satisfies_limits(*query.limits, work.parts, square, found.runtime, constrained_scratch()))
     return Status::ok;
   return with_criterion(criterion, [&](auto c) {
     using Criterion = decltype(c);
-    WithinSearch<Criterion> search(prepared, query, work, found);
+    ConstrainedSearch<Criterion> search(prepared, query, work, found);
     const bool any = square            ? search.square()
-                     : query.has_overhead() ? search.template ragged<Charged>()
+                     : query.has_overhead() ? search.template ragged<RaggedWithOverhead>()
                                        : search.template ragged<Ragged>();
     if (search.failed != Proof::kNone) {
       work.proof.failed = prepared.origin(search.failed);
@@ -99,14 +99,14 @@ SLOTKERN_SEARCH_LINKAGE Status search_within(const PreparedSlots& prepared, cons
 
 // Returns ok with the window in `found` and work.parts, or none. The volume has been checked, and
 // a maximum runtime was turned into a minimum performance. `least`: lower bound on the value.
-inline Status search_checked(const PreparedSlots& prepared, const Query& query, int criterion,
+inline Status search_validated(const PreparedSlots& prepared, const Query& query, int criterion,
                              ShapeKind shape, Workspace& work, Found& found,
                              double least = -kInfinity) {
   if (query.n > static_cast<std::int64_t>(prepared.nodes.size())) return Status::none;
   if (prepared.is_long_running(query, shape)) enable_interrupts();
   if (query.limits) [[unlikely]]
-    return detail::search_within(prepared, query, criterion, shape, least, work, found);
-  return detail::search_unlimited(prepared, query, criterion, shape, least, work, found)
+    return detail::search_constrained(prepared, query, criterion, shape, least, work, found);
+  return detail::search_unconstrained(prepared, query, criterion, shape, least, work, found)
              ? Status::ok
              : Status::none;
 }
@@ -118,7 +118,7 @@ inline Status search(const PreparedSlots& prepared, const Query& asked, int crit
   if (criterion < 0 || criterion >= kBuiltins) return Status::request_not_valid;
   const Status status = prepared.check(query);
   if (status != Status::ok) return status;
-  return search_checked(prepared, query, criterion, shape, work, found);
+  return search_validated(prepared, query, criterion, shape, work, found);
 }
 
 }  // namespace slotkern

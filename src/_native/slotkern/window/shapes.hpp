@@ -16,7 +16,7 @@ namespace slotkern {
 
 // Part i runs d_i = V / performance_i and costs V * rate_i. SlotZoneMap keys are rates.
 struct Ragged {
-  static constexpr bool own_lengths = true, keys_by_screen = true;
+  static constexpr bool per_part_length = true, index_order_is_key_order = true;
   double volume;
 
   explicit Ragged(const Query& query) : volume(query.volume) {}
@@ -25,18 +25,18 @@ struct Ragged {
   double length_on(double performance) const { return volume / performance; }
   double length(const Slot& s) const { return length_on(s.performance); }
   double key(const Slot& s) const { return volume * s.rate; }
-  double least_key(const Node& node) const {
+  double min_key(const Node& node) const {
     return volume * (node.min_price / node.performance) * (1 - kMargin);
   }
-  double least_rate(const Node& node) const { return node.min_price / node.performance; }
-  double screen_key(const Slot& s) const { return s.rate; }
-  double least_screen_key(const Group& group) const { return group.least_rate; }
+  double min_rate(const Node& node) const { return node.min_price / node.performance; }
+  double index_key(const Slot& s) const { return s.rate; }
+  double min_index_key(const Group& group) const { return group.least_rate; }
   double total(double sum) const { return sum; }
-  double most_sum(double total) const { return total * (1 + kMargin) + kUnderflow; }
-  double screened(double total) const { return (total + kUnderflow) / volume; }  // screen units
-  double screen_key_of(double key) const { return screened(key); }
-  double room() const { return volume; }
-  double performance() const { return 0; }
+  double max_key_sum(double total) const { return total * (1 + kMargin) + kUnderflow; }
+  double to_index_units(double total) const { return (total + kUnderflow) / volume; }  // screen units
+  double index_key_of(double key) const { return to_index_units(key); }
+  double required_capacity() const { return volume; }
+  double min_performance() const { return 0; }
   double shortest(const PreparedSlots& prepared) const {
     return length_on(prepared.nodes.front().performance);
   }
@@ -46,11 +46,11 @@ struct Ragged {
 // No order of rates is one of costs then, but a part costs no less than its work alone, so that
 // the screen of rates holds. It is loosened by what a rate may gain where it underflows. A
 // rate that overflows makes a part infinitely dear, as in Ragged.
-struct Charged {
-  static constexpr bool own_lengths = true, keys_by_screen = false;
+struct RaggedWithOverhead {
+  static constexpr bool per_part_length = true, index_order_is_key_order = false;
   const Query* query;
 
-  explicit Charged(const Query& asked) : query(&asked) {}
+  explicit RaggedWithOverhead(const Query& asked) : query(&asked) {}
 
   static const SlotZoneMap& screen(const PreparedSlots& prepared) { return prepared.by_rate; }
   double length_on(double performance) const { return query->length(performance); }
@@ -58,20 +58,20 @@ struct Charged {
   double key(const Slot& s) const {
     return std::isinf(s.rate) ? kInfinity : cost(s.price, s.performance);
   }
-  double least_key(const Node& node) const { return cost(node.min_price, node.performance); }
-  double least_rate(const Node& node) const {
-    return std::max(0.0, node.min_price / node.performance - kLeast);
+  double min_key(const Node& node) const { return cost(node.min_price, node.performance); }
+  double min_rate(const Node& node) const {
+    return std::max(0.0, node.min_price / node.performance - kMinSubnormal_);
   }
-  double screen_key(const Slot& s) const { return s.rate; }
-  double least_screen_key(const Group& group) const { return group.least_rate; }
+  double index_key(const Slot& s) const { return s.rate; }
+  double min_index_key(const Group& group) const { return group.least_rate; }
   double total(double sum) const { return sum; }
-  double most_sum(double total) const { return total * (1 + kMargin) + kUnderflow; }
-  double screened(double total) const {
-    return (total + kUnderflow) / query->volume + static_cast<double>(query->n) * kLeast;
+  double max_key_sum(double total) const { return total * (1 + kMargin) + kUnderflow; }
+  double to_index_units(double total) const {
+    return (total + kUnderflow) / query->volume + static_cast<double>(query->n) * kMinSubnormal_;
   }
-  double screen_key_of(double key) const { return screened(key); }
-  double room() const { return query->volume; }
-  double performance() const { return 0; }
+  double index_key_of(double key) const { return to_index_units(key); }
+  double required_capacity() const { return query->volume; }
+  double min_performance() const { return 0; }
   double shortest(const PreparedSlots& prepared) const {
     return length_on(prepared.nodes.front().performance);
   }
@@ -81,50 +81,50 @@ struct Charged {
     return price > 0 ? price * length_on(performance) : 0;
   }
 
-  static constexpr double kLeast = std::numeric_limits<double>::denorm_min();
+  static constexpr double kMinSubnormal_ = std::numeric_limits<double>::denorm_min();
 };
 
 // All parts run T = Query::length(P_k) on nodes with performance >= P_k; the window costs
 // T * (sum of prices). Keys are prices.
 struct Square {
-  static constexpr bool own_lengths = false, keys_by_screen = true;
+  static constexpr bool per_part_length = false, index_order_is_key_order = true;
   double span, least;
 
   static const SlotZoneMap& screen(const PreparedSlots& prepared) { return prepared.by_price(); }
   double length(const Slot&) const { return span; }
   double key(const Slot& s) const { return s.price; }
-  double screen_key(const Slot& s) const { return s.price; }
-  double least_screen_key(const Group& group) const { return group.least_price; }
+  double index_key(const Slot& s) const { return s.price; }
+  double min_index_key(const Group& group) const { return group.least_price; }
   double total(double sum) const { return span * sum; }
-  double most_sum(double total) const { return (total + kUnderflow) / span * (1 + kMargin); }
-  double screened(double total) const { return (total + kUnderflow) / span; }
-  double screen_key_of(double key) const { return key; }
-  double room() const { return span; }
-  double performance() const { return least; }
+  double max_key_sum(double total) const { return (total + kUnderflow) / span * (1 + kMargin); }
+  double to_index_units(double total) const { return (total + kUnderflow) / span; }
+  double index_key_of(double key) const { return key; }
+  double required_capacity() const { return span; }
+  double min_performance() const { return least; }
   double shortest(const PreparedSlots&) const { return span; }
 };
 
 template <class Shape>
-bool live(const Query& query, const Shape& shape, const Slot& slot, double t) {
+bool is_live(const Query& query, const Shape& shape, const Slot& slot, double t) {
   return t + shape.length(slot) <= query.limit(slot);
 }
 
 // The screen keys of slots that fit under `ceiling` beside `others` (both sides rounded safe).
-inline float key_ceiling(double ceiling, double least_others) {
+inline float max_index_key(double ceiling, double least_others) {
   const double most = ceiling - least_others + kMargin * (ceiling + least_others);
   return std::isnan(most) ? std::numeric_limits<float>::infinity() : round_up(most);
 }
 
 template <class Shape>
-Thresholds first_thresholds(const PreparedSlots& prepared, const Query& query,
+Thresholds initial_thresholds(const PreparedSlots& prepared, const Query& query,
                             const Shape& shape) {
   Thresholds thresholds;
-  thresholds.capacity = round_down(shape.room() * (1 - kMargin));
-  thresholds.performance = round_down(std::max(query.min_performance, shape.performance()));
+  thresholds.capacity = round_down(shape.required_capacity() * (1 - kMargin));
+  thresholds.performance = round_down(std::max(query.min_performance, shape.min_performance()));
   thresholds.end = Shape::screen(prepared).ending(query.earliest);
   return thresholds;
 }
 
-static_assert(ShapePolicy<Ragged> && ShapePolicy<Charged> && ShapePolicy<Square>);
+static_assert(ShapePolicy<Ragged> && ShapePolicy<RaggedWithOverhead> && ShapePolicy<Square>);
 
 }  // namespace slotkern

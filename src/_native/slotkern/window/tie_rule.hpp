@@ -11,107 +11,107 @@
 #include <limits>
 #include <vector>
 
-#include "slotkern/window/cheapest.hpp"
+#include "slotkern/window/top_n.hpp"
 #include "slotkern/window/shapes.hpp"
 
 namespace slotkern {
 
 // The order of the tie rule.
-inline bool cheaper(const PreparedSlots& prepared, const Entry& a, const Entry& b) {
+inline bool is_cheaper(const PreparedSlots& prepared, const Entry& a, const Entry& b) {
   if (a.key != b.key) return a.key < b.key;
   return prepared.slots[a.row].node < prepared.slots[b.row].node;
 }
 
 // The n-th so far, and what comes after it where nodes are of few kinds; elsewhere nothing is said.
 template <class Shape>
-class NthSoFar {
+class NthCandidate {
  public:
   // Slots of nodes of less than this performance do not count.
-  NthSoFar(const PreparedSlots& prepared, const Shape& shape, double performance)
+  NthCandidate(const PreparedSlots& prepared, const Shape& shape, double performance)
       : prepared_(prepared), shape_(shape), screen_(Shape::screen(prepared)),
-        few_kinds_(Shape::keys_by_screen && screen_.dictionary().is_exact()) {
-    if (few_kinds_) group_ = prepared.slowest_group_at_least(performance);
+        dictionary_coded_(Shape::index_order_is_key_order && screen_.dictionary().is_exact()) {
+    if (dictionary_coded_) group_ = prepared.slowest_group_at_least(performance);
   }
 
   void set(const Entry& nth) {
     key_ = nth.key;
-    if (!few_kinds_) return;
+    if (!dictionary_coded_) return;
     const Slot& slot = prepared_.slots[nth.row];
-    const double key = shape_.screen_key(slot);
-    known_ = true;
-    node_ = slot.node, nodes_ = round_down(node_);
-    const bool is_least = !group_ || !(key > shape_.least_screen_key(*group_));
-    cheaper_ = is_least ? -std::numeric_limits<float>::infinity() : screen_.dictionary().predecessor_code(key);
+    const double key = shape_.index_key(slot);
+    has_node_test_ = true;
+    node_ = slot.node, node_as_float_ = round_down(node_);
+    const bool is_least = !group_ || !(key > shape_.min_index_key(*group_));
+    max_smaller_key_ = is_least ? -std::numeric_limits<float>::infinity() : screen_.dictionary().predecessor_code(key);
   }
   bool precedes(double key, const Slot& slot) const {
-    return key > key_ || (known_ && key == key_ && slot.node > node_);
+    return key > key_ || (has_node_test_ && key == key_ && slot.node > node_);
   }
   // Bit j: the block on the j-th entry from here may have a slot that does not come after it.
-  std::uint64_t may_join(std::size_t entries) const {
-    if (!known_) return ~std::uint64_t{0};
-    return screen_.blocks_with_keys(entries, cheaper_) |
-           detail::mask_at_most64(&prepared_.min_node_ids[entries], nodes_);
+  std::uint64_t blocks_to_visit(std::size_t entries) const {
+    if (!has_node_test_) return ~std::uint64_t{0};
+    return screen_.blocks_with_keys(entries, max_smaller_key_) |
+           detail::mask_at_most64(&prepared_.min_node_ids[entries], node_as_float_);
   }
 
  private:
   const PreparedSlots& prepared_;
   const Shape& shape_;
   const SlotZoneMap& screen_;
-  const bool few_kinds_;
+  const bool dictionary_coded_;
   const Group* group_ = nullptr;
   double key_ = kInfinity;
-  bool known_ = false;       // what follows
+  bool has_node_test_ = false;       // what follows
   std::int32_t node_ = 0;
-  float nodes_ = 0;          // the same
-  float cheaper_ = 0;        // keys of the screen that may be less than its
+  float node_as_float_ = 0;          // the same
+  float max_smaller_key_ = 0;        // keys of the screen that may be less than its
 };
 
 // The n cheapest of the slots that are live at t and pass `useful`, in the order of the tie rule,
-// into `chosen`; whether there are n. each(thresholds, so_far, take) calls take(row) for what
+// into `chosen`; whether there are n. each(thresholds, nth_so_far, take) calls take(row) for what
 // passes, which says whether that may be one of them. The n-th of those so far tightens the screen:
 // of few after each slot, of many whenever about n more have come.
 template <class Shape, class Useful, class Each>
-bool choose_cheapest(const PreparedSlots& prepared, const Query& query, const Shape& shape,
+bool select_cheapest(const PreparedSlots& prepared, const Query& query, const Shape& shape,
                      double t, Thresholds& thresholds, Useful useful, std::vector<Entry>& chosen,
                      Each each) {
   const std::size_t n = static_cast<std::size_t>(query.n), room = 2 * n + 8;
-  const bool sorts = n <= kFewSorted;
+  const bool keeps_sorted = n <= kMaxInsertionSorted;
   const auto before = [&prepared](const Entry& a, const Entry& b) {
-    return cheaper(prepared, a, b);
+    return is_cheaper(prepared, a, b);
   };
   chosen.resize(room);
   std::size_t size = 0;
-  NthSoFar<Shape> so_far(prepared, shape, thresholds.performance);
-  const auto drop_rest = [&] {
+  NthCandidate<Shape> nth_so_far(prepared, shape, thresholds.performance);
+  const auto keep_n_cheapest = [&] {
     const auto first = chosen.begin(), nth = first + static_cast<std::ptrdiff_t>(n) - 1;
-    if (!sorts) std::nth_element(first, nth, first + static_cast<std::ptrdiff_t>(size), before);
+    if (!keeps_sorted) std::nth_element(first, nth, first + static_cast<std::ptrdiff_t>(size), before);
     size = n;
-    so_far.set(*nth);
-    thresholds.key = std::min(thresholds.key, key_ceiling(shape.screen_key_of(nth->key), 0));
+    nth_so_far.set(*nth);
+    thresholds.key = std::min(thresholds.key, max_index_key(shape.index_key_of(nth->key), 0));
   };
-  each(thresholds, so_far, [&](std::size_t row) {
+  each(thresholds, nth_so_far, [&](std::size_t row) {
     const Slot& s = prepared.slots[row];
     const Entry entry{shape.key(s), row};
-    if (so_far.precedes(entry.key, s) || !live(query, shape, s, t) || !query.admits(s, row) ||
-        s.performance < shape.performance() || !useful(s))
+    if (nth_so_far.precedes(entry.key, s) || !is_live(query, shape, s, t) || !query.admits(s, row) ||
+        s.performance < shape.min_performance() || !useful(s))
       return false;
-    if (sorts)
+    if (keeps_sorted)
       insert_sorted(chosen, size++, entry, before);
     else
       chosen[size++] = entry;
-    if (size == room || (sorts && size >= n)) drop_rest();
+    if (size == room || (keeps_sorted && size >= n)) keep_n_cheapest();
     return true;
   });
-  if (size > n) drop_rest();
+  if (size > n) keep_n_cheapest();
   chosen.resize(size);
-  if (!sorts) std::sort(chosen.begin(), chosen.end(), before);
+  if (!keeps_sorted) std::sort(chosen.begin(), chosen.end(), before);
   return size == n;
 }
 
 template <class Shape>
 Thresholds thresholds_at(const PreparedSlots& prepared, const Query& query, const Shape& shape,
                          double t) {
-  Thresholds thresholds = first_thresholds(prepared, query, shape);
+  Thresholds thresholds = initial_thresholds(prepared, query, shape);
   thresholds.end = std::max(thresholds.end, Shape::screen(prepared).ending(t));
   return thresholds;
 }
@@ -123,15 +123,15 @@ bool cheapest_at(const PreparedSlots& prepared, const Query& query, const Shape&
                  std::size_t last, double nth_key, double least_performance, Useful useful,
                  std::vector<Entry>& chosen) {
   Thresholds thresholds = thresholds_at(prepared, query, shape, t);
-  thresholds.key = key_ceiling(shape.screen_key_of(nth_key), 0);
+  thresholds.key = max_index_key(shape.index_key_of(nth_key), 0);
   thresholds.performance =
       std::max(thresholds.performance, round_down(least_performance * (1 - kMargin)));
-  return choose_cheapest(
+  return select_cheapest(
       prepared, query, shape, t, thresholds, useful, chosen,
-      [&](const Thresholds& tightened, const NthSoFar<Shape>& so_far, auto take) {
+      [&](const Thresholds& tightened, const NthCandidate<Shape>& nth_so_far, auto take) {
         Shape::screen(prepared).each_of(
             prepared.order, tightened, 0, last,
-            [&](std::size_t entries) { return so_far.may_join(entries); },
+            [&](std::size_t entries) { return nth_so_far.blocks_to_visit(entries); },
             [&](std::size_t row, std::size_t) { return take(row), true; });
       });
 }
@@ -139,28 +139,28 @@ bool cheapest_at(const PreparedSlots& prepared, const Query& query, const Shape&
 // The same of all slots that have begun by t, where those are found among a few of low keys: false
 // also where they are not, for all such are busy, or nothing is known of keys.
 template <class Shape>
-bool soon_cheapest_at(const PreparedSlots& prepared, const Query& query, const Shape& shape,
+bool probe_cheapest_at(const PreparedSlots& prepared, const Query& query, const Shape& shape,
                       double t, std::vector<Entry>& chosen) {
   const SlotZoneMap& screen = Shape::screen(prepared);
-  std::size_t wanted = 2 * static_cast<std::size_t>(query.n) + 4;
+  std::size_t quota = 2 * static_cast<std::size_t>(query.n) + 4;
   const std::size_t last = prepared.last_row_position_at(t);
-  bool looked = false, sure = false;
+  bool probed = false, succeeded = false;
   // Where too few are found, what holds a little less than is asked for has gathered: some more.
-  for (int tries = screen.probe_budget(); tries > 0; --tries, wanted *= 4) {
+  for (int tries = screen.probe_budget(); tries > 0; --tries, quota *= 4) {
     Thresholds thresholds = thresholds_at(prepared, query, shape, t);
-    const bool all = choose_cheapest(
+    const bool all = select_cheapest(
         prepared, query, shape, t, thresholds, [t](const Slot& s) { return s.start <= t; }, chosen,
-        [&](Thresholds& lowered, const NthSoFar<Shape>&, auto take) {
-          looked = screen.probe_cheapest(
-              prepared.order, lowered, last, wanted,
+        [&](Thresholds& lowered, const NthCandidate<Shape>&, auto take) {
+          probed = screen.probe_cheapest(
+              prepared.order, lowered, last, quota,
               [&](std::size_t row) { prefetch(&prepared.slots[row]), prefetch(&prepared.origins[row]); },
               take);
         });
-    sure = all && key_ceiling(shape.screen_key_of(chosen.back().key), 0) <= thresholds.key;
-    if (sure || !looked) break;
+    succeeded = all && max_index_key(shape.index_key_of(chosen.back().key), 0) <= thresholds.key;
+    if (succeeded || !probed) break;
   }
-  if (looked) screen.report_probe(sure);
-  return sure;
+  if (probed) screen.report_probe(succeeded);
+  return succeeded;
 }
 
 }  // namespace slotkern

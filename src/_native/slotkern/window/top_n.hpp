@@ -31,9 +31,9 @@ struct ByKey {
 };
 
 // Among so few the place is counted, not looked for.
-inline constexpr std::size_t kFewSorted = 12;
+inline constexpr std::size_t kMaxInsertionSorted = 12;
 
-// Puts an entry among the first `size` of a sorted array that has room for it; says where. Of the
+// Puts an entry among the first `size` of a sorted array that has allocated for it; says where. Of the
 // ways to find its place each is the quickest at its sizes.
 template <class Order>
 SLOTKERN_INLINE std::size_t insert_sorted(std::vector<Entry>& array, std::size_t size, Entry entry,
@@ -41,7 +41,7 @@ SLOTKERN_INLINE std::size_t insert_sorted(std::vector<Entry>& array, std::size_t
   constexpr std::size_t stride = 8;
   Entry* const entries = array.data();
   std::size_t at = 0;
-  if (size <= kFewSorted) {  // without a branch on keys, which would be guessed wrong
+  if (size <= kMaxInsertionSorted) {  // without a branch on keys, which would be guessed wrong
     for (std::size_t i = 0; i < size; ++i) at += !order(entry, entries[i]);
     for (std::size_t i = size; i > 0; --i) entries[i] = entries[i - (i > at)];
   } else if (size <= 40) {
@@ -82,47 +82,47 @@ class RunningSum {
 };
 
 template <class Order = ByKey>
-class SmallestOf {
+class TopN {
  public:
-  SmallestOf() = default;
-  explicit SmallestOf(Order order) : order_(order) {}
+  TopN() = default;
+  explicit TopN(Order order) : order_(order) {}
 
   // Room for n smallest among at most `members`; with no reserve what falls out of the
   // array is gone, for sets that never lose a member.
   void reset(std::size_t n, std::size_t members, bool reserve = true) {
     if (array_.size() < n + 4) array_.resize(n + 4);  // first what may fail
-    if (reserve && rest_.size() < members) rest_.resize(members);
+    if (reserve && overflow_.size() < members) overflow_.resize(members);
     n_ = n;
     capacity_ = n + 4;
-    reserve_ = reserve;
-    lazy_ = reserve && n > 8;
+    has_overflow_ = reserve;
+    appends_until_full_ = reserve && n > 8;
     sorted_ = true;
-    heaped_ = rest_size_ = 0;
+    heaped_ = overflow_size_ = 0;
     size_ = 0;
-    cut_ = kInfinity;
+    cutoff_ = kInfinity;
     sum_ = {};
   }
 
   // Adds a member; true when it is among the n smallest now. What is infinite is no member.
   bool offer(double key, std::size_t row) {
     const Entry entry{key, row};
-    if (size_ < n_ && lazy_ && key < kInfinity) {
+    if (size_ < n_ && appends_until_full_ && key < kInfinity) {
       array_[size_++] = entry;
       sorted_ = false;
       sum_.add(key);
       return true;
     }
     if (!sorted_) sort();
-    if (key >= cut_) {
+    if (key >= cutoff_) {
       if (key == kInfinity) return false;
-      if (key > cut_ || !order_(entry, array_[size_ - 1])) {
-        put_aside(entry);
+      if (key > cutoff_ || !order_(entry, array_[size_ - 1])) {
+        add_overflow(entry);
         return false;
       }
     }
-    if (size_ == capacity_) put_aside(array_[--size_]);
+    if (size_ == capacity_) add_overflow(array_[--size_]);
     const std::size_t at = insert_sorted(array_, size_++, entry, order_);
-    if (size_ == capacity_ || rest_size_ > 0) cut_ = array_[size_ - 1].key;
+    if (size_ == capacity_ || overflow_size_ > 0) cutoff_ = array_[size_ - 1].key;
     if (at >= n_) return false;
     sum_.add(key);
     if (size_ > n_) sum_.drop(array_[n_].key);
@@ -143,7 +143,7 @@ class SmallestOf {
 
   // Drops what keep(row) refuses if any of it is among the n smallest, and says whether it did.
   template <class Keep>
-  bool purge(Keep keep) {
+  bool drop_expired(Keep keep) {
     const std::size_t front = std::min(n_, size_);
     std::size_t kept = 0;
     while (kept < front && keep(array_[kept].row)) ++kept;
@@ -154,12 +154,12 @@ class SmallestOf {
     for (std::size_t i = kept + 1; i < size_; ++i)
       if (keep(array_[i].row)) array_[kept++] = array_[i];
     size_ = kept;
-    settle(keep);
+    restore_array(keep);
     return true;
   }
 
  private:
-  struct Later {
+  struct ReverseOrder {
     Order order;
     bool operator()(const Entry& a, const Entry& b) const { return order(b, a); }
   };
@@ -169,45 +169,45 @@ class SmallestOf {
     sorted_ = true;
   }
 
-  void put_aside(const Entry& entry) {
-    if (reserve_) rest_[rest_size_++] = entry;
+  void add_overflow(const Entry& entry) {
+    if (has_overflow_) overflow_[overflow_size_++] = entry;
   }
 
   template <class Keep>
-  void settle(Keep keep) {
+  void restore_array(Keep keep) {
     if (size_ < n_) refill(keep);
-    cut_ = rest_size_ > 0 || size_ == capacity_ ? array_[size_ - 1].key : kInfinity;
+    cutoff_ = overflow_size_ > 0 || size_ == capacity_ ? array_[size_ - 1].key : kInfinity;
     sum_.of(array_, std::min(n_, size_));
   }
 
   template <class Keep>
   void refill(Keep keep) {
-    const auto first = rest_.begin();
+    const auto first = overflow_.begin();
     const auto at = [first](std::size_t i) { return first + static_cast<std::ptrdiff_t>(i); };
-    for (std::size_t i = heaped_; i < rest_size_; ++i)
-      if (keep(rest_[i].row)) {
-        rest_[heaped_++] = rest_[i];
-        std::push_heap(first, at(heaped_), Later{order_});
+    for (std::size_t i = heaped_; i < overflow_size_; ++i)
+      if (keep(overflow_[i].row)) {
+        overflow_[heaped_++] = overflow_[i];
+        std::push_heap(first, at(heaped_), ReverseOrder{order_});
       }
-    rest_size_ = heaped_;
-    while (size_ < n_ && rest_size_ > 0) {
-      std::pop_heap(first, at(rest_size_), Later{order_});
-      const Entry& entry = rest_[--rest_size_];
+    overflow_size_ = heaped_;
+    while (size_ < n_ && overflow_size_ > 0) {
+      std::pop_heap(first, at(overflow_size_), ReverseOrder{order_});
+      const Entry& entry = overflow_[--overflow_size_];
       if (keep(entry.row)) array_[size_++] = entry;
     }
-    heaped_ = rest_size_;
+    heaped_ = overflow_size_;
   }
 
   [[no_unique_address]] Order order_{};
   std::size_t n_ = 0, capacity_ = 0, size_ = 0;
-  double cut_ = kInfinity;  // keys from here on belong to the reserve
+  double cutoff_ = kInfinity;  // keys from here on belong to the reserve
   RunningSum sum_;  // of the n smallest
-  bool reserve_ = true;
-  bool lazy_ = false, sorted_ = true;  // fewer than n are kept as they came, until they are n
-  std::size_t heaped_ = 0, rest_size_ = 0;  // of rest_: the heap, then its tail
-  std::vector<Entry> array_, rest_;
+  bool has_overflow_ = true;
+  bool appends_until_full_ = false, sorted_ = true;  // fewer than n are kept as they came, until they are n
+  std::size_t heaped_ = 0, overflow_size_ = 0;  // of overflow_: the heap, then its tail
+  std::vector<Entry> array_, overflow_;
 };
 
-using NCheapest = SmallestOf<>;
+using TopNByKey = TopN<>;
 
 }  // namespace slotkern

@@ -1,5 +1,5 @@
 // The live slots of one step of a search under limits on sums, and the questions about them:
-// is there any set of n that keeps all limits, which is the cheapest, which is worth most.
+// is there any set of n that keeps all limits, which is the select_cheapest, which is worth most.
 //
 // The budget is a limit like the others, on the sum of keys. A square window of a group must
 // hold a slot of the group's own performance (an anchor), because its parts run as long as its
@@ -23,22 +23,22 @@
 namespace slotkern {
 
 // After its most work a search only bounds what it has not decided; after this much more of it, as
-// a share, it stops.
-inline constexpr double kOverwork = 0.25;
-inline constexpr std::int64_t kLeastWork = 1 << 16;
+// a share, it prunes.
+inline constexpr double kWorkTolerance = 0.25;
+inline constexpr std::int64_t kMinWork = 1 << 16;
 
 // A part in a slot; all limits from above.
-struct MeasuredPart {
+struct ConstrainedPart {
   std::size_t row = 0;
-  double key = 0, until = 0, length = 0, value = 0, anchor = 0;
+  double key = 0, live_until = 0, length = 0, value = 0, anchor = 0;
   std::array<double, kMaxSumConstraints> use{};
 };
 
 // The same by columns.
-struct PartColumns {
+struct ConstrainedParts {
   std::size_t limits = 0;
   std::vector<std::size_t> row;
-  std::vector<double> key, until, length, value;
+  std::vector<double> key, live_until, length, value;
   std::vector<double> anchor;  // -1, else 0
   std::array<std::vector<double>, kMaxSumConstraints> use;
 
@@ -61,18 +61,18 @@ struct PartColumns {
         column[j] = before[static_cast<std::size_t>(order[j])];
     });
   }
-  void push(const MeasuredPart& part) {
-    row.push_back(part.row), key.push_back(part.key), until.push_back(part.until);
+  void push(const ConstrainedPart& part) {
+    row.push_back(part.row), key.push_back(part.key), live_until.push_back(part.live_until);
     length.push_back(part.length), value.push_back(part.value), anchor.push_back(part.anchor);
     for (std::size_t k = 0; k < limits; ++k) use[k].push_back(part.use[k]);
   }
-  void put(std::size_t j, const MeasuredPart& part) {
-    row[j] = part.row, key[j] = part.key, until[j] = part.until;
+  void put(std::size_t j, const ConstrainedPart& part) {
+    row[j] = part.row, key[j] = part.key, live_until[j] = part.live_until;
     length[j] = part.length, value[j] = part.value, anchor[j] = part.anchor;
     for (std::size_t k = 0; k < limits; ++k) use[k][j] = part.use[k];
   }
-  void push(const PartColumns& other, std::size_t j) {
-    row.push_back(other.row[j]), key.push_back(other.key[j]), until.push_back(other.until[j]);
+  void push(const ConstrainedParts& other, std::size_t j) {
+    row.push_back(other.row[j]), key.push_back(other.key[j]), live_until.push_back(other.live_until[j]);
     length.push_back(other.length[j]), value.push_back(other.value[j]);
     anchor.push_back(other.anchor[j]);
     for (std::size_t k = 0; k < limits; ++k) use[k].push_back(other.use[k][j]);
@@ -81,27 +81,27 @@ struct PartColumns {
  private:
   template <class Visit>
   void each(Visit visit) {
-    visit(row), visit(key), visit(until), visit(length), visit(value), visit(anchor);
+    visit(row), visit(key), visit(live_until), visit(length), visit(value), visit(anchor);
     for (std::size_t k = 0; k < limits; ++k) visit(use[k]);
   }
 };
 
 // Scratch of one thread; it only grows.
-struct WithinScratch {
+struct ConstrainedScratch {
   MultidimKnapsack knapsack;
   ConstrainedCheapest cheapest;
   ExactSum sum;
-  PartColumns live, all;  // of a step; of a search
+  ConstrainedParts live, all;  // of a step; of a search
   std::vector<int> order, set;
   std::vector<double> terms;
   std::vector<Entry> chosen;
-  // Of a sieve: what slots weigh, by row and by their place in `all`.
+  // Of a sieve: what slots weigh, by row and by their index in `all`.
   DualSimplex multipliers;
-  std::vector<double> sieve_weight, weight, least_of;
+  std::vector<double> weight_by_row, weight, least_of;
   // Of a search for the least cost.
   struct Step {
     double bound, last;  // of sums of keys; the largest weight of the others in it
-    std::size_t place;   // in `all`
+    std::size_t index;   // in `all`
     bool alone;          // no other step has the same start
   };
   struct Tie {
@@ -109,16 +109,16 @@ struct WithinScratch {
   };
   struct Other {
     double weight;
-    std::size_t place;
+    std::size_t index;
   };
-  std::vector<std::size_t> places;
+  std::vector<std::size_t> candidates;
   std::vector<Step> steps;
   std::vector<Tie> ties;
   std::vector<Other> others;
 };
 
-inline WithinScratch& within_scratch() {
-  static thread_local WithinScratch scratch;
+inline ConstrainedScratch& constrained_scratch() {
+  static thread_local ConstrainedScratch scratch;
   return scratch;
 }
 
@@ -129,9 +129,9 @@ namespace detail {
 inline constexpr int kOneByOne = 4;
 
 // Returns true if a search has exceeded its work limit by the tolerated share and must stop.
-inline bool overworked(const Query& query, const WithinScratch& work) {
+inline bool exceeds_work_limit(const Query& query, const ConstrainedScratch& work) {
   return static_cast<double>(work.knapsack.work) >
-         static_cast<double>(query.max_work) * (1 + kOverwork) + kLeastWork;
+         static_cast<double>(query.max_work) * (1 + kWorkTolerance) + kMinWork;
 }
 
 }  // namespace detail
@@ -139,14 +139,14 @@ inline bool overworked(const Query& query, const WithinScratch& work) {
 static_assert(kMaxSumConstraints + 2 == kMaxSumLimits);
 
 template <class Shape>
-class LiveWithin {
+class ConstrainedLiveSet {
  public:
-  static constexpr bool kSquare = !Shape::own_lengths;
+  static constexpr bool kSquare = !Shape::per_part_length;
 
   std::size_t failed = kNone;  // the row that a user's function failed at
 
-  LiveWithin(const PreparedSlots& prepared, const Query& query, const Shape& shape,
-             WithinScratch& work)
+  ConstrainedLiveSet(const PreparedSlots& prepared, const Query& query, const Shape& shape,
+             ConstrainedScratch& work)
       : prepared_(prepared), query_(query), shape_(shape), limits_(*query.limits), w_(work),
         n_(static_cast<int>(query.n)),
         money_(query.max_cost()) {
@@ -158,16 +158,16 @@ class LiveWithin {
 
   void clear() {
     w_.live.clear(limits_.all.size());
-    soonest_ = kInfinity;
+    earliest_expiry_ = kInfinity;
   }
 
-  bool live(const Slot& s, std::size_t row, double t) const {
-    return slotkern::live(query_, shape_, s, t) && query_.admits(s, row) &&
-           s.performance >= shape_.performance();
+  bool is_live(const Slot& s, std::size_t row, double t) const {
+    return slotkern::is_live(query_, shape_, s, t) && query_.admits(s, row) &&
+           s.performance >= shape_.min_performance();
   }
 
   // Into `part`, worth z; false if it is in no window whatever the others are.
-  bool measure(std::size_t row, MeasuredPart& part, double z = 0) {
+  bool measure(std::size_t row, ConstrainedPart& part, double z = 0) {
     const Slot& s = prepared_.slots[row];
     const std::size_t origin = prepared_.origin(row);
     const double length = shape_.length(s), end = query_.limit(s);
@@ -182,7 +182,7 @@ class LiveWithin {
       if (!(std::fabs(use) <= kMaxUse)) return false;
       if (limits_.all[k].at_least) use = -use;
     }
-    part.until =
+    part.live_until =
         std::isinf(end) ? end : end - length - 4 * 0x1p-52 * (std::fabs(end) + length);
     part.anchor = !kSquare || query_.length(s.performance) == length ? -1 : 0;
     return true;
@@ -190,46 +190,46 @@ class LiveWithin {
 
   // Another slot; false if it is in no window.
   bool add(std::size_t row, double z = 0) {
-    MeasuredPart part;
+    ConstrainedPart part;
     if (!measure(row, part, z)) return false;
     w_.live.push(part);
-    soonest_ = std::min(soonest_, part.until);
+    earliest_expiry_ = std::min(earliest_expiry_, part.live_until);
     return true;
   }
 
   // Whether the j-th of some columns, that was live once, still is at t.
-  bool still(const PartColumns& columns, std::size_t j, double t) const {
-    return !(t > columns.until[j]) ||
-           slotkern::live(query_, shape_, prepared_.slots[columns.row[j]], t);
+  bool is_still_live(const ConstrainedParts& columns, std::size_t j, double t) const {
+    return !(t > columns.live_until[j]) ||
+           slotkern::is_live(query_, shape_, prepared_.slots[columns.row[j]], t);
   }
 
   // Drops what has expired by t.
   void expire(double t) {
-    if (t > soonest_) keep_if([&](int j) { return still(w_.live, at(j), t); });
+    if (t > earliest_expiry_) keep_if([&](int j) { return is_still_live(w_.live, at(j), t); });
   }
 
   template <class Keep>
   void keep_if(Keep keep) {
     std::size_t kept = 0;
-    soonest_ = kInfinity;
+    earliest_expiry_ = kInfinity;
     for (std::size_t j = 0; j < size(); ++j) {
       if (!keep(static_cast<int>(j))) continue;
       if (kept != j) w_.live.move(j, kept);
-      soonest_ = std::min(soonest_, w_.live.until[kept++]);
+      earliest_expiry_ = std::min(earliest_expiry_, w_.live.live_until[kept++]);
     }
     w_.live.resize(kept);
   }
 
   // A set of n (with the newest slot, if it is `forced`), into `chosen`, worth more than
-  // `incumbent`: of the largest sum of z (`whole` if they may be integers) within `gap`, the total
+  // `incumbent`: of the largest sum of z (`integral` if they may be integers) within `gap`, the total
   // of costs at most `most` but for rounding. False: there is none, unless the knapsack is not
-  // `complete`: it stops when its work of all calls has reached `work`.
-  bool solve(const std::vector<double>& z, bool whole, bool forced, double most, double incumbent,
+  // `complete`: it prunes when its work of all calls has reached `work`.
+  bool solve(const std::vector<double>& z, bool integral, bool forced, double most, double incumbent,
              double gap, std::int64_t work) {
     const int count = static_cast<int>(size()), newest = forced ? count - 1 : -1;
     w_.knapsack.complete = true;
     if (count < n_) return false;
-    if (++solved_ == kLong) enable_interrupts();
+    if (++solved_ == kLongRunning) enable_interrupts();
     MultidimItems items;
     Amounts amounts{}, taken{};
     items.value = z.data();
@@ -242,13 +242,13 @@ class LiveWithin {
     };
     for (std::size_t k = 0; k < limits_.all.size(); ++k)
       limit(w_.live.use[k], limits_.all[k].upper_amount());
-    if (most_sum(most) < 1e300) limit(w_.live.key, most_sum(most));
+    if (max_key_sum(most) < 1e300) limit(w_.live.key, max_key_sum(most));
     const bool anchored = forced && w_.live.anchor[at(newest)] < 0;
     if (kSquare && !anchored && some_are_no_anchor()) limit(w_.live.anchor, -1);
     MultidimKnapsack& knapsack = w_.knapsack;
     knapsack.gap = gap;
     knapsack.scale = ValueScale::from_values(z.data(), count);
-    knapsack.scale.all_integer = knapsack.scale.all_integer && whole;
+    knapsack.scale.all_integer = knapsack.scale.all_integer && integral;
     knapsack.max_work = work;
     const bool any = knapsack.solve(
         items, forced ? n_ - 1 : n_, amounts, taken, forced ? z[at(newest)] : 0, incumbent,
@@ -259,7 +259,7 @@ class LiveWithin {
     return true;
   }
 
-  // The same for a set whose keys sum up to less than `incumbent`; see least_sum().
+  // The same for a set whose keys sum up to less than `incumbent`; see min_sum().
   bool solve_cheap(bool forced, double most, double incumbent, double gap, std::int64_t work) {
     // Huge keys are taken smaller, so that no sum overflows.
     const std::vector<double>& keys = w_.live.key;
@@ -270,11 +270,11 @@ class LiveWithin {
   }
 
   // No set that solve_cheap() has not seen has a smaller sum of keys.
-  double least_sum() const { return -w_.knapsack.bound * unit_; }
+  double min_sum() const { return -w_.knapsack.bound * unit_; }
 
-  // Finds the cheapest set by the tie rule, below `most`, or up to it if `inclusive`. Returns false
+  // Finds the select_cheapest set by the tie rule, below `most`, or up to it if `inclusive`. Returns false
   // if there is none, or if `work` units did not suffice (see `finished`). Sorts the slots by cost.
-  bool cheapest(double most, bool inclusive, std::int64_t work) {
+  bool select_cheapest(double most, bool inclusive, std::int64_t work) {
     order_by_cost();
     MultidimItems items;
     Amounts amounts{}, lambda = w_.knapsack.multipliers();
@@ -291,7 +291,7 @@ class LiveWithin {
       amounts[k] = -1, lambda[k] = 0;
     }
     finished = w_.cheapest.run(
-        items, n_, amounts, lambda, most, inclusive, most_sum(most), work,
+        items, n_, amounts, lambda, most, inclusive, max_key_sum(most), work,
         [&](double sum) { return shape_.total(sum); },
         [&](const std::vector<int>& ids) { return fits(ids, -1); });
     w_.knapsack.work += w_.cheapest.work;
@@ -307,7 +307,7 @@ class LiveWithin {
     w_.chosen.clear();
     for (const int j : chosen) w_.chosen.push_back({w_.live.key[at(j)], w_.live.row[at(j)]});
     std::sort(w_.chosen.begin(), w_.chosen.end(), [&](const Entry& a, const Entry& b) {
-      return cheaper(prepared_, a, b);
+      return is_cheaper(prepared_, a, b);
     });
     return w_.chosen;
   }
@@ -319,7 +319,7 @@ class LiveWithin {
   }
 
   // No set of a total up to `most` has a larger sum of keys.
-  double most_sum(double most) const { return shape_.most_sum(most); }
+  double max_key_sum(double most) const { return shape_.max_key_sum(most); }
 
   std::vector<int> chosen;
   bool finished = true;
@@ -357,7 +357,7 @@ class LiveWithin {
     w_.order.resize(size());
     for (std::size_t j = 0; j < size(); ++j) w_.order[j] = static_cast<int>(j);
     std::sort(w_.order.begin(), w_.order.end(), [&](int a, int b) {
-      return cheaper(prepared_, {w_.live.key[at(a)], w_.live.row[at(a)]},
+      return is_cheaper(prepared_, {w_.live.key[at(a)], w_.live.row[at(a)]},
                      {w_.live.key[at(b)], w_.live.row[at(b)]});
     });
     w_.live.arrange(w_.order);
@@ -367,12 +367,12 @@ class LiveWithin {
   const Query& query_;
   const Shape& shape_;
   const SumConstraints& limits_;
-  WithinScratch& w_;
+  ConstrainedScratch& w_;
   const int n_;
   const double money_;
-  double soonest_ = kInfinity, unit_ = 1;
+  double earliest_expiry_ = kInfinity, unit_ = 1;
   int solved_ = 0;
-  static constexpr int kLong = 64;         // knapsacks that take a while
+  static constexpr int kLongRunning = 64;         // knapsacks that take a while
   static constexpr double kHuge = 0x1p64;  // a power of 2: exact
 };
 

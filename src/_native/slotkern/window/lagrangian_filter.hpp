@@ -16,33 +16,33 @@
 #include <limits>
 #include <vector>
 
-#include "slotkern/window/live_within.hpp"
+#include "slotkern/window/constrained_live_set.hpp"
 
 namespace slotkern {
 
-class WithinSieve {
+class LagrangianFilter {
  public:
-  explicit WithinSieve(WithinScratch& work) : w_(work) {}
+  explicit LagrangianFilter(ConstrainedScratch& work) : w_(work) {}
 
   // All slots that a window of the shape may use, into `all`. False where a user's function
   // failed.
   template <class Shape>
   bool build(const PreparedSlots& prepared, const Query& query, const Shape& shape,
-             LiveWithin<Shape>& live) {
-    PartColumns& all = w_.all;
-    MeasuredPart part;
+             ConstrainedLiveSet<Shape>& live) {
+    ConstrainedParts& all = w_.all;
+    ConstrainedPart part;
     std::size_t count = 0;
     all.limits = query.limits->all.size();
     all.resize(prepared.slots.size());
     prepared.each_row([&](std::size_t row) {
       const Slot& slot = prepared.slots[row];
-      if (live.failed == row || !live.live(slot, row, query.start_in(slot))) return;
+      if (live.failed == row || !live.is_live(slot, row, query.start_in(slot))) return;
       poll();
       if (live.measure(row, part, -shape.key(slot))) all.put(count++, part);
     });
     all.resize(count);
     if (live.failed != Proof::kNone) return false;
-    weigh(prepared, *query.limits, static_cast<std::size_t>(query.n));
+    solve_relaxation(prepared, *query.limits, static_cast<std::size_t>(query.n));
     built_ = true;
     return true;
   }
@@ -50,36 +50,36 @@ class WithinSieve {
   bool built() const { return built_; }
 
   // Whether no window with this slot, or none at all, has a sum of keys up to `most`.
-  bool stops(std::size_t row, double most) const { return stops_weight(w_.sieve_weight[row], most); }
-  bool stops_weight(double weight, double most) const {
-    return stops_sum(weight + others_ - charged_, most);
+  bool prunes(std::size_t row, double most) const { return prunes_weight(w_.weight_by_row[row], most); }
+  bool prunes_weight(double weight, double most) const {
+    return prunes_sum(weight + min_others_ - offset_, most);
   }
-  bool stops_all(double most) const { return stops_sum(least_, most); }
+  bool prunes_all(double most) const { return prunes_sum(min_sum_, most); }
 
   // Whether a sum of weights less charged() is too large.
-  bool stops_sum(double sum, double most) const { return sum > (keyed_ ? most : 0) + noise_; }
-  double charged() const { return charged_; }
+  bool prunes_sum(double sum, double most) const { return sum > (includes_keys_ ? most : 0) + rounding_; }
+  double offset() const { return offset_; }
 
   // Lower bound on the sum of keys of any set whose sum of weights minus charged() is at least `sum`.
-  double least_keys(double sum) const { return keyed_ ? std::max(0.0, sum - noise_) : 0; }
+  double min_key_sum(double sum) const { return includes_keys_ ? std::max(0.0, sum - rounding_) : 0; }
 
-  // The most that lets `some` slots pass.
-  double most_for(std::size_t some) {
-    if (!keyed_ || w_.weight.size() <= some) return kInfinity;
+  // The most that lets `n_smallest` slots pass.
+  double limit_for_count(std::size_t n_smallest) {
+    if (!includes_keys_ || w_.weight.size() <= n_smallest) return kInfinity;
     std::vector<double>& weights = w_.least_of;
     weights = w_.weight;
-    const auto last = weights.begin() + static_cast<std::ptrdiff_t>(some - 1);
+    const auto last = weights.begin() + static_cast<std::ptrdiff_t>(n_smallest - 1);
     std::nth_element(weights.begin(), last, weights.end());
-    return *last + others_ - charged_;
+    return *last + min_others_ - offset_;
   }
 
   // Raises the totals of groups (by falling performance) that no window of theirs is below, by
   // the multipliers of the group that the sieve was built for. False where there are none.
-  bool raise(const PreparedSlots& prepared, const Query& query, double span,
-             std::vector<Workspace::Bound>& groups) {
+  bool raise_group_bounds(const PreparedSlots& prepared, const Query& query, double span,
+             std::vector<Workspace::GroupBound>& groups) {
     const SumConstraints& limits = *query.limits;
     const Amounts& lambda = w_.multipliers.lambda;
-    if (!keyed_ || least_ == kInfinity) return false;
+    if (!includes_keys_ || min_sum_ == kInfinity) return false;
     for (std::size_t k = 0; k < limits.all.size(); ++k)
       if (lambda[k] > 0 && limits.all[k].function) return false;
     const std::size_t n = static_cast<std::size_t>(query.n);
@@ -103,23 +103,23 @@ class WithinSieve {
       double& of_node = least[static_cast<std::size_t>(slot.place)];
       of_node = std::min(of_node, weight);
     });
-    std::vector<double>& some = w_.terms;  // the n least of nodes so far, the largest first
-    some.clear();
+    std::vector<double>& n_smallest = w_.terms;  // the n least of nodes so far, the largest first
+    n_smallest.clear();
     std::size_t place = 0;
-    for (Workspace::Bound& group : groups) {
+    for (Workspace::GroupBound& group : groups) {
       double anchor = kInfinity, charged = 0, sum = 0, most = size;
       for (const std::size_t end = prepared.groups[group.group].end; place < end; ++place) {
         anchor = std::min(anchor, least[place]);
-        if (some.size() == n) {
-          if (!(least[place] < some.front())) continue;
-          std::pop_heap(some.begin(), some.end());
-          some.back() = least[place];
+        if (n_smallest.size() == n) {
+          if (!(least[place] < n_smallest.front())) continue;
+          std::pop_heap(n_smallest.begin(), n_smallest.end());
+          n_smallest.back() = least[place];
         } else {
-          some.push_back(least[place]);
+          n_smallest.push_back(least[place]);
         }
-        std::push_heap(some.begin(), some.end());
+        std::push_heap(n_smallest.begin(), n_smallest.end());
       }
-      if (some.size() < n) continue;
+      if (n_smallest.size() < n) continue;
       for (std::size_t k = 0; k < limits.all.size(); ++k) {
         const SumConstraint& limit = limits.all[k];
         double amount = lambda[k] * limit.upper_amount();
@@ -127,20 +127,20 @@ class WithinSieve {
         most = std::max(most, std::fabs(amount));
         charged += amount;
       }
-      if (!(most < kMostCharge)) continue;
-      for (const double weight : some) sum += weight;
-      sum += std::max(anchor, some.front()) - some.front() - charged - noise(n, most);
+      if (!(most < kMaxMagnitude)) continue;
+      for (const double weight : n_smallest) sum += weight;
+      sum += std::max(anchor, n_smallest.front()) - n_smallest.front() - charged - rounding_margin(n, most);
       group.total = std::max(group.total, group.span * sum * (1 - kMargin));
     }
     return true;
   }
 
  private:
-  void weigh(const PreparedSlots& prepared, const SumConstraints& limits, std::size_t n) {
+  void solve_relaxation(const PreparedSlots& prepared, const SumConstraints& limits, std::size_t n) {
     const std::size_t count = w_.all.size();
-    w_.sieve_weight.assign(prepared.slots.size(), kInfinity);
+    w_.weight_by_row.assign(prepared.slots.size(), kInfinity);
     w_.weight.assign(count, kInfinity);
-    least_ = kInfinity;
+    min_sum_ = kInfinity;
     if (count < n) return;
     MultidimItems items;
     Amounts amounts{};
@@ -151,12 +151,12 @@ class WithinSieve {
       items.weight[k] = w_.all.use[k].data();
       amounts[k] = limits.all[k].upper_amount();
     }
-    keyed_ = w_.multipliers.solve(items, static_cast<int>(n), amounts);
-    double size = charge(items, keyed_ ? w_.multipliers.lambda : w_.multipliers.ray, amounts);
-    if (!(size < kMostCharge)) {  // they overflow; keys alone are a bound
-      keyed_ = true;
+    includes_keys_ = w_.multipliers.solve(items, static_cast<int>(n), amounts);
+    double size = compute_weights(items, includes_keys_ ? w_.multipliers.lambda : w_.multipliers.ray, amounts);
+    if (!(size < kMaxMagnitude)) {  // they overflow; keys alone are a bound
+      includes_keys_ = true;
       w_.multipliers.lambda = {};
-      size = charge(items, {}, amounts);
+      size = compute_weights(items, {}, amounts);
     }
     std::vector<double>& least = w_.least_of;
     least.assign(prepared.nodes.size(), kInfinity);
@@ -166,44 +166,44 @@ class WithinSieve {
     }
     const auto middle = least.begin() + static_cast<std::ptrdiff_t>(n - 1);
     std::nth_element(least.begin(), middle, least.end());
-    others_ = 0;
-    for (auto it = least.begin(); it != middle; ++it) others_ += *it;
-    least_ = others_ + *middle - charged_;
-    noise_ = noise(n, size);
+    min_others_ = 0;
+    for (auto it = least.begin(); it != middle; ++it) min_others_ += *it;
+    min_sum_ = min_others_ + *middle - offset_;
+    rounding_ = rounding_margin(n, size);
   }
 
   // The weights under these multipliers, and the largest number among the terms of their sums.
-  double charge(const MultidimItems& items, const Amounts& lambda, const Amounts& amounts) {
+  double compute_weights(const MultidimItems& items, const Amounts& lambda, const Amounts& amounts) {
     double size = 0;
-    charged_ = 0;
+    offset_ = 0;
     const auto limits = static_cast<std::size_t>(items.limits);
     for (std::size_t k = 0; k < limits; ++k) {
-      charged_ += lambda[k] * amounts[k];
+      offset_ += lambda[k] * amounts[k];
       size = std::max(size, std::fabs(lambda[k] * amounts[k]));
     }
     for (std::size_t j = 0; j < w_.all.size(); ++j) {
-      double weight = keyed_ ? -items.value[j] : 0;
+      double weight = includes_keys_ ? -items.value[j] : 0;
       size = std::max(size, weight);
       for (std::size_t k = 0; k < limits; ++k) {
         const double part = lambda[k] * items.weight[k][j];
         weight += part;
         size = std::max(size, std::fabs(part));
       }
-      w_.weight[j] = w_.sieve_weight[w_.all.row[j]] = weight;
+      w_.weight[j] = w_.weight_by_row[w_.all.row[j]] = weight;
     }
     return size;
   }
 
   // The rounding of sums of n weights.
-  static double noise(std::size_t n, double size) {
+  static double rounding_margin(std::size_t n, double size) {
     return 0x1p-48 * (static_cast<double>(n) + 16) * (static_cast<double>(n) + 4) * size;
   }
 
-  static constexpr double kMostCharge = 1e300;
+  static constexpr double kMaxMagnitude = 1e300;
 
-  WithinScratch& w_;
-  bool built_ = false, keyed_ = true;
-  double charged_ = 0, others_ = 0, least_ = 0, noise_ = 0;
+  ConstrainedScratch& w_;
+  bool built_ = false, includes_keys_ = true;
+  double offset_ = 0, min_others_ = 0, min_sum_ = 0, rounding_ = 0;
 };
 
 }  // namespace slotkern

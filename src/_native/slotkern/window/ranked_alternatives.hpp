@@ -26,23 +26,23 @@
 #include <utility>
 #include <vector>
 
-#include "slotkern/window/arrivals.hpp"
+#include "slotkern/window/ring_calendar_queue.hpp"
 #include "slotkern/window/find.hpp"
 
 namespace slotkern {
 
 // The most parts that one search gives: 350 MB of them and of scratch.
-inline constexpr std::size_t kMostParts = 4'000'000;
+inline constexpr std::size_t kMaxParts = 4'000'000;
 
 namespace detail {
 
 // Scratch of one thread; it only grows.
-struct RankedScratch {
-  NodeRanks ranks;
-  std::vector<Offer> offers;  // by rank, then 64 that last for ever and cost too much, and one more
+struct RankedSweepScratch {
+  RankedNodes ranks;
+  std::vector<NodeState> nodes;  // by rank, then 64 that last for ever and cost too much, and one more
   std::vector<std::uint64_t> free;  // a bit a rank
   std::vector<SlotArrival> slots;
-  ArrivalRing remnants;
+  RingCalendarQueue remnants;
   std::vector<Found> found;  // not in the result yet, as the next
   std::vector<Part> parts;
 };
@@ -51,7 +51,7 @@ template <class Shape, std::size_t n>
 class RankedSweep {
  public:
   RankedSweep(const PreparedSlots& prepared, const Query& query, const Shape& shape,
-              std::size_t limit, WindowTable& out, RankedScratch& work)
+              std::size_t limit, WindowTable& out, RankedSweepScratch& work)
       : prepared_(prepared),
         query_(query),
         shape_(shape),
@@ -62,92 +62,92 @@ class RankedSweep {
 
   // False: prices or numbers are not of the kind that this is for, and nothing has been found.
   bool run(double least_others, Status& status) {
-    if (!set_up()) return false;
-    Thresholds thresholds = first_thresholds(prepared_, query_, shape_);
-    thresholds.key = key_ceiling(shape_.screened(query_.budget), least_others);
+    if (!initialize()) return false;
+    Thresholds thresholds = initial_thresholds(prepared_, query_, shape_);
+    thresholds.key = max_index_key(shape_.to_index_units(query_.budget), least_others);
     const double shortest = shape_.shortest(prepared_);
     const bool endless = limit_ == ~std::size_t{0} &&
                          query_.deadline == std::numeric_limits<double>::max() &&
                          query_.latest == kInfinity;
     const std::uint32_t* const nodes = work_.ranks.node.data();
     std::size_t count = 0;
-    bool steady = true, going = true;
+    bool prices_fixed = true, going = true;
     Shape::screen(prepared_).each(
         prepared_.order, thresholds, prepared_.last_position(), [&](std::size_t row) {
           const Slot& s = prepared_.slots[row];
           if (!query_.admits(s, row)) return true;
           if (endless && std::isinf(s.end)) {
-            going = steady && sweep(count);
+            going = prices_fixed && sweep(count);
             if (going) status_ = Status::endless;
             return going = false;
           }
           const double t = query_.start_in(s), end = query_.limit(s);
           if (t + shortest > query_.deadline) return false;
           const std::uint32_t node = nodes[static_cast<std::size_t>(s.place)];
-          const Offer& offer = offers_[Arrival::rank_of(node)];
-          steady &= offer.key == shape_.key(s);
-          slots_[count] = {{moment_of(s.start), node, static_cast<std::uint32_t>(row)}, end};
+          const NodeState& offer = nodes_[Arrival::rank_of(node)];
+          prices_fixed &= offer.key == shape_.key(s);
+          slots_[count] = {{to_ordered_bits(s.start), node, static_cast<std::uint32_t>(row)}, end};
           count += (t + offer.length <= end) & (offer.key < kInfinity);
           if (count < kChunk) return true;
-          going = steady && sweep(std::exchange(count, 0));
+          going = prices_fixed && sweep(std::exchange(count, 0));
           return going;
         });
-    if (!steady) {
-      work_.ranks.steady = false;
+    if (!prices_fixed) {
+      work_.ranks.has_fixed_prices = false;
       return false;
     }
     if (going && sweep(count)) {
-      slots_[0].moment = kNever;
+      slots_[0].start_bits = kNever;
       sweep(1);
     }
-    hand_over();
+    flush_results();
     status = status_;
     return true;
   }
 
  private:
-  using Front = std::array<double, n - 1>;
+  using CheapestKeys = std::array<double, n - 1>;
 
-  bool set_up() {
-    NodeRanks& ranks = work_.ranks;
+  bool initialize() {
+    RankedNodes& ranks = work_.ranks;
     ranks.rank_nodes(prepared_);
-    if (!ranks.steady) return false;
+    if (!ranks.has_fixed_prices) return false;
     const std::size_t size = prepared_.nodes.size();
     const std::size_t words = (size + 63) / 64;
-    none_ = (words + 1) * 64;
-    if (work_.offers.size() <= none_) work_.offers.resize(none_ + 1);
-    offers_ = work_.offers.data();
+    dummy_rank_ = (words + 1) * 64;
+    if (work_.nodes.size() <= dummy_rank_) work_.nodes.resize(dummy_rank_ + 1);
+    nodes_ = work_.nodes.data();
     // Sums must not overflow, and rates an ulp apart may give equal costs: nodes tell then.
-    bool fits = shape_.length_on(prepared_.nodes.back().performance) < kMuch;
+    bool fits = shape_.length_on(prepared_.nodes.back().performance) < kMaxMagnitude;
     double before = -kInfinity;
     std::int32_t id = 0;
     for (std::size_t i = 0; i < size; ++i) {
-      const NodeRanks::Ranked& each = ranks.ranked[i];
+      const RankedNodes::Ranked& each = ranks.ranked[i];
       const double key =
           shape_.key({0, 0, each.performance, each.price, each.rate, 0, 0});
-      offers_[i].length = shape_.length_on(each.performance);
-      offers_[i].key = key;
-      offers_[i].tagged = tagged(key, i);
-      offers_[i].id = each.id;
+      nodes_[i].length = shape_.length_on(each.performance);
+      nodes_[i].key = key;
+      nodes_[i].tagged = tagged(key, i);
+      nodes_[i].id = each.id;
       fits &= (before < key) | ((before <= key) & (id < each.id));
-      fits &= (key < kMuch) | (key == kInfinity);
+      fits &= (key < kMaxMagnitude) | (key == kInfinity);
       before = key, id = each.id;
     }
     const double first = std::max(prepared_.first_start(), query_.earliest);
     const double times =
         std::max({prepared_.latest_end, prepared_.latest_start, std::fabs(first)});
-    if (!fits || !(times < kMuch)) return false;
-    std::fill(offers_ + words * 64, offers_ + none_,
-              Offer{0, kInfinity, kInfinity, kInfinity, 0, 0});
+    if (!fits || !(times < kMaxMagnitude)) return false;
+    std::fill(nodes_ + words * 64, nodes_ + dummy_rank_,
+              NodeState{0, kInfinity, kInfinity, kInfinity, 0, 0});
     work_.free.assign(words + 1, 0);
     work_.free[words] = ~std::uint64_t{0};
     free_ = work_.free.data();
-    front_.fill(kInfinity);
+    cheapest_keys_.fill(kInfinity);
     sum_ = n > 1 ? kInfinity : 0;
-    most_ = std::min(query_.budget * (1 + kMargin) + kUnderflow,
+    max_total_ = std::min(query_.budget * (1 + kMargin) + kUnderflow,
                      std::numeric_limits<double>::max());
     if (work_.slots.size() < kChunk) work_.slots.resize(kChunk);
-    if (work_.parts.size() < kSome) work_.found.resize(kSome), work_.parts.resize(kSome);
+    if (work_.parts.size() < kBatchParts) work_.found.resize(kBatchParts), work_.parts.resize(kBatchParts);
     slots_ = work_.slots.data();
     remnants_.reset(first, shape_.length_on(prepared_.nodes.back().performance),
                     shape_.length_on(ranks.mean), times, size);
@@ -160,43 +160,43 @@ class RankedSweep {
     const SlotArrival* slot = slots_;
     const SlotArrival* const end = slot + count;
     const Arrival* next = remnants_.next();
-    Front front = front_;
+    CheapestKeys front = cheapest_keys_;
     double sum = sum_;
     while (slot != end) {
       const bool remnant = *next < *slot;
       if (remnant & (next == remnants_.end())) [[unlikely]] {
         remnants_.drop_until(next);
-        if (slot->moment == kNever && remnants_.empty()) break;
-        remnants_.turn(time_of(slot->moment));
+        if (slot->start_bits == kNever && remnants_.empty()) break;
+        remnants_.advance_bucket(from_ordered_bits(slot->start_bits));
         next = remnants_.next();
         continue;
       }
       // Which of the two it is would be guessed wrong half of the time.
       const std::size_t others = std::size_t{0} - remnant, of_slot = slot->rank(),
                         rank = of_slot ^ ((of_slot ^ next->rank()) & others);
-      Offer& begun = offers_[of_slot ^ ((of_slot ^ none_) & others)];
+      NodeState& begun = nodes_[of_slot ^ ((of_slot ^ dummy_rank_) & others)];
       begun.end = slot->end, begun.row = slot->row;
-      const std::int64_t moment = std::min(next->moment, slot->moment);
+      const std::int64_t start_bits = std::min(next->start_bits, slot->start_bits);
       next += remnant, slot += !remnant;
       free_[rank / 64] |= std::uint64_t{1} << rank % 64;
-      double key = offers_[rank].tagged;
-      if (sum + key <= most_) [[unlikely]] {
+      double key = nodes_[rank].tagged;
+      if (sum + key <= max_total_) [[unlikely]] {
         remnants_.drop_until(next);
-        front_ = front;
-        if (!look(std::max(time_of(moment), query_.earliest), key)) return false;
+        cheapest_keys_ = front;
+        if (!try_window(std::max(from_ordered_bits(start_bits), query_.earliest), key)) return false;
         next = remnants_.next();
-        front = front_, sum = sum_;
+        front = cheapest_keys_, sum = sum_;
         continue;
       }
-      sum = join(front, key);
+      sum = insert_key(front, key);
     }
     remnants_.drop_until(next);
-    front_ = front, sum_ = sum;
+    cheapest_keys_ = front, sum_ = sum;
     return true;
   }
 
   // Puts a key in its place and leaves the dearest: the sum of the others.
-  static SLOTKERN_INLINE double join(Front& front, double& key) {
+  static SLOTKERN_INLINE double insert_key(CheapestKeys& front, double& key) {
     double sum = 0;
     for (double& each : front) {
       const double less = std::min(each, key);
@@ -213,55 +213,55 @@ class RankedSweep {
     return static_cast<std::size_t>(std::bit_cast<std::uint64_t>(tagged) & kRanks);
   }
 
-  bool lives(std::size_t rank, double t) const {
-    return t + offers_[rank].length <= offers_[rank].end;
+  bool is_live(std::size_t rank, double t) const {
+    return t + nodes_[rank].length <= nodes_[rank].end;
   }
 
   // Whether the n cheapest that live fit.
-  SLOTKERN_NOINLINE bool look(double t, double key) {
+  SLOTKERN_NOINLINE bool try_window(double t, double key) {
     poll();
     std::array<std::size_t, n> chosen;
     for (std::size_t i = 0; i + 1 < n; ++i) {
-      chosen[i] = rank_in(std::min(front_[i], key));
-      key = std::max(front_[i], key);
+      chosen[i] = rank_in(std::min(cheapest_keys_[i], key));
+      key = std::max(cheapest_keys_[i], key);
     }
     chosen[n - 1] = rank_in(key);
-    bool all = lives(chosen[0], t);
+    bool all = is_live(chosen[0], t);
     for (std::size_t i = 1; i < n; ++i) {
-      all &= lives(chosen[i], t);
+      all &= is_live(chosen[i], t);
       all &= chosen[i] != chosen[i - 1];
     }
     if (!all) [[unlikely]]
-      first_free(t, 0, ~std::uint64_t{0}, chosen);
+      first_live_ranks(t, 0, ~std::uint64_t{0}, chosen);
     Found found;
-    found.cost = exact_sum(n, [&](std::size_t i) { return offers_[chosen[i]].key; });
+    found.cost = exact_sum(n, [&](std::size_t i) { return nodes_[chosen[i]].key; });
     if (found.cost <= query_.budget) {
-      if (!take(t, found, chosen)) return false;
+      if (!emit_window(t, found, chosen)) return false;
       const std::size_t last = chosen[n - 1];
       std::array<std::size_t, n - 1> rest;
-      first_free(t, last / 64, ~std::uint64_t{0} << last % 64, rest);
-      begin_with(rest.data());
+      first_live_ranks(t, last / 64, ~std::uint64_t{0} << last % 64, rest);
+      set_cheapest_keys(rest.data());
     } else {
-      begin_with(chosen.data());
+      set_cheapest_keys(chosen.data());
     }
     return true;
   }
 
-  void begin_with(const std::size_t* ranks) {
+  void set_cheapest_keys(const std::size_t* ranks) {
     sum_ = 0;
-    for (double& each : front_) sum_ += each = offers_[*ranks++].tagged;
+    for (double& each : cheapest_keys_) sum_ += each = nodes_[*ranks++].tagged;
   }
 
   // The first ranks that live.
   template <std::size_t count>
-  void first_free(double t, std::size_t word, std::uint64_t rest,
+  void first_live_ranks(double t, std::size_t word, std::uint64_t rest,
                   std::array<std::size_t, count>& ranks) {
     rest &= free_[word];
     for (std::size_t i = 0; i < count;) {
       while (!rest) rest = free_[++word];
       const std::size_t rank = word * 64 + static_cast<std::size_t>(std::countr_zero(rest));
       ranks[i] = rank;
-      if (lives(rank, t)) [[likely]]
+      if (is_live(rank, t)) [[likely]]
         ++i;
       else
         free_[word] ^= rest & (0 - rest);
@@ -270,38 +270,38 @@ class RankedSweep {
   }
 
   // Returns the less and leaves the other, without a branch.
-  static std::int64_t lower(std::int64_t a, std::int64_t& b) {
+  static std::int64_t sort_pair(std::int64_t a, std::int64_t& b) {
     const std::int64_t step = (b - a) & ((b - a) >> 63);
     b -= step;
     return a + step;
   }
 
   // Moves the chosen into the result and queues their right remnants.
-  SLOTKERN_INLINE bool take(double t, Found& found, const std::array<std::size_t, n>& chosen) {
-    if (parts_ + n > room_) {
-      hand_over();
-      if (n > room_) {
+  SLOTKERN_INLINE bool emit_window(double t, Found& found, const std::array<std::size_t, n>& chosen) {
+    if (parts_ + n > part_capacity_) {
+      flush_results();
+      if (n > part_capacity_) {
         status_ = Status::too_many;
         work_ = {};  // nobody needs so much again
         return false;
       }
     }
-    if (taken_ == kLong) enable_interrupts();
+    if (emitted_ == kLongRunning) enable_interrupts();
     found.start = found.value = t;
     std::array<std::int64_t, n> nodes;
     for (std::size_t i = 0; i < n; ++i) {
-      const double length = offers_[chosen[i]].length;
+      const double length = nodes_[chosen[i]].length;
       found.runtime = std::max(found.runtime, length);
       found.processor_time += length;
       nodes[i] = work_.ranks.ranked[chosen[i]].node;
     }
     for (std::size_t i = 1; i < n; ++i)
-      for (std::size_t k = 0; k < i; ++k) nodes[k] = lower(nodes[k], nodes[i]);
+      for (std::size_t k = 0; k < i; ++k) nodes[k] = sort_pair(nodes[k], nodes[i]);
     Part* part = work_.parts.data() + parts_;
     for (const std::int64_t each : nodes) {
       const auto node = static_cast<std::uint32_t>(each);
       const std::size_t rank = Arrival::rank_of(node);
-      const Offer& offer = offers_[rank];
+      const NodeState& offer = nodes_[rank];
       const double length = offer.length, end = offer.end;
       const double whole = end < query_.deadline ? end : prepared_.slots[offer.row].end;
       const double finish = snap_finish(t + length, whole);
@@ -316,11 +316,11 @@ class RankedSweep {
     }
     work_.found[windows_++] = found;
     parts_ += n;
-    return ++taken_ < limit_;
+    return ++emitted_ < limit_;
   }
 
   // What has been found, into the result.
-  void hand_over() {
+  void flush_results() {
     if (windows_ == 0) return;
     const auto windows = work_.found.begin();
     const auto parts = work_.parts.begin();
@@ -330,13 +330,13 @@ class RankedSweep {
     out_.parts.insert(out_.parts.end(), parts, parts + static_cast<std::ptrdiff_t>(parts_));
     for (; windows_ > 0; --windows_) out_.ends.push_back(out_.first(out_.size() - windows_) + n);
     parts_ = 0;
-    room_ = std::min(kSome, kMostParts - out_.parts.size());
+    part_capacity_ = std::min(kBatchParts, kMaxParts - out_.parts.size());
   }
 
   static constexpr std::size_t kChunk = 256;  // slots
-  static constexpr std::size_t kSome = 4096;  // parts
-  static constexpr std::size_t kLong = 64;    // windows that take a while
-  static constexpr double kMuch = 1e290;
+  static constexpr std::size_t kBatchParts = 4096;  // parts
+  static constexpr std::size_t kLongRunning = 64;    // windows that emit_window a while
+  static constexpr double kMaxMagnitude = 1e290;
   static constexpr std::uint64_t kRanks = 1023;
   static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
@@ -345,22 +345,22 @@ class RankedSweep {
   const Shape& shape_;
   const std::size_t limit_;
   WindowTable& out_;
-  RankedScratch& work_;
-  ArrivalRing& remnants_;
+  RankedSweepScratch& work_;
+  RingCalendarQueue& remnants_;
   Status status_ = Status::ok;
-  Offer* offers_ = nullptr;
+  NodeState* nodes_ = nullptr;
   std::uint64_t* free_ = nullptr;
   SlotArrival* slots_ = nullptr;
-  std::size_t none_ = 0;  // the offer behind all
-  Front front_;  // tagged keys of the n - 1 cheapest, in order
+  std::size_t dummy_rank_ = 0;  // the offer behind all
+  CheapestKeys cheapest_keys_;  // tagged keys of the n - 1 cheapest, in order
   double sum_ = 0;   // of them
-  double most_ = 0;  // of n, with a margin
-  std::size_t windows_ = 0, parts_ = 0, room_ = kSome, taken_ = 0;
+  double max_total_ = 0;  // of n, with a margin
+  std::size_t windows_ = 0, parts_ = 0, part_capacity_ = kBatchParts, emitted_ = 0;
 };
 
 // Where this sweep is the quicker one: the array is O(n) for each slot, the bits are O(N / 64) for
 // each window, and before the first of them all nodes are looked at.
-inline bool ranks_pay(std::size_t n, std::size_t nodes, std::size_t limit) {
+inline bool is_ranked_faster(std::size_t n, std::size_t nodes, std::size_t limit) {
   return n <= 12 && nodes <= 1024 && limit >= 64;
 }
 
@@ -369,8 +369,8 @@ template <class Shape>
 bool find_ranked(const PreparedSlots& prepared, const Query& query, const Shape& shape,
                  std::size_t limit, WindowTable& out, Status& status) {
   const auto n = static_cast<std::size_t>(query.n);
-  if (!ranks_pay(n, prepared.nodes.size(), limit)) return false;
-  static thread_local RankedScratch work;
+  if (!is_ranked_faster(n, prepared.nodes.size(), limit)) return false;
+  static thread_local RankedSweepScratch work;
   const auto run = [&]<std::size_t parts>() {
     return RankedSweep<Shape, parts>(prepared, query, shape, limit, out, work)
         .run(prepared.min_rate_sum(parts - 1), status);

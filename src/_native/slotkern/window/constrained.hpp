@@ -20,15 +20,15 @@
 #include <vector>
 
 #include "slotkern/window/best.hpp"
-#include "slotkern/window/cheapest_sweep.hpp"
+#include "slotkern/window/constrained_cheapest.hpp"
 
 namespace slotkern {
 
 namespace detail {
 
 // Whether a window keeps the limits; square parts all run as long as it does.
-inline bool keeps_limits(const SumConstraints& limits, const std::vector<Part>& parts, bool square,
-                         double runtime, WithinScratch& work) {
+inline bool satisfies_limits(const SumConstraints& limits, const std::vector<Part>& parts, bool square,
+                         double runtime, ConstrainedScratch& work) {
   for (const SumConstraint& limit : limits.all) {
     work.sum.clear();
     for (const Part& part : parts) {
@@ -47,7 +47,7 @@ inline bool keeps_limits(const SumConstraints& limits, const std::vector<Part>& 
 
 // The least value of windows that a search has not decided about.
 template <class Criterion>
-struct Undecided {
+struct UndecidedBound {
   bool any = false;
   double bound = kInfinity;
 
@@ -60,12 +60,12 @@ struct Undecided {
 
 // One pass over the slots of a shape: raises goal.best. As Sweep of window/sweep.hpp.
 template <class Shape, class Goal, class Criterion>
-class WithinSweep {
+class ConstrainedSweep {
  public:
-  WithinSweep(const PreparedSlots& prepared, const Query& query, const Shape& shape, Goal& goal,
-              WithinScratch& work, std::vector<Entry>& entries, Undecided<Criterion>& undecided)
+  ConstrainedSweep(const PreparedSlots& prepared, const Query& query, const Shape& shape, Goal& goal,
+              ConstrainedScratch& work, std::vector<Entry>& entries, UndecidedBound<Criterion>& undecided)
       : prepared_(prepared), query_(query), shape_(shape), goal_(goal), w_(work),
-        entries_(entries), undecided_(undecided), sieve_(work),
+        entries_(entries), undecided_(undecided), filter_(work),
         live_(prepared, query, shape, work), shortest_(shape.shortest(prepared)) {}
 
   std::size_t failed() const { return live_.failed; }
@@ -73,77 +73,77 @@ class WithinSweep {
   // Whether it found something better than goal.best.
   bool run() {
     prepared_.each_row([&](std::size_t row) {
-      if (over_) return;
-      if (sieve_.built()) {
-        const double most = shape_.most_sum(goal_.ceiling());
-        if ((over_ = sieve_.stops_all(most)) || sieve_.stops(row, most)) return;
+      if (finished_) return;
+      if (filter_.built()) {
+        const double most = shape_.max_key_sum(goal_.ceiling());
+        if ((finished_ = filter_.prunes_all(most)) || filter_.prunes(row, most)) return;
       }
-      take(row);
+      visit_slot(row);
     });
-    if (!over_) find_better();
+    if (!finished_) find_better();
     return better_;
   }
 
  private:
-  void take(std::size_t row) {
+  void visit_slot(std::size_t row) {
     const Slot& slot = prepared_.slots[row];
     const double t = query_.start_in(slot);
     if (t > t_) {
       find_better();
-      if (over_) return;
+      if (finished_) return;
     }
-    if (t > query_.latest || goal_.past(t, shortest_)) {
-      over_ = true;
+    if (t > query_.latest || goal_.is_past(t, shortest_)) {
+      finished_ = true;
       return;
     }
     const double length = shape_.length(slot);
-    if (!live_.live(slot, row, t) || !goal_.useful(t, length)) return;
+    if (!live_.is_live(slot, row, t) || !goal_.is_useful(t, length)) return;
     poll();
-    if (detail::overworked(query_, w_)) {
+    if (detail::exceeds_work_limit(query_, w_)) {
       undecided_.add(t, shortest_);
-      over_ = true;
+      finished_ = true;
       return;
     }
     live_.expire(t);
-    if (Goal::repeats && t > t_ && goal_.best.found) drop_useless(t);
-    if (t > t_) asked_here_ = 0;
+    if (Goal::can_improve_at_same_time && t > t_ && goal_.best.found) drop_useless_slots(t);
+    if (t > t_) knapsack_calls_at_t_ = 0;
     t_ = t;
     if (!live_.add(row)) {
-      over_ = live_.failed == row;
+      finished_ = live_.failed == row;
       return;
     }
-    ++fresh_, newest_ = row;
-    if (Criterion::up_to_step || asked_here_++ < kOneByOne) find_better();
+    ++new_slots_, newest_row_ = row;
+    if (Criterion::only_up_to_step || knapsack_calls_at_t_++ < kOneByOne) find_better();
   }
 
   // Sets that start at t_: that hold the newest slot, if it is the only new one, else any.
   void find_better() {
-    if (fresh_ == 0) return;
+    if (new_slots_ == 0) return;
     const auto newest_is_last = [&] {
-      return live_.size() > 0 && live_.row(static_cast<int>(live_.size()) - 1) == newest_;
+      return live_.size() > 0 && live_.row(static_cast<int>(live_.size()) - 1) == newest_row_;
     };
-    const bool forced = fresh_ == 1;
-    fresh_ = 0;
+    const bool forced = new_slots_ == 1;
+    new_slots_ = 0;
     bool complete = true;
     while (!forced || newest_is_last()) {
       const bool any =
-          live_.solve_cheap(forced, query_.max_cost(), kInfinity, kAny, query_.max_work);
+          live_.solve_cheap(forced, query_.max_cost(), kInfinity, kAnyGap, query_.max_work);
       complete = w_.knapsack.complete;
       if (!any) break;
-      record(newest_, t_, live_.total());
-      if (goal_.enough() || !Goal::repeats) {
-        over_ = true;
+      record(newest_row_, t_, live_.total());
+      if (goal_.can_stop() || !Goal::can_improve_at_same_time) {
+        finished_ = true;
         return;
       }
-      drop_useless(t_);
+      drop_useless_slots(t_);
     }
-    if (!complete) undecided_.add(t_, forced ? shape_.length(prepared_.slots[newest_]) : shortest_);
-    if (++asked_ == kPatience) over_ = !sieve_.build(prepared_, query_, shape_, live_);
+    if (!complete) undecided_.add(t_, forced ? shape_.length(prepared_.slots[newest_row_]) : shortest_);
+    if (++knapsack_calls_ == kCallsBeforeFilter) finished_ = !filter_.build(prepared_, query_, shape_, live_);
   }
 
-  void drop_useless(double t) {
+  void drop_useless_slots(double t) {
     live_.keep_if(
-        [&](int j) { return goal_.useful(t, shape_.length(prepared_.slots[live_.row(j)])); });
+        [&](int j) { return goal_.is_useful(t, shape_.length(prepared_.slots[live_.row(j)])); });
   }
 
   void record(std::size_t row, double t, double total) {
@@ -153,45 +153,45 @@ class WithinSweep {
     best.total = total;
     best.longest = live_.longest();
     best.finish = t + best.longest;
-    best.step = row;
+    best.defining_row = row;
     entries_ = live_.entries();
   }
 
   static constexpr int kOneByOne = detail::kOneByOne;
-  static constexpr double kAny = 1e100;  // a gap that the first set closes
-  static constexpr int kPatience = 24;   // knapsacks before all slots are looked through
+  static constexpr double kAnyGap = 1e100;  // a gap that the first set closes
+  static constexpr int kCallsBeforeFilter = 24;   // knapsacks before all slots are looked through
 
   const PreparedSlots& prepared_;
   const Query& query_;
   const Shape& shape_;
   Goal& goal_;
-  WithinScratch& w_;
+  ConstrainedScratch& w_;
   std::vector<Entry>& entries_;  // of the best set
-  Undecided<Criterion>& undecided_;
-  WithinSieve sieve_;
-  LiveWithin<Shape> live_;
-  int asked_ = 0;
-  int asked_here_ = 0;                  // knapsacks at t_
-  std::size_t fresh_ = 0, newest_ = 0;  // slots that are new at t_, and the last of them
+  UndecidedBound<Criterion>& undecided_;
+  LagrangianFilter filter_;
+  ConstrainedLiveSet<Shape> live_;
+  int knapsack_calls_ = 0;
+  int knapsack_calls_at_t_ = 0;                  // knapsacks at t_
+  std::size_t new_slots_ = 0, newest_row_ = 0;  // slots that are new at t_, and the last of them
   const double shortest_;
   double t_ = -kInfinity;
-  bool over_ = false, better_ = false;
+  bool finished_ = false, better_ = false;
 };
 
 // The search of one request.
 template <class Criterion>
-class WithinSearch {
+class ConstrainedSearch {
  public:
   std::size_t failed = Proof::kNone;
 
-  WithinSearch(const PreparedSlots& prepared, const Query& query, Workspace& work, Found& found)
-      : prepared_(prepared), query_(query), work_(work), w_(within_scratch()), found_(found) {
+  ConstrainedSearch(const PreparedSlots& prepared, const Query& query, Workspace& work, Found& found)
+      : prepared_(prepared), query_(query), work_(work), w_(constrained_scratch()), found_(found) {
     w_.knapsack.work = 0;
   }
 
   // Whether the answer, or that there is none, is proven.
   bool proven(bool any, double value) const {
-    return !undecided_.any || (any && !Criterion::up_to_step && !(undecided_.bound < value));
+    return !undecided_.any || (any && !Criterion::only_up_to_step && !(undecided_.bound < value));
   }
   double bound() const { return undecided_.bound; }
   std::int64_t work() const { return w_.knapsack.work; }
@@ -202,23 +202,23 @@ class WithinSearch {
     typename Criterion::RaggedRules::Goal goal{{query_.max_cost(), {}}};
     if (!sweep(shape, goal)) return false;
     Best& best = goal.best;
-    if (!Criterion::by_bound) take(shape, best, kInfinity);
-    detail::settle(prepared_, shape, chosen_, chosen_.size(), best.start, found_, work_.parts,
+    if (!Criterion::value_is_cost) select_canonical(shape, best, kInfinity);
+    detail::build_window(prepared_, shape, chosen_, chosen_.size(), best.start, found_, work_.parts,
                    work_.node_order);
     return true;
   }
 
   bool square() {
-    detail::bound_groups(prepared_, query_, work_);
+    detail::compute_group_bounds(prepared_, query_, work_);
     bounds_ = work_.bounds;
-    if (Criterion::by_bound) std::sort(bounds_.begin(), bounds_.end(), promising);
+    if (Criterion::value_is_cost) std::sort(bounds_.begin(), bounds_.end(), has_lower_bound);
     typename Criterion::SquareRules::Goal goal{{query_.max_cost(), {}}};
     const double first = std::max(prepared_.first_start(), query_.earliest);
     for (next_ = 0; next_ < bounds_.size();) {
-      const Workspace::Bound bound = bounds_[next_++];
+      const Workspace::GroupBound bound = bounds_[next_++];
       poll();
-      if (bound.total > goal.ceiling() || goal.past(first, bound.span)) continue;
-      if (detail::overworked(query_, w_)) {
+      if (bound.total > goal.ceiling() || goal.is_past(first, bound.span)) continue;
+      if (detail::exceeds_work_limit(query_, w_)) {
         add_undecided(bound, first);
         continue;
       }
@@ -227,12 +227,12 @@ class WithinSearch {
       if (Criterion::SquareRules::first_group && goal.best.found) break;
     }
     if (!goal.best.found) return false;
-    return take_square(goal.best);
+    return select_square_window(goal.best);
   }
 
  private:
-  void add_undecided(const Workspace::Bound& group, double first) {
-    if constexpr (Criterion::by_bound) {
+  void add_undecided(const Workspace::GroupBound& group, double first) {
+    if constexpr (Criterion::value_is_cost) {
       undecided_.any = true;
       undecided_.bound = std::min(undecided_.bound, group.total);
     } else {
@@ -242,7 +242,7 @@ class WithinSearch {
 
   template <class Shape, class Goal>
   bool sweep(const Shape& shape, Goal& goal) {
-    WithinSweep<Shape, Goal, Criterion> sweep(prepared_, query_, shape, goal, w_, chosen_,
+    ConstrainedSweep<Shape, Goal, Criterion> sweep(prepared_, query_, shape, goal, w_, chosen_,
                                               undecided_);
     const bool better = sweep.run();
     failed = sweep.failed();
@@ -251,40 +251,40 @@ class WithinSearch {
 
   template <class Shape>
   bool sweep(const Shape& shape, LowestCost& goal) {
-    CheapestSweep<Shape> sweep(prepared_, query_, shape, goal, w_, chosen_);
+    ConstrainedCheapestSweep<Shape> sweep(prepared_, query_, shape, goal, w_, chosen_);
     const bool better = sweep.run();
     undecided_.any = undecided_.any || !sweep.proven;
     undecided_.bound = std::min(undecided_.bound, sweep.bound);
     failed = sweep.failed();
-    if constexpr (!Shape::own_lengths)
-      if (!raised_ && next_ < bounds_.size() && !(bounds_[next_].total > goal.ceiling()))
-        raise(sweep.sieve(), shape.span);
+    if constexpr (!Shape::per_part_length)
+      if (!bounds_raised_ && next_ < bounds_.size() && !(bounds_[next_].total > goal.ceiling()))
+        raise_group_bounds(sweep.filter(), shape.span);
     return better && failed == Proof::kNone;
   }
 
   // The bounds of the groups, by the multipliers of one of them; those that are left in order.
-  void raise(WithinSieve& sieve, double span) {
-    raised_ = sieve.raise(prepared_, query_, span, work_.bounds);
-    if (!raised_) return;
-    for (Workspace::Bound& bound : bounds_)
+  void raise_group_bounds(LagrangianFilter& filter, double span) {
+    bounds_raised_ = filter.raise_group_bounds(prepared_, query_, span, work_.bounds);
+    if (!bounds_raised_) return;
+    for (Workspace::GroupBound& bound : bounds_)
       bound = *std::lower_bound(work_.bounds.begin(), work_.bounds.end(), bound.group,
                                 [](const auto& a, std::size_t group) { return a.group < group; });
-    std::sort(bounds_.begin() + static_cast<std::ptrdiff_t>(next_), bounds_.end(), promising);
+    std::sort(bounds_.begin() + static_cast<std::ptrdiff_t>(next_), bounds_.end(), has_lower_bound);
   }
 
-  static bool promising(const Workspace::Bound& a, const Workspace::Bound& b) {
+  static bool has_lower_bound(const Workspace::GroupBound& a, const Workspace::GroupBound& b) {
     return a.total < b.total || (a.total == b.total && a.group < b.group);
   }
 
-  Square shape_of(const Workspace::Bound& bound) const {
+  Square shape_of(const Workspace::GroupBound& bound) const {
     return {bound.span, prepared_.groups[bound.group].performance};
   }
 
   // The canonical window at best.start among slots of this shape, no dearer than `most`, into
   // chosen_. False: there is none, or the work did not suffice; chosen_ is as it was.
   template <class Shape>
-  bool take(const Shape& shape, const Best& best, double most) {
-    LiveWithin<Shape> live(prepared_, query_, shape, w_);
+  bool select_canonical(const Shape& shape, const Best& best, double most) {
+    ConstrainedLiveSet<Shape> live(prepared_, query_, shape, w_);
     const double t = best.start;
     bool over = false;
     prepared_.each_row([&](std::size_t row) {
@@ -292,26 +292,26 @@ class WithinSearch {
       over = over || query_.start_in(s) > t;
       if (over) return;
       const bool ok =
-          !Shape::own_lengths || Criterion::RaggedRules::part_ok(best, t, shape.length(s));
-      if (ok && live.live(s, row, t)) live.add(row);
-      over = Criterion::up_to_step && row == best.step;
+          !Shape::per_part_length || Criterion::RaggedRules::is_part_allowed(best, t, shape.length(s));
+      if (ok && live.is_live(s, row, t)) live.add(row);
+      over = Criterion::only_up_to_step && row == best.defining_row;
     });
     most = std::min(most, query_.max_cost());
-    const bool any = live.solve_cheap(false, most, kInfinity, 0, w_.knapsack.work + take_work());
+    const bool any = live.solve_cheap(false, most, kInfinity, 0, w_.knapsack.work + tie_work_limit());
     if (!any || live.total() > most) return false;
     chosen_ = live.entries();
-    if (live.cheapest(live.total(), true, take_work())) chosen_ = live.entries();
+    if (live.select_cheapest(live.total(), true, tie_work_limit())) chosen_ = live.entries();
     return true;
   }
 
-  bool take_square(const Best& best) {
+  bool select_square_window(const Best& best) {
     double cost = kInfinity;
     work_.parts.clear();
-    const auto take_group = [&](const Workspace::Bound& bound, bool chosen) {
+    const auto try_group = [&](const Workspace::GroupBound& bound, bool chosen) {
       const Square shape = shape_of(bound);
-      if (!chosen && !take(shape, best, cost) && bound.group != best.group) return;
+      if (!chosen && !select_canonical(shape, best, cost) && bound.group != best.group) return;
       Found trial;
-      detail::settle(prepared_, shape, chosen_, chosen_.size(), best.start, trial,
+      detail::build_window(prepared_, shape, chosen_, chosen_.size(), best.start, trial,
                      work_.trial_parts, work_.node_order);
       trial.processor_time = static_cast<double>(query_.n) * trial.runtime;
       const auto by_node = [](const Part& a, const Part& b) { return a.node < b.node; };
@@ -324,30 +324,30 @@ class WithinSearch {
       found_ = trial;
       work_.parts.swap(work_.trial_parts);
     };
-    for (const Workspace::Bound& bound : bounds_)
-      if (bound.group == best.group) take_group(bound, Criterion::by_bound);
+    for (const Workspace::GroupBound& bound : bounds_)
+      if (bound.group == best.group) try_group(bound, Criterion::value_is_cost);
     if (!Criterion::SquareRules::best_group_only)
-      for (const Workspace::Bound& bound : bounds_)
-        if (bound.group != best.group && Criterion::SquareRules::span_ok(best, bound.span) &&
+      for (const Workspace::GroupBound& bound : bounds_)
+        if (bound.group != best.group && Criterion::SquareRules::is_span_allowed(best, bound.span) &&
             !(bound.total > cost))
-          take_group(bound, false);
+          try_group(bound, false);
     return cost < kInfinity;
   }
 
   // Of each of the searches that settle ties at the best start.
-  std::int64_t take_work() const {
-    return std::max<std::int64_t>(kLeastWork, query_.max_work / 16);
+  std::int64_t tie_work_limit() const {
+    return std::max<std::int64_t>(kMinWork, query_.max_work / 16);
   }
 
   const PreparedSlots& prepared_;
   const Query& query_;
   Workspace& work_;
-  WithinScratch& w_;
+  ConstrainedScratch& w_;
   Found& found_;
-  std::vector<Workspace::Bound> bounds_;
+  std::vector<Workspace::GroupBound> bounds_;
   std::size_t next_ = 0;  // of them
-  bool raised_ = false;
-  Undecided<Criterion> undecided_;
+  bool bounds_raised_ = false;
+  UndecidedBound<Criterion> undecided_;
   std::vector<Entry> chosen_;
 };
 

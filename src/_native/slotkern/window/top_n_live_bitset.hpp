@@ -1,11 +1,11 @@
-// The cheapest slots that a sweep keeps, as window/kept.hpp keeps them, where each node has one
+// The cheapest slots that a sweep keeps, as window/top_n_live.hpp keeps them, where each node has one
 // price: then its rank among all nodes is known before (slots/nodes.hpp), and a set of slots is a
 // set of bits.
 //
 // A slot that comes, and the n-th that it pushes out, cost O(1): nothing is sorted, and the n
 // cheapest stand in the order of the tie rule. A node has one slot at most that is live: a later
 // one takes the place of one that has expired. Words between two bits are looked through, so this
-// pays where many of the nodes are wanted. No allocation after reset().
+// is_faster where many of the nodes are wanted. No allocation after reset().
 #pragma once
 
 #include <algorithm>
@@ -15,33 +15,33 @@
 #include <vector>
 
 #include "slotkern/slots/prepared.hpp"
-#include "slotkern/window/cheapest.hpp"
-#include "slotkern/window/kept.hpp"
+#include "slotkern/window/top_n.hpp"
+#include "slotkern/window/top_n_live.hpp"
 
-// SLOTKERN_WIDE, if it is defined, is the number of parts from which the bit set is used even if it
+// SLOTKERN_MIN_BITSET_PARTS, if it is defined, is the number of parts from which the bit set is used even if it
 // is slower. Tests define it, because their windows have few nodes.
 
 namespace slotkern {
 
-class KeptByRank {
+class TopNLiveBitset {
  public:
   // Whether the set of bits is faster than the sorted array; `cheapest`: for the least cost. For
   // that the array, which drops all that is dearer than it holds, is always faster.
-  static bool pays(const PreparedSlots& prepared, std::size_t n, [[maybe_unused]] bool cheapest) {
-#if defined(SLOTKERN_WIDE)
-    return prepared.one_price && n >= SLOTKERN_WIDE;
+  static bool is_faster(const PreparedSlots& prepared, std::size_t n, [[maybe_unused]] bool cheapest) {
+#if defined(SLOTKERN_MIN_BITSET_PARTS)
+    return prepared.one_price && n >= SLOTKERN_MIN_BITSET_PARTS;
 #else
-    return prepared.one_price && !cheapest && n >= kWide && prepared.nodes.size() <= kSparse * n;
+    return prepared.one_price && !cheapest && n >= kMinParts && prepared.nodes.size() <= kMaxNodesPerPart * n;
 #endif
   }
   static std::size_t spare(std::size_t n) { return n / 2 + 64; }
 
   // Whose slots they will be, for requests of this volume.
-  void open(const PreparedSlots& prepared, double volume) {
+  void set_slots(const PreparedSlots& prepared, double volume) {
     slots_ = &prepared.slots;
     const NodeRateOrder& ranks = prepared.rate_order();
     ranks_ = ranks.of.data();
-    costs_told_ = ranks.order_determines_cost(volume);
+    order_determines_cost_ = ranks.order_determines_cost(volume);
     const std::size_t nodes = prepared.nodes.size();
     if (entries_.size() < nodes) entries_.resize(nodes);
     words_.resize((nodes + 63) / 64);
@@ -52,15 +52,15 @@ class KeptByRank {
     capacity_ = n + spare;
     std::fill(words_.begin(), words_.end(), 0);
     size_ = nth_ = last_ = 0;
-    cut_ = kNone;
+    cutoff_ = kNone;
     sum_ = {};
-    changed_ = clean_ = false;
+    changed_ = front_verified_ = false;
   }
 
   bool add(double key, std::size_t row) {
     const std::size_t rank = ranks_[static_cast<std::size_t>((*slots_)[row].place)];
-    clean_ = false;
-    if (rank >= cut_ || !(key < kInfinity)) return false;
+    front_verified_ = false;
+    if (rank >= cutoff_ || !(key < kInfinity)) return false;
     entries_[rank] = {key, row};
     if (words_[rank / 64] & bit(rank)) return changed_ |= rank <= nth_, true;
     words_[rank / 64] |= bit(rank);
@@ -71,34 +71,34 @@ class KeptByRank {
       changed_ = true;
     } else if (rank < nth_) {
       sum_.add(key), sum_.drop(entries_[nth_].key);
-      nth_ = at_or_before(nth_ - 1);
+      nth_ = last_kept_up_to(nth_ - 1);
       changed_ = true;
     }
     if (size_ > capacity_) {
-      last_ = at_or_before(last_);
+      last_ = last_kept_up_to(last_);
       drop(last_);
     }
-    if (size_ == capacity_) cut_ = last_ = at_or_before(last_);
+    if (size_ == capacity_) cutoff_ = last_ = last_kept_up_to(last_);
     return true;
   }
 
-  bool absorb() const { return changed_; }
-  void settled() { changed_ = false; }
+  bool merge_pending() const { return changed_; }
+  void clear_changed() { changed_ = false; }
 
-  bool few() const { return size_ < n_ && cut_ == kNone; }
+  bool is_exhausted() const { return size_ < n_ && cutoff_ == kNone; }
   bool full() const { return size_ >= n_; }
-  double cut() const { return cut_ == kNone ? kInfinity : entries_[cut_].key; }
-  std::size_t cut_row() const { return cut_ == kNone ? kNoRow : entries_[cut_].row; }
+  double cutoff() const { return cutoff_ == kNone ? kInfinity : entries_[cutoff_].key; }
+  std::size_t cutoff_row() const { return cutoff_ == kNone ? kNoRow : entries_[cutoff_].row; }
   double nth_key() const { return entries_[nth_].key; }
 
   // Whether the n cheapest are those of the tie rule.
-  bool distinct() const { return costs_told_ && entries_[nth_].key < cut(); }
+  bool is_tie_free() const { return order_determines_cost_ && entries_[nth_].key < cutoff(); }
 
-  double hoped() const { return lower(); }
-  double most() const { return sum_.upper(); }
+  double optimistic_sum() const { return lower(); }
+  double upper_bound() const { return sum_.upper(); }
   double lower() const {
     const double known = sum_.lower();
-    return full() ? known : known + static_cast<double>(n_ - size_) * cut() * (1 - kMargin);
+    return full() ? known : known + static_cast<double>(n_ - size_) * cutoff() * (1 - kMargin);
   }
   double sum() const {
     return exact_sum_of(
@@ -117,19 +117,19 @@ class KeptByRank {
   }
 
   template <class Keep>
-  void drop(Keep keep) {
-    keep_some(keep, true);
-    clean_ = true;
+  void retain(Keep keep) {
+    retain_cheapest(keep, true);
+    front_verified_ = true;
   }
   template <class Keep>
-  bool purge(Keep keep) {
-    clean_ = !clean_ && keep_some(keep, false);
-    return clean_;
+  bool drop_expired(Keep keep) {
+    front_verified_ = !front_verified_ && retain_cheapest(keep, false);
+    return front_verified_;
   }
 
  private:
   static constexpr std::size_t kNone = ~std::size_t{0};
-  static constexpr std::size_t kWide = 48, kSparse = 16;
+  static constexpr std::size_t kMinParts = 48, kMaxNodesPerPart = 16;
 
   static std::uint64_t bit(std::size_t rank) { return std::uint64_t{1} << rank % 64; }
   static std::size_t rank_of(std::size_t word, std::uint64_t bits) {
@@ -137,7 +137,7 @@ class KeptByRank {
   }
 
   // The highest rank that is kept, of this one and those below: there is one.
-  std::size_t at_or_before(std::size_t rank) const {
+  std::size_t last_kept_up_to(std::size_t rank) const {
     std::size_t word = rank / 64;
     std::uint64_t bits = words_[word] & ~std::uint64_t{0} >> (63 - rank % 64);
     while (!bits) bits = words_[--word];
@@ -152,7 +152,7 @@ class KeptByRank {
   // Of all, or of as many of the cheapest as tell the n that stay: whether one was dropped. By
   // words, without a branch: whether a slot has expired is hard to guess.
   template <class Keep>
-  bool keep_some(Keep keep, bool all) {
+  bool retain_cheapest(Keep keep, bool all) {
     const std::size_t before = size_;
     std::size_t kept = 0;
     sum_ = {};
@@ -178,11 +178,11 @@ class KeptByRank {
   std::size_t size_ = 0;
   std::size_t nth_ = 0;   // rank of the n-th, or of the last of fewer
   std::size_t last_ = 0;  // no rank above is kept
-  std::size_t cut_ = kNone;
+  std::size_t cutoff_ = kNone;
   RunningSum sum_;  // of the n cheapest
   bool changed_ = false;
-  bool clean_ = false;  // the n cheapest stay, as was seen since the last that came
-  bool costs_told_ = false;
+  bool front_verified_ = false;  // the n cheapest stay, as was seen since the last that came
+  bool order_determines_cost_ = false;
   const LargeVector<Slot>* slots_ = nullptr;
   const std::uint32_t* ranks_ = nullptr;
   std::vector<std::uint64_t> words_;  // bit j: that of rank j is kept
