@@ -27,7 +27,7 @@ struct FreeTimeView {
 
 // True if the query can be searched by cells: cheapest ragged window without setup, mask or limits.
 inline bool can_use_cost_cache(const PreparedSlots& prepared, const Query& query, int criterion,
-                           ShapeKind shape) {
+                               ShapeKind shape) {
   return finds_cheapest(criterion) && shape == ShapeKind::ragged && !query.has_overhead() &&
          !query.mask && !query.limits &&
          query.n <= static_cast<std::int64_t>(prepared.nodes.size()) &&

@@ -147,7 +147,7 @@ class AvailabilityTimeline {
   // in `failed_part`, if one of them is not free.
   template <class Observer>
   Status locate_free(double start, const Part* parts, std::size_t n, const Observer& observer,
-                   std::size_t& failed_part) {
+                     std::size_t& failed_part) {
     located_.clear();
     if (observer.should_prefetch()) prefetch_parts(start, parts, n, observer);
     for (failed_part = 0; failed_part < n; ++failed_part) {
@@ -506,7 +506,7 @@ class AvailabilityTimeline {
   // Books [start, finish) of a free span; `at_row`: hint, the row that holds the span.
   template <class Observer>
   void book(const SpanRef& place, double start, double finish, std::size_t at_row, bool is_final,
-           Observer& observer) {
+            Observer& observer) {
     const auto [k, i] = place;
     const Span span = free_[k][i];
     finish = snap_finish(finish, span.end);

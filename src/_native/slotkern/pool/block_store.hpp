@@ -55,8 +55,7 @@ struct ByStartThenNode {
   }
 };
 
-// BlockDirectory are identified by their directory entries (slots/block_directory.hpp), called
-// entries.
+// Blocks are identified by their directory entries (slots/block_directory.hpp).
 class BlockStore {
  public:
   static constexpr std::size_t kBlock = 64, kFill = 48;
@@ -120,7 +119,7 @@ class BlockStore {
   // Returns the number of rows of the block, gaps included, that come before (start, node).
   std::size_t count_rows_before(std::size_t entry, double start, std::int32_t node) const {
     return prepared_->count_prefix(first_row(entry),
-                                 [=](const Slot& slot) { return before(slot, start, node); });
+                                   [=](const Slot& slot) { return before(slot, start, node); });
   }
 
   SlotWithOrigin slot_with_origin(std::size_t row) const {
@@ -211,7 +210,7 @@ class BlockStore {
     update_first(entry);
     prepared_->min_node_ids[entry] = count == 0 ? PreparedSlots::kNoNode : round_down(min_node);
     put_bounds(prepared_->by_rate, entry, [](const Slot& s) { return s.rate; },
-           [](const Slot& s) { return PreparedSlots::capacity(s) * s.performance; });
+               [](const Slot& s) { return PreparedSlots::capacity(s) * s.performance; });
     if (SlotZoneMap* prices = prepared_->by_price_if_built())
       put_bounds(*prices, entry, [](const Slot& s) { return s.price; }, PreparedSlots::capacity);
   }

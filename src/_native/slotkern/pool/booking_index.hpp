@@ -113,7 +113,7 @@ class BookingIndex {
   }
   // Appends the bookings of the node that end after `now`, by start; `pending`: sorted_pending().
   void append_unexpired(std::size_t place, const std::vector<Booking>& pending, double now,
-            std::vector<Span>& out) const {
+                        std::vector<Span>& out) const {
     const auto first = static_cast<std::ptrdiff_t>(out.size());
     for (const Span& span : lists_[place])
       if (span.end > now) out.push_back(span);

@@ -55,7 +55,7 @@ class CostBoundCache {
   // True if a search for this volume should use bounds: they cover it, or sweeps have spent a
   // multiple (rebuild_threshold_) of the effort of build(). Requires is_applicable().
   bool should_use(const PreparedSlots& prepared, double volume) {
-    // requests differ too much for reuse
+    // The requests differ too much for reuse.
     if (is_built_ && utility_ < 0) reset_keeping(backoff_threshold());
     if (covers(volume)) return true;
     largest_uncovered_volume_ = std::max(largest_uncovered_volume_, volume);
@@ -75,22 +75,23 @@ class CostBoundCache {
   // Returns the budget of similar queries: the same number of nodes up to a factor of two, and both
   // with filters or both without.
   AdaptiveBudget& budget_for(const Query& query) {
-    const bool some = query.min_performance > 0 || query.max_price < kInfinity ||
-                      query.deadline < std::numeric_limits<double>::max();
-    const int about = std::bit_width(static_cast<std::uint64_t>(query.n));
-    return budgets_[2 * std::min(static_cast<std::size_t>(about), kMaxWidthBits) + some];
+    const bool has_filters = query.min_performance > 0 || query.max_price < kInfinity ||
+                             query.deadline < std::numeric_limits<double>::max();
+    const int width_bits = std::bit_width(static_cast<std::uint64_t>(query.n));
+    return budgets_[2 * std::min(static_cast<std::size_t>(width_bits), kMaxWidthBits) +
+                    has_filters];
   }
 
   // Builds the matrix. Strong exception guarantee. `prices` by row of the origin array.
   void build(const PreparedSlots& prepared, const std::vector<double>& prices,
              const AvailabilityTimeline& spans, double volume) {
-    // An outlier must not coarsen the classes of all other volumes.
+    // An outlier must not push all other volumes below the lowest class.
     const double largest = std::clamp(largest_uncovered_volume_, volume, 16 * volume);
-    MaxWorkMatrix fresh;
-    fresh.build(prepared, prices, spans, largest);
+    MaxWorkMatrix matrix;
+    matrix.build(prepared, prices, spans, largest);
     reset_keeping(!is_built_ || utility_ >= kInitialUtility ? rebuild_threshold_
-                                                            : backoff_threshold());
-    cells_ = std::move(fresh);
+                  : backoff_threshold());
+    cells_ = std::move(matrix);
     is_built_ = true;
     utility_ = kInitialUtility;
   }
@@ -104,13 +105,13 @@ class CostBoundCache {
   void on_released(std::size_t k, const std::vector<Span>& free, const Span& freed,
                    const Span& grown) {
     --utility_;
-    cells_.on_released(k, free, freed, grown,
-                       [this](std::size_t j, std::size_t before, std::size_t now) {
-                         for (Table& table : tables_)  // other classes keep their bounds
-                           for (std::size_t c = table.next_class[before]; c != 0 && c <= now;
-                                c = table.next_class[c])
-                             table.rows[c]->least[j] = 0, table.rows[c]->before[j] = 0;
-                       });
+    cells_.on_released(
+        k, free, freed, grown, [this](std::size_t j, std::size_t before, std::size_t now) {
+          for (Table& table : tables_)  // other classes keep their bounds
+            for (std::size_t c = table.next_class[before]; c != 0 && c <= now;
+                 c = table.next_class[c])
+              table.rows[c]->least[j] = 0, table.rows[c]->before[j] = 0;
+        });
   }
   void on_node_removed(std::size_t k) { cells_.on_node_removed(k); }
 
@@ -125,7 +126,7 @@ class CostBoundCache {
   struct Table {
     std::int64_t n;
     std::array<std::unique_ptr<Row>, MaxWorkMatrix::kClasses> rows;  // none: use the next lower one
-    // next higher class with a row; 0: none
+    // The next higher class with a row; 0: none.
     std::array<std::uint8_t, MaxWorkMatrix::kClasses> next_class{};
 
     void raise(std::size_t c, std::size_t cell, float least, std::uint8_t before) {

@@ -88,7 +88,7 @@ class CostSearch {
     std::fill(w_.open_bounds.begin() + last_ + 1, w_.open_bounds.end(), kClosed);
     for (std::size_t block = first_ / 64; block < blocks; ++block)
       w_.block_mins[block] = detail::min64(&w_.open_bounds[block * 64]);
-    for (std::size_t few = 0; few < kMinProbedCells || !goal_.best.found;) {
+    for (std::size_t num_probed = 0; num_probed < kMinProbedCells || !goal_.best.found;) {
       const auto least = std::min_element(w_.block_mins.begin() + first_ / 64, w_.block_mins.end());
       const float bound = *least;
       if (!(bound <= ceiling_)) return true;
@@ -96,12 +96,12 @@ class CostSearch {
       const std::size_t cell = block * 64 + lowest_bit(open_cells(block, bound));
       double sum;
       if (!charge(bound_work_)) return false;
-      const bool may = compute_cell_bound(cell, sum), rises = row_.least[cell] > bound;
-      if (!may || !rises) {
-        ++few;
-        if (may && !search_cell(cell, sum)) return false;
+      const bool may_improve = compute_cell_bound(cell, sum), bound_rose = row_.least[cell] > bound;
+      if (!may_improve || !bound_rose) {
+        ++num_probed;
+        if (may_improve && !search_cell(cell, sum)) return false;
       }
-      w_.open_bounds[cell] = may && rises ? row_.least[cell] : kClosed;
+      w_.open_bounds[cell] = may_improve && bound_rose ? row_.least[cell] : kClosed;
       w_.block_mins[block] = detail::min64(&w_.open_bounds[block * 64]);
     }
     w_.cells.clear();
@@ -173,9 +173,9 @@ class CostSearch {
 
   // Takes the steps from the budget. Returns false if it is exceeded.
   bool charge(std::size_t steps) {
-    const bool may = steps <= work_left_;
-    work_left_ = may ? work_left_ - steps : 0;
-    return may;
+    const bool is_within = steps <= work_left_;
+    work_left_ = is_within ? work_left_ - steps : 0;
+    return is_within;
   }
 
   // Bounds the cell by its n cheapest nodes, and raises the cached bound. `sum`: lower bound on
@@ -220,20 +220,20 @@ class CostSearch {
     cell_begin_ = cells_.begin(cell), cell_end_ = cells_.end(cell);
     elapsed_share_ = static_cast<double>(cell) / static_cast<double>(cells_.size());
     const double last_key = volume_ * cells_.rate(w_.ranks[n_ - 1]), others = sum - last_key;
-    const bool any = cell_begin_ <= query_.earliest && query_.earliest < cell_end_;
-    bool fresh = any;
-    for (std::size_t i = 0; i < n_; ++i) fresh |= walk.starts_here(w_.ranks[i]);
+    const bool includes_earliest = cell_begin_ <= query_.earliest && query_.earliest < cell_end_;
+    bool has_start = includes_earliest;
+    for (std::size_t i = 0; i < n_; ++i) has_start |= walk.starts_here(w_.ranks[i]);
     std::size_t listed = n_;
     for (Walk more = walk;;) {
       const std::size_t rank = more.next_starting_here();
       if (rank == Walk::kEnd || exceeds_ceiling(others + volume_ * cells_.rate(rank))) break;
       w_.ranks[listed++] = rank;
     }
-    if (!fresh && listed == n_) return true;
+    if (!has_start && listed == n_) return true;
     if (!charge(n_ + (listed - n_) / 4)) return false;
     w_.candidates.clear();
     w_.times.clear();
-    if (any) w_.times.push_back({query_.earliest});
+    if (includes_earliest) w_.times.push_back({query_.earliest});
 
     const Best before = goal_.best;
     const std::size_t batch = std::max(kBatch, n_ / 8);
@@ -302,8 +302,8 @@ class CostSearch {
   }
   void add(const MaxWorkMatrix::RankedNode& node, const Span& span) {
     const double length = query_.length(node.performance);
-    const double price = node.one_price ? node.price : prices_[span.origin_row],
-                 rate = node.one_price ? node.rate : price / node.performance;
+    const double price = node.has_one_price ? node.price : prices_[span.origin_row],
+                 rate = node.has_one_price ? node.rate : price / node.performance;
     const Slot slot{span.start, span.end, node.performance, price, rate, 0, 0};
     const double from = query_.start_in(slot), until = query_.limit(slot);
     if (!(std::max(from, cell_begin_) + length <= until && query_.admits(slot, 0))) return;
@@ -316,7 +316,7 @@ class CostSearch {
   void grow_order() {
     if (w_.order.size() <= w_.candidates.size()) w_.order.resize(2 * w_.order.size() + 64);
   }
-  void insert(double key, const CostCandidate& fresh) {
+  void insert(double key, const CostCandidate& candidate) {
     grow_order();
     const std::size_t size = w_.candidates.size();
     const Entry entry{key, size};
@@ -324,7 +324,7 @@ class CostSearch {
       w_.order[size] = entry;
     else
       insert_sorted(w_.order, size, entry, ByKey{});
-    w_.candidates.push_back(fresh);
+    w_.candidates.push_back(candidate);
   }
 
   static bool is_live(const CostCandidate& part, double t) {
@@ -335,7 +335,7 @@ class CostSearch {
   // `next`. The first `evaluated` candidates are counted already. Returns true if unread nodes
   // might still give a window no more expensive than the incumbent.
   bool evaluate_times(std::size_t& evaluated, double next) {
-    std::size_t last = evaluated, open = 0;
+    std::size_t last = evaluated, num_open = 0;
     while (last < w_.candidates.size() && w_.order[last].key < next) ++last;
     for (CostTime time : w_.times) {
       for (std::size_t i = evaluated; i < last && time.parts < n_; ++i) {
@@ -349,14 +349,14 @@ class CostSearch {
       if (time.parts < n_) {
         double sum = time.sum;
         for (std::size_t i = time.parts; i < n_ && can_fit(sum); ++i) sum += next;
-        if (can_fit(sum)) w_.times[open++] = time;
+        if (can_fit(sum)) w_.times[num_open++] = time;
       } else if (can_fit(time.sum)) {
         accept(time);
       }
     }
-    w_.times.resize(open);
+    w_.times.resize(num_open);
     evaluated = last;
-    return open > 0;
+    return num_open > 0;
   }
 
   // True if the exact sum of n keys, of which this is the plain sum, might be within the ceiling.

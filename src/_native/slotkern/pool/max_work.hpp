@@ -31,7 +31,7 @@ namespace detail {
 // Writes the classes of the work possible at this speed between each edge and `until`; 47 and
 // `offset` as in MaxWorkMatrix::unclamped_class().
 SLOTKERN_CLONES static inline void fill_classes(const double* edges, std::size_t count,
-                                                 double until, double speed, std::int64_t offset,
+                                                double until, double speed, std::int64_t offset,
                                                  std::uint8_t* to) {
   for (std::size_t j = 0; j < count; ++j) {
     const double work = std::max(until - edges[j], 0.0) * speed;
@@ -48,7 +48,7 @@ class MaxWorkMatrix {
     double rate;  // lowest price / performance
     double performance, price;
     std::size_t place;
-    bool one_price;  // true if all its slots have this price
+    bool has_one_price;  // true if all its slots have this price
   };
 
   // Classes for each doubling of work, and in total. Work above the last class is clamped to it.
@@ -97,7 +97,7 @@ class MaxWorkMatrix {
     const std::size_t before = count_started(free, begin), at = cell_at(begin), last = cell_at(end);
     const bool left = before > 0 && free[before - 1].end == begin;
     update_classes(k, free, left ? cell_at(free[before - 1].start) : at, at, last,
-              [](std::size_t, std::size_t, std::size_t) {});
+                   [](std::size_t, std::size_t, std::size_t) {});
     update_start_bit(k, free, at);  // also if another span ends at `begin`
     if (last != at) update_start_bit(k, free, last);
   }
@@ -237,14 +237,15 @@ class MaxWorkMatrix {
     nodes_.clear();
     for (std::size_t k = 0; k < prepared.nodes.size(); ++k) {
       const Node& node = prepared.nodes[k];
-      bool one = true;
+      bool has_one_price = true;
       for (const Span& span : spans.free()[k])
-        one = one && prices[span.origin_row] == node.min_price;
+        has_one_price = has_one_price && prices[span.origin_row] == node.min_price;
       const double rate = node.min_price / node.performance;
-      nodes_.push_back({rate, node.performance, node.min_price, k, one});
+      nodes_.push_back({rate, node.performance, node.min_price, k, has_one_price});
     }
     const auto check_price = [&](std::size_t k, const Span& span) {
-      nodes_[k].one_price = nodes_[k].one_price && prices[span.origin_row] == nodes_[k].price;
+      nodes_[k].has_one_price =
+          nodes_[k].has_one_price && prices[span.origin_row] == nodes_[k].price;
     };
     // may become free again
     spans.bookings().for_each(check_price), spans.for_each_withheld(check_price);
@@ -309,7 +310,7 @@ class MaxWorkMatrix {
                       std::size_t at, std::size_t last, OnChanged on_changed) {
     const std::size_t rank = ranks_[k];
     for_each_class(free, count_started(free, end(last)), first, last, speed(rank),
-              [&](std::size_t j, std::uint8_t c) {
+                   [&](std::size_t j, std::uint8_t c) {
                 std::uint8_t& byte = classes_[j * width_ + rank];
                 if (j < at && byte == kClasses - 1 && c == kClasses - 1) return false;
                 if (byte != c) on_changed(j, byte, c);
@@ -333,7 +334,7 @@ class MaxWorkMatrix {
   // Fills the classes and bits of the nodes of rank first..last - 1, at most 64: node by node into
   // `lines`, then transposed.
   void fill_nodes(const SpanLists& free, std::size_t first, std::size_t last,
-                std::vector<std::uint8_t>& lines) {
+                  std::vector<std::uint8_t>& lines) {
     const std::size_t cells = size();
     std::fill(lines.begin(), lines.end(), std::uint8_t{0});
     for (std::size_t rank = first; rank < last; ++rank) {

@@ -243,7 +243,7 @@ class SlotPool {
 
   // As find(), for windows that start in [first, latest]; neither uses nor updates cached bounds.
   Status find_in_range(double first, double latest, const Query& asked, int criterion,
-                      ShapeKind shape, Workspace& work, Found& found) {
+                       ShapeKind shape, Workspace& work, Found& found) {
     Query from;
     if (const Status status = normalize(asked, criterion, from); status != Status::ok)
       return status;
@@ -316,9 +316,9 @@ class SlotPool {
     return prepared_->check(from);
   }
 
-  // Finds the ragged window of the least runtime: the earliest window on the fastest performance
-  // groups that have one. Gallops from the group of the last answer, then bisects; groups without a
-  // window are cached by find().
+  // Finds the ragged window of the least runtime, which the slowest of its nodes determines: the
+  // earliest window on the groups up to the fastest group that suffices. Gallops from the group of
+  // the last answer, then bisects; find() caches that faster groups have no window.
   Status find_min_runtime(const Query& query, Workspace& work, Found& found) {
     static const int start = criterion_index(Start::name);
     const auto groups = prepared_->groups.begin();
@@ -375,7 +375,7 @@ class SlotPool {
   // Changes since expired rows were last removed, and rows that had started then.
   std::size_t changes_since_trim_ = 0, started_at_trim_ = 0;
   bool is_trimmed_ = true;  // no row starts before now()
-  // index of the slowest group of the last answer of find_min_runtime()
+  // Slowest group of the last answer of find_min_runtime().
   std::ptrdiff_t last_group_ = 0;
   CostBoundCache costs_;
   AvailabilityTimeline spans_;

@@ -29,7 +29,7 @@ inline constexpr std::size_t kManyRequests = 16;  // from here on a call can be 
 namespace detail {
 
 inline Reason rejection_reason(SlotPool& pool, const PreparedSlots& prepared, const Query& query,
-                      ShapeKind shape, Workspace& work) {
+                               ShapeKind shape, Workspace& work) {
   std::int64_t fast = 0;
   for (std::size_t k = 0; k < prepared.nodes.size() && fast < query.n; ++k) {
     if (prepared.nodes[k].performance < query.min_performance) break;
@@ -71,7 +71,7 @@ inline Answer find_window(SlotPool& pool, const Query& query, int criterion, Sha
 // Functions of a SlotPool that never throw. `failed_part`: index of the part that was refused.
 
 inline Status open_pool(SlotPool& pool, PreparedSlots& prepared, const std::vector<double>& prices,
-                            const PoolState* state) noexcept {
+                        const PoolState* state) noexcept {
   return guarded([&] { return pool.open(prepared, prices, state), Status::ok; });
 }
 

@@ -128,7 +128,7 @@ class StartBoundCache {
     // prices do not bound costs then
     if (setup_ > 0 || step_ > 0 || slot.rate < 1 / kLargest) cheap.rate = 0;
     detail::lower_served_bounds(n_.data(), volume_.data(), performance_.data(), rate_.data(),
-                         start_.data(), n_.size(), capacity, cheap);
+                                start_.data(), n_.size(), capacity, cheap);
   }
 
   void clear() {

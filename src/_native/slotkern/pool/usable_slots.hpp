@@ -146,7 +146,7 @@ class UsableSlotIndex {
   // [start, finish) was subtracted; the rest after `finish` stays, and the rest before `start` if
   // `keeps_before`.
   void subtract(std::size_t k, const Span& span, double start, double finish, std::size_t at,
-           bool keeps_before) {
+                bool keeps_before) {
     const Span before{span.start, start, span.origin_row},
         after{finish, span.end, span.origin_row};
     const bool was_usable = is_usable(k, span), stays = keeps_before && is_usable(k, before),
@@ -241,7 +241,7 @@ class UsableSlotIndex {
         build(free);
       else
         build(threshold_ >= before ? usable_rows(-kInfinity)
-                                   : rows_for_lower_threshold(before, free));
+              : rows_for_lower_threshold(before, free));
     } catch (...) {  // strong exception guarantee
       threshold_ = before, min_requested_ = min_requested;
       throw;
