@@ -255,8 +255,8 @@ class Batch {
 
   // Finds the next alternative of the job, given the one before in `found`. Only free time has
   // been booked since, so the value cannot improve, and no window of equal value starts earlier.
-  // A search by start therefore begins at the previous start. A search by runtime first looks for
-  // a window of equal runtime from there on, which reads few slots; ties are frequent.
+  // A search by start therefore begins at the previous start. A search by runtime first tries
+  // to find a window of equal runtime from there on, which reads few slots; ties are frequent.
   Status find_next_alternative(SlotPool& pool, const BatchJob& job, Workspace& work, Found& found) {
     static const int runtime = criterion_index(Runtime::name);
     const Found before = found;

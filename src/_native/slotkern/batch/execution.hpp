@@ -14,7 +14,7 @@
 // host a part before its present start (EASY: now), and only in the start range that this time
 // makes possible (batch/release_watchlist.hpp). Such a search treats the job's own reservation as
 // free (SlotPool::assume_free), so bookings change only if the job does move. The clock advances in
-// O(1); the pool drops past time once as many parts have ended as there are nodes.
+// O(1); the pool drops past time once the number of ended parts reaches the number of nodes.
 // Cost of an end: O(jobs) comparisons and a few searches. Memory: a copy of the pool, and the
 // watchlist.
 #pragma once

@@ -1,17 +1,17 @@
-// A community of schedulers, event by event: agents (protocol.hpp) over a network, each beside
-// the local scheduler of its node.
+// Simulates a community of schedulers event by event: agents (protocol.hpp) over a network, each
+// next to the local scheduler of its node.
 //
-// A node handles REQUEST, INFORM and ACCEPT at its ticks, one a cycle (at once where the cycle
-// is 0); ASSIGN, RECEIPT and REVOKE when they arrive. Ticks and reschedulings have a random
-// phase for each node. At one time: ends, messages, discoveries, decisions, reschedulings,
-// nodes that leave or join, submissions; of one kind in the order in which they were asked for;
-// then each node where a job has ended, come or left looks at its queue once.
-// Nothing depends on anything but these numbers and the seed.
+// A node processes REQUEST, INFORM and ACCEPT at its ticks, one tick in each cycle (immediately if
+// the cycle is 0), and ASSIGN, RECEIPT and REVOKE on arrival. The ticks and reschedulings of each
+// node have a random phase. The events of one time are processed in this order: job ends, messages,
+// discoveries, decisions, reschedulings, departures and arrivals of nodes, submissions; events of
+// one kind in the order in which they were scheduled. Then each node whose queue or processors have
+// changed runs one pass of its local scheduler. The result depends on the input and the seed alone.
 //
-// Why it ends: reschedulings go on while there is a job that is neither done nor suspended, and
-// a suspended job is tried again a limited number of times. With loss ASSIGN is sent again until
-// it has been answered; without, a RECEIPT always comes and no such timer is needed.
-// Cost: O(1) a message and O(log(nodes + running)) a tick, a decision and an end.
+// Why it terminates: reschedulings continue only while some job is neither done nor suspended, and
+// a suspended job is retried a limited number of times. If messages can be lost, ASSIGN is resent
+// until it is answered; otherwise a RECEIPT always arrives, and no such timer is needed.
+// Cost: O(1) for each message, O(log(nodes + running jobs)) for each tick, decision and job end.
 #pragma once
 
 #include <array>
@@ -24,22 +24,22 @@
 namespace slotkern::community {
 
 struct Settings {
-  double cycle = 0;         // between two ticks of a node; 0: everything at once
-  double window = 1;        // for which answers are collected
-  double interval = 600;    // between two reschedulings of a node; kNever: none
-  double discovery = 0;     // seconds of a discovery,
-  double discovery_each = 0;  // and more for each node contacted
-  double latency = 0.1;
-  bool latency_varies = false;  // exponential
+  double cycle = 0;         // s between the ticks of a node; 0: messages are processed at once
+  double window = 1;        // s during which answers are collected
+  double interval = 600;    // s between the reschedulings of a node; kNever: none
+  double discovery = 0;     // duration of a discovery in s,
+  double discovery_each = 0;  // plus s for each contacted node
+  double latency = 0.1;     // s
+  bool latency_varies = false;  // true: exponentially distributed with that mean
   double loss = 0;
-  double resend = 10;       // after so long without a RECEIPT
-  double retry = 0;         // a suspended job is tried again after so long; 0: never
+  double resend = 10;       // s without a RECEIPT after which ASSIGN is resent
+  double retry = 0;         // s after which a suspended job is retried; 0: never
   std::uint32_t retries = 0;
   std::uint64_t seed = 0;
 };
 
 struct Tally {
-  std::array<std::uint64_t, kKinds> sent{}, own{};  // to others, to oneself
+  std::array<std::uint64_t, kKinds> sent{}, own{};  // messages by kind, to others and to oneself
   std::uint64_t lost = 0, suspensions = 0;
 };
 
@@ -69,10 +69,10 @@ class Community {
   Community(const Community&) = delete;
   Community& operator=(const Community&) = delete;
 
-  // Goes on until everything has happened; may be interrupted between events.
+  // Processes all events. A signal interrupts it between events; a further call continues.
   void run() {
     while (step()) pacer_.count_event();
-    if (rules_.promise_life < kNever)  // time passes
+    if (rules_.promise_life < kNever)  // every remaining promise expires
       for (Agent& agent : agents_) agent.expire(kNever);
     for (std::size_t job = 0; job < jobs_.size; ++job) {
       Fate& fate = sites_.outcome().fate[job];
@@ -86,7 +86,7 @@ class Community {
   std::size_t submitted() const { return next_job_; }
   std::size_t events() const { return pacer_.events(); }
 
-  // What must be nothing when all has happened without loss.
+  // Without message loss, shadow_load() and promises() are 0 after run().
   double shadow_load() const {
     double sum = 0;
     for (const Agent& agent : agents_) sum += agent.shadow_load();
@@ -99,14 +99,14 @@ class Community {
   }
 
  private:
-  // The order of what happens at one time.
+  // The kinds of events, in the order in which events of one time are processed.
   enum class EventClass : std::uint8_t {
     end, message, discovery, decision, resending, retrial, rescheduling, change, submission
   };
 
   struct Timer {
     double time;
-    std::uint64_t order;  // class, then the order in which they were asked for
+    std::uint64_t order;  // kind of event in the high byte, then the order of scheduling
     NodeId node;
     Handle handle;
     EventClass kind() const { return static_cast<EventClass>(order >> 56); }
@@ -115,13 +115,13 @@ class Community {
     }
   };
 
-  // What lies on a node's inbox until its next tick.
+  // The messages that a node has not processed yet, and its tick times.
   struct Inbox {
     double phase = 0, next_tick = kNever;
     std::vector<Delivery> inbox;
   };
 
-  // What an agent asks for, done.
+  // Carries out the actions of the agent of one node.
   struct NodePort {
     Community& self;
     NodeId node;
@@ -129,7 +129,8 @@ class Community {
     void send(const Message& message) { self.send(message); }
     void discover(Handle handle) { self.discover(node, handle); }
     void decide_later(Handle handle) {
-      self.schedule(self.tick(node, self.now_ + self.settings_.window), EventClass::decision, node, handle);
+      self.schedule(self.tick(node, self.now_ + self.settings_.window), EventClass::decision, node,
+                    handle);
     }
     void resend_later(Handle handle) {
       if (self.settings_.loss > 0)
@@ -153,7 +154,7 @@ class Community {
     void resumed(JobId) { ++self.active_jobs_; }
   };
 
-  // Whether anything has happened.
+  // Processes one event, or the pending passes of local schedulers; returns false if none is left.
   bool step() {
     const double end = sites_.next_event();
     const Delivery* delivery = network_.next();
@@ -171,8 +172,9 @@ class Community {
     now_ = next;
     if (end == now_) {
       active_jobs_ -= sites_.end_jobs(queue_of);
-    } else if (arrival == now_ && !(timer == now_ && timers_.top().order <
-                                                         order(EventClass::message, delivery->serial))) {
+    } else if (arrival == now_ &&
+               !(timer == now_ &&
+                 timers_.top().order < order(EventClass::message, delivery->serial))) {
       const Delivery copy = network_.pop();
       receive(copy.message);
     } else if (timer == now_ && timers_.top().kind() <= EventClass::rescheduling) {
@@ -209,7 +211,8 @@ class Community {
         break;
       default:
         agent.reschedule(now_, port);
-        if (active_jobs_ > 0) schedule(now_ + settings_.interval, EventClass::rescheduling, timer.node);
+        if (active_jobs_ > 0)
+          schedule(now_ + settings_.interval, EventClass::rescheduling, timer.node);
     }
   }
 
@@ -218,10 +221,10 @@ class Community {
     agents_[message.to].receive(message, now_, port);
   }
 
-  // Everything on the inbox that has arrived is handled, in the order in which it was sent.
+  // Processes the messages in the inbox that have arrived, in the order of sending.
   void tick(const Timer& timer) {
     Inbox& inbox = inboxes_[timer.node];
-    if (timer.time != inbox.next_tick) return;  // an earlier one was wanted since
+    if (timer.time != inbox.next_tick) return;  // superseded by an earlier tick
     inbox.next_tick = kNever;
     handled_.swap(inbox.inbox);
     for (const Delivery& delivery : handled_)
@@ -278,10 +281,10 @@ class Community {
     }
   }
 
-  // The first tick of a node that is not before `time`.
+  // Returns the first tick of the node that is not before `time`.
   double tick(NodeId node, double time) const {
     if (!(settings_.cycle > 0)) return time;
-    // Every tick is phase + k * cycle in these words: two of them are equal to the last bit.
+    // All ticks are computed as phase + k * cycle, so that equal ticks are equal bit by bit.
     const double phase = inboxes_[node].phase, cycle = settings_.cycle;
     double k = std::ceil((time - phase) / cycle);
     if (phase + (k - 1) * cycle >= time) --k;
@@ -289,8 +292,10 @@ class Community {
     return phase + k * cycle;
   }
 
-  // Phases are multiples of 2^-20 s: sums of such times do not round.
-  static double round_to_tick_grid(double seconds) { return std::floor(seconds * 0x1p20) * 0x1p-20; }
+  // Rounds a phase down to a multiple of 2^-20 s, so that sums of such times are exact.
+  static double round_to_tick_grid(double seconds) {
+    return std::floor(seconds * 0x1p20) * 0x1p-20;
+  }
 
   static std::uint64_t order(EventClass kind, std::uint64_t serial) {
     return (static_cast<std::uint64_t>(kind) << 56) | serial;

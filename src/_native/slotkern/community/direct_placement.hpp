@@ -1,20 +1,18 @@
-// The scenarios without a protocol: every job stays at home (Ind), or one centre that sees all
-// places it (Cen, BestFit).
+// Simulates the scenarios without a protocol: jobs run on their home node (Ind), or a central
+// scheduler with complete information places them (Cen, BestFit).
 //
-// BestFit takes the node that has the fewest free processors left, among those that can start
-// the job now: enough free processors and an empty queue (section 5.1 of the paper). What is
-// done where nothing fits is not printed; `PlacementPolicy` has the choices. A node that has left may come
-// back: in Ind its jobs wait for it, also those handed in meanwhile; in Cen those that no other
-// node could run wait for whoever joins. At one time jobs end first, then nodes leave or join,
-// then decisions are made, then jobs come. In Ind each node looks at its queue once then, as in
-// the replay kernel; each decision of the centre of Cen takes effect at once, in the order of
-// submission.
+// BestFit chooses, among the nodes that can start the job now (enough free processors and an empty
+// queue), the node with the fewest processors left (section 5.1 of the paper). The paper leaves
+// open what happens if there is none; `PlacementPolicy` has the options. A node that has left may
+// return. In Ind its jobs, including those submitted meanwhile, wait for it. In Cen a job that no
+// present node can run waits for one that joins. The order of events of one time: job ends,
+// departures and arrivals of nodes, decisions, submissions. In Ind each node then runs one pass of
+// its local scheduler, as in a replay. In Cen each decision takes effect immediately.
 //
-// With `decision` > 0 the centre decides on one job after another, in the order in which they
-// come, and each decision takes that many seconds; the node is chosen when the time has passed.
-// A job that leaves a queue because its node left, or that waited for a node to join, is decided
-// upon again. A job that waits at the centre has been decided upon. Cost: O(1) a job in Ind,
-// O(nodes) in Cen.
+// With `decision` > 0, decisions take that many seconds each and are made one after another, in the
+// order of submission; the node is chosen at the end of that time. A job is decided again if its
+// node leaves while the job is queued, or if a node joins that it waited for; a job in the central
+// queue has been decided. Cost for each job: O(1) in Ind, O(nodes) in Cen.
 #pragma once
 
 #include <algorithm>
@@ -25,11 +23,11 @@
 namespace slotkern::community {
 
 enum class PlacementPolicy : int {
-  home,          // Ind
-  most_free,     // queued at the competent node with the most free processors
-  least_load,    // ... with the least queued load per speed and processors
-  central_fcfs,  // waits at the centre; nobody overtakes the first
-  central_scan,  // waits at the centre; whoever fits starts
+  home,          // Ind: the home node
+  most_free,     // BestFit, else the queue of the capable node with the most free processors
+  least_load,    // BestFit, else the queue with the least load for its speed and processors
+  central_fcfs,  // a central queue in order: BestFit for its head, which no job may overtake
+  central_scan,  // a central queue: BestFit for each job in order
 };
 
 template <class Local>
@@ -40,7 +38,7 @@ class DirectPlacement {
       : jobs_(jobs), grid_(grid), policy_(policy), decision_(decision), sites_(jobs, grid, local),
         queues_(grid.nodes.size()), present_(grid.present) {}
 
-  // Goes on until everything has happened; may be interrupted between events.
+  // Processes all events. A signal interrupts it between events; a further call continues.
   void run() {
     while (true) {
       const double change =
@@ -97,7 +95,7 @@ class DirectPlacement {
       if (can_run_on(node, job)) return true;
     return false;
   }
-  // Now, or in Ind when the time is over.
+  // Starts jobs on the node now; in Ind at the end of this time.
   void start_or_mark(NodeId node, double now) {
     if (policy_ == PlacementPolicy::home)
       sites_.mark(node);
@@ -105,7 +103,7 @@ class DirectPlacement {
       sites_.start_jobs(node, queues_[node], now);
   }
 
-  // Places a job at once, or once the centre has decided upon it.
+  // Places the job now, or after the decision time of the central scheduler.
   void decide(JobId job, double now) {
     if (decision_ == 0) return place(job, now);
     if (undecided_.empty()) ready_ = now + decision_;
@@ -123,7 +121,7 @@ class DirectPlacement {
       if (node == kNone) node = fallback(job);
       if (node != kNone) return enqueue(node, job, now);
     }
-    // It waits at the centre, if there is a node that could run it once it joins.
+    // Wait in the central queue if some node, present or not, can run the job.
     const auto fits = [&](const NodeSpec& node) { return node.can_run(jobs_, job); };
     if (!std::any_of(grid_.nodes.begin(), grid_.nodes.end(), fits)) return;
     waiting_.push_back(job);
@@ -164,7 +162,7 @@ class DirectPlacement {
     return best;
   }
 
-  // Starts what waits at the centre. A job that no node could run now holds nobody up.
+  // Starts jobs from the central queue. A job that no present node can run blocks no other job.
   void drain(double now) {
     for (std::size_t i = 0; i < waiting_.size();) {
       const JobId job = waiting_[i];
@@ -185,7 +183,7 @@ class DirectPlacement {
     present_[change.node] = change.joins;
     LocalQueue& queue = queues_[change.node];
     sites_.set_serving(change.node, change.joins, queue, change.time);
-    std::vector<JobId> again;  // in the order in which they came
+    std::vector<JobId> again;  // in the order of arrival
     if (change.joins) {
       start_or_mark(change.node, change.time);
       if (!central()) again.assign(waiting_.begin(), waiting_.end()), waiting_.clear();
@@ -193,19 +191,19 @@ class DirectPlacement {
       while (!queue.empty()) again.push_back(queue.remove(0, jobs_.load(queue[0].job)).job);
     }
     for (const JobId job : again) decide(job, change.time);
-    if (central()) drain(change.time);  // whom only the node that left could run holds nobody up
+    if (central()) drain(change.time);  // the departure may have unblocked the queue
   }
 
   CommunityJobs jobs_;
   Grid grid_;
   PlacementPolicy policy_;
-  double decision_;     // s a job, at the centre
-  double ready_ = 0.0;  // s; when the first undecided job is placed
+  double decision_;     // s for each decision of the central scheduler
+  double ready_ = 0.0;  // time of the next decision, in s
   Sites<Local> sites_;
   std::vector<LocalQueue> queues_;
   std::vector<std::uint8_t> present_;
-  std::deque<JobId> waiting_;    // at the centre, decided upon
-  std::deque<JobId> undecided_;  // at the centre, in the order in which they came
+  std::deque<JobId> waiting_;    // the central queue
+  std::deque<JobId> undecided_;  // jobs that await their decision, in the order of arrival
   std::size_t next_job_ = 0, next_change_ = 0;
   double now_ = 0;
   InterruptPacer pacer_;

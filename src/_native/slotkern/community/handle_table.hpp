@@ -1,8 +1,8 @@
-// A table whose entries are named by tickets, each once and for ever: a handle of an entry that
-// is no longer there finds nothing, also when its place has been taken by another.
+// A table of entries named by generational handles (a slot map): a handle stays invalid after its
+// entry is released, even if another entry reuses the index.
 //
-// O(1) each, no allocation once the table has had its size; entries keep what they have
-// allocated. Exact for 2^32 uses of one place.
+// Cost: O(1) for each operation, without allocation once the table has reached its final size;
+// reused entries keep their allocated memory. An index can be reused 2^32 times.
 #pragma once
 
 #include <cstddef>
@@ -20,10 +20,10 @@ struct Handle {
 template <class Entry>
 class HandleTable {
  public:
-  // Serials of a table that comes after another one must not be those of the earlier.
+  // A table that replaces an earlier one needs generations greater than all those of the earlier.
   explicit HandleTable(std::uint32_t first_generation) : first_generation_(first_generation) {}
 
-  // What the entry of an earlier handle has left is still in it.
+  // Allocates an entry. It still has the value of the entry that used the index before.
   Handle allocate() {
     if (free_.empty()) {
       free_.push_back(static_cast<std::uint32_t>(records_.size()));
@@ -35,7 +35,7 @@ class HandleTable {
     return {index, ++records_[index].generation};
   }
 
-  // Of an entry that is there.
+  // Returns the handle of the allocated entry at this index.
   Handle handle(std::uint32_t index) const { return {index, records_[index].generation}; }
 
   Entry& operator[](Handle handle) { return records_[handle.index].entry; }

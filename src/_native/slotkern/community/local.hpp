@@ -1,10 +1,10 @@
-// Local schedulers: which of the jobs that wait on a node start.
+// Local schedulers: they choose which of the waiting jobs of a node start.
 //
-// Fcfs is strict and needs nothing but the queue. BackfillScheduler drives a scheduler of the replay
-// kernel: EASY, first fit or conservative backfilling in the order of coming, or the shortest
-// estimate first. A look comes when everything of that time has happened.
-// Memory of BackfillScheduler: jobs * nodes, 8 to 12 bytes each, and the scaled estimates of every
-// different speed.
+// Fcfs needs only the queue. BackfillScheduler drives a scheduler of the replay kernel (EASY, first
+// fit or conservative backfilling) by the order of arrival or by the shortest estimate. A pass runs
+// after all events of a time.
+// Memory of BackfillScheduler: 8 to 12 bytes for each pair of a job and a node, and one column of
+// scaled estimates for each distinct speed.
 #pragma once
 
 #include <map>
@@ -22,7 +22,7 @@ struct LocalPolicy {
   bool is_plain_fcfs() const { return backfill == Backfill::none && !shortest_first; }
 };
 
-// First come first served: nobody overtakes the head.
+// First come first served: no job overtakes the head.
 class Fcfs {
  public:
   struct SharedState {
@@ -36,15 +36,15 @@ class Fcfs {
   double next_wakeup() const { return kNever; }
 
   template <class Start>
-  void start_jobs(const CommunityJobs& jobs, const LocalQueue& queue, const std::int32_t& free, double,
-            Start start) {
+  void start_jobs(const CommunityJobs& jobs, const LocalQueue& queue, const std::int32_t& free,
+                  double, Start start) {
     while (!queue.empty() && jobs.width[queue[0].job] <= free) start(0);
   }
 };
 
 class BackfillScheduler {
  public:
-  // What the schedulers of all nodes read: keys of the order; estimates by speed.
+  // State shared by the schedulers of all nodes: keys of the queue order, estimates by speed.
   struct SharedState {
     SharedState(const CommunityJobs& jobs, const LocalPolicy& policy)
         : jobs(jobs), policy(policy), key(jobs.size) {}
@@ -59,7 +59,7 @@ class BackfillScheduler {
     CommunityJobs jobs;
     LocalPolicy policy;
     std::vector<double> key;
-    double came = 0;  // so many jobs have, to any node
+    double came = 0;  // number of arrivals, at any node
     std::map<double, std::vector<double>> estimates;
   };
 
@@ -82,7 +82,8 @@ class BackfillScheduler {
   }
 
   template <class Start>
-  void start_jobs(const CommunityJobs&, const LocalQueue& queue, const std::int32_t&, double now, Start start) {
+  void start_jobs(const CommunityJobs&, const LocalQueue& queue, const std::int32_t&, double now,
+                  Start start) {
     std::visit(
         [&](auto& it) { it.start_jobs(now, [&](JobId job) { start(queue.find(job)); }); },
         scheduler_);

@@ -1,4 +1,4 @@
-// What nodes of a community say to each other.
+// The messages that the nodes of a community exchange.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace slotkern::community {
 
-// Table 1, and REVOKE of Algorithm 3.
+// The kinds of Table 1 of the paper, and REVOKE of Algorithm 3.
 enum class MessageKind : std::uint8_t {
   request, accept_request, assign_request, inform, accept_inform, assign_inform, receipt, revoke
 };
@@ -19,13 +19,13 @@ struct Message {
   MessageKind kind;
   NodeId from, to;
   JobId job;
-  std::uint32_t hop = 0;        // of ASSIGN
-  std::uint32_t place = 0;      // of the receiver among the contacted; its answer brings it back
-  std::uint32_t contacted = 0;  // x of REQUEST and INFORM
-  Handle negotiation{};         // of the requester; answers bring it back
-  Handle promise{};             // of the responder
-  // ACCEPT: the times of the job, the queue and the shadow queue.
-  // INFORM: the estimated response and the mean queueing time at the requester.
+  std::uint32_t hop = 0;        // ASSIGN: hand-overs of the job, including this one
+  std::uint32_t place = 0;      // index of the receiver among the contacted nodes; answers echo it
+  std::uint32_t contacted = 0;  // REQUEST and INFORM: number of contacted nodes (x)
+  Handle negotiation{};         // handle at the requester; answers echo it
+  Handle promise{};             // handle at the responder
+  // ACCEPT: execution times of the job, the queue and the shadow queue, in s.
+  // INFORM: the estimated response time and the mean queueing time at the requester, in s.
   double times[3] = {0, 0, 0};
 };
 

@@ -1,6 +1,6 @@
-// A job that looks for a node: who was asked, what was offered, and who is chosen.
+// One round of finding a node for a job: the contacted nodes, their offers, and the chosen one.
 //
-// O(offers) a choice.
+// Cost: O(offers) for the choice.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace slotkern::community {
 struct JobOffer {
   NodeId node;
   Handle promise;
-  double response;  // Definition 3: the times of the job, the queue and the shadow queue
+  double response;  // Definition 3: times of the job, the queue and the shadow queue, in s
 };
 
 struct Negotiation {
@@ -25,14 +25,14 @@ struct Negotiation {
   JobId job;
   std::uint32_t hop;
   Phase phase;
-  bool moves;  // a waiting job, not a new one
-  NodeId to;   // while it is handed over
+  bool moves;  // true: the job waits here already; false: it is new
+  NodeId to;   // receiver; valid while handing over
   Handle promise;
   double response, mean_wait;
   std::vector<JobOffer> offers;
-  std::vector<std::uint8_t> answered;  // by place
+  std::vector<std::uint8_t> answered;  // nonzero for contacted nodes that have answered
 
-  // Over what an earlier one has left, whose memory it keeps.
+  // Starts a round; reuses the memory of the previous one.
   void begin(const QueuedJob& waiting, bool waits_here, double own_response, double own_mean) {
     job = waiting.job;
     hop = waiting.hop;
@@ -44,7 +44,7 @@ struct Negotiation {
   }
 };
 
-// Definition 3: by lot, with probabilities inverse to the responses offered.
+// Draws an offer with a probability inverse to its response time (Definition 3); returns its index.
 inline std::size_t draw_offer(const std::vector<JobOffer>& offers, Random& random) {
   double sum = 0;
   for (const JobOffer& offer : offers) sum += 1 / offer.response;

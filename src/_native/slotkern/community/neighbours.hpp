@@ -1,7 +1,8 @@
-// The discovery service of a community: whom a node may ask (it_neighbors in the paper).
+// The discovery service of a community: the nodes that a node may contact (it_neighbors in the
+// paper).
 //
-// Everybody, a number of random ones drawn anew each time, or the neighbours in a graph; always
-// only nodes that are there. O(what is returned).
+// These are all other nodes, a fresh random sample of them, or the neighbours in a graph; always
+// only nodes that are present. Cost: O(number of returned nodes); O(nodes) for all.
 #pragma once
 
 #include <algorithm>
@@ -15,9 +16,9 @@
 namespace slotkern::community {
 
 struct Neighbours {
-  std::uint32_t drawn = 0;  // 0: everybody, or the graph where there is one
-  std::vector<std::uint64_t> first;  // of a graph: nodes + 1 entries,
-  std::vector<NodeId> to;            // and the neighbours of each node
+  std::uint32_t drawn = 0;  // size of the random sample; 0: all nodes, or the graph if given
+  std::vector<std::uint64_t> first;  // graph: offsets into `to`, nodes + 1 entries
+  std::vector<NodeId> to;            // graph: the neighbours of all nodes, one node after another
 };
 
 class Discovery {
@@ -29,14 +30,15 @@ class Discovery {
       if (present_[node]) present_nodes_.push_back(node);
   }
 
-  // Valid until the next call. Everybody in ascending order.
+  // Returns nodes to contact; valid until the next call. All nodes are in ascending order.
   std::span<const NodeId> neighbours_of(NodeId node) {
     found_.clear();
     if (!neighbours_.first.empty()) {
       for (auto i = neighbours_.first[node]; i < neighbours_.first[node + 1]; ++i)
         if (present_[neighbours_.to[i]]) found_.push_back(neighbours_.to[i]);
-    } else if (neighbours_.drawn > 0 && neighbours_.drawn + present_[node] < present_nodes_.size()) {
-      // The first places of a shuffle: any permutation serves as the last one.
+    } else if (neighbours_.drawn > 0 &&
+               neighbours_.drawn + present_[node] < present_nodes_.size()) {
+      // A partial Fisher-Yates shuffle; the permutation left by the last call is a valid start.
       for (std::uint32_t i = 0; found_.size() < neighbours_.drawn; ++i) {
         const auto size = static_cast<std::uint32_t>(present_nodes_.size());
         std::swap(present_nodes_[i], present_nodes_[i + random_.below(size - i)]);

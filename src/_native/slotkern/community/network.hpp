@@ -1,8 +1,9 @@
-// Messages on their way: lost with a probability, late by a constant or by chance.
+// The network of a community: messages are lost with a probability and delayed by a latency that is
+// constant or exponentially distributed.
 //
-// Under a constant latency messages arrive in the order in which they were sent, and two plain
-// queues hold them: to oneself (no latency, never lost) and to others. O(1) each; exponential
-// latencies need a heap, O(log n). Equal times: in the order of sending.
+// With a constant latency messages arrive in the order of sending, so two FIFO queues suffice: one
+// for messages to oneself (no latency, never lost) and one for messages to others. O(1) for each
+// message; exponential latencies use a heap, O(log n). Ties are broken by the order of sending.
 #pragma once
 
 #include <cmath>
@@ -16,7 +17,7 @@ namespace slotkern::community {
 
 struct Delivery {
   double time;
-  std::uint64_t serial;  // of sending
+  std::uint64_t serial;  // position in the order of sending
   Message message;
   friend bool operator<(const Delivery& a, const Delivery& b) {
     return a.time < b.time || (a.time == b.time && a.serial < b.serial);
@@ -25,11 +26,11 @@ struct Delivery {
 
 class Network {
  public:
-  // `latency` is the mean where it varies.
+  // `latency`: in s; the mean of an exponential distribution if it `varies`.
   Network(double latency, bool varies, double loss, std::uint64_t seed)
       : latency_(latency), varies_(varies), loss_(loss), random_(seed, 0xfffffffeu) {}
 
-  // When a message arrives; kNever: it is lost.
+  // Returns the arrival time of a message sent now; kNever if it is lost.
   double arrival(const Message& message, double now) {
     if (message.from == message.to) return now;
     if (loss_ > 0 && random_.uniform() < loss_) return kNever;
@@ -45,7 +46,7 @@ class Network {
       others_.push(delivery);
   }
 
-  // The next one; null where there is none.
+  // Returns the next message to arrive, or null.
   const Delivery* next() const {
     const Delivery* best = own_.empty() ? nullptr : &own_.front();
     if (!others_.empty() && (!best || others_.front() < *best)) best = &others_.front();
@@ -76,7 +77,8 @@ class Network {
         deliveries_.clear();
         first_ = 0;
       } else if (first_ >= 4096 && 2 * first_ >= deliveries_.size()) {
-        deliveries_.erase(deliveries_.begin(), deliveries_.begin() + static_cast<std::ptrdiff_t>(first_));
+        deliveries_.erase(deliveries_.begin(),
+                          deliveries_.begin() + static_cast<std::ptrdiff_t>(first_));
         first_ = 0;
       }
     }

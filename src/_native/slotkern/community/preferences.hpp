@@ -1,5 +1,5 @@
-// Administrative preferences: which jobs a node would run among those that it could (section 3
-// of the paper), as a table or a compiled function. O(1) an answer.
+// Administrative preferences: the jobs that a node is willing to run among those it can run
+// (section 3 of the paper), as a table or a compiled function. Cost: O(1) for a query.
 #pragma once
 
 #include "slotkern/community/queue.hpp"
@@ -7,12 +7,12 @@
 namespace slotkern::community {
 
 struct Preferences {
-  const std::uint8_t* table = nullptr;  // of jobs * nodes: not 0 where the node is willing
+  const std::uint8_t* table = nullptr;  // shape (jobs, nodes); nonzero: the node is willing
   std::int64_t (*function)(double now, std::int64_t job, std::int64_t node) = nullptr;
-  const std::int64_t* row = nullptr;  // of each job, as the caller counts them
+  const std::int64_t* row = nullptr;  // the caller's row of each job
   std::size_t nodes = 0;
 
-  // For Rules::willing; `data` is a Preferences.
+  // Implements Rules::willing; `data` points to a Preferences.
   static bool is_willing(void* data, double now, NodeId node, JobId job) {
     const auto& self = *static_cast<const Preferences*>(data);
     const std::int64_t row = self.row[job];

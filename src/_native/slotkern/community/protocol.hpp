@@ -1,27 +1,27 @@
-// One node's part in a community of schedulers: the five algorithms of CASA as a machine that
-// knows messages, promises and rounds, but neither a clock nor a network.
+// The agent of one node in a community of schedulers: the five algorithms of CASA as a state
+// machine over messages and timers, without a clock or a network of its own.
 //
-// Whoever drives it hands in messages and timers with the time, and carries out what it asks
-// for through a `Port`: send a message, discover neighbours, call back later, tell the local
-// scheduler of jobs that came or left.
+// A driver passes in messages and timer events with the current time, and carries out the actions
+// that the agent requests through a `Port`: send a message, discover neighbours, set a timer,
+// notify the local scheduler of arriving and departing jobs.
 //
 //   submit, contact   h_request (Algorithm 1)      decide      h_assign (Algorithm 3)
 //   REQUEST           h_accept (Algorithm 2)       reschedule  h_resched (Algorithm 4)
 //   INFORM            h'_accept (Algorithm 5)
-// (Huang, Bessis, Norrington, Kuonen and Hirsbrunner, FGCS 2011, section 4.) Beside them stands
-// what the paper names and leaves open: RECEIPT, nodes that leave, and lost messages.
+// (Huang, Bessis, Norrington, Kuonen and Hirsbrunner, FGCS 2011, section 4.) RECEIPT, nodes that
+// leave, and lost messages, which the paper mentions but leaves open, are defined here.
 //
-// Why no job is lost or run twice, whatever is lost, doubled, reordered or late. A job has one
-// holder at a time. A holder that gives it away takes it out of its own queue first, and sends
-// ASSIGN again and again until the RECEIPT comes: nothing is lost as long as a message that is
-// sent often enough arrives. Each ASSIGN carries the hop, which grows by one each time; a node
-// takes a job only with a larger hop than it has ever taken it with, and answers every other
-// copy by the RECEIPT alone. Negotiations and promises are named by tickets, each once and for
-// ever: what belongs to another round finds nothing. Nodes that fail must come back with what
-// they held (docs/communities.md).
+// Invariant: no job is lost or run twice, even if messages are lost, duplicated, reordered or late.
+// A job has one holder at a time. A holder that hands a job over first removes it from its queue
+// and then resends ASSIGN until the RECEIPT arrives, so the job is not lost as long as a message
+// that is resent often enough arrives. Each ASSIGN carries the number of hand-overs (hop). A node
+// accepts a job only with a greater hop than it has ever accepted it with, and answers every other
+// copy by the RECEIPT alone. Handles of negotiations and promises are never reused, so messages of
+// an earlier round have no effect. A failed node must return with what it held
+// (docs/communities.md).
 //
-// Cost: O(1) a message; O(offers) a decision; O(queue) a rescheduling. Memory: what is open,
-// and the last hop of each job that has come here.
+// Cost: O(1) for a message, O(offers) for a decision, O(queue) for a rescheduling. Memory: open
+// negotiations and promises, and the last hop of each job that was ever here.
 #pragma once
 
 #include <algorithm>
@@ -41,32 +41,32 @@ namespace slotkern::community {
 struct Rules {
   double omega = 1;   // weight of the shadow queue in h_assign (Definition 3)
   double varpi = 1;   // weight of the own mean queueing time in h'_accept
-  double mu = 1;      // least relative queueing delay of a job to be moved (Definition 5)
-  bool whole_node = true;               // t_job = load / (speed * processors), as printed;
-                                        // else estimate / speed
-  std::uint32_t most_informed = kNone;  // jobs that a node tries to move at one time
-  double promise_life = kNever;         // an ACCEPT that nobody revokes is forgotten then
-  // Administrative preferences: whether a node would take a job that it could run.
+  double mu = 1;      // minimum relative queueing delay of a job to be moved (Definition 5)
+  bool whole_node = true;               // t_job = load / (speed * processors), as in the paper;
+                                        // false: estimate / speed
+  std::uint32_t most_informed = kNone;  // maximum number of jobs offered by one rescheduling
+  double promise_life = kNever;         // s after which a promise that was not revoked expires
+  // Administrative preferences: returns true if a node is willing to run a job it can run; or null.
   bool (*willing)(void* data, double now, NodeId node, JobId job) = nullptr;
   void* data = nullptr;
 };
 
 template <class P>
 concept Port = requires(P port, const Message& message, Handle handle, const QueuedJob& waiting) {
-  port.send(message);          // it may arrive never, twice, or after a later one
-  port.discover(handle);       // then contact(handle, neighbours)
-  port.decide_later(handle);   // then decide(handle), when answers can be there
-  port.resend_later(handle);   // then resend(handle), until that is answered
-  port.came(waiting);          // a job waits here now, the last of the queue
-  port.left(waiting);          // it is taken out of the queue for another node
-  port.given(waiting.job, message.hop);  // which has it now, with this hop
-  port.suspended(waiting.job, handle);  // nobody offers to run it
-  port.resumed(waiting.job);            // it is tried again, or somebody offers after all
+  port.send(message);          // delivery is not reliable: lost, duplicated, reordered
+  port.discover(handle);       // then call contact(handle, neighbours)
+  port.decide_later(handle);   // call decide(handle) when answers can have arrived
+  port.resend_later(handle);   // call resend(handle) after a while; no effect once answered
+  port.came(waiting);          // the job was appended to the queue
+  port.left(waiting);          // the job was removed from the queue, to be handed over
+  port.given(waiting.job, message.hop);  // the receiver has confirmed the job, with this hop
+  port.suspended(waiting.job, handle);  // no node offers to run the job
+  port.resumed(waiting.job);            // a suspended job is retried, or was offered a node late
 };
 
 class Agent {
  public:
-  // `first_generation`: larger than that of an earlier life of this node.
+  // `first_generation`: greater than every generation that this node used before a restart.
   Agent(NodeId id, const NodeSpec& profile, const CommunityJobs& jobs, const Rules& rules,
         std::uint64_t seed, std::uint32_t first_generation = 0)
       : id_(id), profile_(profile), jobs_(&jobs), rules_(&rules), random_(seed, id),
@@ -80,13 +80,13 @@ class Agent {
   std::size_t promises() const { return shadow_queue_.size(); }
   std::size_t negotiations() const { return negotiations_.size(); }
 
-  // h_request: a job that nobody else holds, as a user of this node hands it in.
+  // h_request: accepts a new job from a user of this node.
   template <Port P>
   void submit(JobId job, P& port) {
     begin({job, 0, 0}, false, {0, 0}, port);
   }
 
-  // h_request and h_resched: the neighbours are known; a new job is also asked of oneself.
+  // h_request and h_resched: contacts the neighbours; for a new job also this node itself.
   template <Port P>
   void contact(Handle handle, std::span<const NodeId> neighbours, P& port) {
     Negotiation* found = negotiations_.find(handle);
@@ -140,15 +140,15 @@ class Agent {
     }
   }
 
-  // h_assign. Without an offer the job is suspended, or goes on waiting here.
+  // h_assign: chooses among the offers. Without one the job is suspended, or keeps waiting here.
   template <Port P>
   void decide(Handle handle, P& port) {
     Negotiation* found = negotiations_.find(handle);
     if (found && found->phase == Phase::collecting) close_round(handle, *found, port);
   }
 
-  // h_resched: the jobs that have waited longest, in descending order of their relative
-  // queueing delay, which is the order in which they came.
+  // h_resched: offers the jobs that have waited longest to other nodes, in descending order of
+  // relative queueing delay, which is the order of the queue.
   template <Port P>
   void reschedule(double now, P& port) {
     if (!present_) return;
@@ -167,14 +167,14 @@ class Agent {
     }
   }
 
-  // An ASSIGN that nobody has answered.
+  // Resends an ASSIGN that is not answered.
   template <Port P>
   void resend(Handle handle, P& port) {
     const Negotiation* found = negotiations_.find(handle);
     if (found && found->phase == Phase::handing_over) assign(handle, *found, port);
   }
 
-  // A suspended job is tried once more, in a round of its own.
+  // Retries a suspended job in a new round.
   template <Port P>
   void retry(Handle handle, P& port) {
     const Negotiation* found = negotiations_.find(handle);
@@ -189,8 +189,8 @@ class Agent {
       evict(i, port);
   }
 
-  // The node takes no more jobs: those that wait here are offered to others, who find every
-  // estimate better than none.
+  // The node leaves: it accepts no jobs and offers its waiting jobs to other nodes, with an
+  // infinite response time, so that every estimate is an improvement.
   template <Port P>
   void leave(P& port) {
     present_ = false;
@@ -212,8 +212,8 @@ class Agent {
     }
   }
 
-  // What a node that comes back had held: a job that waited, and one that was on its way to
-  // another node. Every job that ever came must be made known, with its last hop.
+  // Restores a waiting job, or (hand_over) a job on transfer to another node, after a restart.
+  // record_hop() must be called for every job that was ever here, with its last hop.
   template <Port P>
   void hold(const QueuedJob& waiting, P& port) {
     queue_.push(waiting, jobs_->load(waiting.job));
@@ -239,7 +239,7 @@ class Agent {
     last = std::max(last, hop);
   }
 
-  // Forgets the promises that were never revoked.
+  // Releases the promises whose life has ended.
   void expire(double now) { shadow_queue_.expire(now); }
 
  private:
@@ -278,7 +278,7 @@ class Agent {
     queue_[i].negotiation = handle.index;
   }
 
-  // A promise, of which one in x is kept on average (Definition 2).
+  // Makes an offer. Its load counts 1/x, since one of x promises is kept on average (Definition 2).
   template <Port P>
   void offer(const Message& asked, MessageKind kind, const Times& times, double now, P& port) {
     const double load = jobs_->load(asked.job) / std::max<std::uint32_t>(1, asked.contacted);
@@ -328,7 +328,7 @@ class Agent {
     std::size_t i = 0;
     if (negotiation.moves) {
       i = queue_.find(negotiation.job);
-      if (i == queue_.size() || queue_[i].negotiation != handle.index) {  // it runs already
+      if (i == queue_.size() || queue_[i].negotiation != handle.index) {  // the job has started
         for (const JobOffer& offer : negotiation.offers)
           revoke(offer.node, negotiation.job, offer.promise, port);
         negotiations_.release(handle);
@@ -357,11 +357,12 @@ class Agent {
     assign(handle, negotiation, port);
   }
 
-  // Redeems the promise as well: the node chosen needs no REVOKE.
+  // Sends ASSIGN. It also redeems the promise, so the chosen node needs no REVOKE.
   template <Port P>
   void assign(Handle handle, const Negotiation& negotiation, P& port) {
-    Message message{negotiation.moves ? MessageKind::assign_inform : MessageKind::assign_request, id_,
-                    negotiation.to, negotiation.job};
+    Message message{
+        negotiation.moves ? MessageKind::assign_inform : MessageKind::assign_request, id_,
+        negotiation.to, negotiation.job};
     message.hop = negotiation.hop;
     message.negotiation = handle;
     message.promise = negotiation.promise;

@@ -1,9 +1,10 @@
-// CommunityJobs, nodes, and the jobs that wait on a node in the order in which they came.
+// The jobs and nodes of a community, and the queue of a node, in the order of arrival.
 //
-// Load is processors * estimate, the estimate being that of a processor of speed 1 (Definition
-// 1 of the paper: load = pe * length * mips of the job). The queueing time of a job is counted
-// from its coming to this node. Sums are kept, so that the load and the mean cost O(1); they
-// are exact zeros when nothing waits. Taking the first job costs O(1), another one O(q).
+// The load of a job is processors * estimate, the estimate being for a processor of speed 1
+// (Definition 1 of the paper: load = pe * length * mips of the job). The queueing time of a job
+// starts with its arrival at this node. Running sums give the load and the mean queueing time in
+// O(1); they are reset to exact zeros when the queue is empty. Removing the first job costs O(1),
+// another one O(queue).
 #pragma once
 
 #include <cstddef>
@@ -24,7 +25,7 @@ struct CommunityJobs {
   const double *submit = nullptr, *run = nullptr, *estimate = nullptr;
   const std::int32_t* width = nullptr;
   const std::int32_t* home = nullptr;
-  const std::int32_t* label = nullptr;  // of the nodes that may run it, or kAnyLabel
+  const std::int32_t* label = nullptr;  // label that its node must have, or kAnyLabel
   std::size_t size = 0;
 
   double load(JobId job) const { return width[job] * estimate[job]; }
@@ -44,9 +45,9 @@ struct NodeSpec {
 
 struct QueuedJob {
   JobId job;
-  std::uint32_t hop;                  // how often it has been handed over
-  double entered;                     // when it came to this node
-  std::uint32_t negotiation = kNone;  // of the offer to move it, where one is out
+  std::uint32_t hop;                  // number of hand-overs so far
+  double entered;                     // time of arrival at this node
+  std::uint32_t negotiation = kNone;  // index of the negotiation that tries to move it, or kNone
 };
 
 class LocalQueue {
@@ -57,7 +58,7 @@ class LocalQueue {
   const QueuedJob& operator[](std::size_t i) const { return waiting_[head_ + i]; }
   double load() const { return load_; }
 
-  // The place of a job; size() if it does not wait here.
+  // Returns the index of a job; size() if it is not in the queue.
   std::size_t find(JobId job) const {
     std::size_t i = head_;
     while (i < waiting_.size() && waiting_[i].job != job) ++i;
@@ -90,13 +91,13 @@ class LocalQueue {
     return removed;
   }
 
-  // A job has ended that had waited here so long.
+  // Records the queueing time of a job that has ended.
   void record_wait(double waited) {
     waited_ += waited;
     ++count_;
   }
 
-  // Definition 4: the mean queueing time of the waiting jobs, else of the ended ones, else 0.
+  // Definition 4: mean queueing time of the waiting jobs, else of the ended jobs, else 0; in s.
   double mean_wait(double now) const {
     if (!empty()) return now - entered_ / static_cast<double>(size());
     return count_ > 0 ? waited_ / static_cast<double>(count_) : 0;

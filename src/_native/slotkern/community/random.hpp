@@ -1,6 +1,6 @@
-// Random numbers that every machine draws alike: splitmix64 (Steele, Lea and Flood, OOPSLA 2014).
+// Reproducible random numbers: splitmix64 (Steele, Lea and Flood, OOPSLA 2014).
 //
-// One stream a purpose: what one of them draws moves none of the others. O(1), 8 bytes.
+// Each purpose has its own stream, so draws for one do not affect another. O(1), 8 bytes.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@ class Random {
 
   std::uint64_t next() { return mix(state_ += 0x9E3779B97F4A7C15u); }
 
-  // In [0, 1).
+  // Returns a number in [0, 1).
   double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
 
-  // Of 0 ... size - 1, for a size below 2^32.
+  // Returns an integer in [0, size), for a size below 2^32.
   std::uint32_t below(std::uint32_t size) {
     return static_cast<std::uint32_t>(((next() >> 32) * size) >> 32);
   }

@@ -1,6 +1,6 @@
-// An agent for drivers that are not templates: what it asks for is written down, in order.
+// An agent for drivers that are not templates: it records the actions of the protocol in order.
 //
-// Also the jobs that it knows, which grow: a job is described before it is first spoken of.
+// It also stores the jobs: each one must be described before it is first used.
 #pragma once
 
 #include "slotkern/base/status.hpp"
@@ -8,7 +8,10 @@
 
 namespace slotkern::community {
 
-enum class ActionKind : int { send, discover, decide, resend, came, left, given, suspended, resumed };
+// The kinds of actions that an agent requests from its driver (concept Port).
+enum class ActionKind : int {
+  send, discover, decide, resend, came, left, given, suspended, resumed
+};
 
 struct Action {
   ActionKind what;
@@ -62,7 +65,7 @@ class RecordedAgent {
     agent_.hand_over(job, hop, to, port);
   }
 
-  // A waiting job starts: it leaves the queue. False if it does not wait here.
+  // Removes a job that starts from the queue; returns false if it does not wait here.
   bool start(JobId job) {
     const std::size_t i = agent_.queue().find(job);
     if (i == agent_.queue().size()) return false;

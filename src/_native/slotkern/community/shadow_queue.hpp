@@ -1,8 +1,8 @@
-// What a node has offered to run and may yet be asked to: its shadow queue (Definition 2 of the
-// paper), as a sum of loads. A promise is redeemed by ASSIGN, revoked, or forgotten in time.
+// The shadow queue of a node (Definition 2 of the paper): the promises it has made to run jobs, as
+// a sum of loads. A promise is redeemed by ASSIGN, revoked, or expires.
 //
-// O(1) each, and amortized for those that end by themselves; the sum is an exact zero when
-// nothing is promised.
+// Cost: O(1) for each operation; expiry is amortized. The sum is an exact zero if there is no
+// promise.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ class ShadowQueue {
   std::size_t size() const { return loads_.size(); }
   double load() const { return sum_; }
 
-  // Ends by itself at that time, no earlier than those before it; kNever: it does not.
+  // Adds a promise that expires at `end`, no earlier than those before it; kNever: never.
   Handle add(double load, double end) {
     const Handle promise = loads_.allocate();
     loads_[promise] = load;
@@ -34,7 +34,7 @@ class ShadowQueue {
     if (!load) return;
     sum_ -= *load;
     loads_.release(promise);
-    if (loads_.size() == 0) sum_ = 0;  // what rounding has left
+    if (loads_.size() == 0) sum_ = 0;  // drop the accumulated rounding error
   }
 
   void expire(double now) {

@@ -1,4 +1,4 @@
-// One face for all scenarios and local schedulers, for the door.
+// A common interface of all scenarios and local schedulers, for the Python binding.
 #pragma once
 
 #include <memory>
@@ -13,14 +13,14 @@ namespace slotkern::community {
 
 enum class Scenario : int { direct, community };
 
-// What a simulation is told; jobs by submission, everything checked.
+// The validated input of a simulation; jobs in the order of submission.
 struct SimulationConfig {
   CommunityJobs jobs;
   Grid grid;
   LocalPolicy local;
   Scenario scenario = Scenario::community;
   PlacementPolicy placement = PlacementPolicy::home;
-  double decision = 0.0;  // s a job, of the centre
+  double decision = 0.0;  // s for each decision of the central scheduler
   Neighbours neighbours;
   Rules rules;
   Settings settings;
@@ -29,7 +29,7 @@ struct SimulationConfig {
 class Simulation {
  public:
   virtual ~Simulation() = default;
-  // Goes on where a signal has interrupted it.
+  // Runs the simulation, or continues it after an interruption by a signal.
   virtual Status run() noexcept = 0;
   virtual const Outcome& outcome() const = 0;
   virtual Tally tally() const = 0;
@@ -91,15 +91,17 @@ class DirectSimulation final : public Simulation {
 
 }  // namespace detail
 
+// Creates the simulation; `config` must outlive it.
 template <class Local>
-std::unique_ptr<Simulation> make_simulation(const SimulationConfig& config) {  // which must outlive it
+std::unique_ptr<Simulation> make_simulation(const SimulationConfig& config) {
   if (config.scenario == Scenario::community)
     return std::make_unique<detail::CommunitySimulation<Local>>(config);
   return std::make_unique<detail::DirectSimulation<Local>>(config);
 }
 
 inline std::unique_ptr<Simulation> make_simulation(const SimulationConfig& config) {
-  return config.local.is_plain_fcfs() ? make_simulation<Fcfs>(config) : make_simulation<BackfillScheduler>(config);
+  return config.local.is_plain_fcfs() ? make_simulation<Fcfs>(config)
+                                      : make_simulation<BackfillScheduler>(config);
 }
 
 }  // namespace slotkern::community

@@ -1,10 +1,11 @@
-// The processors of a community: jobs start on their nodes and end there, whatever has brought
-// them to the node. A `Local` scheduler says which of the waiting jobs of a node start.
+// The processors of all nodes of a community: they start and end jobs, independently of how a job
+// was placed on its node. A `Local` scheduler chooses which waiting jobs of a node start.
 //
-// A running job keeps its processors until it ends, also on a node that has left. A job runs
-// run / speed. Everything that happens at one time is one event for a local scheduler, as in
-// the replay kernel: nodes are marked when a job ends, comes or leaves, and the caller lets all
-// marked nodes look once when the time is over (`start_marked`). Cost: O(log running) a job, and what the local scheduler needs.
+// A running job keeps its processors until it ends, even if its node has left. It takes run / speed
+// seconds. As in a replay, all events of one time are one event for a local scheduler: a node is
+// marked when a job ends, arrives or departs, and the caller lets all marked nodes run one pass at
+// the end of that time (`start_marked`).
+// Cost: O(log running jobs) for each job, plus the local scheduler.
 #pragma once
 
 #include <cmath>
@@ -19,27 +20,27 @@ namespace slotkern::community {
 struct MembershipChange {
   double time;
   NodeId node;
-  bool joins;  // else it leaves
+  bool joins;  // false: the node leaves
 };
 
 struct Grid {
   std::vector<NodeSpec> nodes;
-  std::vector<MembershipChange> changes;         // by time
-  std::vector<std::uint8_t> present;   // at the beginning
+  std::vector<MembershipChange> changes;  // by time
+  std::vector<std::uint8_t> present;      // nonzero: the node is present at the beginning
 };
 
 enum class Fate : std::uint8_t {
   pending, done,
-  no_node,   // no node that the scenario would ask could run it
-  no_offer,  // suspended until the end: no node has offered to run it
-  stranded,  // waits on a node that has left, and nobody has offered to take it
+  no_node,   // no node that the scenario could choose can run it
+  no_offer,  // suspended at the end: no node has offered to run it
+  stranded,  // waits on a node that has left, and no node has offered to take it
 };
 
-// What became of each job; times are NaN where it never happened.
+// The result for each job; times are NaN for events that did not happen.
 struct Outcome {
-  std::vector<double> queued, start, end;  // queued: when it first came to a node
-  std::vector<std::int32_t> node;          // the last one that it came to
-  std::vector<std::uint32_t> moves;        // from node to node, once it had been assigned
+  std::vector<double> queued, start, end;  // queued: first arrival at a node
+  std::vector<std::int32_t> node;          // last node at which it arrived; -1: none
+  std::vector<std::uint32_t> moves;        // moves between nodes after the first assignment
   std::vector<Fate> fate;
 
   explicit Outcome(std::size_t jobs)
@@ -66,7 +67,7 @@ class Sites {
   const Outcome& outcome() const { return outcome_; }
   Outcome& outcome() { return outcome_; }
   const std::vector<std::int32_t>& free() const { return free_; }
-  // When something ends, or a node wants to look at its queue without an event.
+  // Returns the next job end, or the next time at which a node runs a pass without an event.
   double next_event() const { return std::min(ends_.time(), wakes_.time()); }
 
   void on_arrival(NodeId node, JobId job, double now) {
@@ -82,14 +83,15 @@ class Sites {
     if (serving_[node]) local_[node].on_departure(job, now);
   }
 
-  // A node starts no more jobs, or does so again, in the order of its queue.
+  // Stops a node from starting jobs, or resumes it with its queue in order.
   void set_serving(NodeId node, bool serves, const LocalQueue& queue, double now) {
     for (std::size_t i = 0; i < queue.size(); ++i)
-      serves ? local_[node].on_arrival(queue[i].job, now) : local_[node].on_departure(queue[i].job, now);
+      serves ? local_[node].on_arrival(queue[i].job, now)
+             : local_[node].on_departure(queue[i].job, now);
     serving_[node] = serves;
   }
 
-  // Starts what can start.
+  // Runs one pass of the node's local scheduler.
   void start_jobs(NodeId node, LocalQueue& queue, double now) {
     if (!serving_[node]) return;
     local_[node].start_jobs(jobs_, queue, free_[node], now, [&](std::size_t i) {
@@ -103,7 +105,7 @@ class Sites {
     if (wake < kNever) wakes_.push({wake, node});
   }
 
-  // A node will look at its queue.
+  // Marks a node for the next start_marked().
   void mark(NodeId node) {
     if (is_marked_[node]) return;
     is_marked_[node] = 1;
@@ -111,7 +113,7 @@ class Sites {
   }
   bool has_marked() const { return !marked_.empty(); }
 
-  // Lets all marked nodes look. queue_of(node): its queue.
+  // Runs one pass on each marked node. queue_of(node) returns its queue.
   template <class QueueOf>
   void start_marked(QueueOf queue_of, double now) {
     for (const NodeId node : marked_) {
@@ -121,7 +123,7 @@ class Sites {
     marked_.clear();
   }
 
-  // Ends what ends now and marks the nodes; returns the number of jobs that have ended.
+  // Ends the jobs that end next and marks their nodes; returns the number of these jobs.
   template <class QueueOf>
   std::size_t end_jobs(QueueOf queue_of) {
     const double now = next_event();
@@ -150,12 +152,12 @@ class Sites {
   Outcome outcome_;
   std::vector<double> entered_;
   replay::EventQueue ends_;
-  replay::EventQueue wakes_;  // of nodes
+  replay::EventQueue wakes_;  // wake-up times of local schedulers; `job` is the node
   std::vector<NodeId> marked_;
   std::vector<std::uint8_t> is_marked_;
 };
 
-// Every so many events the signals are asked for.
+// Counts events and polls for signals every 1024 events.
 class InterruptPacer {
  public:
   void count_event() {

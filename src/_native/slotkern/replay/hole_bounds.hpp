@@ -3,7 +3,7 @@
 //
 // Longer holes start later. A search for a hole begins at the bound for its length and then raises
 // it. Released time lowers the bounds of the holes that it creates; reserved time leaves all bounds
-// valid. So most searches end where they begin.
+// valid. So most searches end at their first piece.
 // Cost: O(log steps) to query, O(steps) to change. A step is a hole longer than all earlier ones;
 // there are a few dozen.
 #pragma once

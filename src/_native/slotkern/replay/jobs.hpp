@@ -1,7 +1,7 @@
 // The input of a replay: jobs and blocked time, as columns. Times are in seconds.
 //
 // A job is numbered from 0 in the order of submission; this order breaks ties of time. It runs for
-// `run` seconds, of which the scheduler sees only `estimate`, on `width` processors:
+// `run` seconds on `width` processors; the scheduler sees only `estimate`:
 // 0 <= run <= estimate, estimate > 0, 1 <= width <= processors.
 // Blocked time (maintenance, advance reservations) is given from the beginning: a span during
 // which `width` processors run no job.

@@ -180,7 +180,7 @@ class QueueScheduler {
     return free >= width;
   }
 
-  // Computes the shadow time of the head, and the processors that are free beside it then.
+  // Computes the shadow time of the head, and the number of processors that it leaves free.
   void find_shadow(double now) {
     const std::int32_t width = waiting_.widths()[head_];
     const double estimate = waiting_.estimates()[head_];

@@ -240,7 +240,7 @@ class TraceParser {
     return LineFault::none;
   }
 
-  // Returns true for a header line: at least as many fields as the format has, none a number.
+  // Returns true for a header line: no fewer fields than the format has, and none a number.
   bool is_header(const char* p, const char* end) const {
     std::size_t count = 0;
     while (p < end && *p != comment_) {
